@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/bytes.hpp>
+
+#include <cstring>
+
+namespace cubinet {
+
+ByteView as_bytes(std::string_view text) { return std::as_bytes(std::span<const char>(text.data(), text.size())); }
+
+std::string_view as_text(ByteView bytes) {
+  return {static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size()};
+}
+
+std::string to_hex(ByteView bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text(bytes.size() * 2, '0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto value = std::to_integer<unsigned>(bytes[i]);
+    text[2 * i] = kDigits[value >> 4U];
+    text[2 * i + 1] = kDigits[value & 15U];
+  }
+  return text;
+}
+
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+Result<Bytes> from_hex(std::string_view text) {
+  if (text.size() % 2 != 0) {
+    return Error{ErrorCode::invalid_argument, "hexadecimal text has an odd number of digits"};
+  }
+  Bytes bytes(text.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const int high = hex_digit(text[2 * i]);
+    const int low = hex_digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) {
+      return Error{ErrorCode::invalid_argument, "hexadecimal text holds another character"};
+    }
+    bytes[i] = static_cast<std::byte>(high * 16 + low);
+  }
+  return bytes;
+}
+
+namespace {
+
+template <class Integer>
+void append_little_endian(Bytes& bytes, Integer value) {
+  for (std::size_t i = 0; i < sizeof(Integer); ++i) {
+    bytes.push_back(static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8U * i)) & 0xffU));
+  }
+}
+
+}  // namespace
+
+void ByteWriter::u8(std::uint8_t value) { append_little_endian(bytes_, value); }
+void ByteWriter::u16(std::uint16_t value) { append_little_endian(bytes_, value); }
+void ByteWriter::u32(std::uint32_t value) { append_little_endian(bytes_, value); }
+void ByteWriter::u64(std::uint64_t value) { append_little_endian(bytes_, value); }
+void ByteWriter::i64(std::int64_t value) { append_little_endian(bytes_, static_cast<std::uint64_t>(value)); }
+void ByteWriter::raw(ByteView bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+
+void ByteWriter::string(std::string_view text) {
+  u32(static_cast<std::uint32_t>(text.size()));
+  raw(as_bytes(text));
+}
+
+Result<ByteView> ByteReader::raw(std::size_t count) {
+  if (count > remaining()) {
+    return Error{ErrorCode::corruption,
+                 "record ends early: " + std::to_string(count) + " bytes wanted, " +
+                     std::to_string(remaining()) + " left"};
+  }
+  const ByteView view = bytes_.subspan(offset_, count);
+  offset_ += count;
+  return view;
+}
+
+template <class Integer>
+Result<Integer> ByteReader::integer() {
+  CUBINET_TRY_ASSIGN(const ByteView view, raw(sizeof(Integer)));
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < sizeof(Integer); ++i) {
+    value |= std::to_integer<std::uint64_t>(view[i]) << (8U * i);
+  }
+  return static_cast<Integer>(value);
+}
+
+Result<std::uint8_t> ByteReader::u8() { return integer<std::uint8_t>(); }
+Result<std::uint16_t> ByteReader::u16() { return integer<std::uint16_t>(); }
+Result<std::uint32_t> ByteReader::u32() { return integer<std::uint32_t>(); }
+Result<std::uint64_t> ByteReader::u64() { return integer<std::uint64_t>(); }
+Result<std::int64_t> ByteReader::i64() { return integer<std::int64_t>(); }
+
+Result<std::string> ByteReader::string() {
+  CUBINET_TRY_ASSIGN(const std::uint32_t length, u32());
+  CUBINET_TRY_ASSIGN(const ByteView view, raw(length));
+  return std::string(as_text(view));
+}
+
+}  // namespace cubinet

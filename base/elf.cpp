@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/elf.hpp>
+
+#include <elf.h>
+
+#include <cstring>
+
+namespace cubinet {
+namespace {
+
+Error corrupt(std::string reason) { return Error{ErrorCode::corruption, "not a usable ELF image: " + reason}; }
+
+// Copies a structure out of the image: its offset need not be aligned in a buffer of unknown origin.
+template <class T>
+Result<T> structure_at(ByteView image, std::uint64_t offset, const char* what) {
+  if (offset > image.size() || image.size() - offset < sizeof(T)) {
+    return corrupt(std::string(what) + " lies outside the file");
+  }
+  T value;
+  std::memcpy(&value, image.data() + offset, sizeof(T));
+  return value;
+}
+
+Result<std::string_view> string_at(ByteView table, std::uint64_t offset) {
+  if (offset >= table.size()) return corrupt("a name lies outside its string table");
+  const std::string_view rest = as_text(table.subspan(static_cast<std::size_t>(offset)));
+  const std::size_t end = rest.find('\0');
+  if (end == std::string_view::npos) return corrupt("a name has no end");
+  return rest.substr(0, end);
+}
+
+Result<ByteView> section_content(ByteView image, const Elf64_Shdr& header) {
+  if (header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL) return ByteView();
+  if (header.sh_offset > image.size() || image.size() - header.sh_offset < header.sh_size) {
+    return corrupt("a section lies outside the file");
+  }
+  return image.subspan(static_cast<std::size_t>(header.sh_offset), static_cast<std::size_t>(header.sh_size));
+}
+
+}  // namespace
+
+Result<ElfImage> ElfImage::parse(ByteView image) {
+  CUBINET_TRY_ASSIGN(const auto header, structure_at<Elf64_Ehdr>(image, 0, "the header"));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return corrupt("it does not begin with the ELF magic");
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
+    return corrupt("it is not 64-bit little-endian");
+  }
+  ElfImage elf;
+  elf.type_ = header.e_type;
+  elf.machine_ = header.e_machine;
+  elf.flags_ = header.e_flags;
+  elf.os_abi_ = header.e_ident[EI_OSABI];
+  elf.abi_version_ = header.e_ident[EI_ABIVERSION];
+  if (header.e_shnum == 0) return elf;
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) return corrupt("its section headers have an unknown size");
+
+  std::vector<Elf64_Shdr> headers;
+  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
+    // e_shoff near 2^64 would wrap around: the sum is checked by subtraction.
+    if (header.e_shoff > image.size()) return corrupt("the section table lies outside the file");
+    CUBINET_TRY_ASSIGN(headers.emplace_back(),
+                       structure_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr), "the section table"));
+  }
+  if (header.e_shstrndx >= headers.size()) return corrupt("it names no section-name table");
+  CUBINET_TRY_ASSIGN(const ByteView names, section_content(image, headers[header.e_shstrndx]));
+  for (const Elf64_Shdr& section_header : headers) {
+    ElfSection section;
+    CUBINET_TRY_ASSIGN(section.name, string_at(names, section_header.sh_name));
+    CUBINET_TRY_ASSIGN(section.content, section_content(image, section_header));
+    section.type = section_header.sh_type;
+    section.flags = section_header.sh_flags;
+    section.link = section_header.sh_link;
+    section.info = section_header.sh_info;
+    elf.sections_.push_back(section);
+  }
+  return elf;
+}
+
+const ElfSection* ElfImage::find_section(std::string_view name) const {
+  for (const ElfSection& section : sections_) {
+    if (section.name == name) return &section;
+  }
+  return nullptr;
+}
+
+Result<std::vector<ElfSymbol>> ElfImage::symbols() const {
+  std::vector<ElfSymbol> symbols;
+  for (const ElfSection& section : sections_) {
+    if (section.type != SHT_SYMTAB) continue;
+    if (section.link >= sections_.size()) return corrupt("the symbol table names no string table");
+    const ByteView names = sections_[section.link].content;
+    for (std::size_t offset = 0; offset + sizeof(Elf64_Sym) <= section.content.size();
+         offset += sizeof(Elf64_Sym)) {
+      CUBINET_TRY_ASSIGN(const auto raw, structure_at<Elf64_Sym>(section.content, offset, "a symbol"));
+      ElfSymbol symbol;
+      if (raw.st_name != 0) {
+        CUBINET_TRY_ASSIGN(symbol.name, string_at(names, raw.st_name));
+      }
+      symbol.type = ELF64_ST_TYPE(raw.st_info);
+      symbol.other = raw.st_other;
+      symbol.section = raw.st_shndx;
+      symbol.value = raw.st_value;
+      symbol.size = raw.st_size;
+      symbols.push_back(symbol);
+    }
+  }
+  return symbols;
+}
+
+Result<void> for_each_elf_note(
+    ByteView content,
+    const std::function<bool(std::string_view owner, std::uint32_t type, ByteView payload)>& visit) {
+  const auto padded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
+  std::uint64_t offset = 0;
+  while (offset + sizeof(Elf64_Nhdr) <= content.size()) {
+    CUBINET_TRY_ASSIGN(const auto note, structure_at<Elf64_Nhdr>(content, offset, "a note"));
+    offset += sizeof(Elf64_Nhdr);
+    const std::uint64_t name_bytes = padded(note.n_namesz);
+    if (content.size() - offset < name_bytes || content.size() - offset - name_bytes < note.n_descsz) {
+      return corrupt("a note lies outside its section");
+    }
+    std::string_view owner = as_text(content.subspan(static_cast<std::size_t>(offset), note.n_namesz));
+    owner = owner.substr(0, owner.find('\0'));
+    const ByteView payload = content.subspan(static_cast<std::size_t>(offset + name_bytes), note.n_descsz);
+    if (!visit(owner, note.n_type, payload)) return {};
+    offset += name_bytes + padded(note.n_descsz);
+  }
+  return {};
+}
+
+Result<std::optional<Bytes>> elf_build_id(const ElfImage& image) {
+  std::optional<Bytes> build_id;
+  for (const ElfSection& section : image.sections()) {
+    if (section.type != SHT_NOTE) continue;
+    CUBINET_TRY(for_each_elf_note(section.content, [&](std::string_view owner, std::uint32_t type, ByteView payload) {
+      if (owner != "GNU" || type != NT_GNU_BUILD_ID) return true;
+      build_id = Bytes(payload.begin(), payload.end());
+      return false;
+    }));
+    if (build_id) break;
+  }
+  return build_id;
+}
+
+}  // namespace cubinet

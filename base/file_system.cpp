@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/file_system.hpp>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <random>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
+  int fd = -1;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+Error failed(const char* verb, const fs::path& path) {
+  const int number = errno;
+  Error error = io_error(std::string("cannot ") + verb + " '" + path.string() + "'", number);
+  if (number == ENOENT) error.code = ErrorCode::not_found;
+  if (number == ENOSPC || number == EDQUOT) error.remedy = "free some space, or name another folder";
+  return error;
+}
+
+class PosixWritableFile final : public WritableFile {
+ public:
+  PosixWritableFile(Descriptor descriptor, fs::path path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+
+  Result<void> write(ByteView bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(descriptor_.get(), bytes.data(), bytes.size());
+      if (count < 0) {
+        if (errno == EINTR) continue;
+        return failed("write", path_);
+      }
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+    return {};
+  }
+  Result<void> sync() override {
+    if (::fsync(descriptor_.get()) != 0) return failed("sync", path_);
+    return {};
+  }
+  Result<void> close() override {
+    if (::close(descriptor_.release()) != 0) return failed("close", path_);
+    return {};
+  }
+
+ private:
+  Descriptor descriptor_;
+  fs::path path_;
+};
+
+class PosixFileLock final : public FileLock {
+ public:
+  explicit PosixFileLock(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+ private:
+  Descriptor descriptor_;  // closing the last descriptor of the open file releases the flock
+};
+
+FileStatus::Type type_of(mode_t mode) {
+  if (S_ISREG(mode)) return FileStatus::Type::regular;
+  if (S_ISDIR(mode)) return FileStatus::Type::directory;
+  if (S_ISLNK(mode)) return FileStatus::Type::symlink;
+  return FileStatus::Type::other;
+}
+
+class PosixFileSystem final : public FileSystem {
+ public:
+  Result<Bytes> read(const fs::path& path, std::uint64_t limit) override {
+    // O_NONBLOCK: a FIFO planted where a file is expected must not hang us.
+    const Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK));
+    if (descriptor.get() < 0) return failed("open", path);
+    struct stat info {};
+    if (::fstat(descriptor.get(), &info) != 0) return failed("inspect", path);
+    if (!S_ISREG(info.st_mode)) return Error{ErrorCode::io, "'" + path.string() + "' is no regular file"};
+    if (static_cast<std::uint64_t>(info.st_size) > limit) {
+      return Error{ErrorCode::io, "'" + path.string() + "' holds " + std::to_string(info.st_size) +
+                                      " bytes, more than the " + std::to_string(limit) + " allowed here"};
+    }
+    Bytes content(static_cast<std::size_t>(info.st_size));
+    std::size_t done = 0;
+    while (done < content.size()) {
+      const ssize_t count = ::read(descriptor.get(), content.data() + done, content.size() - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return failed("read", path);
+      if (count == 0) break;  // shortened while we read: what is there is what the digest will judge
+      done += static_cast<std::size_t>(count);
+    }
+    content.resize(done);
+    return content;
+  }
+
+  Result<std::unique_ptr<WritableFile>> create(const fs::path& path) override {
+    Descriptor descriptor(open_retrying(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
+    if (descriptor.get() < 0) return failed("create", path);
+    return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(descriptor), path));
+  }
+
+  Result<void> rename(const fs::path& from, const fs::path& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) return failed("rename a new file to", to);
+    return {};
+  }
+
+  Result<void> sync_directory(const fs::path& path) override {
+    const Descriptor descriptor(open_retrying(path, O_RDONLY | O_DIRECTORY));
+    if (descriptor.get() < 0) return failed("open", path);
+    // EINVAL: file systems that cannot sync a folder (some network ones) order renames themselves.
+    if (::fsync(descriptor.get()) != 0 && errno != EINVAL) return failed("sync", path);
+    return {};
+  }
+
+  Result<bool> remove(const fs::path& path) override {
+    if (::unlink(path.c_str()) == 0) return true;
+    if (errno == ENOENT) return false;
+    return failed("remove", path);
+  }
+
+  Result<void> create_directories(const fs::path& path, Mode mode) override {
+    if (::mkdir(path.c_str(), mode == Mode::private_to_owner ? 0700 : 0755) == 0) return {};
+    if (errno == ENOENT && path.has_parent_path() && path.parent_path() != path) {
+      CUBINET_TRY(create_directories(path.parent_path(), Mode::shared));
+      if (::mkdir(path.c_str(), mode == Mode::private_to_owner ? 0700 : 0755) == 0) return {};
+    }
+    if (errno == EEXIST) {
+      struct stat info {};
+      if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
+      errno = ENOTDIR;
+    }
+    Error error = failed("create the folder", path);
+    error.code = ErrorCode::io;
+    return error;
+  }
+
+  Result<std::optional<FileStatus>> status(const fs::path& path) override {
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return std::optional<FileStatus>();
+      return failed("inspect", path);
+    }
+    FileStatus status;
+    status.type = type_of(info.st_mode);
+    status.size = static_cast<std::uint64_t>(info.st_size);
+    status.owner = info.st_uid;
+    status.permissions = info.st_mode & 07777U;
+    status.modified_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+    return std::optional<FileStatus>(status);
+  }
+
+  Result<std::vector<std::string>> list(const fs::path& path) override {
+    DIR* directory = ::opendir(path.c_str());
+    if (directory == nullptr) return failed("list", path);
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = ::readdir(directory)) {
+      std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(std::move(name));
+      errno = 0;
+    }
+    const int number = errno;
+    ::closedir(directory);
+    if (number != 0) return io_error("cannot list '" + path.string() + "'", number);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait) override {
+    Descriptor descriptor(open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644));
+    if (descriptor.get() < 0) return failed("open the lock file", path);
+    const int operation = LOCK_EX | (wait == Wait::try_once ? LOCK_NB : 0);
+    int outcome = 0;
+    do {
+      outcome = ::flock(descriptor.get(), operation);
+    } while (outcome != 0 && errno == EINTR);
+    if (outcome != 0) {
+      if (errno == EWOULDBLOCK) return std::unique_ptr<FileLock>();
+      return failed("lock", path);
+    }
+    return std::unique_ptr<FileLock>(std::make_unique<PosixFileLock>(std::move(descriptor)));
+  }
+
+  bool writable(const fs::path& path) override { return ::access(path.c_str(), W_OK | X_OK) == 0; }
+};
+
+}  // namespace
+
+std::shared_ptr<FileSystem> posix_file_system() { return std::make_shared<PosixFileSystem>(); }
+
+fs::path temporary_path_beside(const fs::path& path) {
+  static std::atomic<unsigned> counter{0};
+  // The random part keeps two containers that share a folder, and so may share a pid, apart.
+  std::random_device entropy;
+  return path.parent_path() / ("." + path.filename().string() + "." + std::to_string(::getpid()) + "." +
+                               std::to_string(counter.fetch_add(1)) + "." + std::to_string(entropy()) + ".tmp");
+}
+
+namespace {
+
+Result<void> write_and_rename(FileSystem& files, const fs::path& temporary, const fs::path& path,
+                              ByteView content) {
+  CUBINET_TRY_ASSIGN(auto file, files.create(temporary));
+  CUBINET_TRY(file->write(content));
+  CUBINET_TRY(file->sync());
+  CUBINET_TRY(file->close());
+  return files.rename(temporary, path);
+}
+
+}  // namespace
+
+Result<void> write_file_atomically(FileSystem& files, const fs::path& path, ByteView content) {
+  const fs::path temporary = temporary_path_beside(path);
+  if (auto written = write_and_rename(files, temporary, path, content); !written) {
+    // The first error is the one that matters; a temporary file that stays is swept later.
+    static_cast<void>(files.remove(temporary));
+    return written;
+  }
+  return files.sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+}  // namespace cubinet

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <cubinet/base/result.hpp>
+
+namespace cubinet {
+
+// A shared library opened at run time; the only place that calls dlopen. Owns the handle; movable. Libraries
+// that register exit handlers (the CUDA driver, NVRTC) must not be closed: they are opened with RTLD_NODELETE.
+class DynamicLibrary {
+ public:
+  // `name` is a path, or a soname that the dynamic loader searches. unavailable, with the loader's own words in
+  // detail, when it cannot be opened.
+  static Result<DynamicLibrary> open(const std::string& name);
+
+  DynamicLibrary(DynamicLibrary&& other) noexcept;
+  DynamicLibrary& operator=(DynamicLibrary&& other) noexcept;
+  ~DynamicLibrary();
+
+  // nullptr when the library has no such symbol.
+  void* find(const char* symbol) const;
+  // Where the file lies that the loader chose; the name as given when that cannot be told.
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  DynamicLibrary(void* handle, std::filesystem::path path) : handle_(handle), path_(std::move(path)) {}
+
+  void* handle_ = nullptr;
+  std::filesystem::path path_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cubinet/base/bytes.hpp>
+
+namespace cubinet {
+
+struct FileStatus {
+  enum class Type { regular, directory, symlink, other };
+  Type type = Type::other;
+  std::uint64_t size = 0;
+  std::uint32_t owner = 0;        // user id
+  std::uint32_t permissions = 0;  // the twelve mode bits
+  std::int64_t modified_ns = 0;   // since the epoch
+};
+
+// A file being written. Destroyed without close(), the descriptor is closed and its errors are lost, which is
+// right for a file that is being abandoned and wrong for one that is kept.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+  virtual Result<void> write(ByteView bytes) = 0;
+  virtual Result<void> sync() = 0;   // fsync
+  virtual Result<void> close() = 0;
+};
+
+// An advisory lock on a whole file, held until destruction and released by the kernel when its owner dies.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
+// Every system call that durability depends on goes through this interface, so that tests can make the n-th one
+// fail, or end the process in it. Thread-safe. Paths are never interpreted relative to anything but the
+// process's working directory.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  // The whole file; not_found when there is none. `limit` refuses larger files (io).
+  virtual Result<Bytes> read(const std::filesystem::path& path, std::uint64_t limit) = 0;
+  // Creates a file that did not exist (io with EEXIST otherwise), mode 0644 less the umask's group and other write.
+  virtual Result<std::unique_ptr<WritableFile>> create(const std::filesystem::path& path) = 0;
+  virtual Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  // Makes earlier creations and renames in the folder durable.
+  virtual Result<void> sync_directory(const std::filesystem::path& path) = 0;
+  // True when something was removed, false when there was nothing.
+  virtual Result<bool> remove(const std::filesystem::path& path) = 0;
+  // Creates missing parents too, mode 0755 (0700 for the last when `private_mode`). Not an error when it exists.
+  enum class Mode { shared, private_to_owner };
+  virtual Result<void> create_directories(const std::filesystem::path& path, Mode mode) = 0;
+  // Does not follow a symbolic link; nullopt when there is nothing.
+  virtual Result<std::optional<FileStatus>> status(const std::filesystem::path& path) = 0;
+  // Names (not paths) in byte order, without "." and "..".
+  virtual Result<std::vector<std::string>> list(const std::filesystem::path& path) = 0;
+  // Creates the file when missing and takes an exclusive lock on it. `wait` blocks until it is free;
+  // `try_once` gives nullptr when somebody else holds it.
+  enum class Wait { wait, try_once };
+  virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path, Wait wait) = 0;
+  // True where the calling user may create files in the folder.
+  virtual bool writable(const std::filesystem::path& path) = 0;
+};
+
+// The operating system's. Stateless; may be shared.
+std::shared_ptr<FileSystem> posix_file_system();
+
+// No cubin, index record or bundle read by this project may be larger: a damaged length must not exhaust memory.
+inline constexpr std::uint64_t kMaximumFileBytes = std::uint64_t{8} << 30;
+
+// Convenience over FileSystem for callers that write one file: writes `path` so that after a crash it holds the
+// old or the new content, never a mixture: temporary file in the same folder, fsync, rename, fsync of the folder.
+Result<void> write_file_atomically(FileSystem& files, const std::filesystem::path& path, ByteView content);
+
+// A process-unique name for a temporary file beside `path`: ".<name>.<pid>.<counter>.tmp".
+std::filesystem::path temporary_path_beside(const std::filesystem::path& path);
+
+}  // namespace cubinet

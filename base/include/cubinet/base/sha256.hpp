@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <cubinet/base/bytes.hpp>
+
+namespace cubinet {
+
+// A SHA-256 digest: the name of content. Everything that decides whether bytes may be used compares these;
+// XXH3 is only ever an index.
+struct Sha256Digest {
+  std::array<std::byte, 32> bytes{};
+
+  std::string to_hex() const;  // 64 lower-case digits
+  static Result<Sha256Digest> parse(std::string_view hex);
+
+  friend bool operator==(const Sha256Digest&, const Sha256Digest&) = default;
+  friend auto operator<=>(const Sha256Digest&, const Sha256Digest&) = default;
+};
+
+// libcrypto's SHA-256 (it uses the processor's SHA instructions: 4 times coreutils here).
+Sha256Digest sha256(ByteView bytes);
+
+// Hashes a sequence of fields. `field` writes a tag and both lengths first, so that no two different sequences
+// of fields hash the same bytes. Not thread-safe; movable.
+class Sha256Hasher {
+ public:
+  Sha256Hasher();
+  ~Sha256Hasher();
+  Sha256Hasher(Sha256Hasher&&) noexcept;
+  Sha256Hasher& operator=(Sha256Hasher&&) noexcept;
+
+  void raw(ByteView bytes);
+  void field(std::string_view tag, std::string_view content);
+  Sha256Digest finish();  // the hasher is spent afterwards
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/spec/cubin_elf.hpp>
+
+#include <algorithm>
+
+#include <cubinet/base/elf.hpp>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint16_t kMachineCuda = 190;      // EM_CUDA
+constexpr std::uint8_t kSymbolFunction = 2;      // STT_FUNC
+constexpr std::uint8_t kEntryFunction = 0x10;    // STO_CUDA_ENTRY in st_other
+constexpr std::uint8_t kAbiBeforeCuda129 = 7;    // EI_ABIVERSION; 8 moved the SM number to the second byte
+constexpr std::uint32_t kSpecificAbi7 = 0x800;   // e_flags, where the ABI version is 7
+constexpr std::uint32_t kSpecificAbi8 = 0x8;     // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
+constexpr std::uint8_t kCompatFormat = 2;        // .nv.compat attribute: format, tag, 16-bit value
+constexpr std::uint8_t kCompatSpecific = 9;
+
+Error not_a_cubin(std::string reason) {
+  return Error{ErrorCode::corruption, "not a usable cubin: " + std::move(reason),
+               "build or fetch the file again"};
+}
+
+// The first attribute of .nv.compat, from sm_90 up in files of CUDA 13: 02 09 VV VV, VV = 1 for an `a` target.
+std::optional<bool> specific_by_compat(const ElfImage& elf) {
+  const ElfSection* section = elf.find_section(".nv.compat");
+  if (section == nullptr || section->content.size() < 4) return std::nullopt;
+  const auto byte = [&](std::size_t i) { return std::to_integer<std::uint8_t>(section->content[i]); };
+  if (byte(0) != kCompatFormat || byte(1) != kCompatSpecific) return std::nullopt;
+  return byte(2) == 1;
+}
+
+// The kind in "… -arch sm_100f -m 64" of the toolkit note. The note's payload is searched as text: its fields
+// before the strings are not documented.
+std::optional<SmTarget> target_by_toolkit_note(const ElfImage& elf) {
+  const ElfSection* section = elf.find_section(".note.nv.tkinfo");
+  if (section == nullptr) return std::nullopt;
+  constexpr std::string_view kOption = "-arch sm_";
+  const std::string_view text = as_text(section->content);
+  const std::size_t at = text.find(kOption);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view name = text.substr(at + kOption.size() - 3);
+  name = name.substr(0, name.find_first_of(std::string_view(" \0", 2)));
+  const auto target = SmTarget::parse(name);
+  if (!target) return std::nullopt;
+  return *target;
+}
+
+void read_target(const ElfImage& elf, CubinInspection& inspection) {
+  const bool old_abi = elf.abi_version() <= kAbiBeforeCuda129;
+  const std::uint32_t number = old_abi ? elf.flags() & 0xffU : (elf.flags() >> 8U) & 0xffU;
+  inspection.capability = {static_cast<std::uint16_t>(number / 10), static_cast<std::uint16_t>(number % 10)};
+  if ((elf.flags() & (old_abi ? kSpecificAbi7 : kSpecificAbi8)) != 0) {
+    inspection.kind = TargetKind::specific;
+    return;
+  }
+  const std::optional<bool> specific = specific_by_compat(elf);
+  if (specific && *specific) {
+    inspection.kind = TargetKind::specific;
+    return;
+  }
+  inspection.excludes_specific = specific.has_value();
+  if (inspection.capability.major < 9) {
+    inspection.kind = TargetKind::baseline;  // no suffix exists below 9.0
+    return;
+  }
+  if (const auto target = target_by_toolkit_note(elf); target && target->capability() == inspection.capability) {
+    inspection.kind = target->kind;
+  }
+}
+
+}  // namespace
+
+std::string CubinInspection::target_name() const {
+  if (kind) return SmTarget{capability.major, capability.minor, *kind}.to_string();
+  return SmTarget{capability.major, capability.minor, TargetKind::baseline}.to_string() + "?";
+}
+
+Result<CubinInspection> inspect_cubin(ByteView image) {
+  auto elf = ElfImage::parse(image);
+  if (!elf) return not_a_cubin(elf.error().message);
+  if (elf->machine() != kMachineCuda) return not_a_cubin("the ELF is not for CUDA devices");
+  CubinInspection inspection;
+  read_target(*elf, inspection);
+  auto symbols = elf->symbols();
+  if (!symbols) return not_a_cubin(symbols.error().message);
+  for (const ElfSymbol& symbol : *symbols) {
+    if (symbol.type == kSymbolFunction && (symbol.other & kEntryFunction) != 0) {
+      inspection.kernels.emplace_back(symbol.name);
+    }
+  }
+  return inspection;
+}
+
+bool contradicts(const CubinInspection& inspection, SmTarget stated) {
+  if (inspection.capability != stated.capability()) return true;
+  if (inspection.kind) return *inspection.kind != stated.kind;
+  return inspection.excludes_specific && stated.kind == TargetKind::specific;
+}
+
+Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string>& symbols) {
+  CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
+  if (contradicts(inspection, stated)) {
+    return not_a_cubin("it is built for " + inspection.target_name() + " and listed as " + stated.to_string());
+  }
+  for (const std::string& symbol : symbols) {
+    if (std::find(inspection.kernels.begin(), inspection.kernels.end(), symbol) == inspection.kernels.end()) {
+      return not_a_cubin("it holds no kernel '" + symbol + "' (" + std::to_string(inspection.kernels.size()) +
+                         " others)");
+    }
+  }
+  return {};
+}
+
+}  // namespace cubinet

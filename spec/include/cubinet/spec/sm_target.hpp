@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cubinet/base/result.hpp>
+
+namespace cubinet {
+
+// What a device is: 9.0, 10.3, 12.1.
+struct ComputeCapability {
+  std::uint16_t major = 0;
+  std::uint16_t minor = 0;
+
+  // Accepts "9.0", "90" and "sm_90". invalid_argument for anything else; the device need not be known.
+  static Result<ComputeCapability> parse(std::string_view text);
+  std::string to_string() const;  // "9.0"
+
+  friend auto operator<=>(const ComputeCapability&, const ComputeCapability&) = default;
+};
+
+// How far machine code commits itself to a device. The feature sets nest: baseline < family < specific.
+// Stored in keys and records: DO NOT RENUMBER.
+enum class TargetKind : std::uint8_t {
+  baseline = 0,  // sm_90: runs on later minors of the same major
+  specific = 1,  // sm_90a: this compute capability only, all of its features
+  family = 2,    // sm_100f: the members of its family (CUDA 12.9 and later, 10.0 and up)
+};
+
+// What machine code is built for. A plain value.
+struct SmTarget {
+  std::uint16_t major = 0;
+  std::uint16_t minor = 0;
+  TargetKind kind = TargetKind::baseline;
+
+  // "sm_90", "sm_90a", "sm_100f", also without "sm_". invalid_argument names the known targets for anything that
+  // is none: sm_101 (renamed sm_110 by CUDA 13), sm_90f (families begin at 10.0), sm_83.
+  static Result<SmTarget> parse(std::string_view text);
+  std::string to_string() const;      // "sm_100f"
+  std::string compute_name() const;   // "compute_100f", what NVRTC calls a virtual target
+  ComputeCapability capability() const { return {major, minor}; }
+
+  friend auto operator<=>(const SmTarget&, const SmTarget&) = default;
+};
+
+// Every target that some CUDA release builds for, in ascending order (7.5 to 12.1, and 10.7 as announced).
+std::span<const SmTarget> known_targets();
+
+// Whether a cubin of `target` runs on a device. The rules are a table in sm_target.cpp, after Table 28 and
+// section 5.1.2.3 of the CUDA Programming Guide; Tegra's capabilities (8.7, 8.8) match exactly only.
+bool runs_on(SmTarget target, ComputeCapability device);
+
+// The targets whose cubins run on the device, best first: specific, family (nearest minor first), baseline
+// (nearest minor first). Independent of any order in which builds are found.
+std::vector<SmTarget> targets_for(ComputeCapability device);
+
+// Whether PTX of `target` may be compiled by the driver for the device.
+bool ptx_runs_on(SmTarget target, ComputeCapability device);
+
+// Dynamic shared memory, in bytes, that one block may use at most on the device (the opt-in limit): CUDA
+// Programming Guide, "Technical specifications per compute capability". 0 when the capability is not known.
+std::uint32_t maximum_shared_bytes_per_block(ComputeCapability device);
+
+}  // namespace cubinet
