@@ -10,7 +10,7 @@ target_compile_features(cubinet_settings INTERFACE cxx_std_20)
 target_compile_options(
   cubinet_settings
   INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
-            -Wnon-virtual-dtor -Woverloaded-virtual -Wnull-dereference -Wformat=2)
+            -Wnon-virtual-dtor -Woverloaded-virtual -Wformat=2)
 if(CUBINET_WARNINGS_AS_ERRORS)
   target_compile_options(cubinet_settings INTERFACE -Werror)
 endif()
@@ -18,6 +18,18 @@ if(CUBINET_SANITIZE)
   target_compile_options(cubinet_settings INTERFACE -fsanitize=${CUBINET_SANITIZE} -fno-omit-frame-pointer
                                                    -fno-sanitize-recover=all)
   target_link_options(cubinet_settings INTERFACE -fsanitize=${CUBINET_SANITIZE})
+endif()
+if(CUBINET_SANITIZE MATCHES "thread")
+  # ThreadSanitizer's shadow memory collides with what a kernel with much address-space randomisation maps.
+  find_program(CUBINET_SETARCH setarch)
+  mark_as_advanced(CUBINET_SETARCH)
+  if(CUBINET_SETARCH)
+    execute_process(COMMAND ${CUBINET_SETARCH} ${CMAKE_HOST_SYSTEM_PROCESSOR} -R true RESULT_VARIABLE refused
+                    ERROR_QUIET)
+    if(NOT refused)
+      set(CUBINET_TEST_LAUNCHER ${CUBINET_SETARCH} ${CMAKE_HOST_SYSTEM_PROCESSOR} -R)
+    endif()
+  endif()
 endif()
 
 # cubinet_add_module(<name> SOURCES ... [HEADERS ...] [DEPENDS <module>...] [PRIVATE_LIBRARIES <target>...])
@@ -28,8 +40,12 @@ function(cubinet_add_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_LIBRARIES" ${ARGN})
   set(target cubinet_${name})
   add_library(${target} OBJECT ${arg_SOURCES})
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
-                                             VISIBILITY_INLINES_HIDDEN ON)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  if(NOT BUILD_SHARED_LIBS)
+    # A program that links the static library does not re-export it. The shared one is narrowed by its version
+    # script instead (cmake/cubinet.map).
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  endif()
   target_include_directories(${target} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
   target_link_libraries(${target} PRIVATE cubinet_settings ${arg_PRIVATE_LIBRARIES})
   foreach(dependency IN LISTS arg_DEPENDS)
@@ -46,26 +62,45 @@ function(cubinet_add_module name)
   endif()
 endfunction()
 
-# cubinet_add_tests(<module> SOURCES ... [LABELS ...] [USES <module>...] [LIBRARIES ...] [SUFFIX <text>])
+# cubinet_add_tests(<module> SOURCES ... [LABELS <label>...] [USES <module>...] [LIBRARIES <target>...]
+#                   [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
 #
-# One executable a module (and SUFFIX), one ctest a TEST_CASE. The tests see the module's private headers.
-# USES names the modules whose objects are linked besides the module itself and all that it depends on.
+# One executable test_<module><SUFFIX>, one ctest "<module>/<name>" a TEST_CASE, labelled with all of LABELS (unit
+# when there are none). The tests see the module's private headers and those of the modules in USES; modules
+# that are not part of the assembled library are linked by their objects.
 function(cubinet_add_tests module)
   cmake_parse_arguments(arg "" "SUFFIX" "SOURCES;LABELS;USES;LIBRARIES;ENVIRONMENT" ${ARGN})
   if(NOT CUBINET_BUILD_TESTS)
     return()
   endif()
   set(target test_${module}${arg_SUFFIX})
-  add_executable(${target} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/${module} ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${target} PRIVATE cubinet_settings cubinet cubinet_test_support doctest::doctest
-                                          ${arg_LIBRARIES})
-  foreach(used IN LISTS arg_USES)
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${target} PRIVATE cubinet_settings cubinet cubinet_test_main cubinet_test_support
+                                          doctest::doctest ${arg_LIBRARIES})
+  get_property(assembled GLOBAL PROPERTY CUBINET_LIBRARY_MODULES)
+  foreach(used IN LISTS module arg_USES)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/${used})
+    if(TARGET cubinet_${used} AND NOT used IN_LIST assembled)
+      target_link_libraries(${target} PRIVATE cubinet_${used})
+    endif()
   endforeach()
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
-  doctest_discover_tests(${target} TEST_PREFIX "${module}/" PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600
-                         ENVIRONMENT "${arg_ENVIRONMENT}")
+  if(CUBINET_TEST_LAUNCHER)
+    set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${CUBINET_TEST_LAUNCHER}")
+  endif()
+  doctest_discover_tests(${target} TEST_PREFIX "${module}${arg_SUFFIX}/")
+  # doctest's script flattens lists, so properties that are lists are set by a script of our own, which runs
+  # after it. An executable in which no test was found is a failing test.
+  set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
+  file(WRITE ${script} "if(${target}_TESTS)
+  set_tests_properties(\${${target}_TESTS} PROPERTIES TIMEOUT 600 LABELS [==[${arg_LABELS}]==]
+                       ENVIRONMENT [==[${arg_ENVIRONMENT}]==])
+elseif(EXISTS [==[${CMAKE_CURRENT_BINARY_DIR}/${target}]==])
+  add_test(${target}_holds_no_test ${target}_holds_no_test)
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()

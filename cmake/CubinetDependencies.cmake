@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every third-party library, found in one place. Names that modules use in PRIVATE_LIBRARIES:
+#
+#   OpenSSL::Crypto  SQLite::SQLite3  xxHash::xxhash  zstd::libzstd  Threads::Threads     linked
+#   fmt::fmt-header-only  spdlog::spdlog_header_only  nlohmann_json::nlohmann_json
+#   CLI11::CLI11  cubinet::cuda_headers                                                   headers alone
+#   doctest::doctest                                                                      tests
+#   benchmark::benchmark                                                                  benchmarks
+#
+# With CUBINET_PORTABLE the linked ones are static archives.
+
+include_guard(GLOBAL)
+
+if(CUBINET_PORTABLE)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+  set(xxHash_USE_STATIC_LIBS ON)
+  find_library(CUBINET_SQLITE3_ARCHIVE libsqlite3.a REQUIRED)
+  mark_as_advanced(CUBINET_SQLITE3_ARCHIVE)
+  set(SQLite3_LIBRARY "${CUBINET_SQLITE3_ARCHIVE}" CACHE FILEPATH "SQLite, statically" FORCE)
+endif()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+find_package(SQLite3 3.40 REQUIRED)
+find_package(xxHash 0.8 REQUIRED)
+find_package(zstd CONFIG REQUIRED)
+find_package(fmt CONFIG REQUIRED)
+find_package(spdlog CONFIG REQUIRED)
+find_package(nlohmann_json CONFIG REQUIRED)
+find_package(CudaHeaders 13.0 REQUIRED)
+if(CUBINET_BUILD_CLI)
+  find_package(CLI11 CONFIG REQUIRED)
+endif()
+if(CUBINET_BUILD_TESTS)
+  find_package(doctest CONFIG REQUIRED)
+  include(${doctest_DIR}/doctest.cmake)
+endif()
+if(CUBINET_BUILD_BENCHMARKS)
+  find_package(benchmark CONFIG REQUIRED)
+endif()
+
+# zstd 1.5.6 and later export this name themselves.
+if(NOT TARGET zstd::libzstd)
+  add_library(zstd::libzstd INTERFACE IMPORTED)
+  if(CUBINET_PORTABLE)
+    target_link_libraries(zstd::libzstd INTERFACE zstd::libzstd_static)
+  else()
+    target_link_libraries(zstd::libzstd INTERFACE zstd::libzstd_shared)
+  endif()
+endif()
+
+# Debian's header-only spdlog names the shared fmt, which would put libfmt.so among our needed libraries.
+set_target_properties(spdlog::spdlog_header_only PROPERTIES INTERFACE_LINK_LIBRARIES
+                                                            "Threads::Threads;fmt::fmt-header-only")
+if(CUBINET_PORTABLE)
+  # The archive needs libm; FindSQLite3 describes the shared library, which brings its own.
+  set_property(TARGET SQLite::SQLite3 APPEND PROPERTY INTERFACE_LINK_LIBRARIES m ${CMAKE_DL_LIBS} Threads::Threads)
+endif()
+
+# Never part of the link line of the assembled library.
+set(CUBINET_HEADER_ONLY_LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json
+                                  CLI11::CLI11 cubinet::cuda_headers)

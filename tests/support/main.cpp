@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// doctest's main, in which a run of no test case fails: with doctest 2.4.9 a filter that matches nothing, such
+// as the one made from a name with ';' or '\' in it, passes.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdio>
+
+namespace {
+
+unsigned cases_started = 0;
+
+struct CaseCounter : doctest::IReporter {
+  explicit CaseCounter(const doctest::ContextOptions&) {}
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_start() override {}
+  void test_run_end(const doctest::TestRunStats&) override {}
+  void test_case_start(const doctest::TestCaseData&) override { ++cases_started; }
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData&) override {}
+  void log_message(const doctest::MessageData&) override {}
+  void test_case_skipped(const doctest::TestCaseData&) override {}
+};
+
+REGISTER_LISTENER("cubinet_case_counter", 1, CaseCounter);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  doctest::Context context(argc, argv);
+  const int status = context.run();
+  if (context.shouldExit()) return status;  // a query: --list-test-cases, --help
+  if (cases_started == 0) {
+    std::fputs("no test case matches the filter\n", stderr);
+    return 2;
+  }
+  return status;
+}
