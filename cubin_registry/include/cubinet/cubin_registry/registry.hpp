@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/base/log.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/spec/cubin.hpp>
+
+namespace cubinet {
+
+struct RegistryOptions {
+  std::filesystem::path home;
+  std::shared_ptr<FileSystem> files = posix_file_system();
+  LogSink log;
+  enum class Access { read_write, read_only };
+  Access access = Access::read_write;
+};
+
+struct RegistryStats {
+  std::uint64_t entries = 0;
+  std::uint64_t cubins = 0;        // distinct images
+  std::uint64_t cubin_bytes = 0;
+  std::uint64_t quarantined = 0;   // files set aside
+};
+
+struct RegistryFinding {
+  enum class Kind { damaged_cubin, missing_cubin, damaged_record, unindexed_record, stray_file, damaged_index };
+  Kind kind = Kind::damaged_cubin;
+  std::filesystem::path file;  // relative to the home
+  std::string reason;
+};
+std::string_view to_string(RegistryFinding::Kind kind);
+
+struct VerifyReport {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+  std::vector<RegistryFinding> findings;  // empty: all is well
+};
+
+// Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released by
+// destruction, and by the kernel when its owner dies.
+class BuildLock {
+ public:
+  virtual ~BuildLock() = default;
+};
+
+// The local store: content-addressed cubin files and one record file an entry are the truth; the SQLite index is
+// derived from them and rebuilt when it is missing or damaged. Entries are one per (identity, fingerprint).
+//
+// Layout of the home (docs/formats/registry.md):
+//   cubins/<2 hex>/<64 hex>.cubin    named by SHA-256
+//   records/<2 hex>/<16 hex key>-<16 hex of fingerprint>.record
+//   locks/  quarantine/  index.sqlite
+//
+// Thread-safe; any number of processes may share a home. Nothing it holds is trusted before it is checked: an image is
+// verified against its digest on every read into memory, and a damaged one is moved to quarantine/, logged, and
+// reported as a miss.
+class Registry {
+ public:
+  // Creates the home when access is read_write. untrusted when the home belongs to another user or can be written by
+  // group or others; unavailable when it cannot be created or, read-only, does not exist.
+  static Result<std::unique_ptr<Registry>> open(const RegistryOptions& options);
+  virtual ~Registry() = default;
+
+  virtual const std::filesystem::path& home() const = 0;
+
+  // The records of one identity, newest first. A miss is an empty list.
+  virtual Result<std::vector<std::shared_ptr<const CubinRecord>>> find(const KernelIdentity& identity) = 0;
+  // All records whose key is `key`, whatever they encode (for people: `registry show KEY`).
+  virtual Result<std::vector<std::shared_ptr<const CubinRecord>>> find_key(KernelKey key) = 0;
+  // The verified image of a record; nullopt when it is gone or was damaged (then it has been quarantined).
+  virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
+
+  // Makes the entry durable, then visible: temporary file, fsync, rename, fsync of the folder; cubin, record, index in
+  // this order. REQUIRES: the record's digest and size are the image's (invalid_argument otherwise; checked). An
+  // entry that is there already is left as it is.
+  virtual Result<void> publish(const Cubin& cubin) = 0;
+  // Removes one entry, and its image when no other entry uses it. False when there was none.
+  virtual Result<bool> remove(const CubinRecord& record) = 0;
+
+  // Waits until nobody else in any process builds this identity and fingerprint. The caller looks again before it
+  // builds.
+  virtual Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
+                                                            const BuildFingerprint& fingerprint) = 0;
+
+  virtual Result<std::vector<std::shared_ptr<const CubinRecord>>> list() = 0;  // by template, then key
+  virtual Result<RegistryStats> stats() = 0;
+  // Reads and checks everything; changes nothing.
+  virtual Result<VerifyReport> verify() = 0;
+  // Derives the index anew from the record files; returns what it indexed.
+  virtual Result<std::uint64_t> rebuild() = 0;
+  // Removes temporary files older than an hour, images that no record names, and records whose image is gone.
+  // Returns the bytes freed.
+  virtual Result<std::uint64_t> sweep() = 0;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cubinet/base/result.hpp>
+#include <cubinet/spec/cubin.hpp>
+#include <cubinet/spec/kernel_spec.hpp>
+#include <cubinet/spec/sm_target.hpp>
+
+namespace cubinet {
+
+enum class ParameterType { integer, flag, data_type, choice };
+
+std::string_view to_string(ParameterType type);  // "int", "bool", "dtype", "choice"
+
+// What a template says of one of its parameters.
+struct ParameterDeclaration {
+  std::string name;
+  std::string summary;
+  ParameterType type = ParameterType::integer;
+  std::optional<ParameterValue> default_value;  // nullopt: the caller must give it
+  std::vector<ParameterValue> values;           // allowed values; empty for flags and for integer ranges
+  std::int64_t minimum = INT64_MIN;             // integers without `values`
+  std::int64_t maximum = INT64_MAX;
+  std::int64_t multiple_of = 1;
+
+  // "one of 64, 128, 256"; "8 to 65536, a multiple of 8".
+  std::string allowed() const;
+};
+
+// A kernel template: CUDA C++ source whose head declares its name, interface version, parameters, constraints and
+// kernels (docs/formats/template.md). Ours and the user's are the same. Immutable and thread-safe; shared by
+// pointer.
+class KernelTemplate {
+ public:
+  // `origin` names the source in messages (a file name). invalid_argument says what is wrong with the declaration
+  // and where.
+  static Result<std::shared_ptr<const KernelTemplate>> parse(std::string source, std::string_view origin);
+  virtual ~KernelTemplate() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual const std::string& summary() const = 0;
+  // Bumped by the author whenever the argument structure or its meaning changes: a cubin built for another version
+  // is never launched.
+  virtual std::uint32_t interface_version() const = 0;
+  virtual const std::string& source() const = 0;
+  virtual const std::vector<ParameterDeclaration>& parameters() const = 0;
+  virtual SmTarget minimum_target() const = 0;
+
+  // Checks every parameter and every constraint and fills in the defaults. invalid_argument names the parameter
+  // and what it allows; nothing is rounded. The result is complete: `identify` it.
+  virtual Result<KernelSpec> resolve(const KernelSpec& spec) const = 0;
+  // REQUIRES: `resolved` comes from resolve(). The functions that the source defines under these parameters, with
+  // threads and shared memory computed.
+  virtual Result<std::vector<EntryPoint>> entry_points(const KernelSpec& resolved) const = 0;
+  // unsupported, by name and number, when the target is below the minimum or a kernel could never launch there: more
+  // shared memory than any device of the target gives a block, or more than 1024 threads.
+  virtual Result<void> check_target(const KernelSpec& resolved, SmTarget target) const = 0;
+  // The generated header <cubinet/parameters.cuh> through which the source sees its parameters.
+  virtual Result<std::string> parameters_header(const KernelSpec& resolved) const = 0;
+};
+
+// A parameter value as text ("128", "true", "bf16") to the type that the declaration states. invalid_argument names
+// the parameter and what it allows.
+Result<ParameterValue> parse_parameter_value(const ParameterDeclaration& declaration, std::string_view text);
+
+}  // namespace cubinet

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cubinet/base/log.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/spec/sm_target.hpp>
+
+// CUDA's own handle types, re-declared so that no header of ours needs <cuda.h>.
+using CUstream = struct CUstream_st*;
+using CUcontext = struct CUctx_st*;
+using CUfunction = struct CUfunc_st*;
+
+namespace cubinet {
+
+struct DriverApi;  // loader/driver_api.hpp: the table of driver functions, private
+
+struct DriverOptions {
+  // nullopt: the soname libcuda.so.1, as the dynamic loader finds it.
+  std::optional<std::string> library;
+  LogSink log;
+};
+
+// What a device is and can do, read once.
+struct DeviceProperties {
+  int ordinal = 0;
+  std::string name;
+  ComputeCapability capability;
+  std::uint32_t multiprocessors = 0;
+  std::uint32_t maximum_shared_bytes_per_block = 0;  // opt-in limit
+  std::uint64_t memory_bytes = 0;
+  std::string uuid;                                  // "GPU-…" form
+};
+
+// The CUDA driver, opened at run time; cuInit has succeeded. Immutable and thread-safe; shared by everything that was
+// made through it. Told apart after fork: every call in a child process of the one that opened it gives unsupported
+// (a CUDA context does not survive fork), never a crash.
+class Driver {
+ public:
+  // unavailable when there is no libcuda.so.1 or no device; unsupported when the driver is older than CUDA 11.4 or lacks
+  // a function that has to be there, naming it and the version that introduced it.
+  static Result<std::shared_ptr<const Driver>> open(const DriverOptions& options = {});
+  ~Driver();
+
+  int version() const { return version_; }  // as cuDriverGetVersion says it: 13000 for CUDA 13.0
+  const std::string& library_path() const { return library_path_; }
+  const std::vector<DeviceProperties>& devices() const { return devices_; }
+  const DriverApi& api() const { return *api_; }
+  const LogSink& log_sink() const { return log_; }
+  // Whether cuLibrary* is there (CUDA 12.0); without it modules are loaded a context at a time.
+  bool has_libraries() const;
+
+  // True in the process that opened the driver. One load; no system call.
+  bool in_opening_process() const;
+  // An error for a failed driver call: its name, number and text, and what was being done.
+  Error error(int result, const char* function, const std::string& what) const;
+
+ private:
+  Driver();
+  struct ForkGuard;
+  std::unique_ptr<const DriverApi> api_;
+  std::unique_ptr<ForkGuard> fork_guard_;
+  std::string library_path_;
+  std::vector<DeviceProperties> devices_;
+  LogSink log_;
+  int version_ = 0;
+};
+
+// A device with its primary context retained for as long as the object lives. Thread-safe. Never changes which
+// context is current for the calling thread, beyond the duration of a call.
+class Device {
+ public:
+  static Result<std::shared_ptr<const Device>> open(std::shared_ptr<const Driver> driver, int ordinal);
+  ~Device();
+
+  const DeviceProperties& properties() const { return driver_->devices()[static_cast<std::size_t>(ordinal_)]; }
+  const std::shared_ptr<const Driver>& driver() const { return driver_; }
+  CUcontext context() const { return context_; }
+  int ordinal() const { return ordinal_; }
+
+  // Makes the device's primary context current for the calling thread until the guard is destroyed.
+  class ContextGuard {
+   public:
+    ContextGuard(ContextGuard&& other) noexcept;
+    ContextGuard& operator=(ContextGuard&&) = delete;
+    ~ContextGuard();
+
+   private:
+    friend class Device;
+    explicit ContextGuard(const Driver* driver) : driver_(driver) {}
+    const Driver* driver_;
+  };
+  Result<ContextGuard> make_current() const;
+
+ private:
+  Device(std::shared_ptr<const Driver> driver, int ordinal, CUcontext context)
+      : driver_(std::move(driver)), ordinal_(ordinal), context_(context) {}
+  std::shared_ptr<const Driver> driver_;
+  int ordinal_;
+  CUcontext context_;
+};
+
+}  // namespace cubinet
