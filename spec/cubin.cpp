@@ -61,6 +61,12 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(record.digest, read_digest(reader));
   CUBINET_TRY_ASSIGN(record.size, reader.u64());
   CUBINET_TRY_ASSIGN(record.interface_version, reader.u32());
+  CUBINET_TRY_ASSIGN(const std::uint8_t origin, reader.u8());
+  if (origin > static_cast<std::uint8_t>(CubinOrigin::bundle)) {
+    return Error{ErrorCode::corruption, "a cubin's record holds an unknown origin"};
+  }
+  record.origin = static_cast<CubinOrigin>(origin);
+  CUBINET_TRY_ASSIGN(record.bundle_version, reader.u64());
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   if (count > kMaximumEntryPoints) return Error{ErrorCode::corruption, "a cubin's record has too many functions"};
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -90,6 +96,8 @@ Bytes encode_record(const CubinRecord& record) {
   write_digest(writer, record.digest);
   writer.u64(record.size);
   writer.u32(record.interface_version);
+  writer.u8(static_cast<std::uint8_t>(record.origin));
+  writer.u64(record.bundle_version);
   writer.u32(static_cast<std::uint32_t>(record.entry_points.size()));
   for (const EntryPoint& entry : record.entry_points) write_entry_point(writer, entry);
   writer.string(record.compiler);

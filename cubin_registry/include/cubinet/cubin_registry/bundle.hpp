@@ -54,7 +54,7 @@ struct ImportReport {
   std::uint64_t present = 0;                // were there already
   std::vector<RegistryFinding> refused;     // damaged or false: left out
 };
-// Copies every entry into the registry. Damaged ones are left out and reported; the good ones are in.
+// Copies every entry into the registry, its record marked with CubinOrigin::bundle and the bundle's version. Damaged ones are left out and reported; the good ones are in.
 Result<ImportReport> import_bundle(const Bundle& bundle, Registry& registry);
 
 }  // namespace cubinet

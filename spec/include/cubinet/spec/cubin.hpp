@@ -36,6 +36,10 @@ struct EntryPoint {
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
+// How an entry came to be where it is. A local build is current while its fingerprint is what would be built now; an entry
+// from a bundle is current while its interface version fits. Stored in records: DO NOT RENUMBER.
+enum class CubinOrigin : std::uint8_t { compiled = 0, bundle = 1 };
+
 // Everything known of a cubin without opening it. Travels with the bytes: in a registry's record files and index,
 // in a bundle's manifest.
 struct CubinRecord {
@@ -45,6 +49,8 @@ struct CubinRecord {
   Sha256Digest digest;                 // of the image
   std::uint64_t size = 0;              // of the image, in bytes
   std::uint32_t interface_version = 0; // of the template's argument structure and semantics
+  CubinOrigin origin = CubinOrigin::compiled;
+  std::uint64_t bundle_version = 0;    // of the bundle it came from; 0 for a local build
   std::vector<EntryPoint> entry_points;
   std::string compiler;                // "NVRTC 13.0, build 4f1c…", for people
   std::string options;                 // the compile options, one line, for people
