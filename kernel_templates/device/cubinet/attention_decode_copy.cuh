@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// How the template `attention_decode` brings Q, K and V into shared memory.
+#include <cubinet/async_copy.cuh>
+#include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/swizzle.cuh>
+
+namespace cubinet::attention {
+
+__device__ inline void synchronize_group(int group_kv) {
+  if constexpr (kWarpsQ == 1) {
+    __syncwarp();
+  } else {
+    asm volatile("bar.sync %0, %1;" ::"r"(group_kv + 1), "n"(kGroupThreads) : "memory");
+  }
+}
+
+// Copies slices of one of K and V. Holds this thread's part of the addresses.
+template <int kRowBytes>
+class SliceCopy {
+ public:
+  __device__ SliceCopy(GlobalAddress base, long long page_stride, long long token_stride,
+                       long long head_stride, int head, int thread)
+      : base_(base + kElementBytes * (head * head_stride + thread / kChunks * token_stride) +
+              thread % kChunks * 16),
+        page_stride_(page_stride * kElementBytes),
+        token_stride_(token_stride * kElementBytes),
+        row_(thread / kChunks),
+        target_(swizzled<kRowBytes>(row_, thread % kChunks)) {}
+
+  // Tokens outside `range` become zeros and are not read: a page that is not in use, or the rest of one,
+  // may hold anything, NaN included, and 0 * NaN in P V would be NaN.
+  __device__ void copy(SharedAddress slice, int token, int page, const KvRange& range) const {
+    GlobalAddress source = base_ + static_cast<long long>(page) * page_stride_ +
+                           static_cast<long long>(token & (page_size - 1)) * token_stride_;
+    const unsigned first = static_cast<unsigned>(token - range.begin);
+    const unsigned count = static_cast<unsigned>(range.end - range.begin);
+#pragma unroll
+    for (int i = 0; i < kIterations; ++i) {
+      const int rows = i * kRowsPerIteration;
+      async_copy_16_or_zero(advanced(slice + target_, rows & 7) + rows * kRowBytes, source,
+                            first + row_ + rows < count);
+      source += kRowsPerIteration * token_stride_;
+    }
+  }
+
+ private:
+  static constexpr int kChunks = kRowBytes / 16;
+  static constexpr int kRowsPerIteration = kGroupThreads / kChunks;
+  static constexpr int kIterations = kSlice / kRowsPerIteration;
+  static_assert(kRowsPerIteration * kChunks == kGroupThreads && kIterations * kRowsPerIteration == kSlice,
+                "the threads of a group divide a slice evenly");
+
+  GlobalAddress base_;
+  long long page_stride_;
+  long long token_stride_;
+  int row_;
+  unsigned target_;
+};
+
+__device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRows& rows, int batch,
+                              int head_kv, SharedAddress q_shared) {
+  constexpr int kChunks = kRowBytesQk / 16;
+  for (int i = threadIdx.x; i < tile_size_q * kChunks; i += kThreads) {
+    const int row = i / kChunks;
+    const int chunk = i % kChunks;
+    const int packed = minimum(rows.first + row, rows.count - 1);
+    const int token = packed / rows.group;
+    const int head = head_kv * rows.group + packed % rows.group;
+    const GlobalAddress source =
+        p.q + kElementBytes * (batch * p.q_batch_stride + token * p.q_token_stride + head * p.q_head_stride) +
+        chunk * 16;
+    async_copy_16_or_zero(q_shared + swizzled<kRowBytesQk>(row, chunk), source, rows.holds(row));
+  }
+}
+
+// Where one group of warps stands in its part of the KV.
+class SliceWalk {
+ public:
+  __device__ SliceWalk(const AttentionDecodeParameters& p, int batch, const KvRange& range, int group_kv)
+      : table_(p.page_table + 4 * (batch * p.page_table_stride)),
+        first_(range.begin + group_kv * kSlice),
+        count_(maximum(divide_up(range.end - first_, kSlice * kWarpsKv), 0)) {}
+
+  __device__ int count() const { return count_; }
+  __device__ int token(int index) const { return first_ + index * (kSlice * kWarpsKv); }
+  __device__ int page(int index) const {
+    return index < count_
+               ? load_global_constant_int(table_ + 4ull * static_cast<unsigned>(token(index) / page_size))
+               : 0;
+  }
+
+ private:
+  GlobalAddress table_;
+  int first_;
+  int count_;
+};
+
+// The slices of one group of warps on their way through its ring of shared memory. K and V of a slice are
+// waited for and given back apart, so that a place is filled again as soon as it can be. All of the group's
+// threads call every function, in the order wait, release_k, wait, release_v for slice after slice.
+class KvStream {
+ public:
+  // `range` is the split; tokens before `oldest` are outside every row's window and are not read.
+  __device__ KvStream(const AttentionDecodeParameters& p, int batch, int head_kv, const KvRange& range,
+                      int oldest, int group_kv, SharedAddress rings)
+      : walk_(p, batch, range, group_kv),
+        readable_{maximum(range.begin, oldest), range.end},
+        copy_k_(p.k, p.k_page_stride, p.k_token_stride, p.k_head_stride, head_kv,
+                threadIdx.x % kGroupThreads),
+        copy_v_(p.v, p.v_page_stride, p.v_token_stride, p.v_head_stride, head_kv,
+                threadIdx.x % kGroupThreads),
+        ring_(rings + group_kv * kRingBytes),
+        group_kv_(group_kv) {}
+
+  __device__ int count() const { return walk_.count(); }
+  __device__ int token(int index) const { return walk_.token(index); }
+  __device__ SharedAddress k_slice() const { return ring_ + slot_ * kSliceBytesK; }
+  __device__ SharedAddress v_slice() const { return ring_ + stages * kSliceBytesK + slot_ * kSliceBytesV; }
+
+  __device__ void fill() {
+    int pages[stages];
+#pragma unroll
+    for (int i = 0; i < stages; ++i)
+      pages[i] = walk_.page(i);
+    next_page_ = walk_.page(stages);
+#pragma unroll
+    for (int i = 0; i < stages; ++i) {
+      slot_ = i;
+      if (i < count()) copy_k_.copy(k_slice(), token(i), pages[i], readable_);
+      async_copy_commit();
+      if (i < count()) copy_v_.copy(v_slice(), token(i), pages[i], readable_);
+      async_copy_commit();
+    }
+    slot_ = 0;
+  }
+
+  // What this thread had committed before `fill`.
+  __device__ void wait_for_what_preceded() const {
+    async_copy_wait<2 * stages>();
+  }
+
+  // For the oldest half slice: 2 * stages are always committed, all but one of which may be under way.
+  __device__ void wait() const {
+    async_copy_wait<2 * stages - 1>();
+    synchronize_group(group_kv_);
+  }
+
+  __device__ void release_k(int index) {
+    page_ = next_page_;
+    // Read a whole slice ahead of its use, to hide what the look-up takes.
+    next_page_ = walk_.page(index + 1 + stages);
+    synchronize_group(group_kv_);
+    if (index + stages < count()) copy_k_.copy(k_slice(), token(index + stages), page_, readable_);
+    async_copy_commit();
+  }
+
+  __device__ void release_v(int index) {
+    synchronize_group(group_kv_);
+    if (index + stages < count()) copy_v_.copy(v_slice(), token(index + stages), page_, readable_);
+    async_copy_commit();
+    slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
+  }
+
+ private:
+  SliceWalk walk_;
+  KvRange readable_;
+  SliceCopy<kRowBytesQk> copy_k_;
+  SliceCopy<kRowBytesV> copy_v_;
+  SharedAddress ring_;
+  int group_kv_;
+  int slot_ = 0;
+  int page_ = 0;
+  int next_page_ = 0;
+};
+
+}  // namespace cubinet::attention

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The end of a split of the template `attention_decode`: the warps' results become rows of the output.
+#include <cubinet/attention_decode_softmax.cuh>
+
+namespace cubinet::attention {
+
+// The shared memory of the ring, used again to bring the warps' results together.
+struct MergeBuffer {
+  float* output;   // [kWarpsKv][tile_size_q][kMergeStride]
+  float* maximum;  // [kWarpsKv][tile_size_q]
+  float* sum;      // [kWarpsKv][tile_size_q]
+
+  __device__ explicit MergeBuffer(unsigned char* memory)
+      : output(reinterpret_cast<float*>(memory)),
+        maximum(output + kWarpsKv * tile_size_q * kMergeStride),
+        sum(maximum + kWarpsKv * tile_size_q) {}
+
+  __device__ void put(RowState& state, int group_kv, int first_row, int lane) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = group_kv * tile_size_q + first_row + (lane >> 2) + 8 * half;
+      const float total = lanes_sum<4>(state.sum[half]);
+      if ((lane & 3) == 0) {
+        maximum[row] = state.maximum[half];
+        sum[row] = total;
+      }
+      float* target = output + row * kMergeStride + (lane & 3) * 2;
+#pragma unroll
+      for (int tile = 0; tile < kTilesV; ++tile) {
+        *reinterpret_cast<float2*>(target + tile * 8) =
+            make_float2(state.output[tile].r[2 * half], state.output[tile].r[2 * half + 1]);
+      }
+    }
+  }
+
+  // Normalised output of one row from element `first` on; returns the base-2 log-sum-exp.
+  template <int kCount>
+  __device__ float take(float (&values)[kCount], int row, int first, float scale_log2) const {
+    float highest = negative_infinity();
+#pragma unroll
+    for (int w = 0; w < kWarpsKv; ++w)
+      highest = fmaxf(highest, maximum[w * tile_size_q + row]);
+    const float offset = highest == negative_infinity() ? 0.0f : highest * scale_log2;
+    float total = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      values[i] = 0.0f;
+#pragma unroll
+    for (int w = 0; w < kWarpsKv; ++w) {
+      const int index = w * tile_size_q + row;
+      const float weight = exp2_approx(maximum[index] * scale_log2 - offset);
+      total += weight * sum[index];
+#pragma unroll
+      for (int i = 0; i < kCount; ++i)
+        values[i] += weight * output[index * kMergeStride + first + i];
+    }
+    const float scale = total > 0.0f ? reciprocal_approx(total) : 0.0f;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      values[i] *= scale;
+    return total > 0.0f ? offset + log2_approx(total) : negative_infinity();
+  }
+};
+
+// One row of [batch, q_len, heads_q].
+struct OutputRow {
+  int batch;
+  int token;
+  int head;
+
+  __device__ long long index(const AttentionDecodeParameters& p) const {
+    return (static_cast<long long>(batch) * p.q_len + token) * p.heads_q + head;
+  }
+  __device__ GlobalAddress output(const AttentionDecodeParameters& p) const {
+    return p.o +
+           sizeof(dtype_o) * (batch * p.o_batch_stride + token * p.o_token_stride + head * p.o_head_stride);
+  }
+};
+
+__device__ inline void store_lse(const AttentionDecodeParameters& p, const OutputRow& row, float lse_log2) {
+  if (p.lse != 0) store_global_float(p.lse + 4 * row.index(p), lse_log2 * kLn2);
+}
+
+// Merges the warps' results and writes the rows: to the output, or to the split's place among the partials.
+template <typename Element, bool kPartial>
+__device__ inline void store_rows(const AttentionDecodeParameters& p, const MergeBuffer& merge,
+                                  const PackedRows& rows, int batch, int head_kv, int split) {
+  constexpr int kElements = Vector16<Element>::kElements;
+  constexpr int kVectors = head_dim_v / kElements;
+  for (int i = threadIdx.x; i < tile_size_q * kVectors; i += kThreads) {
+    const int row = i / kVectors;
+    const int vector = i % kVectors;
+    if (!rows.holds(row)) break;
+    const int packed = rows.first + row;
+    const OutputRow target{batch, packed / rows.group, head_kv * rows.group + packed % rows.group};
+    float values[kElements];
+    const float lse = merge.take(values, row, vector * kElements, p.softmax_scale_log2);
+    const uint4 bits = Vector16<Element>::pack(values);
+    if constexpr (kPartial) {
+      const long long index = target.index(p) * p.num_splits + split;
+      store_global_16(p.partial_o + 4 * (index * head_dim_v) + vector * 16, bits);
+      if (vector == 0) store_global_float(p.partial_lse + 4 * index, lse);
+    } else {
+      store_global_16(target.output(p) + vector * 16, bits);
+      if (vector == 0) store_lse(p, target, lse);
+    }
+  }
+}
+
+// The weights of a row's splits, from their base-2 log-sum-exps. Every warp works them out for itself.
+class SplitWeights {
+ public:
+  __device__ SplitWeights(GlobalAddress lse, int count) {
+    const int lane = threadIdx.x % 32;
+    float highest = negative_infinity();
+    for (int s = lane; s < count; s += 32)
+      highest = fmaxf(highest, load_global_float(lse + 4 * s));
+    highest = lanes_max<32>(highest);
+    offset_ = highest == negative_infinity() ? 0.0f : highest;
+    float total = 0.0f;
+    for (int s = lane; s < count; s += 32)
+      total += exp2_approx(load_global_float(lse + 4 * s) - offset_);
+    total_ = lanes_sum<32>(total);
+    inverse_ = total_ > 0.0f ? reciprocal_approx(total_) : 0.0f;
+  }
+
+  __device__ float of(float lse) const { return exp2_approx(lse - offset_) * inverse_; }
+  __device__ float lse() const { return total_ > 0.0f ? offset_ + log2_approx(total_) : negative_infinity(); }
+
+ private:
+  float offset_;
+  float total_;
+  float inverse_;
+};
+
+// Adds up what the workers of the reduction have, and writes the row.
+template <int kWorkers>
+__device__ inline void store_sum(const AttentionDecodeParameters& p, const OutputRow& row,
+                                 const float (&sums)[kWorkers][head_dim_v]) {
+  constexpr int kElements = Vector16<dtype_o>::kElements;
+  const int first = threadIdx.x * kElements;
+  if (first >= head_dim_v) return;
+  float values[kElements] = {};
+#pragma unroll
+  for (int w = 0; w < kWorkers; ++w) {
+#pragma unroll
+    for (int i = 0; i < kElements; ++i)
+      values[i] += sums[w][first + i];
+  }
+  store_global_16(row.output(p) + threadIdx.x * 16, Vector16<dtype_o>::pack(values));
+}
+
+}  // namespace cubinet::attention

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Single-instruction mathematics and small helpers that need no CUDA header.
+
+namespace cubinet {
+
+inline constexpr float kLn2 = 0.693147180559945309f;
+
+__device__ inline float negative_infinity() {
+  return __uint_as_float(0xff800000u);
+}
+
+__device__ inline float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+__device__ inline float log2_approx(float x) {
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+__device__ inline float rsqrt_approx(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+__device__ inline float reciprocal_approx(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+__host__ __device__ constexpr int divide_up(int a, int b) {
+  return (a + b - 1) / b;
+}
+__host__ __device__ constexpr int round_up(int a, int b) {
+  return divide_up(a, b) * b;
+}
+__host__ __device__ constexpr int minimum(int a, int b) {
+  return a < b ? a : b;
+}
+__host__ __device__ constexpr int maximum(int a, int b) {
+  return a > b ? a : b;
+}
+
+// Reductions over groups of `Width` neighbouring lanes; every lane gets the result.
+template <int Width>
+__device__ inline float lanes_max(float value) {
+#pragma unroll
+  for (int offset = Width / 2; offset > 0; offset /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
+  }
+  return value;
+}
+
+template <int Width>
+__device__ inline float lanes_sum(float value) {
+#pragma unroll
+  for (int offset = Width / 2; offset > 0; offset /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, offset);
+  }
+  return value;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Global and shared memory accesses by address. The parameter structs hold device addresses as 64-bit
+// integers; naming the state space here keeps the compiler from emitting generic loads and stores.
+
+namespace cubinet {
+
+using GlobalAddress = unsigned long long;
+using SharedAddress = unsigned;
+
+__device__ inline SharedAddress shared_address(const void* pointer) {
+  return static_cast<SharedAddress>(__cvta_generic_to_shared(pointer));
+}
+
+__device__ inline uint4 load_global_16(GlobalAddress address) {
+  uint4 v;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(address));
+  return v;
+}
+
+__device__ inline uint2 load_global_8(GlobalAddress address) {
+  uint2 v;
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(address));
+  return v;
+}
+
+// For data that no kernel running beside this one writes.
+__device__ inline int load_global_constant_int(GlobalAddress address) {
+  int v;
+  asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(address));
+  return v;
+}
+
+__device__ inline float load_global_float(GlobalAddress address) {
+  float v;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(address));
+  return v;
+}
+
+__device__ inline void store_global_16(GlobalAddress address, const uint4& v) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
+}
+
+__device__ inline void store_global_float(GlobalAddress address, float v) {
+  asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
+}
+
+}  // namespace cubinet

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Warp-level matrix instructions of sm_80 and later: D[16x8] += A[16x16] * B[16x8] with fp32 sums.
+// Lane l holds, of D, rows l/4 and l/4+8 and columns 2(l%4), 2(l%4)+1 (PTX ISA, "Matrix Fragments for
+// mma.m16n8k16").
+#include <cubinet/memory.cuh>
+#include <cubinet/types.cuh>
+
+namespace cubinet {
+
+struct FragmentA {
+  unsigned r[4];
+};
+
+struct FragmentD {
+  float r[4];
+};
+
+template <typename T>
+__device__ inline void mma_16x8x16(FragmentD& d, const FragmentA& a, unsigned b0, unsigned b1);
+
+template <>
+__device__ inline void mma_16x8x16<bf16>(FragmentD& d, const FragmentA& a, unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d.r[0]), "+f"(d.r[1]), "+f"(d.r[2]), "+f"(d.r[3])
+      : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b0), "r"(b1));
+}
+
+template <>
+__device__ inline void mma_16x8x16<fp16>(FragmentD& d, const FragmentA& a, unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d.r[0]), "+f"(d.r[1]), "+f"(d.r[2]), "+f"(d.r[3])
+      : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b0), "r"(b1));
+}
+
+// Four 8x8 matrices of 16-bit elements; lane l gives the address of row l%8 of matrix l/8.
+__device__ inline void load_matrix_x4(unsigned (&r)[4], SharedAddress row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(row)
+               : "memory");
+}
+
+__device__ inline void load_matrix_x4_transposed(unsigned (&r)[4], SharedAddress row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(row)
+               : "memory");
+}
+
+}  // namespace cubinet

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The layout of the tiles in shared memory.
+#include <cubinet/memory.cuh>
+
+namespace cubinet {
+
+// Rows of 16-byte chunks; a chunk's low three bits are XORed with the row's, so that neither the copies nor
+// ldmatrix (8 rows, one chunk column) meet in a bank. As the rows are aligned to their size, moving an
+// address by a chunk count whose bits it does not use yet is an XOR too: see `advanced`.
+template <int kRowBytes>
+__device__ inline unsigned swizzled(int row, int chunk) {
+  return static_cast<unsigned>(row * kRowBytes + ((chunk ^ (row & 7)) << 4));
+}
+
+__device__ inline SharedAddress advanced(SharedAddress address, int chunks) {
+  return address ^ static_cast<unsigned>(chunks << 4);
+}
+
+}  // namespace cubinet

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Element types of the kernel templates. They are plain bit holders, so that a template needs no CUDA
+// header: cuda_fp16.h and cuda_bf16.h cost more front-end time than a whole small kernel.
+
+namespace cubinet {
+
+struct bf16 {
+  unsigned short bits;
+};
+
+struct fp16 {
+  unsigned short bits;
+};
+
+using fp32 = float;
+
+// Two values rounded to nearest even, the first in the low half.
+template <typename T>
+__device__ inline unsigned pack2(float low, float high);
+
+template <>
+__device__ inline unsigned pack2<bf16>(float low, float high) {
+  unsigned packed;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+template <>
+__device__ inline unsigned pack2<fp16>(float low, float high) {
+  unsigned packed;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+template <typename T>
+__device__ inline float2 unpack2(unsigned packed);
+
+template <>
+__device__ inline float2 unpack2<bf16>(unsigned packed) {
+  return make_float2(__uint_as_float(packed << 16), __uint_as_float(packed & 0xffff0000u));
+}
+
+template <>
+__device__ inline float2 unpack2<fp16>(unsigned packed) {
+  float2 values;
+  asm("{.reg .b16 lo, hi; mov.b32 {lo, hi}, %2; cvt.f32.f16 %0, lo; cvt.f32.f16 %1, hi;}"
+      : "=f"(values.x), "=f"(values.y)
+      : "r"(packed));
+  return values;
+}
+
+// How a 16-byte vector of T is taken apart and put together.
+template <typename T>
+struct Vector16 {
+  static constexpr int kElements = 16 / int{sizeof(T)};
+
+  __device__ static void unpack(const uint4& bits, float* values) {
+    const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float2 pair = unpack2<T>(words[i]);
+      values[2 * i] = pair.x;
+      values[2 * i + 1] = pair.y;
+    }
+  }
+
+  __device__ static uint4 pack(const float* values) {
+    return make_uint4(pack2<T>(values[0], values[1]), pack2<T>(values[2], values[3]),
+                      pack2<T>(values[4], values[5]), pack2<T>(values[6], values[7]));
+  }
+};
+
+template <>
+struct Vector16<fp32> {
+  static constexpr int kElements = 4;
+
+  __device__ static void unpack(const uint4& bits, float* values) {
+    values[0] = __uint_as_float(bits.x);
+    values[1] = __uint_as_float(bits.y);
+    values[2] = __uint_as_float(bits.z);
+    values[3] = __uint_as_float(bits.w);
+  }
+
+  __device__ static uint4 pack(const float* values) {
+    return make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]), __float_as_uint(values[2]),
+                      __float_as_uint(values[3]));
+  }
+};
+
+}  // namespace cubinet
