@@ -32,6 +32,13 @@ if(CUBINET_SANITIZE MATCHES "thread")
   endif()
 endif()
 
+if(CUBINET_PORTABLE)
+  # The glibc that an executable of this build needs at most; package/portable compares it with the file. Debian
+  # 12 has 2.36, Ubuntu 22.04 has 2.35, RHEL 9 has 2.34.
+  set(CUBINET_GLIBC_FLOOR 2.34)
+  target_link_options(cubinet_settings INTERFACE -static-libstdc++ -static-libgcc -s)
+endif()
+
 # cubinet_add_module(<name> SOURCES ... [HEADERS ...] [DEPENDS <module>...] [PRIVATE_LIBRARIES <target>...])
 #
 # SOURCES and HEADERS are relative to the module's folder. The target is an object library cubinet_<name>; the

@@ -21,9 +21,22 @@ if(CudaHeaders_NVCC)
   cmake_path(GET CudaHeaders_NVCC_ROOT PARENT_PATH CudaHeaders_NVCC_ROOT)
 endif()
 
-function(cubinet_has_nvrtc_header result candidate)
+# Reads CUDA_VERSION (13000 for 13.0) as "13.0".
+function(cubinet_cuda_version result header)
+  set(${result} "" PARENT_SCOPE)
+  file(STRINGS "${header}" line REGEX "^#define CUDA_VERSION [0-9]+" LIMIT_COUNT 1)
+  if(line MATCHES "([0-9]+)$")
+    math(EXPR major "${CMAKE_MATCH_1} / 1000")
+    math(EXPR minor "${CMAKE_MATCH_1} % 1000 / 10")
+    set(${result} "${major}.${minor}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# An old toolkit is passed over, so that it does not hide newer wheels.
+function(cubinet_is_usable_cuda_header result candidate)
   cmake_path(GET candidate PARENT_PATH folder)
-  if(NOT EXISTS "${folder}/nvrtc.h")
+  cubinet_cuda_version(version "${candidate}")
+  if(NOT EXISTS "${folder}/nvrtc.h" OR version VERSION_LESS CudaHeaders_FIND_VERSION)
     set(${result} FALSE PARENT_SCOPE)
   endif()
 endfunction()
@@ -41,7 +54,7 @@ find_file(
         /usr/local/cuda
         "${CUBINET_CUDA_WHEELS}/nvidia/cu13"
   PATH_SUFFIXES include
-  VALIDATOR cubinet_has_nvrtc_header
+  VALIDATOR cubinet_is_usable_cuda_header
   NO_DEFAULT_PATH)
 mark_as_advanced(CudaHeaders_CUDA_H)
 
@@ -49,12 +62,7 @@ set(CudaHeaders_VERSION "")
 set(CudaHeaders_INCLUDE_DIR "")
 if(CudaHeaders_CUDA_H)
   cmake_path(GET CudaHeaders_CUDA_H PARENT_PATH CudaHeaders_INCLUDE_DIR)
-  file(STRINGS "${CudaHeaders_CUDA_H}" CudaHeaders_VERSION_LINE REGEX "^#define CUDA_VERSION [0-9]+" LIMIT_COUNT 1)
-  if(CudaHeaders_VERSION_LINE MATCHES "([0-9]+)$")
-    math(EXPR CudaHeaders_MAJOR "${CMAKE_MATCH_1} / 1000")
-    math(EXPR CudaHeaders_MINOR "${CMAKE_MATCH_1} % 1000 / 10")
-    set(CudaHeaders_VERSION "${CudaHeaders_MAJOR}.${CudaHeaders_MINOR}")
-  endif()
+  cubinet_cuda_version(CudaHeaders_VERSION "${CudaHeaders_CUDA_H}")
 endif()
 
 include(FindPackageHandleStandardArgs)
@@ -63,7 +71,7 @@ find_package_handle_standard_args(
   REQUIRED_VARS CudaHeaders_INCLUDE_DIR
   VERSION_VAR CudaHeaders_VERSION
   REASON_FAILURE_MESSAGE
-    "No folder holds both cuda.h and nvrtc.h. Install a CUDA toolkit of at least the version asked for, or run: pip install --target build/cuda-wheels 'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*'"
+    "No folder holds cuda.h and nvrtc.h of this version or newer. Install a CUDA toolkit, or run: pip install --target build/cuda-wheels 'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*'"
 )
 
 if(CudaHeaders_FOUND AND NOT TARGET cubinet::cuda_headers)

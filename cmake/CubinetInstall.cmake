@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs the library, its public headers, a CMake package and a pkg-config file. The third-party libraries that
+# a consumer has to link are derived from what the modules link, so that neither file can fall behind.
+
+include_guard(GLOBAL)
+include(CMakePackageConfigHelpers)
+
+get_property(headers GLOBAL PROPERTY CUBINET_PUBLIC_HEADERS)
+get_property(modules GLOBAL PROPERTY CUBINET_LIBRARY_MODULES)
+get_property(linked GLOBAL PROPERTY CUBINET_LINKED_LIBRARIES)
+
+set(include_roots "")
+foreach(module IN LISTS modules)
+  get_target_property(module_dir cubinet_${module} SOURCE_DIR)
+  list(APPEND include_roots ${module_dir}/include)
+endforeach()
+target_sources(cubinet PUBLIC FILE_SET HEADERS BASE_DIRS ${include_roots} FILES ${headers})
+# Each public header is compiled alone: it includes all that it needs.
+set_target_properties(cubinet PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${CUBINET_BUILD_TESTS})
+
+# Imported target -> how a CMake consumer and pkg-config find it.
+set(cmake_OpenSSL::Crypto "find_dependency(OpenSSL 3.0 COMPONENTS Crypto)")
+set(cmake_SQLite::SQLite3 "find_dependency(SQLite3 3.40)")
+set(cmake_Threads::Threads "find_dependency(Threads)")
+set(cmake_xxHash::xxhash "find_dependency(xxHash 0.8)")
+set(cmake_zstd::libzstd
+    "find_dependency(zstd CONFIG)
+if(NOT TARGET zstd::libzstd)
+  add_library(zstd::libzstd INTERFACE IMPORTED)
+  target_link_libraries(zstd::libzstd INTERFACE zstd::libzstd_shared)
+endif()")
+set(pc_OpenSSL::Crypto libcrypto)
+set(pc_SQLite::SQLite3 sqlite3)
+set(pc_xxHash::xxhash libxxhash)
+set(pc_zstd::libzstd libzstd)
+
+set(CUBINET_FIND_DEPENDENCIES "")
+set(pc_requires "")
+set(pc_libs "-lstdc++ -lm")
+foreach(library IN LISTS linked)
+  if(DEFINED cmake_${library})
+    string(APPEND CUBINET_FIND_DEPENDENCIES "${cmake_${library}}\n")
+    if(DEFINED pc_${library})
+      list(APPEND pc_requires ${pc_${library}})
+    else()
+      string(APPEND pc_libs " -pthread")
+    endif()
+  elseif(library STREQUAL CMAKE_DL_LIBS)
+    string(APPEND pc_libs " -l${library}")
+  elseif(TARGET ${library})
+    message(FATAL_ERROR "cmake/CubinetInstall.cmake does not know how a consumer finds ${library}")
+  endif()
+endforeach()
+list(JOIN pc_requires " " pc_requires)
+if(BUILD_SHARED_LIBS)
+  set(CUBINET_FIND_DEPENDENCIES "")
+  set(CUBINET_PC_LINK "Libs: -L\${libdir} -lcubinet")
+else()
+  # The archive is all there is, so a consumer who does not say --static needs the same libraries.
+  set(CUBINET_PC_LINK "Requires: ${pc_requires}\nLibs: -L\${libdir} -lcubinet ${pc_libs}")
+endif()
+
+# Relative to the .pc file, so that the installed tree can be moved.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+           OUTPUT_VARIABLE CUBINET_PC_PREFIX)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cubinet)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/cubinetConfig.cmake.in cubinetConfig.cmake
+                              INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(cubinetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/cubinet.pc.in cubinet.pc @ONLY)
+
+install(
+  TARGETS cubinet
+  EXPORT cubinetTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT cubinetTargets NAMESPACE cubinet:: DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/cubinetConfig.cmake ${PROJECT_BINARY_DIR}/cubinetConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/FindxxHash.cmake DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/cubinet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

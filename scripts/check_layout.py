@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the rules of the source tree that the compiler cannot see.
+
+Usage: check_layout.py [ROOT]        prints one line a violation; exit status 1 when there is one.
+"""
+import os
+import re
+import sys
+from pathlib import Path
+
+# What each module may include. The build enforces it for the paths it knows; this closes the rest.
+MAY_INCLUDE = {
+    "base": set(),
+    "spec": {"base"},
+    "kernel_templates": {"base", "spec"},
+    "jit": {"base", "spec", "kernel_templates"},
+    "cubin_registry": {"base", "spec"},
+    "loader": {"base", "spec"},
+    "api": {"base", "spec", "kernel_templates", "jit", "cubin_registry", "loader"},
+    "attention": {"base", "spec", "kernel_templates", "jit", "cubin_registry", "loader", "api"},
+    "cli": {"base", "spec", "kernel_templates", "jit", "cubin_registry", "loader", "api", "attention"},
+}
+
+# Third-party headers and system calls that have one home. Folders and files, relative to the root.
+ONLY_IN = {
+    r"#\s*include\s*<cuda\.h>": ("loader/", "tests/stub_driver/", "tests/loader/", "bench/"),
+    r"#\s*include\s*<cuda_runtime": ("bench/",),
+    r"#\s*include\s*<nvrtc\.h>": ("jit/nvrtc_", "bench/"),
+    r"#\s*include\s*<sqlite3\.h>": ("cubin_registry/", "tests/cubin_registry/"),
+    r"\bdl(open|sym|close|mopen|vsym)\s*\(": ("base/dynamic_library.cpp", "tests/"),
+    r"\b(secure_)?(get|set|put|unset)env\s*\(": ("cli/", "tests/"),
+}
+
+# Source files without a test of their own name, and why.
+NO_NAMESAKE_TEST = {
+    "cli/main.cpp": "ten lines; the CLI is tested as a process",
+}
+
+MAXIMUM_LINES = 600
+CODE = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
+SPDX_REQUIRED = CODE | {".py", ".sh", ".cmake", ".map", ".in", ".sql"}
+SPDX_LINE = re.compile(r"^(//|#|/\*|--) SPDX-License-Identifier: Apache-2\.0\b", re.MULTILINE)
+NOT_OURS = {".git", "build", ".ccache", "__pycache__"}
+
+
+def strip_comments(text):
+    """Without comments and without the contents of string literals; include lines stay as they are."""
+    pattern = r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
+
+    def replacement(match):
+        if match.group(0).startswith(("//", "/*")):
+            return " "
+        line_start = text.rfind("\n", 0, match.start()) + 1
+        return match.group(0) if text[line_start:match.start()].lstrip().startswith("#") else '""'
+
+    return re.sub(pattern, replacement, text, flags=re.DOTALL)
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = root
+        self.files = sorted(self.walk())
+        self.violations = []
+
+    def walk(self):
+        for folder, names, files in os.walk(self.root):
+            names[:] = [name for name in names if name not in NOT_OURS]
+            for name in files:
+                yield (Path(folder) / name).relative_to(self.root).as_posix()
+
+    def read(self, path):
+        return (self.root / path).read_text(encoding="utf-8")
+
+    def report(self, path, message):
+        self.violations.append(f"{path}: {message}")
+
+    def run(self):
+        for path in self.files:
+            suffix = Path(path).suffix
+            if suffix in SPDX_REQUIRED or Path(path).name == "CMakeLists.txt":
+                self.check_spdx(path)
+            if suffix in SPDX_REQUIRED | {".txt", ".md"}:
+                self.check_length(path)
+            if suffix in CODE:
+                self.check_code(path)
+            if suffix == ".md":
+                self.check_links(path)
+            if path.endswith((".cmake", "CMakeLists.txt")) and re.search(r"\bGLOB(_RECURSE)?\b", self.read(path)):
+                self.report(path, "file(GLOB) of sources: list them")
+        self.check_sources_are_built()
+        self.check_namesake_tests()
+        self.check_test_names()
+        return self.violations
+
+    def check_spdx(self, path):
+        text = self.read(path)
+        head = "\n".join(text.splitlines()[:3])
+        if len(SPDX_LINE.findall(text)) != 1 or not SPDX_LINE.search(head):
+            self.report(path, "needs exactly one SPDX line, at its top")
+
+    def check_length(self, path):
+        lines = len(self.read(path).splitlines())
+        if lines > MAXIMUM_LINES:
+            self.report(path, f"{lines} lines; the limit is {MAXIMUM_LINES}")
+
+    def check_code(self, path):
+        code = strip_comments(self.read(path))
+        for pattern, homes in ONLY_IN.items():
+            found = re.search(pattern, code)
+            if found and not path.startswith(homes):
+                self.report(path, f"{found.group(0)!r} belongs to {', '.join(homes)} alone")
+        module = path.split("/")[0]
+        public = f"{module}/include/" in path
+        for bracket, header in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', code, re.MULTILINE):
+            if ".." in header.split("/"):
+                self.report(path, f'includes "{header}": a path upwards hides a dependency')
+            if module in MAY_INCLUDE and header.startswith("cubinet/"):
+                self.check_direction(path, module, header)
+            if module in MAY_INCLUDE and public and not header.startswith("cubinet/"):
+                if bracket == '"' or not re.fullmatch(r"[a-z_0-9]+", header):
+                    self.report(path, f"a public header includes {header}: the standard library and <cubinet/...> only")
+
+    def check_direction(self, path, module, header):
+        parts = header.split("/")
+        included = parts[1] if len(parts) > 2 else "api"
+        if included in MAY_INCLUDE and included != module and included not in MAY_INCLUDE[module]:
+            if (self.root / included / "include" / header).exists():
+                self.report(path, f"{module} includes <{header}>: {included} is above it or beside it")
+
+    def check_links(self, path):
+        for target in re.findall(r"\]\(([^)\s]+)\)", self.read(path)):
+            target = target.split("#")[0]
+            if target and "://" not in target and not target.startswith("mailto:"):
+                if not (self.root / path).parent.joinpath(target).exists():
+                    self.report(path, f"links to {target}, which does not exist")
+
+    def check_sources_are_built(self):
+        lists = {path: self.read(path) for path in self.files if Path(path).name == "CMakeLists.txt"}
+        for path in self.files:
+            if Path(path).suffix != ".cpp":
+                continue
+            folders = list(Path(path).parents)[:-1]
+            names = [Path(path).relative_to(folder).as_posix() for folder in folders]
+            texts = [lists.get((folder / "CMakeLists.txt").as_posix(), "") for folder in folders]
+            if not any(re.search(rf"(?<![\w/.]){re.escape(n)}\b|/{re.escape(n)}\b", t) for n, t in zip(names, texts)):
+                self.report(path, "is named by no CMakeLists.txt, so it is not built")
+
+    def check_namesake_tests(self):
+        for path in self.files:
+            parts = Path(path).parts
+            if parts[0] not in MAY_INCLUDE or Path(path).suffix != ".cpp":
+                continue
+            test = f"tests/{parts[0]}/{Path(path).stem}_test.cpp"
+            if path in NO_NAMESAKE_TEST:
+                if test in self.files:
+                    self.report(path, f"has {test}: take it off the list of files without one")
+            elif test not in self.files:
+                self.report(path, f"has no {test}, and no reason in scripts/check_layout.py")
+        for path in NO_NAMESAKE_TEST:
+            if path not in self.files and (self.root / Path(path).parts[0]).exists():
+                self.report(path, "is listed in scripts/check_layout.py and does not exist")
+
+    def check_test_names(self):
+        """doctest 2.4.9 runs nothing, and passes, for a name with ';' or '\\'; ctest's filters want plain words."""
+        seen = {}
+        for path in self.files:
+            if not path.startswith("tests/") or not path.endswith(".cpp"):
+                continue
+            text = self.read(path)
+            if re.search(r"\bTEST_CASE_TEMPLATE", text):
+                self.report(path, "TEST_CASE_TEMPLATE makes names with '<' and '>'")
+            for name in re.findall(r'\bTEST_CASE(?:_FIXTURE)?\s*\((?:\s*\w[\w:]*\s*,)?\s*((?:"(?:\\.|[^"\\])*"\s*)+)', text):
+                name = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', name))
+                if not re.fullmatch(r"[A-Za-z0-9, ]+", name):
+                    self.report(path, f"test name {name!r}: letters, digits, spaces and commas only")
+                folder = str(Path(path).parent)
+                if (folder, name) in seen:
+                    self.report(path, f"test name {name!r} is also in {seen[folder, name]}")
+                seen[folder, name] = path
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
+    violations = Checker(root).run()
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule of scripts/check_layout.py refuses a tree that breaks it, and a tree that breaks none passes."""
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import check_layout  # noqa: E402
+
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+GOOD = {
+    "base/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(SOURCES bytes.cpp)\n",
+    "base/bytes.cpp": SPDX + "#include <cubinet/base/bytes.hpp>\n// dlopen() is spoken of here\n",
+    "base/include/cubinet/base/bytes.hpp": SPDX + "#pragma once\n#include <vector>\n",
+    "cli/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(SOURCES main.cpp)\n",
+    "cli/main.cpp": SPDX + 'int main() { return getenv("HOME") != nullptr; }\n',
+    "spec/include/cubinet/spec/key.hpp": SPDX + "#pragma once\n#include <cubinet/base/bytes.hpp>\n",
+    "tests/base/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(SOURCES bytes_test.cpp)\n",
+    "tests/base/bytes_test.cpp": SPDX + 'TEST_CASE("bytes are copied, all 3") {}\n',
+    "README.md": "[the bytes](base/bytes.cpp#L1)\n",
+}
+
+
+class CheckLayout(unittest.TestCase):
+    def violations(self, changes):
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in {**GOOD, **changes}.items():
+                if text is not None:
+                    file = Path(folder) / path
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(text)
+            return check_layout.Checker(Path(folder)).run()
+
+    def refuses(self, changes, path, words):
+        found = self.violations(changes)
+        self.assertTrue(any(v.startswith(path + ":") and words in v for v in found), found)
+
+    def test_a_good_tree_passes(self):
+        self.assertEqual(self.violations({}), [])
+
+    def test_headers_have_one_home(self):
+        for header in ("cuda.h", "nvrtc.h", "sqlite3.h", "cuda_runtime.h"):
+            self.refuses({"base/bytes.cpp": SPDX + f"#include <{header}>\n"}, "base/bytes.cpp", "alone")
+
+    def test_calls_have_one_home(self):
+        for call in ("dlopen(p, 0)", "::dlsym (h, p)", "std::getenv(p)", "setenv(p, q, 1)"):
+            self.refuses({"base/bytes.cpp": SPDX + f"auto x = {call};\n"}, "base/bytes.cpp", "alone")
+
+    def test_public_headers_are_self_sufficient(self):
+        for include in ("<nlohmann/json.hpp>", '"bytes.hpp"', "<unistd.h>"):
+            self.refuses({"base/include/cubinet/base/bytes.hpp": SPDX + f"#include {include}\n"},
+                         "base/include/cubinet/base/bytes.hpp", "public header")
+
+    def test_paths_upwards_are_refused(self):
+        self.refuses({"base/bytes.cpp": SPDX + '#include "../spec/key.hpp"\n'}, "base/bytes.cpp", "upwards")
+
+    def test_includes_go_one_way(self):
+        self.refuses({"base/bytes.cpp": SPDX + "#include <cubinet/spec/key.hpp>\n"}, "base/bytes.cpp", "above it")
+
+    def test_length_is_limited(self):
+        self.refuses({"base/bytes.cpp": SPDX + "\n" * 600}, "base/bytes.cpp", "the limit is")
+
+    def test_one_spdx_line(self):
+        self.refuses({"base/bytes.cpp": "int x;\n"}, "base/bytes.cpp", "SPDX")
+        self.refuses({"base/bytes.cpp": SPDX + SPDX}, "base/bytes.cpp", "SPDX")
+
+    def test_every_source_is_built_and_tested(self):
+        self.refuses({"base/more.cpp": SPDX}, "base/more.cpp", "is not built")
+        self.refuses({"base/more.cpp": SPDX}, "base/more.cpp", "has no tests/base/more_test.cpp")
+        self.refuses({"tests/base/bytes_test.cpp": None}, "base/bytes.cpp", "has no tests/base/bytes_test.cpp")
+
+    def test_names_that_doctest_loses_are_refused(self):
+        for name in ("a; b", "a\\\\b", "a: b", "it's"):
+            self.refuses({"tests/base/bytes_test.cpp": SPDX + f'TEST_CASE("{name}") {{}}\n'},
+                         "tests/base/bytes_test.cpp", "letters, digits")
+        twice = SPDX + 'TEST_CASE("one") {}\n'
+        self.refuses({"tests/base/bytes_test.cpp": twice, "tests/base/more_test.cpp": twice},
+                     "tests/base/more_test.cpp", "is also in")
+
+        self.refuses({"tests/base/bytes_test.cpp": twice + 'TEST_CASE("one") {}\n'},
+                     "tests/base/bytes_test.cpp", "is also in")
+
+    def test_links_lead_somewhere(self):
+        self.refuses({"README.md": "[x](docs/none.md)\n"}, "README.md", "does not exist")
+
+    def test_sources_are_listed_not_globbed(self):
+        self.refuses({"base/CMakeLists.txt": GOOD["base/CMakeLists.txt"] + "file(GLOB x *.cpp)\n"},
+                     "base/CMakeLists.txt", "GLOB")
+
+
+if __name__ == "__main__":
+    unittest.main()
