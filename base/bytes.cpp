@@ -5,7 +5,9 @@
 
 namespace cubinet {
 
-ByteView as_bytes(std::string_view text) { return std::as_bytes(std::span<const char>(text.data(), text.size())); }
+ByteView as_bytes(std::string_view text) {
+  return std::as_bytes(std::span<const char>(text.data(), text.size()));
+}
 
 std::string_view as_text(ByteView bytes) {
   return {static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size()};
@@ -60,12 +62,24 @@ void append_little_endian(Bytes& bytes, Integer value) {
 
 }  // namespace
 
-void ByteWriter::u8(std::uint8_t value) { append_little_endian(bytes_, value); }
-void ByteWriter::u16(std::uint16_t value) { append_little_endian(bytes_, value); }
-void ByteWriter::u32(std::uint32_t value) { append_little_endian(bytes_, value); }
-void ByteWriter::u64(std::uint64_t value) { append_little_endian(bytes_, value); }
-void ByteWriter::i64(std::int64_t value) { append_little_endian(bytes_, static_cast<std::uint64_t>(value)); }
-void ByteWriter::raw(ByteView bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+void ByteWriter::u8(std::uint8_t value) {
+  append_little_endian(bytes_, value);
+}
+void ByteWriter::u16(std::uint16_t value) {
+  append_little_endian(bytes_, value);
+}
+void ByteWriter::u32(std::uint32_t value) {
+  append_little_endian(bytes_, value);
+}
+void ByteWriter::u64(std::uint64_t value) {
+  append_little_endian(bytes_, value);
+}
+void ByteWriter::i64(std::int64_t value) {
+  append_little_endian(bytes_, static_cast<std::uint64_t>(value));
+}
+void ByteWriter::raw(ByteView bytes) {
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
 
 void ByteWriter::string(std::string_view text) {
   u32(static_cast<std::uint32_t>(text.size()));
@@ -74,9 +88,8 @@ void ByteWriter::string(std::string_view text) {
 
 Result<ByteView> ByteReader::raw(std::size_t count) {
   if (count > remaining()) {
-    return Error{ErrorCode::corruption,
-                 "record ends early: " + std::to_string(count) + " bytes wanted, " +
-                     std::to_string(remaining()) + " left"};
+    return Error{ErrorCode::corruption, "record ends early: " + std::to_string(count) + " bytes wanted, " +
+                                            std::to_string(remaining()) + " left"};
   }
   const ByteView view = bytes_.subspan(offset_, count);
   offset_ += count;
@@ -93,11 +106,21 @@ Result<Integer> ByteReader::integer() {
   return static_cast<Integer>(value);
 }
 
-Result<std::uint8_t> ByteReader::u8() { return integer<std::uint8_t>(); }
-Result<std::uint16_t> ByteReader::u16() { return integer<std::uint16_t>(); }
-Result<std::uint32_t> ByteReader::u32() { return integer<std::uint32_t>(); }
-Result<std::uint64_t> ByteReader::u64() { return integer<std::uint64_t>(); }
-Result<std::int64_t> ByteReader::i64() { return integer<std::int64_t>(); }
+Result<std::uint8_t> ByteReader::u8() {
+  return integer<std::uint8_t>();
+}
+Result<std::uint16_t> ByteReader::u16() {
+  return integer<std::uint16_t>();
+}
+Result<std::uint32_t> ByteReader::u32() {
+  return integer<std::uint32_t>();
+}
+Result<std::uint64_t> ByteReader::u64() {
+  return integer<std::uint64_t>();
+}
+Result<std::int64_t> ByteReader::i64() {
+  return integer<std::int64_t>();
+}
 
 Result<std::string> ByteReader::string() {
   CUBINET_TRY_ASSIGN(const std::uint32_t length, u32());

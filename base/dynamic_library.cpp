@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/dynamic_library.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <dlfcn.h>
+#include <fstream>
+#include <glob.h>
 #include <link.h>
-
 #include <utility>
 
 namespace cubinet {
@@ -12,7 +15,9 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& name) {
   void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     const char* reason = ::dlerror();
-    return Error{ErrorCode::unavailable, "cannot open the shared library '" + name + "'", {},
+    return Error{ErrorCode::unavailable,
+                 "cannot open the shared library '" + name + "'",
+                 {},
                  reason == nullptr ? "" : reason};
   }
   std::filesystem::path path = name;
@@ -37,6 +42,77 @@ DynamicLibrary::~DynamicLibrary() {
   if (handle_ != nullptr) ::dlclose(handle_);
 }
 
-void* DynamicLibrary::find(const char* symbol) const { return ::dlsym(handle_, symbol); }
+void* DynamicLibrary::find(const char* symbol) const {
+  return ::dlsym(handle_, symbol);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaximumIncludeDepth = 8;
+
+// The loader's own answer: LD_LIBRARY_PATH as the process was started with it, then the system's folders.
+std::vector<fs::path> folders_of_the_loader() {
+  std::vector<fs::path> folders;
+  void* program = ::dlopen(nullptr, RTLD_NOW);
+  if (program == nullptr) return folders;
+  Dl_serinfo size{};
+  if (::dlinfo(program, RTLD_DI_SERINFOSIZE, &size) == 0) {
+    std::vector<std::max_align_t> buffer(size.dls_size / sizeof(std::max_align_t) + 1);
+    auto* information = static_cast<Dl_serinfo*>(static_cast<void*>(buffer.data()));
+    *information = size;
+    if (::dlinfo(program, RTLD_DI_SERINFO, information) == 0) {
+      const Dl_serpath* paths = information->dls_serpath;
+      for (unsigned i = 0; i < information->dls_cnt; ++i)
+        folders.emplace_back(paths[i].dls_name);
+    }
+  }
+  ::dlclose(program);
+  return folders;
+}
+
+// A line of /etc/ld.so.conf is a folder or `include PATTERN`; '#' begins a comment.
+void read_loader_configuration(const fs::path& file, int depth, std::vector<fs::path>& folders) {
+  constexpr std::string_view kInclude = "include";
+  std::ifstream stream(file);
+  for (std::string line; depth < kMaximumIncludeDepth && std::getline(stream, line);) {
+    line.erase(std::min(line.find('#'), line.size()));
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin == std::string::npos) continue;
+    line = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+    if (line.starts_with(kInclude) && line.find_first_of(" \t") == kInclude.size()) {
+      const fs::path pattern =
+          file.parent_path() / line.substr(line.find_first_not_of(" \t", kInclude.size()));
+      glob_t matches{};
+      if (::glob(pattern.c_str(), 0, nullptr, &matches) == 0) {
+        for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
+          read_loader_configuration(matches.gl_pathv[i], depth + 1, folders);
+        }
+      }
+      ::globfree(&matches);
+    } else if (line.front() == '/') {
+      folders.emplace_back(line);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<fs::path> dynamic_loader_search_path() {
+  std::vector<fs::path> folders = folders_of_the_loader();
+  std::vector<fs::path> configured;
+  read_loader_configuration("/etc/ld.so.conf", 0, configured);
+  // The loader consults its cache, which holds the configured folders, before the system's own.
+  const auto system = std::find_if(folders.begin(), folders.end(), [](const fs::path& folder) {
+    return folder.string().starts_with("/lib") || folder.string().starts_with("/usr/lib");
+  });
+  folders.insert(system, configured.begin(), configured.end());
+  std::vector<fs::path> unique;
+  for (fs::path& folder : folders) {
+    if (std::find(unique.begin(), unique.end(), folder) == unique.end()) unique.push_back(std::move(folder));
+  }
+  return unique;
+}
 
 }  // namespace cubinet

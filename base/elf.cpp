@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/elf.hpp>
 
-#include <elf.h>
-
 #include <cstring>
+#include <elf.h>
 
 namespace cubinet {
 namespace {
 
-Error corrupt(std::string reason) { return Error{ErrorCode::corruption, "not a usable ELF image: " + reason}; }
+Error corrupt(std::string reason) {
+  return Error{ErrorCode::corruption, "not a usable ELF image: " + reason};
+}
 
 // Copies a structure out of the image: its offset need not be aligned in a buffer of unknown origin.
 template <class T>
@@ -41,7 +42,8 @@ Result<ByteView> section_content(ByteView image, const Elf64_Shdr& header) {
 
 Result<ElfImage> ElfImage::parse(ByteView image) {
   CUBINET_TRY_ASSIGN(const auto header, structure_at<Elf64_Ehdr>(image, 0, "the header"));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return corrupt("it does not begin with the ELF magic");
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    return corrupt("it does not begin with the ELF magic");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
     return corrupt("it is not 64-bit little-endian");
   }
@@ -58,8 +60,9 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     // e_shoff near 2^64 would wrap around: the sum is checked by subtraction.
     if (header.e_shoff > image.size()) return corrupt("the section table lies outside the file");
-    CUBINET_TRY_ASSIGN(headers.emplace_back(),
-                       structure_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr), "the section table"));
+    CUBINET_TRY_ASSIGN(
+        headers.emplace_back(),
+        structure_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr), "the section table"));
   }
   if (header.e_shstrndx >= headers.size()) return corrupt("it names no section-name table");
   CUBINET_TRY_ASSIGN(const ByteView names, section_content(image, headers[header.e_shstrndx]));
@@ -132,11 +135,12 @@ Result<std::optional<Bytes>> elf_build_id(const ElfImage& image) {
   std::optional<Bytes> build_id;
   for (const ElfSection& section : image.sections()) {
     if (section.type != SHT_NOTE) continue;
-    CUBINET_TRY(for_each_elf_note(section.content, [&](std::string_view owner, std::uint32_t type, ByteView payload) {
-      if (owner != "GNU" || type != NT_GNU_BUILD_ID) return true;
-      build_id = Bytes(payload.begin(), payload.end());
-      return false;
-    }));
+    CUBINET_TRY(
+        for_each_elf_note(section.content, [&](std::string_view owner, std::uint32_t type, ByteView payload) {
+          if (owner != "GNU" || type != NT_GNU_BUILD_ID) return true;
+          build_id = Bytes(payload.begin(), payload.end());
+          return false;
+        }));
     if (build_id) break;
   }
   return build_id;

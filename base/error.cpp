@@ -7,17 +7,28 @@ namespace cubinet {
 
 std::string_view to_string(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_argument: return "invalid_argument";
-    case ErrorCode::not_found: return "not_found";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::unavailable: return "unavailable";
-    case ErrorCode::compile_failed: return "compile_failed";
-    case ErrorCode::corruption: return "corruption";
-    case ErrorCode::untrusted: return "untrusted";
-    case ErrorCode::io: return "io";
-    case ErrorCode::busy: return "busy";
-    case ErrorCode::driver: return "driver";
-    case ErrorCode::internal: return "internal";
+    case ErrorCode::invalid_argument:
+      return "invalid_argument";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::unavailable:
+      return "unavailable";
+    case ErrorCode::compile_failed:
+      return "compile_failed";
+    case ErrorCode::corruption:
+      return "corruption";
+    case ErrorCode::untrusted:
+      return "untrusted";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::busy:
+      return "busy";
+    case ErrorCode::driver:
+      return "driver";
+    case ErrorCode::internal:
+      return "internal";
   }
   return "internal";
 }

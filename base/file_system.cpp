@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/file_system.hpp>
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
 #include <random>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace cubinet {
 namespace {
@@ -214,14 +213,17 @@ class PosixFileSystem final : public FileSystem {
 
 }  // namespace
 
-std::shared_ptr<FileSystem> posix_file_system() { return std::make_shared<PosixFileSystem>(); }
+std::shared_ptr<FileSystem> posix_file_system() {
+  return std::make_shared<PosixFileSystem>();
+}
 
 fs::path temporary_path_beside(const fs::path& path) {
   static std::atomic<unsigned> counter{0};
   // The random part keeps two containers that share a folder, and so may share a pid, apart.
   std::random_device entropy;
-  return path.parent_path() / ("." + path.filename().string() + "." + std::to_string(::getpid()) + "." +
-                               std::to_string(counter.fetch_add(1)) + "." + std::to_string(entropy()) + ".tmp");
+  return path.parent_path() /
+         ("." + path.filename().string() + "." + std::to_string(::getpid()) + "." +
+          std::to_string(counter.fetch_add(1)) + "." + std::to_string(entropy()) + ".tmp");
 }
 
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/fork_guard.hpp>
 
+#include <new>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <new>
 
 namespace cubinet {
 

@@ -11,7 +11,8 @@ namespace cubinet {
 struct Sha256Hasher::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
   State() {
-    // Only a host without memory, or one whose policy forbids SHA-256, gets here; nothing can be verified then.
+    // Only a host without memory, or one whose policy forbids SHA-256, gets here; nothing can be verified
+    // then.
     if (context == nullptr || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1) std::abort();
   }
   ~State() { EVP_MD_CTX_free(context); }
@@ -24,7 +25,9 @@ Sha256Hasher::~Sha256Hasher() = default;
 Sha256Hasher::Sha256Hasher(Sha256Hasher&&) noexcept = default;
 Sha256Hasher& Sha256Hasher::operator=(Sha256Hasher&&) noexcept = default;
 
-void Sha256Hasher::raw(ByteView bytes) { EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()); }
+void Sha256Hasher::raw(ByteView bytes) {
+  EVP_DigestUpdate(state_->context, bytes.data(), bytes.size());
+}
 
 void Sha256Hasher::field(std::string_view tag, std::string_view content) {
   ByteWriter lengths;
@@ -50,13 +53,14 @@ Sha256Digest sha256(ByteView bytes) {
   return hasher.finish();
 }
 
-std::string Sha256Digest::to_hex() const { return cubinet::to_hex(bytes); }
+std::string Sha256Digest::to_hex() const {
+  return cubinet::to_hex(bytes);
+}
 
 Result<Sha256Digest> Sha256Digest::parse(std::string_view hex) {
   auto decoded = from_hex(hex);
   if (!decoded || decoded->size() != 32) {
-    return Error{ErrorCode::invalid_argument,
-                 "'" + std::string(hex.substr(0, 80)) + "' is no SHA-256 digest",
+    return Error{ErrorCode::invalid_argument, "'" + std::string(hex.substr(0, 80)) + "' is no SHA-256 digest",
                  "a digest is 64 hexadecimal digits"};
   }
   Sha256Digest digest;

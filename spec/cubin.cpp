@@ -11,7 +11,9 @@ constexpr std::uint32_t kMaximumEntryPoints = 4096;
 
 enum EntryFlags : std::uint8_t { kProgrammaticLaunch = 1, kCooperative = 2 };
 
-void write_digest(ByteWriter& writer, const Sha256Digest& digest) { writer.raw(digest.bytes); }
+void write_digest(ByteWriter& writer, const Sha256Digest& digest) {
+  writer.raw(digest.bytes);
+}
 
 Result<Sha256Digest> read_digest(ByteReader& reader) {
   Sha256Digest digest;
@@ -26,7 +28,8 @@ void write_entry_point(ByteWriter& writer, const EntryPoint& entry) {
   writer.u32(entry.threads);
   writer.u32(entry.dynamic_shared_bytes);
   writer.u32(entry.parameter_bytes);
-  for (const std::uint32_t dimension : entry.cluster) writer.u32(dimension);
+  for (const std::uint32_t dimension : entry.cluster)
+    writer.u32(dimension);
   writer.u8(static_cast<std::uint8_t>((entry.programmatic_launch ? kProgrammaticLaunch : 0) |
                                       (entry.cooperative ? kCooperative : 0)));
 }
@@ -54,7 +57,8 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CubinRecord record;
   CUBINET_TRY_ASSIGN(const std::string encoding, reader.string());
   const ByteView encoding_bytes = as_bytes(encoding);
-  CUBINET_TRY_ASSIGN(record.identity, identity_from_encoding(Bytes(encoding_bytes.begin(), encoding_bytes.end())));
+  CUBINET_TRY_ASSIGN(record.identity,
+                     identity_from_encoding(Bytes(encoding_bytes.begin(), encoding_bytes.end())));
   CUBINET_TRY_ASSIGN(const DecodedIdentity decoded, decode_identity(encoding_bytes));
   record.target = decoded.target;
   CUBINET_TRY_ASSIGN(record.fingerprint.digest, read_digest(reader));
@@ -68,7 +72,8 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   record.origin = static_cast<CubinOrigin>(origin);
   CUBINET_TRY_ASSIGN(record.bundle_version, reader.u64());
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumEntryPoints) return Error{ErrorCode::corruption, "a cubin's record has too many functions"};
+  if (count > kMaximumEntryPoints)
+    return Error{ErrorCode::corruption, "a cubin's record has too many functions"};
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(record.entry_points.emplace_back(), read_entry_point(reader));
   }
@@ -99,7 +104,8 @@ Bytes encode_record(const CubinRecord& record) {
   writer.u8(static_cast<std::uint8_t>(record.origin));
   writer.u64(record.bundle_version);
   writer.u32(static_cast<std::uint32_t>(record.entry_points.size()));
-  for (const EntryPoint& entry : record.entry_points) write_entry_point(writer, entry);
+  for (const EntryPoint& entry : record.entry_points)
+    write_entry_point(writer, entry);
   writer.string(record.compiler);
   writer.string(record.options);
   writer.string(record.warnings);
@@ -127,7 +133,8 @@ Result<CubinRecord> decode_record(ByteView bytes) {
   }
   ByteReader fields(signed_part.subspan(kMagic.size() + sizeof(std::uint16_t)));
   CUBINET_TRY_ASSIGN(CubinRecord record, read_fields(fields));
-  if (fields.remaining() != 0) return Error{ErrorCode::corruption, "a cubin's record has bytes after its end"};
+  if (fields.remaining() != 0)
+    return Error{ErrorCode::corruption, "a cubin's record has bytes after its end"};
   return record;
 }
 

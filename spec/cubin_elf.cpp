@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/elf.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 
 #include <algorithm>
 
-#include <cubinet/base/elf.hpp>
-
 namespace cubinet {
 namespace {
 
-constexpr std::uint16_t kMachineCuda = 190;      // EM_CUDA
-constexpr std::uint8_t kSymbolFunction = 2;      // STT_FUNC
-constexpr std::uint8_t kEntryFunction = 0x10;    // STO_CUDA_ENTRY in st_other
-constexpr std::uint8_t kAbiBeforeCuda129 = 7;    // EI_ABIVERSION; 8 moved the SM number to the second byte
-constexpr std::uint32_t kSpecificAbi7 = 0x800;   // e_flags, where the ABI version is 7
-constexpr std::uint32_t kSpecificAbi8 = 0x8;     // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
-constexpr std::uint8_t kCompatFormat = 2;        // .nv.compat attribute: format, tag, 16-bit value
+constexpr std::uint16_t kMachineCuda = 190;     // EM_CUDA
+constexpr std::uint8_t kSymbolFunction = 2;     // STT_FUNC
+constexpr std::uint8_t kEntryFunction = 0x10;   // STO_CUDA_ENTRY in st_other
+constexpr std::uint8_t kAbiBeforeCuda129 = 7;   // EI_ABIVERSION; 8 moved the SM number to the second byte
+constexpr std::uint32_t kSpecificAbi7 = 0x800;  // e_flags, where the ABI version is 7
+constexpr std::uint32_t kSpecificAbi8 = 0x8;    // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
+constexpr std::uint8_t kCompatFormat = 2;       // .nv.compat attribute: format, tag, 16-bit value
 constexpr std::uint8_t kCompatSpecific = 9;
 
 Error not_a_cubin(std::string reason) {
@@ -22,7 +21,8 @@ Error not_a_cubin(std::string reason) {
                "build or fetch the file again"};
 }
 
-// The first attribute of .nv.compat, from sm_90 up in files of CUDA 13: 02 09 VV VV, VV = 1 for an `a` target.
+// The first attribute of .nv.compat, from sm_90 up in files of CUDA 13: 02 09 VV VV, VV = 1 for an `a`
+// target.
 std::optional<bool> specific_by_compat(const ElfImage& elf) {
   const ElfSection* section = elf.find_section(".nv.compat");
   if (section == nullptr || section->content.size() < 4) return std::nullopt;
@@ -65,7 +65,8 @@ void read_target(const ElfImage& elf, CubinInspection& inspection) {
     inspection.kind = TargetKind::baseline;  // no suffix exists below 9.0
     return;
   }
-  if (const auto target = target_by_toolkit_note(elf); target && target->capability() == inspection.capability) {
+  if (const auto target = target_by_toolkit_note(elf);
+      target && target->capability() == inspection.capability) {
     inspection.kind = target->kind;
   }
 }
@@ -102,7 +103,8 @@ bool contradicts(const CubinInspection& inspection, SmTarget stated) {
 Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string>& symbols) {
   CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
   if (contradicts(inspection, stated)) {
-    return not_a_cubin("it is built for " + inspection.target_name() + " and listed as " + stated.to_string());
+    return not_a_cubin("it is built for " + inspection.target_name() + " and listed as " +
+                       stated.to_string());
   }
   for (const std::string& symbol : symbols) {
     if (std::find(inspection.kernels.begin(), inspection.kernels.end(), symbol) == inspection.kernels.end()) {

@@ -26,11 +26,15 @@ constexpr std::array<Row, 8> kRows = {{
 constexpr std::array<DataType, 8> kAll = {DataType::fp16,  DataType::bf16, DataType::fp32, DataType::int8,
                                           DataType::int32, DataType::e4m3, DataType::e5m2, DataType::e2m1};
 
-const Row& row_of(DataType type) { return kRows[static_cast<std::size_t>(type)]; }
+const Row& row_of(DataType type) {
+  return kRows[static_cast<std::size_t>(type)];
+}
 
 }  // namespace
 
-std::string_view to_string(DataType type) { return row_of(type).name; }
+std::string_view to_string(DataType type) {
+  return row_of(type).name;
+}
 
 std::optional<DataType> parse_data_type(std::string_view name) {
   for (const Row& row : kRows) {
@@ -39,8 +43,12 @@ std::optional<DataType> parse_data_type(std::string_view name) {
   return std::nullopt;
 }
 
-std::span<const DataType> all_data_types() { return kAll; }
+std::span<const DataType> all_data_types() {
+  return kAll;
+}
 
-unsigned bits_of(DataType type) { return row_of(type).bits; }
+unsigned bits_of(DataType type) {
+  return row_of(type).bits;
+}
 
 }  // namespace cubinet

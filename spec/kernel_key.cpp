@@ -33,7 +33,8 @@ Result<ParameterValue> read_value(ByteReader& reader) {
   switch (static_cast<ValueTag>(tag)) {
     case ValueTag::flag: {
       CUBINET_TRY_ASSIGN(const std::uint8_t flag, reader.u8());
-      if (flag > 1) return Error{ErrorCode::corruption, "a kernel's encoding holds a flag that is not 0 or 1"};
+      if (flag > 1)
+        return Error{ErrorCode::corruption, "a kernel's encoding holds a flag that is not 0 or 1"};
       return ParameterValue(flag == 1);
     }
     case ValueTag::integer: {
@@ -64,7 +65,8 @@ Result<SmTarget> read_target(ByteReader& reader) {
 
 std::string KernelKey::to_string() const {
   std::array<std::byte, 8> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((value >> (56 - 8 * i)) & 0xffU);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>((value >> (56 - 8 * i)) & 0xffU);
   return to_hex(bytes);
 }
 
@@ -75,7 +77,8 @@ Result<KernelKey> KernelKey::parse(std::string_view text) {
                  "a key is 16 hexadecimal digits, as `cubinet key` prints them"};
   }
   KernelKey key;
-  for (const std::byte byte : *bytes) key.value = (key.value << 8U) | std::to_integer<std::uint64_t>(byte);
+  for (const std::byte byte : *bytes)
+    key.value = (key.value << 8U) | std::to_integer<std::uint64_t>(byte);
   return key;
 }
 
@@ -113,7 +116,8 @@ Result<DecodedIdentity> decode_identity(ByteView encoding) {
   CUBINET_TRY_ASSIGN(decoded.spec.template_name, reader.string());
   CUBINET_TRY_ASSIGN(decoded.target, read_target(reader));
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumParameters) return Error{ErrorCode::corruption, "a kernel's encoding has too many parameters"};
+  if (count > kMaximumParameters)
+    return Error{ErrorCode::corruption, "a kernel's encoding has too many parameters"};
   std::string previous;
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(std::string name, reader.string());
@@ -123,7 +127,8 @@ Result<DecodedIdentity> decode_identity(ByteView encoding) {
     previous = name;
     CUBINET_TRY_ASSIGN(decoded.spec.parameters[std::move(name)], read_value(reader));
   }
-  if (reader.remaining() != 0) return Error{ErrorCode::corruption, "a kernel's encoding has bytes after its end"};
+  if (reader.remaining() != 0)
+    return Error{ErrorCode::corruption, "a kernel's encoding has bytes after its end"};
   return decoded;
 }
 

@@ -11,8 +11,9 @@ namespace {
 
 enum class Matching { by_major, exact_only };
 
-// One row a compute capability. `family_floor` is the lowest minor whose family code (sm_XYf) this device runs
-// (Programming Guide Table 28); nullopt before families existed. `shared_bytes` is the opt-in limit a block.
+// One row a compute capability. `family_floor` is the lowest minor whose family code (sm_XYf) this device
+// runs (Programming Guide Table 28); nullopt before families existed. `shared_bytes` is the opt-in limit a
+// block.
 struct CapabilityRow {
   ComputeCapability capability;
   Matching matching;
@@ -59,9 +60,12 @@ std::vector<SmTarget> list_targets() {
 
 std::string suffix_of(TargetKind kind) {
   switch (kind) {
-    case TargetKind::baseline: return "";
-    case TargetKind::specific: return "a";
-    case TargetKind::family: return "f";
+    case TargetKind::baseline:
+      return "";
+    case TargetKind::specific:
+      return "a";
+    case TargetKind::family:
+      return "f";
   }
   return "";
 }
@@ -73,14 +77,16 @@ std::optional<ComputeCapability> parse_digits(std::string_view digits) {
     return std::nullopt;
   }
   unsigned major = 0;
-  for (const char c : digits.substr(0, digits.size() - 1)) major = major * 10 + static_cast<unsigned>(c - '0');
+  for (const char c : digits.substr(0, digits.size() - 1))
+    major = major * 10 + static_cast<unsigned>(c - '0');
   const auto minor = static_cast<unsigned>(digits.back() - '0');
   return ComputeCapability{static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
 }
 
 std::string known_target_names() {
   std::string names;
-  for (const SmTarget target : known_targets()) names += (names.empty() ? "" : " ") + target.to_string();
+  for (const SmTarget target : known_targets())
+    names += (names.empty() ? "" : " ") + target.to_string();
   return names;
 }
 
@@ -103,11 +109,14 @@ Result<ComputeCapability> ComputeCapability::parse(std::string_view text) {
     digits.erase(dot, 1);
   }
   if (const auto capability = parse_digits(digits)) return *capability;
-  return Error{ErrorCode::invalid_argument, "'" + std::string(text.substr(0, 40)) + "' is no compute capability",
+  return Error{ErrorCode::invalid_argument,
+               "'" + std::string(text.substr(0, 40)) + "' is no compute capability",
                "write it like 9.0 or sm_90"};
 }
 
-std::string ComputeCapability::to_string() const { return std::to_string(major) + "." + std::to_string(minor); }
+std::string ComputeCapability::to_string() const {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
 
 Result<SmTarget> SmTarget::parse(std::string_view text) {
   std::string_view rest = text;
@@ -122,9 +131,10 @@ Result<SmTarget> SmTarget::parse(std::string_view text) {
     const auto known = known_targets();
     if (std::find(known.begin(), known.end(), target) != known.end()) return target;
   }
-  return Error{ErrorCode::invalid_argument,
-               "'" + std::string(text.substr(0, 40)) + "' is no known SM target" + why_unknown(capability, kind),
-               "known targets: " + known_target_names()};
+  return Error{
+      ErrorCode::invalid_argument,
+      "'" + std::string(text.substr(0, 40)) + "' is no known SM target" + why_unknown(capability, kind),
+      "known targets: " + known_target_names()};
 }
 
 std::string SmTarget::to_string() const {
@@ -147,7 +157,8 @@ bool runs_on(SmTarget target, ComputeCapability device) {
   if (target_row == nullptr) return false;
   const bool same = target.capability() == device;
   switch (target.kind) {
-    case TargetKind::specific: return same && target_row->has_specific;
+    case TargetKind::specific:
+      return same && target_row->has_specific;
     case TargetKind::family:
       return device_row != nullptr && device_row->family_floor && target_row->family_floor &&
              target.minor >= *device_row->family_floor && target.minor <= device.minor;
@@ -178,9 +189,12 @@ std::vector<SmTarget> targets_for(ComputeCapability device) {
 
 bool ptx_runs_on(SmTarget target, ComputeCapability device) {
   switch (target.kind) {
-    case TargetKind::specific: return target.capability() == device;
-    case TargetKind::family: return runs_on(target, device);
-    case TargetKind::baseline: return target.capability() <= device;
+    case TargetKind::specific:
+      return target.capability() == device;
+    case TargetKind::family:
+      return runs_on(target, device);
+    case TargetKind::baseline:
+      return target.capability() <= device;
   }
   return false;
 }

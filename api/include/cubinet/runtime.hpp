@@ -1,15 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
@@ -21,26 +12,35 @@
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace cubinet {
 
-// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this Runtime, which has no
-// usable home.
+// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this Runtime, which
+// has no usable home.
 enum class KernelSource { process, memory, registry, bundle, compiled };
 std::string_view to_string(KernelSource source);
 
 // One request and its outcome, as the observer sees it. Times in seconds.
 struct KernelEvent {
-  KernelSpec spec;              // resolved
+  KernelSpec spec;  // resolved
   std::optional<SmTarget> target;
   KernelKey key;
-  int device = -1;              // -1: a request without a device (prebuild)
+  int device = -1;                     // -1: a request without a device (prebuild)
   std::optional<KernelSource> source;  // nullopt: a miss or an error
   std::optional<Error> error;
-  std::uint64_t bytes = 0;      // of the image
+  std::uint64_t bytes = 0;  // of the image
   double total_seconds = 0;
-  double find_seconds = 0;      // look-up, reading and verifying
-  double compile_seconds = 0;   // waiting for another builder included
-  double load_seconds = 0;      // driver
+  double find_seconds = 0;     // look-up, reading and verifying
+  double compile_seconds = 0;  // waiting for another builder included
+  double load_seconds = 0;     // driver
 };
 
 struct RuntimeCounters {
@@ -49,7 +49,7 @@ struct RuntimeCounters {
   std::uint64_t registry_hits = 0;
   std::uint64_t bundle_hits = 0;
   std::uint64_t compiled = 0;
-  std::uint64_t misses = 0;     // compile = never and nothing found
+  std::uint64_t misses = 0;  // compile = never and nothing found
   std::uint64_t failures = 0;
   std::uint64_t bytes_loaded = 0;
 };
@@ -60,13 +60,14 @@ struct RuntimeOptions {
   // The local home; nullopt: no registry, everything stays in memory.
   std::optional<std::filesystem::path> home;
   std::vector<std::filesystem::path> bundles;
-  TemplateCatalog templates;          // empty: the built-in ones
+  TemplateCatalog templates;  // empty: the built-in ones
   CompilePolicy compile = CompilePolicy::on_miss;
   CompilerSearch compiler;
   CompileOptions compile_options;
   DriverOptions driver;
   LogSink log;
-  // Called for every request that is not a process-cache hit, from the requesting thread, without a lock held.
+  // Called for every request that is not a process-cache hit, from the requesting thread, without a lock
+  // held.
   std::function<void(const KernelEvent&)> observer;
   std::shared_ptr<FileSystem> files = posix_file_system();
 };
@@ -79,31 +80,49 @@ struct FoundCubin {
   double compile_seconds = 0;
 };
 
-// A complete, checked specification, prepared once and asked for often: `Runtime::prepare` makes it. Immutable.
-class PreparedKernel;
+// A complete, checked specification, prepared once and asked for often: `Runtime::prepare` makes it.
+// Immutable for the caller; belongs to the Runtime that made it.
+class PreparedKernel {
+ public:
+  virtual ~PreparedKernel() = default;
+  virtual const KernelSpec& spec() const = 0;  // resolved
+  virtual const std::shared_ptr<const KernelTemplate>& kernel_template() const = 0;
 
-// Any kernel by specification: process cache, registry, bundles, then compile, keep, load. Independent objects: no
-// state is shared between two of them but the files of a common home. Thread-safe. Functions it handed out stay valid
-// after it is destroyed. After fork, use in the child gives an error, not a crash.
+ private:
+  friend class CachedKernel;  // the only implementation
+  PreparedKernel() = default;
+};
+
+// Any kernel by specification: process cache, registry, bundles, then compile, keep, load. Independent
+// objects: no state is shared between two of them but the files of a common home. Thread-safe. Functions it
+// handed out stay valid after it is destroyed. After fork, use in the child gives an error, not a crash.
 class Runtime {
  public:
-  // Opens the registry and the bundles. A home that cannot be used is reported to the log once and everything is kept in
-  // memory; a bundle that cannot be opened is an error. Neither driver nor NVRTC is opened before it is needed.
+  // Opens the registry and the bundles. A home that cannot be used is reported to the log once and everything
+  // is kept in memory; a bundle that cannot be opened is an error. Neither driver nor NVRTC is opened before
+  // it is needed.
   static Result<std::shared_ptr<Runtime>> create(RuntimeOptions options);
   virtual ~Runtime() = default;
 
-  // Checks a specification against its template once.
+  // Checks a specification against its template once. Equal specifications give the same object.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) = 0;
 
-  // The function to launch on a device. `entry_point` empty: the template's first. With compile = never a miss is
-  // not_found and says what was looked for and where.
-  virtual Result<Function> function(const KernelSpec& spec, int device, std::string_view entry_point = {}) = 0;
-  // The same without resolving again: the path for every launch. A hit costs a hash look-up and one comparison.
-  virtual Result<Function> function(const PreparedKernel& kernel, int device, std::string_view entry_point = {}) = 0;
+  // The function to launch on a device. `entry_point` empty: the template's first. With compile = never a
+  // miss is not_found and says what was looked for and where.
+  virtual Result<Function> function(const KernelSpec& spec, int device,
+                                    std::string_view entry_point = {}) = 0;
+  // The same without resolving again: the path for every launch. A hit neither allocates nor waits for
+  // anybody who builds or loads. invalid_argument for a kernel that another Runtime prepared.
+  virtual Result<Function> function(const PreparedKernel& kernel, int device,
+                                    std::string_view entry_point = {}) = 0;
 
-  // The verified cubin for one exact target, without a device: found in a layer, or compiled and kept. nullopt: a miss
-  // under compile = never.
+  // The verified cubin for one exact target, without a device: found in a layer, or compiled and kept.
+  // nullopt: a miss under compile = never.
   virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target) = 0;
+
+  // Forgets the functions of a kernel on a device. The module is unloaded when the last Function handed out
+  // is gone. False when there was nothing to forget.
+  virtual bool release(const PreparedKernel& kernel, int device) = 0;
 
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
   virtual Result<std::shared_ptr<Compiler>> compiler() = 0;

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/result.hpp>
+
 #include <filesystem>
 #include <string>
-
-#include <cubinet/base/result.hpp>
+#include <vector>
 
 namespace cubinet {
 
 // A shared library opened at run time; the only place that calls dlopen. Owns the handle; movable. Libraries
-// that register exit handlers (the CUDA driver, NVRTC) must not be closed: they are opened with RTLD_NODELETE.
+// that register exit handlers (the CUDA driver, NVRTC) must not be closed: they are opened with
+// RTLD_NODELETE.
 class DynamicLibrary {
  public:
-  // `name` is a path, or a soname that the dynamic loader searches. unavailable, with the loader's own words in
-  // detail, when it cannot be opened.
+  // `name` is a path, or a soname that the dynamic loader searches. unavailable, with the loader's own words
+  // in detail, when it cannot be opened.
   static Result<DynamicLibrary> open(const std::string& name);
 
   DynamicLibrary(DynamicLibrary&& other) noexcept;
@@ -31,5 +33,10 @@ class DynamicLibrary {
   void* handle_ = nullptr;
   std::filesystem::path path_;
 };
+
+// The folders in which the dynamic loader looks for a soname, in its order: those it was started with, the
+// ones that /etc/ld.so.conf adds, the system's. For telling where a library would be found without loading
+// it.
+std::vector<std::filesystem::path> dynamic_loader_search_path();
 
 }  // namespace cubinet

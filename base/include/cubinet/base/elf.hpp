@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/bytes.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <cubinet/base/bytes.hpp>
 
 namespace cubinet {
 
@@ -18,21 +18,21 @@ struct ElfSection {
   std::uint64_t flags = 0;
   std::uint32_t link = 0;
   std::uint32_t info = 0;
-  ByteView content;       // empty for SHT_NOBITS
+  ByteView content;  // empty for SHT_NOBITS
 };
 
 struct ElfSymbol {
   std::string_view name;
-  std::uint8_t type = 0;        // STT_*
-  std::uint8_t other = 0;       // st_other; a cubin marks its entry functions here (STO_CUDA_ENTRY)
+  std::uint8_t type = 0;   // STT_*
+  std::uint8_t other = 0;  // st_other; a cubin marks its entry functions here (STO_CUDA_ENTRY)
   std::uint16_t section = 0;
   std::uint64_t value = 0;
   std::uint64_t size = 0;
 };
 
-// A little-endian 64-bit ELF image: a cubin or a shared library. Parsing reads the header and the section table
-// and checks every offset against the image; any input gives a value or a corruption error. Holds views: the
-// image must outlive it.
+// A little-endian 64-bit ELF image: a cubin or a shared library. Parsing reads the header and the section
+// table and checks every offset against the image; any input gives a value or a corruption error. Holds
+// views: the image must outlive it.
 class ElfImage {
  public:
   static Result<ElfImage> parse(ByteView image);
@@ -59,7 +59,8 @@ class ElfImage {
 
 // Walks the notes of an SHT_NOTE section's content (4-byte alignment) until `visit` returns false.
 Result<void> for_each_elf_note(
-    ByteView content, const std::function<bool(std::string_view owner, std::uint32_t type, ByteView payload)>& visit);
+    ByteView content,
+    const std::function<bool(std::string_view owner, std::uint32_t type, ByteView payload)>& visit);
 
 // The NT_GNU_BUILD_ID of an image; nullopt when it has none.
 Result<std::optional<Bytes>> elf_build_id(const ElfImage& image);

@@ -29,7 +29,7 @@ struct Error {
   std::string message = {};  // names the object and the reason; one sentence, no trailing newline
   std::string remedy = {};   // what the reader can do about it; may be empty
   std::string detail = {};   // long text that belongs to it, such as a compiler's log; may be empty
-  long native = 0;      // the errno, CUresult or nvrtcResult behind it; 0 when there is none
+  long native = 0;           // the errno, CUresult or nvrtcResult behind it; 0 when there is none
 
   // "message (remedy)" on one line, for logs and stderr.
   std::string to_line() const;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/bytes.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <cubinet/base/bytes.hpp>
 
 namespace cubinet {
 
@@ -27,7 +27,7 @@ class WritableFile {
  public:
   virtual ~WritableFile() = default;
   virtual Result<void> write(ByteView bytes) = 0;
-  virtual Result<void> sync() = 0;   // fsync
+  virtual Result<void> sync() = 0;  // fsync
   virtual Result<void> close() = 0;
 };
 
@@ -37,8 +37,8 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
-// Every system call that durability depends on goes through this interface, so that tests can make the n-th one
-// fail, or end the process in it. Thread-safe. Paths are never interpreted relative to anything but the
+// Every system call that durability depends on goes through this interface, so that tests can make the n-th
+// one fail, or end the process in it. Thread-safe. Paths are never interpreted relative to anything but the
 // process's working directory.
 class FileSystem {
  public:
@@ -46,14 +46,16 @@ class FileSystem {
 
   // The whole file; not_found when there is none. `limit` refuses larger files (io).
   virtual Result<Bytes> read(const std::filesystem::path& path, std::uint64_t limit) = 0;
-  // Creates a file that did not exist (io with EEXIST otherwise), mode 0644 less the umask's group and other write.
+  // Creates a file that did not exist (io with EEXIST otherwise), mode 0644 less the umask's group and other
+  // write.
   virtual Result<std::unique_ptr<WritableFile>> create(const std::filesystem::path& path) = 0;
   virtual Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   // Makes earlier creations and renames in the folder durable.
   virtual Result<void> sync_directory(const std::filesystem::path& path) = 0;
   // True when something was removed, false when there was nothing.
   virtual Result<bool> remove(const std::filesystem::path& path) = 0;
-  // Creates missing parents too, mode 0755 (0700 for the last when `private_mode`). Not an error when it exists.
+  // Creates missing parents too, mode 0755 (0700 for the last when `private_mode`). Not an error when it
+  // exists.
   enum class Mode { shared, private_to_owner };
   virtual Result<void> create_directories(const std::filesystem::path& path, Mode mode) = 0;
   // Does not follow a symbolic link; nullopt when there is nothing.
@@ -71,11 +73,13 @@ class FileSystem {
 // The operating system's. Stateless; may be shared.
 std::shared_ptr<FileSystem> posix_file_system();
 
-// No cubin, index record or bundle read by this project may be larger: a damaged length must not exhaust memory.
+// No cubin, index record or bundle read by this project may be larger: a damaged length must not exhaust
+// memory.
 inline constexpr std::uint64_t kMaximumFileBytes = std::uint64_t{8} << 30;
 
-// Convenience over FileSystem for callers that write one file: writes `path` so that after a crash it holds the
-// old or the new content, never a mixture: temporary file in the same folder, fsync, rename, fsync of the folder.
+// Convenience over FileSystem for callers that write one file: writes `path` so that after a crash it holds
+// the old or the new content, never a mixture: temporary file in the same folder, fsync, rename, fsync of the
+// folder.
 Result<void> write_file_atomically(FileSystem& files, const std::filesystem::path& path, ByteView content);
 
 // A process-unique name for a temporary file beside `path`: ".<name>.<pid>.<counter>.tmp".

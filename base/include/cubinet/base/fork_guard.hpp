@@ -6,9 +6,9 @@
 
 namespace cubinet {
 
-// Tells the process that made it from children forked later. The mark lies in a page that the kernel hands to children
-// zeroed (MADV_WIPEONFORK, Linux 4.14), so the question costs one load: no getpid, no atfork handler, no global state.
-// Where the kernel refuses, every process counts as the original.
+// Tells the process that made it from children forked later. The mark lies in a page that the kernel hands to
+// children zeroed (MADV_WIPEONFORK, Linux 4.14), so the question costs one load: no getpid, no atfork
+// handler, no global state. Where the kernel refuses, every process counts as the original.
 class ForkGuard {
  public:
   ForkGuard();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/error.hpp>
+
 #include <cassert>
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
-
-#include <cubinet/base/error.hpp>
 
 namespace cubinet {
 
@@ -24,10 +24,9 @@ class [[nodiscard]] Result {
   // NOLINTNEXTLINE(google-explicit-constructor): so does `return Error{...};`
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
   // Lets a function that returns Result<std::optional<X>> or Result<std::shared_ptr<const X>> return an X.
-  template <class U, class = std::enable_if_t<std::is_convertible_v<U&&, T> &&
-                                              !std::is_same_v<std::decay_t<U>, T> &&
-                                              !std::is_same_v<std::decay_t<U>, Error> &&
-                                              !std::is_same_v<std::decay_t<U>, Result>>>
+  template <class U, class = std::enable_if_t<
+                         std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
+                         !std::is_same_v<std::decay_t<U>, Error> && !std::is_same_v<std::decay_t<U>, Result>>>
   Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   bool has_value() const { return state_.index() == 0; }
@@ -121,9 +120,9 @@ class [[nodiscard]] Result<void> {
 #define CUBINET_CONCAT(a, b) CUBINET_CONCAT_(a, b)
 
 // Returns the error of `expression` (a Result of any type) from the enclosing function, if it has one.
-#define CUBINET_TRY(expression)                                        \
-  do {                                                                 \
-    auto&& cubinet_try_result = (expression);                          \
+#define CUBINET_TRY(expression)                                            \
+  do {                                                                     \
+    auto&& cubinet_try_result = (expression);                              \
     if (!cubinet_try_result) return std::move(cubinet_try_result).error(); \
   } while (false)
 

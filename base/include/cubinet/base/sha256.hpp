@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/bytes.hpp>
+
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include <cubinet/base/bytes.hpp>
 
 namespace cubinet {
 
@@ -27,8 +27,8 @@ struct Sha256Digest {
 // libcrypto's SHA-256 (it uses the processor's SHA instructions: 4 times coreutils here).
 Sha256Digest sha256(ByteView bytes);
 
-// Hashes a sequence of fields. `field` writes a tag and both lengths first, so that no two different sequences
-// of fields hash the same bytes. Not thread-safe; movable.
+// Hashes a sequence of fields. `field` writes a tag and both lengths first, so that no two different
+// sequences of fields hash the same bytes. Not thread-safe; movable.
 class Sha256Hasher {
  public:
   Sha256Hasher();

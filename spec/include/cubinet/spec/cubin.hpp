@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/sha256.hpp>
+#include <cubinet/spec/kernel_key.hpp>
+
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <cubinet/base/bytes.hpp>
-#include <cubinet/base/sha256.hpp>
-#include <cubinet/spec/kernel_key.hpp>
-
 namespace cubinet {
 
-// What a cubin was built from, apart from its identity: template and header contents, compile options and the compiler's
-// build. Two builds with equal fingerprints are interchangeable.
+// What a cubin was built from, apart from its identity: template and header contents, compile options and the
+// compiler's build. Two builds with equal fingerprints are interchangeable.
 struct BuildFingerprint {
   Sha256Digest digest;
 
@@ -24,37 +24,39 @@ struct BuildFingerprint {
 
 // One launchable function of a cubin and all that its launch needs.
 struct EntryPoint {
-  std::string name;                         // as the template calls it
-  std::string symbol;                       // as the ELF calls it (differs for C++ name expressions)
-  std::uint32_t threads = 0;                // per block, in x
-  std::uint32_t dynamic_shared_bytes = 0;   // per block
-  std::uint32_t parameter_bytes = 0;        // size of the one by-value argument structure; 0: several arguments, unchecked
+  std::string name;                        // as the template calls it
+  std::string symbol;                      // as the ELF calls it (differs for C++ name expressions)
+  std::uint32_t threads = 0;               // per block, in x
+  std::uint32_t dynamic_shared_bytes = 0;  // per block
+  std::uint32_t parameter_bytes =
+      0;  // size of the one by-value argument structure; 0: several arguments, unchecked
   std::array<std::uint32_t, 3> cluster = {1, 1, 1};
-  bool programmatic_launch = false;         // waits for the previous kernel itself (griddepcontrol)
+  bool programmatic_launch = false;  // waits for the previous kernel itself (griddepcontrol)
   bool cooperative = false;
 
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
-// How an entry came to be where it is. A local build is current while its fingerprint is what would be built now; an entry
-// from a bundle is current while its interface version fits. Stored in records: DO NOT RENUMBER.
+// How an entry came to be where it is. A local build is current while its fingerprint is what would be built
+// now; an entry from a bundle is current while its interface version fits. Stored in records: DO NOT
+// RENUMBER.
 enum class CubinOrigin : std::uint8_t { compiled = 0, bundle = 1 };
 
-// Everything known of a cubin without opening it. Travels with the bytes: in a registry's record files and index,
-// in a bundle's manifest.
+// Everything known of a cubin without opening it. Travels with the bytes: in a registry's record files and
+// index, in a bundle's manifest.
 struct CubinRecord {
   KernelIdentity identity;
-  SmTarget target;                     // the same as in identity, decoded
+  SmTarget target;  // the same as in identity, decoded
   BuildFingerprint fingerprint;
-  Sha256Digest digest;                 // of the image
-  std::uint64_t size = 0;              // of the image, in bytes
-  std::uint32_t interface_version = 0; // of the template's argument structure and semantics
+  Sha256Digest digest;                  // of the image
+  std::uint64_t size = 0;               // of the image, in bytes
+  std::uint32_t interface_version = 0;  // of the template's argument structure and semantics
   CubinOrigin origin = CubinOrigin::compiled;
-  std::uint64_t bundle_version = 0;    // of the bundle it came from; 0 for a local build
+  std::uint64_t bundle_version = 0;  // of the bundle it came from; 0 for a local build
   std::vector<EntryPoint> entry_points;
-  std::string compiler;                // "NVRTC 13.0, build 4f1c…", for people
-  std::string options;                 // the compile options, one line, for people
-  std::string warnings;                // the compiler's log of a successful build
+  std::string compiler;  // "NVRTC 13.0, build 4f1c…", for people
+  std::string options;   // the compile options, one line, for people
+  std::string warnings;  // the compiler's log of a successful build
 
   const EntryPoint* find_entry_point(std::string_view name) const;
   friend bool operator==(const CubinRecord&, const CubinRecord&) = default;
@@ -68,8 +70,8 @@ Bytes encode_record(const CubinRecord& record);
 // corruption for damaged bytes, unsupported for a newer version.
 Result<CubinRecord> decode_record(ByteView bytes);
 
-// Cubin bytes in memory that were checked against record->digest. Immutable and shared: what was verified is what is
-// loaded.
+// Cubin bytes in memory that were checked against record->digest. Immutable and shared: what was verified is
+// what is loaded.
 struct Cubin {
   std::shared_ptr<const CubinRecord> record;
   std::shared_ptr<const Bytes> image;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/spec/sm_target.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <cubinet/base/bytes.hpp>
-#include <cubinet/spec/sm_target.hpp>
 
 namespace cubinet {
 
@@ -23,8 +23,8 @@ struct CubinInspection {
   std::string target_name() const;  // "sm_90a", or "sm_100?" when the suffix cannot be told
 };
 
-// Reads the ELF of a cubin. Any bytes give an inspection or an error: corruption for what is not a well-formed
-// CUDA ELF image (empty, truncated, another machine), never a crash.
+// Reads the ELF of a cubin. Any bytes give an inspection or an error: corruption for what is not a
+// well-formed CUDA ELF image (empty, truncated, another machine), never a crash.
 Result<CubinInspection> inspect_cubin(ByteView image);
 
 // Whether the file contradicts the target that its metadata states.

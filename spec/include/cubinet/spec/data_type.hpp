@@ -20,7 +20,7 @@ enum class DataType : std::uint8_t {
   e2m1 = 7,
 };
 
-std::string_view to_string(DataType type);                      // "bf16"
+std::string_view to_string(DataType type);                       // "bf16"
 std::optional<DataType> parse_data_type(std::string_view name);  // nullopt for an unknown name
 std::span<const DataType> all_data_types();
 unsigned bits_of(DataType type);  // 4 for e2m1, 8, 16 or 32

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 #include <cubinet/spec/sm_target.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace cubinet {
 
 // The canonical encoding of a specification and a target, the identity of a kernel. Little-endian:
 //
-//   <encoding>  ::= <magic> <schema> <template> <target> <count> { <parameter> }   ; parameters ascend by name
-//   <magic>     ::= "CKEY"
-//   <schema>    ::= u16 ; kKeySchemaVersion
-//   <template>  ::= <string>
-//   <target>    ::= u16 major, u16 minor, u8 kind                                  ; TargetKind
-//   <count>     ::= u32
+//   <encoding>  ::= <magic> <schema> <template> <target> <count> { <parameter> }   ; parameters ascend by
+//   name <magic>     ::= "CKEY" <schema>    ::= u16 ; kKeySchemaVersion <template>  ::= <string> <target> ::=
+//   u16 major, u16 minor, u8 kind                                  ; TargetKind <count>     ::= u32
 //   <parameter> ::= <string> ( u8 0, u8 flag | u8 1, i64 integer | u8 2, <string> )
 //   <string>    ::= u32 length, bytes
 //
@@ -26,7 +23,8 @@ namespace cubinet {
 // No path, time, compiler or environment is part of it. Golden vectors in tests/spec pin it.
 inline constexpr std::uint16_t kKeySchemaVersion = 1;
 
-// XXH3-64 of the canonical encoding: an index, not a proof. Whoever finds something by key compares the encoding.
+// XXH3-64 of the canonical encoding: an index, not a proof. Whoever finds something by key compares the
+// encoding.
 struct KernelKey {
   std::uint64_t value = 0;
 
@@ -36,8 +34,8 @@ struct KernelKey {
   friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
 };
 
-// The identity of one kernel on one target. Immutable; made by `identify` only, so that both sides of a look-up
-// build it through one function.
+// The identity of one kernel on one target. Immutable; made by `identify` only, so that both sides of a
+// look-up build it through one function.
 class KernelIdentity {
  public:
   KernelIdentity() = default;
@@ -56,12 +54,12 @@ class KernelIdentity {
   Bytes encoding_;
 };
 
-// The specification should be complete (KernelTemplate::resolve fills in the defaults): parameters that are left out
-// are simply not part of the identity.
+// The specification should be complete (KernelTemplate::resolve fills in the defaults): parameters that are
+// left out are simply not part of the identity.
 KernelIdentity identify(const KernelSpec& spec, SmTarget target);
 
-// The inverse: any bytes give a specification and target whose encoding they are, or corruption (or unsupported for a
-// newer schema).
+// The inverse: any bytes give a specification and target whose encoding they are, or corruption (or
+// unsupported for a newer schema).
 struct DecodedIdentity {
   KernelSpec spec;
   SmTarget target;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/bytes.hpp>
+
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <variant>
-
-#include <cubinet/base/bytes.hpp>
 
 namespace cubinet {
 
@@ -26,7 +26,9 @@ struct KernelSpec {
 
   // Sets one parameter and returns *this, so that a specification can be written as one expression.
   KernelSpec& set(std::string_view name, ParameterValue value);
-  KernelSpec& set(std::string_view name, const char* value) { return set(name, ParameterValue(std::string(value))); }
+  KernelSpec& set(std::string_view name, const char* value) {
+    return set(name, ParameterValue(std::string(value)));
+  }
   KernelSpec& set(std::string_view name, int value) { return set(name, ParameterValue(std::int64_t{value})); }
 
   // "attention_decode(dtype_q=bf16, head_dim_qk=128)", for messages.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/result.hpp>
+
 #include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <cubinet/base/result.hpp>
 
 namespace cubinet {
 
@@ -38,11 +38,11 @@ struct SmTarget {
   std::uint16_t minor = 0;
   TargetKind kind = TargetKind::baseline;
 
-  // "sm_90", "sm_90a", "sm_100f", also without "sm_". invalid_argument names the known targets for anything that
-  // is none: sm_101 (renamed sm_110 by CUDA 13), sm_90f (families begin at 10.0), sm_83.
+  // "sm_90", "sm_90a", "sm_100f", also without "sm_". invalid_argument names the known targets for anything
+  // that is none: sm_101 (renamed sm_110 by CUDA 13), sm_90f (families begin at 10.0), sm_83.
   static Result<SmTarget> parse(std::string_view text);
-  std::string to_string() const;      // "sm_100f"
-  std::string compute_name() const;   // "compute_100f", what NVRTC calls a virtual target
+  std::string to_string() const;     // "sm_100f"
+  std::string compute_name() const;  // "compute_100f", what NVRTC calls a virtual target
   ComputeCapability capability() const { return {major, minor}; }
 
   friend auto operator<=>(const SmTarget&, const SmTarget&) = default;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_layers.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace cubinet {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+enum class Rank { current_build, bundle, build_without_compiler, unusable };
+
+Rank rank_of(const CubinRecord& record, bool in_bundle_file, const LayerQuery& query) {
+  const bool fits = record.interface_version == query.interface_version;
+  if (in_bundle_file || record.origin == CubinOrigin::bundle) return fits ? Rank::bundle : Rank::unusable;
+  if (query.fingerprint) {
+    return record.fingerprint == *query.fingerprint ? Rank::current_build : Rank::unusable;
+  }
+  return fits ? Rank::build_without_compiler : Rank::unusable;
+}
+
+}  // namespace
+
+std::vector<CubinLayers::Candidate> CubinLayers::candidates(const LayerQuery& query) {
+  std::vector<Candidate> candidates;
+  if (registry_ != nullptr) {
+    // A registry that cannot answer must not stop the caller: what it holds can be built again.
+    const auto records = registry_->find(query.identity);
+    if (!records) log(log_, LogLevel::warning, "registry passed over: " + records.error().to_line());
+    if (records) {
+      for (const auto& record : *records)
+        candidates.push_back({record, nullptr});
+    }
+  }
+  for (const auto& bundle : bundles_) {
+    for (auto& record : bundle->find(query.identity))
+      candidates.push_back({std::move(record), bundle.get()});
+  }
+  const auto version = [](const Candidate& candidate) {
+    return candidate.bundle == nullptr ? candidate.record->bundle_version
+                                       : candidate.bundle->options().version;
+  };
+  std::stable_sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
+    const Rank rank_a = rank_of(*a.record, a.bundle != nullptr, query);
+    const Rank rank_b = rank_of(*b.record, b.bundle != nullptr, query);
+    if (rank_a != rank_b) return rank_a < rank_b;
+    if (version(a) != version(b)) return version(a) > version(b);
+    return a.record->fingerprint < b.record->fingerprint;
+  });
+  return candidates;
+}
+
+std::optional<Cubin> CubinLayers::load(const Candidate& candidate) {
+  if (candidate.bundle == nullptr) {
+    auto cubin = registry_->load(candidate.record);
+    if (cubin) return *std::move(cubin);
+    log(log_, LogLevel::warning, "registry entry passed over: " + cubin.error().to_line());
+    return std::nullopt;
+  }
+  auto cubin = candidate.bundle->load(candidate.record);
+  if (cubin) return *std::move(cubin);
+  log(log_, LogLevel::error, "bundle entry passed over: " + cubin.error().to_line());
+  return std::nullopt;
+}
+
+std::optional<Cubin> CubinLayers::find_in_memory(const LayerQuery& query) const {
+  const std::lock_guard lock(mutex_);
+  const auto position = memory_.find(query.identity.encoding());
+  if (position == memory_.end()) return std::nullopt;
+  return position->second;
+}
+
+std::optional<FoundCubin> CubinLayers::find(const LayerQuery& query) {
+  const auto start = std::chrono::steady_clock::now();
+  if (auto cubin = find_in_memory(query)) {
+    return FoundCubin{*std::move(cubin), KernelSource::memory, seconds_since(start), 0};
+  }
+  for (const Candidate& candidate : candidates(query)) {
+    if (rank_of(*candidate.record, candidate.bundle != nullptr, query) == Rank::unusable) break;
+    auto cubin = load(candidate);
+    if (!cubin) continue;
+    const auto source = candidate.bundle == nullptr ? KernelSource::registry : KernelSource::bundle;
+    return FoundCubin{*std::move(cubin), source, seconds_since(start), 0};
+  }
+  return std::nullopt;
+}
+
+void CubinLayers::keep(const Cubin& cubin) {
+  if (registry_ != nullptr) {
+    const auto published = registry_->publish(cubin);
+    if (published) return;
+    log(log_, LogLevel::warning, "kept in memory only: " + published.error().to_line());
+  }
+  const std::lock_guard lock(mutex_);
+  memory_.insert_or_assign(cubin.record->identity.encoding(), cubin);
+}
+
+std::string CubinLayers::explain_miss(const LayerQuery& query) {
+  const auto found = candidates(query);
+  std::size_t stale = 0;
+  std::size_t foreign_interface = 0;
+  for (const Candidate& candidate : found) {
+    if (rank_of(*candidate.record, candidate.bundle != nullptr, query) != Rank::unusable) continue;
+    const bool fits = candidate.record->interface_version == query.interface_version;
+    ++(fits ? stale : foreign_interface);
+  }
+  std::string text;
+  if (stale > 0) text += std::to_string(stale) + " local build(s) by another compiler, template or options";
+  if (foreign_interface > 0) {
+    if (!text.empty()) text += ", ";
+    text += std::to_string(foreign_interface) + " build(s) for another interface version of the template";
+  }
+  return text;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/runtime.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// What one look-up for one target needs to know.
+struct LayerQuery {
+  KernelIdentity identity;
+  std::uint32_t interface_version = 0;
+  // What would be built now; nullopt where there is no compiler.
+  std::optional<BuildFingerprint> fingerprint;
+};
+
+// Everywhere a cubin can lie at rest: this process's memory, the local registry, the bundles. Thread-safe.
+//
+// Within one target: a local build with today's fingerprint, then the newest bundle's entry whose interface
+// version fits (imported into the registry or in an attached bundle; equal versions: the smaller fingerprint,
+// so that the choice never depends on arrival), then, only where there is no compiler, a local build whose
+// interface version fits.
+class CubinLayers {
+ public:
+  CubinLayers(std::unique_ptr<Registry> registry, std::vector<std::shared_ptr<const Bundle>> bundles,
+              LogSink log)
+      : registry_(std::move(registry)), bundles_(std::move(bundles)), log_(std::move(log)) {}
+
+  // The verified bytes; nullopt is a miss. What is damaged or cannot be read is logged and passed over.
+  std::optional<FoundCubin> find(const LayerQuery& query);
+
+  // Keeps a build: in the registry, or in memory where there is none or it cannot take it (logged).
+  void keep(const Cubin& cubin);
+
+  // "2 other builds are stale: …": what the layers hold of this identity and why none of it was used. For
+  // messages.
+  std::string explain_miss(const LayerQuery& query);
+
+  Registry* registry() { return registry_.get(); }
+
+ private:
+  struct Candidate {
+    std::shared_ptr<const CubinRecord> record;
+    const Bundle* bundle = nullptr;  // nullptr: in the registry
+  };
+  std::vector<Candidate> candidates(const LayerQuery& query);
+  std::optional<Cubin> load(const Candidate& candidate);
+  std::optional<Cubin> find_in_memory(const LayerQuery& query) const;
+
+  std::unique_ptr<Registry> registry_;
+  std::vector<std::shared_ptr<const Bundle>> bundles_;
+  LogSink log_;
+  mutable std::mutex mutex_;
+  std::map<Bytes, Cubin> memory_;  // by encoding; built by this Runtime, so always current
+};
+
+}  // namespace cubinet

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_source.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace cubinet {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+CompileRequest CubinSource::request(const CachedKernel& kernel, SmTarget target) const {
+  return CompileRequest{kernel.kernel_template(), kernel.spec(), target, options_, OutputKind::cubin};
+}
+
+LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target) {
+  LayerQuery query;
+  query.identity = identify(kernel.spec(), target);
+  query.interface_version = kernel.kernel_template()->interface_version();
+  if (const auto compiler = environment_.compiler()) {
+    auto fingerprint = (*compiler)->fingerprint(request(kernel, target));
+    if (fingerprint) {
+      query.fingerprint = *fingerprint;
+    } else {
+      // A header that cannot be read, say: the build that follows reports it to the caller.
+      log(log_, LogLevel::warning, fingerprint.error().to_line());
+    }
+  }
+  return query;
+}
+
+Result<FoundCubin> CubinSource::build_alone(const CompileRequest& request, const LayerQuery& query) {
+  CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
+  std::unique_ptr<BuildLock> lock;
+  if (layers_.registry() != nullptr && query.fingerprint) {
+    auto locked = layers_.registry()->lock_for_build(query.identity, *query.fingerprint);
+    if (locked) {
+      lock = *std::move(locked);
+      // Whoever held the lock before us has published what we are about to build.
+      if (auto found = layers_.find(query)) return *std::move(found);
+    } else {
+      log(log_, LogLevel::warning, "building without the lock: " + locked.error().to_line());
+    }
+  }
+  CUBINET_TRY_ASSIGN(CompileOutput output, compiler->compile(request));
+  FoundCubin built;
+  built.source = KernelSource::compiled;
+  built.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));
+  built.cubin.image = std::move(output.image);
+  layers_.keep(built.cubin);
+  return built;
+}
+
+Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query) {
+  const auto start = std::chrono::steady_clock::now();
+  CUBINET_TRY(kernel.kernel_template()->check_target(kernel.spec(), target));
+  auto built =
+      builds_.run(query.identity.encoding(), [&] { return build_alone(request(kernel, target), query); });
+  if (built) built->compile_seconds = seconds_since(start);
+  return built;
+}
+
+Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& kernel, SmTarget target) {
+  const auto start = std::chrono::steady_clock::now();
+  const LayerQuery asked = query(kernel, target);
+  if (auto found = layers_.find(asked)) return found;
+  if (policy_ == CompilePolicy::never) return std::optional<FoundCubin>();
+  const double find_seconds = seconds_since(start);
+  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, asked));
+  built.find_seconds = find_seconds;
+  return std::optional<FoundCubin>(std::move(built));
+}
+
+Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device) {
+  CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
+  CUBINET_TRY_ASSIGN(const auto supported, compiler->supported_targets());
+  std::optional<Error> refusal;
+  for (const SmTarget target : targets_for(device)) {
+    if (std::find(supported.begin(), supported.end(), target) == supported.end()) continue;
+    auto fits = kernel.kernel_template()->check_target(kernel.spec(), target);
+    if (fits) return target;
+    if (!refusal) refusal = fits.error();
+  }
+  if (refusal) return *std::move(refusal);
+  return Error{ErrorCode::unsupported,
+               compiler->identity() + " builds for no target that runs on a device of " + device.to_string(),
+               "use a newer NVRTC, or a bundle that holds the kernel"};
+}
+
+Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
+  std::string looked_for;
+  std::string passed_over;
+  for (const SmTarget target : targets_for(device)) {
+    looked_for += (looked_for.empty() ? "" : ", ") + target.to_string();
+    const std::string found = layers_.explain_miss(query(kernel, target));
+    if (!found.empty()) passed_over += "; for " + target.to_string() + " there are " + found;
+  }
+  return Error{ErrorCode::not_found,
+               kernel.spec().to_string() + " is in no registry or bundle for a device of " +
+                   device.to_string() + " (targets looked for: " + looked_for + passed_over +
+                   "), and compiling is switched off",
+               "prebuild it with `cubinet prebuild`, or allow compilation"};
+}
+
+Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device) {
+  const auto start = std::chrono::steady_clock::now();
+  for (const SmTarget target : targets_for(device)) {
+    if (auto found = layers_.find(query(kernel, target))) {
+      found->find_seconds = seconds_since(start);
+      return *std::move(found);
+    }
+  }
+  if (policy_ == CompilePolicy::never) return miss(kernel, device);
+  const double find_seconds = seconds_since(start);
+  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
+  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, query(kernel, target)));
+  built.find_seconds = find_seconds;
+  return built;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cubin_layers.hpp"
+#include "environment.hpp"
+#include "prepared_kernel.hpp"
+#include "single_flight.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace cubinet {
+
+// From a prepared kernel to verified bytes: the layers first, then the compiler, once for all who ask.
+// Thread-safe.
+class CubinSource {
+ public:
+  CubinSource(CubinLayers& layers, Environment& environment, CompilePolicy policy, CompileOptions options,
+              LogSink log)
+      : layers_(layers),
+        environment_(environment),
+        policy_(policy),
+        options_(std::move(options)),
+        log_(std::move(log)) {}
+
+  // For one exact target. nullopt: nothing was found and the policy forbids to compile.
+  Result<std::optional<FoundCubin>> for_target(const CachedKernel& kernel, SmTarget target);
+
+  // The best there is for a device: every target that runs on it is looked for, best first, before anything
+  // is compiled. A miss under compile = never is not_found and says what was looked for.
+  Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device);
+
+ private:
+  CompileRequest request(const CachedKernel& kernel, SmTarget target) const;
+  LayerQuery query(const CachedKernel& kernel, SmTarget target);
+  Result<FoundCubin> build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query);
+  Result<FoundCubin> build_alone(const CompileRequest& request, const LayerQuery& query);
+  Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device);
+  Error miss(const CachedKernel& kernel, ComputeCapability device);
+
+  CubinLayers& layers_;
+  Environment& environment_;
+  CompilePolicy policy_;
+  CompileOptions options_;
+  LogSink log_;
+  SingleFlight<Bytes, FoundCubin> builds_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "environment.hpp"
+
+namespace cubinet {
+
+Result<std::shared_ptr<Compiler>> Environment::compiler() {
+  const std::lock_guard lock(compiler_mutex_);
+  if (!compiler_) compiler_ = Compiler::open(search_);
+  return *compiler_;
+}
+
+Result<std::shared_ptr<const Device>> Environment::device(int ordinal) {
+  const std::lock_guard lock(device_mutex_);
+  if (const auto position = devices_.find(ordinal); position != devices_.end()) return position->second;
+  if (driver_ == nullptr) {
+    CUBINET_TRY_ASSIGN(driver_, Driver::open(driver_options_));
+  }
+  CUBINET_TRY_ASSIGN(auto device, Device::open(driver_, ordinal));
+  devices_.emplace(ordinal, device);
+  return device;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/runtime.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace cubinet {
+
+// The compiler and the driver of one Runtime, opened when they are first needed. Thread-safe.
+class Environment {
+ public:
+  Environment(CompilerSearch search, DriverOptions driver)
+      : search_(std::move(search)), driver_options_(std::move(driver)) {}
+
+  // Searched for once: the outcome, an error included, is kept, since a missing compiler is asked for on
+  // every look-up.
+  Result<std::shared_ptr<Compiler>> compiler();
+  // An error is not kept: a driver may appear (a container's device files, a module being loaded).
+  Result<std::shared_ptr<const Device>> device(int ordinal);
+
+ private:
+  CompilerSearch search_;
+  DriverOptions driver_options_;
+  std::mutex compiler_mutex_;
+  std::optional<Result<std::shared_ptr<Compiler>>> compiler_;
+  std::mutex device_mutex_;
+  std::shared_ptr<const Driver> driver_;
+  std::map<int, std::shared_ptr<const Device>> devices_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/runtime.hpp>
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace cubinet {
+
+// The functions of one kernel on one device, in the order of the record's entry points.
+using LoadedFunctions = std::vector<Function>;
+
+// A prepared kernel and its part of the process cache: what is loaded of it, by device ordinal. Lives as long
+// as its Runtime.
+class CachedKernel final : public PreparedKernel {
+ public:
+  CachedKernel(const void* owner, std::shared_ptr<const KernelTemplate> kernel_template, KernelSpec spec)
+      : owner_(owner), template_(std::move(kernel_template)), spec_(std::move(spec)) {}
+
+  const KernelSpec& spec() const override { return spec_; }
+  const std::shared_ptr<const KernelTemplate>& kernel_template() const override { return template_; }
+  const void* owner() const { return owner_; }
+
+  // An empty Function when nothing is loaded there; not_found for an entry point that the kernel does not
+  // have.
+  Result<Function> find(int device, std::string_view entry_point) const;
+  void store(int device, LoadedFunctions functions) const;
+  bool forget(int device) const;
+
+ private:
+  const void* owner_;
+  std::shared_ptr<const KernelTemplate> template_;
+  KernelSpec spec_;
+  // One lock a kernel, shared by readers: threads that launch different kernels never meet.
+  mutable std::shared_mutex mutex_;
+  mutable std::vector<LoadedFunctions> by_device_;
+};
+
+// Picks one entry point; empty means the first. not_found lists the names that there are.
+Result<Function> pick_function(const LoadedFunctions& functions, std::string_view entry_point,
+                               const KernelSpec& spec);
+
+// The prepared kernels of one Runtime, by the encoding of their resolved specification and by that of each
+// form in which they were asked for. Thread-safe.
+class PreparedKernels {
+ public:
+  explicit PreparedKernels(const void* owner) : owner_(owner) {}
+
+  // nullptr when this form of the specification was not prepared before.
+  std::shared_ptr<const CachedKernel> find(const KernelIdentity& asked) const;
+  // Interns: equal resolved specifications give one object. `asked` becomes another name of it.
+  std::shared_ptr<const CachedKernel> intern(const KernelIdentity& asked, KernelSpec resolved,
+                                             std::shared_ptr<const KernelTemplate> kernel_template);
+
+ private:
+  struct HashKey {
+    std::size_t operator()(const KernelIdentity& identity) const {
+      return static_cast<std::size_t>(identity.key().value);
+    }
+  };
+
+  const void* owner_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<KernelIdentity, std::shared_ptr<const CachedKernel>, HashKey> kernels_;
+};
+
+// A target that no device has: the identity of a specification alone.
+inline KernelIdentity identify_without_target(const KernelSpec& spec) {
+  return identify(spec, SmTarget{});
+}
+
+}  // namespace cubinet

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_source.hpp"
+
+#include <cubinet/base/fork_guard.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <atomic>
+#include <chrono>
+
+namespace cubinet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Counters {
+  std::atomic<std::uint64_t> process_hits{0};
+  std::atomic<std::uint64_t> memory_hits{0};
+  std::atomic<std::uint64_t> registry_hits{0};
+  std::atomic<std::uint64_t> bundle_hits{0};
+  std::atomic<std::uint64_t> compiled{0};
+  std::atomic<std::uint64_t> misses{0};
+  std::atomic<std::uint64_t> failures{0};
+  std::atomic<std::uint64_t> bytes_loaded{0};
+
+  std::atomic<std::uint64_t>& of(KernelSource source) {
+    switch (source) {
+      case KernelSource::process:
+        return process_hits;
+      case KernelSource::memory:
+        return memory_hits;
+      case KernelSource::registry:
+        return registry_hits;
+      case KernelSource::bundle:
+        return bundle_hits;
+      case KernelSource::compiled:
+        return compiled;
+    }
+    return failures;
+  }
+};
+
+class RuntimeImplementation final : public Runtime {
+ public:
+  RuntimeImplementation(RuntimeOptions options, std::unique_ptr<Registry> registry,
+                        std::vector<std::shared_ptr<const Bundle>> bundles)
+      : options_(std::move(options)),
+        environment_(options_.compiler, options_.driver),
+        layers_(std::move(registry), std::move(bundles), options_.log),
+        source_(layers_, environment_, options_.compile, options_.compile_options, options_.log),
+        prepared_(this) {}
+
+  Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) override {
+    CUBINET_TRY_ASSIGN(auto kernel, prepare_cached(spec));
+    return std::shared_ptr<const PreparedKernel>(std::move(kernel));
+  }
+
+  Result<Function> function(const KernelSpec& spec, int device, std::string_view entry_point) override {
+    CUBINET_TRY_ASSIGN(const auto kernel, prepare_cached(spec));
+    return function_of(*kernel, device, entry_point);
+  }
+
+  Result<Function> function(const PreparedKernel& kernel, int device, std::string_view entry_point) override {
+    const auto& cached = static_cast<const CachedKernel&>(kernel);
+    if (cached.owner() != this) {
+      return Error{ErrorCode::invalid_argument,
+                   cached.spec().to_string() + " was prepared by another Runtime",
+                   "prepare it with the Runtime that is asked for the function"};
+    }
+    return function_of(cached, device, entry_point);
+  }
+
+  Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target) override;
+
+  bool release(const PreparedKernel& kernel, int device) override {
+    const auto& cached = static_cast<const CachedKernel&>(kernel);
+    return cached.owner() == this && cached.forget(device);
+  }
+
+  Result<std::shared_ptr<const Device>> device(int ordinal) override {
+    CUBINET_TRY(check_process());
+    return environment_.device(ordinal);
+  }
+  Result<std::shared_ptr<Compiler>> compiler() override { return environment_.compiler(); }
+  const TemplateCatalog& templates() const override { return options_.templates; }
+  Registry* registry() override { return layers_.registry(); }
+  RuntimeCounters counters() const override;
+
+ private:
+  Result<void> check_process() const;
+  Result<std::shared_ptr<const CachedKernel>> prepare_cached(const KernelSpec& spec);
+  Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point);
+  Result<LoadedFunctions> load(const CachedKernel& kernel, int device);
+  Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
+  void tell(KernelEvent& event, Clock::time_point start, const Error* error);
+
+  RuntimeOptions options_;
+  ForkGuard fork_guard_;
+  Environment environment_;
+  CubinLayers layers_;
+  CubinSource source_;
+  PreparedKernels prepared_;
+  ModuleCache modules_;
+  SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
+  mutable Counters counters_;
+};
+
+Result<void> RuntimeImplementation::check_process() const {
+  if (fork_guard_.in_original_process()) return {};
+  return Error{
+      ErrorCode::unsupported, "this Runtime was created before the process forked",
+      "create a Runtime of its own in the child: CUDA contexts and SQLite connections do not survive fork"};
+}
+
+Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_cached(const KernelSpec& spec) {
+  const KernelIdentity asked = identify_without_target(spec);
+  if (auto known = prepared_.find(asked)) return known;
+  CUBINET_TRY_ASSIGN(auto kernel_template, options_.templates.find(spec.template_name));
+  CUBINET_TRY_ASSIGN(KernelSpec resolved, kernel_template->resolve(spec));
+  return prepared_.intern(asked, std::move(resolved), std::move(kernel_template));
+}
+
+Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, int device,
+                                                    std::string_view entry_point) {
+  if (device < 0) {
+    return Error{ErrorCode::invalid_argument, "device " + std::to_string(device) + " cannot exist",
+                 "devices are numbered from 0"};
+  }
+  auto function = kernel.find(device, entry_point);
+  if (!function) return function;
+  if (*function) {
+    counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
+    return function;
+  }
+  CUBINET_TRY(check_process());
+  CUBINET_TRY_ASSIGN(const LoadedFunctions functions,
+                     loads_.run({&kernel, device}, [&] { return load(kernel, device); }));
+  return pick_function(functions, entry_point, kernel.spec());
+}
+
+Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, int device) {
+  const auto start = Clock::now();
+  KernelEvent event;
+  event.spec = kernel.spec();
+  event.device = device;
+  auto functions = load_observed(kernel, device, event);
+  if (functions) kernel.store(device, *functions);
+  tell(event, start, functions ? nullptr : &functions.error());
+  return functions;
+}
+
+Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel& kernel, int device,
+                                                             KernelEvent& event) {
+  CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
+  CUBINET_TRY_ASSIGN(const FoundCubin found, source_.for_device(kernel, opened->properties().capability));
+  event.target = found.cubin.record->target;
+  event.key = found.cubin.record->identity.key();
+  event.bytes = found.cubin.record->size;
+  event.find_seconds = found.find_seconds;
+  event.compile_seconds = found.compile_seconds;
+  const auto load_start = Clock::now();
+  CUBINET_TRY_ASSIGN(const auto module, modules_.get_or_load(opened, found.cubin));
+  LoadedFunctions functions;
+  for (const EntryPoint& entry : found.cubin.record->entry_points) {
+    CUBINET_TRY_ASSIGN(functions.emplace_back(), module->function(entry.name));
+  }
+  event.load_seconds = seconds_since(load_start);
+  event.source = found.source;
+  return functions;
+}
+
+Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec& spec, SmTarget target) {
+  const auto start = Clock::now();
+  CUBINET_TRY(check_process());
+  CUBINET_TRY_ASSIGN(const auto kernel, prepare_cached(spec));
+  KernelEvent event;
+  event.spec = kernel->spec();
+  event.target = target;
+  event.key = identify(kernel->spec(), target).key();
+  auto found = source_.for_target(*kernel, target);
+  if (found && *found) {
+    event.source = (*found)->source;
+    event.bytes = (*found)->cubin.record->size;
+    event.find_seconds = (*found)->find_seconds;
+    event.compile_seconds = (*found)->compile_seconds;
+  }
+  tell(event, start, found ? nullptr : &found.error());
+  return found;
+}
+
+void RuntimeImplementation::tell(KernelEvent& event, Clock::time_point start, const Error* error) {
+  event.total_seconds = seconds_since(start);
+  const bool missed = error == nullptr ? !event.source : error->code == ErrorCode::not_found;
+  if (error != nullptr) event.error = *error;
+  if (event.source) {
+    counters_.of(*event.source).fetch_add(1, std::memory_order_relaxed);
+    if (event.device >= 0) counters_.bytes_loaded.fetch_add(event.bytes, std::memory_order_relaxed);
+  } else {
+    (missed ? counters_.misses : counters_.failures).fetch_add(1, std::memory_order_relaxed);
+  }
+  if (options_.observer) options_.observer(event);
+}
+
+RuntimeCounters RuntimeImplementation::counters() const {
+  const auto read = [](const std::atomic<std::uint64_t>& value) {
+    return value.load(std::memory_order_relaxed);
+  };
+  RuntimeCounters counters;
+  counters.process_hits = read(counters_.process_hits);
+  counters.memory_hits = read(counters_.memory_hits);
+  counters.registry_hits = read(counters_.registry_hits);
+  counters.bundle_hits = read(counters_.bundle_hits);
+  counters.compiled = read(counters_.compiled);
+  counters.misses = read(counters_.misses);
+  counters.failures = read(counters_.failures);
+  counters.bytes_loaded = read(counters_.bytes_loaded);
+  return counters;
+}
+
+// A home that cannot be written is still read; one that cannot be trusted is not used at all. Said once,
+// here.
+std::unique_ptr<Registry> open_registry(const RuntimeOptions& options) {
+  if (!options.home) return nullptr;
+  RegistryOptions registry_options{*options.home, options.files, options.log,
+                                   RegistryOptions::Access::read_write};
+  auto registry = Registry::open(registry_options);
+  if (registry) return *std::move(registry);
+  const Error reason = registry.error();
+  if (reason.code != ErrorCode::untrusted) {
+    registry_options.access = RegistryOptions::Access::read_only;
+    if (auto readable = Registry::open(registry_options)) {
+      log(options.log, LogLevel::warning,
+          "the home is read only, new kernels are kept in memory: " + reason.to_line());
+      return *std::move(readable);
+    }
+  }
+  log(options.log, LogLevel::warning,
+      "the home is not used, kernels are kept in memory: " + reason.to_line());
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Runtime>> Runtime::create(RuntimeOptions options) {
+  if (options.files == nullptr) options.files = posix_file_system();
+  if (options.templates.list().empty()) {
+    CUBINET_TRY_ASSIGN(options.templates, TemplateCatalog::builtin());
+  }
+  if (!options.driver.log) options.driver.log = options.log;
+  std::vector<std::shared_ptr<const Bundle>> bundles;
+  for (const std::filesystem::path& path : options.bundles) {
+    CUBINET_TRY_ASSIGN(bundles.emplace_back(), Bundle::open(options.files, path));
+  }
+  auto registry = open_registry(options);
+  return std::shared_ptr<Runtime>(
+      std::make_shared<RuntimeImplementation>(std::move(options), std::move(registry), std::move(bundles)));
+}
+
+}  // namespace cubinet

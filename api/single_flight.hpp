@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/result.hpp>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace cubinet {
+
+// Joins concurrent requests for one key: the first caller does the work, the others wait for its outcome and
+// share it, an error included. Nothing is remembered once the work is done: the caller keeps results where
+// later callers look first. Thread-safe; the work runs without a lock held and must not ask for its own key.
+template <class Key, class Value>
+class SingleFlight {
+ public:
+  template <class Work>
+  Result<Value> run(const Key& key, Work&& work) {
+    bool leads = false;
+    const std::shared_ptr<Flight> flight = join(key, leads);
+    if (!leads) return flight->wait();
+    // Ends the flight also when the work throws (memory exhausted): nobody is left waiting.
+    Landing landing{*this, key, *flight};
+    landing.outcome.emplace(work());
+    return *landing.outcome;
+  }
+
+ private:
+  struct Flight {
+    std::mutex mutex;
+    std::condition_variable landed;
+    std::optional<Result<Value>> outcome;
+
+    Result<Value> wait() {
+      std::unique_lock lock(mutex);
+      landed.wait(lock, [this] { return outcome.has_value(); });
+      return *outcome;
+    }
+  };
+
+  struct Landing {
+    SingleFlight& owner;
+    const Key& key;
+    Flight& flight;
+    std::optional<Result<Value>> outcome{};
+
+    ~Landing() {
+      {
+        const std::lock_guard lock(owner.mutex_);
+        owner.flights_.erase(key);
+      }
+      const std::lock_guard lock(flight.mutex);
+      if (outcome) {
+        flight.outcome = *outcome;
+      } else {
+        flight.outcome.emplace(
+            Error{ErrorCode::internal, "the request that was joined ended without an outcome"});
+      }
+      flight.landed.notify_all();
+    }
+  };
+
+  std::shared_ptr<Flight> join(const Key& key, bool& leads) {
+    const std::lock_guard lock(mutex_);
+    auto [position, inserted] = flights_.try_emplace(key);
+    if (inserted) position->second = std::make_shared<Flight>();
+    leads = inserted;
+    return position->second;
+  }
+
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<Flight>> flights_;
+};
+
+}  // namespace cubinet
