@@ -6,6 +6,8 @@
 
 #include <cstdio>
 
+#include "support/skip.hpp"
+
 namespace {
 
 unsigned cases_started = 0;
@@ -38,5 +40,6 @@ int main(int argc, char** argv) {
     std::fputs("no test case matches the filter\n", stderr);
     return 2;
   }
+  if (status == 0 && cubinet::test::skip_was_called()) return cubinet::test::kSkippedStatus;
   return status;
 }

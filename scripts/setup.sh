@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a fresh Debian 12 or Ubuntu 24.04 needs to build cubinet: packages, and NVIDIA's wheels where there is no
+# CUDA toolkit. Sourced by the other scripts; may be run alone and again: what is there is left alone.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+wheels=$root/build/cuda-wheels
+
+packages=(g++ cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev libbenchmark-dev
+  libcli11-dev libfmt-dev libspdlog-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev nlohmann-json3-dev)
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+  say "error: $*"
+  exit 3
+}
+
+is_installed() { dpkg-query --show --showformat='${Status}' "$1" 2>/dev/null | grep -q ' installed$'; }
+
+install_packages() {
+  command -v dpkg-query >/dev/null ||
+    die "this machine has no dpkg: install the counterparts of '${packages[*]}' and run cmake --preset dev yourself"
+  local missing=() package
+  for package in "$@"; do
+    is_installed "$package" || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  local as_root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || die "packages are missing (${missing[*]}): run this as root, or install sudo"
+    as_root=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  local log
+  log=$(mktemp)
+  if ! { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } \
+    >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    die "apt-get could not install ${missing[*]}: its own words are above"
+  fi
+  rm -f "$log"
+}
+
+# A toolkit is usable when it has the headers of 13.0 or newer that the build needs and the NVRTC that the tests need.
+is_toolkit() {
+  local header=$1/include/cuda.h version
+  [[ -f $header && -f $1/include/nvrtc.h ]] || return 1
+  version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' "$header" | head -n 1)
+  ((${version:-0} >= 13000)) || return 1
+  compgen -G "$1/lib64/libnvrtc.so.1*" >/dev/null || compgen -G "$1/lib/libnvrtc.so.1*" >/dev/null
+}
+
+find_toolkit() {
+  local nvcc candidate
+  nvcc=$(command -v nvcc || true)
+  for candidate in "${CUDAToolkit_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" \
+    "${nvcc:+$(dirname "$(dirname "$(readlink -f "$nvcc")")")}" /usr/local/cuda; do
+    if [[ -n $candidate ]] && is_toolkit "$candidate"; then
+      printf '%s\n' "$candidate"
+      return 0
+    fi
+  done
+  return 1
+}
+
+install_wheels() {
+  if is_toolkit "$wheels/nvidia/cu13"; then return 0; fi
+  install_packages python3-pip
+  say "no CUDA toolkit of 13.0 or newer: fetching NVRTC and the headers from PyPI (about 90 MB) into build/cuda-wheels"
+  # Moved into place when complete, so that an interrupted download is not taken for one that is done.
+  rm -rf "$wheels" "$wheels.partial"
+  python3 -m pip install --quiet --no-deps --no-cache-dir --only-binary=:all: --target "$wheels.partial" \
+    'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' >&2 ||
+    die "pip could not fetch nvidia-cuda-nvrtc and nvidia-cuda-runtime 13.0 from PyPI: its own words are above"
+  is_toolkit "$wheels.partial/nvidia/cu13" ||
+    die "the CUDA wheels do not hold nvidia/cu13/include/{cuda,nvrtc}.h and nvidia/cu13/lib/libnvrtc.so.13"
+  mv "$wheels.partial" "$wheels"
+}
+
+setup() {
+  install_packages "${packages[@]}"
+  local toolkit
+  if toolkit=$(find_toolkit); then
+    export CUDAToolkit_ROOT=$toolkit CUDA_HOME=$toolkit
+    say "CUDA toolkit: $toolkit"
+  else
+    install_wheels
+    export CUBINET_CUDA_WHEELS=$wheels
+    say "CUDA wheels: $wheels"
+  fi
+  # A cache of objects makes the second run short; the first does not need it.
+  if command -v ccache >/dev/null; then
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  fi
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+  setup
+fi
