@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_layers.hpp"
+
+#include "support/fake_cubin.hpp"
+#include "support/temp_dir.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+namespace cubinet {
+namespace {
+
+using test::fake_fingerprint;
+using test::make_cubin;
+using test::TempDir;
+
+KernelSpec spec() {
+  return KernelSpec{"scale", {}}.set("width", 8);
+}
+constexpr SmTarget kTarget{9, 0, TargetKind::specific};
+
+// A build under a fingerprint made of `build`; images of different builds differ.
+Cubin build_of(std::string_view build, std::uint32_t interface_version = 1) {
+  test::FakeCubin description;
+  description.filler = static_cast<std::uint8_t>(build.front());
+  Cubin cubin = make_cubin(spec(), description, build);
+  CubinRecord record = *cubin.record;
+  record.interface_version = interface_version;
+  cubin.record = std::make_shared<const CubinRecord>(std::move(record));
+  return cubin;
+}
+
+LayerQuery query(std::optional<std::string_view> build, std::uint32_t interface_version = 1) {
+  LayerQuery query;
+  query.identity = identify(spec(), kTarget);
+  query.interface_version = interface_version;
+  if (build) query.fingerprint = fake_fingerprint(*build);
+  return query;
+}
+
+std::unique_ptr<Registry> registry_at(const std::filesystem::path& home) {
+  RegistryOptions options;
+  options.home = home;
+  auto registry = Registry::open(options);
+  REQUIRE(registry);
+  return *std::move(registry);
+}
+
+std::shared_ptr<const Bundle> bundle_at(const std::filesystem::path& path, std::vector<Cubin> cubins,
+                                        std::uint64_t version) {
+  const auto files = posix_file_system();
+  REQUIRE(create_bundle(*files, path, std::move(cubins), {"test", version}));
+  auto bundle = Bundle::open(files, path);
+  REQUIRE(bundle);
+  return *bundle;
+}
+
+std::string digest_of(const std::optional<FoundCubin>& found) {
+  return found ? found->cubin.record->digest.to_hex() : "none";
+}
+
+TEST_CASE("a local build is used only under the fingerprint of today") {
+  const TempDir home;
+  CubinLayers layers(registry_at(home / "home"), {}, {});
+  layers.keep(build_of("old"));
+  CHECK_FALSE(layers.find(query("new")));
+  CHECK(layers.explain_miss(query("new")).find("1 local build") != std::string::npos);
+  layers.keep(build_of("new"));
+  const auto found = layers.find(query("new"));
+  CHECK(digest_of(found) == build_of("new").record->digest.to_hex());
+  CHECK(found->source == KernelSource::registry);
+  CHECK(digest_of(layers.find(query("old"))) == build_of("old").record->digest.to_hex());
+}
+
+TEST_CASE("without a compiler a local build is used while its interface version fits") {
+  const TempDir home;
+  CubinLayers layers(registry_at(home / "home"), {}, {});
+  layers.keep(build_of("old", 2));
+  CHECK_FALSE(layers.find(query(std::nullopt, 1)));
+  CHECK(layers.explain_miss(query(std::nullopt, 1)).find("interface version") != std::string::npos);
+  CHECK(layers.find(query(std::nullopt, 2)));
+}
+
+TEST_CASE("a local build of today goes before a bundle, a bundle before a miss, the newest bundle first") {
+  const TempDir folder;
+  auto old_bundle = bundle_at(folder / "old.bundle", {build_of("a")}, 1);
+  auto new_bundle = bundle_at(folder / "new.bundle", {build_of("b")}, 2);
+  CubinLayers layers(registry_at(folder / "home"), {old_bundle, new_bundle}, {});
+  auto found = layers.find(query("today"));
+  CHECK(digest_of(found) == build_of("b").record->digest.to_hex());
+  CHECK(found->source == KernelSource::bundle);
+  layers.keep(build_of("today"));
+  found = layers.find(query("today"));
+  CHECK(digest_of(found) == build_of("today").record->digest.to_hex());
+  CHECK(found->source == KernelSource::registry);
+}
+
+TEST_CASE("the order in which bundles are attached does not matter, equal versions included") {
+  const TempDir folder;
+  auto first = bundle_at(folder / "first.bundle", {build_of("a")}, 5);
+  auto second = bundle_at(folder / "second.bundle", {build_of("b")}, 5);
+  CubinLayers forward(nullptr, {first, second}, {});
+  CubinLayers backward(nullptr, {second, first}, {});
+  CHECK(digest_of(forward.find(query("today"))) == digest_of(backward.find(query("today"))));
+}
+
+TEST_CASE("an imported entry counts as a bundle entry, never as a stale local build") {
+  const TempDir folder;
+  auto bundle = bundle_at(folder / "x.bundle", {build_of("elsewhere")}, 3);
+  auto registry = registry_at(folder / "home");
+  const auto report = import_bundle(*bundle, *registry);
+  REQUIRE(report);
+  CHECK(report->imported == 1);
+  CubinLayers layers(std::move(registry), {}, {});
+  const auto found = layers.find(query("today"));
+  CHECK(digest_of(found) == build_of("elsewhere").record->digest.to_hex());
+  CHECK(found->source == KernelSource::registry);
+  CHECK(found->cubin.record->origin == CubinOrigin::bundle);
+  CHECK(found->cubin.record->bundle_version == 3);
+  CHECK_FALSE(layers.find(query("today", 2)));
+}
+
+TEST_CASE("a bundle entry that is damaged is passed over for the next best and said") {
+  const TempDir folder;
+  const auto path = folder / "new.bundle";
+  auto good = bundle_at(folder / "old.bundle", {build_of("a")}, 1);
+  auto damaged = bundle_at(path, {build_of("b")}, 2);
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-8, std::ios::end);
+    file.write("XXXXXXXX", 8);
+  }
+  std::string said;
+  CubinLayers layers(nullptr, {good, damaged}, [&](LogLevel, std::string_view text) { said += text; });
+  CHECK(digest_of(layers.find(query("today"))) == build_of("a").record->digest.to_hex());
+  CHECK(said.find("passed over") != std::string::npos);
+}
+
+TEST_CASE("without a registry a build is kept in memory") {
+  CubinLayers layers(nullptr, {}, {});
+  CHECK_FALSE(layers.find(query("today")));
+  layers.keep(build_of("today"));
+  const auto found = layers.find(query("today"));
+  REQUIRE(found);
+  CHECK(found->source == KernelSource::memory);
+}
+
+}  // namespace
+}  // namespace cubinet

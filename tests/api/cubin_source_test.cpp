@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The path from a specification to bytes, with real NVRTC and without a device.
+#include "cubin_source.hpp"
+
+#include "runtime_fixture.hpp"
+
+#include <atomic>
+#include <fstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace cubinet {
+namespace {
+
+using namespace test;
+
+constexpr SmTarget kSpecific{9, 0, TargetKind::specific};
+constexpr SmTarget kBaseline{9, 0, TargetKind::baseline};
+
+KernelSource source_of(Runtime& runtime, const KernelSpec& spec, SmTarget target) {
+  const auto found = runtime.cubin(spec, target);
+  REQUIRE(found);
+  REQUIRE(found->has_value());
+  return (*found)->source;
+}
+
+TEST_CASE("a kernel is compiled once, then found by this process and by the next") {
+  const TempDir home;
+  Journal journal;
+  const auto runtime = make_runtime(runtime_options(home / "h", &journal));
+  CHECK(source_of(*runtime, scale_spec(), kSpecific) == KernelSource::compiled);
+  CHECK(source_of(*runtime, scale_spec(), kSpecific) == KernelSource::registry);
+  const auto next = make_runtime(runtime_options(home / "h"));
+  CHECK(source_of(*next, scale_spec(), kSpecific) == KernelSource::registry);
+  CHECK(runtime->counters().compiled == 1);
+  CHECK(runtime->counters().registry_hits == 1);
+  REQUIRE(journal.events.size() == 2);
+  CHECK(journal.events[0].compile_seconds > 0);
+  CHECK(journal.events[0].bytes > 0);
+  CHECK(journal.events[1].compile_seconds == 0);
+  CHECK(journal.events[1].key == identify(journal.events[1].spec, kSpecific).key());
+}
+
+TEST_CASE("a template whose text changed is another build under the same key") {
+  const TempDir home;
+  const auto runtime = make_runtime(runtime_options(home / "h"));
+  CHECK(source_of(*runtime, scale_spec(), kSpecific) == KernelSource::compiled);
+  auto options = runtime_options(home / "h");
+  options.templates = scale_catalog(std::string(kScaleTemplate) + "// changed\n");
+  const auto changed = make_runtime(std::move(options));
+  CHECK(source_of(*changed, scale_spec(), kSpecific) == KernelSource::compiled);
+  // Both builds live side by side: two compilers, or two versions of a template, share a home.
+  CHECK(source_of(*runtime, scale_spec(), kSpecific) == KernelSource::registry);
+  CHECK(source_of(*changed, scale_spec(), kSpecific) == KernelSource::registry);
+}
+
+TEST_CASE("sixteen threads that want one kernel compile it once") {
+  const TempDir home;
+  const auto runtime = make_runtime(runtime_options(home / "h"));
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      const auto found = runtime->cubin(scale_spec(), kSpecific);
+      if (found && *found && sha256(*(*found)->cubin.image) == (*found)->cubin.record->digest) ++right;
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(right == 16);
+  const auto stats = runtime->registry()->stats();
+  REQUIRE(stats);
+  CHECK(stats->entries == 1);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("processes that want one kernel compile it once") {
+  const TempDir home;
+  constexpr int kProcesses = 4;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const auto runtime = make_runtime(runtime_options(home / "h"));
+      const auto found = runtime->cubin(scale_spec(), kSpecific);
+      if (!found || !*found) ::_exit(100);
+      ::_exit((*found)->source == KernelSource::compiled ? 1 : 0);
+    }
+    children.push_back(child);
+  }
+  int compiled = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) < 100);
+    compiled += WEXITSTATUS(status);
+  }
+  CHECK(compiled == 1);
+}
+#endif
+
+TEST_CASE("under compile never a miss is empty for a target and explained for a device") {
+  const TempDir home;
+  auto options = runtime_options(home / "h");
+  options.compile = CompilePolicy::never;
+  const auto runtime = make_runtime(std::move(options));
+  const auto found = runtime->cubin(scale_spec(), kSpecific);
+  REQUIRE(found);
+  CHECK_FALSE(found->has_value());
+  CHECK(runtime->counters().misses == 1);
+
+  CubinLayers layers(nullptr, {}, {});
+  Environment environment(compiler_search(), {});
+  CubinSource source(layers, environment, CompilePolicy::never, {}, {});
+  const auto catalog = scale_catalog();
+  const auto resolved = (*catalog.find("scale"))->resolve(scale_spec());
+  REQUIRE(resolved);
+  const CachedKernel kernel(nullptr, *catalog.find("scale"), *resolved);
+  const auto missed = source.for_device(kernel, {9, 0});
+  REQUIRE_FALSE(missed);
+  CHECK(missed.error().code == ErrorCode::not_found);
+  CHECK(missed.error().message.find("sm_90a, sm_90") != std::string::npos);
+  CHECK(missed.error().remedy.find("prebuild") != std::string::npos);
+}
+
+TEST_CASE("the specific target wins over the baseline and a removal falls back to it") {
+  const TempDir home;
+  CubinLayers layers(nullptr, {}, {});
+  Environment environment(compiler_search(), {});
+  const auto catalog = scale_catalog();
+  const auto resolved = (*catalog.find("scale"))->resolve(scale_spec());
+  REQUIRE(resolved);
+  const CachedKernel kernel(nullptr, *catalog.find("scale"), *resolved);
+  const auto runtime = make_runtime(runtime_options(home / "h"));
+  CHECK(source_of(*runtime, scale_spec(), kBaseline) == KernelSource::compiled);
+
+  RegistryOptions registry_options;
+  registry_options.home = home / "h";
+  CubinLayers warm(*Registry::open(registry_options), {}, {});
+  CubinSource source(warm, environment, CompilePolicy::never, {}, {});
+  const auto baseline = source.for_device(kernel, {9, 0});
+  REQUIRE(baseline);
+  CHECK(baseline->cubin.record->target == kBaseline);
+
+  CHECK(source_of(*runtime, scale_spec(), kSpecific) == KernelSource::compiled);
+  const auto specific = source.for_device(kernel, {9, 0});
+  REQUIRE(specific);
+  CHECK(specific->cubin.record->target == kSpecific);
+
+  REQUIRE(runtime->registry()->remove(*specific->cubin.record));
+  const auto fallback = source.for_device(kernel, {9, 0});
+  REQUIRE(fallback);
+  CHECK(fallback->cubin.record->target == kBaseline);
+}
+
+TEST_CASE("a cubin that was damaged on disk is set aside and compiled again") {
+  const TempDir home;
+  Journal journal;
+  const auto runtime = make_runtime(runtime_options(home / "h", &journal));
+  const auto found = runtime->cubin(scale_spec(), kSpecific);
+  REQUIRE(found);
+  const std::string hex = (*found)->cubin.record->digest.to_hex();
+  const auto file = home / "h" / "cubins" / hex.substr(0, 2) / (hex + ".cubin");
+  REQUIRE(std::filesystem::exists(file));
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(200);
+    stream.put('\x7f');
+  }
+  const auto again = runtime->cubin(scale_spec(), kSpecific);
+  REQUIRE(again);
+  CHECK((*again)->source == KernelSource::compiled);
+  CHECK(sha256(*(*again)->cubin.image) == (*again)->cubin.record->digest);
+  CHECK_FALSE(journal.lines.empty());
+  CHECK(source_of(*runtime, scale_spec(), kSpecific) == KernelSource::registry);
+}
+
+TEST_CASE("without NVRTC a kernel that is kept is found and one that is not says what is missing") {
+  const TempDir home;
+  CHECK(source_of(*make_runtime(runtime_options(home / "h")), scale_spec(), kSpecific) ==
+        KernelSource::compiled);
+  auto options = runtime_options(home / "h");
+  options.compiler.library = home / "no-such-libnvrtc.so";
+  const auto runtime = make_runtime(std::move(options));
+  CHECK(source_of(*runtime, scale_spec(), kSpecific) == KernelSource::registry);
+  const auto missing = runtime->cubin(scale_spec(4), kSpecific);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == ErrorCode::unavailable);
+  CHECK(missing.error().message.find("no-such-libnvrtc") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests for a device: against the stub driver here, unchanged against the real one where there is a GPU.
+#include "runtime_fixture.hpp"
+
+#include <cubinet/runtime.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+namespace cubinet {
+namespace {
+
+using namespace test;
+
+RuntimeOptions device_options(const std::filesystem::path& home, Journal* journal = nullptr) {
+  RuntimeOptions options = runtime_options(home, journal);
+  if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver.library = library;
+  return options;
+}
+
+TEST_CASE("a function is compiled, then loaded from the registry, then served by the process") {
+  const TempDir home;
+  Journal journal;
+  const auto first = make_runtime(device_options(home / "h", &journal));
+  REQUIRE(first->function(scale_spec(), 0));
+  REQUIRE(first->function(scale_spec(), 0));
+  REQUIRE(journal.events.size() == 1);  // a process hit is not an event
+  CHECK(journal.events[0].source == KernelSource::compiled);
+  CHECK(journal.events[0].load_seconds > 0);
+  CHECK(first->counters().process_hits == 1);
+  const auto capability = (*first->device(0))->properties().capability;
+  CHECK(journal.events[0].target == targets_for(capability).front());
+
+  Journal second_journal;
+  const auto second = make_runtime(device_options(home / "h", &second_journal));
+  REQUIRE(second->function(scale_spec(), 0));
+  REQUIRE(second_journal.events.size() == 1);
+  CHECK(second_journal.events[0].source == KernelSource::registry);
+  CHECK(second->counters().bytes_loaded == second_journal.events[0].bytes);
+}
+
+TEST_CASE("a function can be launched and knows what it is") {
+  const TempDir home;
+  const auto runtime = make_runtime(device_options(home / "h"));
+  const auto function = runtime->function(scale_spec(), 0, "scale_twice");
+  REQUIRE(function);
+  CHECK(function->entry_point().name == "scale_twice");
+  CHECK(function->entry_point().threads == 64);
+  const auto current = (*runtime->device(0))->make_current();
+  REQUIRE(current);
+  ScaleParameters parameters;  // no element: the kernel touches no memory
+  CHECK(function->launch({}, parameters));
+  const auto wrong = function->launch({}, 1.0F);
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("functions outlive their runtime") {
+  const TempDir home;
+  auto runtime = make_runtime(device_options(home / "h"));
+  auto function = runtime->function(scale_spec(), 0);
+  REQUIRE(function);
+  const auto device = *runtime->device(0);
+  runtime.reset();
+  const auto current = device->make_current();
+  REQUIRE(current);
+  CHECK(function->launch({}, ScaleParameters{}));
+}
+
+TEST_CASE("an entry point that a kernel does not have is named") {
+  const TempDir home;
+  const auto runtime = make_runtime(device_options(home / "h"));
+  for (int round = 0; round < 2; ++round) {  // from the layers, then from the process cache
+    const auto function = runtime->function(scale_spec(), 0, "reduce");
+    REQUIRE_FALSE(function);
+    CHECK(function.error().code == ErrorCode::not_found);
+    CHECK(function.error().remedy.find("scale_twice") != std::string::npos);
+  }
+}
+
+TEST_CASE("a device that is not there is refused by number") {
+  const TempDir home;
+  const auto runtime = make_runtime(device_options(home / "h"));
+  const auto function = runtime->function(scale_spec(), 1000);
+  REQUIRE_FALSE(function);
+  CHECK(function.error().message.find("1000") != std::string::npos);
+}
+
+TEST_CASE("a released kernel is loaded again when it is asked for again") {
+  const TempDir home;
+  const auto runtime = make_runtime(device_options(home / "h"));
+  const auto kernel = *runtime->prepare(scale_spec());
+  REQUIRE(runtime->function(*kernel, 0));
+  CHECK(runtime->release(*kernel, 0));
+  CHECK_FALSE(runtime->release(*kernel, 0));
+  REQUIRE(runtime->function(*kernel, 0));
+  CHECK(runtime->counters().registry_hits == 1);
+}
+
+TEST_CASE("sixteen threads get one kernel that was compiled and loaded once") {
+  const TempDir home;
+  Journal journal;
+  const auto runtime = make_runtime(device_options(home / "h", &journal));
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      const auto function = runtime->function(scale_spec(), 0);
+      if (function && *function) ++right;
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(right == 16);
+  CHECK(runtime->counters().compiled == 1);
+}
+
+TEST_CASE("under compile never a miss on a device is explained") {
+  const TempDir home;
+  auto options = device_options(home / "h");
+  options.compile = CompilePolicy::never;
+  const auto runtime = make_runtime(std::move(options));
+  const auto function = runtime->function(scale_spec(), 0);
+  REQUIRE_FALSE(function);
+  CHECK(function.error().code == ErrorCode::not_found);
+  CHECK(function.error().message.find("compiling is switched off") != std::string::npos);
+  CHECK(runtime->counters().misses == 1);
+}
+
+}  // namespace
+}  // namespace cubinet
