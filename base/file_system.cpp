@@ -81,10 +81,16 @@ class PosixWritableFile final : public WritableFile {
 
 class PosixFileLock final : public FileLock {
  public:
-  explicit PosixFileLock(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  explicit PosixFileLock(Descriptor descriptor) : descriptor_(std::move(descriptor)), owner_(::getpid()) {}
+  // Closing releases the lock only when no child was forked meanwhile that still holds a copy of the
+  // descriptor, so it is released in so many words; but not by such a child.
+  ~PosixFileLock() override {
+    if (::getpid() == owner_) ::flock(descriptor_.get(), LOCK_UN);
+  }
 
  private:
-  Descriptor descriptor_;  // closing the last descriptor of the open file releases the flock
+  Descriptor descriptor_;
+  pid_t owner_;
 };
 
 FileStatus::Type type_of(mode_t mode) {
@@ -94,30 +100,78 @@ FileStatus::Type type_of(mode_t mode) {
   return FileStatus::Type::other;
 }
 
+struct OpenFile {
+  Descriptor descriptor;
+  struct stat info;
+};
+
+Result<OpenFile> open_regular(const fs::path& path, int flags) {
+  // O_NONBLOCK: a FIFO planted where a file is expected must not hang us.
+  OpenFile file{Descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | flags)), {}};
+  if (file.descriptor.get() < 0) return failed("open", path);
+  if (::fstat(file.descriptor.get(), &file.info) != 0) return failed("inspect", path);
+  if (!S_ISREG(file.info.st_mode)) {
+    return Error{ErrorCode::io, "'" + path.string() + "' is no regular file", {}, {}, EISDIR};
+  }
+  return file;
+}
+
+const char* why_not_ours(const struct stat& info) {
+  if (info.st_uid != ::geteuid()) return "belongs to another user";
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
+  if (info.st_nlink != 1) return "has another name (a hard link)";
+  return nullptr;
+}
+
+Result<Bytes> read_at(const OpenFile& file, const fs::path& path, std::uint64_t offset, std::uint64_t count) {
+  Bytes content(static_cast<std::size_t>(count));
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t got = ::pread(file.descriptor.get(), content.data() + done, content.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed("read", path);
+    if (got == 0) break;  // shortened while we read: what is there is what the digest will judge
+    done += static_cast<std::size_t>(got);
+  }
+  content.resize(done);
+  return content;
+}
+
+Result<Bytes> read_whole(const OpenFile& file, const fs::path& path, std::uint64_t limit) {
+  const auto size = static_cast<std::uint64_t>(file.info.st_size);
+  if (size > limit) {
+    return Error{ErrorCode::io, "'" + path.string() + "' holds " + std::to_string(size) +
+                                    " bytes, more than the " + std::to_string(limit) + " allowed here"};
+  }
+  return read_at(file, path, 0, size);
+}
+
 class PosixFileSystem final : public FileSystem {
  public:
   Result<Bytes> read(const fs::path& path, std::uint64_t limit) override {
-    // O_NONBLOCK: a FIFO planted where a file is expected must not hang us.
-    const Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK));
-    if (descriptor.get() < 0) return failed("open", path);
-    struct stat info {};
-    if (::fstat(descriptor.get(), &info) != 0) return failed("inspect", path);
-    if (!S_ISREG(info.st_mode)) return Error{ErrorCode::io, "'" + path.string() + "' is no regular file"};
-    if (static_cast<std::uint64_t>(info.st_size) > limit) {
-      return Error{ErrorCode::io, "'" + path.string() + "' holds " + std::to_string(info.st_size) +
-                                      " bytes, more than the " + std::to_string(limit) + " allowed here"};
+    CUBINET_TRY_ASSIGN(const OpenFile file, open_regular(path, 0));
+    return read_whole(file, path, limit);
+  }
+
+  Result<Bytes> read_own(const fs::path& path, std::uint64_t limit) override {
+    auto file = open_regular(path, O_NOFOLLOW);
+    if (!file) {
+      Error error = std::move(file).error();
+      if (error.native == ELOOP || error.native == EISDIR) error.code = ErrorCode::untrusted;
+      return error;
     }
-    Bytes content(static_cast<std::size_t>(info.st_size));
-    std::size_t done = 0;
-    while (done < content.size()) {
-      const ssize_t count = ::read(descriptor.get(), content.data() + done, content.size() - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return failed("read", path);
-      if (count == 0) break;  // shortened while we read: what is there is what the digest will judge
-      done += static_cast<std::size_t>(count);
+    if (const char* reason = why_not_ours(file->info)) {
+      return Error{ErrorCode::untrusted, "'" + path.string() + "' " + reason};
     }
-    content.resize(done);
-    return content;
+    return read_whole(*file, path, limit);
+  }
+
+  Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::uint64_t count) override {
+    CUBINET_TRY_ASSIGN(const OpenFile file, open_regular(path, 0));
+    const auto size = static_cast<std::uint64_t>(file.info.st_size);
+    const std::uint64_t there = offset < size ? std::min(count, size - offset) : 0;
+    return read_at(file, path, offset, there);
   }
 
   Result<std::unique_ptr<WritableFile>> create(const fs::path& path) override {
@@ -173,6 +227,9 @@ class PosixFileSystem final : public FileSystem {
     status.owner = info.st_uid;
     status.permissions = info.st_mode & 07777U;
     status.modified_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+    status.links = info.st_nlink;
+    status.device = info.st_dev;
+    status.inode = info.st_ino;
     return std::optional<FileStatus>(status);
   }
 
@@ -193,19 +250,25 @@ class PosixFileSystem final : public FileSystem {
     return names;
   }
 
-  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait) override {
-    Descriptor descriptor(open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644));
-    if (descriptor.get() < 0) return failed("open the lock file", path);
-    const int operation = LOCK_EX | (wait == Wait::try_once ? LOCK_NB : 0);
-    int outcome = 0;
-    do {
-      outcome = ::flock(descriptor.get(), operation);
-    } while (outcome != 0 && errno == EINTR);
-    if (outcome != 0) {
-      if (errno == EWOULDBLOCK) return std::unique_ptr<FileLock>();
-      return failed("lock", path);
+  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait, Sharing sharing) override {
+    const int operation =
+        (sharing == Sharing::shared ? LOCK_SH : LOCK_EX) | (wait == Wait::try_once ? LOCK_NB : 0);
+    while (true) {
+      Descriptor descriptor(open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644));
+      if (descriptor.get() < 0) return failed("open the lock file", path);
+      if (::flock(descriptor.get(), operation) != 0) {
+        if (errno == EINTR) continue;
+        if (errno == EWOULDBLOCK) return std::unique_ptr<FileLock>();
+        return failed("lock", path);
+      }
+      // Somebody may have removed the file between our open and our lock: then others lock another one.
+      struct stat ours {};
+      struct stat named {};
+      if (::fstat(descriptor.get(), &ours) != 0) return failed("inspect", path);
+      if (::stat(path.c_str(), &named) == 0 && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino) {
+        return std::unique_ptr<FileLock>(std::make_unique<PosixFileLock>(std::move(descriptor)));
+      }
     }
-    return std::unique_ptr<FileLock>(std::make_unique<PosixFileLock>(std::move(descriptor)));
   }
 
   bool writable(const fs::path& path) override { return ::access(path.c_str(), W_OK | X_OK) == 0; }

@@ -19,6 +19,9 @@ struct FileStatus {
   std::uint32_t owner = 0;        // user id
   std::uint32_t permissions = 0;  // the twelve mode bits
   std::int64_t modified_ns = 0;   // since the epoch
+  std::uint64_t links = 0;        // names that the file has
+  std::uint64_t device = 0;       // with inode: which file it is
+  std::uint64_t inode = 0;
 };
 
 // A file being written. Destroyed without close(), the descriptor is closed and its errors are lost, which is
@@ -46,6 +49,12 @@ class FileSystem {
 
   // The whole file; not_found when there is none. `limit` refuses larger files (io).
   virtual Result<Bytes> read(const std::filesystem::path& path, std::uint64_t limit) = 0;
+  // As `read`, of a file that only we can have written: untrusted unless it is a regular file of the calling
+  // user, with one name, that group and others cannot write. Does not follow a symbolic link.
+  virtual Result<Bytes> read_own(const std::filesystem::path& path, std::uint64_t limit) = 0;
+  // `count` bytes from `offset` on, fewer where the file ends before. not_found when there is no file.
+  virtual Result<Bytes> read_range(const std::filesystem::path& path, std::uint64_t offset,
+                                   std::uint64_t count) = 0;
   // Creates a file that did not exist (io with EEXIST otherwise), mode 0644 less the umask's group and other
   // write.
   virtual Result<std::unique_ptr<WritableFile>> create(const std::filesystem::path& path) = 0;
@@ -62,10 +71,13 @@ class FileSystem {
   virtual Result<std::optional<FileStatus>> status(const std::filesystem::path& path) = 0;
   // Names (not paths) in byte order, without "." and "..".
   virtual Result<std::vector<std::string>> list(const std::filesystem::path& path) = 0;
-  // Creates the file when missing and takes an exclusive lock on it. `wait` blocks until it is free;
-  // `try_once` gives nullptr when somebody else holds it.
+  // Creates the file when missing and takes a lock on it. `wait` blocks until it is free; `try_once` gives
+  // nullptr when somebody else holds it in a way that excludes ours. The lock is on the file that `path`
+  // names when it is granted, so lock files may be removed by whoever holds them.
   enum class Wait { wait, try_once };
-  virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path, Wait wait) = 0;
+  enum class Sharing { exclusive, shared };
+  virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path, Wait wait,
+                                                 Sharing sharing = Sharing::exclusive) = 0;
   // True where the calling user may create files in the folder.
   virtual bool writable(const std::filesystem::path& path) = 0;
 };
