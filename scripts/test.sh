@@ -50,7 +50,7 @@ run_tree() {
   rm -f "$junit"
   local status=0
   ctest --test-dir "$folder" --label-regex "^(${labels[$tree]})\$" --label-exclude '^gpu$' --no-tests=error \
-    --parallel "$jobs" --output-on-failure --output-junit "$junit" --progress >"$root/build/$tree.log" 2>&1 || status=$?
+    --parallel "$jobs" --output-on-failure --output-junit "$junit" >"$root/build/$tree.log" 2>&1 || status=$?
   if [[ ! -s $junit ]]; then
     tail -n 30 "$root/build/$tree.log" >&2
     build_failed "$tree" tested
@@ -62,8 +62,9 @@ run_tree() {
   not_run=$(count "$junit" 'status="notrun".*<skipped message="SKIP_')
   bad=$(($(count "$junit" 'status="fail"') + $(count "$junit" 'status="notrun"') - not_run))
   if ((status != 0 && bad == 0)); then bad=1 all=$((all + 1)); fi
-  ((bad == 0)) || sed -n '/The following tests FAILED/,$p' "$root/build/$tree.log" >&2
-  ((bad == 0)) || grep -B 1 -A 40 'ERROR:' "$root/build/$tree.log" | head -n 200 >&2 || true
+  if ((bad)); then
+    grep -vE '^ +Start |[0-9]+/[0-9]+ Test +#.* Passed ' "$root/build/$tree.log" | head -n 300 >&2
+  fi
   say "$tree: $((all - bad - not_run)) passed, $bad failed, $not_run skipped"
   passed=$((passed + all - bad - not_run)) failed=$((failed + bad)) skipped=$((skipped + not_run))
 }

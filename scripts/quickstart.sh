@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# From a fresh machine to cubinet's whole job: sets the machine up, builds the release tree, compiles a kernel,
+# prebuilds a bundle for four GPU targets, verifies it, imports it into an empty registry, and shows one flipped
+# byte being caught. No GPU is needed; where there is one, a kernel is launched and checked as well.
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+setup
+build=$root/build/release
+mkdir -p "$build"
+{ cmake --preset release -S "$root" -DCUBINET_BUILD_EXAMPLES=OFF && cmake --build "$build" --parallel "$(nproc)"; } \
+  >"$root/build/release.log" 2>&1 || {
+  tail -n 30 "$root/build/release.log" >&2
+  die "the release tree could not be built: the compiler's words are above and in build/release.log"
+}
+cubinet=$(find "$build/cli" -maxdepth 1 -name cubinet -type f -perm -u+x)
+[[ -x $cubinet ]] || die "the build left no cubinet executable under build/release/cli"
+
+work=$root/build/quickstart
+rm -rf "$work"
+mkdir -p "$work"
+# An own, empty home: nothing of the user's is read or written. 0700, as a registry has to be.
+export CUBINET_HOME=$work/home
+bundle=$work/kernels.bundle
+
+step() {
+  echo
+  echo "== $1"
+  shift
+  echo "\$ cubinet ${*//$root\//}"
+  "$cubinet" "$@" || die "'cubinet $*' failed with status $?"
+}
+
+# Runs a command that has to find damage, which is status 1 and nothing else.
+step_finds_damage() {
+  echo
+  echo "== $1"
+  shift
+  echo "\$ cubinet ${*//$root\//}"
+  local status=0
+  "$cubinet" "$@" || status=$?
+  ((status == 1)) || die "'cubinet $*' ended with status $status; damage should have been found, which is status 1"
+  echo "   caught: exit status 1"
+}
+
+flip_byte() { # FILE OFFSET
+  local byte
+  byte=$(od -An -tu1 -j "$2" -N 1 "$1" | tr -d ' ')
+  # shellcheck disable=SC2059
+  printf "$(printf '\\%03o' $((byte ^ 1)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+cd "$root"
+# `doctor` ends with 3 where something is missing, a driver say: that is news, not a failure.
+echo "== what is here"
+echo "\$ cubinet doctor"
+"$cubinet" doctor || (($? == 3)) || die "'cubinet doctor' failed"
+
+step "what can be compiled" templates
+step "one kernel for one target" compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a -o "$work/rms_norm.cubin"
+step "a bundle for sm_80, sm_90a, sm_100f and sm_120f" prebuild examples/matrix.json -o "$bundle"
+step "every byte of it is what its manifest says" bundle verify "$bundle"
+step "what it holds" bundle list "$bundle"
+step "into an empty registry" bundle import "$bundle"
+step "what the registry holds" registry list
+step "every entry of it is sound" registry verify
+step "how much it is" registry stats
+
+cp "$bundle" "$work/damaged.bundle"
+flip_byte "$work/damaged.bundle" $(($(stat -c %s "$bundle") / 2))
+step_finds_damage "one bit of the bundle flipped" bundle verify "$work/damaged.bundle"
+
+cubin=$(find "$CUBINET_HOME/cubins" -name '*.cubin' | LC_ALL=C sort | head -n 1)
+[[ -n $cubin ]] || die "the registry at $CUBINET_HOME holds no cubin file"
+chmod u+w "$cubin"
+flip_byte "$cubin" $(($(stat -c %s "$cubin") / 2))
+step_finds_damage "one bit of a cubin in the registry flipped" registry verify
+
+if [[ -e /dev/nvidiactl ]]; then
+  step "on the GPU, against a float64 reference" run decode --batch 4 --kv-len 4096 --heads-q 64 --heads-kv 8 \
+    --head-dim-qk 128 --page-size 64 --dtype-q bf16
+fi
+echo
+echo "Done. The command is $cubinet; its registry is $CUBINET_HOME. See README.md for your own kernel."
