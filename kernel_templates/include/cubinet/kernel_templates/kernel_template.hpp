@@ -57,8 +57,11 @@ class KernelTemplate {
   // and what it allows; nothing is rounded. The result is complete: `identify` it.
   virtual Result<KernelSpec> resolve(const KernelSpec& spec) const = 0;
   // REQUIRES: `resolved` comes from resolve(). The functions that the source defines under these parameters, with
-  // threads and shared memory computed.
+  // threads and shared memory computed. `symbol` is empty for those that a C++ name expression names: the compiler
+  // tells it.
   virtual Result<std::vector<EntryPoint>> entry_points(const KernelSpec& resolved) const = 0;
+  // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern "C".
+  virtual const std::vector<std::string>& symbol_expressions() const = 0;
   // unsupported, by name and number, when the target is below the minimum or a kernel could never launch there: more
   // shared memory than any device of the target gives a block, or more than 1024 threads.
   virtual Result<void> check_target(const KernelSpec& resolved, SmTarget target) const = 0;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/result.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace cubinet {
+
+// JSON text to a value, stricter than the library: a repeated member, a depth over 8, and anything after the
+// value are errors too. invalid_argument holds the byte offset in `native`.
+Result<nlohmann::json> parse_strict_json(std::string_view text);
+
+// One JSON object of which every member has to be asked for: finish() refuses those that nobody did, so that
+// a misspelt member does not pass. `where` names the object in messages ("parameter 'mask'"). Does not own
+// the object, which must outlive it.
+class JsonObject {
+ public:
+  static Result<JsonObject> open(const nlohmann::json& value, std::string where);
+
+  bool has(std::string_view member) {
+    known_.emplace(member);
+    return object_->contains(member);
+  }
+  // The member; an error when it is missing.
+  Result<const nlohmann::json*> get(std::string_view member);
+  Result<std::string> text(std::string_view member);
+  Result<std::string> text_or(std::string_view member, std::string fallback);
+  Result<std::int64_t> integer(std::string_view member);
+  Result<std::int64_t> integer_or(std::string_view member, std::int64_t fallback);
+  Result<bool> flag_or(std::string_view member, bool fallback);
+  Result<const nlohmann::json*> array_or_empty(std::string_view member);
+
+  Result<void> finish() const;
+  Error error(std::string_view reason) const;
+
+ private:
+  JsonObject(const nlohmann::json& object, std::string where) : object_(&object), where_(std::move(where)) {}
+
+  const nlohmann::json* object_;
+  std::string where_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace cubinet

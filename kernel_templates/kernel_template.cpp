@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "names.hpp"
+#include "parameter_check.hpp"
+#include "parameters_header.hpp"
+#include "template_declaration.hpp"
+
+#include <cubinet/kernel_templates/kernel_template.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint32_t kMaximumThreads = 1024;      // of a block, on every device
+constexpr std::uint32_t kMaximumClusterBlocks = 16;  // non-portable; 8 without asking
+
+// Devices of other capabilities than the known ones may exist: a limit that no known device has is not
+// checked.
+std::uint32_t shared_bytes_limit(SmTarget target) {
+  std::uint32_t limit = 0;
+  for (const SmTarget device : known_targets()) {
+    if (runs_on(target, device.capability())) {
+      limit = std::max(limit, maximum_shared_bytes_per_block(device.capability()));
+    }
+  }
+  return limit == 0 ? std::numeric_limits<std::uint32_t>::max() : limit;
+}
+
+// A specific minimum is met by that target alone, a family one by what has the family's features.
+bool meets_minimum(SmTarget target, SmTarget minimum) {
+  switch (minimum.kind) {
+    case TargetKind::baseline:
+      return target.capability() >= minimum.capability();
+    case TargetKind::specific:
+      return target == minimum;
+    case TargetKind::family:
+      return target.kind != TargetKind::baseline && runs_on(minimum, target.capability());
+  }
+  return false;
+}
+
+class DeclaredTemplate final : public KernelTemplate {
+ public:
+  DeclaredTemplate(TemplateDeclaration declaration, std::string source)
+      : declaration_(std::move(declaration)), source_(std::move(source)) {
+    for (const KernelDeclaration& kernel : declaration_.kernels) {
+      symbol_expressions_.push_back(kernel.symbol_expression);
+    }
+  }
+
+  const std::string& name() const override { return declaration_.name; }
+  const std::string& summary() const override { return declaration_.summary; }
+  std::uint32_t interface_version() const override { return declaration_.interface_version; }
+  const std::string& source() const override { return source_; }
+  const std::vector<ParameterDeclaration>& parameters() const override { return declaration_.parameters; }
+  SmTarget minimum_target() const override { return declaration_.minimum_target; }
+  const std::vector<std::string>& symbol_expressions() const override { return symbol_expressions_; }
+
+  Result<KernelSpec> resolve(const KernelSpec& spec) const override {
+    if (spec.template_name != name()) {
+      return Error{ErrorCode::invalid_argument, "a specification of '" + printable(spec.template_name) +
+                                                    "' was given to the template '" + name() + "'"};
+    }
+    CUBINET_TRY(check_names(spec));
+    KernelSpec resolved;
+    resolved.template_name = name();
+    for (const ParameterDeclaration& parameter : declaration_.parameters) {
+      CUBINET_TRY_ASSIGN(ParameterValue value, value_of(spec, parameter));
+      resolved.parameters.emplace(parameter.name, std::move(value));
+    }
+    for (const ConstraintDeclaration& constraint : declaration_.constraints) {
+      CUBINET_TRY(check_constraint(constraint, resolved));
+    }
+    CUBINET_TRY(entry_points(resolved));
+    return resolved;
+  }
+
+  Result<std::vector<EntryPoint>> entry_points(const KernelSpec& resolved) const override {
+    std::vector<EntryPoint> entries;
+    for (const KernelDeclaration& kernel : declaration_.kernels) {
+      CUBINET_TRY_ASSIGN(EntryPoint entry, entry_point(kernel, resolved));
+      entries.push_back(std::move(entry));
+    }
+    return entries;
+  }
+
+  Result<void> check_target(const KernelSpec& resolved, SmTarget target) const override {
+    const SmTarget minimum = declaration_.minimum_target;
+    if (!meets_minimum(target, minimum)) {
+      return Error{ErrorCode::unsupported,
+                   "the template '" + name() + "' cannot be built for " + target.to_string() + ": it needs " +
+                       minimum.to_string() + (minimum.kind == TargetKind::baseline ? " or later" : ""),
+                   "choose another target or another template"};
+    }
+    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entries, entry_points(resolved));
+    for (const EntryPoint& entry : entries) {
+      CUBINET_TRY(check_launch_limits(entry, resolved, target));
+    }
+    return {};
+  }
+
+  Result<std::string> parameters_header(const KernelSpec& resolved) const override {
+    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entries, entry_points(resolved));
+    return write_parameters_header(declaration_, resolved, entries);
+  }
+
+ private:
+  Result<void> check_names(const KernelSpec& spec) const {
+    for (const auto& [given, value] : spec.parameters) {
+      std::vector<std::string> names;
+      for (const ParameterDeclaration& parameter : declaration_.parameters)
+        names.push_back(parameter.name);
+      if (std::find(names.begin(), names.end(), given) != names.end()) continue;
+      return Error{
+          ErrorCode::invalid_argument,
+          "the template '" + name() + "' has no parameter '" + printable(given) + "'",
+          names.empty() ? "it has no parameters" : "it has " + join(nearest_first(names, given), ", ")};
+    }
+    return {};
+  }
+
+  Result<ParameterValue> value_of(const KernelSpec& spec, const ParameterDeclaration& parameter) const {
+    const auto found = spec.parameters.find(parameter.name);
+    if (found != spec.parameters.end()) {
+      auto checked = check_parameter_value(parameter, found->second);
+      if (checked) return found->second;
+      Error error = std::move(checked).error();
+      error.message = "template '" + name() + "': " + error.message;
+      return error;
+    }
+    if (parameter.default_value) return *parameter.default_value;
+    return Error{
+        ErrorCode::invalid_argument,
+        "template '" + name() + "': parameter '" + parameter.name + "' is missing and has no default",
+        parameter.name + " is " + parameter.allowed()};
+  }
+
+  // "dtype_q = bf16, dtype_kv = fp16"
+  static std::string values_named_by(const Expression& expression, const KernelSpec& resolved) {
+    std::vector<std::string> parts;
+    for (const std::string& used : expression.names()) {
+      parts.push_back(used + " = " + to_string(resolved.parameters.find(used)->second));
+    }
+    return parts.empty() ? "" : " (" + join(parts, ", ") + ")";
+  }
+
+  Result<void> check_constraint(const ConstraintDeclaration& constraint, const KernelSpec& resolved) const {
+    auto holds = constraint.require.evaluate_flag(resolved.parameters);
+    if (holds && *holds) return {};
+    const std::string reason = holds ? constraint.message : holds.error().message;
+    return Error{ErrorCode::invalid_argument,
+                 "template '" + name() + "': " + reason + values_named_by(constraint.require, resolved),
+                 "required: " + constraint.require.text()};
+  }
+
+  Result<std::uint32_t> quantity(const KernelDeclaration& kernel, std::string_view what,
+                                 const Expression& expression, std::int64_t lowest,
+                                 const KernelSpec& resolved) const {
+    const auto value = expression.evaluate_integer(resolved.parameters);
+    if (value && *value >= lowest && *value <= std::numeric_limits<std::int32_t>::max()) {
+      return static_cast<std::uint32_t>(*value);
+    }
+    const std::string reason =
+        value ? "'" + expression.text() + "' is " + std::to_string(*value) : value.error().message;
+    return Error{ErrorCode::invalid_argument, "template '" + name() + "', kernel '" + kernel.name +
+                                                  "': " + std::string(what) + ": " + reason +
+                                                  values_named_by(expression, resolved)};
+  }
+
+  Result<EntryPoint> entry_point(const KernelDeclaration& kernel, const KernelSpec& resolved) const {
+    EntryPoint entry;
+    entry.name = kernel.name;
+    if (kernel.symbol_expression.empty()) entry.symbol = kernel.name;
+    CUBINET_TRY_ASSIGN(entry.threads, quantity(kernel, "threads", kernel.threads, 1, resolved));
+    CUBINET_TRY_ASSIGN(entry.dynamic_shared_bytes,
+                       quantity(kernel, "dynamic shared memory", kernel.dynamic_shared_bytes, 0, resolved));
+    entry.parameter_bytes = kernel.parameter_bytes;
+    for (std::size_t i = 0; i < kernel.cluster.size(); ++i) {
+      CUBINET_TRY_ASSIGN(entry.cluster[i], quantity(kernel, "cluster", kernel.cluster[i], 1, resolved));
+    }
+    entry.programmatic_launch = kernel.programmatic_launch;
+    entry.cooperative = kernel.cooperative;
+    return entry;
+  }
+
+  Result<void> check_launch_limits(const EntryPoint& entry, const KernelSpec& resolved,
+                                   SmTarget target) const {
+    const auto never = [&](const std::string& reason) {
+      return Error{ErrorCode::unsupported,
+                   resolved.to_string() + " can never be launched on " + target.to_string() +
+                       ": its kernel '" + entry.name + "' " + reason,
+                   "choose smaller tiles or another target"};
+    };
+    if (entry.threads > kMaximumThreads) {
+      return never("needs blocks of " + std::to_string(entry.threads) + " threads, and a block has at most " +
+                   std::to_string(kMaximumThreads));
+    }
+    const std::uint32_t limit = shared_bytes_limit(target);
+    if (entry.dynamic_shared_bytes > limit) {
+      return never("needs " + std::to_string(entry.dynamic_shared_bytes) +
+                   " bytes of shared memory for a block, and " + std::to_string(limit) +
+                   " is the most that any device of the target has");
+    }
+    const std::uint64_t blocks = std::uint64_t{entry.cluster[0]} * entry.cluster[1] * entry.cluster[2];
+    if (blocks > 1 && target.major < 9) return never("needs thread block clusters, which begin with sm_90");
+    if (std::max({entry.cluster[0], entry.cluster[1], entry.cluster[2]}) > kMaximumClusterBlocks ||
+        blocks > kMaximumClusterBlocks) {
+      return never("needs a cluster of more than " + std::to_string(kMaximumClusterBlocks) + " blocks");
+    }
+    return {};
+  }
+
+  TemplateDeclaration declaration_;
+  std::string source_;
+  std::vector<std::string> symbol_expressions_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const KernelTemplate>> KernelTemplate::parse(std::string source,
+                                                                    std::string_view origin) {
+  CUBINET_TRY_ASSIGN(TemplateDeclaration declaration, parse_template_declaration(source, origin));
+  return std::shared_ptr<const KernelTemplate>(
+      std::make_shared<DeclaredTemplate>(std::move(declaration), std::move(source)));
+}
+
+}  // namespace cubinet

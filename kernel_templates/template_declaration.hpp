@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "expression.hpp"
+
+#include <cubinet/kernel_templates/kernel_template.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+struct ConstraintDeclaration {
+  Expression require;  // a flag
+  std::string message;
+};
+
+struct KernelDeclaration {
+  std::string name;
+  std::string symbol_expression;  // empty: extern "C" with the kernel's name
+  Expression threads;
+  Expression dynamic_shared_bytes;
+  std::uint32_t parameter_bytes = 0;
+  std::vector<Expression> cluster;  // three, or none
+  bool programmatic_launch = false;
+  bool cooperative = false;
+};
+
+// The head of a template file, docs/formats/template.md.
+struct TemplateDeclaration {
+  std::string name;
+  std::uint32_t interface_version = 0;
+  std::string summary;
+  SmTarget minimum_target;
+  std::vector<ParameterDeclaration> parameters;
+  std::vector<ConstraintDeclaration> constraints;
+  std::vector<KernelDeclaration> kernels;
+};
+
+// Finds the declaration in the source and parses it. Any text gives a declaration or invalid_argument that
+// names `origin` and the line or the member.
+Result<TemplateDeclaration> parse_template_declaration(std::string_view source, std::string_view origin);
+
+}  // namespace cubinet
