@@ -106,10 +106,15 @@ function(cubinet_add_tests module)
   # doctest's script flattens lists, so properties that are lists are set by a script of our own, which runs
   # after it. An executable in which no test was found is a failing test.
   set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
-  file(WRITE ${script} "if(${target}_TESTS)
+  # Generated, so that an environment may hold generator expressions.
+  file(
+    GENERATE
+    OUTPUT ${script}
+    CONTENT
+      "if(${target}_TESTS)
   set_tests_properties(\${${target}_TESTS} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS [==[${arg_LABELS}]==]
                        ENVIRONMENT [==[${arg_ENVIRONMENT}]==])
-elseif(EXISTS [==[${CMAKE_CURRENT_BINARY_DIR}/${target}]==])
+elseif(EXISTS [==[$<TARGET_FILE:${target}>]==])
   add_test(${target}_holds_no_test ${target}_holds_no_test)
 endif()
 ")
