@@ -81,6 +81,8 @@ function(cubinet_add_tests module)
   if(NOT CUBINET_BUILD_TESTS)
     return()
   endif()
+  string(REGEX REPLACE "\\$<TARGET_FILE:([^>]+)>" "$<$<TARGET_EXISTS:\\1>:$<TARGET_FILE:\\1>>" arg_ENVIRONMENT
+                       "${arg_ENVIRONMENT}")
   set(target test_${module}${arg_SUFFIX})
   add_executable(${target} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
