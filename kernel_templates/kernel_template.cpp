@@ -47,6 +47,9 @@ class DeclaredTemplate final : public KernelTemplate {
     for (const KernelDeclaration& kernel : declaration_.kernels) {
       symbol_expressions_.push_back(kernel.symbol_expression);
     }
+    for (const ConstraintDeclaration& constraint : declaration_.constraints) {
+      constraints_.push_back(constraint.message);
+    }
   }
 
   const std::string& name() const override { return declaration_.name; }
@@ -55,6 +58,7 @@ class DeclaredTemplate final : public KernelTemplate {
   const std::string& source() const override { return source_; }
   const std::vector<ParameterDeclaration>& parameters() const override { return declaration_.parameters; }
   SmTarget minimum_target() const override { return declaration_.minimum_target; }
+  const std::vector<std::string>& constraints() const override { return constraints_; }
   const std::vector<std::string>& symbol_expressions() const override { return symbol_expressions_; }
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
@@ -214,6 +218,7 @@ class DeclaredTemplate final : public KernelTemplate {
   TemplateDeclaration declaration_;
   std::string source_;
   std::vector<std::string> symbol_expressions_;
+  std::vector<std::string> constraints_;
 };
 
 }  // namespace

@@ -28,6 +28,8 @@ struct RegistryStats {
   std::uint64_t cubins = 0;        // distinct images
   std::uint64_t cubin_bytes = 0;
   std::uint64_t quarantined = 0;   // files set aside
+  std::string sqlite_version;      // of the library at run time, which decides the journal mode
+  std::string journal_mode;        // of the index: "delete", or "wal" where the library has no WAL-reset bug
 };
 
 struct RegistryFinding {

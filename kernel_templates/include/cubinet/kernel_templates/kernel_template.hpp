@@ -52,6 +52,8 @@ class KernelTemplate {
   virtual const std::string& source() const = 0;
   virtual const std::vector<ParameterDeclaration>& parameters() const = 0;
   virtual SmTarget minimum_target() const = 0;
+  // What combinations of values have to meet, a sentence each, for people; resolve() checks them.
+  virtual const std::vector<std::string>& constraints() const = 0;
 
   // Checks every parameter and every constraint and fills in the defaults. invalid_argument names the parameter
   // and what it allows; nothing is rounded. The result is complete: `identify` it.
