@@ -1,44 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <string_view>
-#include <vector>
-
 #include <cubinet/base/result.hpp>
 #include <cubinet/loader/driver.hpp>
 #include <cubinet/loader/function.hpp>
 #include <cubinet/spec/cubin.hpp>
 
+#include <memory>
+#include <string_view>
+#include <vector>
+
 namespace cubinet {
 
-// A cubin loaded on one device. Unloaded when the last Function and Module pointer is gone; safe to destroy at process
-// exit and in a forked child (then nothing is called). Immutable after load, thread-safe.
+// A cubin loaded on one device. Unloaded when the last Function and Module pointer is gone; safe to destroy
+// at process exit and in a forked child (then nothing is called). Immutable after load, thread-safe.
 class Module : public std::enable_shared_from_this<Module> {
  public:
-  // REQUIRES: the cubin is verified (a Cubin always is). Checks the ELF's target against the record and the device
-  // before the driver sees the bytes, the number of kernels after it, and each entry point's argument size against the
-  // driver's own answer: corruption or unsupported that names the difference.
+  // REQUIRES: the cubin is verified (a Cubin always is). Checks the ELF's target against the record and the
+  // device before the driver sees the bytes, the number of kernels after it, and each entry point's argument
+  // size against the driver's own answer: corruption or unsupported that names the difference. The bytes may
+  // be freed afterwards.
   static Result<std::shared_ptr<const Module>> load(std::shared_ptr<const Device> device, Cubin cubin);
   virtual ~Module() = default;
 
   virtual const Device& device() const = 0;
   virtual const CubinRecord& record() const = 0;
-  // nullopt-like empty name: the first entry point. not_found lists what there is.
+  // An empty name means the first entry point. not_found lists what there is.
   virtual Result<Function> function(std::string_view entry_point = {}) const = 0;
 
  protected:
-  static Function make_function(std::shared_ptr<const Module> module, std::size_t index, CUfunction handle);
+  static Function make_function(std::shared_ptr<const Module> module, const LoadedFunction& loaded);
 };
 
-// Loaded modules by (device, digest of the image): the same bytes are loaded once a device. Weak: a module that nobody
-// uses any more is unloaded. Thread-safe; two threads that ask for the same module load it once, different modules load
-// at the same time.
+// Loaded modules by (device, digest of the image): the same bytes are loaded once a device. Weak: a module
+// that nobody uses any more is unloaded. Thread-safe; threads that ask for the same module at once load it
+// once and share the outcome, different modules load at the same time, and no lock is held meanwhile.
 class ModuleCache {
  public:
   ModuleCache();
   ~ModuleCache();
-  Result<std::shared_ptr<const Module>> get_or_load(const std::shared_ptr<const Device>& device, const Cubin& cubin);
+  // Errors are Module::load's. Failures are not remembered. Bytes that are loaded under a record with other
+  // entry points are loaded again: a launch has to follow the record it was asked for with.
+  Result<std::shared_ptr<const Module>> get_or_load(const std::shared_ptr<const Device>& device,
+                                                    const Cubin& cubin);
   std::size_t size() const;  // modules loaded now
 
  private:

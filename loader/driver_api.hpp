@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/dynamic_library.hpp>
+#include <cubinet/base/result.hpp>
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+// Every driver function that is called, with the CUDA version whose signature is meant: cuGetProcAddress is
+// asked for exactly that one, so the table and not a _v2 in a symbol's name decides. The version is also the
+// first driver that has the function. Those up to kMinimumDriverVersion have to be there; where a later one
+// is missing, its caller has another way or says what is missing.
+#define CUBINET_DRIVER_FUNCTIONS(X)                    \
+  X(cuInit, 2000)                                      \
+  X(cuDriverGetVersion, 2020)                          \
+  X(cuGetErrorName, 6000)                              \
+  X(cuGetErrorString, 6000)                            \
+  X(cuDeviceGetCount, 2000)                            \
+  X(cuDeviceGet, 2000)                                 \
+  X(cuDeviceGetName, 2000)                             \
+  X(cuDeviceGetAttribute, 2000)                        \
+  X(cuDeviceTotalMem, 3020)                            \
+  X(cuDeviceGetUuid, 11040)                            \
+  X(cuDevicePrimaryCtxRetain, 7000)                    \
+  X(cuDevicePrimaryCtxRelease, 11000)                  \
+  X(cuCtxPushCurrent, 4000)                            \
+  X(cuCtxPopCurrent, 4000)                             \
+  X(cuCtxSynchronize, 2000)                            \
+  X(cuLibraryLoadData, 12000)                          \
+  X(cuLibraryUnload, 12000)                            \
+  X(cuLibraryGetKernel, 12000)                         \
+  X(cuLibraryGetKernelCount, 12040)                    \
+  X(cuKernelGetFunction, 12000)                        \
+  X(cuModuleLoadData, 2000)                            \
+  X(cuModuleUnload, 2000)                              \
+  X(cuModuleGetFunction, 2000)                         \
+  X(cuFuncGetAttribute, 2020)                          \
+  X(cuFuncSetAttribute, 9000)                          \
+  X(cuFuncGetParamInfo, 12040)                         \
+  X(cuLaunchKernel, 4000)                              \
+  X(cuLaunchKernelEx, 11060)                           \
+  X(cuLaunchCooperativeKernel, 9000)                   \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
+  X(cuMemAlloc, 3020)                                  \
+  X(cuMemFree, 3020)                                   \
+  X(cuMemcpyHtoD, 3020)                                \
+  X(cuMemcpyDtoH, 3020)                                \
+  X(cuMemsetD8, 3020)                                  \
+  X(cuStreamCreate, 2000)                              \
+  X(cuStreamDestroy, 4000)                             \
+  X(cuStreamSynchronize, 2000)                         \
+  X(cuStreamQuery, 2000)                               \
+  X(cuStreamBeginCapture, 10010)                       \
+  X(cuStreamEndCapture, 10000)                         \
+  X(cuGraphInstantiateWithFlags, 11040)                \
+  X(cuGraphLaunch, 10000)                              \
+  X(cuGraphDestroy, 10000)                             \
+  X(cuGraphExecDestroy, 10000)                         \
+  X(cuEventCreate, 2000)                               \
+  X(cuEventRecord, 2000)                               \
+  X(cuEventSynchronize, 2000)                          \
+  X(cuEventElapsedTime, 2000)                          \
+  X(cuEventDestroy, 4000)
+
+namespace cubinet {
+
+// CUDA 11.4 (driver 470): the oldest branch for which every function without another way is there.
+inline constexpr int kMinimumDriverVersion = 11040;
+
+// The table, filled. Members are nullptr only where the driver is older than the function. Each macro below
+// pastes or stringises its own parameter: passed on through another macro, cuda.h's would rewrite it
+// (cuMemFree -> cuMemFree_v2).
+struct DriverApi {
+#define CUBINET_DRIVER_MEMBER(name, version) PFN_##name##_v##version name = nullptr;
+  CUBINET_DRIVER_FUNCTIONS(CUBINET_DRIVER_MEMBER)
+#undef CUBINET_DRIVER_MEMBER
+
+  // Asks the library for every function. unsupported when it is older than kMinimumDriverVersion or lacks a
+  // function that has to be there. Sets `driver_version`.
+  static Result<DriverApi> resolve(const DynamicLibrary& library, int& driver_version);
+};
+
+struct DriverFunctionName {
+  const char* name;
+  int version;
+};
+
+#define CUBINET_DRIVER_NAME(name, version) DriverFunctionName{#name, version},
+inline constexpr std::array kDriverFunctions = {CUBINET_DRIVER_FUNCTIONS(CUBINET_DRIVER_NAME)};
+#undef CUBINET_DRIVER_NAME
+
+// "12.4" for 12040.
+std::string cuda_version_text(int version);
+
+}  // namespace cubinet

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_subject.hpp"
+#include "loaded_function.hpp"
+#include "loaded_image.hpp"
+
+#include <cubinet/loader/module.hpp>
+#include <cubinet/spec/cubin_elf.hpp>
+
+#include <deque>
+
+namespace cubinet {
+namespace {
+
+// Members are destroyed in reverse: the functions go before the image that they are part of, and that before
+// the record that they point into.
+class LoadedModule final : public Module {
+ public:
+  LoadedModule(std::shared_ptr<const Device> device, std::shared_ptr<const CubinRecord> record,
+               LoadedImage image)
+      : device_(std::move(device)), record_(std::move(record)), image_(std::move(image)) {}
+
+  // REQUIRES: the device's context is current.
+  Result<void> prepare() {
+    for (const EntryPoint& entry : record_->entry_points) {
+      CUBINET_TRY_ASSIGN(const CUfunction handle, image_.function(KernelSubject{*device_, *record_, &entry}));
+      CUBINET_TRY(functions_.emplace_back(*device_, *record_, entry, handle).prepare());
+    }
+    return {};
+  }
+
+  const Device& device() const override { return *device_; }
+  const CubinRecord& record() const override { return *record_; }
+
+  Result<Function> function(std::string_view entry_point) const override {
+    if (entry_point.empty()) return make_function(shared_from_this(), functions_.front());
+    for (const LoadedFunction& function : functions_) {
+      if (function.entry_point().name == entry_point) return make_function(shared_from_this(), function);
+    }
+    std::string names;
+    for (const LoadedFunction& function : functions_) {
+      names += (names.empty() ? "" : ", ") + function.entry_point().name;
+    }
+    return Error{ErrorCode::not_found,
+                 KernelSubject{*device_, *record_}.text("looking into") + ": there is no entry point '" +
+                     std::string(entry_point) + "'",
+                 "there is: " + names};
+  }
+
+ private:
+  std::shared_ptr<const Device> device_;
+  std::shared_ptr<const CubinRecord> record_;
+  LoadedImage image_;
+  std::deque<LoadedFunction> functions_;  // addresses are stable: Functions hold them
+};
+
+// All that can be said of the bytes before the driver, which is no validator, sees them.
+Result<void> check_image(const KernelSubject& subject, ByteView image) {
+  const CubinRecord& record = subject.record;
+  if (image.size() != record.size) {
+    return Error{ErrorCode::corruption, subject.text("loading") + ": the image has " +
+                                            std::to_string(image.size()) + " bytes, its record says " +
+                                            std::to_string(record.size)};
+  }
+  std::vector<std::string> symbols;
+  symbols.reserve(record.entry_points.size());
+  for (const EntryPoint& entry : record.entry_points)
+    symbols.push_back(entry.symbol);
+  if (auto checked = check_cubin(image, record.target, symbols); !checked) {
+    Error error = std::move(checked).error();
+    error.message = subject.text("loading") + ": " + error.message;
+    return error;
+  }
+  const DeviceProperties& properties = subject.device.properties();
+  if (runs_on(record.target, properties.capability)) return {};
+  return Error{
+      ErrorCode::unsupported,
+      subject.text("loading") + ": code for " + record.target.to_string() +
+          " does not run on compute capability " + properties.capability.to_string(),
+      "ask for one of " + targets_for(properties.capability).front().to_string() + " or its fallbacks"};
+}
+
+// The driver reports success for an image of another architecture, and a library without kernels.
+Result<void> check_kernel_count(const KernelSubject& subject, std::optional<unsigned> count) {
+  if (!count || *count >= subject.record.entry_points.size()) return {};
+  return Error{ErrorCode::unsupported,
+               subject.text("loading") + ": the driver found " + std::to_string(*count) +
+                   " kernels in the image, its record lists " +
+                   std::to_string(subject.record.entry_points.size()),
+               "build the kernel for this device"};
+}
+
+}  // namespace
+
+Function Module::make_function(std::shared_ptr<const Module> module, const LoadedFunction& loaded) {
+  Function function;
+  function.module_ = std::move(module);
+  function.loaded_ = &loaded;
+  return function;
+}
+
+Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Device> device, Cubin cubin) {
+  if (device == nullptr || cubin.record == nullptr || cubin.image == nullptr ||
+      cubin.record->entry_points.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "a module is loaded from a device, a record with entry points and an image"};
+  }
+  CUBINET_TRY(device->driver()->check_process());
+  const KernelSubject subject{*device, *cubin.record};
+  CUBINET_TRY(check_image(subject, *cubin.image));
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
+  CUBINET_TRY_ASSIGN(LoadedImage image, LoadedImage::load(device, *cubin.image, subject));
+  CUBINET_TRY_ASSIGN(const auto count, image.kernel_count(subject));
+  CUBINET_TRY(check_kernel_count(subject, count));
+  auto module = std::make_shared<LoadedModule>(device, cubin.record, std::move(image));
+  CUBINET_TRY(module->prepare());
+  return std::shared_ptr<const Module>(std::move(module));
+}
+
+}  // namespace cubinet

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver_api.hpp"
+
+#include <cubinet/loader/stream.hpp>
+
+#include <utility>
+
+namespace cubinet {
+namespace {
+
+Result<void> check(const Device& device, CUresult result, const char* function, const char* doing) {
+  if (result == CUDA_SUCCESS) return {};
+  return device.driver()->error(result, function,
+                                std::string(doing) + " on " + device.properties().to_string());
+}
+
+Error no_device(const char* what) {
+  return Error{ErrorCode::invalid_argument, std::string(what) + " is created on a device"};
+}
+
+// Destroys a captured graph that was not, or no longer is, needed.
+struct CapturedGraph {
+  const Device& device;
+  CUgraph handle = nullptr;
+
+  ~CapturedGraph() {
+    if (handle == nullptr) return;
+    const Driver& driver = *device.driver();
+    driver.report(driver.api().cuGraphDestroy(handle), "cuGraphDestroy", "forgetting a captured graph");
+  }
+};
+
+}  // namespace
+
+Result<Stream> Stream::create(std::shared_ptr<const Device> device) {
+  if (device == nullptr) return no_device("a stream");
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
+  CUstream handle = nullptr;
+  const CUresult result = device->driver()->api().cuStreamCreate(&handle, CU_STREAM_DEFAULT);
+  CUBINET_TRY(check(*device, result, "cuStreamCreate", "creating a stream"));
+  return Stream(std::move(device), handle);
+}
+
+Stream::Stream(Stream&& other) noexcept
+    : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Stream::~Stream() {
+  if (handle_ == nullptr) return;
+  const auto current = device_->make_current();
+  if (!current) return;  // a forked child, or a driver that has shut down
+  const Driver& driver = *device_->driver();
+  driver.report(driver.api().cuStreamDestroy(handle_), "cuStreamDestroy", "destroying a stream");
+}
+
+Result<void> Stream::synchronize() const {
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
+  const CUresult result = device_->driver()->api().cuStreamSynchronize(handle_);
+  return check(*device_, result, "cuStreamSynchronize", "waiting for a stream");
+}
+
+Result<bool> Stream::idle() const {
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
+  const CUresult result = device_->driver()->api().cuStreamQuery(handle_);
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  CUBINET_TRY(check(*device_, result, "cuStreamQuery", "asking a stream"));
+  return true;
+}
+
+Result<Event> Event::create(std::shared_ptr<const Device> device) {
+  if (device == nullptr) return no_device("an event");
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
+  CUevent handle = nullptr;
+  const CUresult result = device->driver()->api().cuEventCreate(&handle, CU_EVENT_DEFAULT);
+  CUBINET_TRY(check(*device, result, "cuEventCreate", "creating an event"));
+  return Event(std::move(device), handle);
+}
+
+Event::Event(Event&& other) noexcept
+    : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Event::~Event() {
+  if (handle_ == nullptr) return;
+  const auto current = device_->make_current();
+  if (!current) return;
+  const Driver& driver = *device_->driver();
+  driver.report(driver.api().cuEventDestroy(handle_), "cuEventDestroy", "destroying an event");
+}
+
+Result<void> Event::record(const Stream& stream) const {
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
+  const CUresult result = device_->driver()->api().cuEventRecord(handle_, stream.handle());
+  return check(*device_, result, "cuEventRecord", "recording an event");
+}
+
+Result<void> Event::synchronize() const {
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
+  const CUresult result = device_->driver()->api().cuEventSynchronize(handle_);
+  return check(*device_, result, "cuEventSynchronize", "waiting for an event");
+}
+
+Result<float> Event::milliseconds_since(const Event& start) const {
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
+  float milliseconds = 0;
+  const CUresult result = device_->driver()->api().cuEventElapsedTime(&milliseconds, start.handle_, handle_);
+  CUBINET_TRY(check(*device_, result, "cuEventElapsedTime", "taking the time between events"));
+  return milliseconds;
+}
+
+Result<Graph> Graph::capture(const Stream& stream, const std::function<Result<void>()>& record) {
+  const Device& device = *stream.device();
+  const DriverApi& api = device.driver()->api();
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device.make_current());
+  // Thread-local: calls that other threads make meanwhile, loading modules for example, do not break the
+  // capture.
+  CUBINET_TRY(check(device, api.cuStreamBeginCapture(stream.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                    "cuStreamBeginCapture", "beginning a capture"));
+  const Result<void> recorded = record();
+  CapturedGraph graph{device};
+  const CUresult ended = api.cuStreamEndCapture(stream.handle(), &graph.handle);
+  CUBINET_TRY(recorded);
+  CUBINET_TRY(check(device, ended, "cuStreamEndCapture", "ending a capture"));
+  CUgraphExec handle = nullptr;
+  CUBINET_TRY(check(device, api.cuGraphInstantiateWithFlags(&handle, graph.handle, 0),
+                    "cuGraphInstantiateWithFlags", "instantiating a graph"));
+  return Graph(stream.device(), handle);
+}
+
+Graph::Graph(Graph&& other) noexcept
+    : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Graph::~Graph() {
+  if (handle_ == nullptr) return;
+  const auto current = device_->make_current();
+  if (!current) return;
+  const Driver& driver = *device_->driver();
+  driver.report(driver.api().cuGraphExecDestroy(handle_), "cuGraphExecDestroy", "destroying a graph");
+}
+
+Result<void> Graph::launch(const Stream& stream) const {
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
+  const CUresult result = device_->driver()->api().cuGraphLaunch(handle_, stream.handle());
+  return check(*device_, result, "cuGraphLaunch", "launching a graph");
+}
+
+}  // namespace cubinet
