@@ -19,7 +19,7 @@
     {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 16,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
     {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64, 128], "default": 64,
-     "summary": "KV tokens of one step of a thread block, 16 for each warp beside another; 32 suits head dim 256"},
+     "summary": "KV tokens of one step of a thread block, 16 a warp; 128 suits head dim 64, 32 suits 256"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 2,
      "summary": "steps whose K and V are in shared memory or under way to it"},
     {"name": "page_size", "type": "int", "values": [16, 32, 64, 128], "default": 64,
@@ -41,7 +41,8 @@
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / 8",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * bytes(dtype_q) + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / 16 * (head_dim_v + 10) * 4)",
-     "parameter_bytes": 208},
+     "parameter_bytes": 208,
+     "programmatic_launch": true},
     {"name": "attention_decode_reduce",
      "threads": "128",
      "dynamic_shared_bytes": "0",
@@ -103,16 +104,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   const int q_tiles = static_cast<int>(gridDim.x) / p.num_splits;
   const int split = blockIdx.x / q_tiles;
   const PackedRows rows{group, group * p.q_len, static_cast<int>(blockIdx.x) % q_tiles * tile_size_q};
+  const int length = kv_length(p, batch);
+  const Splits splits = divide_into_splits(p, rows, length);
+  if (split >= splits.count) return;
+
   const SharedAddress q_shared = shared_address(shared);
   copy_q(p, rows, batch, head_kv, q_shared);
   async_copy_commit();
-
-  const int length = kv_length(p, batch);
-  const Splits splits = divide_into_splits(p, rows, length);
-  if (split >= splits.count) {
-    async_copy_wait<0>();
-    return;
-  }
   const int group_kv = threadIdx.x / kGroupThreads;
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
   KvStream stream(p, batch, head_kv, splits.range(split), visible_to(p, length, rows.token(0)).begin,
