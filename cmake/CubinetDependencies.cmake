@@ -5,7 +5,6 @@
 #   fmt::fmt-header-only  spdlog::spdlog_header_only  nlohmann_json::nlohmann_json
 #   CLI11::CLI11  cubinet::cuda_headers                                                   headers alone
 #   doctest::doctest                                                                      tests
-#   benchmark::benchmark                                                                  benchmarks
 #
 # With CUBINET_PORTABLE the linked ones are static archives.
 
@@ -29,15 +28,12 @@ find_package(fmt CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(CudaHeaders 13.0 REQUIRED)
-if(CUBINET_BUILD_CLI)
+if(CUBINET_BUILD_CLI OR CUBINET_BUILD_BENCHMARKS)
   find_package(CLI11 CONFIG REQUIRED)
 endif()
 if(CUBINET_BUILD_TESTS)
   find_package(doctest CONFIG REQUIRED)
   include(${doctest_DIR}/doctest.cmake)
-endif()
-if(CUBINET_BUILD_BENCHMARKS)
-  find_package(benchmark CONFIG REQUIRED)
 endif()
 
 # zstd 1.5.6 and later export this name themselves.

@@ -29,7 +29,7 @@ ONLY_IN = {
     r"#\s*include\s*<nvrtc\.h>": ("jit/nvrtc_", "bench/"),
     r"#\s*include\s*<sqlite3\.h>": ("cubin_registry/", "tests/cubin_registry/"),
     r"\bdl(open|sym|close|mopen|vsym)\s*\(": ("base/dynamic_library.cpp", "tests/"),
-    r"\b(secure_)?(get|set|put|unset)env\s*\(": ("cli/", "tests/"),
+    r"\b(secure_)?(get|set|put|unset)env\s*\(": ("cli/", "tests/", "bench/main.cpp"),
 }
 
 # Source files without a test of their own name, and why.

@@ -7,7 +7,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 wheels=$root/build/cuda-wheels
 
-packages=(g++ cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev libbenchmark-dev
+packages=(g++ cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libfmt-dev libspdlog-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev nlohmann-json3-dev)
 
 say() { printf '%s\n' "$*" >&2; }
@@ -72,7 +72,7 @@ install_wheels() {
   say "no CUDA toolkit of 13.0 or newer: fetching NVRTC and the headers from PyPI (about 90 MB) into build/cuda-wheels"
   # Moved into place when complete, so that an interrupted download is not taken for one that is done.
   rm -rf "$wheels" "$wheels.partial"
-  python3 -m pip install --quiet --no-deps --no-cache-dir --only-binary=:all: --target "$wheels.partial" \
+  python3 -m pip install --quiet --root-user-action=ignore --no-deps --no-cache-dir --only-binary=:all: --target "$wheels.partial" \
     'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' >&2 ||
     die "pip could not fetch nvidia-cuda-nvrtc and nvidia-cuda-runtime 13.0 from PyPI: its own words are above"
   is_toolkit "$wheels.partial/nvidia/cu13" ||

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernel_set.hpp"
+#include "report.hpp"
+
+#include <cubinet/base/result.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace cubinet::bench {
+
+// Cold compilation: through cubinet, by NVRTC alone, by nvcc.
+struct CompileOptionsOfBench {
+  std::string nvcc;  // program to run; empty: left out
+};
+Result<void> bench_compile(const Settings& settings, const CompileOptionsOfBench& options, Report& report);
+
+// From a specification to a launchable function when the cubin is there: home, bundle, and the driver alone.
+Result<void> bench_load(const Settings& settings, Report& report);
+
+// Look-up and launch, and the launch of the driver alone.
+struct LaunchOptions {
+  std::filesystem::path
+      cubins;  // where to leave the two kernels for the peers, as NAME.cubin; empty: nowhere
+  bool only_launch = false;
+};
+Result<void> bench_launch(const Settings& settings, const LaunchOptions& options, Report& report);
+
+// One first request in this process, as one JSON line on stdout: scripts alternate processes of it with those
+// of others.
+struct FirstOptions {
+  std::filesystem::path home;
+  std::vector<std::filesystem::path> bundles;
+  std::filesystem::path write_bundle;  // after the clock has stopped; empty: not
+  int head_dim = 128;
+  int page_size = 64;
+};
+Result<void> bench_first(const Settings& settings, const FirstOptions& options);
+
+}  // namespace cubinet::bench

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bare_nvrtc.hpp"
+#include "benchmarks.hpp"
+
+#include <cubinet/kernel_templates/template_catalog.hpp>
+
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <spawn.h>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace cubinet::bench {
+namespace {
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;)
+    words.push_back(word);
+  return words;
+}
+
+// What cubinet gives NVRTC for this request: the same source, headers and options.
+Result<BareProgram> bare_program(const CompileRequest& request, const CubinRecord& record) {
+  CUBINET_TRY_ASSIGN(const std::string parameters, request.kernel_template->parameters_header(request.spec));
+  BareProgram program{request.kernel_template->source(), embedded_headers(), split(record.options)};
+  program.headers["cubinet/parameters.cuh"] = parameters;
+  return program;
+}
+
+Result<double> run_process(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command)
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t quiet{};
+  posix_spawn_file_actions_init(&quiet);
+  posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  const double start = now_seconds();
+  pid_t child = 0;
+  const int refused = posix_spawnp(&child, arguments[0], &quiet, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&quiet);
+  if (refused != 0) return io_error(command[0] + " could not be started", refused);
+  int status = 0;
+  waitpid(child, &status, 0);
+  const double seconds = now_seconds() - start;
+  if (status != 0)
+    return Error{ErrorCode::compile_failed, command[0] + " ended with status " + std::to_string(status)};
+  return seconds;
+}
+
+class CompileCase {
+ public:
+  CompileCase(const Settings& settings, const CompileOptionsOfBench& options,
+              std::shared_ptr<Compiler> compiler, BareNvrtc nvrtc)
+      : settings_(settings), options_(options), compiler_(std::move(compiler)), nvrtc_(std::move(nvrtc)) {}
+
+  Result<void> run(const std::string& name, const CompileRequest& request, const KernelSpec& asked,
+                   Report& report) {
+    CUBINET_TRY_ASSIGN(const CompileOutput built, compiler_->compile(request));
+    CUBINET_TRY_ASSIGN(const BareProgram program, bare_program(request, built.record));
+    CUBINET_TRY_ASSIGN(const Bytes bare_image, nvrtc_.compile(program));
+    std::vector<Contender> contenders = {
+        {"cubinet, Compiler::compile", [&] { return compile_once(request); }},
+        {"cubinet, Runtime and its first cubin into an empty home",
+         [&] { return runtime_once(asked, request.target); }},
+        {"bare NVRTC",
+         [&]() -> Result<double> {
+           const double start = now_seconds();
+           CUBINET_TRY(nvrtc_.compile(program));
+           return now_seconds() - start;
+         }},
+    };
+    CUBINET_TRY_ASSIGN(const std::vector<std::string> nvcc, nvcc_command(request));
+    if (!nvcc.empty()) contenders.push_back({"nvcc -cubin", [&nvcc] { return run_process(nvcc); }});
+    CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, settings_.rounds));
+
+    nlohmann::json row = report.rounds_row(name, rounds, "ms");
+    row["target"] = request.target.to_string();
+    row["specification"] = request.spec.to_string();
+    row["options"] = built.record.options;
+    row["image_bytes"] = built.image->size();
+    row["image_equals_bare"] = bare_image == *built.image;
+    Report::add_ratio(row, rounds, 0, 2, 1.05);
+    Report::add_ratio(row, rounds, 1, 2, std::nullopt);
+    if (!nvcc.empty()) {
+      Report::add_ratio(row, rounds, 0, 3, 0.60);
+      Report::add_ratio(row, rounds, 2, 3, std::nullopt);
+    }
+    report.add(std::move(row));
+    return {};
+  }
+
+ private:
+  Result<double> compile_once(const CompileRequest& request) const {
+    const double start = now_seconds();
+    CUBINET_TRY(compiler_->compile(request));
+    return now_seconds() - start;
+  }
+
+  // Opening the compiler, hashing, the lock, the durable publication: all that a user waits for, NVRTC's own
+  // load apart (it is in the process already).
+  Result<double> runtime_once(const KernelSpec& asked, SmTarget target) const {
+    const std::filesystem::path home = fresh_path(settings_, "home");
+    const double start = now_seconds();
+    CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
+                       Runtime::create(runtime_options(settings_, home)));
+    CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> found, runtime->cubin(asked, target));
+    const double seconds = now_seconds() - start;
+    if (!found || found->source != KernelSource::compiled) {
+      return Error{ErrorCode::internal, "an empty home held " + asked.to_string()};
+    }
+    std::filesystem::remove_all(home);
+    return seconds;
+  }
+
+  Result<std::vector<std::string>> nvcc_command(const CompileRequest& request) const {
+    if (options_.nvcc.empty()) return std::vector<std::string>{};
+    CUBINET_TRY_ASSIGN(const std::string source, specialised_source(request));
+    const std::filesystem::path file = fresh_path(settings_, "specialised").replace_extension(".cu");
+    std::ofstream(file) << source;
+    return std::vector<std::string>{options_.nvcc, "-cubin",
+                                    "-std=c++17",  "-arch=" + request.target.to_string(),
+                                    "-o",          file.string() + ".cubin",
+                                    file.string()};
+  }
+
+  const Settings& settings_;
+  const CompileOptionsOfBench& options_;
+  std::shared_ptr<Compiler> compiler_;
+  BareNvrtc nvrtc_;
+};
+
+}  // namespace
+
+Result<void> bench_compile(const Settings& settings, const CompileOptionsOfBench& options, Report& report) {
+  CUBINET_TRY_ASSIGN(const TemplateCatalog templates, bench_templates());
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Compiler> compiler, Compiler::open(settings.compiler));
+  CUBINET_TRY_ASSIGN(BareNvrtc nvrtc, BareNvrtc::open(compiler->location().library));
+  report.set("compiler", compiler->identity());
+  CompileCase bench(settings, options, compiler, std::move(nvrtc));
+  const SmTarget target = best_target(settings.device);
+  const std::vector<std::pair<std::string, KernelSpec>> cases = {
+      {"rms_norm, hidden size 8192", rms_norm_spec(8192)},
+      {"attention_decode, head dim 64", attention_spec(64, 64)},
+      {"attention_decode, head dim 128", attention_spec(128, 64)},
+      {"attention_decode, head dim 256", attention_spec(256, 64)},
+  };
+  for (const auto& [name, spec] : cases) {
+    CompileRequest request;
+    CUBINET_TRY_ASSIGN(request.kernel_template, templates.find(spec.template_name));
+    CUBINET_TRY_ASSIGN(request.spec, request.kernel_template->resolve(spec));
+    request.target = target;
+    CUBINET_TRY(bench.run(name, request, spec, report));
+  }
+  return {};
+}
+
+}  // namespace cubinet::bench

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bare_driver.hpp"
+#include "benchmarks.hpp"
+
+#include <array>
+#include <thread>
+
+namespace cubinet::bench {
+namespace {
+
+// A batch fits the driver's launch queue, and is waited for before the next: no launch is measured waiting
+// for room in a full queue.
+constexpr int kLaunchesOfBatch = 256;
+constexpr int kBatchesOfRound = 40;
+
+// Seconds a launch; `launch` returns what a call of it returns.
+template <class Launch>
+Result<double> time_launches(const BareDriverApi& api, Launch&& launch) {
+  double seconds = 0;
+  for (int batch = 0; batch < kBatchesOfRound; ++batch) {
+    const double start = now_seconds();
+    for (int i = 0; i < kLaunchesOfBatch; ++i)
+      CUBINET_TRY(launch());
+    seconds += now_seconds() - start;
+    CUBINET_TRY(check(api.ctx_synchronize(), "cuCtxSynchronize"));
+  }
+  return seconds / (kLaunchesOfBatch * kBatchesOfRound);
+}
+
+// Bare errors are turned into an Error out of the loop's way, so that the loop holds the driver's call alone.
+template <class... Arguments>
+Result<double> time_bare(const BareDriverApi& api, CUfunction function, const Arguments&... arguments) {
+  double seconds = 0;
+  for (int batch = 0; batch < kBatchesOfRound; ++batch) {
+    CUresult result = CUDA_SUCCESS;
+    const double start = now_seconds();
+    for (int i = 0; i < kLaunchesOfBatch; ++i) {
+      CUlaunchConfig config{};
+      config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+      config.blockDimX = 32;
+      config.blockDimY = config.blockDimZ = 1;
+      std::array<void*, sizeof...(Arguments)> pointers = {
+          const_cast<void*>(static_cast<const void*>(&arguments))...};
+      const CUresult launched = api.launch_kernel_ex(&config, function, pointers.data(), nullptr);
+      if (launched != CUDA_SUCCESS) result = launched;
+    }
+    seconds += now_seconds() - start;
+    CUBINET_TRY(check(result, "cuLaunchKernelEx"));
+    CUBINET_TRY(check(api.ctx_synchronize(), "cuCtxSynchronize"));
+  }
+  return seconds / (kLaunchesOfBatch * kBatchesOfRound);
+}
+
+struct LaunchCase {
+  std::string name;
+  std::shared_ptr<const PreparedKernel> prepared;
+  Function function;
+};
+
+template <class... Arguments>
+Result<void> add_case(const Settings& settings, const std::shared_ptr<Runtime>& runtime,
+                      const BareDriverApi& api, const LaunchCase& measured, Report& report,
+                      const Arguments&... arguments) {
+  const LaunchConfig config;
+  const CUfunction handle = measured.function.handle();
+  const auto bare = [&] { return time_bare(api, handle, arguments...); };
+  const std::vector<Contender> contenders = {
+      {"bare cuLaunchKernelEx", bare},
+      {"cubinet, look-up and launch",
+       [&] {
+         return time_launches(api, [&]() -> Result<void> {
+           const Result<Function> function = runtime->function(*measured.prepared, settings.device);
+           if (!function) return function.error();
+           return function->launch(config, arguments...);
+         });
+       }},
+      {"cubinet, launch of a kept function",
+       [&] { return time_launches(api, [&] { return measured.function.launch(config, arguments...); }); }},
+      {"bare cuLaunchKernelEx, again", bare},
+  };
+  CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, settings.rounds));
+  nlohmann::json row = report.rounds_row(measured.name, rounds, "ns");
+  Report::add_ratio(row, rounds, 1, 0, 1.10);
+  Report::add_ratio(row, rounds, 2, 0, std::nullopt);
+  Report::add_ratio(row, rounds, 3, 0, std::nullopt);  // the spread of one thing measured twice
+  report.add(std::move(row));
+  return {};
+}
+
+// Seconds a look-up, as one thread sees it, with `threads` of them at work on the same kernels.
+Result<double> time_look_ups(unsigned threads, const std::function<Result<Function>(int)>& look_up) {
+  constexpr int kLookUps = 100000;
+  std::vector<double> seconds(threads, 0);
+  std::vector<Result<void>> outcomes(threads);
+  const auto work = [&](unsigned index) {
+    const double start = now_seconds();
+    for (int i = 0; i < kLookUps; ++i) {
+      const Result<Function> function = look_up(i);
+      if (!function) {
+        outcomes[index] = function.error();
+        return;
+      }
+    }
+    seconds[index] = (now_seconds() - start) / kLookUps;
+  };
+  std::vector<std::thread> workers;
+  for (unsigned i = 0; i < threads; ++i)
+    workers.emplace_back(work, i);
+  for (std::thread& worker : workers)
+    worker.join();
+  for (const Result<void>& outcome : outcomes)
+    CUBINET_TRY(outcome);
+  return median(seconds);
+}
+
+Result<void> add_look_ups(const Settings& settings, const std::shared_ptr<Runtime>& runtime, Report& report) {
+  constexpr int kKernels = 16;
+  std::vector<KernelSpec> specs;
+  std::vector<std::shared_ptr<const PreparedKernel>> prepared;
+  for (int variant = 0; variant < kKernels; ++variant) {
+    specs.push_back(small_spec("bench_struct", variant));
+    CUBINET_TRY_ASSIGN(prepared.emplace_back(), runtime->prepare(specs.back()));
+    CUBINET_TRY(runtime->function(*prepared.back(), settings.device));
+  }
+  KernelSpec complete_attention = attention_spec(128, 64);
+  CUBINET_TRY(runtime->function(complete_attention, settings.device));
+  const auto by_prepared = [&](int i) {
+    return runtime->function(*prepared[static_cast<std::size_t>(i % kKernels)], settings.device);
+  };
+  const auto by_one = [&](int) { return runtime->function(*prepared.front(), settings.device); };
+  const auto by_spec = [&](int i) {
+    return runtime->function(specs[static_cast<std::size_t>(i % kKernels)], settings.device);
+  };
+  const auto by_attention_spec = [&](int) { return runtime->function(complete_attention, settings.device); };
+  const std::vector<Contender> contenders = {
+      {"prepared, 16 kernels, 1 thread", [&] { return time_look_ups(1, by_prepared); }},
+      {"prepared, 16 kernels, 16 threads", [&] { return time_look_ups(16, by_prepared); }},
+      {"prepared, one kernel, 16 threads", [&] { return time_look_ups(16, by_one); }},
+      {"by specification, 1 parameter, 1 thread", [&] { return time_look_ups(1, by_spec); }},
+      {"by specification, 1 parameter, 16 threads", [&] { return time_look_ups(16, by_spec); }},
+      {"by specification, attention_decode, 1 thread", [&] { return time_look_ups(1, by_attention_spec); }},
+  };
+  CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, settings.rounds));
+  report.add(report.rounds_row("process cache alone", rounds, "ns"));
+  return {};
+}
+
+Result<LaunchCase> prepare_case(const Settings& settings, Runtime& runtime, const char* template_name,
+                                const std::filesystem::path& cubins) {
+  LaunchCase prepared{template_name, nullptr, {}};
+  CUBINET_TRY_ASSIGN(prepared.prepared, runtime.prepare(small_spec(template_name, 0)));
+  CUBINET_TRY_ASSIGN(prepared.function, runtime.function(*prepared.prepared, settings.device));
+  if (cubins.empty()) return prepared;
+  CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> found,
+                     runtime.cubin(small_spec(template_name, 0), prepared.function.record().target));
+  const std::filesystem::path file = cubins / (std::string(template_name) + ".cubin");
+  CUBINET_TRY(write_file_atomically(*posix_file_system(), file, *found->cubin.image));
+  return prepared;
+}
+
+}  // namespace
+
+Result<void> bench_launch(const Settings& settings, const LaunchOptions& options, Report& report) {
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
+                     Runtime::create(runtime_options(settings, fresh_path(settings, "home"))));
+  CUBINET_TRY_ASSIGN(const BareDriver driver, BareDriver::open(settings.device));
+  CUBINET_TRY_ASSIGN(const LaunchCase structure,
+                     prepare_case(settings, *runtime, "bench_struct", options.cubins));
+  CUBINET_TRY_ASSIGN(const LaunchCase arguments,
+                     prepare_case(settings, *runtime, "bench_arguments", options.cubins));
+  report.set("method",
+             "mean of 40 batches of 256 launches on the default stream, each batch waited for untimed");
+  CUBINET_TRY(add_case(settings, runtime, driver.api(), structure, report, BenchStruct{}));
+  constexpr int* kNone = nullptr;
+  CUBINET_TRY(add_case(settings, runtime, driver.api(), arguments, report, kNone, kNone, kNone, kNone, kNone,
+                       kNone, kNone, kNone, 1, 2, 3, 4, 5, 6, 7, 8));
+  if (options.only_launch) return {};
+  return add_look_ups(settings, runtime, report);
+}
+
+}  // namespace cubinet::bench

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bare_driver.hpp"
+#include "benchmarks.hpp"
+
+#include <cubinet/base/sha256.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/registry.hpp>
+
+namespace cubinet::bench {
+namespace {
+
+// Kernels of about one size: a pass takes the mean over them, since one hit is too short for a clock and the
+// second hit of one kernel would come from the process cache.
+struct KernelClass {
+  std::string name;
+  std::vector<KernelSpec> specs;
+  std::vector<Cubin> cubins;
+};
+
+std::vector<KernelClass> kernel_classes() {
+  KernelClass small{"nearly empty kernel", {}, {}};
+  for (int variant = 1; variant <= 32; ++variant)
+    small.specs.push_back(small_spec("bench_struct", variant));
+  KernelClass norm{"rms_norm", {}, {}};
+  for (int hidden = 1024; hidden <= 8192; hidden += 1024)
+    norm.specs.push_back(rms_norm_spec(hidden));
+  KernelClass attention{"attention_decode, head dim 128", {}, {}};
+  for (const int page_size : {16, 32, 64, 128})
+    attention.specs.push_back(attention_spec(128, page_size));
+  return {std::move(small), std::move(norm), std::move(attention)};
+}
+
+struct Store {
+  std::filesystem::path home;
+  std::filesystem::path bundle;
+  std::vector<KernelClass> classes;
+  KernelSpec primer = small_spec("bench_struct", 0);  // its hit opens the index
+};
+
+Result<Store> fill(const Settings& settings) {
+  Store store{fresh_path(settings, "home"), fresh_path(settings, "kernels.cubundle"), kernel_classes()};
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
+                     Runtime::create(runtime_options(settings, store.home)));
+  const SmTarget target = best_target(settings.device);
+  std::vector<Cubin> all;
+  CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> primer, runtime->cubin(store.primer, target));
+  all.push_back(primer->cubin);
+  for (KernelClass& group : store.classes) {
+    for (const KernelSpec& spec : group.specs) {
+      CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> found, runtime->cubin(spec, target));
+      group.cubins.push_back(found->cubin);
+      all.push_back(found->cubin);
+    }
+  }
+  CUBINET_TRY(create_bundle(*posix_file_system(), store.bundle, std::move(all), {"bench", 1}));
+  return store;
+}
+
+enum class Layer { registry, bundle };
+
+RuntimeOptions warm_options(const Settings& settings, const Store& store, Layer layer) {
+  RuntimeOptions options = runtime_options(settings, layer == Layer::registry ? store.home : "");
+  if (layer == Layer::bundle) options.bundles = {store.bundle};
+  options.compile = CompilePolicy::never;
+  return options;
+}
+
+// Mean seconds of a hit over the class in a fresh Runtime whose index is open.
+Result<double> cubinet_pass(const Settings& settings, const Store& store, const KernelClass& group,
+                            Layer layer) {
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
+                     Runtime::create(warm_options(settings, store, layer)));
+  std::vector<std::shared_ptr<const PreparedKernel>> prepared;
+  for (const KernelSpec& spec : group.specs) {
+    CUBINET_TRY_ASSIGN(prepared.emplace_back(), runtime->prepare(spec));
+  }
+  CUBINET_TRY(runtime->function(store.primer, settings.device));
+  // The template's own first fingerprint hashes its source; later ones look it up.
+  if (group.specs.front().template_name != store.primer.template_name) {
+    CUBINET_TRY(runtime->function(*prepared.back(), settings.device));
+    prepared.pop_back();
+  }
+  const double start = now_seconds();
+  for (const auto& kernel : prepared) {
+    CUBINET_TRY(runtime->function(*kernel, settings.device));
+  }
+  const double seconds = (now_seconds() - start) / static_cast<double>(prepared.size());
+  const RuntimeCounters counters = runtime->counters();
+  const std::uint64_t hits = layer == Layer::registry ? counters.registry_hits : counters.bundle_hits;
+  if (hits < prepared.size() + 1)
+    return Error{ErrorCode::internal, "the warm store did not have every kernel"};
+  return seconds;
+}
+
+Result<double> bare_pass(const BareDriverApi& api, const KernelClass& group) {
+  std::vector<BareKernel> loaded;
+  const double start = now_seconds();
+  for (const Cubin& cubin : group.cubins) {
+    CUBINET_TRY_ASSIGN(loaded.emplace_back(), load_bare(api, cubin));
+  }
+  const double seconds = (now_seconds() - start) / static_cast<double>(group.cubins.size());
+  for (const BareKernel& kernel : loaded)
+    api.library_unload(kernel.library);
+  return seconds;
+}
+
+// The parts of a hit, each alone: what the index, the file and the digest cost.
+Result<void> add_parts(const Settings& settings, const Store& store, const KernelClass& group,
+                       Report& report) {
+  RegistryOptions options;
+  options.home = store.home;
+  CUBINET_TRY_ASSIGN(const std::unique_ptr<Registry> registry, Registry::open(options));
+  const auto each = [&](const std::function<Result<void>(const Cubin&)>& part) {
+    return [&group, part]() -> Result<double> {
+      const double start = now_seconds();
+      for (const Cubin& cubin : group.cubins)
+        CUBINET_TRY(part(cubin));
+      return (now_seconds() - start) / static_cast<double>(group.cubins.size());
+    };
+  };
+  const auto files = posix_file_system();
+  const std::vector<Contender> parts = {
+      {"index query", each([&](const Cubin& cubin) -> Result<void> {
+         CUBINET_TRY_ASSIGN(const auto records, registry->find(cubin.record->identity));
+         if (records.empty()) return Error{ErrorCode::internal, "the index lost a kernel"};
+         return {};
+       })},
+      {"read and verify", each([&](const Cubin& cubin) -> Result<void> {
+         CUBINET_TRY_ASSIGN(const std::optional<Cubin> read, registry->load(cubin.record));
+         if (!read) return Error{ErrorCode::internal, "the registry lost a cubin"};
+         return {};
+       })},
+      {"SHA-256", each([](const Cubin& cubin) -> Result<void> {
+         if (sha256(*cubin.image) != cubin.record->digest) return Error{ErrorCode::corruption, "digest"};
+         return {};
+       })},
+  };
+  CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(parts, settings.rounds));
+  nlohmann::json row = report.rounds_row(group.name + ": parts of a registry hit", rounds, "us");
+  row["image_bytes"] = group.cubins.front().image->size();
+  report.add(std::move(row));
+  return {};
+}
+
+Result<void> add_class(const Settings& settings, const Store& store, const KernelClass& group,
+                       const BareDriverApi& api, Report& report) {
+  const std::vector<Contender> contenders = {
+      {"registry hit", [&] { return cubinet_pass(settings, store, group, Layer::registry); }},
+      {"bundle hit", [&] { return cubinet_pass(settings, store, group, Layer::bundle); }},
+      {"bare cuLibraryLoadData", [&] { return bare_pass(api, group); }},
+      {"SHA-256 of the image",
+       [&]() -> Result<double> {
+         const double start = now_seconds();
+         for (const Cubin& cubin : group.cubins) {
+           if (sha256(*cubin.image) != cubin.record->digest) return Error{ErrorCode::corruption, "digest"};
+         }
+         return (now_seconds() - start) / static_cast<double>(group.cubins.size());
+       }},
+  };
+  CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, settings.rounds));
+  nlohmann::json row = report.rounds_row(group.name + ": to launchable", rounds, "us");
+  row["image_bytes"] = group.cubins.front().image->size();
+  Report::add_ratio(row, rounds, 0, 2, std::nullopt);
+  Report::add_ratio(row, rounds, 1, 2, std::nullopt);
+  // The goal leaves the digest out: it is stated apart.
+  std::vector<std::vector<double>> without(3);
+  for (std::size_t round = 0; round < rounds.seconds(0).size(); ++round) {
+    without[0].push_back(rounds.seconds(0)[round] - rounds.seconds(3)[round]);
+    without[1].push_back(rounds.seconds(1)[round] - rounds.seconds(3)[round]);
+    without[2].push_back(rounds.seconds(2)[round]);
+  }
+  const Rounds apart({"registry hit less SHA-256", "bundle hit less SHA-256", "bare cuLibraryLoadData"},
+                     without);
+  Report::add_ratio(row, apart, 0, 2, 1.3);
+  Report::add_ratio(row, apart, 1, 2, std::nullopt);
+  report.add(std::move(row));
+  return {};
+}
+
+// The first hit of a Runtime opens the index and finds the compiler.
+Result<void> add_first_hit(const Settings& settings, const Store& store, Report& report) {
+  const auto first = [&](Layer layer) {
+    return [&settings, &store, layer]() -> Result<double> {
+      const double start = now_seconds();
+      CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
+                         Runtime::create(warm_options(settings, store, layer)));
+      CUBINET_TRY(runtime->function(store.primer, settings.device));
+      return now_seconds() - start;
+    };
+  };
+  CUBINET_TRY_ASSIGN(
+      const Rounds rounds,
+      run_rounds({{"registry", first(Layer::registry)}, {"bundle", first(Layer::bundle)}}, settings.rounds));
+  report.add(report.rounds_row("Runtime::create and its first hit, process warm", rounds, "us"));
+  return {};
+}
+
+}  // namespace
+
+Result<void> bench_load(const Settings& settings, Report& report) {
+  CUBINET_TRY_ASSIGN(const Store store, fill(settings));
+  // The parts need no GPU: they are measured where there is none, too.
+  for (const KernelClass& group : store.classes)
+    CUBINET_TRY(add_parts(settings, store, group, report));
+  const Result<BareDriver> driver = BareDriver::open(settings.device);
+  if (!driver) {
+    report.set("skipped", "loading: " + driver.error().to_line());
+    return {};
+  }
+  // Both sides use the primary context, retained for the length of the run.
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> holder,
+                     Runtime::create(warm_options(settings, store, Layer::registry)));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, holder->device(settings.device));
+  for (const KernelClass& group : store.classes) {
+    CUBINET_TRY(add_class(settings, store, group, driver->api(), report));
+  }
+  return add_first_hit(settings, store, report);
+}
+
+}  // namespace cubinet::bench

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// cubinet_bench: one verb a benchmark. docs/benchmarks.md says what each measures and how to run them all.
+#include "benchmarks.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <unistd.h>
+
+namespace {
+
+using namespace cubinet;
+using namespace cubinet::bench;
+
+// Removed with everything in it when the run ends.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const std::filesystem::path& parent)
+      : path_(parent / ("cubinet-bench-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_);
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Result<void> with_report(const char* name, const Settings& settings,
+                         const std::function<Result<void>(Report&)>& benchmark) {
+  Report report(name, settings.commit, settings.device);
+  const Result<void> outcome = benchmark(report);
+  if (!outcome) report.set("error", outcome.error().to_line());
+  // What was measured before an error is kept.
+  const Result<void> written = report.write(settings.output);
+  return outcome ? written : outcome;
+}
+
+struct Arguments {
+  Settings settings;
+  CompileOptionsOfBench compile;
+  FirstOptions first;
+  LaunchOptions launch;
+  std::filesystem::path scratch_parent = std::filesystem::temp_directory_path();
+  std::string nvrtc;
+};
+
+void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>& chosen) {
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_option("--device", arguments.settings.device, "Ordinal of the device");
+  app.add_option("--rounds", arguments.settings.rounds, "Rounds of each comparison")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--commit", arguments.settings.commit, "Commit that was built, for the result");
+  app.add_option("-o,--output", arguments.settings.output, "Result file (JSON); stdout without it");
+  app.add_option("--scratch", arguments.scratch_parent, "Folder for temporary homes");
+  app.add_option("--nvrtc", arguments.nvrtc, "NVRTC to use instead of the one that is found");
+  app.add_option("--wheel-root", arguments.settings.compiler.wheel_roots, "Folder with the NVRTC wheel");
+  const auto verb = [&](const char* name, const char* summary, std::function<Result<void>()> run) {
+    CLI::App* added = app.add_subcommand(name, summary);
+    added->callback([&chosen, run = std::move(run)] { chosen = run; });
+    return added;
+  };
+  const Settings& settings = arguments.settings;
+
+  CLI::App* compile = verb("compile", "Cold compilation beside NVRTC alone and nvcc", [&] {
+    return with_report("compile", settings,
+                       [&](Report& report) { return bench_compile(settings, arguments.compile, report); });
+  });
+  compile->add_option("--nvcc", arguments.compile.nvcc, "nvcc to run beside; none without it");
+
+  verb("load", "A kernel found in the home or a bundle, beside the driver alone", [&] {
+    return with_report("load", settings, [&](Report& report) { return bench_load(settings, report); });
+  });
+
+  CLI::App* launch = verb("launch", "Look-up and launch, beside the driver alone", [&] {
+    return with_report("launch", settings,
+                       [&](Report& report) { return bench_launch(settings, arguments.launch, report); });
+  });
+  launch->add_option("--cubins", arguments.launch.cubins, "Folder to leave the launched cubins in");
+  launch->add_flag("--only-launch", arguments.launch.only_launch, "Without the look-ups alone");
+
+  CLI::App* first = verb("first", "This process's first attention_decode",
+                         [&] { return bench_first(settings, arguments.first); });
+  first->add_option("--home", arguments.first.home, "Home, empty or warm; none without it");
+  first->add_option("--bundle", arguments.first.bundles, "Bundles");
+  first->add_option("--write-bundle", arguments.first.write_bundle,
+                    "Leave the kernel in a bundle, after the clock");
+  first->add_option("--head-dim", arguments.first.head_dim, "Head dimension");
+  first->add_option("--page-size", arguments.first.page_size, "Tokens of a page");
+}
+
+int run(int count, char** values) {
+  Arguments arguments;
+  arguments.settings.commit = CUBINET_BENCH_COMMIT;
+  std::function<Result<void>()> chosen;
+  CLI::App app("Benchmarks of cubinet");
+  declare(app, arguments, chosen);
+  CLI11_PARSE(app, count, values);
+  if (!arguments.nvrtc.empty()) arguments.settings.compiler.library = arguments.nvrtc;
+  const ScratchFolder scratch(arguments.scratch_parent);
+  arguments.settings.scratch = scratch.path();
+  const Result<void> outcome = chosen();
+  if (outcome) return 0;
+  std::cerr << "cubinet_bench: " << outcome.error().to_line() << '\n' << outcome.error().detail;
+  return outcome.error().code == ErrorCode::unavailable ? 3 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  // Cold rows are cold: neither the driver nor NVRTC keeps what it compiled.
+  setenv("CUDA_CACHE_DISABLE", "1", 1);
+  try {
+    return run(count, values);
+  } catch (const std::exception& error) {
+    std::cerr << "cubinet_bench: " << error.what() << '\n';
+    return 1;
+  }
+}
