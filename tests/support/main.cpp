@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// doctest's main, in which a run of no test case fails: with doctest 2.4.9 a filter that matches nothing, such
-// as the one made from a name with ';' or '\' in it, passes.
+// doctest's main, in which a run of no test case fails: with doctest 2.4.9 a filter that matches nothing,
+// such as the one made from a name with ';' or '\' in it, passes.
 #define DOCTEST_CONFIG_IMPLEMENT
+#include "support/skip.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdio>
-
-#include "support/skip.hpp"
 
 namespace {
 

@@ -15,6 +15,8 @@ void skip(std::string_view reason) {
   std::fprintf(stderr, "skipped: %.*s\n", static_cast<int>(reason.size()), reason.data());
 }
 
-bool skip_was_called() { return skipped; }
+bool skip_was_called() {
+  return skipped;
+}
 
 }  // namespace cubinet::test

@@ -20,7 +20,8 @@ TempDir::TempDir() {
 TempDir::~TempDir() {
   std::error_code ignored;
   fs::permissions(path_, fs::perms::owner_all, ignored);
-  for (fs::recursive_directory_iterator entry(path_, fs::directory_options::skip_permission_denied, ignored), end;
+  for (fs::recursive_directory_iterator entry(path_, fs::directory_options::skip_permission_denied, ignored),
+       end;
        entry != end; entry.increment(ignored)) {
     if (entry->symlink_status(ignored).type() == fs::file_type::directory) {
       fs::permissions(entry->path(), fs::perms::owner_all, ignored);
