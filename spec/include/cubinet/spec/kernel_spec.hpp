@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 namespace cubinet {
@@ -26,10 +27,17 @@ struct KernelSpec {
 
   // Sets one parameter and returns *this, so that a specification can be written as one expression.
   KernelSpec& set(std::string_view name, ParameterValue value);
-  KernelSpec& set(std::string_view name, const char* value) {
-    return set(name, ParameterValue(std::string(value)));
+  // Chosen by the argument's own type: `true` is a flag, any integer an integer, text a name.
+  template <class Value, class = std::enable_if_t<!std::is_same_v<Value, ParameterValue>>>
+  KernelSpec& set(std::string_view name, const Value& value) {
+    if constexpr (std::is_same_v<Value, bool>) {
+      return set(name, ParameterValue(value));
+    } else if constexpr (std::is_integral_v<Value>) {
+      return set(name, ParameterValue(static_cast<std::int64_t>(value)));
+    } else {
+      return set(name, ParameterValue(std::string(value)));
+    }
   }
-  KernelSpec& set(std::string_view name, int value) { return set(name, ParameterValue(std::int64_t{value})); }
 
   // "attention_decode(dtype_q=bf16, head_dim_qk=128)", for messages.
   std::string to_string() const;

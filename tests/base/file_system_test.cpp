@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/temp_dir.hpp"
+
+#include <cubinet/base/file_system.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempDir;
+
+std::string text_of(const fs::path& path) {
+  const auto content = posix_file_system()->read(path, 1 << 20);
+  REQUIRE(content);
+  return std::string(as_text(*content));
+}
+
+TEST_CASE("a file is written whole, synced, closed and read back") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  auto file = files->create(folder / "f");
+  REQUIRE(file);
+  REQUIRE((*file)->write(as_bytes("hello ")));
+  REQUIRE((*file)->write(as_bytes("world")));
+  REQUIRE((*file)->sync());
+  REQUIRE((*file)->close());
+  CHECK(text_of(folder / "f") == "hello world");
+  const auto again = files->create(folder / "f");
+  REQUIRE_FALSE(again);
+  CHECK(again.error().native == EEXIST);
+}
+
+TEST_CASE("reading what is missing, too large or no regular file is an error of its own") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  CHECK(files->read(folder / "none", 10).error().code == ErrorCode::not_found);
+  std::ofstream(folder / "large") << "12345678901";
+  CHECK(files->read(folder / "large", 10).error().code == ErrorCode::io);
+  CHECK(files->read(folder.path(), 10).error().code == ErrorCode::io);
+  REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  CHECK(files->read(folder / "fifo", 10).error().code == ErrorCode::io);  // and does not hang
+}
+
+TEST_CASE("an atomic write replaces the old content and leaves no other file behind") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  REQUIRE(write_file_atomically(*files, folder / "f", as_bytes("old")));
+  REQUIRE(write_file_atomically(*files, folder / "f", as_bytes("new")));
+  CHECK(text_of(folder / "f") == "new");
+  CHECK(files->list(folder.path())->size() == 1);
+  CHECK_FALSE(write_file_atomically(*files, folder / "none" / "f", as_bytes("x")));
+}
+
+TEST_CASE("temporary names do not repeat") {
+  CHECK(temporary_path_beside("/a/b") != temporary_path_beside("/a/b"));
+  CHECK(temporary_path_beside("/a/b").parent_path() == "/a");
+}
+
+TEST_CASE("folders are created with their parents, existing ones are no error, files in the way are") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  const auto deep = folder / "a" / "b" / "c";
+  REQUIRE(files->create_directories(deep, FileSystem::Mode::private_to_owner));
+  REQUIRE(files->create_directories(deep, FileSystem::Mode::private_to_owner));
+  CHECK((*files->status(deep))->permissions == 0700);
+  CHECK((*files->status(deep))->type == FileStatus::Type::directory);
+  std::ofstream(folder / "file") << "x";
+  CHECK_FALSE(files->create_directories(folder / "file", FileSystem::Mode::shared));
+  CHECK_FALSE(files->create_directories(folder / "file" / "below", FileSystem::Mode::shared));
+}
+
+TEST_CASE("status tells files, links and nothing apart") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  std::ofstream(folder / "file") << "12345";
+  fs::create_symlink(folder / "file", folder / "link");
+  const auto file = *files->status(folder / "file");
+  REQUIRE(file);
+  CHECK(file->type == FileStatus::Type::regular);
+  CHECK(file->size == 5);
+  CHECK(file->owner == ::geteuid());
+  CHECK(file->modified_ns > 0);
+  CHECK((*files->status(folder / "link"))->type == FileStatus::Type::symlink);
+  CHECK_FALSE(files->status(folder / "none")->has_value());
+}
+
+TEST_CASE("names are listed in byte order and removal says whether there was something") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  for (const char* name : {"b", "a", "C"})
+    std::ofstream(folder / name) << "x";
+  CHECK(*files->list(folder.path()) == std::vector<std::string>{"C", "a", "b"});
+  CHECK(*files->remove(folder / "a"));
+  CHECK_FALSE(*files->remove(folder / "a"));
+  CHECK_FALSE(files->list(folder / "none"));
+}
+
+TEST_CASE("a lock excludes others until it is released") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  auto held = files->lock(folder / "l", FileSystem::Wait::try_once);
+  REQUIRE(held);
+  REQUIRE(*held != nullptr);
+  const auto refused = files->lock(folder / "l", FileSystem::Wait::try_once);
+  REQUIRE(refused);
+  CHECK(*refused == nullptr);
+  std::thread waiter([&] {
+    const auto waited = files->lock(folder / "l", FileSystem::Wait::wait);
+    CHECK(waited);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  held->reset();
+  waiter.join();
+}
+
+TEST_CASE("the lock of a process that died is free") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const auto lock = files->lock(folder / "l", FileSystem::Wait::wait);
+    ::_exit(lock && *lock ? 0 : 1);  // without releasing
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WEXITSTATUS(status) == 0);
+  const auto lock = files->lock(folder / "l", FileSystem::Wait::try_once);
+  REQUIRE(lock);
+  CHECK(*lock != nullptr);
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/fake_cubin.hpp"
+
+#include <cubinet/spec/cubin.hpp>
+
+#include <doctest/doctest.h>
+
+namespace cubinet {
+namespace {
+
+CubinRecord sample() {
+  CubinRecord record = *test::make_cubin(KernelSpec{"t", {}}.set("n", 1)).record;
+  record.interface_version = 7;
+  record.origin = CubinOrigin::bundle;
+  record.bundle_version = 12;
+  EntryPoint entry;
+  entry.name = "second";
+  entry.symbol = "_Z6secondv";
+  entry.threads = 96;
+  entry.dynamic_shared_bytes = 1024;
+  entry.parameter_bytes = 40;
+  entry.cluster = {2, 1, 1};
+  entry.programmatic_launch = true;
+  entry.cooperative = true;
+  record.entry_points.push_back(entry);
+  record.compiler = "NVRTC 13.0";
+  record.options = "--generate-line-info";
+  record.warnings = "a warning";
+  return record;
+}
+
+TEST_CASE("a record is read back as it was written") {
+  const CubinRecord record = sample();
+  const auto decoded = decode_record(encode_record(record));
+  REQUIRE(decoded);
+  CHECK(*decoded == record);
+  CHECK(decoded->find_entry_point("second")->threads == 96);
+  CHECK(decoded->find_entry_point("third") == nullptr);
+}
+
+TEST_CASE("every truncation of a record is refused") {
+  const Bytes bytes = encode_record(sample());
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    CHECK_FALSE(decode_record(ByteView(bytes).first(length)));
+  }
+}
+
+TEST_CASE("every flipped bit of a record is detected") {
+  const Bytes bytes = encode_record(sample());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      Bytes mutant = bytes;
+      mutant[i] ^= static_cast<std::byte>(1U << bit);
+      CHECK_FALSE(decode_record(mutant));
+    }
+  }
+}
+
+TEST_CASE("a record of a newer version is unsupported, not damaged") {
+  Bytes bytes = encode_record(sample());
+  bytes[4] = std::byte{2};
+  const auto decoded = decode_record(bytes);
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().code == ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/spec/kernel_key.hpp>
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <set>
+
+namespace cubinet {
+namespace {
+
+constexpr SmTarget kSm90a{9, 0, TargetKind::specific};
+
+KernelSpec sample() {
+  return KernelSpec{"attention_decode", {}}
+      .set("dtype_q", "bf16")
+      .set("head_dim_qk", 128)
+      .set("sliding_window", false);
+}
+
+// Frozen: a change here is a change of every key in every registry and bundle, and needs a new schema
+// version.
+TEST_CASE("keys and encodings equal the golden vectors") {
+  struct Golden {
+    KernelSpec spec;
+    SmTarget target;
+    const char* encoding;
+    const char* key;
+  };
+  const Golden vectors[] = {
+      {KernelSpec{"", {}},
+       {0, 0, TargetKind::baseline},
+       "434b4559010000000000000000000000000000",
+       "a6e9b17bce1f241e"},
+      {sample(), kSm90a,
+       "434b4559010010000000617474656e74696f6e5f6465636f64650900000001030000000700000064747970655f71020400000"
+       "0626631360b000000686561645f64696d5f716b0180000000000000000e000000736c6964696e675f77696e646f770000",
+       "779ce25371f497c9"},
+      {sample(),
+       {10, 0, TargetKind::family},
+       "434b4559010010000000617474656e74696f6e5f6465636f64650a00000002030000000700000064747970655f71020400000"
+       "0626631360b000000686561645f64696d5f716b0180000000000000000e000000736c6964696e675f77696e646f770000",
+       "3d99c175f02db048"},
+      {KernelSpec{"rms_norm", {}}.set("hidden_size", 4096),
+       {8, 0, TargetKind::baseline},
+       "434b4559010008000000726d735f6e6f726d0800000000010000000b00000068696464656e5f73697a6501001000000000000"
+       "0",
+       "1adc4b29dcc7379d"},
+  };
+  for (const Golden& golden : vectors) {
+    const KernelIdentity identity = identify(golden.spec, golden.target);
+    CHECK(to_hex(identity.encoding()) == golden.encoding);
+    CHECK(identity.key().to_string() == golden.key);
+  }
+}
+
+KernelSpec random_spec(std::mt19937_64& random) {
+  const auto text = [&](std::size_t limit) {
+    std::string value(random() % limit, '\0');
+    for (char& c : value)
+      c = static_cast<char>(random() % 256);
+    return value;
+  };
+  KernelSpec spec{text(20), {}};
+  const std::size_t count = random() % 8;
+  for (std::size_t i = 0; i < count; ++i) {
+    switch (random() % 3) {
+      case 0:
+        spec.set(text(6), random() % 2 == 0);
+        break;
+      case 1:
+        spec.set(text(6), ParameterValue(static_cast<std::int64_t>(random())));
+        break;
+      default:
+        spec.set(text(6), ParameterValue(text(9)));
+    }
+  }
+  return spec;
+}
+
+TEST_CASE("decoding an encoding gives the specification and target back") {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100'000; ++i) {
+    const KernelSpec spec = random_spec(random);
+    const SmTarget target = known_targets()[random() % known_targets().size()];
+    const KernelIdentity identity = identify(spec, target);
+    const auto decoded = decode_identity(identity.encoding());
+    REQUIRE(decoded);
+    REQUIRE(decoded->spec == spec);
+    REQUIRE(decoded->target == target);
+    const auto again = identity_from_encoding(identity.encoding());
+    REQUIRE(again);
+    REQUIRE(*again == identity);
+  }
+}
+
+TEST_CASE("specifications that differ in one place have other encodings and keys") {
+  std::set<std::uint64_t> keys;
+  std::set<Bytes> encodings;
+  std::size_t count = 0;
+  const auto add = [&](const KernelSpec& spec, SmTarget target) {
+    const KernelIdentity identity = identify(spec, target);
+    keys.insert(identity.key().value);
+    encodings.insert(identity.encoding());
+    ++count;
+  };
+  for (const SmTarget target : known_targets())
+    add(sample(), target);
+  for (int dim = 0; dim <= 1024; ++dim) {
+    if (dim != 128) add(sample().set("head_dim_qk", dim), kSm90a);
+  }
+  add(sample().set("head_dim_qk", "128"), kSm90a);
+  add(sample().set("sliding_window", true), kSm90a);
+  add(sample().set("sliding_window", 0), kSm90a);
+  add(sample().set("extra", 0), kSm90a);
+  add(KernelSpec{"attention_decod", sample().parameters}, kSm90a);
+  add(KernelSpec{"ab", {}}.set("c", 0), kSm90a);
+  add(KernelSpec{"a", {}}.set("bc", 0), kSm90a);
+  CHECK(keys.size() == count);
+  CHECK(encodings.size() == count);
+}
+
+TEST_CASE("every truncation and every trailing byte is refused") {
+  const Bytes encoding = identify(sample(), kSm90a).encoding();
+  for (std::size_t length = 0; length < encoding.size(); ++length) {
+    CHECK_FALSE(decode_identity(ByteView(encoding).first(length)));
+  }
+  Bytes longer = encoding;
+  longer.push_back(std::byte{0});
+  CHECK_FALSE(decode_identity(longer));
+}
+
+TEST_CASE("every flipped bit is refused or decodes to another identity") {
+  const KernelIdentity original = identify(sample(), kSm90a);
+  for (std::size_t i = 0; i < original.encoding().size(); ++i) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      Bytes mutant = original.encoding();
+      mutant[i] ^= static_cast<std::byte>(1U << bit);
+      const auto decoded = decode_identity(mutant);
+      if (decoded) CHECK(identify(decoded->spec, decoded->target).encoding() == mutant);
+    }
+  }
+}
+
+TEST_CASE("a newer schema is unsupported, not damaged") {
+  Bytes encoding = identify(sample(), kSm90a).encoding();
+  encoding[4] = std::byte{2};
+  const auto decoded = decode_identity(encoding);
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().code == ErrorCode::unsupported);
+}
+
+TEST_CASE("a key is printed and parsed as sixteen digits") {
+  const KernelKey key{0x0123456789abcdef};
+  CHECK(key.to_string() == "0123456789abcdef");
+  CHECK(*KernelKey::parse("0123456789ABCDEF") == key);
+  for (const char* text : {"", "123", "0123456789abcdeg", "0123456789abcdef0"})
+    CHECK_FALSE(KernelKey::parse(text));
+}
+
+}  // namespace
+}  // namespace cubinet
