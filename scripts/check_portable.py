@@ -15,7 +15,10 @@ ALLOWED_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", 
 
 
 def readelf(option, path):
-    return subprocess.run(["readelf", "--wide", option, path], check=True, capture_output=True, text=True).stdout
+    run = subprocess.run(["readelf", "--wide", option, path], capture_output=True, text=True)
+    if run.returncode != 0:
+        sys.exit(f"{path}: {run.stderr.strip()}")
+    return run.stdout
 
 
 def version(text):

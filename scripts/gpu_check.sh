@@ -3,14 +3,23 @@
 # On a machine with a GPU, from a portable tree: runs the tests labelled gpu and stub against the real driver, then
 # the benchmarks, and leaves JSON. Needs a driver, NVRTC and nothing else: no CMake, no ctest, no compiler.
 #
-# Usage: scripts/gpu_check.sh [RESULTS]       RESULTS: a folder, default build/gpu_results
+# Usage: scripts/gpu_check.sh [-o RESULTS] [PART...]      RESULTS: a folder, default build/gpu_results
+#   PARTs: tests, the benchmarks' verbs (compile, load, launch, decode), sanitizer (compute-sanitizer over a small
+#   decode sweep) and the Python peers (launch_peers, first_kernel, decode_peers). Without a PART: tests and verbs, the
+#   sanitizer where it is installed, and the peers where python3 has what they compare with (docs/benchmarks.md).
 # The tree is built beforehand with: cmake --preset portable && cmake --build --preset portable
+# CUBINET_COMMIT names the commit in the results where the tree was built from a later one than it was configured for.
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tree=$root/build/portable
-results=${1:-$root/build/gpu_results}
+results=$root/build/gpu_results
+if [[ ${1:-} == -o ]]; then
+  results=$2
+  shift 2
+fi
+parts=("$@")
 list=$tree/gpu_check.list
 
 die() {
@@ -53,20 +62,73 @@ run_tests() { # EXECUTABLE
   done
 }
 
-run_benchmark() { # EXECUTABLE
-  local program=$tree/$1 name
-  name=$(basename "$1")
-  if ! timeout 1200 "$program" --benchmark_out="$results/$name.json" --benchmark_out_format=json \
-    >"$results/$name.txt" 2>&1; then
+wanted() { # PART
+  local part
+  ((${#parts[@]})) || return 0
+  for part in "${parts[@]}"; do [[ $part == "$1" ]] && return 0; done
+  return 1
+}
+
+# Asked for by name, or possible here and nothing asked for by name.
+wanted_if() { # PART COMMAND...
+  local part=$1
+  shift
+  wanted "$part" || return 1
+  ((${#parts[@]})) || "$@" >/dev/null 2>&1
+}
+
+step() { # NAME COMMAND...
+  local name=$1 status=0
+  shift
+  timeout 600 "$@" >"$results/$name.txt" 2>&1 || status=$?
+  # 3: the environment lacks what the step needs.
+  if ((status == 3)); then
+    skipped=$((skipped + 1))
+  elif ((status != 0)); then
     failed=$((failed + 1))
+    printf '%s ended with status %s\n' "$name" "$status" >&2
     tail -n 40 "$results/$name.txt" >&2
+  else
+    passed=$((passed + 1))
   fi
 }
 
-rm -f "$results/tests.jsonl"
+run_benchmark() { # EXECUTABLE
+  local program=$tree/$1 verb nvcc peers=$root/bench/peers
+  local -a commit=() first=()
+  [[ -z ${CUBINET_COMMIT:-} ]] || commit=(--commit "$CUBINET_COMMIT")
+  for verb in compile load launch decode; do
+    wanted "$verb" || continue
+    local -a more=()
+    if [[ $verb == compile ]] && nvcc=$(command -v nvcc); then more=(--nvcc "$nvcc"); fi
+    step "$verb" "$program" "$verb" "${commit[@]}" -o "$results/$verb.json" "${more[@]}"
+  done
+  if wanted_if sanitizer command -v compute-sanitizer; then
+    for verb in memcheck initcheck racecheck synccheck; do
+      step "$verb" compute-sanitizer --tool "$verb" --error-exitcode 9 "$program" decode --sweep small --rounds 1 \
+        -o "$results/$verb.json"
+    done
+  fi
+  if wanted_if launch_peers python3 -c 'import cupy, cuda.core, triton'; then
+    step launch_peers python3 "$peers/launch_peers.py" --bench "$program" "${commit[@]}" \
+      --output "$results/launch_peers.json"
+  fi
+  if wanted first_kernel && command -v python3 >/dev/null; then
+    ! python3 -c 'import flashinfer' >/dev/null 2>&1 || first+=(--peer FlashInfer)
+    ! python3 -c 'import flash_attn.cute' >/dev/null 2>&1 || first+=(--peer flash-attn-4)
+    step first_kernel python3 "$peers/first_kernel.py" --bench "$program" "${commit[@]}" "${first[@]}" \
+      --output "$results/first_kernel.json"
+  fi
+  if wanted_if decode_peers python3 -c 'import flashinfer'; then
+    step decode_peers python3 "$peers/decode_peers.py" --bench "$program" "${commit[@]}" \
+      --output "$results/decode_peers.json"
+  fi
+}
+
+: >"$results/tests.jsonl"
 while read -r kind path; do
   case $kind in
-    test) run_tests "$path" ;;
+    test) ! wanted tests || run_tests "$path" ;;
     benchmark) run_benchmark "$path" ;;
     *) die "$list has a line that is neither a test nor a benchmark: $kind" ;;
   esac
