@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile_flags.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+constexpr NvrtcVersion kFirstWithCache{12, 9};  // and so with --no-cache
+constexpr NvrtcVersion kFirstWithFamilies{12, 9};
+
+}  // namespace
+
+std::string CompileOptions::to_string() const {
+  std::string text = line_info ? "line information" : "no line information";
+  if (include_directories.empty()) return text;
+  return text + ", " + std::to_string(include_directories.size()) +
+         (include_directories.size() == 1 ? " include directory" : " include directories");
+}
+
+std::vector<std::string> code_flags(const CompileRequest& request) {
+  const bool cubin = request.output == OutputKind::cubin;
+  std::vector<std::string> flags = {
+      "--gpu-architecture=" + (cubin ? request.target.to_string() : request.target.compute_name()),
+      "--std=c++17"};
+  if (request.options.line_info) flags.emplace_back("--generate-line-info");
+  return flags;
+}
+
+std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version) {
+  std::vector<std::string> flags = code_flags(request);
+  // NVRTC's own cache would hide what we measure and keep a second copy of what the registry keeps.
+  if (version >= kFirstWithCache) flags.emplace_back("--no-cache");
+  if (request.options.include_directories.empty()) {
+    // Else a header in the process's working directory would be taken for the template's.
+    flags.emplace_back("--no-source-include");
+  }
+  for (const auto& directory : request.options.include_directories) {
+    flags.push_back("--include-path=" + directory.string());
+  }
+  return flags;
+}
+
+std::string program_name(const CompileRequest& request) {
+  const std::string name = request.kernel_template->name() + ".cu";
+  // With include directories the flag that keeps the working directory out cannot be used: under it headers
+  // no longer find their neighbours by quoted names. Nothing lies below /dev/null, so a source there has no
+  // neighbours either.
+  return request.options.include_directories.empty() ? name : "/dev/null/" + name;
+}
+
+std::vector<SmTarget> targets_of(const std::vector<int>& architectures, NvrtcVersion version) {
+  std::vector<SmTarget> targets;
+  for (const SmTarget target : known_targets()) {
+    const int number = target.major * 10 + target.minor;
+    if (std::find(architectures.begin(), architectures.end(), number) == architectures.end()) continue;
+    if (target.kind == TargetKind::family && version < kFirstWithFamilies) continue;
+    targets.push_back(target);
+  }
+  return targets;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile_job.hpp"
+
+#include "compile_flags.hpp"
+#include "nvrtc_program.hpp"
+
+#include <cubinet/kernel_templates/template_catalog.hpp>
+#include <cubinet/spec/cubin_elf.hpp>
+
+#include <chrono>
+
+namespace cubinet {
+namespace {
+
+// A header that warns for every line must not make a record of megabytes.
+constexpr std::size_t kMaximumWarningBytes = std::size_t{64} << 10;
+
+std::vector<HeaderView> headers_of(const IncludeClosure& closure, const std::string& parameters_header) {
+  std::vector<HeaderView> headers = {{kParametersHeaderName.data(), parameters_header.c_str()}};
+  for (const std::string& name : closure.embedded) {
+    const auto found = embedded_headers().find(name);
+    headers.push_back({found->first.c_str(), found->second.c_str()});
+  }
+  return headers;
+}
+
+// The log as its reader knows the file (see program_name).
+std::string readable_log(std::string log) {
+  constexpr std::string_view kPrefix = "/dev/null/";
+  for (std::size_t at = log.find(kPrefix); at != std::string::npos; at = log.find(kPrefix, at)) {
+    log.erase(at, kPrefix.size());
+  }
+  return log;
+}
+
+// The first line that tells an error, for the message; the whole log goes into the details.
+std::string first_error(const std::string& log) {
+  std::size_t begin = log.find("error");
+  if (begin == std::string::npos) begin = 0;
+  begin = log.rfind('\n', begin) == std::string::npos ? 0 : log.rfind('\n', begin) + 1;
+  return log.substr(begin, log.find('\n', begin) - begin);
+}
+
+Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log) {
+  const std::string what = request.spec.to_string() + " for " + request.target.to_string();
+  Error error = nvrtc_error(api, result, "compiling " + what);
+  if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID) {
+    error.code = ErrorCode::compile_failed;
+    error.message = what + " does not compile" + (log.empty() ? "" : ": " + first_error(log));
+    error.remedy = "the compiler's log tells all of it";
+  } else if (!log.empty()) {
+    error.message += ": " + first_error(log);
+  }
+  error.detail = std::move(log);
+  return error;
+}
+
+Result<void> tell_symbols(const NvrtcProgram& program, const std::vector<std::string>& expressions,
+                          std::vector<EntryPoint>& entries) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (expressions[i].empty()) continue;
+    CUBINET_TRY_ASSIGN(entries[i].symbol, program.lowered_name(expressions[i]));
+  }
+  return {};
+}
+
+// The driver "loads" a cubin that lacks a function, or one for another target, without a word: what the
+// compiler gave us is held against what the template declares before anybody keeps it.
+Result<void> check_symbols(const CompileRequest& request, const Bytes& image,
+                           const std::vector<EntryPoint>& entries) {
+  CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
+  for (const EntryPoint& entry : entries) {
+    bool found = false;
+    for (const std::string& kernel : inspection.kernels)
+      found = found || kernel == entry.symbol;
+    if (found) continue;
+    return Error{ErrorCode::invalid_argument,
+                 "the template '" + request.kernel_template->name() + "' declares the kernel '" +
+                     entry.symbol + "', and its source defines none of that name",
+                 "declare it extern \"C\" __global__, or give its C++ name as symbol_expression"};
+  }
+  if (contradicts(inspection, request.target)) {
+    return Error{ErrorCode::internal, "NVRTC was asked for " + request.target.to_string() +
+                                          " and built a cubin for " + inspection.target_name()};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest& request,
+                                      const IncludeClosure& closure, const std::string& parameters_header) {
+  const KernelTemplate& kernel_template = *request.kernel_template;
+  CompileOutput output;
+  CubinRecord& record = output.record;
+  CUBINET_TRY_ASSIGN(record.entry_points, kernel_template.entry_points(request.spec));
+
+  const auto start = std::chrono::steady_clock::now();
+  CUBINET_TRY_ASSIGN(NvrtcProgram program,
+                     NvrtcProgram::create(api, kernel_template.source(), program_name(request),
+                                          headers_of(closure, parameters_header)));
+  for (const std::string& expression : kernel_template.symbol_expressions()) {
+    if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
+  }
+  const nvrtcResult result = program.compile(compile_flags(request, api.version()));
+  std::string log = readable_log(program.log());
+  if (result != NVRTC_SUCCESS) return compile_error(api, request, result, std::move(log));
+  CUBINET_TRY_ASSIGN(Bytes image, request.output == OutputKind::cubin ? program.cubin() : program.ptx());
+  output.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  CUBINET_TRY(tell_symbols(program, kernel_template.symbol_expressions(), record.entry_points));
+  if (request.output == OutputKind::cubin) CUBINET_TRY(check_symbols(request, image, record.entry_points));
+  record.identity = identify(request.spec, request.target);
+  record.target = request.target;
+  record.digest = sha256(image);
+  record.size = image.size();
+  record.interface_version = kernel_template.interface_version();
+  for (const std::string& flag : code_flags(request))
+    record.options += (record.options.empty() ? "" : " ") + flag;
+  record.warnings = log.substr(0, kMaximumWarningBytes);
+  output.image = std::make_shared<const Bytes>(std::move(image));
+  return output;
+}
+
+}  // namespace cubinet

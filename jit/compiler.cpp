@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile_flags.hpp"
+#include "compile_job.hpp"
+#include "compile_queue.hpp"
+#include "compiler_identity.hpp"
+#include "compiler_search.hpp"
+#include "include_closure.hpp"
+
+#include <cubinet/base/sha256.hpp>
+#include <cubinet/jit/compiler.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+namespace cubinet {
+namespace {
+
+// Raised whenever fingerprints are made of other fields: none made before equals one made after.
+constexpr std::string_view kFingerprintVersion = "1";
+constexpr std::size_t kMaximumCachedClosures = 256;
+
+class NvrtcCompiler final : public Compiler {
+ public:
+  NvrtcCompiler(CompilerCandidate location, std::string identity)
+      : location_(std::move(location)), identity_(std::move(identity)) {}
+
+  const CompilerCandidate& location() const override { return location_; }
+  const std::string& identity() const override { return identity_; }
+
+  Result<BuildFingerprint> fingerprint(const CompileRequest& given) override {
+    CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
+    CUBINET_TRY_ASSIGN(const auto closure, closure_of(request));
+    CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
+    return fingerprint_of(request, *closure, header);
+  }
+
+  Result<std::vector<SmTarget>> supported_targets() override {
+    CUBINET_TRY_ASSIGN(const auto loaded, load());
+    return loaded.targets;
+  }
+
+  Result<CompileOutput> compile(const CompileRequest& given) override {
+    CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
+    CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target));
+    CUBINET_TRY_ASSIGN(const Loaded loaded, load());
+    CUBINET_TRY(check_supported(loaded, request.target));
+    CUBINET_TRY_ASSIGN(const auto closure, closure_of(request));
+    CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
+    CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, *closure, header));
+    // NVRTC reads headers of the include directories itself: they have to be those that were hashed.
+    if (!closure->still_valid()) {
+      return Error{ErrorCode::io, "a header changed while " + request.spec.to_string() + " was compiled",
+                   "compile it again"};
+    }
+    output.record.compiler = identity_;
+    output.record.fingerprint = fingerprint_of(request, *closure, header);
+    return output;
+  }
+
+  void compile_all(const std::vector<CompileRequest>& requests, unsigned jobs,
+                   const std::function<void(std::size_t, Result<CompileOutput>)>& done,
+                   const std::function<bool()>& cancelled) override {
+    run_compile_queue(
+        requests.size(), jobs == 0 ? default_jobs() : jobs,
+        [&](std::size_t index) { return compile(requests[index]); }, done, cancelled);
+  }
+
+ private:
+  struct Loaded {
+    std::shared_ptr<const NvrtcApi> api;
+    std::vector<SmTarget> targets;
+  };
+
+  // The request with its specification resolved: what identity, fingerprint and source are made of.
+  static Result<CompileRequest> checked(const CompileRequest& given) {
+    if (given.kernel_template == nullptr)
+      return Error{ErrorCode::invalid_argument, "a request names no template"};
+    CompileRequest request = given;
+    CUBINET_TRY_ASSIGN(request.spec, given.kernel_template->resolve(given.spec));
+    return request;
+  }
+
+  // Loads NVRTC once. A failure is not kept: the library may be installed later.
+  Result<Loaded> load() {
+    const std::lock_guard lock(load_mutex_);
+    if (loaded_.api != nullptr) return loaded_;
+    CUBINET_TRY_ASSIGN(auto api, NvrtcApi::open(location_.library));
+    int count = 0;
+    nvrtcResult result = api->nvrtcGetNumSupportedArchs(&count);
+    std::vector<int> architectures(static_cast<std::size_t>(std::max(count, 0)));
+    if (result == NVRTC_SUCCESS) result = api->nvrtcGetSupportedArchs(architectures.data());
+    if (result != NVRTC_SUCCESS) {
+      return Error{ErrorCode::unavailable,
+                   "'" + location_.library.string() +
+                       "' does not tell its targets: " + api->nvrtcGetErrorString(result)};
+    }
+    loaded_.targets = targets_of(architectures, api->version());
+    loaded_.api = std::move(api);
+    return loaded_;
+  }
+
+  static Result<void> check_supported(const Loaded& loaded, SmTarget target) {
+    if (std::find(loaded.targets.begin(), loaded.targets.end(), target) != loaded.targets.end()) return {};
+    std::string names;
+    for (const SmTarget known : loaded.targets)
+      names += " " + known.to_string();
+    return Error{ErrorCode::unsupported,
+                 "NVRTC " + std::to_string(loaded.api->version().major) + "." +
+                     std::to_string(loaded.api->version().minor) + " cannot build for " + target.to_string(),
+                 "it builds for" + names + "; other targets need another release of NVRTC"};
+  }
+
+  Result<std::shared_ptr<const IncludeClosure>> closure_of(const CompileRequest& request) {
+    const ClosureKey key{request.kernel_template, request.options.include_directories};
+    std::shared_ptr<const IncludeClosure> known;
+    {
+      const std::lock_guard lock(closures_mutex_);
+      const auto found = closures_.find(key);
+      if (found != closures_.end()) known = found->second;
+    }
+    if (known != nullptr && known->still_valid()) return known;
+    CUBINET_TRY_ASSIGN(IncludeClosure closure,
+                       close_over_includes(*request.kernel_template, request.options.include_directories));
+    auto made = std::make_shared<const IncludeClosure>(std::move(closure));
+    const std::lock_guard lock(closures_mutex_);
+    if (closures_.size() >= kMaximumCachedClosures) closures_.clear();
+    closures_.insert_or_assign(key, made);
+    return made;
+  }
+
+  BuildFingerprint fingerprint_of(const CompileRequest& request, const IncludeClosure& closure,
+                                  const std::string& header) const {
+    Sha256Hasher hasher;
+    hasher.field("fingerprint", kFingerprintVersion);
+    hasher.field("template", request.kernel_template->name());
+    hasher.field("interface", std::to_string(request.kernel_template->interface_version()));
+    hasher.field("sources", as_text(closure.digest.bytes));
+    hasher.field("parameters", header);
+    for (const std::string& flag : code_flags(request))
+      hasher.field("flag", flag);
+    hasher.field("compiler", identity_);
+    return BuildFingerprint{hasher.finish()};
+  }
+
+  const CompilerCandidate location_;
+  const std::string identity_;
+
+  std::mutex load_mutex_;
+  Loaded loaded_;  // guarded by load_mutex_
+
+  // Holds the template, so that no other can come to lie at its address.
+  using ClosureKey = std::pair<std::shared_ptr<const KernelTemplate>, std::vector<std::filesystem::path>>;
+  std::mutex closures_mutex_;
+  std::map<ClosureKey, std::shared_ptr<const IncludeClosure>> closures_;  // guarded by closures_mutex_
+};
+
+constexpr const char* kInstallRemedy =
+    "install the CUDA toolkit 12.0 or later, or `pip install nvidia-cuda-nvrtc` and name its folder";
+
+Error nothing_found(const CompilerSearch& search) {
+  std::string places;
+  for (const auto& place : places_searched(search))
+    places += (places.empty() ? "" : ", ") + place.string();
+  return Error{ErrorCode::unavailable,
+               "no NVRTC (libnvrtc.so.13 or libnvrtc.so.12) was found; searched: " + places, kInstallRemedy};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
+  const std::vector<CompilerCandidate> candidates = find_compilers(search);
+  if (candidates.empty()) return nothing_found(search);
+  const auto usable =
+      std::find_if(candidates.begin(), candidates.end(),
+                   [](const CompilerCandidate& candidate) { return !candidate.builtins.empty(); });
+  const CompilerCandidate& chosen = usable == candidates.end() ? candidates.front() : *usable;
+  if (const auto version = version_by_file_name(chosen); version && version->major < kOldestNvrtcMajor) {
+    return Error{ErrorCode::unsupported,
+                 "'" + chosen.library.string() + "' is NVRTC " + std::to_string(version->major) + "." +
+                     std::to_string(version->minor) + ", which is too old",
+                 "install NVRTC 12.0 or later"};
+  }
+  if (usable == candidates.end()) {
+    return Error{ErrorCode::unavailable,
+                 "'" + chosen.library.string() + "' has no libnvrtc-builtins beside it",
+                 "install NVRTC again: both libraries belong into one folder"};
+  }
+  CUBINET_TRY_ASSIGN(std::string identity, compiler_identity(chosen));
+  return std::shared_ptr<Compiler>(std::make_shared<NvrtcCompiler>(chosen, std::move(identity)));
+}
+
+}  // namespace cubinet

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler_identity.hpp"
+
+#include "compiler_search.hpp"
+
+#include <cubinet/base/elf.hpp>
+#include <cubinet/base/mapped_file.hpp>
+#include <cubinet/base/sha256.hpp>
+
+namespace cubinet {
+namespace {
+
+Result<std::string> build_of(const std::filesystem::path& library) {
+  CUBINET_TRY_ASSIGN(const MappedFile file, MappedFile::open(library));
+  auto elf = ElfImage::parse(file.content());
+  if (!elf) {
+    return Error{ErrorCode::unavailable,
+                 "'" + library.string() + "' is no shared library: " + elf.error().message,
+                 "install NVRTC again, or name another library"};
+  }
+  auto build_id = elf_build_id(*elf);
+  if (build_id && *build_id && !(*build_id)->empty()) return to_hex(**build_id);
+  // The builtins of CUDA 12.0 are built without one.
+  return "sha256:" + sha256(file.content()).to_hex();
+}
+
+}  // namespace
+
+Result<std::string> compiler_identity(const CompilerCandidate& candidate) {
+  CUBINET_TRY_ASSIGN(const std::string library, build_of(candidate.library));
+  CUBINET_TRY_ASSIGN(const std::string builtins, build_of(candidate.builtins));
+  std::string text = "NVRTC ";
+  if (const auto version = version_by_file_name(candidate)) {
+    text += std::to_string(version->major) + "." + std::to_string(version->minor) + ", ";
+  }
+  return text + "build " + library + "+" + builtins;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler_search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <system_error>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+using Source = CompilerCandidate::Source;
+
+constexpr std::array<std::string_view, 2> kSonames = {"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr std::string_view kLibraryPrefix = "libnvrtc.so.";
+constexpr std::string_view kBuiltinsPrefix = "libnvrtc-builtins.so.";
+
+struct Place {
+  Source source;
+  fs::path folder;
+};
+
+std::vector<Place> places_of(const CompilerSearch& search) {
+  std::vector<Place> places;
+  for (const fs::path& root : search.toolkit_roots) {
+    places.push_back({Source::toolkit, root / "lib64"});
+    places.push_back({Source::toolkit, root / "lib"});
+  }
+  for (const fs::path& root : search.wheel_roots) {
+    places.push_back({Source::wheel, root / "nvidia/cu13/lib"});        // nvidia-cuda-nvrtc
+    places.push_back({Source::wheel, root / "nvidia/cuda_nvrtc/lib"});  // nvidia-cuda-nvrtc-cu12
+  }
+  for (fs::path& folder : dynamic_loader_search_path())
+    places.push_back({Source::library_path, std::move(folder)});
+  return places;
+}
+
+// "13", "13.0" and "13.0.88" after the prefix.
+std::optional<NvrtcVersion> version_after(std::string_view file_name, std::string_view prefix) {
+  if (!file_name.starts_with(prefix)) return std::nullopt;
+  const char* const end = file_name.data() + file_name.size();
+  NvrtcVersion version;
+  auto [at, error] = std::from_chars(file_name.data() + prefix.size(), end, version.major);
+  if (error != std::errc()) return std::nullopt;
+  if (at == end || *at != '.') return version;
+  if (std::from_chars(at + 1, end, version.minor).ec != std::errc()) return std::nullopt;
+  return version;
+}
+
+// The builtins of the library's own release where its file name tells it ("libnvrtc.so.12.4.127"), else the
+// newest of its major release.
+fs::path builtins_beside(const fs::path& library) {
+  const std::string name = library.filename().string();
+  const auto wanted = version_after(name, kLibraryPrefix);
+  const bool minor_told = std::count(name.begin(), name.end(), '.') > 2;
+  fs::path best;
+  NvrtcVersion best_version;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(library.parent_path(), ignored), end; entry != end;
+       entry.increment(ignored)) {
+    const auto version = version_after(entry->path().filename().string(), kBuiltinsPrefix);
+    if (!version || (wanted && version->major != wanted->major)) continue;
+    if (wanted && minor_told && version->minor == wanted->minor) return entry->path();
+    if (best.empty() || *version > best_version) {
+      best = entry->path();
+      best_version = *version;
+    }
+  }
+  return best;
+}
+
+void add_candidate(std::vector<CompilerCandidate>& candidates, Source source, const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return;
+  // One file reached by several links is one compiler; NVRTC looks for its builtins beside the real one.
+  fs::path library = fs::canonical(file, error);
+  if (error) return;
+  const bool known = std::any_of(candidates.begin(), candidates.end(),
+                                 [&](const CompilerCandidate& other) { return other.library == library; });
+  if (known) return;
+  fs::path builtins = builtins_beside(library);
+  candidates.push_back({source, std::move(library), std::move(builtins)});
+}
+
+}  // namespace
+
+std::string_view to_string(Source source) {
+  switch (source) {
+    case Source::option:
+      return "option";
+    case Source::toolkit:
+      return "toolkit";
+    case Source::wheel:
+      return "wheel";
+    case Source::library_path:
+      return "library path";
+  }
+  return "option";
+}
+
+std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search) {
+  std::vector<CompilerCandidate> candidates;
+  if (search.library) {
+    add_candidate(candidates, Source::option, *search.library);
+    return candidates;
+  }
+  for (const Place& place : places_of(search)) {
+    for (const std::string_view soname : kSonames)
+      add_candidate(candidates, place.source, place.folder / soname);
+  }
+  return candidates;
+}
+
+std::vector<fs::path> places_searched(const CompilerSearch& search) {
+  if (search.library) return {*search.library};
+  std::vector<fs::path> folders;
+  for (Place& place : places_of(search))
+    folders.push_back(std::move(place.folder));
+  return folders;
+}
+
+std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candidate) {
+  const auto builtins = version_after(candidate.builtins.filename().string(), kBuiltinsPrefix);
+  return builtins ? builtins : version_after(candidate.library.filename().string(), kLibraryPrefix);
+}
+
+}  // namespace cubinet

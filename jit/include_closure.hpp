@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/sha256.hpp>
+#include <cubinet/kernel_templates/kernel_template.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// The name under which every template includes what is generated from its parameters.
+inline constexpr std::string_view kParametersHeaderName = "cubinet/parameters.cuh";
+
+// What a file was when it was read, or that it was not there. Equal stamps: the same content, as far as a
+// file system can tell.
+struct FileStamp {
+  std::filesystem::path path;
+  bool exists = false;
+  std::uint64_t inode = 0;
+  std::uint64_t size = 0;
+  std::int64_t modified_ns = 0;
+  std::int64_t changed_ns = 0;
+
+  static FileStamp take(std::filesystem::path path);
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+// A template's source and everything that it may include, transitively, from the embedded headers and the
+// include directories. Over-approximates: every file that a name may mean is part of it, conditions
+// disregarded.
+struct IncludeClosure {
+  Sha256Digest digest;                // of names and contents; no path of a directory is part of it
+  std::vector<std::string> embedded;  // names of the embedded headers reached
+  std::vector<FileStamp> stamps;      // of each file read, and of each place where none was
+
+  bool still_valid() const;
+};
+
+// invalid_argument for a source with a computed #include, whose content no fingerprint could cover; io for a
+// header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
+Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template,
+                                           const std::vector<std::filesystem::path>& include_directories);
+
+}  // namespace cubinet

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/dynamic_library.hpp>
+
+#include <nvrtc.h>
+
+#include <filesystem>
+#include <memory>
+
+namespace cubinet {
+
+// Every function of NVRTC that is called, and the CUDA version that introduced it. All are older than 12.0,
+// the oldest NVRTC that is used: a library without one of them is broken, not old.
+#define CUBINET_NVRTC_FUNCTIONS(X)    \
+  X(nvrtcVersion, 7, 0)               \
+  X(nvrtcGetErrorString, 7, 0)        \
+  X(nvrtcCreateProgram, 7, 0)         \
+  X(nvrtcDestroyProgram, 7, 0)        \
+  X(nvrtcCompileProgram, 7, 0)        \
+  X(nvrtcGetPTXSize, 7, 0)            \
+  X(nvrtcGetPTX, 7, 0)                \
+  X(nvrtcGetProgramLogSize, 7, 0)     \
+  X(nvrtcGetProgramLog, 7, 0)         \
+  X(nvrtcAddNameExpression, 8, 0)     \
+  X(nvrtcGetLoweredName, 8, 0)        \
+  X(nvrtcGetCUBINSize, 11, 1)         \
+  X(nvrtcGetCUBIN, 11, 1)             \
+  X(nvrtcGetNumSupportedArchs, 11, 2) \
+  X(nvrtcGetSupportedArchs, 11, 2)
+
+inline constexpr int kOldestNvrtcMajor = 12;
+
+struct NvrtcVersion {
+  int major = 0;
+  int minor = 0;
+
+  friend auto operator<=>(const NvrtcVersion&, const NvrtcVersion&) = default;
+};
+
+// NVRTC opened at run time. The functions are as thread-safe as NVRTC's own: all of them, on different
+// programs.
+class NvrtcApi {
+ public:
+  // unavailable when the library cannot be opened or lacks a function; unsupported when it is older
+  // than 12.0.
+  static Result<std::shared_ptr<const NvrtcApi>> open(const std::filesystem::path& library);
+
+  NvrtcVersion version() const { return version_; }
+
+#define CUBINET_DECLARE(name, major, minor) decltype(&::name) name = nullptr;
+  CUBINET_NVRTC_FUNCTIONS(CUBINET_DECLARE)
+#undef CUBINET_DECLARE
+
+ private:
+  explicit NvrtcApi(DynamicLibrary library) : library_(std::move(library)) {}
+
+  DynamicLibrary library_;
+  NvrtcVersion version_;
+};
+
+}  // namespace cubinet
