@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
-#include <random>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -282,11 +281,13 @@ std::shared_ptr<FileSystem> posix_file_system() {
 
 fs::path temporary_path_beside(const fs::path& path) {
   static std::atomic<unsigned> counter{0};
-  // The random part keeps two containers that share a folder, and so may share a pid, apart.
-  std::random_device entropy;
+  // The random part keeps two containers that share a folder, and so may share a pid, apart. Not
+  // std::random_device: libstdc++'s needs glibc 2.36, above the portable build's floor, and may throw.
+  unsigned entropy = 0;
+  if (::getentropy(&entropy, sizeof(entropy)) != 0) entropy = 0;  // pid and counter are left
   return path.parent_path() /
          ("." + path.filename().string() + "." + std::to_string(::getpid()) + "." +
-          std::to_string(counter.fetch_add(1)) + "." + std::to_string(entropy()) + ".tmp");
+          std::to_string(counter.fetch_add(1)) + "." + std::to_string(entropy) + ".tmp");
 }
 
 namespace {
