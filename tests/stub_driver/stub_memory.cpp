@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory is host memory; events take the host's time.
+#include "stub_state.hpp"
+
+#include <cstring>
+
+namespace cubinet::stub {
+namespace {
+
+CUdeviceptr address_of(const std::vector<std::byte>& bytes) {
+  return reinterpret_cast<CUdeviceptr>(bytes.data());
+}
+
+// REQUIRES: the mutex is held. nullptr when the range is not within one allocation.
+std::byte* resolve(CUdeviceptr address, std::size_t size) {
+  auto& memory = state().memory;
+  auto after = memory.upper_bound(address);
+  if (after == memory.begin()) return nullptr;
+  auto& [start, bytes] = *std::prev(after);
+  const std::size_t offset = static_cast<std::size_t>(address - start);
+  if (offset > bytes.size() || size > bytes.size() - offset) return nullptr;
+  return bytes.data() + offset;
+}
+
+}  // namespace
+
+CUresult stub_cuMemAlloc(CUdeviceptr* address, std::size_t size) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (current_context() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (size > std::size_t{4} << 30U) return CUDA_ERROR_OUT_OF_MEMORY;
+  std::vector<std::byte> bytes(size, std::byte{0xcd});
+  *address = address_of(bytes);
+  now.memory.emplace(*address, std::move(bytes));
+  return CUDA_SUCCESS;
+}
+
+CUresult stub_cuMemFree(CUdeviceptr address) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.memory.erase(address) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult stub_cuMemcpyHtoD(CUdeviceptr target, const void* source, std::size_t size) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  std::byte* bytes = resolve(target, size);
+  if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(bytes, source, size);
+  return CUDA_SUCCESS;
+}
+
+CUresult stub_cuMemcpyDtoH(void* target, CUdeviceptr source, std::size_t size) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  const std::byte* bytes = resolve(source, size);
+  if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(target, bytes, size);
+  return CUDA_SUCCESS;
+}
+
+CUresult stub_cuMemsetD8(CUdeviceptr target, unsigned char value, std::size_t size) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  std::byte* bytes = resolve(target, size);
+  if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::memset(bytes, value, size);
+  return CUDA_SUCCESS;
+}
+
+CUresult stub_cuEventCreate(CUevent* event, unsigned) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (current_context() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *event = now.events.add();
+  (*event)->context = current_context();
+  return CUDA_SUCCESS;
+}
+
+CUresult stub_cuEventDestroy(CUevent event) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.events.remove(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult stub_cuEventRecord(CUevent event, CUstream stream) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (!now.events.contains(event) || (stream != nullptr && !now.streams.contains(stream))) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  event->recorded = std::chrono::steady_clock::now();
+  return CUDA_SUCCESS;
+}
+
+CUresult stub_cuEventSynchronize(CUevent event) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.events.contains(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult stub_cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (!now.events.contains(start) || !now.events.contains(end) || !start->recorded || !end->recorded) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  *milliseconds = std::chrono::duration<float, std::milli>(*end->recorded - *start->recorded).count();
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cubinet::stub
