@@ -9,9 +9,9 @@ import re
 import subprocess
 import sys
 
-# glibc's own parts. libstdc++ and libgcc_s are linked statically.
+# glibc's own parts, and the unwinder that comes with every glibc.
 ALLOWED_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2",
-                     "ld-linux-aarch64.so.1"}
+                     "libgcc_s.so.1", "ld-linux-aarch64.so.1"}
 
 
 def readelf(option, path):

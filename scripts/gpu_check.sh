@@ -105,7 +105,7 @@ run_benchmark() { # EXECUTABLE
   done
   if wanted_if sanitizer command -v compute-sanitizer; then
     for verb in memcheck initcheck racecheck synccheck; do
-      step "$verb" compute-sanitizer --tool "$verb" --error-exitcode 9 "$program" decode --sweep small --rounds 1 \
+      step "$verb" compute-sanitizer --tool "$verb" --error-exitcode 9 "$program" decode --small \
         -o "$results/$verb.json"
     done
   fi
