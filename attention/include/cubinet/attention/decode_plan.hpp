@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/decode_problem.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/kernel_templates/attention_decode_parameters.h>
+#include <cubinet/spec/kernel_spec.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace cubinet {
+
+// What of a device decides how decode attention is divided: DeviceProperties::multiprocessors and
+// ::maximum_shared_bytes_per_block.
+struct DecodeDevice {
+  int multiprocessors = 0;
+  std::uint32_t shared_bytes_per_block = 0;  // opt-in limit
+};
+
+// Device addresses of the tensors of one call. K and V are pools of pages.
+struct DecodeTensors {
+  std::uint64_t q = 0;
+  std::uint64_t k = 0;
+  std::uint64_t v = 0;
+  std::uint64_t o = 0;
+  std::uint64_t lse = 0;         // [batch, q_len, heads_q] fp32; 0: not wanted
+  std::uint64_t page_table = 0;  // [batch, pages_per_sequence] int32
+  std::uint64_t kv_lengths = 0;  // [batch] int32
+  std::uint64_t workspace = 0;   // DecodePlan::workspace_bytes; may be 0 when none are needed
+};
+
+// How one problem is computed on one device: which kernel, how it is launched. A plain value; valid for every
+// set of tensors and lengths of the problem, so it may be captured in a CUDA graph.
+struct DecodePlan {
+  // Template `attention_decode` with every parameter set. Its entry points: "attention_decode", then, if
+  // `reduces()`, "attention_decode_reduce" with the same parameters on the same stream.
+  KernelSpec spec;
+  int num_splits = 1;
+  std::array<std::uint32_t, 3> grid = {1, 1, 1};
+  std::array<std::uint32_t, 3> reduce_grid = {1, 1, 1};
+  // Memory that belongs to one call at a time; needs no initialisation.
+  std::uint64_t workspace_bytes = 0;
+  std::uint64_t partial_lse_offset = 0;  // within the workspace, in bytes
+  // Strides and scalars for contiguous tensors in the problem's layout; a caller with other strides changes
+  // them.
+  kernel_templates::AttentionDecodeParameters parameters = {};
+  std::uint32_t shared_bytes = 0;     // of a block of the main kernel, as the template's formula says
+  double estimated_microseconds = 0;  // of the cost model; comparable between plans, no promise
+
+  bool reduces() const { return num_splits > 1; }
+  // The kernels' argument for these tensors.
+  kernel_templates::AttentionDecodeParameters arguments(const DecodeTensors& tensors) const;
+};
+
+// Pure: the same problem and device give the same plan. invalid_argument for a problem that check() refuses
+// or a grid beyond CUDA's limits; unsupported when no tile fits the device's shared memory.
+Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice& device);
+
+}  // namespace cubinet
