@@ -107,7 +107,7 @@ function(cubinet_add_tests module)
     set(arg_LABELS unit)
   endif()
   if("gpu" IN_LIST arg_LABELS OR "stub" IN_LIST arg_LABELS)
-    cubinet_add_to_gpu_check(test ${target})
+    cubinet_add_to_gpu_check(${target})
   endif()
   if(CUBINET_TEST_LAUNCHER)
     set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${CUBINET_TEST_LAUNCHER}")
@@ -131,9 +131,9 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
-# cubinet_add_to_gpu_check(<test|benchmark> <target>): names an executable that scripts/gpu_check.sh runs, on a
+# cubinet_add_to_gpu_check(<target>): names a test executable that scripts/gpu_check.sh runs, on a
 # machine that has this build folder and neither CMake nor ctest.
-function(cubinet_add_to_gpu_check kind target)
+function(cubinet_add_to_gpu_check target)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_BINARY_DIR BASE_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE folder)
-  set_property(GLOBAL APPEND_STRING PROPERTY CUBINET_GPU_CHECK "${kind} ${folder}/${target}\n")
+  set_property(GLOBAL APPEND_STRING PROPERTY CUBINET_GPU_CHECK "${folder}/${target}\n")
 endfunction()

@@ -1,25 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a machine with a GPU, from a portable tree: runs the tests labelled gpu and stub against the real driver, then
-# the benchmarks, and leaves JSON. Needs a driver, NVRTC and nothing else: no CMake, no ctest, no compiler.
+# the benchmarks, then those peers whose Python packages are there, and leaves JSON. Needs a driver and NVRTC: no CMake,
+# no ctest, no compiler.
 #
-# Usage: scripts/gpu_check.sh [-o RESULTS] [PART...]      RESULTS: a folder, default build/gpu_results
-#   PARTs: tests, the benchmarks' verbs (compile, load, launch, decode), sanitizer (compute-sanitizer over a small
-#   decode sweep) and the Python peers (launch_peers, first_kernel, decode_peers). Without a PART: tests and verbs, the
-#   sanitizer where it is installed, and the peers where python3 has what they compare with (docs/benchmarks.md).
-# The tree is built beforehand with: cmake --preset portable && cmake --build --preset portable
-# CUBINET_COMMIT names the commit in the results where the tree was built from a later one than it was configured for.
+# Usage: scripts/gpu_check.sh [-o RESULTS] [tests|benchmarks|peers]...
+#   RESULTS  a folder; default build/gpu_results
+# The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tree=$root/build/portable
+bench=$tree/bench/cubinet_bench
 results=$root/build/gpu_results
-if [[ ${1:-} == -o ]]; then
-  results=$2
-  shift 2
-fi
-parts=("$@")
 list=$tree/gpu_check.list
 
 die() {
@@ -27,11 +21,20 @@ die() {
   exit 3
 }
 
-[[ -f $list ]] || die "$list is missing: build the portable preset first and bring build/portable along"
+parts=()
+while (($#)); do
+  case $1 in
+    -o) results=${2:?"-o needs a folder"} && shift 2 ;;
+    tests | benchmarks | peers) parts+=("$1") && shift ;;
+    *) printf 'usage: scripts/gpu_check.sh [-o RESULTS] [tests|benchmarks|peers]...\n' >&2 && exit 2 ;;
+  esac
+done
+((${#parts[@]})) || parts=(tests benchmarks peers)
+
+[[ -f $list && -x $bench ]] || die "$tree holds no build: build the portable preset first and bring build/portable along"
 command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA driver: this script needs a GPU"
 mkdir -p "$results"
-export LD_LIBRARY_PATH=$tree/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv >"$results/device.csv"
+nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader >"$results/device.txt"
 
 passed=0 failed=0 skipped=0
 
@@ -93,56 +96,76 @@ step() { # NAME COMMAND...
   fi
 }
 
-run_benchmark() { # EXECUTABLE
-  local program=$tree/$1 verb nvcc peers=$root/bench/peers
-  local -a commit=() first=()
-  [[ -z ${CUBINET_COMMIT:-} ]] || commit=(--commit "$CUBINET_COMMIT")
-  for verb in compile load launch decode; do
-    wanted "$verb" || continue
-    local -a more=()
-    if [[ $verb == compile ]] && nvcc=$(command -v nvcc); then more=(--nvcc "$nvcc"); fi
-    step "$verb" "$program" "$verb" "${commit[@]}" -o "$results/$verb.json" "${more[@]}"
-  done
-  if wanted_if sanitizer command -v compute-sanitizer; then
-    for verb in memcheck initcheck racecheck synccheck; do
-      step "$verb" compute-sanitizer --tool "$verb" --error-exitcode 9 "$program" decode --small \
-        -o "$results/$verb.json"
-    done
-  fi
-  if wanted_if launch_peers python3 -c 'import cupy, cuda.core, triton'; then
-    step launch_peers python3 "$peers/launch_peers.py" --bench "$program" "${commit[@]}" \
-      --output "$results/launch_peers.json"
-  fi
-  if wanted first_kernel && command -v python3 >/dev/null; then
-    ! python3 -c 'import flashinfer' >/dev/null 2>&1 || first+=(--peer FlashInfer)
-    ! python3 -c 'import flash_attn.cute' >/dev/null 2>&1 || first+=(--peer flash-attn-4)
-    step first_kernel python3 "$peers/first_kernel.py" --bench "$program" "${commit[@]}" "${first[@]}" \
-      --output "$results/first_kernel.json"
-  fi
-  if wanted_if decode_peers python3 -c 'import flashinfer'; then
-    step decode_peers python3 "$peers/decode_peers.py" --bench "$program" "${commit[@]}" \
-      --output "$results/decode_peers.json"
+# Runs one measurement, which writes its own JSON; a failing one is counted and the others still run.
+measure() { # NAME COMMAND...
+  local name=$1
+  shift
+  printf '%s\n' "$name" >&2
+  if timeout 900 "$@" >"$results/$name.txt" 2>&1; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf '%s failed:\n' "$name" >&2
+    tail -n 40 "$results/$name.txt" >&2
   fi
 }
 
-: >"$results/tests.jsonl"
-while read -r kind path; do
-  case $kind in
-    test) ! wanted tests || run_tests "$path" ;;
-    benchmark) run_benchmark "$path" ;;
-    *) die "$list has a line that is neither a test nor a benchmark: $kind" ;;
-  esac
-done <"$list"
-rm -f "$results/output.txt"
+have_modules() { python3 -c 'import importlib.util, sys
+sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))' "$@" 2>/dev/null; }
 
-# One JSON document beside the benchmarks' own.
-{
-  printf '{"device": "%s", "passed": %d, "failed": %d, "skipped": %d, "tests": [\n' \
-    "$(json_string "$(tail -n 1 "$results/device.csv")")" "$passed" "$failed" "$skipped"
-  sed '$!s/$/,/' "$results/tests.jsonl"
-  printf ']}\n'
-} >"$results/tests.json"
-rm -f "$results/tests.jsonl"
+peer() { # SCRIPT MODULES ARGUMENTS...
+  local script=$1 modules=$2
+  shift 2
+  # shellcheck disable=SC2086
+  if have_modules $modules; then
+    measure "$script" python3 "$root/bench/peers/$script.py" --bench "$bench" \
+      --output "$results/$script.json" "$@"
+  else
+    printf '%s: left out, python3 has not all of: %s\n' "$script" "$modules" >&2
+  fi
+}
+
+run_all_tests() {
+  rm -f "$results/tests.jsonl"
+  while read -r path; do
+    run_tests "$path"
+  done <"$list"
+  rm -f "$results/output.txt"
+  {
+    printf '{"device": "%s", "passed": %d, "failed": %d, "skipped": %d, "tests": [\n' \
+      "$(json_string "$(head -n 1 "$results/device.txt")")" "$passed" "$failed" "$skipped"
+    sed '$!s/$/,/' "$results/tests.jsonl"
+    printf ']}\n'
+  } >"$results/tests.json"
+  rm -f "$results/tests.jsonl"
+}
+
+run_benchmarks() {
+  local verb
+  for verb in compile load launch decode; do
+    measure "$verb" "$bench" "${wheels[@]}" -o "$results/$verb.json" "$verb"
+  done
+}
+
+run_peers() {
+  peer launch_peers "cupy cuda triton torch"
+  peer decode_peers "flashinfer torch"
+  # Without a peer this one still measures ours.
+  local first=()
+  ! have_modules flashinfer torch || first+=(--peer FlashInfer)
+  ! have_modules flash_attn torch || first+=(--peer flash-attn-4)
+  peer first_kernel json "${first[@]}"
+}
+
+wheels=()
+[[ ! -d $root/build/cuda-wheels ]] || wheels=(--wheel-root "$root/build/cuda-wheels")
+for part in "${parts[@]}"; do
+  case $part in
+    tests) run_all_tests ;;
+    benchmarks) run_benchmarks ;;
+    peers) run_peers ;;
+  esac
+done
 echo "results: $results" >&2
 if ((skipped)); then
   echo "$passed passed, $failed failed, $skipped skipped"
