@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/spec/cubin.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -9,21 +14,16 @@
 #include <string>
 #include <vector>
 
-#include <cubinet/base/file_system.hpp>
-#include <cubinet/base/result.hpp>
-#include <cubinet/cubin_registry/registry.hpp>
-#include <cubinet/spec/cubin.hpp>
-
 namespace cubinet {
 
-// A bundle: one file that holds a manifest and the cubins it names, made to travel. docs/formats/bundle.md has the
-// grammar and its version history. The manifest is small, checksummed and read at once; images are read and verified
-// one by one.
+// A bundle: one file that holds a manifest and the cubins it names, made to travel. docs/formats/bundle.md
+// has the grammar and its version history. The manifest is small, checksummed and read at once; images are
+// read and verified one by one.
 inline constexpr std::uint16_t kBundleVersion = 1;
 
 struct BundleOptions {
-  std::string name;             // for people; part of the manifest
-  std::uint64_t version = 0;    // the newest of several bundles wins
+  std::string name;           // for people; part of the manifest
+  std::uint64_t version = 0;  // the newest of several bundles wins
 };
 
 // Writes a bundle atomically. Equal images are stored once; the order of `cubins` does not change the bytes.
@@ -31,12 +31,13 @@ struct BundleOptions {
 Result<void> create_bundle(FileSystem& files, const std::filesystem::path& path, std::vector<Cubin> cubins,
                            const BundleOptions& options);
 
-// An open bundle. Immutable and thread-safe. The file may be replaced (renamed over) while it is open, not rewritten
-// in place: what changed under us is caught by the digest of each image.
+// An open bundle. Immutable and thread-safe. The file may be replaced (renamed over) while it is open, not
+// rewritten in place: what changed under us is caught by the digest of each image.
 class Bundle {
  public:
   // Reads and checks the manifest: corruption for damage anywhere in it, unsupported for a newer version.
-  static Result<std::shared_ptr<const Bundle>> open(std::shared_ptr<FileSystem> files, const std::filesystem::path& path);
+  static Result<std::shared_ptr<const Bundle>> open(std::shared_ptr<FileSystem> files,
+                                                    const std::filesystem::path& path);
   virtual ~Bundle() = default;
 
   virtual const std::filesystem::path& path() const = 0;
@@ -51,10 +52,11 @@ class Bundle {
 
 struct ImportReport {
   std::uint64_t imported = 0;
-  std::uint64_t present = 0;                // were there already
-  std::vector<RegistryFinding> refused;     // damaged or false: left out
+  std::uint64_t present = 0;             // were there already
+  std::vector<RegistryFinding> refused;  // damaged or false: left out
 };
-// Copies every entry into the registry, its record marked with CubinOrigin::bundle and the bundle's version. Damaged ones are left out and reported; the good ones are in.
+// Copies every entry into the registry, its record marked with CubinOrigin::bundle and the bundle's version.
+// Damaged ones are left out and reported; the good ones are in.
 Result<ImportReport> import_bundle(const Bundle& bundle, Registry& registry);
 
 }  // namespace cubinet

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/base/log.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/spec/cubin.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <cubinet/base/file_system.hpp>
-#include <cubinet/base/log.hpp>
-#include <cubinet/base/result.hpp>
-#include <cubinet/spec/cubin.hpp>
 
 namespace cubinet {
 
@@ -25,15 +25,22 @@ struct RegistryOptions {
 
 struct RegistryStats {
   std::uint64_t entries = 0;
-  std::uint64_t cubins = 0;        // distinct images
+  std::uint64_t cubins = 0;  // distinct images
   std::uint64_t cubin_bytes = 0;
-  std::uint64_t quarantined = 0;   // files set aside
-  std::string sqlite_version;      // of the library at run time, which decides the journal mode
-  std::string journal_mode;        // of the index: "delete", or "wal" where the library has no WAL-reset bug
+  std::uint64_t quarantined = 0;  // files set aside
+  std::string sqlite_version;     // of the library at run time, which decides the journal mode
+  std::string journal_mode;       // of the index: "delete", or "wal" where the library has no WAL-reset bug
 };
 
 struct RegistryFinding {
-  enum class Kind { damaged_cubin, missing_cubin, damaged_record, unindexed_record, stray_file, damaged_index };
+  enum class Kind {
+    damaged_cubin,
+    missing_cubin,
+    damaged_record,
+    unindexed_record,
+    stray_file,
+    damaged_index
+  };
   Kind kind = Kind::damaged_cubin;
   std::filesystem::path file;  // relative to the home
   std::string reason;
@@ -46,28 +53,29 @@ struct VerifyReport {
   std::vector<RegistryFinding> findings;  // empty: all is well
 };
 
-// Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released by
-// destruction, and by the kernel when its owner dies.
+// Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released
+// by destruction, and by the kernel when its owner dies.
 class BuildLock {
  public:
   virtual ~BuildLock() = default;
 };
 
-// The local store: content-addressed cubin files and one record file an entry are the truth; the SQLite index is
-// derived from them and rebuilt when it is missing or damaged. Entries are one per (identity, fingerprint).
+// The local store: content-addressed cubin files and one record file an entry are the truth; the SQLite index
+// is derived from them and rebuilt when it is missing or damaged. Entries are one per (identity,
+// fingerprint).
 //
 // Layout of the home (docs/formats/registry.md):
 //   cubins/<2 hex>/<64 hex>.cubin    named by SHA-256
-//   records/<2 hex>/<16 hex key>-<16 hex of fingerprint>.record
+//   records/<2 hex>/<16 hex key>-<32 hex of SHA-256 over encoding and fingerprint>.record
 //   locks/  quarantine/  index.sqlite
 //
-// Thread-safe; any number of processes may share a home. Nothing it holds is trusted before it is checked: an image is
-// verified against its digest on every read into memory, and a damaged one is moved to quarantine/, logged, and
-// reported as a miss.
+// Thread-safe; any number of processes may share a home. Nothing it holds is trusted before it is checked: an
+// image is verified against its digest on every read into memory, and a damaged one is moved to quarantine/,
+// logged, and reported as a miss.
 class Registry {
  public:
-  // Creates the home when access is read_write. untrusted when the home belongs to another user or can be written by
-  // group or others; unavailable when it cannot be created or, read-only, does not exist.
+  // Creates the home when access is read_write. untrusted when the home belongs to another user or can be
+  // written by group or others; unavailable when it cannot be created or, read-only, does not exist.
   static Result<std::unique_ptr<Registry>> open(const RegistryOptions& options);
   virtual ~Registry() = default;
 
@@ -80,15 +88,15 @@ class Registry {
   // The verified image of a record; nullopt when it is gone or was damaged (then it has been quarantined).
   virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
 
-  // Makes the entry durable, then visible: temporary file, fsync, rename, fsync of the folder; cubin, record, index in
-  // this order. REQUIRES: the record's digest and size are the image's (invalid_argument otherwise; checked). An
-  // entry that is there already is left as it is.
+  // Makes the entry durable, then visible: temporary file, fsync, rename, fsync of the folder; cubin, record,
+  // index in this order. REQUIRES: the record's digest and size are the image's (invalid_argument otherwise;
+  // checked). An entry that is there already is left as it is.
   virtual Result<void> publish(const Cubin& cubin) = 0;
   // Removes one entry, and its image when no other entry uses it. False when there was none.
   virtual Result<bool> remove(const CubinRecord& record) = 0;
 
-  // Waits until nobody else in any process builds this identity and fingerprint. The caller looks again before it
-  // builds.
+  // Waits until nobody else in any process builds this identity and fingerprint. The caller looks again
+  // before it builds.
   virtual Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
                                                             const BuildFingerprint& fingerprint) = 0;
 

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle_format.hpp"
+
+#include <cubinet/cubin_registry/bundle.hpp>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Images = std::map<Sha256Digest, std::shared_ptr<const Bytes>>;
+
+std::string describe(const CubinRecord& record) {
+  const auto decoded = decode_identity(record.identity.encoding());
+  const std::string spec =
+      decoded ? decoded->spec.to_string() : "kernel " + record.identity.key().to_string();
+  return spec + " for " + record.target.to_string();
+}
+
+// What a bundle's record says beside the build itself is the same whoever built it.
+std::shared_ptr<const CubinRecord> as_bundled(const CubinRecord& record, std::uint64_t version) {
+  auto bundled = std::make_shared<CubinRecord>(record);
+  bundled->origin = CubinOrigin::bundle;
+  bundled->bundle_version = version;
+  return bundled;
+}
+
+Result<void> check_whole(const Cubin& cubin) {
+  if (cubin.record == nullptr || cubin.image == nullptr) {
+    return Error{ErrorCode::invalid_argument, "a cubin without record or image cannot be bundled"};
+  }
+  if (cubin.record->size != cubin.image->size() || cubin.record->digest != sha256(*cubin.image)) {
+    return Error{ErrorCode::invalid_argument,
+                 "the record of " + describe(*cubin.record) + " describes another image"};
+  }
+  return {};
+}
+
+bool same_entry(const CubinRecord& a, const CubinRecord& b) {
+  return a.identity == b.identity && a.fingerprint == b.fingerprint;
+}
+
+Result<BundleManifest> make_manifest(const std::vector<Cubin>& cubins, const BundleOptions& options,
+                                     Images& images) {
+  BundleManifest manifest;
+  manifest.options = options;
+  for (const Cubin& cubin : cubins) {
+    CUBINET_TRY(check_whole(cubin));
+    images.emplace(cubin.record->digest, cubin.image);
+    manifest.records.push_back(as_bundled(*cubin.record, options.version));
+  }
+  auto& records = manifest.records;
+  std::sort(records.begin(), records.end(),
+            [](const auto& a, const auto& b) { return bundle_order(*a, *b); });
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    if (!same_entry(*records[i - 1], *records[i]) || *records[i - 1] == *records[i]) continue;
+    return Error{
+        ErrorCode::invalid_argument,
+        describe(*records[i]) + " is given twice, with different contents for one build fingerprint"};
+  }
+  records.erase(std::unique(records.begin(), records.end(),
+                            [](const auto& a, const auto& b) { return same_entry(*a, *b); }),
+                records.end());
+  for (const auto& [digest, image] : images)
+    manifest.images.push_back({digest, 0, image->size()});
+  return manifest;
+}
+
+Result<void> write_bundle(FileSystem& files, const fs::path& path, ByteView head,
+                          const BundleManifest& manifest, const Images& images) {
+  CUBINET_TRY_ASSIGN(const auto file, files.create(path));
+  CUBINET_TRY(file->write(head));
+  std::uint64_t end = head.size();
+  for (const BundleImage& image : manifest.images) {
+    const Bytes zeros(static_cast<std::size_t>(image.offset - end));
+    CUBINET_TRY(file->write(zeros));
+    CUBINET_TRY(file->write(*images.at(image.digest)));
+    end = image.offset + image.size;
+  }
+  CUBINET_TRY(file->sync());
+  return file->close();
+}
+
+class FileBundle final : public Bundle {
+ public:
+  FileBundle(std::shared_ptr<FileSystem> files, fs::path path, BundleManifest manifest)
+      : files_(std::move(files)), path_(std::move(path)), manifest_(std::move(manifest)) {
+    for (std::size_t i = 0; i < manifest_.records.size(); ++i) {
+      by_key_.emplace(manifest_.records[i]->identity.key().value, i);
+    }
+  }
+
+  const fs::path& path() const override { return path_; }
+  const BundleOptions& options() const override { return manifest_.options; }
+  const std::vector<std::shared_ptr<const CubinRecord>>& records() const override {
+    return manifest_.records;
+  }
+
+  std::vector<std::shared_ptr<const CubinRecord>> find(const KernelIdentity& identity) const override {
+    std::vector<std::shared_ptr<const CubinRecord>> found;
+    const auto [begin, end] = by_key_.equal_range(identity.key().value);
+    for (auto position = begin; position != end; ++position) {
+      const auto& record = manifest_.records[position->second];
+      if (record->identity == identity) found.push_back(record);
+    }
+    return found;
+  }
+
+  Result<Cubin> load(std::shared_ptr<const CubinRecord> record) const override {
+    const BundleImage* image = find_image(manifest_.images, record->digest);
+    if (image == nullptr || image->size != record->size) {
+      return Error{ErrorCode::invalid_argument,
+                   describe(*record) + " is not in bundle '" + path_.string() + "'"};
+    }
+    CUBINET_TRY_ASSIGN(Bytes bytes, files_->read_range(path_, image->offset, image->size));
+    if (bytes.size() != image->size || sha256(bytes) != image->digest) {
+      return Error{
+          ErrorCode::corruption,
+          "the image of " + describe(*record) + " in bundle '" + path_.string() + "' is damaged: " +
+              (bytes.size() != image->size ? "the file ends before it does" : "its SHA-256 is another"),
+          "fetch or create the bundle again"};
+    }
+    return Cubin{std::move(record), std::make_shared<const Bytes>(std::move(bytes))};
+  }
+
+  Result<VerifyReport> verify() const override;
+
+ private:
+  Result<void> check_zeros(std::uint64_t from, std::uint64_t to, VerifyReport& report) const;
+
+  std::shared_ptr<FileSystem> files_;
+  fs::path path_;
+  BundleManifest manifest_;
+  std::unordered_multimap<std::uint64_t, std::size_t> by_key_;
+};
+
+Result<void> FileBundle::check_zeros(std::uint64_t from, std::uint64_t to, VerifyReport& report) const {
+  CUBINET_TRY_ASSIGN(const Bytes bytes, files_->read_range(path_, from, to - from));
+  if (std::any_of(bytes.begin(), bytes.end(), [](std::byte value) { return value != std::byte{0}; })) {
+    report.findings.push_back({RegistryFinding::Kind::stray_file, path_,
+                               "there are bytes between images, before offset " + std::to_string(to)});
+  }
+  return {};
+}
+
+Result<VerifyReport> FileBundle::verify() const {
+  VerifyReport report;
+  report.entries = manifest_.records.size();
+  std::map<Sha256Digest, std::shared_ptr<const CubinRecord>> users;
+  for (const auto& record : manifest_.records)
+    users.emplace(record->digest, record);
+  for (const BundleImage& image : manifest_.images) {
+    auto cubin = load(users.at(image.digest));
+    if (cubin) {
+      report.bytes += image.size;
+    } else if (cubin.error().code == ErrorCode::corruption) {
+      report.findings.push_back({RegistryFinding::Kind::damaged_cubin, path_, cubin.error().message});
+    } else {
+      return std::move(cubin).error();
+    }
+  }
+  // open() checked the manifest; the file may have changed since.
+  CUBINET_TRY(open(files_, path_));
+  std::uint64_t end = manifest_.head_bytes;
+  for (const BundleImage& image : manifest_.images) {
+    CUBINET_TRY(check_zeros(end, image.offset, report));
+    end = image.offset + image.size;
+  }
+  CUBINET_TRY_ASSIGN(const auto rest, files_->read_range(path_, manifest_.file_bytes, 1));
+  if (!rest.empty()) {
+    report.findings.push_back({RegistryFinding::Kind::stray_file, path_,
+                               "there are bytes after its end at " + std::to_string(manifest_.file_bytes)});
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<void> create_bundle(FileSystem& files, const fs::path& path, std::vector<Cubin> cubins,
+                           const BundleOptions& options) {
+  Images images;
+  CUBINET_TRY_ASSIGN(BundleManifest manifest, make_manifest(cubins, options, images));
+  const Bytes head = encode_bundle_head(manifest);
+  if (manifest.file_bytes > kMaximumFileBytes || head.size() > kMaximumManifestBytes) {
+    return Error{ErrorCode::invalid_argument, "a bundle cannot hold more than 8 GiB", "make several"};
+  }
+  const fs::path temporary = temporary_path_beside(path);
+  auto written = write_bundle(files, temporary, head, manifest, images);
+  if (written) written = files.rename(temporary, path);
+  if (!written) {
+    // The first error is the one that matters.
+    static_cast<void>(files.remove(temporary));
+    return written;
+  }
+  return files.sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+Result<std::shared_ptr<const Bundle>> Bundle::open(std::shared_ptr<FileSystem> files, const fs::path& path) {
+  const auto in_file = [&](Error error) {
+    error.message += " ('" + path.string() + "')";
+    if (error.remedy.empty()) error.remedy = "fetch or create the bundle again";
+    return error;
+  };
+  CUBINET_TRY_ASSIGN(const Bytes header, files->read_range(path, 0, kBundleHeaderBytes));
+  const auto decoded = decode_bundle_header(header);
+  if (!decoded) return in_file(decoded.error());
+  CUBINET_TRY_ASSIGN(const Bytes bytes, files->read_range(path, kBundleHeaderBytes, decoded->manifest_bytes));
+  auto manifest = decode_bundle_manifest(header, bytes);
+  if (!manifest) return in_file(std::move(manifest).error());
+  return std::shared_ptr<const Bundle>(
+      std::make_shared<FileBundle>(std::move(files), path, *std::move(manifest)));
+}
+
+}  // namespace cubinet

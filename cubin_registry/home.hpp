@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/spec/cubin.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace cubinet {
+
+// Where things lie in a home; see docs/formats/registry.md. Paths alone: nothing here touches a file.
+class Home {
+ public:
+  explicit Home(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path cubins() const { return root_ / "cubins"; }
+  std::filesystem::path records() const { return root_ / "records"; }
+  std::filesystem::path locks() const { return root_ / "locks"; }
+  std::filesystem::path quarantine() const { return root_ / "quarantine"; }
+  std::filesystem::path index() const { return root_ / "index.sqlite"; }
+
+  std::filesystem::path cubin(const Sha256Digest& digest) const;
+  // The folder of all records whose key begins with the same two digits.
+  std::filesystem::path record_folder(KernelKey key) const;
+  // REQUIRES: an entry's name, or at least two characters.
+  std::filesystem::path record(const std::string& entry_name) const;
+  // For messages and reports.
+  std::filesystem::path relative(const std::filesystem::path& path) const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+// "<16 hex key>-<32 hex>": the second part is of the SHA-256 over encoding and fingerprint, so that kernels
+// whose 64-bit keys collide have different names even when one compiler built both.
+std::string entry_name(const KernelIdentity& identity, const BuildFingerprint& fingerprint);
+
+struct OpenHome {
+  Home home;
+  bool writable = false;
+};
+
+// Resolves symbolic links, creates what is missing (read_write), and refuses what others could have written.
+Result<OpenHome> open_home(FileSystem& files, const std::filesystem::path& path,
+                           RegistryOptions::Access access);
+
+}  // namespace cubinet

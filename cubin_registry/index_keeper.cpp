@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index_keeper.hpp"
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How long a look-up goes to the record files at once after the index was found locked or unreadable.
+constexpr std::chrono::milliseconds kPause{1'000};
+
+}  // namespace
+
+Index::Source IndexKeeper::all_records() const {
+  return [this](const Index::Add& add) {
+    return store_.for_each_record([&](const std::string&, Result<StoredRecord> record) -> Result<void> {
+      if (record) return add(*record);
+      // What cannot be read now is looked for again when its kernel is asked for.
+      log(store_.log_sink(), LogLevel::warning, "record left out of the index: " + record.error().to_line());
+      return {};
+    });
+  };
+}
+
+// REQUIRES: mutex_ is held.
+Result<Index*> IndexKeeper::usable_index() {
+  if (index_ != nullptr && !index_->moved()) return index_.get();
+  index_.reset();
+  if (passed_over_ && (newer_schema_ || std::chrono::steady_clock::now() < ask_again_)) return *passed_over_;
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().index()));
+  if (!status && !writable_) return Error{ErrorCode::not_found, "there is no index"};
+  ++generation_;
+  if (status && (status->type != FileStatus::Type::regular || status->links != 1)) {
+    return Error{ErrorCode::corruption, "the index is no file of its own"};
+  }
+  const auto mode = writable_ ? Index::Mode::read_write : Index::Mode::read_only;
+  CUBINET_TRY_ASSIGN(index_, Index::open(store_.home().index(), mode, all_records()));
+  passed_over_.reset();
+  return index_.get();
+}
+
+void IndexKeeper::pass_over(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  index_.reset();
+  newer_schema_ = error.code == ErrorCode::unsupported;
+  passed_over_ = error;
+  ask_again_ = std::chrono::steady_clock::now() + kPause;
+  const LogLevel level = std::exchange(told_, true) ? LogLevel::debug : LogLevel::warning;
+  log(store_.log_sink(), level, "the index is not used, the record files are: " + error.to_line());
+}
+
+bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lock) {
+  if (error.code == ErrorCode::not_found) return false;
+  {
+    const std::lock_guard guard(mutex_);
+    if (passed_over_) return false;
+  }
+  if (error.code != ErrorCode::corruption || !writable_) {
+    pass_over(error);
+    return false;
+  }
+  const bool was_shared = lock.held() && !lock.exclusive();
+  const bool was_free = !lock.held();
+  bool replaced = false;
+  if (lock.exclude()) replaced = replace_damaged(error, generation);
+  if (!replaced) pass_over(error);
+  if (was_free) lock.release();
+  // Whoever only read, or added, goes on either way: without the lock nothing is lost but a race against
+  // removal.
+  if (was_shared) static_cast<void>(lock.share());
+  return replaced;
+}
+
+// REQUIRES: the exclusive StoreLock is held, so no other process replaces the index at the same time.
+bool IndexKeeper::replace_damaged(const Error& error, unsigned generation) {
+  const std::lock_guard guard(mutex_);
+  if (generation != generation_) return true;             // another thread did
+  if (index_ != nullptr && index_->moved()) return true;  // another process did
+  if (index_ == nullptr) {
+    // It could not be opened. Another process may have replaced it before we got the lock.
+    auto again = usable_index();
+    if (again) return true;
+    if (again.error().code != ErrorCode::corruption) return false;
+  }
+  index_.reset();
+  const fs::path file = store_.home().index();
+  if (!store_.set_aside(file, error.message)) return false;
+  for (const char* suffix : {"-journal", "-wal", "-shm"}) {
+    fs::path companion = file;
+    companion += suffix;
+    const auto status = store_.files().status(companion);
+    if (status && *status) store_.set_aside(companion, "belongs to the damaged index");
+  }
+  log(store_.log_sink(), LogLevel::warning, "making the index anew from the records");
+  return true;
+}
+
+void IndexKeeper::open(StoreLock& lock) {
+  static_cast<void>(run(lock, [](Index&) { return Result<void>(); }));
+}
+
+std::optional<Error> IndexKeeper::why_unusable() {
+  const std::lock_guard lock(mutex_);
+  auto index = usable_index();
+  if (index) return std::nullopt;
+  return std::move(index).error();
+}
+
+void IndexKeeper::abandon() {
+  // The mutex may be held for ever by a thread that the child does not have.
+  if (index_ != nullptr) {
+    index_->abandon();
+    static_cast<void>(index_.release());
+  }
+}
+
+}  // namespace cubinet

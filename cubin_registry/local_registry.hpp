@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "file_store.hpp"
+#include "index_keeper.hpp"
+#include "store_lock.hpp"
+
+#include <cubinet/base/fork_guard.hpp>
+#include <cubinet/cubin_registry/registry.hpp>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace cubinet {
+
+// The one implementation of Registry: what it answers comes from the index where there is a usable one, and
+// from the files otherwise.
+class LocalRegistry final : public Registry {
+ public:
+  LocalRegistry(std::shared_ptr<FileSystem> files, OpenHome home, LogSink log);
+  ~LocalRegistry() override;
+
+  const std::filesystem::path& home() const override { return store_.home().root(); }
+  Result<std::vector<std::shared_ptr<const CubinRecord>>> find(const KernelIdentity& identity) override;
+  Result<std::vector<std::shared_ptr<const CubinRecord>>> find_key(KernelKey key) override;
+  Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
+  Result<void> publish(const Cubin& cubin) override;
+  Result<bool> remove(const CubinRecord& record) override;
+  Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
+                                                    const BuildFingerprint& fingerprint) override;
+  Result<std::vector<std::shared_ptr<const CubinRecord>>> list() override;
+  Result<RegistryStats> stats() override;
+  Result<VerifyReport> verify() override;
+  Result<std::uint64_t> rebuild() override;
+  Result<std::uint64_t> sweep() override;
+
+ private:
+  // Fails in a process forked after open: SQLite's connection and locks belong to the parent.
+  Result<void> check_process() const;
+  Result<void> check_writable() const;
+  StoreLock store_lock() { return StoreLock(store_.files(), lock_path_, store_.log_sink()); }
+
+  std::vector<StoredRecord> records_from_files(KernelKey key);
+  void add_to_index(const std::vector<StoredRecord>& records);
+  // The entry of that name when it is whole and `wanted` does not supersede it.
+  std::optional<StoredRecord> entry_that_stays(const std::string& name, const CubinRecord& wanted);
+  Result<void> store_image(const Cubin& cubin);
+  std::optional<Cubin> read_again_or_set_aside(std::shared_ptr<const CubinRecord> record);
+  Result<bool> remove_locked(const CubinRecord& record, StoreLock& lock);
+  Result<bool> image_is_named(const Sha256Digest& digest, StoreLock& lock);
+  Result<std::vector<StoredRecord>> all_good_records();
+  Result<VerifyReport> verify_once();
+
+  FileStore store_;
+  bool writable_;
+  std::filesystem::path lock_path_;
+  IndexKeeper index_;
+  ForkGuard fork_guard_;
+};
+
+}  // namespace cubinet

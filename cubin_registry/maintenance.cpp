@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done to a home as a whole: counting, checking, indexing anew, tidying.
+#include "local_registry.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Kind = RegistryFinding::Kind;
+
+// Nobody writes one file for longer, so what is older was left by a process that died.
+constexpr std::int64_t kLeftOverAfterNs = std::int64_t{3'600} * 1'000'000'000;
+
+std::int64_t now_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+bool is_left_over(const FileStatus& status) {
+  return now_ns() - status.modified_ns > kLeftOverAfterNs;
+}
+
+bool is_temporary(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with('.') && name.ends_with(".tmp");
+}
+
+// The digest that a file's name states, when it lies where that digest belongs.
+std::optional<Sha256Digest> digest_of(const Home& home, const fs::path& path) {
+  const auto digest = Sha256Digest::parse(path.stem().string());
+  if (!digest || home.cubin(*digest) != path) return std::nullopt;
+  return *digest;
+}
+
+// One pass over all records and images.
+struct Survey {
+  std::map<std::string, StoredRecord> records;  // by entry name
+  std::set<Sha256Digest> named;                 // images that some record names
+  std::vector<RegistryFinding> damaged;
+};
+
+Result<Survey> survey_records(const FileStore& store) {
+  Survey survey;
+  CUBINET_TRY(
+      store.for_each_record([&](const std::string& name, Result<StoredRecord> record) -> Result<void> {
+        if (record) {
+          survey.named.insert(record->record->digest);
+          survey.records.emplace(name, *std::move(record));
+        } else {
+          const fs::path file = store.home().relative(store.home().record(name));
+          survey.damaged.push_back({Kind::damaged_record, file, record.error().message});
+        }
+        return {};
+      }));
+  return survey;
+}
+
+class Verification {
+ public:
+  Verification(const FileStore& store, VerifyReport& report) : store_(store), report_(report) {}
+
+  void add(Kind kind, const fs::path& file, std::string reason) {
+    report_.findings.push_back({kind, store_.home().relative(file), std::move(reason)});
+  }
+
+  void check_images(const Survey& survey) {
+    for (const auto& [name, stored] : survey.records) {
+      ++report_.entries;
+      const CubinRecord& record = *stored.record;
+      if (!checked_.insert({record.digest, record.size}).second) continue;
+      const auto image = store_.read_image(record.digest, record.size);
+      const fs::path file = store_.home().cubin(record.digest);
+      if (image) {
+        report_.bytes += record.size;
+      } else if (image.error().code != ErrorCode::not_found) {
+        add(Kind::damaged_cubin, file, image.error().message);
+      } else if (store_.read_record(name)) {  // else: removed meanwhile, with its image
+        add(Kind::missing_cubin, file, "entry " + name + " has no image");
+      }
+    }
+  }
+
+  Result<void> check_strays(const Survey& survey) {
+    CUBINET_TRY_ASSIGN(const auto images, store_.files_below(store_.home().cubins()));
+    CUBINET_TRY_ASSIGN(const auto records, store_.files_below(store_.home().records()));
+    for (const fs::path& file : images) {
+      const auto digest = digest_of(store_.home(), file);
+      if (digest && survey.named.count(*digest) != 0) continue;
+      CUBINET_TRY(add_stray(file, digest ? "no record names it" : "its name is not that of a cubin"));
+    }
+    for (const fs::path& file : records) {
+      const bool in_place =
+          file.extension() == ".record" && store_.home().record(file.stem().string()) == file;
+      if (!in_place) CUBINET_TRY(add_stray(file, "its name is not that of a record"));
+    }
+    return {};
+  }
+
+  void check_index(const Survey& survey, const std::vector<StoredRecord>& rows) {
+    std::set<std::string> indexed;
+    for (const StoredRecord& row : rows) {
+      std::string name = entry_name(row.record->identity, row.record->fingerprint);
+      const auto file = survey.records.find(name);
+      if (file == survey.records.end() ? !store_.read_record(name).has_value()
+                                       : !(*file->second.record == *row.record)) {
+        add(Kind::damaged_index, store_.home().index(), "it holds another record than entry " + name);
+      }
+      indexed.insert(std::move(name));
+    }
+    for (const auto& [name, stored] : survey.records) {
+      if (indexed.count(name) == 0)
+        add(Kind::unindexed_record, store_.home().record(name), "the index lacks it");
+    }
+  }
+
+ private:
+  // A temporary file may be one that is being written.
+  Result<void> add_stray(const fs::path& file, const char* reason) {
+    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(file));
+    if (!status) return {};
+    if (!is_temporary(file)) {
+      add(Kind::stray_file, file, reason);
+    } else if (is_left_over(*status)) {
+      add(Kind::stray_file, file, "an interrupted write left it");
+    }
+    return {};
+  }
+
+  const FileStore& store_;
+  VerifyReport& report_;
+  std::set<std::pair<Sha256Digest, std::uint64_t>> checked_;
+};
+
+// Removes what an interrupted write left. Returns the bytes freed.
+Result<std::uint64_t> remove_left_overs(FileStore& store, const fs::path& folder) {
+  std::uint64_t freed = 0;
+  CUBINET_TRY_ASSIGN(const auto paths, store.files_below(folder));
+  for (const fs::path& path : paths) {
+    if (!is_temporary(path)) continue;
+    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
+    if (!status || !is_left_over(*status)) continue;
+    CUBINET_TRY_ASSIGN(const bool removed, store.files().remove(path));
+    if (removed) freed += status->size;
+  }
+  return freed;
+}
+
+// A lock file is removed by whoever holds its lock, and FileSystem::lock looks again whether the file it
+// locked is still the one with the name.
+Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
+  CUBINET_TRY_ASSIGN(const auto paths, store.files_below(store.home().locks()));
+  for (const fs::path& path : paths) {
+    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
+    if (path == keep || !status || !is_left_over(*status)) continue;
+    const auto lock = store.files().lock(path, FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
+    if (lock && *lock) CUBINET_TRY(store.files().remove(path));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(RegistryFinding::Kind kind) {
+  switch (kind) {
+    case Kind::damaged_cubin:
+      return "damaged_cubin";
+    case Kind::missing_cubin:
+      return "missing_cubin";
+    case Kind::damaged_record:
+      return "damaged_record";
+    case Kind::unindexed_record:
+      return "unindexed_record";
+    case Kind::stray_file:
+      return "stray_file";
+    case Kind::damaged_index:
+      return "damaged_index";
+  }
+  return "damaged_index";
+}
+
+Result<RegistryStats> LocalRegistry::stats() {
+  CUBINET_TRY(check_process());
+  RegistryStats stats;
+  StoreLock lock = store_lock();
+  if (const auto totals = index_.use(lock, [](Index& index) { return index.totals(); })) {
+    stats.entries = totals->entries;
+    stats.cubins = totals->cubins;
+    stats.cubin_bytes = totals->cubin_bytes;
+  } else {
+    CUBINET_TRY_ASSIGN(const Survey survey, survey_records(store_));
+    std::set<std::pair<Sha256Digest, std::uint64_t>> images;
+    for (const auto& [name, stored] : survey.records)
+      images.insert({stored.record->digest, stored.record->size});
+    stats.entries = survey.records.size();
+    stats.cubins = images.size();
+    for (const auto& [digest, size] : images)
+      stats.cubin_bytes += size;
+  }
+  CUBINET_TRY_ASSIGN(const auto quarantined, store_.files_below(store_.home().quarantine()));
+  stats.quarantined = static_cast<std::uint64_t>(
+      std::count_if(quarantined.begin(), quarantined.end(),
+                    [](const fs::path& file) { return file.extension() != ".reason"; }));
+  return stats;
+}
+
+// Two passes when the first finds something: a publish in progress looks like damage for a moment, and under
+// the exclusive lock there is none.
+Result<VerifyReport> LocalRegistry::verify() {
+  CUBINET_TRY(check_process());
+  StoreLock lock = store_lock();
+  CUBINET_TRY_ASSIGN(VerifyReport report, verify_once());
+  if (report.findings.empty() || !writable_) return report;
+  if (auto locked = lock.exclude(); !locked) {
+    log(store_.log_sink(), LogLevel::warning, "verified while others write: " + locked.error().to_line());
+    return report;
+  }
+  return verify_once();
+}
+
+Result<VerifyReport> LocalRegistry::verify_once() {
+  VerifyReport report;
+  Verification verification(store_, report);
+  CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
+  report.findings = survey.damaged;
+  verification.check_images(survey);
+  CUBINET_TRY(verification.check_strays(survey));
+  const auto rows = index_.look([](Index& index) -> Result<std::vector<StoredRecord>> {
+    CUBINET_TRY(index.check());
+    return index.list();
+  });
+  if (rows) {
+    verification.check_index(survey, *rows);
+  } else if (rows.error().code != ErrorCode::not_found) {
+    verification.add(Kind::damaged_index, store_.home().index(), rows.error().message);
+  }
+  return report;
+}
+
+Result<std::uint64_t> LocalRegistry::rebuild() {
+  CUBINET_TRY(check_writable());
+  StoreLock lock = store_lock();
+  CUBINET_TRY(lock.exclude());
+  CUBINET_TRY(
+      store_.for_each_record([&](const std::string& name, Result<StoredRecord> record) -> Result<void> {
+        if (record) return {};
+        const ErrorCode code = record.error().code;
+        if (code == ErrorCode::corruption || code == ErrorCode::untrusted) {
+          store_.set_aside(store_.home().record(name), record.error().message);
+        }
+        return {};
+      }));
+  const auto count = index_.use(lock, [&](Index& index) { return index.replace_all(index_.all_records()); });
+  if (count) return *count;
+  if (auto why = index_.why_unusable()) return *why;
+  return Error{ErrorCode::busy, "the index was locked by another process", "try again"};
+}
+
+Result<std::uint64_t> LocalRegistry::sweep() {
+  CUBINET_TRY(check_writable());
+  StoreLock lock = store_lock();
+  CUBINET_TRY(lock.exclude());
+  std::uint64_t freed = 0;
+  for (const fs::path& folder :
+       {store_.home().cubins(), store_.home().records(), store_.home().quarantine()}) {
+    CUBINET_TRY_ASSIGN(const std::uint64_t bytes, remove_left_overs(store_, folder));
+    freed += bytes;
+  }
+  CUBINET_TRY(remove_idle_locks(store_, lock_path_));
+  CUBINET_TRY_ASSIGN(const Survey survey, survey_records(store_));
+  for (const auto& [name, stored] : survey.records) {
+    CUBINET_TRY_ASSIGN(const auto image, store_.files().status(store_.home().cubin(stored.record->digest)));
+    if (!image) CUBINET_TRY(remove_locked(*stored.record, lock));
+  }
+  CUBINET_TRY_ASSIGN(const auto images, store_.files_below(store_.home().cubins()));
+  for (const fs::path& path : images) {
+    const auto digest = digest_of(store_.home(), path);
+    if (!digest || survey.named.count(*digest) != 0) continue;
+    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
+    // Where there are no locks, somebody may be between the image and its record.
+    if (!status || (!lock.real() && !is_left_over(*status))) continue;
+    CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
+    if (removed) freed += status->size;
+  }
+  return freed;
+}
+
+}  // namespace cubinet
