@@ -105,6 +105,11 @@ class DeclaredTemplate final : public KernelTemplate {
   }
 
   Result<std::string> parameters_header(const KernelSpec& resolved) const override {
+    for (const ParameterDeclaration& parameter : declaration_.parameters) {
+      if (resolved.parameters.contains(parameter.name)) continue;
+      return Error{ErrorCode::internal,
+                   resolved.to_string() + " was not resolved: '" + parameter.name + "' is missing"};
+    }
     CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entries, entry_points(resolved));
     return write_parameters_header(declaration_, resolved, entries);
   }
@@ -144,7 +149,8 @@ class DeclaredTemplate final : public KernelTemplate {
   static std::string values_named_by(const Expression& expression, const KernelSpec& resolved) {
     std::vector<std::string> parts;
     for (const std::string& used : expression.names()) {
-      parts.push_back(used + " = " + to_string(resolved.parameters.find(used)->second));
+      const auto found = resolved.parameters.find(used);
+      if (found != resolved.parameters.end()) parts.push_back(used + " = " + to_string(found->second));
     }
     return parts.empty() ? "" : " (" + join(parts, ", ") + ")";
   }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json_object.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+
+TEST_CASE("members are read by type") {
+  const auto value = parse_strict_json(R"({"t": "x", "i": -5, "f": true, "a": [1]})");
+  REQUIRE(value);
+  auto object = JsonObject::open(*value, "it");
+  REQUIRE(object);
+  CHECK(*object->text("t") == "x");
+  CHECK(*object->integer("i") == -5);
+  CHECK(*object->flag_or("f", false));
+  CHECK((*object->array_or_empty("a"))->size() == 1);
+  CHECK(*object->text_or("absent", "fallback") == "fallback");
+  CHECK(*object->integer_or("absent", 9) == 9);
+  CHECK((*object->array_or_empty("absent"))->empty());
+  CHECK(object->finish());
+}
+
+TEST_CASE("a member of another type, one that is missing and one that nobody knows are errors") {
+  const auto value = parse_strict_json(R"({"i": 1.5, "u": 18446744073709551615, "summry": "x"})");
+  REQUIRE(value);
+  auto object = JsonObject::open(*value, "it");
+  REQUIRE(object);
+  CHECK_FALSE(object->integer("i"));
+  CHECK_FALSE(object->integer("u"));
+  CHECK_FALSE(object->text("i"));
+  CHECK_FALSE(object->flag_or("i", true));
+  CHECK_FALSE(object->array_or_empty("i"));
+  CHECK(object->get("name").error().message == "it: the member 'name' is missing");
+  CHECK(*object->text_or("summary", "") == "");
+  const auto finished = object->finish();
+  REQUIRE_FALSE(finished);
+  CHECK(finished.error().message == "it: there is no member 'summry'; did you mean 'summary'?");
+  CHECK_FALSE(JsonObject::open(nlohmann::json(5), "it"));
+}
+
+TEST_CASE("what the format forbids is refused, also where the library is lenient") {
+  CHECK_FALSE(parse_strict_json(R"({"a": 1, "a": 2})"));
+  CHECK_FALSE(parse_strict_json(R"({"o": {"a": 1, "a": 2}})"));
+  CHECK(parse_strict_json(R"([{"a": 1}, {"a": 2}])"));
+  CHECK_FALSE(parse_strict_json(R"({"a": 1} x)"));
+  CHECK_FALSE(parse_strict_json(R"({"a": 1,})"));
+  CHECK_FALSE(parse_strict_json(""));
+  CHECK_FALSE(parse_strict_json("{\"a\": \"\xff\"}"));
+  CHECK_FALSE(parse_strict_json(std::string(100000, '[')));
+  CHECK_FALSE(parse_strict_json(std::string(20, '[') + std::string(20, ']')));
+}
+
+TEST_CASE("a syntax error tells where it is") {
+  const auto value = parse_strict_json("{\"a\": tru}");
+  REQUIRE_FALSE(value);
+  CHECK(value.error().code == ErrorCode::invalid_argument);
+  CHECK(value.error().native >= 6);
+  CHECK(value.error().native <= 10);
+}

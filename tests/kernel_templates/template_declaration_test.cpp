@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "template_declaration.hpp"
+
+#include "kernel_templates/sample_template.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+
+namespace {
+
+std::string with_declaration(const std::string& json) {
+  return "/* cubinet-template " + json + " */\n";
+}
+
+std::string with_parameter(const std::string& json) {
+  return with_declaration(R"({"name": "t", "interface": 1, "parameters": [)" + json +
+                          R"(], "kernels": [{"name": "k", "threads": 32}]})");
+}
+
+std::string with_kernel(const std::string& json) {
+  return with_declaration(
+      R"({"name": "t", "interface": 1, "parameters": [{"name": "n", "type": "int", "default": 1}], "kernels": [)" +
+      json + "]}");
+}
+
+void refused(const std::string& source, std::string_view reason) {
+  const auto declaration = parse_template_declaration(source, "file.cu");
+  REQUIRE_MESSAGE(!declaration, source);
+  CHECK(declaration.error().code == ErrorCode::invalid_argument);
+  CHECK(declaration.error().message.starts_with("file.cu:"));
+  CHECK_MESSAGE(declaration.error().message.find(reason) != std::string::npos, declaration.error().message);
+}
+
+}  // namespace
+
+TEST_CASE("a declaration with every member is read") {
+  const auto declaration = parse_template_declaration(test::kSampleSource, "sample.cu");
+  REQUIRE(declaration);
+  CHECK(declaration->name == "sample");
+  CHECK(declaration->interface_version == 3);
+  CHECK(declaration->minimum_target == SmTarget{8, 0, TargetKind::baseline});
+  REQUIRE(declaration->parameters.size() == 6);
+  CHECK(declaration->parameters[3].multiple_of == 8);
+  CHECK(declaration->constraints.size() == 2);
+  REQUIRE(declaration->kernels.size() == 2);
+  CHECK(declaration->kernels[0].parameter_bytes == 24);
+  CHECK(declaration->kernels[0].cluster.size() == 3);
+  CHECK(declaration->kernels[0].programmatic_launch);
+  CHECK(declaration->kernels[1].cooperative);
+  CHECK(declaration->kernels[1].symbol_expression == "my::reduce<cubinet::parameters::head_dim>");
+}
+
+TEST_CASE("the declaration has to be the first thing but comments") {
+  CHECK(parse_template_declaration("\n\t// x\r\n/* y */ " + with_kernel(R"({"name": "k", "threads": 1})"),
+                                   "f"));
+  refused("", "does not begin with a template declaration");
+  refused("int x; " + with_kernel(R"({"name": "k", "threads": 1})"),
+          "does not begin with a template declaration");
+  refused("// only a line", "does not begin with a template declaration");
+  refused("/* cubinet-template {", "has no end");
+  refused("/* cubinet-templat {} */", "does not begin with a template declaration");
+}
+
+TEST_CASE("misspelt, repeated, missing and superfluous members are refused") {
+  refused(with_declaration(R"({"nam": "t"})"), "'name' is missing");
+  refused(with_declaration(R"({"name": "t", "interface": 1, "kernel": []})"), "declares no kernel");
+  refused(with_declaration(R"({"name": "t", "name": "u"})"), "'name' is repeated");
+  refused(with_parameter(R"({"name": "p", "type": "int", "vlaues": [1]})"), "did you mean 'values'");
+  refused(with_parameter(R"({"name": "p", "type": "bool", "values": [true]})"), "no member 'values'");
+  refused(with_parameter(R"({"name": "p", "type": "dtype", "values": ["bf16"], "minimum": 1})"),
+          "no member 'minimum'");
+  refused(with_kernel(R"({"name": "k", "threads": 1, "shared": 0})"), "no member 'shared'");
+  refused(with_declaration("[]"), "no JSON object");
+}
+
+TEST_CASE("what a parameter cannot be is refused") {
+  refused(with_parameter(R"({"name": "P", "type": "int"})"), "cannot name a parameter");
+  refused(with_parameter(R"({"name": "int", "type": "int"})"), "no word of C++");
+  refused(with_parameter(R"({"name": "p", "type": "float"})"), "is no type");
+  refused(with_parameter(R"({"name": "p", "type": "int", "values": []})"), "has no values");
+  refused(with_parameter(R"({"name": "p", "type": "int", "values": [1, 1]})"), "is repeated");
+  refused(with_parameter(R"({"name": "p", "type": "int", "values": [1.0]})"), "64-bit integers");
+  refused(with_parameter(R"({"name": "p", "type": "int", "values": [1], "minimum": 1})"),
+          "both values and a range");
+  refused(with_parameter(R"({"name": "p", "type": "int", "minimum": 2, "maximum": 1})"),
+          "exceeds its maximum");
+  refused(with_parameter(R"({"name": "p", "type": "int", "multiple_of": 0})"), "below 1");
+  refused(with_parameter(R"({"name": "p", "type": "int", "values": [1], "default": 2})"),
+          "default is not allowed");
+  refused(with_parameter(R"({"name": "p", "type": "dtype"})"), "has no values");
+  refused(with_parameter(R"({"name": "p", "type": "dtype", "values": ["bf17"]})"), "names of data types");
+  refused(with_parameter(R"({"name": "p", "type": "choice", "values": ["auto"]})"), "no words of C++");
+  refused(with_parameter(R"({"name": "p", "type": "bool", "default": 1})"), "true or false");
+  refused(with_parameter(R"({"name": "p", "type": "int"}, {"name": "p", "type": "int"})"), "declared twice");
+  refused(with_parameter(R"({"name": "k_threads", "type": "int"})"), "declared twice");
+}
+
+TEST_CASE("what a kernel or constraint cannot be is refused") {
+  refused(with_kernel(R"({"name": "k"})"), "'threads' is missing");
+  refused(with_kernel(R"({"name": "k", "threads": "m"})"), "no parameter is named 'm'");
+  refused(with_kernel(R"({"name": "k", "threads": "n > 1"})"), "has to be integer");
+  refused(with_kernel(R"({"name": "k", "threads": 1.5})"), "neither an expression");
+  refused(with_kernel(R"({"name": "k", "threads": 1, "parameter_bytes": 40000})"), "not within 0 to 32764");
+  refused(with_kernel(R"({"name": "k", "threads": 1, "parameter_bytes": -1})"), "not within 0 to 32764");
+  refused(with_kernel(R"({"name": "k", "threads": 1, "cluster": [1, 2]})"), "three dimensions");
+  refused(with_kernel(R"({"name": "k", "threads": 1, "symbol_expression": ""})"), "no C++ name");
+  refused(with_kernel(R"({"name": "k", "threads": 1}, {"name": "k", "threads": 1})"), "declared twice");
+  refused(with_declaration(R"({"name": "t", "interface": 0, "kernels": []})"), "'interface'");
+  refused(with_declaration(R"({"name": "t", "interface": 1, "minimum_target": "sm_101", "kernels": []})"),
+          "sm_101");
+  refused(with_declaration(R"({"name": "t", "interface": 1, "constraints": [{"require": "1", "message": ""}],
+                              "kernels": [{"name": "k", "threads": 1}]})"),
+          "has to be true or false");
+}
+
+TEST_CASE("an error names the line") {
+  const auto declaration =
+      parse_template_declaration("// one\n/* cubinet-template\n{\n  \"name\": oops\n} */\n", "f.cu");
+  REQUIRE_FALSE(declaration);
+  CHECK_MESSAGE(declaration.error().message.starts_with("f.cu:4: "), declaration.error().message);
+}
+
+TEST_CASE("a source with a NUL is refused, since the compiler would not see the rest") {
+  std::string source = test::kSampleSource;
+  source.push_back('\0');
+  refused(source, "NUL");
+}
+
+TEST_CASE("every truncation and every changed byte of a template gets an answer") {
+  const std::string& source = test::kSampleSource;
+  std::size_t accepted = 0;
+  const auto answers = [&](const std::string& text) {
+    const auto declaration = parse_template_declaration(text, "f");
+    if (declaration) {
+      ++accepted;
+    } else {
+      CHECK(declaration.error().code == ErrorCode::invalid_argument);
+    }
+  };
+  for (std::size_t size = 0; size < source.size(); ++size)
+    answers(source.substr(0, size));
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    for (const int mask : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
+      std::string changed = source;
+      changed[i] = static_cast<char>(changed[i] ^ mask);
+      answers(changed);
+    }
+  }
+  CHECK(accepted > 0);
+}
