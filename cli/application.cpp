@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "application.hpp"
+
+#include "arguments.hpp"
+#include "context.hpp"
+#include "verbs/verbs.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <string_view>
+
+namespace cubinet::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "cubinet: CUDA kernels by specification, found, verified, compiled on demand, loaded and launched";
+
+constexpr const char* kExamples = R"(Examples:
+  cubinet doctor
+  cubinet templates attention_decode
+  cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a -o rms_norm.cubin
+  cubinet prebuild examples/matrix.json -o kernels.bundle
+  cubinet bundle verify kernels.bundle
+
+Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
+CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR.
+Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
+
+// The verbs see one set of options wherever on the line they stand: each application has its own CLI11
+// options, which all write here.
+void add_global_options(CLI::App& app, GlobalOptions& options) {
+  const auto once = [](std::string& slot, const char* name) {
+    return [&slot, name](const std::string& text) {
+      if (text.empty()) throw CLI::ValidationError(std::string(name) + ": the value is empty");
+      if (!slot.empty()) throw CLI::ValidationError(std::string(name) + " is given twice");
+      slot = text;
+    };
+  };
+  const std::string group = "Everywhere";
+  app.add_option_function<std::string>("--home", once(options.home, "--home"),
+                                       "The local home, before CUBINET_HOME")
+      ->type_name("FOLDER")
+      ->group(group);
+  app.add_option_function<std::string>("--nvrtc", once(options.nvrtc, "--nvrtc"),
+                                       "The NVRTC library to use, and no other")
+      ->type_name("FILE")
+      ->group(group);
+  add_integer(app, "--jobs", options.jobs, 1, 1024, "Compilations at a time (default: the processors)")
+      ->group(group);
+  app.add_flag_function(
+         "--json", [&options](std::int64_t) { options.json = true; }, "One JSON document on stdout")
+      ->group(group);
+  app.add_flag_function(
+         "-v,--verbose", [&options](std::int64_t count) { options.verbosity += static_cast<int>(count); },
+         "Say more on stderr; twice: everything")
+      ->group(group);
+  app.set_version_flag("--version", std::string("cubinet ") + CUBINET_VERSION, "Print the version")
+      ->group(group);
+  app.set_help_flag("-h,--help", "Print what there is to know of a verb")->group(group);
+  for (CLI::App* verb : app.get_subcommands({}))
+    add_global_options(*verb, options);
+}
+
+// The innermost verb that the line names so far.
+CLI::App* innermost(CLI::App& root) {
+  CLI::App* app = &root;
+  while (!app->get_subcommands().empty())
+    app = app->get_subcommands().front();
+  return app;
+}
+
+std::string full_name(const CLI::App* app) {
+  std::string name = app->get_name();
+  for (app = app->get_parent(); app != nullptr; app = app->get_parent())
+    name = app->get_name() + " " + name;
+  return name;
+}
+
+std::vector<std::string> verbs_of(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({}))
+    names.push_back(verb->get_name());
+  return names;
+}
+
+Error usage_error(CLI::App& root, std::string message) {
+  CLI::App* app = innermost(root);
+  const std::vector<std::string> verbs = verbs_of(*app);
+  const std::string help = "`" + full_name(app) + " --help` says more";
+  if (verbs.empty()) return Error{ErrorCode::invalid_argument, std::move(message), help};
+  const std::vector<std::string> extras = app->remaining();
+  if (!extras.empty() && !extras.front().starts_with('-')) {
+    const std::vector<std::string> near = nearest_names(extras.front(), verbs);
+    message = "'" + extras.front() + "' is no verb of " + full_name(app);
+    if (!near.empty())
+      return Error{ErrorCode::invalid_argument, std::move(message), "did you mean " + near.front() + "?"};
+  }
+  return Error{ErrorCode::invalid_argument, std::move(message), "verbs: " + join(verbs) + "; " + help};
+}
+
+// The format is needed for the report of a line that could not be parsed.
+bool asks_for_json(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--") return false;
+    if (argument == "--json") return true;
+  }
+  return false;
+}
+
+ExitStatus parse_and_perform(int argc, const char* const* argv, const Environment& environment,
+                             Console& console) {
+  GlobalOptions options;
+  Action chosen;
+  CLI::App root(kDescription, "cubinet");
+  root.footer(kExamples);
+  root.require_subcommand(0, 1);
+  for (const auto add :
+       {add_doctor, add_templates, add_key, add_compile, add_prebuild, add_bundle, add_registry, add_run}) {
+    add(root, chosen);
+  }
+  add_global_options(root, options);
+  const Context context(environment, options, console);
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::CallForVersion& version) {
+    console.text(version.what());
+    console.document({{"version", CUBINET_VERSION}});
+    return ExitStatus::done;
+  } catch (const CLI::Success&) {
+    console.raw(root.help());
+    return ExitStatus::done;
+  } catch (const CLI::ParseError& error) {
+    return context.fail(usage_error(root, error.what()));
+  }
+  console.set_verbosity(options.verbosity);
+  if (!chosen) return context.fail(usage_error(root, "no verb is given after " + full_name(innermost(root))));
+  const Result<ExitStatus> status = chosen(context);
+  return status ? *status : context.fail(status.error());
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, const Environment& environment) {
+  Console console(environment.no_color ? Color::never : Color::automatic);
+  console.set_format(asks_for_json(argc, argv) ? OutputFormat::json : OutputFormat::text);
+  const GlobalOptions no_options;
+  const Context context(environment, no_options, console);
+  ExitStatus status = ExitStatus::negative;
+  try {
+    status = parse_and_perform(argc, argv, environment, console);
+  } catch (const std::exception& exception) {
+    status = context.fail(Error{ErrorCode::internal, std::string("internal error: ") + exception.what(),
+                                "please report it with the command line"});
+  }
+  if (const auto written = console.finish(); !written) {
+    console.error(written.error());
+    if (status == ExitStatus::done) status = ExitStatus::environment;
+  }
+  return static_cast<int>(status);
+}
+
+}  // namespace cubinet::cli

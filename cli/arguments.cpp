@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <numeric>
+
+namespace cubinet::cli {
+
+Result<std::int64_t> parse_integer(std::string_view text, std::string_view what, std::int64_t minimum,
+                                   std::int64_t maximum) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, value);
+  const bool number = status != std::errc::invalid_argument && stop == end;
+  if (number && status == std::errc{} && value >= minimum && value <= maximum) return value;
+  return Error{ErrorCode::invalid_argument, fmt::format("{}: '{}' is not an integer from {} to {}", what,
+                                                        text.substr(0, 40), minimum, maximum)};
+}
+
+Result<std::uint64_t> parse_size(std::string_view text, std::string_view what) {
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (!digits.empty()) {
+    const std::size_t unit = std::string_view("KMGT").find(digits.back());
+    if (unit != std::string_view::npos) {
+      shift = 10 * (static_cast<unsigned>(unit) + 1);
+      digits.remove_suffix(1);
+    }
+  }
+  const auto number = parse_integer(digits, what, 1, std::numeric_limits<std::int64_t>::max() >> shift);
+  if (!number) {
+    return Error{ErrorCode::invalid_argument, fmt::format("{}: '{}' is not a size", what, text.substr(0, 40)),
+                 "write a number of bytes, or one followed by K, M, G or T"};
+  }
+  return static_cast<std::uint64_t>(*number) << shift;
+}
+
+Result<std::vector<SmTarget>> parse_targets(const std::vector<std::string>& lists) {
+  std::vector<SmTarget> targets;
+  for (const std::string& list : lists) {
+    std::string_view rest = list;
+    while (true) {
+      const std::size_t comma = rest.find(',');
+      CUBINET_TRY_ASSIGN(const SmTarget target, SmTarget::parse(rest.substr(0, comma)));
+      if (std::find(targets.begin(), targets.end(), target) == targets.end()) targets.push_back(target);
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+  }
+  return targets;
+}
+
+CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values,
+                      const std::string& type, const std::string& help) {
+  return app.add_option(names, values, help)->type_name(type)->allow_extra_args(false);
+}
+
+CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& type,
+                      const std::string& help) {
+  const auto store = [&value, names](const std::string& text) {
+    if (text.empty()) throw CLI::ValidationError(names + ": the value is empty");
+    value = text;
+  };
+  return app.add_option_function<std::string>(names, store, help)->type_name(type);
+}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::string_view asked = name.substr(0, 64);
+  std::vector<std::pair<std::size_t, std::string>> scored;
+  for (const std::string& candidate : candidates) {
+    std::size_t distance = edit_distance(asked, candidate);
+    // "head_dim" means "head_dim_qk", however many letters it leaves out.
+    if (asked.size() >= 3 && candidate.find(asked) != std::string::npos)
+      distance = std::min<std::size_t>(distance, 1);
+    if (distance <= std::max<std::size_t>(1, std::max(asked.size(), candidate.size()) / 3)) {
+      scored.emplace_back(distance, candidate);
+    }
+  }
+  std::sort(scored.begin(), scored.end());
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < scored.size() && i < 3; ++i)
+    names.push_back(scored[i].second);
+  return names;
+}
+
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  return fmt::format("{}", fmt::join(words, separator));
+}
+
+}  // namespace cubinet::cli

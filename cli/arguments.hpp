@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/result.hpp>
+#include <cubinet/spec/sm_target.hpp>
+
+#include <CLI/App.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet::cli {
+
+// The whole text as a decimal number within [minimum, maximum]: no sign but '-', no blanks, nothing after it.
+// `what` names it in the message.
+Result<std::int64_t> parse_integer(std::string_view text, std::string_view what, std::int64_t minimum,
+                                   std::int64_t maximum);
+
+// A number of bytes: a decimal number and, if wanted, one of K, M, G, T (powers of 1024).
+Result<std::uint64_t> parse_size(std::string_view text, std::string_view what);
+
+// "sm_90a,sm_100f" and repetitions of it, in the order given, each once. invalid_argument for an empty name.
+Result<std::vector<SmTarget>> parse_targets(const std::vector<std::string>& lists);
+
+// Adds an option whose value is an integer within [minimum, maximum].
+template <class Integer>
+CLI::Option* add_integer(CLI::App& app, const std::string& names, Integer& value, std::int64_t minimum,
+                         std::int64_t maximum, const std::string& help) {
+  const auto store = [&value, names, minimum, maximum](const std::string& text) {
+    const auto parsed = parse_integer(text, names, minimum, maximum);
+    if (!parsed) throw CLI::ValidationError(parsed.error().message);
+    value = static_cast<Integer>(*parsed);
+  };
+  return app.add_option_function<std::string>(names, store, help)->type_name("N");
+}
+
+// Adds an option that may be repeated; each occurrence takes exactly one value.
+CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values,
+                      const std::string& type, const std::string& help);
+// Adds an option whose value must not be empty.
+CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& type,
+                      const std::string& help);
+
+// The candidates nearest to `name` by edit distance, best first, at most three, none that is far off.
+std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates);
+
+// "A, B, C".
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
+}  // namespace cubinet::cli

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "console.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <unistd.h>
+
+namespace cubinet::cli {
+namespace {
+
+struct LevelStyle {
+  const char* name;
+  const char* color;
+};
+
+LevelStyle style_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return {"debug", "\x1b[2m"};
+    case LogLevel::info:
+      return {"", ""};
+    case LogLevel::warning:
+      return {"warning", "\x1b[33m"};
+    case LogLevel::error:
+      return {"error", "\x1b[31m"};
+  }
+  return {"", ""};
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) {
+      shown += fmt::format("\\x{:02x}", byte);
+    } else {
+      shown += c;
+    }
+  }
+  return shown;
+}
+
+Console::Console(Color color) : terminal_(::isatty(STDERR_FILENO) == 1) {
+  color_ = terminal_ && color == Color::automatic;
+}
+
+void Console::write(std::FILE* stream, std::string_view text) {
+  const std::size_t written = std::fwrite(text.data(), 1, text.size(), stream);
+  if (written != text.size() && stream == stdout) stdout_failed_ = true;
+}
+
+void Console::text(std::string_view text) {
+  if (json()) return;
+  const std::lock_guard lock(mutex_);
+  erase_status_line();
+  write(stdout, printable(text));
+  write(stdout, "\n");
+}
+
+void Console::document(const nlohmann::json& document) {
+  if (!json()) return;
+  const std::lock_guard lock(mutex_);
+  erase_status_line();
+  write(stdout, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  write(stdout, "\n");
+}
+
+void Console::raw(std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  write(stdout, bytes);
+}
+
+void Console::message(LogLevel level, std::string_view text) {
+  if (level == LogLevel::info && verbosity_ < 1) return;
+  if (level == LogLevel::debug && verbosity_ < 2) return;
+  const LevelStyle style = style_of(level);
+  std::string line = "cubinet: ";
+  if (*style.name != '\0') {
+    line += color_ ? fmt::format("{}{}:\x1b[0m ", style.color, style.name) : fmt::format("{}: ", style.name);
+  }
+  write_line(line + printable(text));
+}
+
+void Console::note(std::string_view text) {
+  write_line(printable(text));
+}
+
+void Console::write_line(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  erase_status_line();
+  write(stderr, line);
+  write(stderr, "\n");
+  if (!status_line_.empty()) write(stderr, status_line_);
+}
+
+void Console::error(const Error& error) {
+  message(LogLevel::error, error.message);
+  if (!error.remedy.empty()) message(LogLevel::error, "  " + error.remedy);
+  if (error.detail.empty()) return;
+  const std::lock_guard lock(mutex_);
+  erase_status_line();
+  write(stderr, printable(error.detail));
+  if (!error.detail.ends_with('\n')) write(stderr, "\n");
+}
+
+LogSink Console::log_sink() {
+  return [this](LogLevel level, std::string_view text) { message(level, text); };
+}
+
+void Console::show_status_line(std::string line) {
+  if (!terminal_) return;
+  const std::lock_guard lock(mutex_);
+  erase_status_line();
+  status_line_ = std::move(line);
+  write(stderr, status_line_);
+  std::fflush(stderr);
+}
+
+void Console::clear_status_line() {
+  const std::lock_guard lock(mutex_);
+  erase_status_line();
+  status_line_.clear();
+}
+
+void Console::erase_status_line() {
+  if (!status_line_.empty()) write(stderr, "\r\x1b[K");
+}
+
+Result<void> Console::finish() {
+  const std::lock_guard lock(mutex_);
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || stdout_failed_) {
+    return io_error("cannot write to the standard output", errno == 0 ? EIO : errno);
+  }
+  return {};
+}
+
+}  // namespace cubinet::cli

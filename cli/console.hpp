@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/log.hpp>
+#include <cubinet/base/result.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace cubinet::cli {
+
+enum class OutputFormat { text, json };
+enum class Color { automatic, never };
+
+// The two streams of the tool: data on stdout, messages on stderr. Text from outside (names, compiler logs)
+// is shown with its control characters escaped, so that no file can drive the reader's terminal. Thread-safe.
+class Console {
+ public:
+  explicit Console(Color color);
+
+  void set_format(OutputFormat format) { format_ = format; }
+  void set_verbosity(int verbosity) { verbosity_ = verbosity; }
+  bool json() const { return format_ == OutputFormat::json; }
+  bool terminal() const { return terminal_; }  // whether stderr is one
+
+  // Data. `text` is dropped in JSON format, `document` in text format, so that a verb writes both and one is
+  // seen.
+  void text(std::string_view text);
+  void document(const nlohmann::json& document);
+  // Bytes on stdout as they are, in either format.
+  void raw(std::string_view bytes);
+
+  // A line on stderr, always.
+  void note(std::string_view text);
+  // A message on stderr: warnings and errors always, info with -v, debug with -vv.
+  void message(LogLevel level, std::string_view text);
+  void error(const Error& error);
+  LogSink log_sink();
+
+  // A line at the bottom of the terminal that messages do not disturb; nothing when stderr is no terminal.
+  void show_status_line(std::string line);
+  void clear_status_line();
+
+  // Flushes stdout; an error when anything that was written to it is lost.
+  Result<void> finish();
+
+ private:
+  void erase_status_line();
+  void write(std::FILE* stream, std::string_view text);
+  void write_line(std::string_view line);
+
+  std::mutex mutex_;
+  OutputFormat format_ = OutputFormat::text;
+  int verbosity_ = 0;
+  bool terminal_ = false;
+  bool color_ = false;
+  bool stdout_failed_ = false;
+  std::string status_line_;
+};
+
+// The text with control characters other than newline and tab written as \xNN.
+std::string printable(std::string_view text);
+
+}  // namespace cubinet::cli

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sched.h>
+#include <thread>
+
+namespace cubinet::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaximumTemplateBytes = std::uint64_t{16} << 20;
+
+// The processors this process may use, which in a container are often fewer than the machine has.
+unsigned usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+  }
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+Result<fs::path> absolute(const std::string& path) {
+  std::error_code failure;
+  fs::path result = fs::absolute(path, failure);
+  if (failure) return io_error("cannot tell the working directory", failure.value());
+  return result.lexically_normal();
+}
+
+}  // namespace
+
+Result<fs::path> Context::home() const {
+  if (!options_.home.empty()) return absolute(options_.home);
+  if (environment_.cubinet_home) return absolute(*environment_.cubinet_home);
+  // The XDG base directory specification has relative values ignored.
+  if (environment_.xdg_cache_home && environment_.xdg_cache_home->front() == '/') {
+    return fs::path(*environment_.xdg_cache_home) / "cubinet";
+  }
+  if (environment_.home) return absolute(*environment_.home + "/.cache/cubinet");
+  return Error{ErrorCode::unavailable, "no home: neither CUBINET_HOME, XDG_CACHE_HOME nor HOME is set",
+               "name a folder with --home"};
+}
+
+std::string Context::home_origin() const {
+  if (!options_.home.empty()) return "--home";
+  if (environment_.cubinet_home) return "CUBINET_HOME";
+  if (environment_.xdg_cache_home && environment_.xdg_cache_home->front() == '/') return "XDG_CACHE_HOME";
+  return environment_.home ? "HOME" : "";
+}
+
+unsigned Context::jobs() const {
+  return options_.jobs == 0 ? usable_processors() : options_.jobs;
+}
+
+CompilerSearch Context::compiler_search() const {
+  CompilerSearch search;
+  if (!options_.nvrtc.empty()) search.library = options_.nvrtc;
+  std::vector<fs::path> toolkits;
+  if (environment_.cuda_home) toolkits.emplace_back(*environment_.cuda_home);
+  if (environment_.cuda_path && environment_.cuda_path != environment_.cuda_home) {
+    toolkits.emplace_back(*environment_.cuda_path);
+  }
+  search.toolkit_roots.insert(search.toolkit_roots.begin(), toolkits.begin(), toolkits.end());
+  if (environment_.cuda_wheels) {
+    std::string_view rest = *environment_.cuda_wheels;
+    while (!rest.empty()) {
+      const std::size_t colon = std::min(rest.find(':'), rest.size());
+      if (colon > 0) search.wheel_roots.emplace_back(std::string(rest.substr(0, colon)));
+      rest.remove_prefix(std::min(colon + 1, rest.size()));
+    }
+  }
+  return search;
+}
+
+Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& template_files) const {
+  CUBINET_TRY_ASSIGN(TemplateCatalog catalog, TemplateCatalog::builtin());
+  for (const std::string& file : template_files) {
+    CUBINET_TRY_ASSIGN(const Bytes source, files_->read(file, kMaximumTemplateBytes));
+    CUBINET_TRY_ASSIGN(auto kernel_template, KernelTemplate::parse(std::string(as_text(source)), file));
+    CUBINET_TRY(catalog.add(std::move(kernel_template)));
+  }
+  return catalog;
+}
+
+Result<std::unique_ptr<Registry>> Context::open_registry(RegistryOptions::Access access) const {
+  RegistryOptions options;
+  CUBINET_TRY_ASSIGN(options.home, home());
+  options.files = files_;
+  options.log = console_.log_sink();
+  options.access = access;
+  return Registry::open(options);
+}
+
+Result<std::shared_ptr<Runtime>> Context::runtime(TemplateCatalog templates, CompileOptions compile_options,
+                                                  std::function<void(const KernelEvent&)> observer,
+                                                  const std::vector<std::string>& bundles) const {
+  RuntimeOptions options;
+  if (auto folder = home()) {
+    options.home = *std::move(folder);
+  } else {
+    console_.message(LogLevel::warning, folder.error().to_line() + "; kernels are kept in memory only");
+  }
+  options.bundles.assign(bundles.begin(), bundles.end());
+  options.templates = std::move(templates);
+  options.compiler = compiler_search();
+  options.compile_options = std::move(compile_options);
+  options.log = console_.log_sink();
+  options.driver.log = console_.log_sink();
+  options.observer = std::move(observer);
+  options.files = files_;
+  return Runtime::create(std::move(options));
+}
+
+ExitStatus Context::fail(const Error& error, std::optional<ExitStatus> status) const {
+  if (console_.json()) {
+    console_.document(error_document(error));
+  } else {
+    console_.error(error);
+  }
+  return status.value_or(exit_status_of(error.code));
+}
+
+nlohmann::json error_document(const Error& error) {
+  nlohmann::json described = {
+      {"code", to_string(error.code)}, {"message", error.message}, {"remedy", error.remedy}};
+  if (!error.detail.empty()) described["detail"] = error.detail;
+  return {{"error", std::move(described)}};
+}
+
+}  // namespace cubinet::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "console.hpp"
+#include "environment.hpp"
+#include "exit_status.hpp"
+
+#include <cubinet/runtime.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cubinet::cli {
+
+// What every verb accepts, before and after its name.
+struct GlobalOptions {
+  std::string home;   // --home; empty: not given
+  std::string nvrtc;  // --nvrtc; empty: search
+  unsigned jobs = 0;  // --jobs; 0: as many as processors
+  int verbosity = 0;  // -v, -vv
+  bool json = false;  // --json
+};
+
+// What a verb works with. Immutable but for what it writes to the console.
+class Context {
+ public:
+  Context(const Environment& environment, const GlobalOptions& options, Console& console)
+      : environment_(environment), options_(options), console_(console) {}
+
+  Console& console() const { return console_; }
+  const std::shared_ptr<FileSystem>& files() const { return files_; }
+
+  // --home, else CUBINET_HOME, else `cubinet` in the user's cache folder; unavailable when nothing names one.
+  // Absolute.
+  Result<std::filesystem::path> home() const;
+  // Where the home's name comes from, for people.
+  std::string home_origin() const;
+  unsigned jobs() const;
+  CompilerSearch compiler_search() const;
+
+  // The templates of the library and those of the files.
+  Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
+  Result<std::unique_ptr<Registry>> open_registry(RegistryOptions::Access access) const;
+  // A home that cannot be used is a warning: everything stays in memory then.
+  Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
+                                           std::function<void(const KernelEvent&)> observer = {},
+                                           const std::vector<std::string>& bundles = {}) const;
+
+  // Reports the error in the chosen format and gives its exit status, or the one that the verb knows better.
+  ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
+
+ private:
+  const Environment& environment_;
+  const GlobalOptions& options_;
+  Console& console_;
+  std::shared_ptr<FileSystem> files_ = posix_file_system();
+};
+
+// {"error": {"code", "message", "remedy"}}, and "detail" (a compiler's log) where there is one.
+nlohmann::json error_document(const Error& error);
+
+}  // namespace cubinet::cli

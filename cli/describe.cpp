@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "describe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace cubinet::cli {
+
+nlohmann::json describe(const ParameterValue& value) {
+  if (const bool* flag = std::get_if<bool>(&value)) return *flag;
+  if (const std::int64_t* integer = std::get_if<std::int64_t>(&value)) return *integer;
+  return std::get<std::string>(value);
+}
+
+nlohmann::json describe(const KernelSpec& spec) {
+  nlohmann::json parameters = nlohmann::json::object();
+  for (const auto& [name, value] : spec.parameters)
+    parameters[name] = describe(value);
+  return {{"template", spec.template_name}, {"parameters", std::move(parameters)}};
+}
+
+nlohmann::json describe(const EntryPoint& entry_point) {
+  return {{"name", entry_point.name},
+          {"symbol", entry_point.symbol},
+          {"threads", entry_point.threads},
+          {"dynamic_shared_bytes", entry_point.dynamic_shared_bytes},
+          {"parameter_bytes", entry_point.parameter_bytes},
+          {"cluster", entry_point.cluster},
+          {"programmatic_launch", entry_point.programmatic_launch},
+          {"cooperative", entry_point.cooperative}};
+}
+
+nlohmann::json describe(const RegistryFinding& finding) {
+  return {{"kind", to_string(finding.kind)}, {"file", finding.file.string()}, {"reason", finding.reason}};
+}
+
+KernelSpec spec_of(const CubinRecord& record) {
+  auto decoded = decode_identity(record.identity.encoding());
+  if (decoded) return std::move(decoded->spec);
+  KernelSpec unknown;
+  unknown.template_name = "?";
+  return unknown;
+}
+
+nlohmann::json describe(const CubinRecord& record) {
+  nlohmann::json described = describe(spec_of(record));
+  described["key"] = record.identity.key().to_string();
+  described["target"] = record.target.to_string();
+  described["fingerprint"] = record.fingerprint.to_string();
+  described["sha256"] = record.digest.to_hex();
+  described["bytes"] = record.size;
+  described["interface_version"] = record.interface_version;
+  described["origin"] = record.origin == CubinOrigin::bundle ? "bundle" : "compiled";
+  if (record.origin == CubinOrigin::bundle) described["bundle_version"] = record.bundle_version;
+  return described;
+}
+
+nlohmann::json describe_fully(const CubinRecord& record) {
+  nlohmann::json described = describe(record);
+  described["encoding"] = to_hex(record.identity.encoding());
+  described["compiler"] = record.compiler;
+  described["options"] = record.options;
+  described["warnings"] = record.warnings;
+  nlohmann::json entry_points = nlohmann::json::array();
+  for (const EntryPoint& entry_point : record.entry_points)
+    entry_points.push_back(describe(entry_point));
+  described["entry_points"] = std::move(entry_points);
+  return described;
+}
+
+std::string describe_origin(const CubinRecord& record) {
+  if (record.origin == CubinOrigin::compiled) return "compiled here";
+  return fmt::format("a bundle of version {}", record.bundle_version);
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string format_seconds(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} us", seconds * 1e6);
+}
+
+std::string plural(std::uint64_t count, const std::string& noun) {
+  const bool ends_in_y = noun.ends_with('y');
+  if (count == 1) return fmt::format("1 {}", noun);
+  return ends_in_y ? fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1))
+                   : fmt::format("{} {}s", count, noun);
+}
+
+Table::Table(std::vector<std::string> header) {
+  rows_.push_back(std::move(header));
+}
+
+void Table::add(std::vector<std::string> row) {
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::to_string() const {
+  std::vector<std::size_t> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    if (!text.empty()) text += '\n';
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+  }
+  return text;
+}
+
+Table record_table(const std::vector<std::shared_ptr<const CubinRecord>>& records) {
+  Table table({"KEY", "TARGET", "SIZE", "BUILD", "KERNEL"});
+  for (const auto& record : records) {
+    table.add({record->identity.key().to_string(), record->target.to_string(), format_bytes(record->size),
+               record->fingerprint.to_string().substr(0, 12), spec_of(*record).to_string()});
+  }
+  return table;
+}
+
+}  // namespace cubinet::cli

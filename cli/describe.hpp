@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/spec/cubin.hpp>
+#include <cubinet/spec/kernel_spec.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cubinet::cli {
+
+// Values of the library as JSON and as text for people.
+nlohmann::json describe(const ParameterValue& value);
+nlohmann::json describe(const KernelSpec& spec);  // {"template", "parameters"}
+nlohmann::json describe(const EntryPoint& entry_point);
+nlohmann::json describe(const RegistryFinding& finding);
+// A record without what only `show` prints; `describe_fully` has everything.
+nlohmann::json describe(const CubinRecord& record);
+nlohmann::json describe_fully(const CubinRecord& record);
+
+// The specification that a record is of; its text is "?" when the identity cannot be decoded.
+KernelSpec spec_of(const CubinRecord& record);
+std::string describe_origin(const CubinRecord& record);  // "compiled here", "bundle of version 3"
+
+std::string format_bytes(std::uint64_t bytes);                     // "45.2 KiB"
+std::string format_seconds(double seconds);                        // "1.23 s", "4.56 ms", "7.89 us"
+std::string plural(std::uint64_t count, const std::string& noun);  // "1 kernel", "2 kernels"
+
+// Lines of columns, each as wide as its widest cell; the last column is not padded.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header);
+  void add(std::vector<std::string> row);
+  bool empty() const { return rows_.size() == 1; }
+  std::string to_string() const;  // without a newline at the end
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// KEY, TARGET, SIZE, KERNEL of each record.
+Table record_table(const std::vector<std::shared_ptr<const CubinRecord>>& records);
+
+}  // namespace cubinet::cli

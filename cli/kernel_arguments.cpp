@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_arguments.hpp"
+
+#include "arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cubinet::cli {
+
+void add_template_files(CLI::App& verb, std::vector<std::string>& files) {
+  add_list(verb, "--template-file", files, "FILE", "A template of your own; may be repeated");
+}
+
+void add_parameters(CLI::App& verb, std::vector<std::string>& parameters) {
+  add_list(verb, "-p,--parameter", parameters, "NAME=VALUE", "A parameter of the template; may be repeated");
+}
+
+void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
+  verb.add_option("TEMPLATE", arguments.template_name, "The template, as `cubinet templates` lists it")
+      ->required()
+      ->type_name("");
+  add_parameters(verb, arguments.parameters);
+  add_list(verb, "--target", arguments.targets, "sm_90a[,...]", "The SM targets; may be repeated")
+      ->required();
+  add_template_files(verb, arguments.template_files);
+}
+
+namespace {
+
+const ParameterDeclaration* find_declaration(const KernelTemplate& kernel_template, std::string_view name) {
+  const auto& declarations = kernel_template.parameters();
+  const auto found =
+      std::find_if(declarations.begin(), declarations.end(),
+                   [&](const ParameterDeclaration& declaration) { return declaration.name == name; });
+  return found == declarations.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Result<void> check_parameter_name(const KernelTemplate& kernel_template, std::string_view name) {
+  if (find_declaration(kernel_template, name) != nullptr) return {};
+  std::vector<std::string> names;
+  for (const ParameterDeclaration& declaration : kernel_template.parameters())
+    names.push_back(declaration.name);
+  const std::vector<std::string> near = nearest_names(name, names);
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("the template '{}' has no parameter '{}'", kernel_template.name(), name.substr(0, 80)),
+      near.empty() ? "its parameters are " + join(names) : "did you mean " + join(near, " or ") + "?"};
+}
+
+Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
+                                    const std::vector<std::string>& assignments) {
+  KernelSpec spec;
+  spec.template_name = kernel_template.name();
+  for (const std::string& assignment : assignments) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("'{}' gives no parameter a value", assignment.substr(0, 80)),
+                   "write -p name=value"};
+    }
+    const std::string name = assignment.substr(0, equals);
+    CUBINET_TRY(check_parameter_name(kernel_template, name));
+    if (spec.parameters.count(name) != 0) {
+      return Error{ErrorCode::invalid_argument, fmt::format("the parameter '{}' is given twice", name)};
+    }
+    CUBINET_TRY_ASSIGN(ParameterValue value,
+                       parse_parameter_value(*find_declaration(kernel_template, name),
+                                             std::string_view(assignment).substr(equals + 1)));
+    spec.set(name, std::move(value));
+  }
+  return spec;
+}
+
+Result<ResolvedKernel> resolve_kernel(const TemplateCatalog& catalog, const KernelArguments& arguments) {
+  ResolvedKernel kernel;
+  CUBINET_TRY_ASSIGN(kernel.kernel_template, catalog.find(arguments.template_name));
+  CUBINET_TRY_ASSIGN(kernel.targets, parse_targets(arguments.targets));
+  CUBINET_TRY_ASSIGN(const KernelSpec spec, parse_parameters(*kernel.kernel_template, arguments.parameters));
+  CUBINET_TRY_ASSIGN(kernel.spec, kernel.kernel_template->resolve(spec));
+  for (const SmTarget target : kernel.targets) {
+    CUBINET_TRY(kernel.kernel_template->check_target(kernel.spec, target));
+  }
+  return kernel;
+}
+
+}  // namespace cubinet::cli

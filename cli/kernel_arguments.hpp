@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/kernel_templates/template_catalog.hpp>
+
+#include <CLI/App.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cubinet::cli {
+
+// TEMPLATE -p name=value … --target sm_90a[,…] [--template-file FILE …], as several verbs take it.
+struct KernelArguments {
+  std::string template_name;
+  std::vector<std::string> parameters;
+  std::vector<std::string> targets;
+  std::vector<std::string> template_files;
+};
+
+void add_template_files(CLI::App& verb, std::vector<std::string>& files);
+void add_parameters(CLI::App& verb, std::vector<std::string>& parameters);
+void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments);
+
+// A complete, checked specification and the targets it is wanted for; each of them can launch it.
+struct ResolvedKernel {
+  std::shared_ptr<const KernelTemplate> kernel_template;
+  KernelSpec spec;
+  std::vector<SmTarget> targets;
+};
+
+// invalid_argument for a parameter that the template has not, with those nearest to it.
+Result<void> check_parameter_name(const KernelTemplate& kernel_template, std::string_view name);
+
+// "name=value" pairs as the template types them: not resolved yet.
+Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
+                                    const std::vector<std::string>& assignments);
+
+// Every error it gives is wrong input, whatever its code.
+Result<ResolvedKernel> resolve_kernel(const TemplateCatalog& catalog, const KernelArguments& arguments);
+
+}  // namespace cubinet::cli

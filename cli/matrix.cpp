@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matrix.hpp"
+
+#include "arguments.hpp"
+#include "kernel_arguments.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+
+namespace cubinet::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kShape =
+    R"(a matrix is {"kernels": [{"template": NAME, "parameters": {NAME: [VALUES]}, "targets": [TARGETS]}]})";
+
+Error wrong(std::string_view where, std::string_view what) {
+  return Error{ErrorCode::invalid_argument, fmt::format("{}: {}", where, what), kShape};
+}
+
+// JSON leaves open what a name that comes twice means, and nlohmann takes the last: here it is refused.
+class DuplicateNames {
+ public:
+  bool operator()(int /*depth*/, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) names_.emplace_back();
+    if (event == json::parse_event_t::object_end) names_.pop_back();
+    if (event == json::parse_event_t::key && !names_.back().insert(value.get<std::string>()).second &&
+        !first_) {
+      first_ = value.get<std::string>();
+    }
+    return true;
+  }
+  const std::optional<std::string>& first() const { return first_; }
+
+ private:
+  std::vector<std::set<std::string>> names_;
+  std::optional<std::string> first_;
+};
+
+Result<json> parse_json(std::string_view text, std::string_view origin) {
+  DuplicateNames duplicates;
+  json document;
+  try {
+    document = json::parse(text, std::ref(duplicates));
+  } catch (const json::exception& exception) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: …"
+    std::string_view reason = exception.what();
+    if (const std::size_t bracket = reason.find("] "); bracket != std::string_view::npos)
+      reason.remove_prefix(bracket + 2);
+    return wrong(origin, fmt::format("not JSON: {}", reason));
+  }
+  if (duplicates.first())
+    return wrong(origin, fmt::format("the name \"{}\" comes twice in one object", *duplicates.first()));
+  return document;
+}
+
+Result<ParameterValue> parse_value(const json& value, const std::string& where) {
+  if (value.is_boolean()) return ParameterValue(value.get<bool>());
+  if (value.is_string()) return ParameterValue(value.get<std::string>());
+  const bool fits =
+      value.is_number_integer() &&
+      (!value.is_number_unsigned() ||
+       value.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+  if (fits) return ParameterValue(value.get<std::int64_t>());
+  return wrong(where, fmt::format("{} is neither an integer, a flag nor a string",
+                                  value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80)));
+}
+
+Result<std::vector<ParameterValue>> parse_values(const json& values, const std::string& where) {
+  std::vector<ParameterValue> parsed;
+  if (!values.is_array()) {
+    CUBINET_TRY_ASSIGN(parsed.emplace_back(), parse_value(values, where));
+    return parsed;
+  }
+  if (values.empty()) return wrong(where, "the list of values is empty");
+  for (const json& value : values) {
+    CUBINET_TRY_ASSIGN(parsed.emplace_back(), parse_value(value, where));
+  }
+  return parsed;
+}
+
+Result<std::vector<SmTarget>> parse_element_targets(const json& targets, const std::string& where) {
+  if (!targets.is_array() || targets.empty()) return wrong(where, "the targets are no list, or an empty one");
+  std::vector<std::string> names;
+  for (const json& target : targets) {
+    if (!target.is_string()) return wrong(where, "a target is not a string");
+    names.push_back(target.get<std::string>());
+  }
+  auto parsed = parse_targets(names);
+  if (!parsed) {
+    Error error = parsed.error();
+    error.message = where + ": " + error.message;
+    return error;
+  }
+  return parsed;
+}
+
+Result<MatrixElement> parse_element(const json& value, const std::string& where) {
+  if (!value.is_object()) return wrong(where, "not an object");
+  MatrixElement element;
+  for (const auto& item : value.items()) {
+    const std::string place = where + "." + item.key();
+    if (item.key() == "template") {
+      if (!item.value().is_string()) return wrong(place, "not a string");
+      element.template_name = item.value().get<std::string>();
+    } else if (item.key() == "parameters") {
+      if (!item.value().is_object()) return wrong(place, "not an object");
+      for (const auto& parameter : item.value().items()) {
+        CUBINET_TRY_ASSIGN(element.parameters[parameter.key()],
+                           parse_values(parameter.value(), place + "." + parameter.key()));
+      }
+    } else if (item.key() == "targets") {
+      CUBINET_TRY_ASSIGN(element.targets, parse_element_targets(item.value(), place));
+    } else {
+      return wrong(where, fmt::format("unknown name \"{}\"", item.key()));
+    }
+  }
+  if (element.template_name.empty()) return wrong(where, "\"template\" is missing");
+  if (element.targets.empty()) return wrong(where, "\"targets\" is missing");
+  return element;
+}
+
+}  // namespace
+
+Result<std::vector<MatrixElement>> parse_matrix(std::string_view text, std::string_view origin) {
+  CUBINET_TRY_ASSIGN(const json document, parse_json(text, origin));
+  if (!document.is_object() || !document.contains("kernels")) return wrong(origin, "\"kernels\" is missing");
+  if (document.size() != 1) {
+    for (const auto& item : document.items()) {
+      if (item.key() != "kernels") return wrong(origin, fmt::format("unknown name \"{}\"", item.key()));
+    }
+  }
+  const json& kernels = document["kernels"];
+  if (!kernels.is_array() || kernels.empty()) return wrong(origin, "\"kernels\" is no list, or an empty one");
+  std::vector<MatrixElement> elements;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    CUBINET_TRY_ASSIGN(elements.emplace_back(),
+                       parse_element(kernels[i], fmt::format("{}: kernels[{}]", origin, i)));
+  }
+  return elements;
+}
+
+namespace {
+
+Result<std::uint64_t> count_combinations(const std::vector<MatrixElement>& elements) {
+  const Error too_many{ErrorCode::invalid_argument,
+                       fmt::format("the matrix stands for more than {} combinations", kMaximumCombinations),
+                       "split it into several"};
+  std::uint64_t total = 0;
+  for (const MatrixElement& element : elements) {
+    std::uint64_t count = element.targets.size();
+    for (const auto& [name, values] : element.parameters) {
+      count *= values.size();
+      if (count > kMaximumCombinations) return too_many;
+    }
+    total += count;
+    if (total > kMaximumCombinations) return too_many;
+  }
+  return total;
+}
+
+// Every choice of one value a parameter; the last parameter changes fastest.
+std::vector<KernelSpec> combinations(const MatrixElement& element) {
+  std::vector<KernelSpec> specs(1);
+  specs.front().template_name = element.template_name;
+  for (const auto& [name, values] : element.parameters) {
+    std::vector<KernelSpec> extended;
+    for (const KernelSpec& spec : specs) {
+      for (const ParameterValue& value : values)
+        extended.emplace_back(spec).set(name, value);
+    }
+    specs = std::move(extended);
+  }
+  return specs;
+}
+
+}  // namespace
+
+std::string MatrixKernel::to_string() const {
+  return spec.to_string() + " for " + target.to_string();
+}
+
+Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements,
+                                      const TemplateCatalog& catalog) {
+  CUBINET_TRY(count_combinations(elements));
+  MatrixExpansion expansion;
+  std::set<Bytes> seen;
+  for (const MatrixElement& element : elements) {
+    CUBINET_TRY_ASSIGN(const auto kernel_template, catalog.find(element.template_name));
+    for (const auto& parameter : element.parameters)
+      CUBINET_TRY(check_parameter_name(*kernel_template, parameter.first));
+    for (const KernelSpec& spec : combinations(element)) {
+      const auto resolved = kernel_template->resolve(spec);
+      for (const SmTarget target : element.targets) {
+        const auto allowed =
+            resolved ? kernel_template->check_target(*resolved, target) : Result<void>(resolved.error());
+        if (!allowed) {
+          expansion.refused.push_back({spec, target, allowed.error()});
+          continue;
+        }
+        KernelIdentity identity = identify(*resolved, target);
+        if (!seen.insert(identity.encoding()).second) continue;
+        expansion.kernels.push_back({kernel_template, *resolved, target, std::move(identity)});
+      }
+    }
+  }
+  return expansion;
+}
+
+}  // namespace cubinet::cli

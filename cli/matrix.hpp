@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/kernel_templates/template_catalog.hpp>
+#include <cubinet/spec/kernel_key.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet::cli {
+
+// A matrix file, as `prebuild` reads it:
+//   {"kernels": [{"template": NAME, "parameters": {NAME: [VALUE, ...], ...}, "targets": [TARGET, ...]}, ...]}
+// Each element stands for the product of all its lists. A value may stand without its list.
+struct MatrixElement {
+  std::string template_name;
+  std::map<std::string, std::vector<ParameterValue>> parameters;
+  std::vector<SmTarget> targets;
+};
+
+// invalid_argument says where: "FILE: kernels[2].targets: …", or the line and column of a syntax error.
+Result<std::vector<MatrixElement>> parse_matrix(std::string_view text, std::string_view origin);
+
+struct MatrixKernel {
+  std::shared_ptr<const KernelTemplate> kernel_template;
+  KernelSpec spec;  // resolved
+  SmTarget target;
+  KernelIdentity identity;
+
+  std::string to_string() const;  // "rms_norm(…) for sm_90a"
+};
+
+struct MatrixRefusal {
+  KernelSpec spec;  // as the matrix gives it
+  SmTarget target;
+  Error error;
+};
+
+struct MatrixExpansion {
+  std::vector<MatrixKernel> kernels;   // each identity once, in the matrix's order
+  std::vector<MatrixRefusal> refused;  // combinations that their template refuses, by name
+};
+
+// No matrix may stand for more combinations: a slip of the pen must not fill the memory.
+inline constexpr std::uint64_t kMaximumCombinations = 100'000;
+
+// Every combination, resolved and checked against its target; an unknown template or parameter is an error,
+// not a refusal.
+Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements,
+                                      const TemplateCatalog& catalog);
+
+}  // namespace cubinet::cli

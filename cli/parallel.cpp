@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <fstream>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace cubinet::cli {
+namespace {
+
+class WorkQueue {
+ public:
+  WorkQueue(std::size_t count, const std::function<void(std::size_t)>& work, const ParallelHooks& hooks)
+      : count_(count), work_(work), hooks_(hooks) {}
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (next_ < count_ && !failure_ && !(hooks_.cancelled && hooks_.cancelled())) {
+      const std::size_t index = next_++;
+      lock.unlock();
+      std::exception_ptr thrown;
+      try {
+        work_(index);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      lock.lock();
+      if (thrown && !failure_) failure_ = thrown;
+    }
+    ++finished_threads_;
+    changed_.notify_all();
+  }
+
+  void wait_for(std::size_t threads) {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(100),
+                              [&] { return finished_threads_ == threads; })) {
+      lock.unlock();
+      if (hooks_.tick) hooks_.tick();
+      lock.lock();
+    }
+  }
+
+  std::exception_ptr failure() const { return failure_; }
+
+ private:
+  const std::size_t count_;
+  const std::function<void(std::size_t)>& work_;
+  const ParallelHooks& hooks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t next_ = 0;
+  std::size_t finished_threads_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void run_parallel(std::size_t count, unsigned jobs, const std::function<void(std::size_t)>& work,
+                  const ParallelHooks& hooks) {
+  WorkQueue queue(count, work, hooks);
+  std::vector<std::thread> threads;
+  const std::size_t wanted = std::min<std::size_t>(std::max(jobs, 1U), count);
+  try {
+    threads.reserve(wanted);
+    while (threads.size() < wanted)
+      threads.emplace_back([&queue] { queue.serve(); });
+  } catch (const std::system_error&) {
+    // A limit on threads: fewer do the same work, at worst this one alone.
+    if (threads.empty()) queue.serve();
+  }
+  if (!threads.empty()) queue.wait_for(threads.size());
+  for (std::thread& thread : threads)
+    thread.join();
+  if (queue.failure()) std::rethrow_exception(queue.failure());
+}
+
+namespace {
+
+std::optional<std::uint64_t> number_in(const char* path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  if (file >> value) return value;
+  return std::nullopt;  // "max", or no such file
+}
+
+std::optional<std::uint64_t> system_available() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  while (file >> name) {
+    std::uint64_t kibibytes = 0;
+    if (name == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::uint64_t available_memory() {
+  std::uint64_t available = system_available().value_or(std::uint64_t{4} << 30);
+  const auto within = [&](const char* limit_file, const char* usage_file) {
+    const auto limit = number_in(limit_file);
+    const auto usage = number_in(usage_file);
+    if (limit && usage) available = std::min(available, *limit > *usage ? *limit - *usage : 0);
+  };
+  within("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current");
+  within("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes");
+  return available;
+}
+
+unsigned jobs_within(unsigned jobs, std::uint64_t bytes) {
+  const std::uint64_t fitting = std::max<std::uint64_t>(1, bytes / kBytesPerCompilation);
+  return static_cast<unsigned>(std::min<std::uint64_t>(std::max(jobs, 1U), fitting));
+}
+
+}  // namespace cubinet::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "console.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace cubinet::cli {
+
+// How far a list of pieces of work is: a bar at the bottom of a terminal, one plain line a piece elsewhere;
+// both on stderr. Thread-safe.
+class Progress {
+ public:
+  Progress(Console& console, std::size_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void finished(const std::string& piece);
+  void tick();  // redraws the bar, for its clock
+
+ private:
+  void draw();
+
+  Console& console_;
+  const std::size_t total_;
+  const std::chrono::steady_clock::time_point begin_;
+  std::mutex mutex_;
+  std::size_t done_ = 0;
+};
+
+}  // namespace cubinet::cli

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "verbs.hpp"
+
+#include <fmt/format.h>
+
+namespace cubinet::cli {
+namespace {
+
+struct BundleArguments {
+  std::vector<std::string> files;
+};
+
+nlohmann::json describe_bundle(const Bundle& bundle) {
+  return {{"bundle", bundle.path().string()},
+          {"name", bundle.options().name},
+          {"version", bundle.options().version},
+          {"entries", bundle.records().size()}};
+}
+
+Result<ExitStatus> list_bundle(const Context& context, const BundleArguments& arguments) {
+  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), arguments.files.front()));
+  nlohmann::json document = describe_bundle(*bundle);
+  document["records"] = nlohmann::json::array();
+  for (const auto& record : bundle->records())
+    document["records"].push_back(describe(*record));
+  context.console().text(record_table(bundle->records()).to_string());
+  context.console().text(fmt::format("{}, version {}: {}", bundle->options().name, bundle->options().version,
+                                     plural(bundle->records().size(), "kernel")));
+  context.console().document(document);
+  return ExitStatus::done;
+}
+
+void print_findings(const Context& context, const std::string& subject,
+                    const std::vector<RegistryFinding>& findings) {
+  for (const RegistryFinding& finding : findings) {
+    const std::string where = finding.file.empty() ? "" : finding.file.string() + ": ";
+    context.console().text(
+        fmt::format("{}: {}: {}{}", subject, to_string(finding.kind), where, finding.reason));
+  }
+}
+
+nlohmann::json describe_findings(const std::vector<RegistryFinding>& findings) {
+  nlohmann::json described = nlohmann::json::array();
+  for (const RegistryFinding& finding : findings)
+    described.push_back(describe(finding));
+  return described;
+}
+
+Result<ExitStatus> verify_bundle(const Context& context, const BundleArguments& arguments) {
+  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), arguments.files.front()));
+  CUBINET_TRY_ASSIGN(const VerifyReport report, bundle->verify());
+  nlohmann::json document = describe_bundle(*bundle);
+  document["bytes"] = report.bytes;
+  document["findings"] = describe_findings(report.findings);
+  print_findings(context, arguments.files.front(), report.findings);
+  context.console().text(fmt::format(
+      "{}: {}, {}, {}", arguments.files.front(), plural(report.entries, "kernel"), format_bytes(report.bytes),
+      report.findings.empty() ? "all sound" : plural(report.findings.size(), "finding")));
+  context.console().document(document);
+  return report.findings.empty() ? ExitStatus::done : ExitStatus::negative;
+}
+
+Result<ExitStatus> import_bundles(const Context& context, const BundleArguments& arguments) {
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
+  nlohmann::json imports = nlohmann::json::array();
+  bool refused = false;
+  for (const std::string& file : arguments.files) {
+    CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), file));
+    CUBINET_TRY_ASSIGN(const ImportReport report, import_bundle(*bundle, *registry));
+    nlohmann::json one = describe_bundle(*bundle);
+    one["imported"] = report.imported;
+    one["present"] = report.present;
+    one["refused"] = describe_findings(report.refused);
+    imports.push_back(std::move(one));
+    print_findings(context, file, report.refused);
+    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused", file, report.imported,
+                                       report.present, report.refused.size()));
+    refused = refused || !report.refused.empty();
+  }
+  context.console().document({{"home", registry->home().string()}, {"imports", std::move(imports)}});
+  return refused ? ExitStatus::negative : ExitStatus::done;
+}
+
+CLI::App* add_file_verb(CLI::App& bundle, Action& chosen, const char* name, const char* help,
+                        const char* example,
+                        Result<ExitStatus> (*perform)(const Context&, const BundleArguments&),
+                        int most_files) {
+  CLI::App* verb = bundle.add_subcommand(name, help);
+  auto arguments = std::make_shared<BundleArguments>();
+  verb->add_option("BUNDLE", arguments->files, "The bundle")
+      ->required()
+      ->expected(1, most_files)
+      ->type_name("");
+  verb->footer(std::string("Example:\n  ") + example);
+  choose<BundleArguments>(*verb, chosen, arguments, perform);
+  return verb;
+}
+
+}  // namespace
+
+void add_bundle(CLI::App& root, Action& chosen) {
+  CLI::App* bundle = root.add_subcommand("bundle", "Create, list, verify or import bundles");
+  bundle->require_subcommand(0, 1);
+  add_bundle_create(*bundle, chosen);
+  add_file_verb(*bundle, chosen, "list", "Print what a bundle holds", "cubinet bundle list kernels.bundle",
+                list_bundle, 1);
+  add_file_verb(*bundle, chosen, "verify", "Check every byte of a bundle; status 1 when one is wrong",
+                "cubinet bundle verify kernels.bundle", verify_bundle, 1);
+  add_file_verb(*bundle, chosen, "import",
+                "Copy bundles into the home; what is damaged is left out, status 1",
+                "cubinet bundle import kernels.bundle --home /var/cache/cubinet", import_bundles, 4096);
+  bundle->footer(R"(Examples:
+  cubinet bundle create -o kernels.bundle --target sm_90a
+  cubinet bundle verify kernels.bundle
+  cubinet bundle import kernels.bundle)");
+}
+
+}  // namespace cubinet::cli

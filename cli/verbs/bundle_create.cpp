@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "output_file.hpp"
+#include "record_filter.hpp"
+#include "verbs.hpp"
+
+#include <cubinet/spec/cubin_elf.hpp>
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace cubinet::cli {
+namespace {
+
+constexpr std::uint64_t kMaximumRecordBytes = std::uint64_t{64} << 20;
+
+struct BundleCreateOptions {
+  std::vector<std::string> cubins;
+  std::string output;
+  std::string name;
+  std::uint64_t version = 0;
+  bool all_builds = false;
+  RecordFilter filter;
+};
+
+// FILE and FILE.record, as `compile -o FILE --record` writes them. A record that is not the file's is
+// refused: the bundle would carry a kernel under a wrong name.
+Result<Cubin> read_cubin(const Context& context, const std::string& file) {
+  CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumFileBytes));
+  const auto record_bytes = context.files()->read(file + ".record", kMaximumRecordBytes);
+  if (!record_bytes) {
+    Error error = record_bytes.error();
+    error.remedy = "`cubinet compile … -o FILE --record` writes a cubin and its record";
+    return error;
+  }
+  auto record = decode_record(*record_bytes);
+  if (!record) {
+    Error error = record.error();
+    error.message = "'" + file + ".record': " + error.message;
+    return error;
+  }
+  if (record->size != image.size() || record->digest != sha256(image)) {
+    return Error{ErrorCode::corruption,
+                 "'" + file + "' is not the cubin that '" + file + ".record' describes", "compile it again"};
+  }
+  std::vector<std::string> symbols;
+  for (const EntryPoint& entry_point : record->entry_points)
+    symbols.push_back(entry_point.symbol);
+  if (auto checked = check_cubin(image, record->target, symbols); !checked) {
+    Error error = std::move(checked).error();
+    error.message = "'" + file + "': " + error.message;
+    return error;
+  }
+  Cubin cubin;
+  cubin.record = std::make_shared<const CubinRecord>(*std::move(record));
+  cubin.image = std::make_shared<const Bytes>(std::move(image));
+  return cubin;
+}
+
+Result<std::vector<Cubin>> read_cubins(const Context& context, const std::vector<std::string>& files) {
+  std::vector<Cubin> cubins;
+  for (const std::string& file : files) {
+    CUBINET_TRY_ASSIGN(cubins.emplace_back(), read_cubin(context, file));
+  }
+  return cubins;
+}
+
+// Of several builds of one kernel the newest, which comes first, unless all are wanted.
+Result<std::vector<std::shared_ptr<const CubinRecord>>> wanted_records(Registry& registry,
+                                                                       const BundleCreateOptions& options) {
+  CUBINET_TRY_ASSIGN(auto listed, registry.list());
+  CUBINET_TRY_ASSIGN(auto selected, select_records(options.filter, std::move(listed)));
+  if (options.all_builds) return selected;
+  std::vector<std::shared_ptr<const CubinRecord>> newest;
+  std::set<Bytes> seen;
+  for (const auto& record : selected) {
+    if (!seen.insert(record->identity.encoding()).second) continue;
+    CUBINET_TRY_ASSIGN(const auto builds, registry.find(record->identity));
+    newest.push_back(builds.empty() ? record : builds.front());
+  }
+  return newest;
+}
+
+Result<std::vector<Cubin>> load_from_home(const Context& context, const BundleCreateOptions& options) {
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const auto records, wanted_records(*registry, options));
+  std::vector<Cubin> cubins;
+  for (const auto& record : records) {
+    CUBINET_TRY_ASSIGN(auto cubin, registry->load(record));
+    if (!cubin) {
+      return Error{ErrorCode::corruption,
+                   fmt::format("the home's cubin of {} for {} is gone or damaged",
+                               spec_of(*record).to_string(), record->target.to_string()),
+                   "compile it again, or leave it out"};
+    }
+    cubins.push_back(*std::move(cubin));
+  }
+  return cubins;
+}
+
+Result<ExitStatus> create(const Context& context, const BundleCreateOptions& options) {
+  if (!options.cubins.empty() && !(options.filter.empty() && !options.all_builds)) {
+    return Error{ErrorCode::invalid_argument,
+                 "--template, --target, --key and --all-builds choose from the home",
+                 "leave them out when cubin files are named"};
+  }
+  CUBINET_TRY_ASSIGN(const std::filesystem::path output, check_output_file(*context.files(), options.output));
+  auto cubins =
+      options.cubins.empty() ? load_from_home(context, options) : read_cubins(context, options.cubins);
+  if (!cubins) return cubins.error();
+  if (cubins->empty()) {
+    return context.fail(
+        Error{ErrorCode::not_found, "the home holds no kernel that fits: no bundle is written",
+              "`cubinet registry list` prints what it holds"},
+        ExitStatus::negative);
+  }
+  BundleOptions bundle_options;
+  bundle_options.name = options.name.empty() ? output.stem().string() : options.name;
+  bundle_options.version = options.version;
+  const std::size_t count = cubins->size();
+  CUBINET_TRY(create_bundle(*context.files(), output, *std::move(cubins), bundle_options));
+  context.console().text(fmt::format("{}: {}", output.string(), plural(count, "kernel")));
+  context.console().document({{"bundle", output.string()},
+                              {"name", bundle_options.name},
+                              {"version", bundle_options.version},
+                              {"kernels", count}});
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_bundle_create(CLI::App& bundle, Action& chosen) {
+  CLI::App* verb = bundle.add_subcommand("create", "Write a bundle of the home's kernels, or of cubin files");
+  auto options = std::make_shared<BundleCreateOptions>();
+  verb->add_option("CUBIN", options->cubins, "Cubin files with their FILE.record; none: the home's kernels")
+      ->type_name("");
+  add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
+  add_text(*verb, "--name", options->name, "NAME", "The bundle's name, for people (default: the file's)");
+  add_integer(*verb, "--bundle-version", options->version, 0, INT64_MAX,
+              "The newest of several bundles wins");
+  add_record_filter(*verb, options->filter);
+  verb->add_flag("--all-builds", options->all_builds, "Every build of a kernel, not only the newest");
+  verb->footer(R"(Examples:
+  cubinet bundle create -o all.bundle
+  cubinet bundle create -o hopper.bundle --target sm_90a --template attention_decode
+  cubinet bundle create -o mine.bundle scale_add.cubin rms_norm.cubin)");
+  choose<BundleCreateOptions>(*verb, chosen, options, create);
+}
+
+}  // namespace cubinet::cli

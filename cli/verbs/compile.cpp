@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "kernel_arguments.hpp"
+#include "output_file.hpp"
+#include "parallel.hpp"
+#include "verbs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace cubinet::cli {
+namespace {
+
+struct CompileVerbOptions {
+  KernelArguments kernel;
+  std::vector<std::string> include_directories;
+  std::string emit = "cubin";
+  bool line_info = false;
+  bool record = false;
+  std::string output;
+};
+
+// What one target came to.
+struct Outcome {
+  std::shared_ptr<const Bytes> content;
+  std::shared_ptr<const CubinRecord> record;  // nullptr for source
+  std::string source;                         // where it came from: "compiled", "registry", ...
+  double seconds = 0;
+  std::optional<Error> error;
+  std::filesystem::path file;
+};
+
+// Only plain cubins are what a Runtime would ask for again: they go through one, are looked for in the home
+// and kept there. The others are made for a person and are compiled each time.
+bool goes_through_home(const CompileVerbOptions& options) {
+  return options.emit == "cubin" && !options.line_info;
+}
+
+const char* extension(const CompileVerbOptions& options) {
+  return options.emit == "cubin" ? ".cubin" : options.emit == "ptx" ? ".ptx" : ".cu";
+}
+
+Error unusable_output(std::string message) {
+  return Error{ErrorCode::invalid_argument, std::move(message),
+               "for several targets name a folder, or a file with {target} in its name"};
+}
+
+// The file of each target; empty paths where nothing is to be written to a file.
+Result<std::vector<std::filesystem::path>> output_files(const Context& context,
+                                                        const CompileVerbOptions& options,
+                                                        const ResolvedKernel& kernel) {
+  const std::string& output = options.output;
+  std::vector<std::filesystem::path> files(kernel.targets.size());
+  if (output.empty()) return files;
+  if (output == "-") {
+    if (kernel.targets.size() == 1 && !context.console().json() && !options.record) return files;
+    return unusable_output("-o - writes one result as it is: not several, not with --json or --record");
+  }
+  constexpr std::string_view kPlaceholder = "{target}";
+  std::error_code ignored;
+  const bool folder = output.ends_with('/') || std::filesystem::is_directory(output, ignored);
+  const std::size_t placeholder = output.find(kPlaceholder);
+  if (kernel.targets.size() > 1 && !folder && placeholder == std::string::npos) {
+    return unusable_output(fmt::format("'{}' is one file for {} targets", output, kernel.targets.size()));
+  }
+  for (std::size_t i = 0; i < kernel.targets.size(); ++i) {
+    const std::string target = kernel.targets[i].to_string();
+    std::string name = output;
+    if (folder) {
+      name += fmt::format("{}{}.{}.{}{}", output.ends_with('/') ? "" : "/", kernel.spec.template_name, target,
+                          identify(kernel.spec, kernel.targets[i]).key().to_string(), extension(options));
+    } else if (placeholder != std::string::npos) {
+      name.replace(placeholder, kPlaceholder.size(), target);
+    }
+    CUBINET_TRY_ASSIGN(files[i], check_output_file(*context.files(), name));
+  }
+  return files;
+}
+
+CompileRequest request_for(const ResolvedKernel& kernel, SmTarget target, const CompileOptions& options,
+                           OutputKind output) {
+  CompileRequest request;
+  request.kernel_template = kernel.kernel_template;
+  request.spec = kernel.spec;
+  request.target = target;
+  request.options = options;
+  request.output = output;
+  return request;
+}
+
+CompileOptions compile_options(const CompileVerbOptions& options) {
+  CompileOptions converted;
+  converted.line_info = options.line_info;
+  for (const std::string& directory : options.include_directories)
+    converted.include_directories.emplace_back(directory);
+  return converted;
+}
+
+Result<std::vector<Outcome>> generate_sources(const ResolvedKernel& kernel, const CompileOptions& options) {
+  std::vector<Outcome> outcomes(kernel.targets.size());
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    CUBINET_TRY_ASSIGN(const std::string text, specialised_source(request_for(kernel, kernel.targets[i],
+                                                                              options, OutputKind::cubin)));
+    const ByteView bytes = as_bytes(text);
+    outcomes[i].content = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
+    outcomes[i].source = "generated";
+  }
+  return outcomes;
+}
+
+Result<std::vector<Outcome>> compile_directly(const Context& context, const CompileVerbOptions& options,
+                                              const ResolvedKernel& kernel) {
+  CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(context.compiler_search()));
+  std::vector<CompileRequest> requests;
+  for (const SmTarget target : kernel.targets) {
+    requests.push_back(request_for(kernel, target, compile_options(options),
+                                   options.emit == "ptx" ? OutputKind::ptx : OutputKind::cubin));
+  }
+  std::vector<Outcome> outcomes(requests.size());
+  const auto done = [&](std::size_t index, Result<CompileOutput> output) {
+    Outcome& outcome = outcomes[index];
+    if (!output) {
+      outcome.error = output.error();
+      return;
+    }
+    outcome.content = output->image;
+    outcome.record = std::make_shared<const CubinRecord>(std::move(output->record));
+    outcome.source = "compiled";
+    outcome.seconds = output->seconds;
+  };
+  compiler->compile_all(requests, jobs_within(context.jobs(), available_memory()), done,
+                        [] { return false; });
+  return outcomes;
+}
+
+Result<std::vector<Outcome>> find_or_compile(const Context& context, const CompileVerbOptions& options,
+                                             const TemplateCatalog& catalog, const ResolvedKernel& kernel) {
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, compile_options(options)));
+  if (runtime->registry() == nullptr && options.output.empty()) {
+    return Error{ErrorCode::unavailable,
+                 "the home cannot be used and no output file is named: the result would be lost",
+                 "name a file with -o, or another home with --home"};
+  }
+  std::vector<Outcome> outcomes(kernel.targets.size());
+  const auto work = [&](std::size_t index) {
+    Outcome& outcome = outcomes[index];
+    auto found = runtime->cubin(kernel.spec, kernel.targets[index]);
+    if (!found) {
+      outcome.error = found.error();
+    } else if (!found->has_value()) {
+      outcome.error =
+          Error{ErrorCode::not_found, "nothing was found or compiled for " + kernel.spec.to_string()};
+    } else {
+      outcome.content = (*found)->cubin.image;
+      outcome.record = (*found)->cubin.record;
+      outcome.source = to_string((*found)->source);
+      outcome.seconds =
+          (*found)->source == KernelSource::compiled ? (*found)->compile_seconds : (*found)->find_seconds;
+    }
+  };
+  run_parallel(outcomes.size(), jobs_within(context.jobs(), available_memory()), work);
+  return outcomes;
+}
+
+Result<void> write_outcome(const Context& context, const CompileVerbOptions& options,
+                           const Outcome& outcome) {
+  if (outcome.file.empty()) return {};
+  CUBINET_TRY(write_file_atomically(*context.files(), outcome.file, *outcome.content));
+  if (!options.record) return {};
+  return write_file_atomically(*context.files(), outcome.file.string() + ".record",
+                               encode_record(*outcome.record));
+}
+
+nlohmann::json describe_outcome(const Outcome& outcome, SmTarget target, bool inline_text) {
+  nlohmann::json described = outcome.record ? describe_fully(*outcome.record) : nlohmann::json::object();
+  described["target"] = target.to_string();
+  described["bytes"] = outcome.content->size();
+  described["source"] = outcome.source;
+  described["seconds"] = outcome.seconds;
+  if (!outcome.file.empty()) described["file"] = outcome.file.string();
+  if (inline_text) described["text"] = as_text(*outcome.content);
+  return described;
+}
+
+// Everything that was asked for has been tried: writes what there is, says what failed.
+Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& options,
+                           const ResolvedKernel& kernel, std::vector<Outcome>& outcomes) {
+  Console& console = context.console();
+  const bool to_stdout = options.output == "-" || (options.output.empty() && options.emit != "cubin");
+  nlohmann::json results = nlohmann::json::array();
+  std::optional<Error> first_error;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    Outcome& outcome = outcomes[i];
+    if (!outcome.error) {
+      if (const auto written = write_outcome(context, options, outcome); !written)
+        outcome.error = written.error();
+    }
+    if (outcome.error) {
+      if (first_error || !console.json()) console.error(*outcome.error);
+      if (!first_error) first_error = outcome.error;
+      continue;
+    }
+    if (outcome.record && !outcome.record->warnings.empty()) {
+      console.message(LogLevel::warning, "the compiler warned about " + kernel.spec.to_string() + ":\n" +
+                                             outcome.record->warnings);
+    }
+    results.push_back(describe_outcome(outcome, kernel.targets[i], to_stdout));
+    if (to_stdout) {
+      if (!console.json()) console.raw(as_text(*outcome.content));
+    } else {
+      const std::string key = identify(kernel.spec, kernel.targets[i]).key().to_string();
+      console.text(fmt::format("{}  {}  {}  {} in {}{}", kernel.targets[i].to_string(), key,
+                               format_bytes(outcome.content->size()), outcome.source,
+                               format_seconds(outcome.seconds),
+                               outcome.file.empty() ? "" : "  -> " + outcome.file.string()));
+    }
+  }
+  nlohmann::json document = first_error ? error_document(*first_error) : describe(kernel.spec);
+  document["results"] = std::move(results);
+  console.document(document);
+  return first_error ? exit_status_of(first_error->code) : ExitStatus::done;
+}
+
+Result<ExitStatus> compile(const Context& context, const CompileVerbOptions& options) {
+  if (options.emit == "source" && options.line_info) {
+    return Error{ErrorCode::invalid_argument,
+                 "--lineinfo says how to compile, and --emit source does not compile"};
+  }
+  if (options.record && (options.emit != "cubin" || options.output.empty())) {
+    return Error{ErrorCode::invalid_argument, "--record describes a cubin file", "name it with -o"};
+  }
+  if (options.emit == "cubin" && options.line_info && options.output.empty()) {
+    return Error{ErrorCode::invalid_argument, "a cubin with line information is not kept in the home",
+                 "name a file with -o"};
+  }
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.kernel.template_files));
+  const auto kernel = resolve_kernel(catalog, options.kernel);
+  if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
+  CUBINET_TRY_ASSIGN(const auto files, output_files(context, options, *kernel));
+  auto outcomes = options.emit == "source"     ? generate_sources(*kernel, compile_options(options))
+                  : goes_through_home(options) ? find_or_compile(context, options, catalog, *kernel)
+                                               : compile_directly(context, options, *kernel);
+  if (!outcomes) return outcomes.error();
+  for (std::size_t i = 0; i < files.size(); ++i)
+    (*outcomes)[i].file = files[i];
+  return deliver(context, options, *kernel, *outcomes);
+}
+
+}  // namespace
+
+void add_compile(CLI::App& root, Action& chosen) {
+  CLI::App* verb = root.add_subcommand("compile", "Compile one kernel for one or several targets");
+  auto options = std::make_shared<CompileVerbOptions>();
+  add_kernel_arguments(*verb, options->kernel);
+  verb->add_option("--emit", options->emit, "What to make: cubin, ptx or source")
+      ->check(CLI::IsMember({"cubin", "ptx", "source"}))
+      ->type_name("KIND");
+  verb->add_flag("--lineinfo", options->line_info, "Source lines for profilers; not kept in the home");
+  add_list(*verb, "-I", options->include_directories, "FOLDER", "Where headers are found; may be repeated");
+  add_text(*verb, "-o,--output", options->output, "FILE",
+           "A file, a folder, or a name with {target} in it; - is stdout");
+  verb->add_flag("--record", options->record,
+                 "Write FILE.record too, from which `bundle create` takes the cubin");
+  verb->footer(
+      R"(A plain cubin is looked for in the home first and kept there. Without -o it is kept there only, and ptx and
+source go to stdout.
+
+Examples:
+  cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a -o rms_norm.cubin
+  cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_80,sm_100f -o 'rms_norm.{target}.cubin'
+  cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a --emit ptx
+  cubinet compile scale_add --template-file scale_add.cu -p dtype=bf16 --target sm_90a --lineinfo -o scale_add.cubin)");
+  choose<CompileVerbOptions>(*verb, chosen, options, compile);
+}
+
+}  // namespace cubinet::cli

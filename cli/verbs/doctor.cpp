@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "verbs.hpp"
+
+#include <CLI/Version.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cubinet::cli {
+namespace {
+
+struct DoctorOptions {
+  std::vector<std::string> required;
+};
+
+// What one part of the environment is like: lines for people, an object for programs, and what is wrong with
+// it.
+struct Finding {
+  std::string part;
+  std::vector<std::pair<std::string, std::string>> lines;
+  nlohmann::json described = nlohmann::json::object();
+  std::optional<Error> problem;
+};
+
+std::string cuda_version(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+Finding examine_driver(const Context& context) {
+  Finding finding;
+  finding.part = "driver";
+  DriverOptions options;
+  options.log = context.console().log_sink();
+  const auto driver = Driver::open(options);
+  if (!driver) {
+    finding.problem = driver.error();
+    finding.lines.emplace_back("driver", "none");
+    return finding;
+  }
+  finding.lines.emplace_back(
+      "driver", fmt::format("CUDA {}, {}", cuda_version((*driver)->version()), (*driver)->library_path()));
+  finding.described = {{"version", cuda_version((*driver)->version())},
+                       {"library", (*driver)->library_path()},
+                       {"devices", nlohmann::json::array()}};
+  for (const DeviceProperties& device : (*driver)->devices()) {
+    const auto targets = targets_for(device.capability);
+    std::vector<std::string> names;
+    for (const SmTarget target : targets)
+      names.push_back(target.to_string());
+    finding.lines.emplace_back(
+        fmt::format("device {}", device.ordinal),
+        fmt::format("{}, compute capability {}, {}, runs {}", device.name, device.capability.to_string(),
+                    format_bytes(device.memory_bytes), join(names)));
+    finding.described["devices"].push_back({{"ordinal", device.ordinal},
+                                            {"name", device.name},
+                                            {"uuid", device.uuid},
+                                            {"capability", device.capability.to_string()},
+                                            {"memory_bytes", device.memory_bytes},
+                                            {"multiprocessors", device.multiprocessors},
+                                            {"targets", names}});
+  }
+  return finding;
+}
+
+void list_candidates(Finding& finding, const std::vector<CompilerCandidate>& candidates,
+                     const std::filesystem::path& chosen) {
+  finding.described["candidates"] = nlohmann::json::array();
+  for (const CompilerCandidate& candidate : candidates) {
+    const bool used = candidate.library == chosen;
+    finding.lines.emplace_back(
+        "candidate",
+        fmt::format("{} {}: {}", used ? "*" : " ", to_string(candidate.source), candidate.library.string()));
+    finding.described["candidates"].push_back({{"source", to_string(candidate.source)},
+                                               {"library", candidate.library.string()},
+                                               {"builtins", candidate.builtins.string()},
+                                               {"chosen", used}});
+  }
+}
+
+Finding examine_compiler(const Context& context) {
+  Finding finding;
+  finding.part = "compiler";
+  const CompilerSearch search = context.compiler_search();
+  const auto compiler = Compiler::open(search);
+  finding.lines.emplace_back("compiler", compiler ? (*compiler)->identity() : "none");
+  list_candidates(finding, find_compilers(search),
+                  compiler ? (*compiler)->location().library : std::filesystem::path());
+  if (!compiler) {
+    finding.problem = compiler.error();
+    return finding;
+  }
+  finding.described["identity"] = (*compiler)->identity();
+  finding.described["library"] = (*compiler)->location().library.string();
+  finding.described["builtins"] = (*compiler)->location().builtins.string();
+  const auto targets = (*compiler)->supported_targets();
+  if (!targets) {
+    finding.problem = targets.error();
+    return finding;
+  }
+  std::vector<std::string> names;
+  for (const SmTarget target : *targets)
+    names.push_back(target.to_string());
+  finding.lines.emplace_back("targets", join(names, " "));
+  finding.described["targets"] = names;
+  return finding;
+}
+
+// A home that is not there yet is made on first use: what matters then is whether that can be done.
+std::optional<Error> cannot_be_created(FileSystem& files, const std::filesystem::path& home) {
+  std::filesystem::path ancestor = home;
+  while (ancestor.has_relative_path()) {
+    ancestor = ancestor.parent_path();
+    const auto status = files.status(ancestor);
+    if (!status) return status.error();
+    if (!status->has_value()) continue;
+    break;
+  }
+  if (files.writable(ancestor)) return std::nullopt;
+  return Error{
+      ErrorCode::unavailable,
+      fmt::format("the home '{}' cannot be created: '{}' is not writable", home.string(), ancestor.string()),
+      "name another home with --home or CUBINET_HOME"};
+}
+
+void examine_registry(const Context& context, Finding& finding) {
+  const auto registry = context.open_registry(RegistryOptions::Access::read_only);
+  if (!registry) {
+    finding.problem = registry.error();
+    return;
+  }
+  const auto stats = (*registry)->stats();
+  if (!stats) {
+    finding.problem = stats.error();
+    return;
+  }
+  finding.lines.emplace_back("entries", fmt::format("{}, {}, {} quarantined", stats->entries,
+                                                    format_bytes(stats->cubin_bytes), stats->quarantined));
+  finding.lines.emplace_back(
+      "index", fmt::format("SQLite {}, journal mode {}", stats->sqlite_version, stats->journal_mode));
+  finding.described["entries"] = stats->entries;
+  finding.described["bytes"] = stats->cubin_bytes;
+  finding.described["quarantined"] = stats->quarantined;
+  finding.described["sqlite_version"] = stats->sqlite_version;
+  finding.described["journal_mode"] = stats->journal_mode;
+}
+
+Finding examine_home(const Context& context) {
+  Finding finding;
+  finding.part = "home";
+  const auto home = context.home();
+  if (!home) {
+    finding.lines.emplace_back("home", "none");
+    finding.problem = home.error();
+    return finding;
+  }
+  finding.described = {{"path", home->string()}, {"from", context.home_origin()}};
+  const auto status = context.files()->status(*home);
+  const bool exists = status && status->has_value();
+  finding.described["exists"] = exists;
+  finding.lines.emplace_back("home", fmt::format("{} (from {}){}", home->string(), context.home_origin(),
+                                                 exists ? "" : ", created when it is first used"));
+  if (exists) {
+    examine_registry(context, finding);
+  } else {
+    finding.problem = cannot_be_created(*context.files(), *home);
+  }
+  finding.described["usable"] = !finding.problem.has_value();
+  return finding;
+}
+
+Finding examine_libraries() {
+  Finding finding;
+  finding.part = "libraries";
+  const std::string fmt_version =
+      fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
+  const std::string json_version = fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                               NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH);
+  finding.lines.emplace_back("cubinet", CUBINET_VERSION);
+  finding.lines.emplace_back("built with", fmt::format("CLI11 {}, fmt {}, nlohmann-json {}", CLI11_VERSION,
+                                                       fmt_version, json_version));
+  finding.described = {{"cubinet", CUBINET_VERSION},
+                       {"cli11", CLI11_VERSION},
+                       {"fmt", fmt_version},
+                       {"nlohmann_json", json_version}};
+  return finding;
+}
+
+void print(const Context& context, const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    for (const auto& [name, value] : finding.lines)
+      text += fmt::format("{:<11} {}\n", name, value);
+  }
+  bool problems = false;
+  for (const Finding& finding : findings) {
+    if (!finding.problem) continue;
+    problems = true;
+    text += fmt::format("\nproblem: {}", finding.problem->message);
+    if (!finding.problem->remedy.empty()) text += "\n  " + finding.problem->remedy;
+  }
+  text += problems ? "" : "\nno problem found";
+  context.console().text(text);
+}
+
+Result<ExitStatus> doctor(const Context& context, const DoctorOptions& options) {
+  std::vector<Finding> findings;
+  findings.push_back(examine_libraries());
+  findings.push_back(examine_driver(context));
+  findings.push_back(examine_compiler(context));
+  findings.push_back(examine_home(context));
+  nlohmann::json document = {{"problems", nlohmann::json::array()}};
+  ExitStatus status = ExitStatus::done;
+  for (const Finding& finding : findings) {
+    document[finding.part] = finding.described;
+    if (!finding.problem) continue;
+    nlohmann::json problem = error_document(*finding.problem)["error"];
+    problem["part"] = finding.part;
+    document["problems"].push_back(std::move(problem));
+    const bool required =
+        std::find(options.required.begin(), options.required.end(), finding.part) != options.required.end();
+    if (required) status = ExitStatus::environment;
+  }
+  print(context, findings);
+  context.console().document(document);
+  return status;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& root, Action& chosen) {
+  CLI::App* verb =
+      root.add_subcommand("doctor", "Say what is here and what is missing: driver, compiler, home");
+  auto options = std::make_shared<DoctorOptions>();
+  add_list(*verb, "--require", options->required, "PART",
+           "Status 3 unless it works: driver, compiler or home; may be repeated")
+      ->check(CLI::IsMember({"driver", "compiler", "home"}));
+  verb->footer(
+      R"(Status 0 when it could look, whatever it found; --require makes a check of it. Changes nothing.
+
+Examples:
+  cubinet doctor
+  cubinet doctor --json
+  cubinet doctor --require compiler --require home)");
+  choose<DoctorOptions>(*verb, chosen, options, doctor);
+}
+
+}  // namespace cubinet::cli

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "interrupt.hpp"
+#include "kernel_arguments.hpp"
+#include "matrix.hpp"
+#include "output_file.hpp"
+#include "parallel.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+namespace cubinet::cli {
+namespace {
+
+constexpr std::uint64_t kMaximumMatrixBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kRefusalsShown = 50;
+
+struct PrebuildOptions {
+  std::string matrix;
+  std::string output;
+  std::string name;
+  std::uint64_t version = 0;
+  std::uint64_t memory = 0;  // 0: three quarters of what is available
+  bool skip_refused = false;
+  std::vector<std::string> template_files;
+};
+
+struct BuildFailure {
+  const MatrixKernel* kernel;
+  Error error;
+};
+
+struct BuildTally {
+  std::vector<Cubin> cubins;
+  std::vector<BuildFailure> failures;
+  std::uint64_t compiled = 0;
+  std::uint64_t reused = 0;
+  bool interrupted = false;
+  double seconds = 0;
+};
+
+std::string describe_refusal(const MatrixRefusal& refusal) {
+  return fmt::format("{} for {}: {}", refusal.spec.to_string(), refusal.target.to_string(),
+                     refusal.error.to_line());
+}
+
+nlohmann::json describe_refusals(const std::vector<MatrixRefusal>& refusals) {
+  nlohmann::json described = nlohmann::json::array();
+  for (const MatrixRefusal& refusal : refusals) {
+    nlohmann::json one = describe(refusal.spec);
+    one["target"] = refusal.target.to_string();
+    one["error"] = error_document(refusal.error)["error"];
+    described.push_back(std::move(one));
+  }
+  return described;
+}
+
+void list_refusals(Console& console, const std::vector<MatrixRefusal>& refusals) {
+  for (std::size_t i = 0; i < std::min(refusals.size(), kRefusalsShown); ++i) {
+    console.message(LogLevel::warning, "refused: " + describe_refusal(refusals[i]));
+  }
+  if (refusals.size() > kRefusalsShown) {
+    console.message(LogLevel::warning,
+                    fmt::format("and {} more; --json lists all", refusals.size() - kRefusalsShown));
+  }
+}
+
+// Targets that the compiler found here does not build for are refused like those that a template refuses,
+// before anything is compiled. Without a compiler whatever the home holds can still be bundled.
+void refuse_unknown_targets(Runtime& runtime, MatrixExpansion& expansion) {
+  const auto compiler = runtime.compiler();
+  if (!compiler) return;
+  const auto supported = (*compiler)->supported_targets();
+  if (!supported) return;
+  std::vector<MatrixKernel> kept;
+  for (MatrixKernel& kernel : expansion.kernels) {
+    if (std::find(supported->begin(), supported->end(), kernel.target) != supported->end()) {
+      kept.push_back(std::move(kernel));
+    } else {
+      Error error{ErrorCode::unsupported,
+                  fmt::format("{} does not build for {}", (*compiler)->identity(), kernel.target.to_string()),
+                  "`cubinet doctor` lists the targets that it does build for"};
+      expansion.refused.push_back({std::move(kernel.spec), kernel.target, std::move(error)});
+    }
+  }
+  expansion.kernels = std::move(kept);
+}
+
+ExitStatus fail_for_refusals(const Context& context, const std::vector<MatrixRefusal>& refusals) {
+  const Error error{
+      ErrorCode::invalid_argument,
+      fmt::format("{} of the matrix refused; nothing was built", plural(refusals.size(), "combination")),
+      "change the matrix, or build the others with --skip-refused"};
+  list_refusals(context.console(), refusals);
+  if (!context.console().json()) return context.fail(error);
+  nlohmann::json document = error_document(error);
+  document["refused"] = describe_refusals(refusals);
+  context.console().document(document);
+  return ExitStatus::usage;
+}
+
+// Asks the runtime for every kernel: each is in the home as soon as it is compiled, so that whatever ends
+// this process, the next one goes on from there.
+BuildTally build_all(const Context& context, Runtime& runtime, const std::vector<MatrixKernel>& kernels,
+                     const InterruptGuard& interrupt, unsigned jobs) {
+  const auto begin = std::chrono::steady_clock::now();
+  BuildTally tally;
+  std::mutex mutex;
+  Progress progress(context.console(), kernels.size());
+  const auto work = [&](std::size_t index) {
+    const MatrixKernel& kernel = kernels[index];
+    auto found = runtime.cubin(kernel.spec, kernel.target);
+    std::string outcome;
+    {
+      const std::lock_guard lock(mutex);
+      if (!found) {
+        tally.failures.push_back({&kernel, found.error()});
+        outcome = "failed: " + found.error().message;
+      } else if (!found->has_value()) {
+        tally.failures.push_back({&kernel, Error{ErrorCode::not_found, "nothing was found or compiled"}});
+        outcome = "not found";
+      } else {
+        const FoundCubin& cubin = **found;
+        const bool compiled = cubin.source == KernelSource::compiled;
+        ++(compiled ? tally.compiled : tally.reused);
+        outcome = fmt::format("{} in {}, {}", to_string(cubin.source),
+                              format_seconds(compiled ? cubin.compile_seconds : cubin.find_seconds),
+                              format_bytes(cubin.cubin.image->size()));
+        tally.cubins.push_back(cubin.cubin);
+      }
+    }
+    progress.finished(kernel.to_string() + ": " + outcome);
+  };
+  bool announced = false;
+  const auto tick = [&] {
+    if (interrupt.requested() && !std::exchange(announced, true)) {
+      context.console().note(
+          "interrupted: waiting for the kernels that are being compiled; once more to leave them");
+    }
+    progress.tick();
+  };
+  run_parallel(kernels.size(), jobs, work, {[&] { return interrupt.requested(); }, tick});
+  tally.interrupted = interrupt.requested() && tally.cubins.size() + tally.failures.size() < kernels.size();
+  tally.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return tally;
+}
+
+void report_failures(const Context& context, const BuildTally& tally) {
+  for (const BuildFailure& failure : tally.failures) {
+    Error error = failure.error;
+    error.message = failure.kernel->to_string() + ": " + error.message;
+    context.console().error(error);
+  }
+}
+
+nlohmann::json describe_tally(const BuildTally& tally, const std::vector<MatrixRefusal>& refusals,
+                              const std::filesystem::path& bundle) {
+  nlohmann::json failed = nlohmann::json::array();
+  for (const BuildFailure& failure : tally.failures) {
+    nlohmann::json one = describe(failure.kernel->spec);
+    one["target"] = failure.kernel->target.to_string();
+    one["error"] = error_document(failure.error)["error"];
+    failed.push_back(std::move(one));
+  }
+  return {{"bundle", bundle.string()},   {"kernels", tally.cubins.size()},
+          {"compiled", tally.compiled},  {"reused", tally.reused},
+          {"seconds", tally.seconds},    {"interrupted", tally.interrupted},
+          {"failed", std::move(failed)}, {"refused", describe_refusals(refusals)}};
+}
+
+// A bundle bears the name it was asked for only when it is complete: what is finished of the others goes
+// beside it.
+std::filesystem::path partial_path(const std::filesystem::path& bundle) {
+  return bundle.string() + ".partial";
+}
+
+Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& options, const BuildTally& tally,
+                            const std::filesystem::path& output, const std::vector<MatrixRefusal>& refusals,
+                            const InterruptGuard& interrupt) {
+  Console& console = context.console();
+  const bool complete = !tally.interrupted && tally.failures.empty();
+  const std::filesystem::path bundle = complete ? output : partial_path(output);
+  BundleOptions bundle_options;
+  bundle_options.name = options.name.empty() ? output.stem().string() : options.name;
+  bundle_options.version = options.version;
+  if (complete || !tally.cubins.empty()) {
+    CUBINET_TRY(create_bundle(*context.files(), bundle, tally.cubins, bundle_options));
+  }
+  if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
+  report_failures(context, tally);
+  console.text(fmt::format("{}: {}, {} compiled, {} from the home, in {}", bundle.string(),
+                           plural(tally.cubins.size(), "kernel"), tally.compiled, tally.reused,
+                           format_seconds(tally.seconds)));
+  nlohmann::json document = describe_tally(tally, refusals, bundle);
+  if (complete) {
+    console.document(document);
+    return ExitStatus::done;
+  }
+  const Error error =
+      tally.interrupted
+          ? Error{ErrorCode::unavailable, fmt::format("interrupted; '{}' is not written", output.string()),
+                  "the same command goes on where this one ended"}
+          : tally.failures.front().error;
+  document.update(error_document(error));
+  console.document(document);
+  if (tally.interrupted) {
+    console.error(error);
+    if (const auto written = console.finish(); !written) console.error(written.error());
+    interrupt.end_process();
+  }
+  return exit_status_of(error.code);
+}
+
+Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& options) {
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.template_files));
+  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(options.matrix, kMaximumMatrixBytes));
+  CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(as_text(text), options.matrix));
+  CUBINET_TRY_ASSIGN(MatrixExpansion expansion, expand_matrix(elements, catalog));
+  CUBINET_TRY_ASSIGN(const std::filesystem::path output, check_output_file(*context.files(), options.output));
+  // What a template refuses needs no compiler to be told.
+  if (!expansion.refused.empty() && !options.skip_refused)
+    return fail_for_refusals(context, expansion.refused);
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}));
+  refuse_unknown_targets(*runtime, expansion);
+  if (!expansion.refused.empty() && !options.skip_refused)
+    return fail_for_refusals(context, expansion.refused);
+  list_refusals(context.console(), expansion.refused);
+  if (expansion.kernels.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "every combination of the matrix is refused: there is nothing to build"};
+  }
+  const std::uint64_t memory = options.memory != 0 ? options.memory : available_memory() / 4 * 3;
+  const unsigned jobs = jobs_within(context.jobs(), memory);
+  context.console().message(
+      LogLevel::info, fmt::format("{}, {} at a time within {}", plural(expansion.kernels.size(), "kernel"),
+                                  jobs, format_bytes(memory)));
+  const InterruptGuard interrupt;
+  const BuildTally tally = build_all(context, *runtime, expansion.kernels, interrupt, jobs);
+  return conclude(context, options, tally, output, expansion.refused, interrupt);
+}
+
+}  // namespace
+
+void add_prebuild(CLI::App& root, Action& chosen) {
+  CLI::App* verb = root.add_subcommand("prebuild", "Compile a matrix of kernels into a bundle");
+  auto options = std::make_shared<PrebuildOptions>();
+  verb->add_option("MATRIX", options->matrix, "The matrix, a JSON file")->required()->type_name("");
+  add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
+  add_text(*verb, "--name", options->name, "NAME", "The bundle's name, for people (default: the file's)");
+  add_integer(*verb, "--bundle-version", options->version, 0, INT64_MAX,
+              "The newest of several bundles wins");
+  verb->add_option_function<std::string>(
+          "--memory",
+          [options](const std::string& text) {
+            const auto size = parse_size(text, "--memory");
+            if (!size) throw CLI::ValidationError(size.error().to_line());
+            options->memory = *size;
+          },
+          "The most that compilations may take, each counted as 512M (default: 3/4 of what is available)")
+      ->type_name("SIZE");
+  verb->add_flag("--skip-refused", options->skip_refused,
+                 "Build the rest when some combinations are refused");
+  add_template_files(*verb, options->template_files);
+  verb->footer(R"(The matrix stands for the product of its lists:
+  {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
+                "targets": ["sm_80", "sm_90a"]}]}
+Every combination is checked before the first is compiled. Each kernel is in the home as soon as it is compiled:
+after Ctrl-C the same command goes on. What is finished of an incomplete bundle is in BUNDLE.partial.
+
+Examples:
+  cubinet prebuild examples/matrix.json -o kernels.bundle
+  cubinet prebuild examples/matrix.json -o kernels.bundle --jobs 4 --memory 2G --bundle-version 7)");
+  choose<PrebuildOptions>(*verb, chosen, options, prebuild);
+}
+
+}  // namespace cubinet::cli

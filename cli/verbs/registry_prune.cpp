@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "kernel_arguments.hpp"
+#include "verbs.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace cubinet::cli {
+namespace {
+
+struct PruneOptions {
+  bool stale = false;
+  bool dry_run = false;
+  std::vector<std::string> template_files;
+  std::vector<std::string> include_directories;
+};
+
+enum class Currency { current, stale, unknown };
+
+struct Judgement {
+  Currency currency = Currency::current;
+  std::string reason;
+};
+
+// Whether a Runtime with these templates and this compiler would still use the entry.
+class StaleRule {
+ public:
+  StaleRule(const TemplateCatalog& catalog, Compiler& compiler, CompileOptions options)
+      : catalog_(catalog), compiler_(compiler), options_(std::move(options)) {}
+
+  Judgement judge(const CubinRecord& record) const {
+    const auto decoded = decode_identity(record.identity.encoding());
+    if (!decoded) return {Currency::unknown, decoded.error().message};
+    const auto kernel_template = catalog_.find(decoded->spec.template_name);
+    // It may be a template of the user's that was not named with --template-file.
+    if (!kernel_template) return {Currency::unknown, kernel_template.error().message};
+    if (record.interface_version != (*kernel_template)->interface_version()) {
+      return {Currency::stale,
+              fmt::format("built for interface version {}, the template has {}", record.interface_version,
+                          (*kernel_template)->interface_version())};
+    }
+    if (record.origin == CubinOrigin::bundle) return {};
+    const auto resolved = (*kernel_template)->resolve(decoded->spec);
+    if (!resolved) return {Currency::stale, resolved.error().message};
+    if (*resolved != decoded->spec) return {Currency::stale, "the template has other parameters now"};
+    CompileRequest request;
+    request.kernel_template = *kernel_template;
+    request.spec = *resolved;
+    request.target = record.target;
+    request.options = options_;
+    const auto fingerprint = compiler_.fingerprint(request);
+    if (!fingerprint) return {Currency::unknown, fingerprint.error().message};
+    if (*fingerprint == record.fingerprint) return {};
+    return {Currency::stale, "a compilation today would have another fingerprint"};
+  }
+
+ private:
+  const TemplateCatalog& catalog_;
+  Compiler& compiler_;
+  CompileOptions options_;
+};
+
+struct PruneTally {
+  std::uint64_t removed = 0;
+  std::uint64_t unknown = 0;
+  nlohmann::json entries = nlohmann::json::array();
+};
+
+Result<PruneTally> prune_stale(const Context& context, const PruneOptions& options, Registry& registry) {
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.template_files));
+  CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(context.compiler_search()));
+  CompileOptions compile_options;
+  for (const std::string& directory : options.include_directories) {
+    compile_options.include_directories.emplace_back(directory);
+  }
+  const StaleRule rule(catalog, *compiler, std::move(compile_options));
+  CUBINET_TRY_ASSIGN(const auto records, registry.list());
+  PruneTally tally;
+  for (const auto& record : records) {
+    const Judgement judgement = rule.judge(*record);
+    const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),
+                                            spec_of(*record).to_string(), record->target.to_string());
+    if (judgement.currency == Currency::unknown) {
+      ++tally.unknown;
+      context.console().message(LogLevel::info, fmt::format("kept: {}: {}", subject, judgement.reason));
+    }
+    if (judgement.currency != Currency::stale) continue;
+    if (!options.dry_run) CUBINET_TRY(registry.remove(*record));
+    ++tally.removed;
+    context.console().text(
+        fmt::format("{}{}: {}", options.dry_run ? "stale: " : "removed: ", subject, judgement.reason));
+    nlohmann::json entry = describe(*record);
+    entry["reason"] = judgement.reason;
+    tally.entries.push_back(std::move(entry));
+  }
+  return tally;
+}
+
+Result<ExitStatus> prune(const Context& context, const PruneOptions& options) {
+  const auto access =
+      options.dry_run ? RegistryOptions::Access::read_only : RegistryOptions::Access::read_write;
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(access));
+  PruneTally tally;
+  if (options.stale) {
+    CUBINET_TRY_ASSIGN(tally, prune_stale(context, options, *registry));
+  }
+  std::uint64_t freed = 0;
+  std::uint64_t strays = 0;
+  if (options.dry_run) {
+    CUBINET_TRY_ASSIGN(const VerifyReport report, registry->verify());
+    for (const RegistryFinding& finding : report.findings) {
+      if (finding.kind == RegistryFinding::Kind::stray_file) ++strays;
+    }
+  } else {
+    CUBINET_TRY_ASSIGN(freed, registry->sweep());
+  }
+  const std::string stale = fmt::format("{} stale", plural(tally.removed, "entry"));
+  context.console().text(options.dry_run
+                             ? fmt::format("{}: {}, {}; nothing was changed", registry->home().string(),
+                                           stale, plural(strays, "stray file"))
+                             : fmt::format("{}: {} removed, {} of files that nothing used freed",
+                                           registry->home().string(), stale, format_bytes(freed)));
+  if (tally.unknown > 0) {
+    context.console().message(
+        LogLevel::warning,
+        fmt::format("{} kept whose template is not known here; name it with --template-file",
+                    plural(tally.unknown, "entry")));
+  }
+  context.console().document({{"home", registry->home().string()},
+                              {"dry_run", options.dry_run},
+                              {"stale", std::move(tally.entries)},
+                              {"unknown", tally.unknown},
+                              {"swept_bytes", freed},
+                              {"stray_files", strays}});
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_registry_prune(CLI::App& registry, Action& chosen) {
+  CLI::App* verb = registry.add_subcommand("prune", "Remove what nothing uses any more");
+  auto options = std::make_shared<PruneOptions>();
+  verb->add_flag(
+      "--stale", options->stale,
+      "Entries that a compilation here and now would not produce, too; those of other compilers included");
+  verb->add_flag("--dry-run", options->dry_run, "Say what would be removed, change nothing");
+  add_template_files(*verb, options->template_files);
+  add_list(*verb, "-I", options->include_directories, "FOLDER", "Where headers of those templates are found");
+  verb->footer(R"(Removes left-over temporary files, images without an entry and entries without an image.
+
+Examples:
+  cubinet registry prune
+  cubinet registry prune --stale --dry-run)");
+  choose<PruneOptions>(*verb, chosen, options, prune);
+}
+
+}  // namespace cubinet::cli

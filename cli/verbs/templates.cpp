@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "kernel_arguments.hpp"
+#include "verbs.hpp"
+
+#include <fmt/format.h>
+
+namespace cubinet::cli {
+namespace {
+
+struct TemplatesOptions {
+  std::string name;
+  std::vector<std::string> parameters;
+  std::vector<std::string> template_files;
+};
+
+nlohmann::json describe_parameter(const ParameterDeclaration& parameter) {
+  nlohmann::json described = {{"name", parameter.name},
+                              {"summary", parameter.summary},
+                              {"type", to_string(parameter.type)},
+                              {"allowed", parameter.allowed()}};
+  if (parameter.default_value) described["default"] = describe(*parameter.default_value);
+  if (!parameter.values.empty()) {
+    for (const ParameterValue& value : parameter.values)
+      described["values"].push_back(describe(value));
+  } else if (parameter.type == ParameterType::integer) {
+    described["minimum"] = parameter.minimum;
+    described["maximum"] = parameter.maximum;
+    described["multiple_of"] = parameter.multiple_of;
+  }
+  return described;
+}
+
+Result<ExitStatus> list_templates(const Context& context, const TemplateCatalog& catalog) {
+  Table table({"TEMPLATE", "INTERFACE", "FROM", "SUMMARY"});
+  nlohmann::json listed = nlohmann::json::array();
+  for (const auto& kernel_template : catalog.list()) {
+    const std::string minimum = kernel_template->minimum_target().to_string();
+    table.add({kernel_template->name(), std::to_string(kernel_template->interface_version()), minimum,
+               kernel_template->summary()});
+    listed.push_back({{"name", kernel_template->name()},
+                      {"summary", kernel_template->summary()},
+                      {"interface_version", kernel_template->interface_version()},
+                      {"minimum_target", minimum}});
+  }
+  context.console().text(table.to_string());
+  context.console().document({{"templates", std::move(listed)}});
+  return ExitStatus::done;
+}
+
+std::string parameter_table(const KernelTemplate& kernel_template) {
+  Table table({"PARAMETER", "TYPE", "ALLOWED", "DEFAULT", "MEANING"});
+  for (const ParameterDeclaration& parameter : kernel_template.parameters()) {
+    table.add({parameter.name, std::string(to_string(parameter.type)), parameter.allowed(),
+               parameter.default_value ? to_string(*parameter.default_value) : "required",
+               parameter.summary});
+  }
+  return table.to_string();
+}
+
+std::string kernel_table(const std::vector<EntryPoint>& entry_points) {
+  Table table({"KERNEL", "THREADS", "SHARED MEMORY", "ARGUMENTS"});
+  for (const EntryPoint& entry_point : entry_points) {
+    table.add({entry_point.name, std::to_string(entry_point.threads),
+               format_bytes(entry_point.dynamic_shared_bytes),
+               entry_point.parameter_bytes == 0 ? "several" : format_bytes(entry_point.parameter_bytes)});
+  }
+  return table.to_string();
+}
+
+Result<ExitStatus> show_template(const Context& context, const TemplateCatalog& catalog,
+                                 const TemplatesOptions& options) {
+  CUBINET_TRY_ASSIGN(const auto kernel_template, catalog.find(options.name));
+  CUBINET_TRY_ASSIGN(const KernelSpec given, parse_parameters(*kernel_template, options.parameters));
+  nlohmann::json described = {{"name", kernel_template->name()},
+                              {"summary", kernel_template->summary()},
+                              {"interface_version", kernel_template->interface_version()},
+                              {"minimum_target", kernel_template->minimum_target().to_string()},
+                              {"parameters", nlohmann::json::array()},
+                              {"constraints", kernel_template->constraints()}};
+  for (const ParameterDeclaration& parameter : kernel_template->parameters()) {
+    described["parameters"].push_back(describe_parameter(parameter));
+  }
+  std::string text =
+      fmt::format("{}: {}\ninterface version {}, from {} up\n\n{}", kernel_template->name(),
+                  kernel_template->summary(), kernel_template->interface_version(),
+                  kernel_template->minimum_target().to_string(), parameter_table(*kernel_template));
+  if (!kernel_template->constraints().empty()) {
+    text += "\n\nConstraints:";
+    for (const std::string& constraint : kernel_template->constraints())
+      text += "\n  " + constraint;
+  }
+  // Threads and shared memory are functions of the parameters: known once those without a default are given.
+  const auto resolved = kernel_template->resolve(given);
+  if (!resolved && !options.parameters.empty()) return resolved.error();
+  if (resolved) {
+    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entry_points, kernel_template->entry_points(*resolved));
+    for (const EntryPoint& entry_point : entry_points)
+      described["kernels"].push_back(describe(entry_point));
+    described["specification"] = describe(*resolved);
+    text += fmt::format("\n\nWith {}:\n{}", resolved->to_string(), kernel_table(entry_points));
+  } else {
+    text +=
+        "\n\nThe kernels' threads and shared memory depend on the parameters: give those that are required "
+        "with -p.";
+  }
+  context.console().text(text);
+  context.console().document(described);
+  return ExitStatus::done;
+}
+
+Result<ExitStatus> templates(const Context& context, const TemplatesOptions& options) {
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.template_files));
+  if (!options.name.empty()) return show_template(context, catalog, options);
+  if (options.parameters.empty()) return list_templates(context, catalog);
+  return Error{ErrorCode::invalid_argument, "-p is given and no template",
+               "write `cubinet templates TEMPLATE -p name=value`"};
+}
+
+}  // namespace
+
+void add_templates(CLI::App& root, Action& chosen) {
+  CLI::App* verb = root.add_subcommand("templates", "List the kernel templates, or show one");
+  auto options = std::make_shared<TemplatesOptions>();
+  verb->add_option("TEMPLATE", options->name, "The one to show")->type_name("");
+  add_parameters(*verb, options->parameters);
+  add_template_files(*verb, options->template_files);
+  verb->footer(R"(Examples:
+  cubinet templates
+  cubinet templates attention_decode
+  cubinet templates rms_norm -p hidden_size=8192 -p dtype=bf16
+  cubinet templates --template-file scale_add.cu scale_add)");
+  choose<TemplatesOptions>(*verb, chosen, options, templates);
+}
+
+}  // namespace cubinet::cli

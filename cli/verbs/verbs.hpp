@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "context.hpp"
+
+#include <CLI/App.hpp>
+
+#include <functional>
+
+namespace cubinet::cli {
+
+// What the parsed command line asks for. Runs after all options are known; an error is reported by the
+// caller.
+using Action = std::function<Result<ExitStatus>(const Context&)>;
+
+// Each declares one verb with its options and examples under `root`; parsing its name sets `chosen`.
+void add_doctor(CLI::App& root, Action& chosen);
+void add_templates(CLI::App& root, Action& chosen);
+void add_key(CLI::App& root, Action& chosen);
+void add_compile(CLI::App& root, Action& chosen);
+void add_prebuild(CLI::App& root, Action& chosen);
+void add_bundle(CLI::App& root, Action& chosen);
+void add_bundle_create(CLI::App& bundle, Action& chosen);
+void add_registry(CLI::App& root, Action& chosen);
+void add_registry_prune(CLI::App& registry, Action& chosen);
+void add_run(CLI::App& root, Action& chosen);
+
+// Has `verb` choose `perform(context, *options)` when it is parsed.
+template <class Options, class Perform>
+void choose(CLI::App& verb, Action& chosen, std::shared_ptr<const Options> options, Perform perform) {
+  verb.callback([&chosen, options, perform] {
+    chosen = [options, perform](const Context& context) { return perform(context, *options); };
+  });
+}
+
+}  // namespace cubinet::cli
