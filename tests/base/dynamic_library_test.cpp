@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace cubinet {
 namespace {
 
@@ -31,3 +33,17 @@ TEST_CASE("a moved library keeps its symbols") {
 
 }  // namespace
 }  // namespace cubinet
+
+TEST_CASE("the search path of the loader holds the folder of a library it finds, and each folder once") {
+  const auto library = DynamicLibrary::open("libm.so.6");
+  REQUIRE(library);
+  const auto found = std::filesystem::canonical(library->path());
+  const auto folders = dynamic_loader_search_path();
+  bool holds = false;
+  for (const auto& folder : folders) {
+    std::error_code ignored;
+    holds = holds || std::filesystem::canonical(folder / "libm.so.6", ignored) == found;
+    CHECK(std::count(folders.begin(), folders.end(), folder) == 1);
+  }
+  CHECK(holds);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile_flags.hpp"
+
+#include "jit/test_templates.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace cubinet;
+
+namespace {
+
+bool holds(const std::vector<std::string>& flags, std::string_view flag) {
+  return std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
+
+}  // namespace
+
+TEST_CASE("a cubin is built for a real target and PTX for a virtual one") {
+  CompileRequest request = test::scale_request(test::kScaleBody, "sm_100f");
+  CHECK(code_flags(request) == std::vector<std::string>{"--gpu-architecture=sm_100f", "--std=c++17"});
+  request.output = OutputKind::ptx;
+  CHECK(code_flags(request).front() == "--gpu-architecture=compute_100f");
+  request.options.line_info = true;
+  CHECK(holds(code_flags(request), "--generate-line-info"));
+}
+
+TEST_CASE("flags that an older NVRTC does not know are left out, and none of them changes the code") {
+  const CompileRequest request = test::scale_request();
+  CHECK(holds(compile_flags(request, {13, 0}), "--no-cache"));
+  CHECK(holds(compile_flags(request, {12, 9}), "--no-cache"));
+  CHECK_FALSE(holds(compile_flags(request, {12, 8}), "--no-cache"));
+  CHECK_FALSE(holds(code_flags(request), "--no-cache"));
+}
+
+TEST_CASE("paths are flags for the compiler and no part of what is hashed or recorded") {
+  CompileRequest request = test::scale_request();
+  CHECK(holds(compile_flags(request, {13, 0}), "--no-source-include"));
+  CHECK(program_name(request) == "scale.cu");
+  request.options.include_directories = {"/somewhere/include", "/elsewhere"};
+  const auto flags = compile_flags(request, {13, 0});
+  CHECK(holds(flags, "--include-path=/somewhere/include"));
+  CHECK(holds(flags, "--include-path=/elsewhere"));
+  CHECK_FALSE(holds(flags, "--no-source-include"));
+  CHECK(program_name(request) == "/dev/null/scale.cu");
+  CHECK(code_flags(request).size() == 2);
+  CHECK(request.options.to_string() == "no line information, 2 include directories");
+  CHECK(CompileOptions{true, {}}.to_string() == "line information");
+}
+
+TEST_CASE("suffixed targets follow from the release") {
+  const std::vector<int> listed = {75, 90, 100};
+  const auto names = [](const std::vector<SmTarget>& targets) {
+    std::string text;
+    for (const SmTarget target : targets)
+      text += target.to_string() + " ";
+    return text;
+  };
+  CHECK(names(targets_of(listed, {13, 0})) == "sm_75 sm_90 sm_90a sm_100 sm_100a sm_100f ");
+  CHECK(names(targets_of(listed, {12, 8})) == "sm_75 sm_90 sm_90a sm_100 sm_100a ");
+  CHECK(targets_of({}, {13, 0}).empty());
+  CHECK(targets_of({50, 101}, {12, 9}).empty());
+}

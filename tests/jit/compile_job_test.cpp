@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile_job.hpp"
+
+#include "jit/test_templates.hpp"
+#include "support/compiler_search.hpp"
+#include "support/temp_dir.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+using namespace cubinet;
+
+namespace {
+
+std::shared_ptr<Compiler> compiler() {
+  const auto opened = Compiler::open(test::compiler_search());
+  REQUIRE(opened);
+  return *opened;
+}
+
+CompileOutput compiled(const CompileRequest& request) {
+  auto output = compiler()->compile(request);
+  REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+  return *std::move(output);
+}
+
+Error refused(const CompileRequest& request) {
+  auto output = compiler()->compile(request);
+  REQUIRE_FALSE(output);
+  return output.error();
+}
+
+}  // namespace
+
+TEST_CASE("a cubin and its record belong together") {
+  CompileRequest request = test::scale_request();
+  const CompileOutput output = compiled(request);
+  const CubinRecord& record = output.record;
+  CHECK(record.digest == sha256(*output.image));
+  CHECK(record.size == output.image->size());
+  CHECK(record.target == request.target);
+  CHECK(record.identity == identify(*request.kernel_template->resolve(request.spec), request.target));
+  CHECK(record.interface_version == 1);
+  REQUIRE(record.entry_points.size() == 1);
+  CHECK(record.entry_points[0].symbol == "scale");
+  CHECK(record.entry_points[0].parameter_bytes == 8);
+  CHECK(record.compiler == compiler()->identity());
+  CHECK(record.options == "--gpu-architecture=sm_90a --std=c++17");
+  CHECK(record.warnings.empty());
+  CHECK(output.seconds > 0);
+  CHECK(decode_record(encode_record(record)));
+}
+
+TEST_CASE("the same request gives the same bytes") {
+  CHECK(compiled(test::scale_request()).record.digest == compiled(test::scale_request()).record.digest);
+}
+
+TEST_CASE("C plus plus names become the symbols of the record") {
+  const std::string source =
+      test::scale_source(R"cu(#include <cubinet/parameters.cuh>
+namespace my {
+template <int n>
+__global__ void kernel(float* data) { data[threadIdx.x] *= n; }
+}  // namespace my
+)cu",
+                         R"(, "symbol_expression": "my::kernel<cubinet::parameters::factor>")");
+  const CompileOutput output = compiled(test::request_of(test::parse_template(source)));
+  CHECK(output.record.entry_points[0].name == "scale");
+  CHECK(output.record.entry_points[0].symbol == "_ZN2my6kernelILi2EEEvPf");
+}
+
+TEST_CASE("PTX is text for the virtual target") {
+  CompileRequest request = test::scale_request();
+  request.output = OutputKind::ptx;
+  const CompileOutput output = compiled(request);
+  CHECK(as_text(*output.image).find(".target sm_90a") != std::string_view::npos);
+  CHECK(output.record.options.find("compute_90a") != std::string::npos);
+  CHECK(output.record.digest == sha256(*output.image));
+}
+
+TEST_CASE("warnings are kept in the record") {
+  const CompileOutput output =
+      compiled(test::scale_request(test::kScaleBody + "__device__ void f() { int unused; }\n"));
+  CHECK_MESSAGE(output.record.warnings.find("unused") != std::string::npos, output.record.warnings);
+  CHECK(output.record.warnings.find("scale.cu(") != std::string::npos);
+}
+
+TEST_CASE("line information grows the cubin and is told in the options") {
+  CompileRequest request = test::scale_request();
+  const CompileOutput plain = compiled(request);
+  request.options.line_info = true;
+  const CompileOutput lines = compiled(request);
+  CHECK(lines.record.size > plain.record.size);
+  CHECK(lines.record.options.find("--generate-line-info") != std::string::npos);
+}
+
+TEST_CASE("source that does not compile gives the log and the specification") {
+  const Error error = refused(test::scale_request(
+      "#include <cubinet/parameters.cuh>\nextern \"C\" __global__ void scale() { oops; }\n"));
+  CHECK(error.code == ErrorCode::compile_failed);
+  CHECK_MESSAGE(error.message.find("scale(factor=2) for sm_90a does not compile: scale.cu(5): error: ") == 0,
+                error.message);
+  CHECK(error.message.find("oops") != std::string::npos);
+  CHECK(error.detail.find("1 error detected") != std::string::npos);
+  CHECK(error.native != 0);
+}
+
+TEST_CASE("a declared kernel that the source does not define is refused") {
+  const Error missing = refused(test::scale_request("extern \"C\" __global__ void other() {}\n"));
+  CHECK(missing.code == ErrorCode::invalid_argument);
+  CHECK(missing.message.find("declares the kernel 'scale'") != std::string::npos);
+  const Error mangled = refused(test::scale_request("__global__ void scale() {}\n"));
+  CHECK(mangled.remedy.find("extern \"C\"") != std::string::npos);
+  const Error wrong_name = refused(test::request_of(
+      test::parse_template(test::scale_source(test::kScaleBody, R"(, "symbol_expression": "no::such<1>")"))));
+  CHECK(wrong_name.code == ErrorCode::compile_failed);
+}
+
+TEST_CASE("a header in the working directory is not taken for the template's") {
+  const test::TempDir working;
+  const test::TempDir headers;
+  std::ofstream(working / "stray.h") << "#define STRAY 1\n";
+  std::ofstream(headers / "mine.h") << "#define MINE 1\n";
+  const auto previous = std::filesystem::current_path();
+  std::filesystem::current_path(working.path());
+  CompileRequest request = test::scale_request("#include \"stray.h\"\n" + test::kScaleBody);
+  const Error without = refused(request);
+  request.options.include_directories = {headers.path()};
+  const Error with = refused(request);
+  std::filesystem::current_path(previous);
+  for (const Error& error : {without, with}) {
+    CHECK(error.code == ErrorCode::compile_failed);
+    CHECK_MESSAGE(error.detail.find("stray.h") != std::string::npos, error.detail);
+    CHECK(error.detail.find("/dev/null") == std::string::npos);
+  }
+}
+
+TEST_CASE("headers of include directories find each other by quoted names") {
+  const test::TempDir headers;
+  std::filesystem::create_directories(headers / "lib/detail");
+  std::ofstream(headers / "lib/a.h") << "#include \"detail/b.h\"\n";
+  std::ofstream(headers / "lib/detail/b.h") << "#define TIMES 3\n";
+  CompileRequest request = test::scale_request(
+      "#include <lib/a.h>\nextern \"C\" __global__ void scale(float* p) { *p *= TIMES; }\n");
+  request.options.include_directories = {headers.path()};
+  CHECK(compiled(request).record.options.find(headers.path().string()) == std::string::npos);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/test_templates.hpp"
+#include "support/compiler_search.hpp"
+#include "support/temp_dir.hpp"
+
+#include <cubinet/jit/compiler.hpp>
+#include <cubinet/spec/cubin_elf.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <thread>
+
+using namespace cubinet;
+
+namespace {
+
+std::shared_ptr<Compiler> compiler() {
+  const auto opened = Compiler::open(test::compiler_search());
+  REQUIRE_MESSAGE(opened, opened.error().message);
+  return *opened;
+}
+
+std::string print_of(const CompileRequest& request) {
+  const auto fingerprint = compiler()->fingerprint(request);
+  REQUIRE_MESSAGE(fingerprint, fingerprint.error().message);
+  return fingerprint->to_string();
+}
+
+}  // namespace
+
+TEST_CASE("every target that the compiler supports is built, and the cubin says which it is") {
+  const auto nvrtc = compiler();
+  const auto targets = nvrtc->supported_targets();
+  REQUIRE(targets);
+  CHECK(targets->size() > 20);
+  for (const SmTarget target : *targets) {
+    const auto output = nvrtc->compile(test::scale_request(test::kScaleBody, target.to_string().c_str()));
+    REQUIRE_MESSAGE(output, output.error().message);
+    const auto inspection = inspect_cubin(*output->image);
+    REQUIRE(inspection);
+    CHECK_FALSE(contradicts(*inspection, target));
+    REQUIRE(inspection->kind);
+    CHECK(inspection->target_name() == target.to_string());
+    CHECK(inspection->kernels == std::vector<std::string>{"scale"});
+    for (const SmTarget other : *targets) {
+      CHECK(check_cubin(*output->image, other, {"scale"}).has_value() == (other == target));
+    }
+  }
+}
+
+TEST_CASE("the templates of the library compile for old and new targets without a warning") {
+  const auto nvrtc = compiler();
+  std::vector<CompileRequest> requests;
+  for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
+    requests.push_back(test::builtin_request("attention_decode", target));
+    requests.push_back(test::builtin_request("rms_norm", target));
+  }
+  std::size_t told = 0;
+  nvrtc->compile_all(requests, 0,
+                     [&](std::size_t, const Result<CompileOutput>& output) {
+                       ++told;
+                       REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+                       CHECK(output->record.warnings.empty());
+                     },
+                     {});
+  CHECK(told == requests.size());
+}
+
+TEST_CASE("a target that the compiler does not know is unsupported and the known ones are told") {
+  const auto output = compiler()->compile(test::scale_request(test::kScaleBody, "sm_107a"));
+  REQUIRE_FALSE(output);
+  CHECK(output.error().code == ErrorCode::unsupported);
+  CHECK(output.error().message.find("cannot build for sm_107a") != std::string::npos);
+  CHECK(output.error().remedy.find("sm_90a") != std::string::npos);
+}
+
+TEST_CASE("what a template refuses is refused before the compiler is loaded") {
+  const auto nvrtc = compiler();
+  CompileRequest request = test::builtin_request("attention_decode", "sm_90a");
+  request.spec.set("head_dim_qk", 96);
+  CHECK(nvrtc->compile(request).error().code == ErrorCode::invalid_argument);
+  CHECK(nvrtc->fingerprint(request).error().code == ErrorCode::invalid_argument);
+  CHECK(nvrtc->compile(test::builtin_request("attention_decode", "sm_75")).error().code ==
+        ErrorCode::unsupported);
+  CompileRequest large = test::builtin_request("attention_decode", "sm_120f");
+  large.spec.set("head_dim_qk", 256).set("head_dim_v", 256).set("tile_size_kv", 128);
+  const auto output = nvrtc->compile(large);
+  CHECK(output.error().code == ErrorCode::unsupported);
+  CHECK(output.error().message.find("shared memory") != std::string::npos);
+  CHECK(nvrtc->compile(CompileRequest{}).error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("the fingerprint is that of the record, and differs for whatever changes the code") {
+  const CompileRequest request = test::scale_request();
+  const auto output = compiler()->compile(request);
+  REQUIRE(output);
+  CHECK(output->record.fingerprint.to_string() == print_of(request));
+  CHECK(print_of(request) == print_of(test::scale_request()));
+
+  std::map<std::string, std::string> seen = {{print_of(request), "itself"}};
+  const auto is_new = [&](const CompileRequest& other, const std::string& what) {
+    const auto [at, inserted] = seen.emplace(print_of(other), what);
+    CHECK_MESSAGE(inserted, (what + " has the fingerprint of " + at->second));
+  };
+  CompileRequest other = request;
+  other.spec.set("factor", 3);
+  is_new(other, "another parameter");
+  is_new(test::scale_request(test::kScaleBody + "\n"), "another source");
+  is_new(test::scale_request(test::kScaleBody, "sm_90"), "another target");
+  other = request;
+  other.options.line_info = true;
+  is_new(other, "line information");
+  other = request;
+  other.output = OutputKind::ptx;
+  is_new(other, "PTX");
+  is_new(test::scale_request("#include <cubinet/pdl.cuh>\n" + test::kScaleBody), "another header");
+}
+
+TEST_CASE("a changed header of an include directory changes the fingerprint of the same compiler object") {
+  const test::TempDir folder;
+  std::ofstream(folder / "a.h") << "#define A 1\n";
+  CompileRequest request = test::scale_request("#include <a.h>\n" + test::kScaleBody);
+  request.options.include_directories = {folder.path()};
+  const auto nvrtc = compiler();
+  const auto before = nvrtc->fingerprint(request);
+  REQUIRE(before);
+  CHECK(*nvrtc->fingerprint(request) == *before);
+  std::ofstream(folder / "a.h") << "#define A 22\n";
+  CHECK(*nvrtc->fingerprint(request) != *before);
+}
+
+TEST_CASE("a known template is fingerprinted in microseconds") {
+  const auto nvrtc = compiler();
+  const CompileRequest request = test::builtin_request("attention_decode", "sm_90a");
+  REQUIRE(nvrtc->fingerprint(request));
+  double best = 1;
+  for (int i = 0; i < 200; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    REQUIRE(nvrtc->fingerprint(request));
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  // 50 microseconds is the goal of an optimised build; a sanitizer's build takes its share.
+  CHECK(best < 1e-3);
+  MESSAGE("fingerprint: " << best * 1e6 << " us");
+}
+
+TEST_CASE("sixteen threads compile at once and each gets its own") {
+  const auto nvrtc = compiler();
+  std::vector<std::thread> threads;
+  std::vector<Result<CompileOutput>> outputs(16, Error{});
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    threads.emplace_back([&, i] {
+      CompileRequest request = test::scale_request();
+      request.spec.set("factor", static_cast<int>(i) + 1);
+      outputs[i] = nvrtc->compile(request);
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    REQUIRE_MESSAGE(outputs[i], outputs[i].error().message);
+    CompileRequest request = test::scale_request();
+    request.spec.set("factor", static_cast<int>(i) + 1);
+    const auto again = nvrtc->compile(request);
+    REQUIRE(again);
+    CHECK(outputs[i]->record.digest == again->record.digest);
+  }
+}
+
+TEST_CASE("opening a compiler does not load it, and tells where it lies") {
+  const auto nvrtc = compiler();
+  CHECK(std::filesystem::exists(nvrtc->location().library));
+  CHECK(std::filesystem::exists(nvrtc->location().builtins));
+  CHECK(nvrtc->identity().find("build") != std::string::npos);
+}

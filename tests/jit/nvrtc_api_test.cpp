@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvrtc_api.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+
+TEST_CASE("a library that is not there is unavailable, with a remedy") {
+  const auto api = NvrtcApi::open("/nowhere/libnvrtc.so.13");
+  REQUIRE_FALSE(api);
+  CHECK(api.error().code == ErrorCode::unavailable);
+  CHECK(api.error().message.find("/nowhere/libnvrtc.so.13") != std::string::npos);
+  CHECK_FALSE(api.error().remedy.empty());
+}
+
+TEST_CASE("a library without the functions is no NVRTC") {
+  const auto api = NvrtcApi::open("libm.so.6");
+  REQUIRE_FALSE(api);
+  CHECK(api.error().code == ErrorCode::unavailable);
+  CHECK(api.error().message.find("nvrtcVersion (CUDA 7.0)") != std::string::npos);
+}
+
+TEST_CASE("a release before 12.0 is told as too old") {
+  const auto api = NvrtcApi::open(CUBINET_TEST_OLD_NVRTC);
+  REQUIRE_FALSE(api);
+  CHECK(api.error().code == ErrorCode::unsupported);
+  CHECK(api.error().message.find("NVRTC 11.8") != std::string::npos);
+  CHECK(api.error().remedy.find("12.0") != std::string::npos);
+}
+
+TEST_CASE("a release that lacks one function names it") {
+  const auto api = NvrtcApi::open(CUBINET_TEST_BROKEN_NVRTC);
+  REQUIRE_FALSE(api);
+  CHECK(api.error().code == ErrorCode::unavailable);
+  CHECK(api.error().message.find("nvrtcGetErrorString") != std::string::npos);
+}

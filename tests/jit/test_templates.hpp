@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/jit/compiler.hpp>
+#include <cubinet/kernel_templates/template_catalog.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace cubinet::test {
+
+// A small template around `body`: a parameter `factor` (1 to 64, default 2) and the kernel `scale` of 32
+// threads.
+inline std::string scale_source(const std::string& body, const std::string& more = "") {
+  return R"cu(/* cubinet-template {"name": "scale", "interface": 1, "minimum_target": "sm_75",
+  "parameters": [{"name": "factor", "type": "int", "minimum": 1, "maximum": 64, "default": 2}],
+  "kernels": [{"name": "scale", "threads": 32, "parameter_bytes": 8)cu" +
+         more + "}]} */\n" + body;
+}
+
+inline const std::string kScaleBody = R"cu(#include <cubinet/parameters.cuh>
+extern "C" __global__ void scale(float* data) { data[threadIdx.x] *= cubinet::parameters::factor; }
+)cu";
+
+inline std::shared_ptr<const KernelTemplate> parse_template(const std::string& source) {
+  auto parsed = KernelTemplate::parse(source, "test.cu");
+  REQUIRE_MESSAGE(parsed, parsed.error().message);
+  return *parsed;
+}
+
+inline CompileRequest request_of(std::shared_ptr<const KernelTemplate> kernel_template,
+                                 const char* target = "sm_90a") {
+  CompileRequest request;
+  request.spec.template_name = kernel_template->name();
+  request.kernel_template = std::move(kernel_template);
+  request.target = *SmTarget::parse(target);
+  return request;
+}
+
+inline CompileRequest scale_request(const std::string& body = kScaleBody, const char* target = "sm_90a") {
+  return request_of(parse_template(scale_source(body)), target);
+}
+
+inline CompileRequest builtin_request(std::string_view name, const char* target) {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  CompileRequest request = request_of(*catalog->find(name), target);
+  if (name == "attention_decode") request.spec.set("head_dim_qk", 64).set("head_dim_v", 64);
+  if (name == "rms_norm") request.spec.set("hidden_size", 1024);
+  return request;
+}
+
+}  // namespace cubinet::test
