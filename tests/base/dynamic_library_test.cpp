@@ -31,9 +31,6 @@ TEST_CASE("a moved library keeps its symbols") {
   CHECK(moved.find("sin") != nullptr);
 }
 
-}  // namespace
-}  // namespace cubinet
-
 TEST_CASE("the search path of the loader holds the folder of a library it finds, and each folder once") {
   const auto library = DynamicLibrary::open("libm.so.6");
   REQUIRE(library);
@@ -47,3 +44,6 @@ TEST_CASE("the search path of the loader holds the folder of a library it finds,
   }
   CHECK(holds);
 }
+
+}  // namespace
+}  // namespace cubinet
