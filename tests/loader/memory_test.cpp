@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/driver_under_test.hpp"
+
+#include <cubinet/loader/memory.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+using cubinet::test::DriverUnderTest;
+
+TEST_CASE("Bytes that are written to a device come back") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto buffer = DeviceBuffer::allocate(test.device, 1000);
+  REQUIRE(buffer);
+  CHECK(buffer->size() == 1000);
+  CHECK(buffer->address() != 0);
+  REQUIRE(buffer->fill(std::byte{0x11}));
+  const Bytes part(100, std::byte{0x22});
+  REQUIRE(buffer->copy_from(part, 450));
+  Bytes all(1000);
+  REQUIRE(buffer->copy_to(all));
+  Bytes expected(1000, std::byte{0x11});
+  std::copy(part.begin(), part.end(), expected.begin() + 450);
+  CHECK(all == expected);
+  Bytes middle(10);
+  REQUIRE(buffer->copy_to(middle, 545));
+  CHECK(middle == Bytes(expected.begin() + 545, expected.begin() + 555));
+}
+
+TEST_CASE("Copies beyond a buffer are refused with the numbers") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto buffer = DeviceBuffer::allocate(test.device, 16);
+  REQUIRE(buffer);
+  Bytes bytes(8);
+  CHECK(buffer->copy_from(bytes, 8));
+  CHECK(buffer->copy_from(bytes, 9).error().code == ErrorCode::invalid_argument);
+  CHECK(buffer->copy_to(bytes, SIZE_MAX).error().code == ErrorCode::invalid_argument);
+  CHECK(buffer->copy_to(bytes, 17).error().message == "8 bytes at offset 17 do not lie in a buffer of 16");
+}
+
+TEST_CASE("An empty buffer holds nothing and needs nothing") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto buffer = DeviceBuffer::allocate(test.device, 0);
+  REQUIRE(buffer);
+  CHECK(buffer->address() == 0);
+  CHECK(buffer->fill(std::byte{1}));
+  CHECK(buffer->copy_from({}));
+}
+
+TEST_CASE("Memory that the device does not have is an error that names the size") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto buffer = DeviceBuffer::allocate(test.device, std::size_t{1} << 50U);
+  REQUIRE(!buffer);
+  CHECK(buffer.error().code == ErrorCode::driver);
+  CHECK(buffer.error().message.find("CUDA_ERROR_OUT_OF_MEMORY") != std::string::npos);
+  CHECK(buffer.error().message.find(std::to_string(std::size_t{1} << 50U)) != std::string::npos);
+  CHECK(DeviceBuffer::allocate(nullptr, 1).error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("A moved buffer is freed once") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  {
+    auto first = *DeviceBuffer::allocate(test.device, 64);
+    auto second = *DeviceBuffer::allocate(test.device, 32);
+    const std::uint64_t address = first.address();
+    second = std::move(first);
+    CHECK(second.address() == address);
+    CHECK(second.size() == 64);
+    const DeviceBuffer third = std::move(second);
+    CHECK(third.address() == address);
+  }
+  if (test.stub != nullptr) CHECK(test.stub->live("memory") == 0);
+}

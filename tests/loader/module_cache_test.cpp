@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/driver_under_test.hpp"
+
+#include <cubinet/loader/module.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+using namespace cubinet;
+using cubinet::test::DriverUnderTest;
+using cubinet::test::with_record;
+
+TEST_CASE("The same bytes are loaded once and unloaded after their last user") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  ModuleCache cache;
+  CHECK(cache.size() == 0);
+  {
+    const auto first = cache.get_or_load(test.device, test.cubin());
+    const auto second = cache.get_or_load(test.device, test.cubin());
+    REQUIRE(first);
+    REQUIRE(second);
+    CHECK(first->get() == second->get());
+    CHECK(cache.size() == 1);
+    if (test.stub != nullptr) CHECK(test.stub->calls("cuLibraryLoadData") == 1);
+  }
+  CHECK(cache.size() == 0);
+  if (test.stub != nullptr) CHECK(test.stub->live("image") == 0);
+  CHECK(cache.get_or_load(test.device, test.cubin()));
+  if (test.stub != nullptr) CHECK(test.stub->calls("cuLibraryLoadData") == 2);
+}
+
+TEST_CASE("Modules outlive the cache that loaded them") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  std::shared_ptr<const Module> module;
+  {
+    ModuleCache cache;
+    module = *cache.get_or_load(test.device, test.cubin());
+  }
+  CHECK(module->function("scale"));
+}
+
+TEST_CASE("Two handles of one device share a module") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto other = Device::open(test.driver, 0);
+  REQUIRE(other);
+  ModuleCache cache;
+  const auto first = cache.get_or_load(test.device, test.cubin());
+  const auto second = cache.get_or_load(*other, test.cubin());
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(first->get() == second->get());
+}
+
+TEST_CASE("Equal bytes under a record that launches them differently are loaded apart") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  ModuleCache cache;
+  const auto first = cache.get_or_load(test.device, test.cubin());
+  const Cubin wide =
+      with_record(test.cubin(), [](CubinRecord& record) { record.entry_points[0].threads = 256; });
+  const auto second = cache.get_or_load(test.device, wide);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(first->get() != second->get());
+  CHECK((*second)->record().entry_points[0].threads == 256);
+  const Cubin renamed = with_record(wide, [](CubinRecord& record) { record.compiler = "another"; });
+  CHECK(cache.get_or_load(test.device, renamed)->get() == second->get());
+}
+
+TEST_CASE("Sixteen threads that ask for one module get one") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  if (test.stub != nullptr) test.stub->delay("cuLibraryLoadData", 20000);
+  const Cubin cubin = test.cubin();
+  ModuleCache cache;
+  std::vector<std::shared_ptr<const Module>> modules(16);
+  std::vector<std::thread> threads;
+  std::atomic<bool> go = false;
+  for (auto& module : modules) {
+    threads.emplace_back([&cache, &test, &cubin, &go, &module] {
+      while (!go) {
+      }
+      if (auto loaded = cache.get_or_load(test.device, cubin)) module = *std::move(loaded);
+    });
+  }
+  go = true;
+  for (std::thread& thread : threads)
+    thread.join();
+  REQUIRE(modules[0] != nullptr);
+  CHECK(std::set<std::shared_ptr<const Module>>(modules.begin(), modules.end()).size() == 1);
+  if (test.stub != nullptr) CHECK(test.stub->calls("cuLibraryLoadData") == 1);
+}
+
+TEST_CASE("Threads that load and drop modules at random leave none behind") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  std::vector<Cubin> cubins;
+  for (std::uint32_t threads : {32U, 64U, 96U}) {
+    cubins.push_back(
+        with_record(test.cubin(), [&](CubinRecord& record) { record.entry_points[0].threads = threads; }));
+  }
+  ModuleCache cache;
+  std::atomic<unsigned> wrong = 0;
+  std::vector<std::thread> workers;
+  for (unsigned worker = 0; worker < 4; ++worker) {
+    workers.emplace_back([&cache, &test, &cubins, &wrong, worker] {
+      for (unsigned i = 0; i < 100; ++i) {
+        const Cubin& cubin = cubins[(i * 7 + worker) % cubins.size()];
+        const auto module = cache.get_or_load(test.device, cubin);
+        if (!module || (*module)->record().entry_points != cubin.record->entry_points) ++wrong;
+      }
+    });
+  }
+  for (std::thread& worker : workers)
+    worker.join();
+  CHECK(wrong == 0);
+  CHECK(cache.size() == 0);
+  if (test.stub != nullptr) CHECK(test.stub->live("image") == 0);
+}
+
+TEST_CASE("A load that fails is reported and not remembered") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  ModuleCache cache;
+  const Cubin broken =
+      with_record(test.cubin(), [](CubinRecord& record) { record.entry_points[0].symbol = "gone"; });
+  for (int i = 0; i < 2; ++i) {
+    const auto module = cache.get_or_load(test.device, broken);
+    REQUIRE(!module);
+    CHECK(module.error().code == ErrorCode::corruption);
+  }
+  CHECK(cache.size() == 0);
+  CHECK(cache.get_or_load(test.device, test.cubin()));
+  CHECK(cache.get_or_load(nullptr, test.cubin()).error().code == ErrorCode::invalid_argument);
+  CHECK(cache.get_or_load(test.device, {}).error().code == ErrorCode::invalid_argument);
+}
