@@ -5,12 +5,14 @@
 
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/data_type.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <thread>
 
@@ -68,6 +70,42 @@ TEST_CASE("the templates of the library compile for old and new targets without 
                      },
                      {});
   CHECK(told == requests.size());
+}
+
+TEST_CASE("every data type is a type of the device code") {
+  const std::string source = R"cu(/* cubinet-template {"name": "typed", "interface": 1, "parameters": [
+    {"name": "t", "type": "dtype", "values": ["fp16", "bf16", "fp32", "int8", "int32", "e4m3", "e5m2", "e2m1"]}],
+    "kernels": [{"name": "k", "threads": 32}]} */
+#include <cubinet/parameters.cuh>
+extern "C" __global__ void k(cubinet::parameters::t* p, void** to) { *to = p; }
+)cu";
+  const auto nvrtc = compiler();
+  CompileRequest request = test::request_of(test::parse_template(source));
+  CHECK(request.kernel_template->parameters()[0].values.size() == all_data_types().size());
+  for (const DataType type : all_data_types()) {
+    request.spec.set("t", ParameterValue(std::string(to_string(type))));
+    const auto output = nvrtc->compile(request);
+    CHECK_MESSAGE(output.has_value(), (output ? "" : output.error().message));
+  }
+}
+
+TEST_CASE(
+    "the example of a template of a user's compiles, with both its types and for all targets it allows") {
+  std::ifstream file(CUBINET_TEST_EXAMPLE_TEMPLATE);
+  const std::string source{std::istreambuf_iterator<char>(file), {}};
+  CompileRequest request = test::request_of(test::parse_template(source));
+  const auto nvrtc = compiler();
+  for (const char* target : {"sm_75", "sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
+    for (const char* type : {"fp32", "bf16"}) {
+      request.target = *SmTarget::parse(target);
+      request.spec.set("dtype", type);
+      const auto output = nvrtc->compile(request);
+      CHECK_MESSAGE(output.has_value(), (output ? "" : output.error().message + output.error().detail));
+      if (output) CHECK(output->record.warnings.empty());
+    }
+  }
+  request.spec.set("block", 1024).set("elements_per_thread", 8);
+  CHECK(nvrtc->compile(request).error().message.find("at most 4096 elements") != std::string::npos);
 }
 
 TEST_CASE("a target that the compiler does not know is unsupported and the known ones are told") {

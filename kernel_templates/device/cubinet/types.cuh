@@ -14,6 +14,19 @@ struct fp16 {
 };
 
 using fp32 = float;
+using int8 = signed char;
+using int32 = int;
+
+struct e4m3 {
+  unsigned char bits;
+};
+
+struct e5m2 {
+  unsigned char bits;
+};
+
+// Two elements share a byte, so that one alone has no size and no address: a tag.
+struct e2m1;
 
 // Two values rounded to nearest even, the first in the low half.
 template <typename T>
