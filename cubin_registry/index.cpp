@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index.hpp"
 
+#include "index_snapshot.hpp"
 #include "sqlite.hpp"
 
 #include <algorithm>
@@ -44,11 +45,25 @@ PRAGMA application_id = 0x43424e54;
 PRAGMA user_version = 1;
 )";
 
-enum class Query : std::size_t { find, list, totals, names_image, find_row, insert, erase, clear, count_ };
+enum class Query : std::size_t {
+  find,
+  list,
+  data_version,
+  all_rows,
+  totals,
+  names_image,
+  find_row,
+  insert,
+  erase,
+  clear,
+  count_
+};
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Query::count_)> kQueries = {
     "SELECT record, published_ns FROM entries WHERE key = ?1 AND encoding = ?2",
     "SELECT record, published_ns FROM entries",
+    "PRAGMA data_version",
+    "SELECT key, record, published_ns FROM entries",
     "SELECT (SELECT count(*) FROM entries), count(*), coalesce(sum(size), 0) FROM (SELECT DISTINCT digest, "
     "size FROM "
     "entries)",
@@ -84,15 +99,7 @@ class SqliteIndex final : public Index {
 
   Result<void> prepare(const std::filesystem::path& file, Mode mode, const Source& records);
 
-  Result<std::vector<StoredRecord>> find(const KernelIdentity& identity) override {
-    CUBINET_TRY_ASSIGN(auto rows, read(statement(Query::find)
-                                           .bind(1, as_integer(identity.key()))
-                                           .bind(2, ByteView(identity.encoding()))));
-    for (const StoredRecord& row : rows) {
-      if (!(row.record->identity == identity)) return disagrees();
-    }
-    return rows;
-  }
+  Result<std::vector<StoredRecord>> find(const KernelIdentity& identity) override;
   Result<std::vector<StoredRecord>> list() override { return read(statement(Query::list)); }
   Result<IndexTotals> totals() override;
   Result<bool> names_image(const Sha256Digest& digest) override;
@@ -109,14 +116,15 @@ class SqliteIndex final : public Index {
 
  private:
   class Patience;
-  static Error disagrees() {
-    return Error{ErrorCode::corruption, "a row of the index holds the record of another kernel"};
-  }
   sqlite::Statement& statement(Query query) { return statements_[static_cast<std::size_t>(query)]; }
 
   Result<void> adopt_schema(Mode mode, const Source& records);
   Result<void> create_schema(const Source& records);
   Result<void> choose_journal(const std::filesystem::path& file, bool created);
+  // Changes with every commit of any process.
+  Result<std::uint64_t> version();
+  Result<std::uint64_t> count();
+  Result<bool> read_snapshot(std::uint64_t version);
   Result<std::vector<StoredRecord>> read(sqlite::Statement& bound);
   Result<void> prepare_statements();
   Result<bool> erase_row(const CubinRecord& record);
@@ -126,7 +134,11 @@ class SqliteIndex final : public Index {
 
   sqlite::Database database_;
   std::vector<sqlite::Statement> statements_;
+  IndexSnapshot snapshot_;
+  std::optional<std::uint64_t> rows_;  // when they were last counted
+  std::uint64_t own_writes_ = 0;
   bool created_ = false;
+  bool write_ahead_log_ = false;
 };
 
 // Writers wait longer for the lock than readers do.
@@ -200,6 +212,7 @@ Result<void> SqliteIndex::choose_journal(const std::filesystem::path& file, bool
     if (mode == "wal")
       return Error{ErrorCode::busy, "the index has a write-ahead log, which this SQLite gets wrong"};
   }
+  write_ahead_log_ = mode == "wal";
   // NORMAL can lose the last commits with the power, and they are found again through their record files.
   return database_.execute("PRAGMA synchronous=NORMAL");
 }
@@ -207,10 +220,74 @@ Result<void> SqliteIndex::choose_journal(const std::filesystem::path& file, bool
 Result<void> SqliteIndex::prepare(const std::filesystem::path& file, Mode mode, const Source& records) {
   database_.set_time_limit(kOpenLimit);
   CUBINET_TRY(adopt_schema(mode, records));
-  if (mode == Mode::read_write) CUBINET_TRY(choose_journal(file, created_));
+  if (mode == Mode::read_write) {
+    CUBINET_TRY(choose_journal(file, created_));
+  } else {
+    CUBINET_TRY_ASSIGN(const std::string journal, database_.text("PRAGMA journal_mode"));
+    write_ahead_log_ = journal == "wal";
+  }
   if (statements_.empty()) CUBINET_TRY(prepare_statements());
   database_.set_time_limit(kReadLimit);
   return {};
+}
+
+// With a rollback journal the file's own change counter tells, and reading it takes no lock: whoever commits
+// writes it before the commit is complete, so an old counter means that nothing has been committed since. A
+// write-ahead log leaves it alone; there SQLite keeps a count, of other connections' commits.
+Result<std::uint64_t> SqliteIndex::version() {
+  if (!write_ahead_log_) return database_.change_counter();
+  sqlite::Statement& bound = statement(Query::data_version);
+  const sqlite::Run run(bound);
+  CUBINET_TRY(bound.step());
+  return (static_cast<std::uint64_t>(bound.integer(0)) << 32U) + own_writes_;
+}
+
+Result<std::uint64_t> SqliteIndex::count() {
+  if (!rows_) {
+    CUBINET_TRY_ASSIGN(const IndexTotals counted, totals());
+    rows_ = counted.entries;
+  }
+  return *rows_;
+}
+
+// False when somebody committed meanwhile.
+Result<bool> SqliteIndex::read_snapshot(std::uint64_t before) {
+  sqlite::Statement& bound = statement(Query::all_rows);
+  const sqlite::Run run(bound);
+  snapshot_.begin(before);
+  std::uint64_t rows = 0;
+  while (true) {
+    auto row = bound.step();
+    if (!row || !*row) {
+      auto after = row ? version() : Result<std::uint64_t>(row.error());
+      if (!after || *after != before) snapshot_.forget();
+      if (!after) return std::move(after).error();
+      rows_ = rows;
+      return *after == before;
+    }
+    ++rows;
+    snapshot_.add(KernelKey{static_cast<std::uint64_t>(bound.integer(0))}, bound.blob(1), bound.integer(2));
+  }
+}
+
+Result<std::vector<StoredRecord>> SqliteIndex::find(const KernelIdentity& identity) {
+  CUBINET_TRY_ASSIGN(const std::uint64_t now, version());
+  if (!snapshot_.is_of(now)) {
+    CUBINET_TRY_ASSIGN(const std::uint64_t rows, count());
+    if (snapshot_.worth_reading(now, rows)) CUBINET_TRY(read_snapshot(now));
+  }
+  if (snapshot_.is_of(now)) return snapshot_.find(identity);
+  CUBINET_TRY_ASSIGN(
+      auto found,
+      read(
+          statement(Query::find).bind(1, as_integer(identity.key())).bind(2, ByteView(identity.encoding()))));
+  for (const StoredRecord& record : found) {
+    if (!(record.record->identity == identity)) {
+      return Error{ErrorCode::corruption, "a row of the index holds the record of another kernel"};
+    }
+  }
+  sort_newest_first(found);
+  return found;
 }
 
 Result<std::vector<StoredRecord>> SqliteIndex::read(sqlite::Statement& bound) {
@@ -289,6 +366,7 @@ Result<bool> SqliteIndex::erase_row(const CubinRecord& record) {
 
 Result<void> SqliteIndex::put(const StoredRecord& stored) {
   const Patience patience(database_);
+  ++own_writes_;
   const Bytes encoded = encode_record(*stored.record);
   CUBINET_TRY_ASSIGN(const bool there, holds(stored, encoded));
   if (there) return {};
@@ -300,6 +378,7 @@ Result<void> SqliteIndex::put(const StoredRecord& stored) {
 
 Result<bool> SqliteIndex::erase(const CubinRecord& record) {
   const Patience patience(database_);
+  ++own_writes_;
   CUBINET_TRY_ASSIGN(auto transaction, sqlite::WriteTransaction::begin(database_));
   CUBINET_TRY_ASSIGN(const bool erased, erase_row(record));
   CUBINET_TRY(transaction.commit());
@@ -317,6 +396,7 @@ Result<std::uint64_t> SqliteIndex::insert_all(const Source& records) {
 
 Result<std::uint64_t> SqliteIndex::replace_all(const Source& records) {
   const Patience patience(database_);
+  ++own_writes_;
   CUBINET_TRY_ASSIGN(auto transaction, sqlite::WriteTransaction::begin(database_));
   {
     sqlite::Statement& bound = statement(Query::clear);

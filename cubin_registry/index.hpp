@@ -33,6 +33,7 @@ class Index {
                                              const Source& records);
   virtual ~Index() = default;
 
+  // Newest first.
   virtual Result<std::vector<StoredRecord>> find(const KernelIdentity& identity) = 0;
   virtual Result<std::vector<StoredRecord>> list() = 0;
   virtual Result<IndexTotals> totals() = 0;

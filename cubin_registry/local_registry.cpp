@@ -108,10 +108,7 @@ Result<Records> LocalRegistry::find(const KernelIdentity& identity) {
   CUBINET_TRY(check_process());
   StoreLock lock = store_lock();
   auto indexed = index_.use(lock, [&](Index& index) { return index.find(identity); });
-  if (indexed && !indexed->empty()) {
-    sort_newest_first(*indexed);
-    return without_times(*std::move(indexed));
-  }
+  if (indexed && !indexed->empty()) return without_times(*std::move(indexed));
   std::vector<StoredRecord> records = records_from_files(identity.key());
   records.erase(
       std::remove_if(records.begin(), records.end(),

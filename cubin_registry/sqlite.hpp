@@ -71,6 +71,9 @@ class Database {
 
   void set_time_limit(std::chrono::milliseconds limit);
   int changes() const;
+  // The count of commits in the file's header, read without a lock. Does not change where there is a
+  // write-ahead log.
+  Result<std::uint64_t> change_counter() const;
   // The file that was opened no longer has its name: somebody put another one in its place.
   bool moved() const;
   // Gives up the connection without closing it. For a forked child, in which closing would end the parent's

@@ -59,8 +59,7 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   const ByteView encoding_bytes = as_bytes(encoding);
   CUBINET_TRY_ASSIGN(record.identity,
                      identity_from_encoding(Bytes(encoding_bytes.begin(), encoding_bytes.end())));
-  CUBINET_TRY_ASSIGN(const DecodedIdentity decoded, decode_identity(encoding_bytes));
-  record.target = decoded.target;
+  record.target = record.identity.target();
   CUBINET_TRY_ASSIGN(record.fingerprint.digest, read_digest(reader));
   CUBINET_TRY_ASSIGN(record.digest, read_digest(reader));
   CUBINET_TRY_ASSIGN(record.size, reader.u64());

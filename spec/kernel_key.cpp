@@ -96,12 +96,18 @@ KernelIdentity identify(const KernelSpec& spec, SmTarget target) {
     write_value(writer, value);
   }
   KernelIdentity identity;
+  identity.target_ = target;
   identity.encoding_ = writer.take();
   identity.key_.value = XXH3_64bits(identity.encoding_.data(), identity.encoding_.size());
   return identity;
 }
 
-Result<DecodedIdentity> decode_identity(ByteView encoding) {
+namespace {
+
+// Reads an encoding from end to end, calling `parameter(name, value)` for each; accepts canonical ones only,
+// so whatever passes is what `identify` would write.
+template <class Parameter>
+Result<SmTarget> walk_encoding(ByteView encoding, std::string& template_name, Parameter&& parameter) {
   ByteReader reader(encoding);
   CUBINET_TRY_ASSIGN(const ByteView magic, reader.raw(kMagic.size()));
   if (as_text(magic) != kMagic) return Error{ErrorCode::corruption, "a kernel's encoding has another magic"};
@@ -112,9 +118,8 @@ Result<DecodedIdentity> decode_identity(ByteView encoding) {
                      std::to_string(kKeySchemaVersion),
                  "use the version of cubinet that wrote it"};
   }
-  DecodedIdentity decoded;
-  CUBINET_TRY_ASSIGN(decoded.spec.template_name, reader.string());
-  CUBINET_TRY_ASSIGN(decoded.target, read_target(reader));
+  CUBINET_TRY_ASSIGN(template_name, reader.string());
+  CUBINET_TRY_ASSIGN(const SmTarget target, read_target(reader));
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   if (count > kMaximumParameters)
     return Error{ErrorCode::corruption, "a kernel's encoding has too many parameters"};
@@ -124,18 +129,33 @@ Result<DecodedIdentity> decode_identity(ByteView encoding) {
     if (i > 0 && name <= previous) {
       return Error{ErrorCode::corruption, "a kernel's encoding does not list its parameters in order"};
     }
-    previous = name;
-    CUBINET_TRY_ASSIGN(decoded.spec.parameters[std::move(name)], read_value(reader));
+    CUBINET_TRY_ASSIGN(ParameterValue value, read_value(reader));
+    parameter(name, std::move(value));
+    previous = std::move(name);
   }
   if (reader.remaining() != 0)
     return Error{ErrorCode::corruption, "a kernel's encoding has bytes after its end"};
+  return target;
+}
+
+}  // namespace
+
+Result<DecodedIdentity> decode_identity(ByteView encoding) {
+  DecodedIdentity decoded;
+  auto& parameters = decoded.spec.parameters;
+  CUBINET_TRY_ASSIGN(
+      decoded.target,
+      walk_encoding(encoding, decoded.spec.template_name, [&](const std::string& name, ParameterValue value) {
+        parameters.emplace_hint(parameters.end(), name, std::move(value));
+      }));
   return decoded;
 }
 
 Result<KernelIdentity> identity_from_encoding(Bytes encoding) {
-  // Decoding accepts canonical encodings only, so whatever passes is what `identify` would write.
-  CUBINET_TRY(decode_identity(encoding));
   KernelIdentity identity;
+  std::string template_name;
+  CUBINET_TRY_ASSIGN(identity.target_,
+                     walk_encoding(encoding, template_name, [](const std::string&, ParameterValue) {}));
   identity.key_.value = XXH3_64bits(encoding.data(), encoding.size());
   identity.encoding_ = std::move(encoding);
   return identity;

@@ -42,6 +42,7 @@ class KernelIdentity {
 
   KernelKey key() const { return key_; }
   const Bytes& encoding() const { return encoding_; }
+  SmTarget target() const { return target_; }  // as the encoding states it
 
   friend bool operator==(const KernelIdentity& a, const KernelIdentity& b) {
     return a.key_ == b.key_ && a.encoding_ == b.encoding_;
@@ -52,6 +53,7 @@ class KernelIdentity {
   friend Result<KernelIdentity> identity_from_encoding(Bytes encoding);
   KernelKey key_;
   Bytes encoding_;
+  SmTarget target_;
 };
 
 // The specification should be complete (KernelTemplate::resolve fills in the defaults): parameters that are
