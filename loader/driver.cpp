@@ -82,7 +82,7 @@ class DeviceReader {
     properties.maximum_shared_bytes_per_block = static_cast<std::uint32_t>(shared);
     CUBINET_TRY_ASSIGN(const int cooperative, attribute(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH));
     properties.cooperative_launch = cooperative != 0;
-    properties.cluster_launch = cluster_launch();
+    CUBINET_TRY_ASSIGN(properties.cluster_launch, cluster_launch());
     std::size_t bytes = 0;
     CUBINET_TRY(check(api.cuDeviceTotalMem(&bytes, device_), "cuDeviceTotalMem"));
     properties.memory_bytes = bytes;
@@ -106,11 +106,13 @@ class DeviceReader {
   }
 
   // A driver from before clusters (CUDA 11.8) calls the attribute invalid, which means no.
-  bool cluster_launch() const {
+  Result<bool> cluster_launch() const {
     int value = 0;
     const CUresult result =
         driver_.api().cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device_);
-    return result == CUDA_SUCCESS && value != 0;
+    if (result == CUDA_ERROR_INVALID_VALUE) return false;
+    CUBINET_TRY(check(result, "cuDeviceGetAttribute"));
+    return value != 0;
   }
 
   const Driver& driver_;
@@ -142,6 +144,12 @@ Result<std::shared_ptr<const Driver>> Driver::open(const DriverOptions& options)
     return error;
   }
   CUBINET_TRY(driver->read_devices());
+  if (api.cuFuncGetParamInfo == nullptr) {
+    log(driver->log_, LogLevel::info,
+        "the CUDA driver is older than 12.4 and does not tell the sizes of a kernel's arguments: they are "
+        "compared "
+        "with the kernel's record alone");
+  }
   return driver;
 }
 

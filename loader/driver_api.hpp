@@ -30,7 +30,6 @@
   X(cuDevicePrimaryCtxRelease, 11000)                  \
   X(cuCtxPushCurrent, 4000)                            \
   X(cuCtxPopCurrent, 4000)                             \
-  X(cuCtxSynchronize, 2000)                            \
   X(cuLibraryLoadData, 12000)                          \
   X(cuLibraryUnload, 12000)                            \
   X(cuLibraryGetKernel, 12000)                         \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaded_image.hpp"
 
+#include "release.hpp"
+
 #include <utility>
 
 namespace cubinet {
@@ -36,17 +38,12 @@ LoadedImage::~LoadedImage() {
 }
 
 void LoadedImage::unload() const {
-  const Driver& driver = *device_->driver();
-  if (library_ != nullptr) {
-    driver.report(driver.api().cuLibraryUnload(library_), "cuLibraryUnload", "unloading a module");
+  if (library_ == nullptr) {
+    release(*device_, "cuModuleUnload", [&](const DriverApi& api) { return api.cuModuleUnload(module_); });
     return;
   }
-  const CUresult pushed = driver.api().cuCtxPushCurrent(device_->context());
-  driver.report(pushed, "cuCtxPushCurrent", "unloading a module");
-  if (pushed != CUDA_SUCCESS) return;
-  driver.report(driver.api().cuModuleUnload(module_), "cuModuleUnload", "unloading a module");
-  CUcontext popped = nullptr;
-  driver.report(driver.api().cuCtxPopCurrent(&popped), "cuCtxPopCurrent", "unloading a module");
+  const Driver& driver = *device_->driver();
+  driver.report(driver.api().cuLibraryUnload(library_), "cuLibraryUnload", "unloading a module");
 }
 
 Result<std::optional<unsigned>> LoadedImage::kernel_count(const KernelSubject& subject) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver_api.hpp"
+#include "release.hpp"
 
 #include <cubinet/loader/memory.hpp>
 
@@ -42,10 +43,7 @@ DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
 
 DeviceBuffer::~DeviceBuffer() {
   if (address_ == 0) return;
-  const auto current = device_->make_current();
-  if (!current) return;  // a forked child, or a driver that has shut down
-  const Driver& driver = *device_->driver();
-  driver.report(driver.api().cuMemFree(address_), "cuMemFree", "freeing device memory");
+  release(*device_, "cuMemFree", [&](const DriverApi& api) { return api.cuMemFree(address_); });
 }
 
 Result<void> DeviceBuffer::check_range(std::size_t bytes, std::size_t offset) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver_api.hpp"
+#include "release.hpp"
 
 #include <cubinet/loader/stream.hpp>
 
@@ -44,12 +45,15 @@ Result<Stream> Stream::create(std::shared_ptr<const Device> device) {
 Stream::Stream(Stream&& other) noexcept
     : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
+Stream& Stream::operator=(Stream&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
 Stream::~Stream() {
   if (handle_ == nullptr) return;
-  const auto current = device_->make_current();
-  if (!current) return;  // a forked child, or a driver that has shut down
-  const Driver& driver = *device_->driver();
-  driver.report(driver.api().cuStreamDestroy(handle_), "cuStreamDestroy", "destroying a stream");
+  release(*device_, "cuStreamDestroy", [&](const DriverApi& api) { return api.cuStreamDestroy(handle_); });
 }
 
 Result<void> Stream::synchronize() const {
@@ -78,12 +82,15 @@ Result<Event> Event::create(std::shared_ptr<const Device> device) {
 Event::Event(Event&& other) noexcept
     : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
+Event& Event::operator=(Event&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
 Event::~Event() {
   if (handle_ == nullptr) return;
-  const auto current = device_->make_current();
-  if (!current) return;
-  const Driver& driver = *device_->driver();
-  driver.report(driver.api().cuEventDestroy(handle_), "cuEventDestroy", "destroying an event");
+  release(*device_, "cuEventDestroy", [&](const DriverApi& api) { return api.cuEventDestroy(handle_); });
 }
 
 Result<void> Event::record(const Stream& stream) const {
@@ -128,12 +135,16 @@ Result<Graph> Graph::capture(const Stream& stream, const std::function<Result<vo
 Graph::Graph(Graph&& other) noexcept
     : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
+Graph& Graph::operator=(Graph&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
 Graph::~Graph() {
   if (handle_ == nullptr) return;
-  const auto current = device_->make_current();
-  if (!current) return;
-  const Driver& driver = *device_->driver();
-  driver.report(driver.api().cuGraphExecDestroy(handle_), "cuGraphExecDestroy", "destroying a graph");
+  release(*device_, "cuGraphExecDestroy",
+          [&](const DriverApi& api) { return api.cuGraphExecDestroy(handle_); });
 }
 
 Result<void> Graph::launch(const Stream& stream) const {

@@ -181,8 +181,4 @@ CUresult stub_cuCtxPopCurrent(CUcontext* context) {
   return CUDA_SUCCESS;
 }
 
-CUresult stub_cuCtxSynchronize() {
-  return current_context() == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
-}
-
 }  // namespace cubinet::stub

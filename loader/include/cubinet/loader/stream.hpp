@@ -19,7 +19,7 @@ class Stream {
  public:
   static Result<Stream> create(std::shared_ptr<const Device> device);
   Stream(Stream&& other) noexcept;
-  Stream& operator=(Stream&&) = delete;
+  Stream& operator=(Stream&& other) noexcept;
   ~Stream();
 
   CUstream handle() const { return handle_; }
@@ -41,7 +41,7 @@ class Event {
  public:
   static Result<Event> create(std::shared_ptr<const Device> device);
   Event(Event&& other) noexcept;
-  Event& operator=(Event&&) = delete;
+  Event& operator=(Event&& other) noexcept;
   ~Event();
 
   Result<void> record(const Stream& stream) const;
@@ -63,7 +63,7 @@ class Graph {
   // `record` have to outlive the graph.
   static Result<Graph> capture(const Stream& stream, const std::function<Result<void>()>& record);
   Graph(Graph&& other) noexcept;
-  Graph& operator=(Graph&&) = delete;
+  Graph& operator=(Graph&& other) noexcept;
   ~Graph();
 
   Result<void> launch(const Stream& stream) const;
