@@ -7,33 +7,37 @@
 
 namespace cubinet::bench {
 
-// cuda.h renames some functions by macros (cuMemAlloc is cuMemAlloc_v2): expanding the name first gives the
-// symbol that the declared type belongs to.
-#define CUBINET_BENCH_TEXT(name) #name
-#define CUBINET_BENCH_LOAD(member, name)                                                          \
-  api->member = reinterpret_cast<decltype(api->member)>(library->find(CUBINET_BENCH_TEXT(name))); \
-  if (api->member == nullptr) return Error {                                                      \
-      ErrorCode::unsupported, "the driver has no " CUBINET_BENCH_TEXT(name)                       \
-    }
-
 namespace {
+
+template <class FunctionPointer>
+Result<void> load(PFN_cuGetProcAddress_v12000 get, const char* name, int version, FunctionPointer& function) {
+  void* address = nullptr;
+  if (get(name, &address, version, CU_GET_PROC_ADDRESS_DEFAULT, nullptr) != CUDA_SUCCESS ||
+      address == nullptr) {
+    return Error{ErrorCode::unsupported, std::string("the driver has no ") + name};
+  }
+  function = reinterpret_cast<FunctionPointer>(address);
+  return {};
+}
 
 Result<std::shared_ptr<const BareDriverApi>> load_api() {
   const Result<DynamicLibrary> library = DynamicLibrary::open("libcuda.so.1");
   if (!library) return library.error();
+  const auto get = reinterpret_cast<PFN_cuGetProcAddress_v12000>(library->find("cuGetProcAddress_v2"));
+  if (get == nullptr) return Error{ErrorCode::unsupported, "the driver is older than CUDA 12.0"};
   const auto api = std::make_shared<BareDriverApi>();
-  CUBINET_BENCH_LOAD(init, cuInit);
-  CUBINET_BENCH_LOAD(driver_get_version, cuDriverGetVersion);
-  CUBINET_BENCH_LOAD(device_get, cuDeviceGet);
-  CUBINET_BENCH_LOAD(device_get_name, cuDeviceGetName);
-  CUBINET_BENCH_LOAD(primary_ctx_retain, cuDevicePrimaryCtxRetain);
-  CUBINET_BENCH_LOAD(ctx_set_current, cuCtxSetCurrent);
-  CUBINET_BENCH_LOAD(ctx_synchronize, cuCtxSynchronize);
-  CUBINET_BENCH_LOAD(library_load_data, cuLibraryLoadData);
-  CUBINET_BENCH_LOAD(library_get_kernel, cuLibraryGetKernel);
-  CUBINET_BENCH_LOAD(library_unload, cuLibraryUnload);
-  CUBINET_BENCH_LOAD(kernel_get_function, cuKernelGetFunction);
-  CUBINET_BENCH_LOAD(launch_kernel_ex, cuLaunchKernelEx);
+  CUBINET_TRY(load(get, "cuInit", 2000, api->init));
+  CUBINET_TRY(load(get, "cuDriverGetVersion", 2020, api->driver_get_version));
+  CUBINET_TRY(load(get, "cuDeviceGet", 2000, api->device_get));
+  CUBINET_TRY(load(get, "cuDeviceGetName", 2000, api->device_get_name));
+  CUBINET_TRY(load(get, "cuDevicePrimaryCtxRetain", 7000, api->primary_ctx_retain));
+  CUBINET_TRY(load(get, "cuCtxPushCurrent", 4000, api->ctx_push_current));
+  CUBINET_TRY(load(get, "cuCtxSynchronize", 2000, api->ctx_synchronize));
+  CUBINET_TRY(load(get, "cuLibraryLoadData", 12000, api->library_load_data));
+  CUBINET_TRY(load(get, "cuLibraryGetKernel", 12000, api->library_get_kernel));
+  CUBINET_TRY(load(get, "cuLibraryUnload", 12000, api->library_unload));
+  CUBINET_TRY(load(get, "cuKernelGetFunction", 12000, api->kernel_get_function));
+  CUBINET_TRY(load(get, "cuLaunchKernelEx", 11060, api->launch_kernel_ex));
   return std::shared_ptr<const BareDriverApi>(api);
 }
 
@@ -58,7 +62,7 @@ Result<BareDriver> BareDriver::open(int device) {
   driver.device_name_ = name.data();
   CUcontext context = nullptr;
   CUBINET_TRY(check(api.primary_ctx_retain(&context, handle), "cuDevicePrimaryCtxRetain"));
-  CUBINET_TRY(check(api.ctx_set_current(context), "cuCtxSetCurrent"));
+  CUBINET_TRY(check(api.ctx_push_current(context), "cuCtxPushCurrent"));
   return driver;
 }
 

@@ -5,6 +5,7 @@
 #include <cubinet/spec/cubin.hpp>
 
 #include <cuda.h>
+#include <cudaTypedefs.h>
 
 #include <memory>
 #include <string>
@@ -30,19 +31,20 @@ class BareDriver {
   int version_ = 0;
 };
 
+// Each with the CUDA version whose signature is meant, as the driver hands it out.
 struct BareDriverApi {
-  decltype(&::cuInit) init;
-  decltype(&::cuDriverGetVersion) driver_get_version;
-  decltype(&::cuDeviceGet) device_get;
-  decltype(&::cuDeviceGetName) device_get_name;
-  decltype(&::cuDevicePrimaryCtxRetain) primary_ctx_retain;
-  decltype(&::cuCtxSetCurrent) ctx_set_current;
-  decltype(&::cuCtxSynchronize) ctx_synchronize;
-  decltype(&::cuLibraryLoadData) library_load_data;
-  decltype(&::cuLibraryGetKernel) library_get_kernel;
-  decltype(&::cuLibraryUnload) library_unload;
-  decltype(&::cuKernelGetFunction) kernel_get_function;
-  decltype(&::cuLaunchKernelEx) launch_kernel_ex;
+  PFN_cuInit_v2000 init;
+  PFN_cuDriverGetVersion_v2020 driver_get_version;
+  PFN_cuDeviceGet_v2000 device_get;
+  PFN_cuDeviceGetName_v2000 device_get_name;
+  PFN_cuDevicePrimaryCtxRetain_v7000 primary_ctx_retain;
+  PFN_cuCtxPushCurrent_v4000 ctx_push_current;
+  PFN_cuCtxSynchronize_v2000 ctx_synchronize;
+  PFN_cuLibraryLoadData_v12000 library_load_data;
+  PFN_cuLibraryGetKernel_v12000 library_get_kernel;
+  PFN_cuLibraryUnload_v12000 library_unload;
+  PFN_cuKernelGetFunction_v12000 kernel_get_function;
+  PFN_cuLaunchKernelEx_v11060 launch_kernel_ex;
 };
 
 // driver, with the function's name, unless `result` is CUDA_SUCCESS.

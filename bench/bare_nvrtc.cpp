@@ -63,7 +63,7 @@ Result<Bytes> BareNvrtc::compile(const BareProgram& program) const {
     options.push_back(option.c_str());
 
   nvrtcProgram handle = nullptr;
-  nvrtcResult result = api_->create_program(&handle, program.source.c_str(), "kernel.cu",
+  nvrtcResult result = api_->create_program(&handle, program.source.c_str(), program.name.c_str(),
                                             static_cast<int>(names.size()), contents.data(), names.data());
   if (result != NVRTC_SUCCESS) return failed("nvrtcCreateProgram", result);
   const std::unique_ptr<nvrtcProgram, std::function<void(nvrtcProgram*)>> owner(

@@ -13,6 +13,7 @@
 namespace cubinet::bench {
 
 struct BareProgram {
+  std::string name;
   std::string source;
   std::map<std::string, std::string, std::less<>> headers;  // by the name that the source includes
   std::vector<std::string> options;

@@ -40,4 +40,12 @@ struct FirstOptions {
 };
 Result<void> bench_first(const Settings& settings, const FirstOptions& options);
 
+// Decode attention through the empty home, the warm home, the bundle and the process cache: error against
+// float64 and time of each; then the kernels' time in a CUDA graph.
+struct DecodeOptions {
+  bool small = false;  // the small sweep instead of Llama-3-70B's shapes
+  bool time = true;
+};
+Result<void> bench_decode(const Settings& settings, const DecodeOptions& options, Report& report);
+
 }  // namespace cubinet::bench

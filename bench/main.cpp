@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cubinet_bench: one verb a benchmark. docs/benchmarks.md says what each measures and how to run them all.
 #include "benchmarks.hpp"
+#include "decode_timing.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -49,6 +50,7 @@ struct Arguments {
   Settings settings;
   CompileOptionsOfBench compile;
   FirstOptions first;
+  DecodeOptions decode;
   LaunchOptions launch;
   std::filesystem::path scratch_parent = std::filesystem::temp_directory_path();
   std::string nvrtc;
@@ -89,6 +91,16 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
   launch->add_option("--cubins", arguments.launch.cubins, "Folder to leave the launched cubins in");
   launch->add_flag("--only-launch", arguments.launch.only_launch, "Without the look-ups alone");
 
+  CLI::App* decode = verb("decode", "Decode attention: errors and times on every path, kernel times", [&] {
+    return with_report("decode", settings,
+                       [&](Report& report) { return bench_decode(settings, arguments.decode, report); });
+  });
+  decode->add_flag("--small", arguments.decode.small,
+                   "Small problems of every kind, untimed, for a sanitizer");
+
+  verb("decode-times", "One line of kernel times for each line on stdin",
+       [&] { return serve_decode_times(settings); });
+
   CLI::App* first = verb("first", "This process's first attention_decode",
                          [&] { return bench_first(settings, arguments.first); });
   first->add_option("--home", arguments.first.home, "Home, empty or warm; none without it");
@@ -107,6 +119,7 @@ int run(int count, char** values) {
   declare(app, arguments, chosen);
   CLI11_PARSE(app, count, values);
   if (!arguments.nvrtc.empty()) arguments.settings.compiler.library = arguments.nvrtc;
+  arguments.decode.time = !arguments.decode.small;
   const ScratchFolder scratch(arguments.scratch_parent);
   arguments.settings.scratch = scratch.path();
   const Result<void> outcome = chosen();

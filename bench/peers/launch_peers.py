@@ -100,7 +100,7 @@ def main():
 
         ours()  # leaves the cubin
         cubin = os.path.join(folder, "bench_arguments.cubin")
-        workers = {peer: Worker(os.path.abspath(__file__), "--worker", peer, cubin) for peer in PEERS}
+        workers = {peer: Worker([sys.executable, os.path.abspath(__file__), "--worker", peer, cubin]) for peer in PEERS}
         contenders = {"cubinet": ours}
         contenders |= {peer: lambda worker=worker: worker.ask("round") for peer, worker in workers.items()}
         values = run_rounds(contenders, options.rounds)

@@ -90,11 +90,11 @@ def write(path, benchmark, commit, rows, **more):
 
 
 class Worker:
-    """A process of this Python that answers one line with one line of JSON: what is slow to import stays imported."""
+    """A process that answers one line with one line of JSON: what is slow to set up stays set up."""
 
-    def __init__(self, *arguments, env=None):
+    def __init__(self, command, env=None):
         self.process = subprocess.Popen(
-            [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")

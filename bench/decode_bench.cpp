@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks.hpp"
+#include "decode_call.hpp"
+#include "decode_timing.hpp"
+
+#include <cubinet/attention/decode_reference.hpp>
+#include <cubinet/loader/stream.hpp>
+
+#include <cmath>
+
+namespace cubinet::bench {
+namespace {
+
+constexpr double kTolerance = 1e-2;  // ||o - ref|| / ||ref|| of every row, bf16 output
+constexpr std::uint64_t kSeed = 20261121;
+
+// The ways to the kernels: each a Runtime and what it takes to have them.
+struct Path {
+  const char* name;
+  KernelSource expected;
+  double seconds = 0;
+  DecodeKernels kernels;
+};
+
+class DecodeBench {
+ public:
+  DecodeBench(const Settings& settings, const DecodeOptions& options, std::shared_ptr<const Device> device,
+              Stream stream)
+      : settings_(settings), options_(options), device_(std::move(device)), stream_(std::move(stream)) {}
+
+  Result<void> run(const NamedProblem& named, Report& report) {
+    nlohmann::json row = {{"name", named.name}, {"unit", "us"}};
+    CUBINET_TRY(check_all_paths(named.problem, row));
+    if (options_.time) CUBINET_TRY(time(named, row));
+    report.add(std::move(row));
+    return {};
+  }
+
+  bool all_within_tolerance() const { return all_within_tolerance_; }
+
+ private:
+  Result<void> check_all_paths(const DecodeProblem& problem, nlohmann::json& row) {
+    const std::vector<std::int32_t> lengths = make_decode_lengths(problem, LengthPattern::borders);
+    CUBINET_TRY_ASSIGN(const DecodeInputs inputs, make_decode_inputs(problem, lengths, kSeed));
+    CUBINET_TRY_ASSIGN(const DecodeCall call, DecodeCall::create(device_, problem, inputs, 1));
+    const double reference_start = now_seconds();
+    CUBINET_TRY_ASSIGN(const DecodeOutputs reference, decode_reference(problem, inputs));
+    row["reference_seconds"] = now_seconds() - reference_start;
+    row["specification"] = call.plan().spec.to_string();
+    row["splits"] = call.plan().num_splits;
+    row["rows_compared"] = reference.lse.size();
+    CUBINET_TRY_ASSIGN(const std::vector<Path> paths, walk_paths(call.plan()));
+    for (const Path& path : paths) {
+      CUBINET_TRY_ASSIGN(const DecodeError error, run_checked(call, path.kernels, reference));
+      const bool within = error.worst_row < kTolerance && error.worst_lse < kTolerance;
+      all_within_tolerance_ = all_within_tolerance_ && within;
+      row["paths"][path.name] = {{"to_launchable_us", path.seconds * 1e6},
+                                 {"worst_row_error", finite_or_text(error.worst_row)},
+                                 {"worst_lse_error", finite_or_text(error.worst_lse)},
+                                 {"within_tolerance", within}};
+    }
+    return {};
+  }
+
+  // JSON has no infinity.
+  static nlohmann::json finite_or_text(double value) {
+    if (std::isfinite(value)) return value;
+    return "not finite";
+  }
+
+  Result<std::vector<Path>> walk_paths(const DecodePlan& plan) {
+    const std::filesystem::path home = fresh_path(settings_, "home");
+    const std::filesystem::path bundle = fresh_path(settings_, "decode.cubundle");
+    std::vector<Path> paths;
+    std::shared_ptr<Runtime> runtime;
+    CUBINET_TRY_ASSIGN(paths.emplace_back(),
+                       walk("empty registry", KernelSource::compiled, home, {}, plan, runtime));
+    CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> found,
+                       runtime->cubin(plan.spec, paths.back().kernels.main.record().target));
+    CUBINET_TRY(create_bundle(*posix_file_system(), bundle, {found->cubin}, {"decode", 1}));
+    CUBINET_TRY_ASSIGN(paths.emplace_back(),
+                       walk("warm registry", KernelSource::registry, home, {}, plan, runtime));
+    CUBINET_TRY_ASSIGN(paths.emplace_back(),
+                       walk("bundle", KernelSource::bundle, {}, {bundle}, plan, runtime));
+    Path again{"process cache", KernelSource::process, 0, {}};
+    const double start = now_seconds();
+    CUBINET_TRY_ASSIGN(again.kernels, request_kernels(*runtime, plan, settings_.device));
+    again.seconds = now_seconds() - start;
+    paths.push_back(std::move(again));
+    return paths;
+  }
+
+  // A new Runtime and its first request; leaves the Runtime in `runtime`.
+  Result<Path> walk(const char* name, KernelSource expected, const std::filesystem::path& home,
+                    std::vector<std::filesystem::path> bundles, const DecodePlan& plan,
+                    std::shared_ptr<Runtime>& runtime) {
+    RuntimeOptions options = runtime_options(settings_, home);
+    options.bundles = std::move(bundles);
+    if (expected != KernelSource::compiled) options.compile = CompilePolicy::never;
+    std::optional<KernelSource> source;
+    options.observer = [&source](const KernelEvent& event) { source = event.source; };
+    Path path{name, expected, 0, {}};
+    const double start = now_seconds();
+    CUBINET_TRY_ASSIGN(runtime, Runtime::create(std::move(options)));
+    CUBINET_TRY_ASSIGN(path.kernels, request_kernels(*runtime, plan, settings_.device));
+    path.seconds = now_seconds() - start;
+    if (source != expected) {
+      return Error{ErrorCode::internal, std::string("the path '") + name + "' gave a kernel from elsewhere"};
+    }
+    return path;
+  }
+
+  Result<DecodeError> run_checked(const DecodeCall& call, const DecodeKernels& kernels,
+                                  const DecodeOutputs& reference) {
+    // A sanitizer that looks for reads of uninitialised memory must not be fed a written workspace.
+    CUBINET_TRY(call.poison(options_.time ? Poison::outputs_and_workspace : Poison::outputs));
+    CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
+    CUBINET_TRY(call.launch(kernels, 0, stream_.handle()));
+    CUBINET_TRY(stream_.synchronize());
+    CUBINET_TRY_ASSIGN(const Bytes output, call.read_output());
+    CUBINET_TRY_ASSIGN(const std::vector<float> lse, call.read_lse());
+    return compare_decode(call.problem(), reference, output, lse);
+  }
+
+  Result<void> time(const NamedProblem& named, nlohmann::json& row) {
+    CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
+                       Runtime::create(runtime_options(settings_, {})));
+    CUBINET_TRY_ASSIGN(const TimedDecode timed, TimedDecode::create(device_, *runtime, named.problem));
+    std::vector<double> seconds;
+    for (int round = 0; round < settings_.rounds + 1; ++round) {
+      CUBINET_TRY_ASSIGN(const double measured, timed.seconds_a_call());
+      if (round > 0) seconds.push_back(measured);
+    }
+    row["kernel_us"] = median(seconds) * 1e6;
+    row["kv_bytes"] = timed.kv_bytes();
+    row["kv_terabytes_per_second"] = static_cast<double>(timed.kv_bytes()) / median(seconds) / 1e12;
+    row["kv_copies"] = timed.copies();
+    return {};
+  }
+
+  const Settings& settings_;
+  const DecodeOptions& options_;
+  std::shared_ptr<const Device> device_;
+  Stream stream_;
+  bool all_within_tolerance_ = true;
+};
+
+}  // namespace
+
+Result<void> bench_decode(const Settings& settings, const DecodeOptions& options, Report& report) {
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Driver> driver, Driver::open());
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, Device::open(driver, settings.device));
+  CUBINET_TRY_ASSIGN(Stream stream, Stream::create(device));
+  report.set(
+      "method",
+      "errors: lengths beside page and tile borders, one sequence empty, logits of standard deviation 4, NaN "
+      "in "
+      "all that must not be read or has to be written, every row against float64; times: full lengths, CUDA "
+      "graph of 20 calls over KV caches of 256 MB and more in turn");
+  DecodeBench bench(settings, options, device, std::move(stream));
+  for (const NamedProblem& problem : options.small ? small_problems() : llama_problems()) {
+    CUBINET_TRY(bench.run(problem, report));
+  }
+  if (bench.all_within_tolerance()) return {};
+  return Error{ErrorCode::internal, "a row is further from the reference than 1e-2"};
+}
+
+}  // namespace cubinet::bench

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_timing.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+
+namespace cubinet::bench {
+namespace {
+
+constexpr int kCallsOfGraph = 20;
+constexpr int kGraphLaunches = 5;
+constexpr std::uint64_t kColdBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kSeed = 42;
+
+int copies_for(std::uint64_t kv_bytes) {
+  const std::uint64_t copies = (kColdBytes + kv_bytes - 1) / kv_bytes;
+  return static_cast<int>(std::clamp<std::uint64_t>(copies, 1, kCallsOfGraph));
+}
+
+}  // namespace
+
+Result<TimedDecode> TimedDecode::create(const std::shared_ptr<const Device>& device, Runtime& runtime,
+                                        const DecodeProblem& problem) {
+  CUBINET_TRY_ASSIGN(
+      const DecodeInputs inputs,
+      make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), kSeed));
+  const std::uint64_t kv_bytes = (inputs.k.size() + inputs.v.size()) * 2;
+  CUBINET_TRY_ASSIGN(DecodeCall created, DecodeCall::create(device, problem, inputs, copies_for(kv_bytes)));
+  auto call = std::make_unique<DecodeCall>(std::move(created));
+  CUBINET_TRY_ASSIGN(DecodeKernels kernels, request_kernels(runtime, call->plan(), device->ordinal()));
+  CUBINET_TRY_ASSIGN(Stream stream, Stream::create(device));
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
+  const auto record = [&]() -> Result<void> {
+    for (int i = 0; i < kCallsOfGraph; ++i) {
+      CUBINET_TRY(call->launch(kernels, i % call->copies(), stream.handle()));
+    }
+    return {};
+  };
+  CUBINET_TRY_ASSIGN(Graph graph, Graph::capture(stream, record));
+  CUBINET_TRY_ASSIGN(Event start, Event::create(device));
+  CUBINET_TRY_ASSIGN(Event end, Event::create(device));
+  return TimedDecode(std::move(call), std::move(kernels), std::move(stream), std::move(graph),
+                     std::move(start), std::move(end));
+}
+
+Result<double> TimedDecode::seconds_a_call() const {
+  CUBINET_TRY(graph_.launch(stream_));
+  CUBINET_TRY(start_.record(stream_));
+  for (int i = 0; i < kGraphLaunches; ++i)
+    CUBINET_TRY(graph_.launch(stream_));
+  CUBINET_TRY(end_.record(stream_));
+  CUBINET_TRY(end_.synchronize());
+  CUBINET_TRY_ASSIGN(const float milliseconds, end_.milliseconds_since(start_));
+  return static_cast<double>(milliseconds) / 1e3 / (kCallsOfGraph * kGraphLaunches);
+}
+
+Result<void> serve_decode_times(const Settings& settings) {
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(runtime_options(settings, {})));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, runtime->device(settings.device));
+  std::vector<std::pair<std::string, TimedDecode>> timed;
+  for (const NamedProblem& named : llama_problems()) {
+    CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, named.problem));
+    timed.emplace_back(named.name, std::move(created));
+  }
+  for (std::string line; std::getline(std::cin, line);) {
+    nlohmann::json answer = nlohmann::json::object();
+    for (const auto& [name, decode] : timed) {
+      CUBINET_TRY_ASSIGN(const double seconds, decode.seconds_a_call());
+      answer[name] = seconds * 1e6;
+    }
+    std::cout << answer.dump() << std::endl;
+  }
+  return {};
+}
+
+}  // namespace cubinet::bench
