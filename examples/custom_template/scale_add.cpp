@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A template of one's own through the same API as those that come with the library: parsed from the text of
+// scale_add.cu, specialised, kept, loaded and launched.
+//
+//   example_scale_add scale_add.cu [HOME]
+#include <cubinet/loader/memory.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+// The host's side of the structure that scale_add.cu declares.
+struct ScaleAddParameters {
+  const float* x;
+  float* y;
+  long long count;
+  float a;
+};
+static_assert(sizeof(ScaleAddParameters) == 32);
+
+cubinet::Result<void> run(const char* template_file, const char* home) {
+  CUBINET_TRY_ASSIGN(const cubinet::Bytes text, cubinet::posix_file_system()->read(template_file, 1 << 20));
+  CUBINET_TRY_ASSIGN(auto scale_add,
+                     cubinet::KernelTemplate::parse(std::string(cubinet::as_text(text)), template_file));
+  cubinet::RuntimeOptions options;
+  options.home = home;
+  CUBINET_TRY_ASSIGN(options.templates, cubinet::TemplateCatalog::builtin());
+  CUBINET_TRY(options.templates.add(std::move(scale_add)));
+  CUBINET_TRY_ASSIGN(auto runtime, cubinet::Runtime::create(std::move(options)));
+
+  cubinet::KernelSpec spec{"scale_add", {}};
+  spec.set("dtype", "fp32").set("block", 128);
+  CUBINET_TRY_ASSIGN(auto function, runtime->function(spec, /*device=*/0));
+
+  constexpr std::size_t kCount = 1000;
+  const std::vector<float> x(kCount, 2.0F);
+  std::vector<float> y(kCount, 1.0F);
+  CUBINET_TRY_ASSIGN(auto device, runtime->device(0));
+  CUBINET_TRY_ASSIGN(auto current, device->make_current());
+  CUBINET_TRY_ASSIGN(auto x_device, cubinet::DeviceBuffer::allocate(device, kCount * sizeof(float)));
+  CUBINET_TRY_ASSIGN(auto y_device, cubinet::DeviceBuffer::allocate(device, kCount * sizeof(float)));
+  CUBINET_TRY(x_device.copy_from(std::as_bytes(std::span(x))));
+  CUBINET_TRY(y_device.copy_from(std::as_bytes(std::span(y))));
+
+  const ScaleAddParameters parameters{x_device.as<const float>(), y_device.as<float>(), kCount, 3.0F};
+  cubinet::LaunchConfig config;
+  config.grid = {2, 1, 1};  // 128 threads of 4 elements each: 512 elements a block
+  CUBINET_TRY(function.launch(config, parameters));
+  CUBINET_TRY(y_device.copy_to(std::as_writable_bytes(std::span(y))));
+  for (const float value : y) {
+    if (std::abs(value - 7.0F) > 1e-6F)
+      return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
+  }
+  std::printf("3 * 2 + 1 = %g, %zu times\n", static_cast<double>(y.front()), y.size());
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: example_scale_add scale_add.cu [HOME]\n");
+    return 2;
+  }
+  const auto done = run(argv[1], argc > 2 ? argv[2] : "cubinet-home");
+  if (done) return 0;
+  std::fprintf(stderr, "%s\n", done.error().to_line().c_str());
+  return 1;
+}

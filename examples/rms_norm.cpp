@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks for a kernel by specification, launches it, and says where it came from. Run it twice: the first run
+// compiles, the second finds what the first one kept. The home is the folder given as the first argument.
+#include <cubinet/kernel_templates/rms_norm_parameters.h>
+#include <cubinet/loader/memory.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+cubinet::Result<void> run(const char* home) {
+  constexpr int kRows = 4;
+  constexpr int kHidden = 4096;
+
+  cubinet::RuntimeOptions options;
+  options.home = home;
+  options.observer = [](const cubinet::KernelEvent& event) {
+    if (!event.source) return;
+    std::printf("%s: %s, %.1f ms\n", event.spec.to_string().c_str(), to_string(*event.source).data(),
+                event.total_seconds * 1e3);
+  };
+  CUBINET_TRY_ASSIGN(auto runtime, cubinet::Runtime::create(std::move(options)));
+
+  cubinet::KernelSpec spec{"rms_norm", {}};
+  spec.set("dtype", "fp32").set("dtype_weight", "fp32").set("hidden_size", kHidden);
+  CUBINET_TRY_ASSIGN(auto function, runtime->function(spec, /*device=*/0));
+
+  CUBINET_TRY_ASSIGN(auto device, runtime->device(0));
+  CUBINET_TRY_ASSIGN(auto current, device->make_current());
+  const std::vector<float> x(kRows * kHidden, 2.0F);
+  const std::vector<float> weight(kHidden, 3.0F);
+  std::vector<float> y(x.size());
+  CUBINET_TRY_ASSIGN(auto x_device, cubinet::DeviceBuffer::allocate(device, x.size() * sizeof(float)));
+  CUBINET_TRY_ASSIGN(auto weight_device,
+                     cubinet::DeviceBuffer::allocate(device, weight.size() * sizeof(float)));
+  CUBINET_TRY_ASSIGN(auto y_device, cubinet::DeviceBuffer::allocate(device, y.size() * sizeof(float)));
+  CUBINET_TRY(x_device.copy_from(std::as_bytes(std::span(x))));
+  CUBINET_TRY(weight_device.copy_from(std::as_bytes(std::span(weight))));
+
+  cubinet::kernel_templates::RmsNormParameters parameters{};
+  parameters.x = x_device.address();
+  parameters.weight = weight_device.address();
+  parameters.y = y_device.address();
+  parameters.x_row_stride = parameters.y_row_stride = kHidden;
+  parameters.rows = kRows;
+  parameters.epsilon = 1e-6F;
+  cubinet::LaunchConfig config;
+  config.grid = {kRows, 1, 1};
+  CUBINET_TRY(function.launch(config, parameters));
+  CUBINET_TRY(y_device.copy_to(std::as_writable_bytes(std::span(y))));
+
+  std::printf("y[0] = %f, expected 3\n", static_cast<double>(y[0]));
+  if (std::abs(y[0] - 3.0F) > 1e-3F)
+    return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto done = run(argc > 1 ? argv[1] : "cubinet-home");
+  if (done) return 0;
+  std::fprintf(stderr, "%s\n", done.error().to_line().c_str());
+  return 1;
+}
