@@ -21,8 +21,10 @@ cubinet=$(find "$build/cli" -maxdepth 1 -name cubinet -type f -perm -u+x)
 work=$root/build/quickstart
 rm -rf "$work"
 mkdir -p "$work"
-# An own, empty home: nothing of the user's is read or written. 0700, as a registry has to be.
-export CUBINET_HOME=$work/home
+# Homes of its own: nothing of the user's is read or written. What is compiled is kept in one, the import goes into
+# another.
+export CUBINET_HOME=$work/built
+imported=$work/imported
 bundle=$work/kernels.bundle
 
 step() {
@@ -63,27 +65,27 @@ step "one kernel for one target" compile rms_norm -p hidden_size=4096 -p dtype=b
 step "a bundle for sm_80, sm_90a, sm_100f and sm_120f" prebuild examples/matrix.json -o "$bundle"
 step "every byte of it is what its manifest says" bundle verify "$bundle"
 step "what it holds" bundle list "$bundle"
-step "into an empty registry" bundle import "$bundle"
-step "what the registry holds" registry list
-step "every entry of it is sound" registry verify
-step "how much it is" registry stats
+step "into an empty registry" bundle import "$bundle" --home "$imported"
+step "what the registry holds" registry list --home "$imported"
+step "every entry of it is sound" registry verify --home "$imported"
+step "how much it is" registry stats --home "$imported"
 
 cp "$bundle" "$work/damaged.bundle"
 flip_byte "$work/damaged.bundle" $(($(stat -c %s "$bundle") / 2))
 step_finds_damage "one bit of the bundle flipped" bundle verify "$work/damaged.bundle"
 
-cubin=$(find "$CUBINET_HOME/cubins" -name '*.cubin' | LC_ALL=C sort | head -n 1)
-[[ -n $cubin ]] || die "the registry at $CUBINET_HOME holds no cubin file"
+cubin=$(find "$imported/cubins" -name '*.cubin' | LC_ALL=C sort | head -n 1)
+[[ -n $cubin ]] || die "the registry at $imported holds no cubin file"
 chmod u+w "$cubin"
 flip_byte "$cubin" $(($(stat -c %s "$cubin") / 2))
-step_finds_damage "one bit of a cubin in the registry flipped" registry verify
+step_finds_damage "one bit of a cubin in the registry flipped" registry verify --home "$imported"
 
 if [[ -e /dev/nvidiactl ]]; then
   step "on the GPU, against a float64 reference" run decode --batch 4 --kv-len 4096 --heads-q 64 --heads-kv 8 \
     --head-dim-qk 128 --page-size 64 --dtype-q bf16
 fi
 echo
-echo "Done. The command is $cubinet and this registry is $CUBINET_HOME; README.md goes on with your own template."
+echo "Done. The command is $cubinet; README.md goes on with your own template."
 if [[ -n ${CUBINET_CUDA_WHEELS:-} ]]; then
   echo "NVRTC is in a folder of its own here; in your shell: export CUBINET_CUDA_WHEELS=$CUBINET_CUDA_WHEELS"
 fi
