@@ -2,6 +2,7 @@
 #include "decode_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cubinet {
 namespace {
@@ -11,17 +12,42 @@ constexpr double kMemoryRatePerMultiprocessor = 33.3e3;  // all of them reading
 constexpr double kMultiprocessorRate = 75e3;             // one of a few that read
 constexpr double kBlockRate = 52e3;                      // one block alone, however deep its ring
 constexpr double kLatency = 1.25;                        // a ring's bytes arrive in this time, at best
+constexpr double kImbalance = 0.15;  // of the time, where some multiprocessors have a block more than others
 constexpr double kStart = 1.0;
 constexpr double kReduction = 5.0;           // a second kernel after the first has drained
 constexpr double kReductionPerSplit = 0.08;  // partial results to read back
 constexpr double kEmptyBlock = 0.6;          // to be scheduled, read a length, end
 
-// Blocks that all run at once, `spread` of them on a multiprocessor.
+// Two limits of one flow: near each other both are felt.
+double combined(double a, double b) {
+  return a * b / std::pow(std::pow(a, 6) + std::pow(b, 6), 1.0 / 6);
+}
+
+// Blocks that all run at once on so many multiprocessors.
 double wave(const DecodeLaunch& launch, double blocks, double bytes, double multiprocessors) {
-  const double block_rate = std::min(kBlockRate, launch.ring_bytes / kLatency);
-  const double rate = std::min({launch.multiprocessors * kMemoryRatePerMultiprocessor,
-                                multiprocessors * kMultiprocessorRate, blocks * block_rate});
-  return rate > 0 ? bytes / rate : 0;
+  if (bytes <= 0) return 0;
+  const double memory = launch.multiprocessors * kMemoryRatePerMultiprocessor;
+  const double readers = std::min(multiprocessors * kMultiprocessorRate,
+                                  blocks * std::min(kBlockRate, launch.ring_bytes / kLatency));
+  return bytes / combined(memory, readers);
+}
+
+// A first wave is spread over the multiprocessors; in a later one, blocks that end together make room for
+// their successors on the same one.
+double last_wave(const DecodeLaunch& launch, std::int64_t waves_before, std::int64_t blocks,
+                 double block_bytes) {
+  const std::int64_t multiprocessors = launch.multiprocessors;
+  const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const double count = static_cast<double>(blocks);
+  const double bytes = block_bytes * count;
+  if (waves_before > 0) {
+    const std::int64_t busy = divide_up(blocks, launch.blocks_per_multiprocessor);
+    return wave(launch, count, bytes, static_cast<double>(busy));
+  }
+  const double unevenness =
+      static_cast<double>(divide_up(blocks, multiprocessors) * multiprocessors) / count - 1;
+  return wave(launch, count, bytes, static_cast<double>(std::min(blocks, multiprocessors))) *
+         (1 + kImbalance * std::min(unevenness, 1.0));
 }
 
 }  // namespace
@@ -35,15 +61,7 @@ double estimate_microseconds(const DecodeLaunch& launch) {
 
   double time = static_cast<double>(full_waves) *
                 wave(launch, slot_count, block_bytes * slot_count, launch.multiprocessors);
-  if (rest > 0) {
-    // A first wave is spread over the multiprocessors; in a later one, blocks that end together make room for
-    // their successors on the same one.
-    const std::int64_t busy =
-        full_waves == 0 ? std::min<std::int64_t>(rest, launch.multiprocessors)
-                        : (rest + launch.blocks_per_multiprocessor - 1) / launch.blocks_per_multiprocessor;
-    time += wave(launch, static_cast<double>(rest), block_bytes * static_cast<double>(rest),
-                 static_cast<double>(busy));
-  }
+  if (rest > 0) time += last_wave(launch, full_waves, rest, block_bytes);
   time = std::max(time, wave(launch, 1, launch.largest_block_bytes, 1));
   time += kStart + kEmptyBlock * static_cast<double>(launch.empty_blocks) / slot_count;
   if (launch.splits > 1) time += kReduction + kReductionPerSplit * launch.splits;

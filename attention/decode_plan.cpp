@@ -49,7 +49,7 @@ std::uint32_t shared_bytes(const DecodeProblem& problem, const Tile& tile) {
 // What the registers allow: the kernel's own budget a thread.
 int blocks_by_registers(const DecodeProblem& problem, const Tile& tile) {
   const int widest = std::max(problem.head_dim_qk, problem.head_dim_v);
-  const int registers = widest <= 64 ? 128 : widest <= 128 ? 168 : 255;
+  const int registers = widest <= 64 ? 128 : 255;
   return std::max(65536 / (tile.q * tile.kv / 8 * registers), 1);
 }
 

@@ -128,15 +128,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   const MergeBuffer merge(shared + kQBytes);
   merge.put(state, group_kv, first_row, threadIdx.x % 32);
   __syncthreads();
-  if (splits.count == 1) {
-    store_rows<dtype_o, false>(p, merge, rows, batch, head_kv, split);
-  } else {
-    store_rows<fp32, true>(p, merge, rows, batch, head_kv, split);
-  }
+  store_rows(p, merge, rows, batch, head_kv, split, splits.count > 1);
 }
 
 // One thread block an output row. Rows whose KV was not split were written by the main kernel.
-extern "C" __global__ void __launch_bounds__(kReduceThreads)
+extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
     attention_decode_reduce(const __grid_constant__ AttentionDecodeParameters p) {
   constexpr int kLanes = minimum(32, head_dim_v / 4);  // each takes vectors of 4 floats
   constexpr int kVectors = head_dim_v / 4 / kLanes;

@@ -119,17 +119,15 @@ class KvStream {
   __device__ SharedAddress v_slice() const { return ring_ + stages * kSliceBytesK + slot_ * kSliceBytesV; }
 
   __device__ void fill() {
-    int pages[stages];
-#pragma unroll
-    for (int i = 0; i < stages; ++i)
-      pages[i] = walk_.page(i);
-    next_page_ = walk_.page(stages);
-#pragma unroll
-    for (int i = 0; i < stages; ++i) {
-      slot_ = i;
-      if (i < count()) copy_k_.copy(k_slice(), token(i), pages[i], readable_);
+    // One load for all look-ups: lane i reads the page of slice i.
+    const int pages = walk_.page(minimum(threadIdx.x % 32, stages));
+    next_page_ = __shfl_sync(0xffffffffu, pages, stages);
+#pragma unroll 1
+    for (slot_ = 0; slot_ < stages; ++slot_) {
+      const int page = __shfl_sync(0xffffffffu, pages, slot_);
+      if (slot_ < count()) copy_k_.copy(k_slice(), token(slot_), page, readable_);
       async_copy_commit();
-      if (i < count()) copy_v_.copy(v_slice(), token(i), pages[i], readable_);
+      if (slot_ < count()) copy_v_.copy(v_slice(), token(slot_), page, readable_);
       async_copy_commit();
     }
     slot_ = 0;

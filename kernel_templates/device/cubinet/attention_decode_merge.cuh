@@ -78,32 +78,40 @@ struct OutputRow {
   }
 };
 
+template <typename Element, int kCount>
+__device__ inline void store_elements(GlobalAddress address, const float (&values)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; i += Vector16<Element>::kElements) {
+    store_global_16(address + i * sizeof(Element), Vector16<Element>::pack(values + i));
+  }
+}
+
 __device__ inline void store_lse(const AttentionDecodeParameters& p, const OutputRow& row, float lse_log2) {
   if (p.lse != 0) store_global_float(p.lse + 4 * row.index(p), lse_log2 * kLn2);
 }
 
 // Merges the warps' results and writes the rows: to the output, or to the split's place among the partials.
-template <typename Element, bool kPartial>
 __device__ inline void store_rows(const AttentionDecodeParameters& p, const MergeBuffer& merge,
-                                  const PackedRows& rows, int batch, int head_kv, int split) {
-  constexpr int kElements = Vector16<Element>::kElements;
+                                  const PackedRows& rows, int batch, int head_kv, int split, bool partial) {
+  constexpr int kElements = 8;
   constexpr int kVectors = head_dim_v / kElements;
+  // Unrolled, its divisions would be a good part of the kernel's code and compile time.
+#pragma unroll 1
   for (int i = threadIdx.x; i < tile_size_q * kVectors; i += kThreads) {
     const int row = i / kVectors;
-    const int vector = i % kVectors;
+    const int first = i % kVectors * kElements;
     if (!rows.holds(row)) break;
     const int packed = rows.first + row;
     const OutputRow target{batch, packed / rows.group, head_kv * rows.group + packed % rows.group};
     float values[kElements];
-    const float lse = merge.take(values, row, vector * kElements, p.softmax_scale_log2);
-    const uint4 bits = Vector16<Element>::pack(values);
-    if constexpr (kPartial) {
+    const float lse = merge.take(values, row, first, p.softmax_scale_log2);
+    if (partial) {
       const long long index = target.index(p) * p.num_splits + split;
-      store_global_16(p.partial_o + 4 * (index * head_dim_v) + vector * 16, bits);
-      if (vector == 0) store_global_float(p.partial_lse + 4 * index, lse);
+      store_elements<fp32>(p.partial_o + 4 * (index * head_dim_v + first), values);
+      if (first == 0) store_global_float(p.partial_lse + 4 * index, lse);
     } else {
-      store_global_16(target.output(p) + vector * 16, bits);
-      if (vector == 0) store_lse(p, target, lse);
+      store_elements<dtype_o>(target.output(p) + first * sizeof(dtype_o), values);
+      if (first == 0) store_lse(p, target, lse);
     }
   }
 }
@@ -114,19 +122,25 @@ class SplitWeights {
   __device__ SplitWeights(GlobalAddress lse, int count) {
     const int lane = threadIdx.x % 32;
     float highest = negative_infinity();
+#pragma unroll 1
     for (int s = lane; s < count; s += 32)
       highest = fmaxf(highest, load_global_float(lse + 4 * s));
     highest = lanes_max<32>(highest);
     offset_ = highest == negative_infinity() ? 0.0f : highest;
     float total = 0.0f;
+#pragma unroll 1
     for (int s = lane; s < count; s += 32)
       total += exp2_approx(load_global_float(lse + 4 * s) - offset_);
     total_ = lanes_sum<32>(total);
     inverse_ = total_ > 0.0f ? reciprocal_approx(total_) : 0.0f;
   }
 
-  __device__ float of(float lse) const { return exp2_approx(lse - offset_) * inverse_; }
-  __device__ float lse() const { return total_ > 0.0f ? offset_ + log2_approx(total_) : negative_infinity(); }
+  __device__ float of(float lse) const {
+    return exp2_approx(lse - offset_) * inverse_;
+  }
+  __device__ float lse() const {
+    return total_ > 0.0f ? offset_ + log2_approx(total_) : negative_infinity();
+  }
 
  private:
   float offset_;

@@ -33,10 +33,11 @@ constexpr bool kQInRegisters = head_dim_qk <= 128 && head_dim_v <= 128;
 constexpr int kStepsQk = head_dim_qk / 16;
 constexpr int kTilesV = head_dim_v / 8;
 constexpr int kReduceThreads = 128;
+constexpr int kReduceBlocksPerSm = 8;
 // What a thread needs without spilling, by the accumulators and Q's fragments that it holds; left to itself,
 // ptxas spills a word to fit one block more.
 constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
-constexpr int kRegisters = kWidestHead <= 64 ? 128 : kWidestHead <= 128 ? 168 : 255;
+constexpr int kRegisters = kWidestHead <= 64 ? 128 : 255;
 constexpr int kBlocksPerSm = maximum(65536 / (kThreads * kRegisters), 1);
 
 static_assert(attention_decode_threads == kThreads, "the host's formula of the block size differs");
