@@ -2,23 +2,40 @@
 #include <cubinet/base/fork_guard.hpp>
 
 #include <new>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace cubinet {
+namespace {
 
-ForkGuard::ForkGuard() : page_bytes_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
-  void* page = ::mmap(nullptr, page_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return;
-  if (::madvise(page, page_bytes_, MADV_WIPEONFORK) != 0) {
-    ::munmap(page, page_bytes_);
-    return;
+// How many forks lie between this process and the one that first asked. Changed by nobody but the handler.
+const std::atomic<int>& fork_count() {
+  static std::atomic<int> count = 0;
+  // A failure to register (no memory) leaves the count at 0: every process counts as the original.
+  [[maybe_unused]] static const int status = ::pthread_atfork(nullptr, nullptr, [] { ++count; });
+  return count;
+}
+
+}  // namespace
+
+ForkGuard::ForkGuard(Mechanism mechanism) : page_bytes_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
+  if (mechanism == Mechanism::wiped_page) {
+    void* page = ::mmap(nullptr, page_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED && ::madvise(page, page_bytes_, MADV_WIPEONFORK) == 0) {
+      page_ = page;
+      expected_ = 1;
+      mark_ = new (page) std::atomic<int>(expected_);
+      return;
+    }
+    if (page != MAP_FAILED) ::munmap(page, page_bytes_);
   }
-  mark_ = new (page) std::atomic<int>(1);
+  mark_ = &fork_count();
+  expected_ = mark_->load(std::memory_order_relaxed);
 }
 
 ForkGuard::~ForkGuard() {
-  if (mark_ != nullptr) ::munmap(mark_, page_bytes_);
+  if (page_ != nullptr) ::munmap(page_, page_bytes_);
 }
 
 }  // namespace cubinet

@@ -10,19 +10,22 @@ namespace cubinet {
 namespace {
 
 TEST_CASE("a forked child is told apart from the process that made the guard") {
-  const ForkGuard guard;
-  CHECK(guard.in_original_process());
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    const ForkGuard own;  // one made in the child is the child's own
-    ::_exit(!guard.in_original_process() && own.in_original_process() ? 0 : 1);
+  for (const ForkGuard::Mechanism mechanism :
+       {ForkGuard::Mechanism::wiped_page, ForkGuard::Mechanism::fork_handler}) {
+    const ForkGuard guard(mechanism);
+    CHECK(guard.in_original_process());
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const ForkGuard own(mechanism);  // one made in the child is the child's own
+      ::_exit(!guard.in_original_process() && own.in_original_process() ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    CHECK(guard.in_original_process());
   }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
-  CHECK(guard.in_original_process());
 }
 
 }  // namespace
