@@ -39,7 +39,7 @@ TEST_CASE("the try macros return the first error and pass values on") {
   CHECK(check_even(1).error().code == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("and_then and transform chain and stop at an error") {
+TEST_CASE("chained calls stop at the first error") {
   CHECK(*half(8).and_then(half).transform([](int value) { return value + 1; }) == 3);
   CHECK(half(6).and_then(half).error().message == "3 is odd");
   CHECK(half(1).transform([](int value) { return std::to_string(value); }).error().message == "1 is odd");

@@ -117,7 +117,7 @@ TEST_CASE("a declared kernel that the source does not define is refused") {
   CHECK(wrong_name.code == ErrorCode::compile_failed);
 }
 
-TEST_CASE("a header in the working directory is not taken for the template's") {
+TEST_CASE("a header in the working directory is not taken for one of the template") {
   const test::TempDir working;
   const test::TempDir headers;
   std::ofstream(working / "stray.h") << "#define STRAY 1\n";

@@ -72,7 +72,7 @@ TEST_CASE("one file behind several names is one compiler") {
   CHECK(found[0].library == fs::canonical(folder / "real/libnvrtc.so.13.0.88"));
 }
 
-TEST_CASE("the builtins are those of the library's release where its name tells it") {
+TEST_CASE("the builtins are those of the same release where the name of the library tells it") {
   const test::TempDir folder;
   touch(folder / "lib64/libnvrtc.so.12.4.127");
   fs::create_symlink(folder / "lib64/libnvrtc.so.12.4.127", folder / "lib64/libnvrtc.so.12");

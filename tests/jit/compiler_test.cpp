@@ -89,8 +89,7 @@ extern "C" __global__ void k(cubinet::parameters::t* p, void** to) { *to = p; }
   }
 }
 
-TEST_CASE(
-    "the example of a template of a user's compiles, with both its types and for all targets it allows") {
+TEST_CASE("the example of a user template compiles, with both its types and for all targets it allows") {
   std::ifstream file(CUBINET_TEST_EXAMPLE_TEMPLATE);
   const std::string source{std::istreambuf_iterator<char>(file), {}};
   CompileRequest request = test::request_of(test::parse_template(source));

@@ -20,7 +20,7 @@ TEST_CASE("a library without the functions is no NVRTC") {
   CHECK(api.error().message.find("nvrtcVersion (CUDA 7.0)") != std::string::npos);
 }
 
-TEST_CASE("a release before 12.0 is told as too old") {
+TEST_CASE("a release before CUDA 12 is told as too old") {
   const auto api = NvrtcApi::open(CUBINET_TEST_OLD_NVRTC);
   REQUIRE_FALSE(api);
   CHECK(api.error().code == ErrorCode::unsupported);
