@@ -312,7 +312,7 @@ Result<IndexTotals> SqliteIndex::totals() {
   CUBINET_TRY_ASSIGN(const bool row, bound.step());
   if (!row) return Error{ErrorCode::corruption, "the index does not count its rows"};
   const auto count = [&](int column) { return static_cast<std::uint64_t>(bound.integer(column)); };
-  return IndexTotals{count(0), count(1), count(2)};
+  return IndexTotals{count(0), count(1), count(2), write_ahead_log_};
 }
 
 Result<bool> SqliteIndex::names_image(const Sha256Digest& digest) {

@@ -14,6 +14,7 @@ struct IndexTotals {
   std::uint64_t entries = 0;
   std::uint64_t cubins = 0;
   std::uint64_t cubin_bytes = 0;
+  bool write_ahead_log = false;
 };
 
 // index.sqlite: what the record files say, arranged for look-up. Rows carry the encoded record, so that a hit
