@@ -51,13 +51,9 @@ class DecodeBench {
     row["rows_compared"] = reference.lse.size();
     CUBINET_TRY_ASSIGN(const std::vector<Path> paths, walk_paths(call.plan()));
     for (const Path& path : paths) {
-      CUBINET_TRY_ASSIGN(const DecodeError error, run_checked(call, path.kernels, reference));
-      const bool within = error.worst_row < kTolerance && error.worst_lse < kTolerance;
-      all_within_tolerance_ = all_within_tolerance_ && within;
-      row["paths"][path.name] = {{"to_launchable_us", path.seconds * 1e6},
-                                 {"worst_row_error", finite_or_text(error.worst_row)},
-                                 {"worst_lse_error", finite_or_text(error.worst_lse)},
-                                 {"within_tolerance", within}};
+      CUBINET_TRY_ASSIGN(nlohmann::json errors, run_checked(call, path.kernels, reference));
+      errors["to_launchable_us"] = path.seconds * 1e6;
+      row["paths"][path.name] = std::move(errors);
     }
     return {};
   }
@@ -110,8 +106,9 @@ class DecodeBench {
     return path;
   }
 
-  Result<DecodeError> run_checked(const DecodeCall& call, const DecodeKernels& kernels,
-                                  const DecodeOutputs& reference) {
+  // The errors as JSON; notes whether they are within tolerance.
+  Result<nlohmann::json> run_checked(const DecodeCall& call, const DecodeKernels& kernels,
+                                     const DecodeOutputs& reference) {
     // A sanitizer that looks for reads of uninitialised memory must not be fed a written workspace.
     CUBINET_TRY(call.poison(options_.time ? Poison::outputs_and_workspace : Poison::outputs));
     CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
@@ -119,22 +116,32 @@ class DecodeBench {
     CUBINET_TRY(stream_.synchronize());
     CUBINET_TRY_ASSIGN(const Bytes output, call.read_output());
     CUBINET_TRY_ASSIGN(const std::vector<float> lse, call.read_lse());
-    return compare_decode(call.problem(), reference, output, lse);
+    CUBINET_TRY_ASSIGN(const DecodeError error, compare_decode(call.problem(), reference, output, lse));
+    const bool within = error.worst_row < kTolerance && error.worst_lse < kTolerance;
+    all_within_tolerance_ = all_within_tolerance_ && within;
+    return nlohmann::json{{"worst_row_error", finite_or_text(error.worst_row)},
+                          {"worst_lse_error", finite_or_text(error.worst_lse)},
+                          {"within_tolerance", within}};
   }
 
   Result<void> time(const NamedProblem& named, nlohmann::json& row) {
     CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
                        Runtime::create(runtime_options(settings_, {})));
-    CUBINET_TRY_ASSIGN(const TimedDecode timed, TimedDecode::create(device_, *runtime, named.problem));
+    CUBINET_TRY_ASSIGN(const DecodeInputs inputs, full_length_inputs(named.problem));
+    CUBINET_TRY_ASSIGN(const TimedDecode timed,
+                       TimedDecode::create(device_, *runtime, named.problem, inputs));
+    CUBINET_TRY_ASSIGN(const DecodeOutputs reference, decode_reference(named.problem, inputs));
+    CUBINET_TRY_ASSIGN(row["full_lengths"], run_checked(timed.call(), timed.kernels(), reference));
     std::vector<double> seconds;
     for (int round = 0; round < settings_.rounds + 1; ++round) {
       CUBINET_TRY_ASSIGN(const double measured, timed.seconds_a_call());
       if (round > 0) seconds.push_back(measured);
     }
+    const std::uint64_t bytes = timed.call().kv_bytes();
     row["kernel_us"] = median(seconds) * 1e6;
-    row["kv_bytes"] = timed.kv_bytes();
-    row["kv_terabytes_per_second"] = static_cast<double>(timed.kv_bytes()) / median(seconds) / 1e12;
-    row["kv_copies"] = timed.copies();
+    row["kv_bytes"] = bytes;
+    row["kv_terabytes_per_second"] = static_cast<double>(bytes) / median(seconds) / 1e12;
+    row["kv_copies"] = timed.call().copies();
     return {};
   }
 

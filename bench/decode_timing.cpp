@@ -21,11 +21,12 @@ int copies_for(std::uint64_t kv_bytes) {
 
 }  // namespace
 
+Result<DecodeInputs> full_length_inputs(const DecodeProblem& problem) {
+  return make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), kSeed);
+}
+
 Result<TimedDecode> TimedDecode::create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                        const DecodeProblem& problem) {
-  CUBINET_TRY_ASSIGN(
-      const DecodeInputs inputs,
-      make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), kSeed));
+                                        const DecodeProblem& problem, const DecodeInputs& inputs) {
   const std::uint64_t kv_bytes = (inputs.k.size() + inputs.v.size()) * 2;
   CUBINET_TRY_ASSIGN(DecodeCall created, DecodeCall::create(device, problem, inputs, copies_for(kv_bytes)));
   auto call = std::make_unique<DecodeCall>(std::move(created));
@@ -61,7 +62,8 @@ Result<void> serve_decode_times(const Settings& settings) {
   CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, runtime->device(settings.device));
   std::vector<std::pair<std::string, TimedDecode>> timed;
   for (const NamedProblem& named : llama_problems()) {
-    CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, named.problem));
+    CUBINET_TRY_ASSIGN(const DecodeInputs inputs, full_length_inputs(named.problem));
+    CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, named.problem, inputs));
     timed.emplace_back(named.name, std::move(created));
   }
   for (std::string line; std::getline(std::cin, line);) {

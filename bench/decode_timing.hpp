@@ -10,16 +10,19 @@
 
 namespace cubinet::bench {
 
-// One problem at full lengths, captured as a CUDA graph of 20 calls that read KV caches in turn: together at
+// Every sequence at its full length.
+Result<DecodeInputs> full_length_inputs(const DecodeProblem& problem);
+
+// One problem, captured as a CUDA graph of 20 calls that read KV caches in turn: together at
 // least 256 MB, several times an L2, so that no call finds its KV there.
 class TimedDecode {
  public:
   static Result<TimedDecode> create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                    const DecodeProblem& problem);
+                                    const DecodeProblem& problem, const DecodeInputs& inputs);
   // By events around several launches of the graph.
   Result<double> seconds_a_call() const;
-  std::uint64_t kv_bytes() const { return call_->kv_bytes(); }
-  int copies() const { return call_->copies(); }
+  const DecodeCall& call() const { return *call_; }
+  const DecodeKernels& kernels() const { return kernels_; }
 
  private:
   TimedDecode(std::unique_ptr<DecodeCall> call, DecodeKernels kernels, Stream stream, Graph graph,

@@ -111,7 +111,16 @@ void Report::add_ratio(json& row, const Rounds& rounds, std::size_t numerator, s
 }
 
 Result<void> Report::write(const std::filesystem::path& path) const {
-  const std::string text = document_.dump(1) + "\n";
+  // A row is a line: readable as it is, and a new run shows as few changed lines.
+  std::string text = "{\n";
+  for (const auto& [name, value] : document_.items()) {
+    if (name != "rows") text += json(name).dump() + ": " + value.dump() + ",\n";
+  }
+  text += "\"rows\": [\n";
+  const json& rows = document_["rows"];
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    text += rows[i].dump() + (i + 1 < rows.size() ? ",\n" : "\n");
+  text += "]}\n";
   if (path.empty()) {
     std::cout << text;
     return {};

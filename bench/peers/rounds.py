@@ -79,9 +79,10 @@ def write(path, benchmark, commit, rows, **more):
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "machine": machine(),
         **more,
-        "rows": rows,
     }
-    text = json.dumps(document, indent=1) + "\n"
+    # A row is a line: readable as it is, and a new run shows as few changed lines.
+    lines = [f"{json.dumps(name)}: {json.dumps(value)},\n" for name, value in document.items()]
+    text = "{\n" + "".join(lines) + '"rows": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]}\n"
     if path:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -105,5 +106,8 @@ class Worker:
         return json.loads(answer)
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended before
         self.process.wait()
