@@ -183,7 +183,7 @@ std::vector<KernelSpec> combinations(const MatrixElement& element) {
 }  // namespace
 
 std::string MatrixKernel::to_string() const {
-  return spec.to_string() + " for " + target.to_string();
+  return given.to_string() + " for " + target.to_string();
 }
 
 Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements,
@@ -206,7 +206,7 @@ Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements
         }
         KernelIdentity identity = identify(*resolved, target);
         if (!seen.insert(identity.encoding()).second) continue;
-        expansion.kernels.push_back({kernel_template, *resolved, target, std::move(identity)});
+        expansion.kernels.push_back({kernel_template, spec, *resolved, target, std::move(identity)});
       }
     }
   }

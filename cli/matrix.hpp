@@ -26,11 +26,12 @@ Result<std::vector<MatrixElement>> parse_matrix(std::string_view text, std::stri
 
 struct MatrixKernel {
   std::shared_ptr<const KernelTemplate> kernel_template;
-  KernelSpec spec;  // resolved
+  KernelSpec given;  // as the matrix gives it, without defaults: for messages
+  KernelSpec spec;   // resolved
   SmTarget target;
   KernelIdentity identity;
 
-  std::string to_string() const;  // "rms_norm(…) for sm_90a"
+  std::string to_string() const;  // "rms_norm(hidden_size=4096) for sm_90a"
 };
 
 struct MatrixRefusal {

@@ -86,7 +86,7 @@ void refuse_unknown_targets(Runtime& runtime, MatrixExpansion& expansion) {
       Error error{ErrorCode::unsupported,
                   fmt::format("{} does not build for {}", (*compiler)->identity(), kernel.target.to_string()),
                   "`cubinet doctor` lists the targets that it does build for"};
-      expansion.refused.push_back({std::move(kernel.spec), kernel.target, std::move(error)});
+      expansion.refused.push_back({std::move(kernel.given), kernel.target, std::move(error)});
     }
   }
   expansion.kernels = std::move(kept);
@@ -163,7 +163,7 @@ nlohmann::json describe_tally(const BuildTally& tally, const std::vector<MatrixR
                               const std::filesystem::path& bundle) {
   nlohmann::json failed = nlohmann::json::array();
   for (const BuildFailure& failure : tally.failures) {
-    nlohmann::json one = describe(failure.kernel->spec);
+    nlohmann::json one = describe(failure.kernel->given);
     one["target"] = failure.kernel->target.to_string();
     one["error"] = error_document(failure.error)["error"];
     failed.push_back(std::move(one));
@@ -262,7 +262,7 @@ void add_prebuild(CLI::App& root, Action& chosen) {
             if (!size) throw CLI::ValidationError(size.error().to_line());
             options->memory = *size;
           },
-          "The most that compilations may take, each counted as 512M (default: 3/4 of what is available)")
+          "The most that compilations may take, each counted as 256M (default: 3/4 of what is available)")
       ->type_name("SIZE");
   verb->add_flag("--skip-refused", options->skip_refused,
                  "Build the rest when some combinations are refused");
