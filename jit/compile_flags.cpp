@@ -27,6 +27,9 @@ std::vector<std::string> code_flags(const CompileRequest& request) {
   return flags;
 }
 
+// Precompiled headers (--pch) are not used: on our slim headers, CUDA 13.0, sm_90a, the first compilation
+// with them took 16 to 26 % longer, later ones as long (rms_norm) or 20 % longer (attention_decode), and each
+// left a file of 8 to 9 MB.
 std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version) {
   std::vector<std::string> flags = code_flags(request);
   // NVRTC's own cache would hide what we measure and keep a second copy of what the registry keeps.

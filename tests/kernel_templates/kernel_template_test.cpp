@@ -76,6 +76,11 @@ TEST_CASE("a broken constraint gives its message and the values that it names") 
   refused(sample().set("window", true).set("mask", "dense"), "(window = true, mask = dense)", "required:");
 }
 
+TEST_CASE("constraints are told as sentences") {
+  CHECK(parsed()->constraints() ==
+        std::vector<std::string>{"dtype_kv must be the same as dtype_q", "a window needs mask causal"});
+}
+
 TEST_CASE("entry points carry what a launch needs") {
   const auto kernel_template = parsed();
   const auto resolved = kernel_template->resolve(sample(64).set("window", true));
