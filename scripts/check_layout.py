@@ -13,6 +13,8 @@ from pathlib import Path
 MAY_INCLUDE = {
     "base": set(),
     "spec": {"base"},
+    "kernel_table": {"base", "spec"},
+    "selection": {"base", "spec", "kernel_table"},
     "kernel_templates": {"base", "spec"},
     "jit": {"base", "spec", "kernel_templates"},
     "cubin_registry": {"base", "spec"},

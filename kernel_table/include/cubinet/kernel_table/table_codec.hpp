@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/kernel_table/kernel_row.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cubinet {
+
+// A table of rows as bytes, little-endian, that says of itself what its columns are:
+//
+//   <table>  ::= "CTAB" u16 kTableVersion <columns> <rows> 32 bytes SHA-256 of all that precedes
+//   <columns>::= u32 count { <string> name, u8 kind }
+//   <rows>   ::= u32 count { one value a column, then u32 count { <string> name <string> value } }  ; extras
+//   value    ::= kinds 0 integer, 1 flag, 2 data type, 3 enumeration: u32
+//                kind 4 text: <string> ; kind 5 digest: 32 bytes ; kind 6 long: u64
+//
+// A column of a name that the reader does not know becomes an extra column of every row; one that the reader
+// knows and the table lacks has its default. So a table of fewer or more columns is read by the same version;
+// the version counts changes of this grammar. Version history: 1 (2026-11) the first.
+inline constexpr std::uint16_t kTableVersion = 1;
+
+// invalid_argument for a row that is out of range.
+Result<Bytes> encode_table(std::span<const KernelRow> rows);
+
+// Any bytes give rows or an error: unsupported for a newer version, corruption for everything else that is
+// not a table, invalid_argument for a row out of range.
+Result<std::vector<KernelRow>> decode_table(ByteView bytes);
+
+}  // namespace cubinet

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/kernel_table/kernel_index.hpp>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace cubinet {
+namespace {
+
+// A slot is a cache line, so memory is the price of a fuller table and probes that of an emptier one.
+constexpr std::size_t kSlotsPerTwoEntries = 3;
+
+struct Entry {
+  SelectorEncoding encoding;
+  std::size_t target_rank;
+  std::uint32_t number;
+};
+
+// What decides between rows of one selector and target, whatever order they came in.
+bool goes_before(const KernelRow& a, const KernelRow& b) {
+  if (a.traits.step_kv != b.traits.step_kv) return a.traits.step_kv > b.traits.step_kv;
+  if (a.traits.step_q != b.traits.step_q) return a.traits.step_q > b.traits.step_q;
+  if (a.traits.groups_heads_q != b.traits.groups_heads_q) return a.traits.groups_heads_q;
+  return std::tie(a.function_name, a.digest) < std::tie(b.function_name, b.digest);
+}
+
+bool is_of(const KernelSelector& selector, const AttentionTypes& types) {
+  return AttentionTypes{selector.data_type_q, selector.data_type_k, selector.data_type_v,
+                        selector.data_type_o} == types;
+}
+
+}  // namespace
+
+KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device,
+                               std::optional<AttentionTypes> types) {
+  KernelIndex index;
+  index.rows_ = std::move(rows);
+  index.device_ = device;
+  std::map<SmTarget, std::size_t> rank;
+  for (const SmTarget target : targets_for(device))
+    rank.emplace(target, rank.size());
+  std::vector<Entry> entries;
+  for (std::uint32_t number = 0; number < index.rows_->size(); ++number) {
+    const KernelRow& row = (*index.rows_)[number];
+    if (types && !is_of(row.selector, *types)) continue;
+    const auto found = rank.find(row.target);
+    if (found == rank.end()) {
+      ++index.usage_.other_targets;
+    } else if (!row.understood()) {
+      ++index.usage_.not_understood;
+    } else {
+      entries.push_back({encode_selector(row.selector), found->second, number});
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    if (a.encoding != b.encoding) return a.encoding < b.encoding;
+    if (a.target_rank != b.target_rank) return a.target_rank < b.target_rank;
+    return goes_before(index.row(a.number), index.row(b.number));
+  });
+  std::size_t slots = 16;
+  while (slots * 2 < entries.size() * kSlotsPerTwoEntries)
+    slots *= 2;
+  index.slots_.resize(slots);
+  index.numbers_.reserve(entries.size());
+  for (const Entry& entry : entries)
+    index.numbers_.push_back(entry.number);
+  for (std::size_t begin = 0; begin < entries.size();) {
+    std::size_t end = begin + 1;
+    while (end < entries.size() && entries[end].encoding == entries[begin].encoding)
+      ++end;
+    index.insert(entries[begin].encoding, static_cast<std::uint32_t>(begin),
+                 static_cast<std::uint32_t>(end - begin));
+    begin = end;
+  }
+  return index;
+}
+
+void KernelIndex::insert(const SelectorEncoding& encoding, std::uint32_t first, std::uint32_t count) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t position = hash_of(encoding) & mask;
+  while (slots_[position].count != 0)
+    position = (position + 1) & mask;
+  slots_[position] = {encoding, first, count};
+  count_usage(first, count);
+}
+
+// A selector's rows that differ in traits are specifications of their own; each counts once, by its best
+// target.
+void KernelIndex::count_usage(std::uint32_t first, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const KernelRow& candidate = row(numbers_[first + i]);
+    bool counted = false;
+    for (std::uint32_t j = 0; j < i && !counted; ++j)
+      counted = row(numbers_[first + j]).traits == candidate.traits;
+    if (counted) continue;
+    ++usage_.usable;
+    if (candidate.target.kind == TargetKind::specific) ++usage_.specific;
+    if (candidate.target.kind == TargetKind::family) ++usage_.family;
+    if (candidate.target.kind == TargetKind::baseline) ++usage_.baseline;
+  }
+}
+
+std::span<const std::uint32_t> KernelIndex::find(const SelectorEncoding& encoding) const {
+  if (slots_.empty()) return {};
+  const std::size_t mask = slots_.size() - 1;
+  // Ends: at most two thirds of the slots are taken.
+  for (std::size_t position = hash_of(encoding) & mask;; position = (position + 1) & mask) {
+    const Slot& slot = slots_[position];
+    if (slot.count == 0) return {};
+    if (slot.encoding == encoding) return {numbers_.data() + slot.first, slot.count};
+  }
+}
+
+}  // namespace cubinet

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/sha256.hpp>
+#include <cubinet/kernel_table/column.hpp>
+#include <cubinet/kernel_table/table_codec.hpp>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace cubinet {
+namespace {
+
+constexpr std::string_view kMagic = "CTAB";
+constexpr std::size_t kDigestBytes = 32;
+// Far above any table: a damaged count must not make us allocate.
+constexpr std::uint32_t kMaximumColumns = 1024;
+constexpr std::uint32_t kMaximumRows = 10'000'000;
+
+enum class StoredKind : std::uint8_t { integer, flag, data_type, enumeration, text, digest, long_integer };
+
+// The columns that are no numbers, after those of kernel_columns().
+enum class TextColumn { target, function_name, digest, origin, stale, version, source };
+struct NamedTextColumn {
+  std::string_view name;
+  StoredKind kind;
+  TextColumn column;
+};
+constexpr std::array<NamedTextColumn, 7> kTextColumns = {{
+    {"target", StoredKind::text, TextColumn::target},
+    {"function_name", StoredKind::text, TextColumn::function_name},
+    {"digest", StoredKind::digest, TextColumn::digest},
+    {"origin", StoredKind::enumeration, TextColumn::origin},
+    {"stale", StoredKind::flag, TextColumn::stale},
+    {"version", StoredKind::long_integer, TextColumn::version},
+    {"source", StoredKind::text, TextColumn::source},
+}};
+
+Error damaged(std::string reason) {
+  return Error{ErrorCode::corruption, "a kernel table " + std::move(reason), "import its source again"};
+}
+
+// "10.7f": a form that every target has, known to this build or not.
+std::string target_text(SmTarget target) {
+  const char* suffix = target.kind == TargetKind::specific ? "a"
+                       : target.kind == TargetKind::family ? "f"
+                                                           : "";
+  return std::to_string(target.major) + "." + std::to_string(target.minor) + suffix;
+}
+
+Result<SmTarget> parse_target(std::string_view text) {
+  SmTarget target;
+  if (text.ends_with('a')) target.kind = TargetKind::specific;
+  if (text.ends_with('f')) target.kind = TargetKind::family;
+  if (target.kind != TargetKind::baseline) text.remove_suffix(1);
+  const auto capability = ComputeCapability::parse(text);
+  if (!capability) return damaged("holds a row of an unreadable target");
+  target.major = capability->major;
+  target.minor = capability->minor;
+  return target;
+}
+
+void write_text_column(ByteWriter& writer, const KernelRow& row, TextColumn column) {
+  switch (column) {
+    case TextColumn::target:
+      return writer.string(target_text(row.target));
+    case TextColumn::function_name:
+      return writer.string(row.function_name);
+    case TextColumn::digest:
+      return writer.raw(row.digest.bytes);
+    case TextColumn::origin:
+      return writer.u32(static_cast<std::uint32_t>(row.provenance.origin));
+    case TextColumn::stale:
+      return writer.u32(row.provenance.stale ? 1 : 0);
+    case TextColumn::version:
+      return writer.u64(row.provenance.version);
+    case TextColumn::source:
+      return writer.string(row.provenance.source);
+  }
+}
+
+// One value of any kind, as it lies in the table.
+struct StoredValue {
+  std::uint64_t number = 0;
+  std::string text;
+  Sha256Digest digest;
+};
+
+Result<StoredValue> read_value(ByteReader& reader, StoredKind kind) {
+  StoredValue value;
+  if (kind == StoredKind::text) {
+    CUBINET_TRY_ASSIGN(value.text, reader.string());
+  } else if (kind == StoredKind::digest) {
+    CUBINET_TRY_ASSIGN(const ByteView view, reader.raw(kDigestBytes));
+    std::copy(view.begin(), view.end(), value.digest.bytes.begin());
+  } else if (kind == StoredKind::long_integer) {
+    CUBINET_TRY_ASSIGN(value.number, reader.u64());
+  } else {
+    CUBINET_TRY_ASSIGN(value.number, reader.u32());
+  }
+  return value;
+}
+
+Result<void> set_text_column(KernelRow& row, TextColumn column, StoredValue& value) {
+  switch (column) {
+    case TextColumn::target: {
+      CUBINET_TRY_ASSIGN(row.target, parse_target(value.text));
+      return {};
+    }
+    case TextColumn::function_name:
+      row.function_name = std::move(value.text);
+      return {};
+    case TextColumn::digest:
+      row.digest = value.digest;
+      return {};
+    case TextColumn::origin:
+      if (value.number > static_cast<std::uint64_t>(RowOrigin::imported)) {
+        return damaged("holds a row of an unknown origin");
+      }
+      row.provenance.origin = static_cast<RowOrigin>(value.number);
+      return {};
+    case TextColumn::stale:
+      row.provenance.stale = value.number != 0;
+      return {};
+    case TextColumn::version:
+      row.provenance.version = value.number;
+      return {};
+    case TextColumn::source:
+      row.provenance.source = std::move(value.text);
+      return {};
+  }
+  return {};
+}
+
+// A column of the table at hand: a number of ours, a text of ours, or unknown (both null).
+struct StoredColumn {
+  std::string name;
+  StoredKind kind = StoredKind::integer;
+  const Column* number = nullptr;
+  const NamedTextColumn* text = nullptr;
+};
+
+Result<StoredColumn> read_column(ByteReader& reader) {
+  StoredColumn column;
+  CUBINET_TRY_ASSIGN(column.name, reader.string());
+  CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
+  if (kind > static_cast<std::uint8_t>(StoredKind::long_integer))
+    return damaged("has a column of unknown kind");
+  column.kind = static_cast<StoredKind>(kind);
+  column.number = find_column(column.name);
+  for (const NamedTextColumn& text : kTextColumns) {
+    if (text.name == column.name) column.text = &text;
+  }
+  const bool same_kind = column.number != nullptr
+                             ? static_cast<std::uint8_t>(column.number->kind) == kind
+                             : column.text == nullptr || column.text->kind == column.kind;
+  if (!same_kind) return damaged("has a column '" + column.name.substr(0, 60) + "' of another kind");
+  return column;
+}
+
+Result<std::vector<StoredColumn>> read_columns(ByteReader& reader) {
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  if (count > kMaximumColumns) return damaged("has too many columns");
+  std::vector<StoredColumn> columns;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(columns.emplace_back(), read_column(reader));
+    for (std::uint32_t j = 0; j < i; ++j) {
+      if (columns[j].name == columns[i].name) return damaged("has a column twice");
+    }
+  }
+  return columns;
+}
+
+Result<void> read_extras(ByteReader& reader, KernelRow& row) {
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  if (count > kMaximumColumns) return damaged("has a row with too many extra columns");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ExtraColumn extra;
+    CUBINET_TRY_ASSIGN(extra.name, reader.string());
+    CUBINET_TRY_ASSIGN(extra.value, reader.string());
+    row.extras.push_back(std::move(extra));
+  }
+  return {};
+}
+
+std::string text_of(const StoredColumn& column, const StoredValue& value) {
+  if (column.kind == StoredKind::text) return value.text;
+  if (column.kind == StoredKind::digest) return value.digest.to_hex();
+  return std::to_string(value.number);
+}
+
+Result<KernelRow> read_row(ByteReader& reader, const std::vector<StoredColumn>& columns,
+                           const KernelRow& blank) {
+  KernelRow row = blank;
+  for (const StoredColumn& column : columns) {
+    CUBINET_TRY_ASSIGN(StoredValue value, read_value(reader, column.kind));
+    if (column.number != nullptr) {
+      if (!column.number->fits(static_cast<std::int64_t>(value.number))) {
+        return damaged("holds a " + column.name + " of " + std::to_string(value.number));
+      }
+      column.number->set(row, static_cast<std::int64_t>(value.number));
+    } else if (column.text != nullptr) {
+      CUBINET_TRY(set_text_column(row, column.text->column, value));
+    } else {
+      row.extras.push_back({column.name, text_of(column, value)});
+    }
+  }
+  CUBINET_TRY(read_extras(reader, row));
+  std::sort(row.extras.begin(), row.extras.end(),
+            [](const ExtraColumn& a, const ExtraColumn& b) { return a.name < b.name; });
+  CUBINET_TRY(check_ranges(row));
+  return row;
+}
+
+}  // namespace
+
+Result<Bytes> encode_table(std::span<const KernelRow> rows) {
+  ByteWriter writer;
+  writer.raw(as_bytes(kMagic));
+  writer.u16(kTableVersion);
+  writer.u32(static_cast<std::uint32_t>(kernel_columns().size() + kTextColumns.size()));
+  for (const Column& column : kernel_columns()) {
+    writer.string(column.name);
+    writer.u8(static_cast<std::uint8_t>(column.kind));
+  }
+  for (const NamedTextColumn& column : kTextColumns) {
+    writer.string(column.name);
+    writer.u8(static_cast<std::uint8_t>(column.kind));
+  }
+  writer.u32(static_cast<std::uint32_t>(rows.size()));
+  for (const KernelRow& row : rows) {
+    CUBINET_TRY(check_ranges(row));
+    for (const Column& column : kernel_columns())
+      writer.u32(static_cast<std::uint32_t>(column.get(row)));
+    for (const NamedTextColumn& column : kTextColumns)
+      write_text_column(writer, row, column.column);
+    writer.u32(static_cast<std::uint32_t>(row.extras.size()));
+    for (const ExtraColumn& extra : row.extras) {
+      writer.string(extra.name);
+      writer.string(extra.value);
+    }
+  }
+  writer.raw(sha256(writer.bytes()).bytes);
+  return writer.take();
+}
+
+Result<std::vector<KernelRow>> decode_table(ByteView bytes) {
+  ByteReader head(bytes);
+  CUBINET_TRY_ASSIGN(const ByteView magic, head.raw(kMagic.size()));
+  if (as_text(magic) != kMagic) return damaged("has another magic");
+  CUBINET_TRY_ASSIGN(const std::uint16_t version, head.u16());
+  if (version > kTableVersion) {
+    return Error{ErrorCode::unsupported,
+                 "a kernel table has version " + std::to_string(version) + ", this build knows up to " +
+                     std::to_string(kTableVersion),
+                 "use the version of cubinet that wrote it"};
+  }
+  if (version == 0 || head.remaining() < kDigestBytes) return damaged("ends early");
+  const ByteView content = bytes.first(bytes.size() - kDigestBytes);
+  const Sha256Digest digest = sha256(content);
+  if (!std::equal(digest.bytes.begin(), digest.bytes.end(), bytes.end() - kDigestBytes)) {
+    return damaged("does not match its checksum");
+  }
+  ByteReader reader(content.subspan(kMagic.size() + sizeof(std::uint16_t)));
+  CUBINET_TRY_ASSIGN(const std::vector<StoredColumn> columns, read_columns(reader));
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  if (count > kMaximumRows) return damaged("has too many rows");
+  const KernelRow blank = blank_row();
+  std::vector<KernelRow> rows;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(rows.emplace_back(), read_row(reader, columns, blank));
+  }
+  if (reader.remaining() != 0) return damaged("has bytes after its end");
+  return rows;
+}
+
+}  // namespace cubinet
