@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attention_decode computes, over the parameters of its template and the ways to run it. Needs a GPU and
+// NVRTC.
+#include "support/skip.hpp"
+
+#include <cubinet/attention/decode_plan.hpp>
+#include <cubinet/attention/decode_reference.hpp>
+#include <cubinet/loader/memory.hpp>
+#include <cubinet/loader/stream.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cubinet {
+namespace {
+
+// A runtime that keeps everything in memory, and its first device with a stream.
+struct Gpu {
+  std::shared_ptr<Runtime> runtime;
+  std::shared_ptr<const Device> device;
+
+  static std::optional<Gpu> open() {
+    const auto made = Runtime::create({});
+    REQUIRE(made);
+    auto opened = (*made)->device(0);
+    if (!opened) {
+      test::skip(opened.error().to_line());
+      return std::nullopt;
+    }
+    return Gpu{*made, *opened};
+  }
+};
+
+template <class T>
+T ok(Result<T> result) {
+  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().to_line()));
+  return *std::move(result);
+}
+
+void ok(const Result<void>& result) {
+  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().to_line()));
+}
+
+template <class T>
+DeviceBuffer upload(const Gpu& gpu, const std::vector<T>& values) {
+  DeviceBuffer buffer = ok(DeviceBuffer::allocate(gpu.device, values.size() * sizeof(T)));
+  ok(buffer.copy_from(std::as_bytes(std::span(values))));
+  return buffer;
+}
+
+DeviceBuffer poisoned(const Gpu& gpu, std::size_t bytes) {
+  DeviceBuffer buffer = ok(DeviceBuffer::allocate(gpu.device, bytes));
+  ok(buffer.fill(std::byte{0xff}));  // NaN in every type of an output
+  return buffer;
+}
+
+void run(const Gpu& gpu, const DecodePlan& plan, const DecodeTensors& tensors) {
+  const auto guard = ok(gpu.device->make_current());
+  const Stream stream = ok(Stream::create(gpu.device));
+  const auto arguments = plan.arguments(tensors);
+  LaunchConfig config;
+  config.stream = stream.handle();
+  config.programmatic_launch = true;
+  config.grid = plan.grid;
+  const auto prepared = ok(gpu.runtime->prepare(plan.spec));
+  ok(ok(gpu.runtime->function(*prepared, 0, "attention_decode")).launch(config, arguments));
+  if (plan.reduces()) {
+    config.grid = plan.reduce_grid;
+    ok(ok(gpu.runtime->function(*prepared, 0, "attention_decode_reduce")).launch(config, arguments));
+  }
+  ok(stream.synchronize());
+}
+
+// `splits` 0: as planned.
+void check_against_reference(const Gpu& gpu, const DecodeProblem& problem, int splits = 0) {
+  const auto& properties = gpu.device->properties();
+  DecodePlan plan = ok(plan_decode(
+      problem, {static_cast<int>(properties.multiprocessors), properties.maximum_shared_bytes_per_block}));
+  CAPTURE(plan.spec.to_string());
+  const DecodeInputs inputs =
+      ok(make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::borders), 11));
+  const std::size_t rows = static_cast<std::size_t>(problem.batch) * static_cast<std::size_t>(problem.q_len) *
+                           static_cast<std::size_t>(problem.heads_q);
+  const std::size_t row_elements = static_cast<std::size_t>(problem.head_dim_v);
+  if (splits > 0) {
+    plan.grid[0] =
+        plan.grid[0] / static_cast<std::uint32_t>(plan.num_splits) * static_cast<std::uint32_t>(splits);
+    plan.num_splits = plan.parameters.num_splits = splits;
+    plan.parameters.min_tokens_per_split = 0;
+    plan.partial_lse_offset = rows * static_cast<std::size_t>(splits) * row_elements * sizeof(float);
+    plan.workspace_bytes = plan.partial_lse_offset + rows * static_cast<std::size_t>(splits) * sizeof(float);
+  }
+  CAPTURE(plan.num_splits);
+  const DeviceBuffer q = upload(gpu, inputs.q);
+  const DeviceBuffer k = upload(gpu, inputs.k);
+  const DeviceBuffer v = upload(gpu, inputs.v);
+  const DeviceBuffer table = upload(gpu, inputs.page_table);
+  const DeviceBuffer lengths = upload(gpu, inputs.kv_lengths);
+  const DeviceBuffer o = poisoned(gpu, rows * row_elements * (bits_of(problem.dtype_o) / 8));
+  const DeviceBuffer lse = poisoned(gpu, rows * sizeof(float));
+  const DeviceBuffer workspace = poisoned(gpu, plan.workspace_bytes);
+  run(gpu, plan,
+      {q.address(), k.address(), v.address(), o.address(), lse.address(), table.address(), lengths.address(),
+       workspace.address()});
+
+  Bytes output(o.size());
+  ok(o.copy_to(output));
+  std::vector<float> lse_values(rows);
+  ok(lse.copy_to(std::as_writable_bytes(std::span(lse_values))));
+  const DecodeOutputs reference = ok(decode_reference(problem, inputs));
+  const DecodeError error = ok(compare_decode(problem, reference, output, lse_values));
+  CHECK(error.worst_row < 1e-2);
+  CHECK(error.worst_lse < 2e-2);
+}
+
+// 19 sequences: the longest, an empty one, and lengths on both sides of slices, pages and tiles.
+DecodeProblem many_borders(int head_dim, int page_size) {
+  DecodeProblem problem;
+  problem.batch = 19;
+  problem.heads_q = 16;
+  problem.heads_kv = 2;
+  problem.head_dim_qk = problem.head_dim_v = head_dim;
+  problem.page_size = page_size;
+  problem.kv_len_max = 700;
+  return problem;
+}
+
+TEST_CASE("Decode attention agrees with float64 for every head dim and page size, split or not") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const int head_dim : {64, 128, 256}) {
+    for (const int page_size : {16, 32, 64, 128}) {
+      for (const int splits : {1, 3})
+        check_against_reference(*gpu, many_borders(head_dim, page_size), splits);
+    }
+  }
+  check_against_reference(*gpu, many_borders(128, 64), 40);  // more splits than a sequence has tiles
+}
+
+TEST_CASE("Head dims of Q K and of V need not be alike") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const auto& [qk, v] : {std::pair{256, 128}, std::pair{64, 256}, std::pair{128, 64}}) {
+    DecodeProblem problem = many_borders(qk, 64);
+    problem.head_dim_v = v;
+    check_against_reference(*gpu, problem, 2);
+  }
+}
+
+TEST_CASE("Both input types, all output types and both layouts agree") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const DataType type : {DataType::bf16, DataType::fp16}) {
+    for (const DataType output : {DataType::bf16, DataType::fp16, DataType::fp32}) {
+      DecodeProblem problem = many_borders(128, 32);
+      problem.dtype_q = problem.dtype_kv = type;
+      problem.dtype_o = output;
+      problem.layout = output == DataType::fp32 ? KvLayout::hnd : KvLayout::nhd;
+      for (const int splits : {1, 2})
+        check_against_reference(*gpu, problem, splits);
+    }
+  }
+}
+
+TEST_CASE("Several query tokens, causal or dense, fill tiles of every size and more than one") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const int q_len : {2, 3, 4, 8, 13}) {
+    for (const DecodeMask mask : {DecodeMask::causal, DecodeMask::dense}) {
+      DecodeProblem problem = many_borders(q_len == 13 ? 256 : 128, 64);
+      problem.q_len = q_len;
+      problem.mask = mask;
+      for (const int splits : {1, 3})
+        check_against_reference(*gpu, problem, splits);
+    }
+  }
+}
+
+TEST_CASE(
+    "Groups of one head, of a number that does not divide the tile, and of more heads than it has rows") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const auto& [heads_q, heads_kv] : {std::pair{4, 4}, std::pair{15, 3}, std::pair{71, 1}}) {
+    DecodeProblem problem = many_borders(64, 16);
+    problem.heads_q = heads_q;
+    problem.heads_kv = heads_kv;
+    check_against_reference(*gpu, problem);
+  }
+}
+
+TEST_CASE("A window hides older tokens, whose pages are never read") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const int window : {1, 16, 37, 300}) {
+    for (const int q_len : {1, 7}) {
+      DecodeProblem problem = many_borders(128, 16);
+      problem.window = window;
+      problem.q_len = q_len;
+      for (const int splits : {1, 3})
+        check_against_reference(*gpu, problem, splits);
+    }
+  }
+}
+
+TEST_CASE("A plan for one long sequence, and one for known uneven lengths, agree") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  DecodeProblem problem = many_borders(128, 64);
+  problem.batch = 1;
+  problem.kv_len_max = 20000;
+  check_against_reference(*gpu, problem);
+  problem.batch = 6;
+  problem.kv_lengths = make_decode_lengths(problem, LengthPattern::borders);
+  check_against_reference(*gpu, problem);
+}
+
+}  // namespace
+}  // namespace cubinet
