@@ -12,7 +12,7 @@ namespace cubinet {
 namespace {
 
 // Frozen: a change here is a change of every stored key, and needs a new schema version.
-TEST_CASE("a row's encoding and key equal the golden vectors") {
+TEST_CASE("the encoding and key of a row equal the golden vectors") {
   const auto encoding = encode_row_identity(identity_of(test::sample_row()));
   REQUIRE(encoding);
   CHECK(to_hex(*encoding) ==
@@ -48,7 +48,7 @@ TEST_CASE("decoding an encoding gives the selector back, neighbours in one field
   CHECK(wrong == 0);
 }
 
-TEST_CASE("decoding a row's identity gives it back, and one that differs has another key") {
+TEST_CASE("decoding the identity of a row gives it back, and one that differs has another key") {
   std::mt19937_64 random(4);
   std::set<Bytes> encodings;
   std::set<std::uint64_t> keys;
