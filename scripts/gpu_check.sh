@@ -4,8 +4,11 @@
 # the benchmarks, then those peers whose Python packages are there, and leaves JSON. Needs a driver and NVRTC: no CMake,
 # no ctest, no compiler.
 #
-# Usage: scripts/gpu_check.sh [-o RESULTS] [tests|benchmarks|peers]...
+# Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [PART]...
 #   RESULTS  a folder; default build/gpu_results
+#   COMMIT   what was built, for the results; default: the commit that the tree was configured at
+#   PART     tests, benchmarks, sanitizer, peers (all four without one); or one of a group alone: compile, load,
+#            launch, decode; launch_peers, decode_peers, first_kernel
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
 set -euo pipefail
@@ -21,15 +24,21 @@ die() {
   exit 3
 }
 
-parts=()
+verbs=(compile load launch decode)
+peers=(launch_peers decode_peers first_kernel)
+commit=() parts=()
 while (($#)); do
   case $1 in
     -o) results=${2:?"-o needs a folder"} && shift 2 ;;
-    tests | benchmarks | peers) parts+=("$1") && shift ;;
-    *) printf 'usage: scripts/gpu_check.sh [-o RESULTS] [tests|benchmarks|peers]...\n' >&2 && exit 2 ;;
+    -c) commit=(--commit "${2:?"-c needs a commit"}") && shift 2 ;;
+    tests | sanitizer | compile | load | launch | decode | launch_peers | decode_peers | first_kernel)
+      parts+=("$1") && shift ;;
+    benchmarks) parts+=("${verbs[@]}") && shift ;;
+    peers) parts+=("${peers[@]}") && shift ;;
+    *) sed -n '/^# Usage/,/^#  *launch,/s/^# //p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
   esac
 done
-((${#parts[@]})) || parts=(tests benchmarks peers)
+((${#parts[@]})) || parts=(tests "${verbs[@]}" sanitizer "${peers[@]}")
 
 [[ -f $list && -x $bench ]] || die "$tree holds no build: build the portable preset first and bring build/portable along"
 command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA driver: this script needs a GPU"
@@ -65,37 +74,6 @@ run_tests() { # EXECUTABLE
   done
 }
 
-wanted() { # PART
-  local part
-  ((${#parts[@]})) || return 0
-  for part in "${parts[@]}"; do [[ $part == "$1" ]] && return 0; done
-  return 1
-}
-
-# Asked for by name, or possible here and nothing asked for by name.
-wanted_if() { # PART COMMAND...
-  local part=$1
-  shift
-  wanted "$part" || return 1
-  ((${#parts[@]})) || "$@" >/dev/null 2>&1
-}
-
-step() { # NAME COMMAND...
-  local name=$1 status=0
-  shift
-  timeout 600 "$@" >"$results/$name.txt" 2>&1 || status=$?
-  # 3: the environment lacks what the step needs.
-  if ((status == 3)); then
-    skipped=$((skipped + 1))
-  elif ((status != 0)); then
-    failed=$((failed + 1))
-    printf '%s ended with status %s\n' "$name" "$status" >&2
-    tail -n 40 "$results/$name.txt" >&2
-  else
-    passed=$((passed + 1))
-  fi
-}
-
 # Runs one measurement, which writes its own JSON; a failing one is counted and the others still run.
 measure() { # NAME COMMAND...
   local name=$1
@@ -118,7 +96,7 @@ peer() { # SCRIPT MODULES ARGUMENTS...
   shift 2
   # shellcheck disable=SC2086
   if have_modules $modules; then
-    measure "$script" python3 "$root/bench/peers/$script.py" --bench "$bench" \
+    measure "$script" python3 "$root/bench/peers/$script.py" --bench "$bench" "${commit[@]}" \
       --output "$results/$script.json" "$@"
   else
     printf '%s: left out, python3 has not all of: %s\n' "$script" "$modules" >&2
@@ -140,16 +118,27 @@ run_all_tests() {
   rm -f "$results/tests.jsonl"
 }
 
-run_benchmarks() {
-  local verb
-  for verb in compile load launch decode; do
-    measure "$verb" "$bench" "${wheels[@]}" -o "$results/$verb.json" "$verb"
+run_benchmark() { # VERB
+  local nvcc
+  local -a more=()
+  if [[ $1 == compile ]] && nvcc=$(command -v nvcc); then more=(--nvcc "$nvcc"); fi
+  measure "$1" "$bench" "${wheels[@]}" "${commit[@]}" -o "$results/$1.json" "$1" "${more[@]}"
+}
+
+# Every kind of decode problem, small, under each tool.
+run_sanitizer() {
+  if ! command -v compute-sanitizer >/dev/null; then
+    printf 'sanitizer: left out, there is no compute-sanitizer\n' >&2
+    return 0
+  fi
+  local tool
+  for tool in memcheck initcheck racecheck synccheck; do
+    measure "sanitizer_$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$bench" "${wheels[@]}" \
+      "${commit[@]}" -o "$results/sanitizer_$tool.json" decode --small
   done
 }
 
-run_peers() {
-  peer launch_peers "cupy cuda triton torch"
-  peer decode_peers "flashinfer torch"
+run_first_kernel() {
   # Without a peer this one still measures ours.
   local first=()
   ! have_modules flashinfer torch || first+=(--peer FlashInfer)
@@ -162,8 +151,11 @@ wheels=()
 for part in "${parts[@]}"; do
   case $part in
     tests) run_all_tests ;;
-    benchmarks) run_benchmarks ;;
-    peers) run_peers ;;
+    sanitizer) run_sanitizer ;;
+    launch_peers) peer launch_peers "cupy cuda triton torch" ;;
+    decode_peers) peer decode_peers "flashinfer torch" ;;
+    first_kernel) run_first_kernel ;;
+    *) run_benchmark "$part" ;;
   esac
 done
 echo "results: $results" >&2
