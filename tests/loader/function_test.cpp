@@ -273,7 +273,7 @@ TEST_CASE("A cooperative launch follows the record or the caller") {
   CHECK(contains(large.error().message, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"));
 }
 
-TEST_CASE("Occupancy is the driver's answer") {
+TEST_CASE("Occupancy is what the driver answers") {
   const LaunchTest test;
   if (!test.ready) return;
   const auto small = test.add.maximum_blocks_per_multiprocessor(128, 0);

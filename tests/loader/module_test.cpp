@@ -147,7 +147,7 @@ TEST_CASE("Code for another architecture is unsupported and both are named") {
   }
 }
 
-TEST_CASE("Code for the device's own target and its baseline both load") {
+TEST_CASE("Code for the target of the device and for its baseline both load") {
   const DriverUnderTest test;
   if (!test.ready) return;
   for (const SmTarget target : targets_for(test.device->properties().capability)) {
