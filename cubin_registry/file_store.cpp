@@ -151,6 +151,10 @@ Result<std::vector<fs::path>> FileStore::files_below(const fs::path& folder) con
   return paths;
 }
 
+bool names_nothing(const Error& error) {
+  return error.code == ErrorCode::corruption || error.code == ErrorCode::untrusted;
+}
+
 void sort_newest_first(std::vector<StoredRecord>& records) {
   std::sort(records.begin(), records.end(), [](const StoredRecord& a, const StoredRecord& b) {
     if (a.published_ns != b.published_ns) return a.published_ns > b.published_ns;

@@ -61,6 +61,10 @@ class FileStore {
   LogSink log_;
 };
 
+// A record file with this error is damaged for good and names no image. With any other it may be whole, and
+// unreadable just now or by this build.
+bool names_nothing(const Error& error);
+
 // Newest first; equal times in the order of fingerprints, so that the answer is the same everywhere.
 void sort_newest_first(std::vector<StoredRecord>& records);
 

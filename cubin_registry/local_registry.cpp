@@ -162,8 +162,7 @@ std::optional<StoredRecord> LocalRegistry::entry_that_stays(const std::string& n
                                                             const CubinRecord& wanted) {
   auto there = store_.read_record(name);
   if (!there) {
-    const ErrorCode code = there.error().code;
-    if (code == ErrorCode::corruption || code == ErrorCode::untrusted) {
+    if (names_nothing(there.error())) {
       store_.set_aside(store_.home().record(name), there.error().message);
     }
     return std::nullopt;
@@ -203,7 +202,7 @@ Result<bool> LocalRegistry::image_is_named(const Sha256Digest& digest, StoreLock
   if (named) return *named;
   bool found = false;
   CUBINET_TRY(store_.for_each_record([&](const std::string&, Result<StoredRecord> record) -> Result<void> {
-    found = found || (record && record->record->digest == digest);
+    found = found || (record ? record->record->digest == digest : !names_nothing(record.error()));
     return {};
   }));
   return found;

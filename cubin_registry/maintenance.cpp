@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done to a home as a whole: counting, checking, indexing anew, tidying.
 #include "local_registry.hpp"
+#include "sqlite.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -43,6 +44,7 @@ struct Survey {
   std::map<std::string, StoredRecord> records;  // by entry name
   std::set<Sha256Digest> named;                 // images that some record names
   std::vector<RegistryFinding> damaged;
+  bool complete = true;  // no record is there that could not be read: `named` is all that is named
 };
 
 Result<Survey> survey_records(const FileStore& store) {
@@ -55,6 +57,7 @@ Result<Survey> survey_records(const FileStore& store) {
         } else {
           const fs::path file = store.home().relative(store.home().record(name));
           survey.damaged.push_back({Kind::damaged_record, file, record.error().message});
+          survey.complete = survey.complete && names_nothing(record.error());
         }
         return {};
       }));
@@ -137,6 +140,27 @@ class Verification {
   std::set<std::pair<Sha256Digest, std::uint64_t>> checked_;
 };
 
+// Images that no record names. Returns the bytes freed.
+Result<std::uint64_t> remove_unnamed_images(FileStore& store, const Survey& survey, bool locked) {
+  if (!survey.complete) {
+    log(store.log_sink(), LogLevel::warning,
+        "no image is removed while there are records that cannot be read");
+    return std::uint64_t{0};
+  }
+  std::uint64_t freed = 0;
+  CUBINET_TRY_ASSIGN(const auto images, store.files_below(store.home().cubins()));
+  for (const fs::path& path : images) {
+    const auto digest = digest_of(store.home(), path);
+    if (!digest || survey.named.count(*digest) != 0) continue;
+    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
+    // Where there are no locks, somebody may be between the image and its record.
+    if (!status || (!locked && !is_left_over(*status))) continue;
+    CUBINET_TRY_ASSIGN(const bool removed, store.files().remove(path));
+    if (removed) freed += status->size;
+  }
+  return freed;
+}
+
 // Removes what an interrupted write left. Returns the bytes freed.
 Result<std::uint64_t> remove_left_overs(FileStore& store, const fs::path& folder) {
   std::uint64_t freed = 0;
@@ -187,12 +211,15 @@ std::string_view to_string(RegistryFinding::Kind kind) {
 Result<RegistryStats> LocalRegistry::stats() {
   CUBINET_TRY(check_process());
   RegistryStats stats;
+  stats.sqlite_version = sqlite3_libversion();
   StoreLock lock = store_lock();
   if (const auto totals = index_.use(lock, [](Index& index) { return index.totals(); })) {
     stats.entries = totals->entries;
     stats.cubins = totals->cubins;
     stats.cubin_bytes = totals->cubin_bytes;
+    stats.journal_mode = totals->write_ahead_log ? "wal" : "delete";
   } else {
+    stats.journal_mode = "none, the index is not used";
     CUBINET_TRY_ASSIGN(const Survey survey, survey_records(store_));
     std::set<std::pair<Sha256Digest, std::uint64_t>> images;
     for (const auto& [name, stored] : survey.records)
@@ -202,10 +229,12 @@ Result<RegistryStats> LocalRegistry::stats() {
     for (const auto& [digest, size] : images)
       stats.cubin_bytes += size;
   }
-  CUBINET_TRY_ASSIGN(const auto quarantined, store_.files_below(store_.home().quarantine()));
+  auto set_aside = store_.files().list(store_.home().quarantine());
+  if (!set_aside && set_aside.error().code == ErrorCode::not_found) return stats;
+  if (!set_aside) return std::move(set_aside).error();
   stats.quarantined = static_cast<std::uint64_t>(
-      std::count_if(quarantined.begin(), quarantined.end(),
-                    [](const fs::path& file) { return file.extension() != ".reason"; }));
+      std::count_if(set_aside->begin(), set_aside->end(),
+                    [](const std::string& name) { return !name.ends_with(".reason"); }));
   return stats;
 }
 
@@ -248,9 +277,7 @@ Result<std::uint64_t> LocalRegistry::rebuild() {
   CUBINET_TRY(lock.exclude());
   CUBINET_TRY(
       store_.for_each_record([&](const std::string& name, Result<StoredRecord> record) -> Result<void> {
-        if (record) return {};
-        const ErrorCode code = record.error().code;
-        if (code == ErrorCode::corruption || code == ErrorCode::untrusted) {
+        if (!record && names_nothing(record.error())) {
           store_.set_aside(store_.home().record(name), record.error().message);
         }
         return {};
@@ -277,16 +304,8 @@ Result<std::uint64_t> LocalRegistry::sweep() {
     CUBINET_TRY_ASSIGN(const auto image, store_.files().status(store_.home().cubin(stored.record->digest)));
     if (!image) CUBINET_TRY(remove_locked(*stored.record, lock));
   }
-  CUBINET_TRY_ASSIGN(const auto images, store_.files_below(store_.home().cubins()));
-  for (const fs::path& path : images) {
-    const auto digest = digest_of(store_.home(), path);
-    if (!digest || survey.named.count(*digest) != 0) continue;
-    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
-    // Where there are no locks, somebody may be between the image and its record.
-    if (!status || (!lock.real() && !is_left_over(*status))) continue;
-    CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
-    if (removed) freed += status->size;
-  }
+  CUBINET_TRY_ASSIGN(const std::uint64_t unnamed, remove_unnamed_images(store_, survey, lock.real()));
+  freed += unnamed;
   return freed;
 }
 

@@ -1,43 +1,324 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/cubin_registry/bundle.hpp>
+#include "local_registry.hpp"
+
 #include <cubinet/cubin_registry/registry.hpp>
 
-#include <doctest/doctest.h>
+#define XXH_INLINE_ALL
+#include "cubin_registry/fault_injection.hpp"
+#include "cubin_registry/registry_fixture.hpp"
+#include "support/skip.hpp"
 
-#include "support/fake_cubin.hpp"
-#include "support/temp_dir.hpp"
+#include <xxhash.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace cubinet::test {
 namespace {
 
-KernelSpec spec_of(int head_dim) {
-  KernelSpec spec;
-  spec.template_name = "attention_decode";
-  return spec.set("dtype_q", "bf16").set("head_dim_qk", head_dim);
-}
+namespace fs = std::filesystem;
 
 TEST_CASE("what is published is found and loaded, by this registry and by one opened later") {
-  const TempDir folder;
-  const Cubin cubin = make_cubin(spec_of(128));
-  RegistryOptions options;
-  options.home = folder / "home";
-  for (int round = 0; round < 2; ++round) {
-    auto registry = Registry::open(options);
-    REQUIRE(registry);
-    if (round == 0) REQUIRE((*registry)->publish(cubin));
-    const auto found = (*registry)->find(cubin.record->identity);
-    REQUIRE(found);
-    REQUIRE(found->size() == 1);
-    CHECK(*found->front() == *cubin.record);
-    const auto loaded = (*registry)->load(found->front());
-    REQUIRE(loaded);
-    REQUIRE(*loaded);
-    CHECK(*(*loaded)->image == *cubin.image);
-    const auto report = (*registry)->verify();
-    REQUIRE(report);
-    CHECK(report->findings.empty());
-    CHECK(report->entries == 1);
+  HomeFixture home;
+  const Cubin cubin = cubin_of(128);
+  {
+    auto registry = home.open();
+    CHECK_FALSE(serves(*registry, cubin));
+    REQUIRE(publishes(*registry, cubin));
+    CHECK(serves(*registry, cubin));
   }
+  CHECK(serves(*home.open(), cubin));
+  CHECK(serves(*home.open(RegistryOptions::Access::read_only), cubin));
+  CHECK(home.log.lines.empty());
+}
+
+TEST_CASE("builds of one kernel with several fingerprints are kept side by side, newest first") {
+  HomeFixture home;
+  auto registry = home.open();
+  for (const char* build : {"first", "second", "third"})
+    REQUIRE(publishes(*registry, cubin_of(64, build)));
+  const auto found = registry->find(cubin_of(64).record->identity);
+  REQUIRE(found->size() == 3);
+  CHECK(found->front()->fingerprint == fake_fingerprint("third"));
+  CHECK(found->back()->fingerprint == fake_fingerprint("first"));
+  CHECK(registry->find_key(cubin_of(64).record->identity.key())->size() == 3);
+}
+
+// XXH3 multiplies pairs of 64-bit words of the input, each xored with a word of a secret that everybody
+// knows: an input word equal to its secret makes a factor zero, and the other factor free.
+KernelIdentity colliding_identity(char free_byte) {
+  constexpr std::size_t kPrefix = 4 + 2 + 4 + 1 + 5 + 4 + 4 + 1 + 1 + 4;  // before the text's first byte
+  constexpr std::size_t kBlock = (kPrefix + 15) / 16;
+  std::string text(16 * (kBlock + 1) - kPrefix, 'x');
+  const auto* secret = static_cast<const char*>(static_cast<const void*>(XXH3_kSecret)) + 16 * kBlock;
+  text.replace(16 * kBlock - kPrefix, 8, secret, 8);
+  text.replace(16 * kBlock - kPrefix + 8, 8, std::string(8, free_byte));
+  text += std::string(150 - kPrefix - text.size(), 'y');  // 129 to 240 bytes are hashed this way
+  KernelSpec spec;
+  spec.template_name = "t";
+  spec.set("p", ParameterValue(text));
+  return identify(spec, SmTarget{9, 0, TargetKind::specific});
+}
+
+TEST_CASE("two kernels whose 64 bit keys collide are both stored and told apart") {
+  const KernelIdentity first = colliding_identity('a');
+  const KernelIdentity second = colliding_identity('b');
+  REQUIRE(first.key() == second.key());
+  REQUIRE(first.encoding() != second.encoding());
+  HomeFixture home;
+  std::vector<Cubin> cubins;
+  for (const KernelIdentity& identity : {first, second}) {
+    Cubin cubin = cubin_of(static_cast<int>(cubins.size()) + 1);
+    auto record = std::make_shared<CubinRecord>(*cubin.record);
+    record->identity = identity;
+    cubins.push_back({record, cubin.image});
+  }
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubins[0]));
+  CHECK(registry->find(second)->empty());
+  REQUIRE(publishes(*registry, cubins[1]));
+  const auto check = [&] {
+    for (const Cubin& cubin : cubins) {
+      CHECK(serves(*registry, cubin));
+      CHECK(registry->find(cubin.record->identity)->size() == 1);
+    }
+    CHECK(registry->find_key(first.key())->size() == 2);
+  };
+  check();
+  fs::remove(home.home / "index.sqlite");
+  registry = home.open();
+  check();
+  CHECK(*registry->remove(*cubins[0].record));
+  CHECK(registry->find(first)->empty());
+  CHECK(serves(*registry, cubins[1]));
+}
+
+TEST_CASE("a record that does not describe its image is not published") {
+  HomeFixture home;
+  auto registry = home.open();
+  Cubin cubin = cubin_of(1);
+  CHECK(registry->publish({cubin.record, nullptr}).error().code == ErrorCode::invalid_argument);
+  CHECK(registry->publish({nullptr, cubin.image}).error().code == ErrorCode::invalid_argument);
+  CHECK(registry->publish({cubin.record, cubin_of(2).image}).error().code == ErrorCode::invalid_argument);
+  auto nameless = std::make_shared<CubinRecord>(*cubin.record);
+  nameless->identity = KernelIdentity();
+  CHECK(registry->publish({nameless, cubin.image}).error().code == ErrorCode::invalid_argument);
+  CHECK(registry->stats()->entries == 0);
+}
+
+TEST_CASE("an entry that is there stays, unless its image is damaged or a bundle is superseded") {
+  HomeFixture home;
+  auto registry = home.open();
+  const Cubin first = cubin_of(1);
+  Cubin other = cubin_of(2);
+  auto record = std::make_shared<CubinRecord>(*other.record);
+  record->identity = first.record->identity;
+  other.record = record;
+  REQUIRE(publishes(*registry, first));
+  REQUIRE(publishes(*registry, other));
+  CHECK(serves(*registry, first));
+  CHECK_FALSE(serves(*registry, other));
+
+  Bytes damaged = *first.image;
+  damaged[100] ^= std::byte{1};
+  write_file(home.only_file("cubins"), damaged);
+  REQUIRE(publishes(*registry, other));
+  CHECK(serves(*registry, other));
+
+  const auto from_bundle = [&](std::uint64_t version) {
+    Cubin cubin = cubin_of(3);
+    auto bundled = std::make_shared<CubinRecord>(*cubin.record);
+    bundled->origin = CubinOrigin::bundle;
+    bundled->bundle_version = version;
+    return Cubin{bundled, cubin.image};
+  };
+  REQUIRE(publishes(*registry, from_bundle(5)));
+  REQUIRE(publishes(*registry, from_bundle(4)));
+  CHECK(serves(*registry, from_bundle(5)));
+  REQUIRE(publishes(*registry, from_bundle(6)));
+  CHECK(serves(*registry, from_bundle(6)));
+  REQUIRE(publishes(*registry, cubin_of(3)));
+  CHECK(serves(*registry, cubin_of(3)));
+  REQUIRE(publishes(*registry, from_bundle(7)));
+  CHECK(serves(*registry, cubin_of(3)));
+}
+
+TEST_CASE("a damaged image is quarantined, logged, a miss, and can be published again") {
+  HomeFixture home;
+  auto registry = home.open();
+  const Cubin cubin = cubin_of(1);
+  const Cubin neighbour = cubin_of(2);
+  REQUIRE(publishes(*registry, cubin));
+  const fs::path file = home.only_file("cubins");
+  REQUIRE(publishes(*registry, neighbour));
+  const auto record = registry->find(cubin.record->identity)->front();
+  const auto attempt = [&](const std::function<void()>& damage) {
+    const std::uint64_t before = registry->stats()->quarantined;
+    const std::size_t logged = home.log.lines.size();
+    damage();
+    const auto loaded = registry->load(record);
+    REQUIRE(loaded.has_value());
+    CHECK_FALSE(loaded->has_value());
+    CHECK(home.log.lines.size() > logged);
+    CHECK(registry->find(cubin.record->identity)->empty());
+    CHECK(registry->verify()->findings.empty());
+    CHECK(serves(*registry, neighbour));
+    REQUIRE(publishes(*registry, cubin));
+    CHECK(serves(*registry, cubin));
+    return registry->stats()->quarantined - before;
+  };
+  CHECK(attempt([&] { fs::resize_file(file, 10); }) == 1);
+  CHECK(attempt([&] { fs::resize_file(file, 0); }) == 1);
+  CHECK(attempt([&] { fs::resize_file(file, fs::file_size(file) + 1); }) == 1);
+  CHECK(attempt([&] { fs::remove(file); }) == 0);
+  CHECK(attempt([&] {
+          fs::remove(file);
+          fs::create_directory(file);
+        }) == 1);
+  CHECK(attempt([&] {
+          fs::rename(file, home.folder / "elsewhere");
+          fs::create_symlink(home.folder / "elsewhere", file);
+        }) == 1);
+  CHECK(attempt([&] { fs::create_hard_link(file, home.folder / "other name"); }) == 1);
+  CHECK(attempt([&] { fs::permissions(file, fs::perms::others_write, fs::perm_options::add); }) == 1);
+  std::size_t notes = 0;
+  for (const auto& entry : fs::directory_iterator(home.home / "quarantine")) {
+    notes += entry.path().extension() == ".reason" ? 1U : 0U;
+  }
+  CHECK(notes == 7);
+}
+
+TEST_CASE("every flipped byte and every truncation of an image is caught") {
+  HomeFixture home;
+  const Cubin cubin = cubin_of(1);
+  REQUIRE(publishes(*home.open(), cubin));
+  const fs::path file = home.only_file("cubins");
+  // Read-only, so that the damage is seen and not mended.
+  auto registry = home.open(RegistryOptions::Access::read_only);
+  const auto record = registry->find(cubin.record->identity)->front();
+  const Bytes whole = *cubin.image;
+  std::size_t caught = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    Bytes damaged = whole;
+    damaged[i] ^= static_cast<std::byte>(1U << (i % 8));
+    write_file(file, damaged);
+    const auto flipped = registry->load(record);
+    write_file(file, ByteView(whole).first(i));
+    const auto shortened = registry->load(record);
+    caught += flipped && !*flipped && shortened && !*shortened ? 1U : 0U;
+  }
+  CHECK(caught == whole.size());
+  write_file(file, whole);
+  CHECK(serves(*registry, cubin));
+}
+
+TEST_CASE("an image that two entries share goes with the last of them") {
+  HomeFixture home;
+  auto registry = home.open();
+  const Cubin first = cubin_of(1, "one");
+  const Cubin second = cubin_of(1, "two");
+  REQUIRE(publishes(*registry, first));
+  REQUIRE(publishes(*registry, second));
+  CHECK(registry->stats()->cubins == 1);
+  CHECK(*registry->remove(*first.record));
+  CHECK_FALSE(*registry->remove(*first.record));
+  CHECK(serves(*registry, second));
+  CHECK(*registry->remove(*second.record));
+  CHECK(registry->stats()->entries == 0);
+  for (const auto& entry : fs::recursive_directory_iterator(home.home / "cubins"))
+    CHECK(entry.is_directory());
+}
+
+TEST_CASE("entries are listed by template, then key") {
+  HomeFixture home;
+  auto registry = home.open();
+  for (int i = 0; i < 20; ++i)
+    REQUIRE(publishes(*registry, cubin_of(i)));
+  KernelSpec spec;
+  spec.template_name = "a_template";
+  REQUIRE(publishes(*registry, make_cubin(spec)));
+  const auto listed = registry->list();
+  REQUIRE(listed->size() == 21);
+  CHECK(listed->front()->identity == identify(spec, FakeCubin{}.target));
+  for (std::size_t i = 2; i < listed->size(); ++i) {
+    CHECK((*listed)[i - 1]->identity.key() < (*listed)[i]->identity.key());
+  }
+}
+
+TEST_CASE("a read only registry serves, and refuses to write") {
+  HomeFixture home;
+  const Cubin cubin = cubin_of(1);
+  REQUIRE(publishes(*home.open(), cubin));
+  auto registry = home.open(RegistryOptions::Access::read_only);
+  CHECK(serves(*registry, cubin));
+  CHECK(registry->publish(cubin_of(2)).error().code == ErrorCode::unavailable);
+  CHECK(registry->remove(*cubin.record).error().code == ErrorCode::unavailable);
+  CHECK(registry->rebuild().error().code == ErrorCode::unavailable);
+  CHECK(registry->sweep().error().code == ErrorCode::unavailable);
+  CHECK(registry->lock_for_build(cubin.record->identity, cubin.record->fingerprint).has_value());
+  CHECK(registry->verify()->findings.empty());
+  CHECK(registry->stats()->entries == 1);
+  write_file(home.only_file("cubins"), Bytes(10));
+  CHECK_FALSE(serves(*registry, cubin));
+  CHECK(fs::file_size(home.only_file("cubins")) == 10);
+}
+
+TEST_CASE("a registry opened before a fork says so in the child and goes on in the parent") {
+  if (!can_fork()) return skip("forks");
+  HomeFixture home;
+  const Cubin cubin = cubin_of(1);
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin));
+  CHECK(in_child([&] {
+          const bool refused =
+              registry->find(cubin.record->identity).error().code == ErrorCode::unavailable &&
+              registry->publish(cubin).error().code == ErrorCode::unavailable;
+          registry.reset();
+          const bool own = serves(*home.open(), cubin);
+          return refused && own ? 0 : 1;
+        }) == 0);
+  CHECK(serves(*registry, cubin));
+  REQUIRE(publishes(*registry, cubin_of(2)));
+}
+
+TEST_CASE("what another process publishes, replaces and removes is seen at once") {
+  if (!can_fork()) return skip("forks");
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  CHECK(serves(*registry, cubin_of(1)));
+  REQUIRE(in_child([&] { return publishes(*home.open(), cubin_of(2)) ? 0 : 1; }) == 0);
+  CHECK(serves(*registry, cubin_of(2)));
+  REQUIRE(in_child([&] { return publishes(*home.open(), cubin_of(2, "newer")) ? 0 : 1; }) == 0);
+  CHECK(registry->find(cubin_of(2).record->identity)->front()->fingerprint == fake_fingerprint("newer"));
+  REQUIRE(in_child([&] { return *home.open()->remove(*cubin_of(1).record) ? 0 : 1; }) == 0);
+  CHECK(registry->find(cubin_of(1).record->identity)->empty());
+}
+
+TEST_CASE("a build lock keeps others out, and is released with its owner or its owner's death") {
+  if (!can_fork()) return skip("forks");
+  HomeFixture home;
+  auto registry = home.open();
+  const CubinRecord record = *cubin_of(1).record;
+  const fs::path marker = home.folder / "done";
+  auto lock = registry->lock_for_build(record.identity, record.fingerprint);
+  REQUIRE(lock);
+  CHECK(registry->lock_for_build(cubin_of(2).record->identity, record.fingerprint).has_value());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto own = home.open();
+    const auto locked = own->lock_for_build(record.identity, record.fingerprint);
+    write_file(marker, Bytes(1));
+    ::_exit(locked ? 0 : 1);  // without releasing it
+  }
+  ::usleep(50'000);
+  CHECK_FALSE(fs::exists(marker));
+  lock->reset();
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(fs::exists(marker));
+  CHECK(registry->lock_for_build(record.identity, record.fingerprint).has_value());
 }
 
 }  // namespace

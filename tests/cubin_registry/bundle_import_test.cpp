@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/registry_fixture.hpp"
+
+#include <cubinet/cubin_registry/bundle.hpp>
+
+namespace cubinet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::shared_ptr<const Bundle> bundle_of(const fs::path& path, std::vector<Cubin> cubins) {
+  REQUIRE(create_bundle(*posix_file_system(), path, std::move(cubins), {"import", 4}));
+  auto bundle = Bundle::open(posix_file_system(), path);
+  REQUIRE(bundle);
+  return *bundle;
+}
+
+Cubin as_imported(const Cubin& cubin) {
+  auto record = std::make_shared<CubinRecord>(*cubin.record);
+  record->origin = CubinOrigin::bundle;
+  record->bundle_version = 4;
+  return {record, cubin.image};
+}
+
+TEST_CASE("a bundle is imported into an empty registry, and a second time changes nothing") {
+  HomeFixture home;
+  auto registry = home.open();
+  const auto bundle = bundle_of(home.folder / "b", {cubin_of(1), cubin_of(2)});
+  auto report = import_bundle(*bundle, *registry);
+  REQUIRE(report);
+  CHECK(report->imported == 2);
+  CHECK(report->present == 0);
+  CHECK(report->refused.empty());
+  CHECK(serves(*registry, as_imported(cubin_of(1))));
+  CHECK(serves(*registry, as_imported(cubin_of(2))));
+  report = import_bundle(*bundle, *registry);
+  CHECK(report->imported == 0);
+  CHECK(report->present == 2);
+}
+
+TEST_CASE("an import mends a damaged entry and leaves a local build alone") {
+  HomeFixture home;
+  auto registry = home.open();
+  const auto bundle = bundle_of(home.folder / "b", {cubin_of(1), cubin_of(2)});
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  write_file(home.only_file("cubins"), Bytes(5));
+  REQUIRE(publishes(*registry, cubin_of(2)));
+  const auto report = import_bundle(*bundle, *registry);
+  REQUIRE(report);
+  CHECK(report->present == 2);
+  CHECK(serves(*registry, as_imported(cubin_of(1))));
+  CHECK(serves(*registry, cubin_of(2)));
+}
+
+TEST_CASE("damaged images are left out and reported, the others are in") {
+  HomeFixture home;
+  auto registry = home.open();
+  const fs::path path = home.folder / "b";
+  bundle_of(path, {cubin_of(1), cubin_of(2), cubin_of(3)});
+  Bytes bytes = read_file(path);
+  bytes.back() ^= std::byte{1};
+  write_file(path, bytes);
+  const auto bundle = *Bundle::open(posix_file_system(), path);
+  const auto report = import_bundle(*bundle, *registry);
+  REQUIRE(report);
+  CHECK(report->imported == 2);
+  REQUIRE(report->refused.size() == 1);
+  CHECK(report->refused.front().kind == RegistryFinding::Kind::damaged_cubin);
+  CHECK(registry->stats()->entries == 2);
+}
+
+TEST_CASE("a record that lies about its image is refused") {
+  HomeFixture home;
+  auto registry = home.open();
+  const auto lie = [](int number, const std::function<void(CubinRecord&)>& change) {
+    Cubin cubin = cubin_of(number);
+    auto record = std::make_shared<CubinRecord>(*cubin.record);
+    change(*record);
+    return Cubin{record, cubin.image};
+  };
+  const Cubin other_target = lie(1, [](CubinRecord& record) {
+    record.target = {8, 0, TargetKind::baseline};
+    record.identity = identify(spec_of(1), record.target);
+  });
+  const Cubin other_symbol =
+      lie(2, [](CubinRecord& record) { record.entry_points.front().symbol = "absent"; });
+  const Bytes noise(500, std::byte{7});
+  const Cubin no_cubin = lie(3, [&](CubinRecord& record) {
+    record.digest = sha256(noise);
+    record.size = noise.size();
+  });
+  const auto bundle = bundle_of(
+      home.folder / "b",
+      {other_target, other_symbol, cubin_of(4), {no_cubin.record, std::make_shared<const Bytes>(noise)}});
+  const auto report = import_bundle(*bundle, *registry);
+  REQUIRE(report);
+  CHECK(report->imported == 1);
+  CHECK(report->refused.size() == 3);
+  CHECK(registry->stats()->entries == 1);
+  CHECK(serves(*registry, as_imported(cubin_of(4))));
+}
+
+TEST_CASE("an import into a registry that cannot be written says so") {
+  HomeFixture home;
+  home.open();
+  const auto registry = home.open(RegistryOptions::Access::read_only);
+  const auto report = import_bundle(*bundle_of(home.folder / "b", {cubin_of(1)}), *registry);
+  CHECK(report.error().code == ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace cubinet::test

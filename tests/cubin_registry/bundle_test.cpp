@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/registry_fixture.hpp"
+
+#include <cubinet/cubin_registry/bundle.hpp>
+
+#include <sys/stat.h>
+
+namespace cubinet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BundleFixture {
+  TempDir folder;
+  fs::path path = folder / "kernels.bundle";
+  std::shared_ptr<FileSystem> files = posix_file_system();
+
+  void create(std::vector<Cubin> cubins, BundleOptions options = {"test", 3}) {
+    const auto created = create_bundle(*files, path, std::move(cubins), options);
+    REQUIRE_MESSAGE(created.has_value(), created.error().to_line());
+  }
+  std::shared_ptr<const Bundle> open() {
+    auto bundle = Bundle::open(files, path);
+    REQUIRE_MESSAGE(bundle.has_value(), bundle.error().to_line());
+    return *bundle;
+  }
+};
+
+TEST_CASE("a bundle gives back what it was made of, marked as a bundle's") {
+  BundleFixture fixture;
+  fixture.create({cubin_of(1), cubin_of(2, "a"), cubin_of(2, "b")});
+  const auto bundle = fixture.open();
+  CHECK(bundle->options().name == "test");
+  CHECK(bundle->options().version == 3);
+  CHECK(bundle->records().size() == 3);
+  CHECK(bundle->find(cubin_of(2).record->identity).size() == 2);
+  CHECK(bundle->find(cubin_of(3).record->identity).empty());
+  const auto record = bundle->find(cubin_of(1).record->identity).front();
+  CHECK(record->origin == CubinOrigin::bundle);
+  CHECK(record->bundle_version == 3);
+  const auto loaded = bundle->load(record);
+  REQUIRE(loaded);
+  CHECK(*loaded->image == *cubin_of(1).image);
+  const auto report = bundle->verify();
+  CHECK(report->findings.empty());
+  CHECK(report->entries == 3);
+  CHECK(bundle->load(cubin_of(9).record).error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("the bytes of a bundle do not depend on the order or the repetition of its entries") {
+  BundleFixture fixture;
+  fixture.create({cubin_of(1), cubin_of(2), cubin_of(3)});
+  const Bytes first = read_file(fixture.path);
+  fixture.create({cubin_of(3), cubin_of(1), cubin_of(2), cubin_of(1)});
+  CHECK(read_file(fixture.path) == first);
+}
+
+TEST_CASE("equal images are stored once") {
+  BundleFixture fixture;
+  fixture.create({cubin_of(1, "a")});
+  const auto one = fs::file_size(fixture.path);
+  fixture.create({cubin_of(1, "a"), cubin_of(1, "b"), cubin_of(1, "c")});
+  CHECK(fs::file_size(fixture.path) < one + 2 * cubin_of(1).image->size());
+  CHECK(fixture.open()->verify()->bytes == cubin_of(1).image->size());
+}
+
+TEST_CASE("an empty bundle is a bundle") {
+  BundleFixture fixture;
+  fixture.create({}, {});
+  CHECK(fixture.open()->records().empty());
+  CHECK(fixture.open()->verify()->findings.empty());
+}
+
+TEST_CASE("what contradicts itself is not bundled, and no file is left") {
+  BundleFixture fixture;
+  Cubin other = cubin_of(2);
+  auto record = std::make_shared<CubinRecord>(*other.record);
+  record->identity = cubin_of(1).record->identity;
+  other.record = record;
+  for (const std::vector<Cubin>& cubins :
+       {std::vector<Cubin>{cubin_of(1), other},
+        std::vector<Cubin>{Cubin{cubin_of(1).record, cubin_of(2).image}}, std::vector<Cubin>{Cubin{}}}) {
+    const auto created = create_bundle(*fixture.files, fixture.path, cubins, {});
+    REQUIRE_FALSE(created);
+    CHECK(created.error().code == ErrorCode::invalid_argument);
+    CHECK(fs::is_empty(fixture.folder.path()));
+  }
+}
+
+TEST_CASE("every flipped byte of a bundle is found, and no wrong image given out") {
+  BundleFixture fixture;
+  const std::vector<Cubin> cubins = {cubin_of(1), cubin_of(2)};
+  fixture.create(cubins);
+  const Bytes whole = read_file(fixture.path);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    Bytes damaged = whole;
+    damaged[i] ^= static_cast<std::byte>(1U << (i % 8));
+    write_file(fixture.path, damaged);
+    const auto bundle = Bundle::open(fixture.files, fixture.path);
+    if (!bundle) continue;
+    REQUIRE_FALSE((*bundle)->verify()->findings.empty());
+    for (const Cubin& cubin : cubins) {
+      const auto found = (*bundle)->find(cubin.record->identity);
+      REQUIRE(found.size() == 1);
+      const auto loaded = (*bundle)->load(found.front());
+      REQUIRE((!loaded || *loaded->image == *cubin.image));
+    }
+  }
+}
+
+TEST_CASE("every truncation of a bundle is found, and what is whole can still be loaded") {
+  BundleFixture fixture;
+  fixture.create({cubin_of(1), cubin_of(2)});
+  const Bytes whole = read_file(fixture.path);
+  std::size_t partly_usable = 0;
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    write_file(fixture.path, ByteView(whole).first(size));
+    const auto bundle = Bundle::open(fixture.files, fixture.path);
+    if (!bundle) continue;
+    const auto report = (*bundle)->verify();
+    REQUIRE_FALSE(report->findings.empty());
+    partly_usable += report->bytes > 0 ? 1U : 0U;
+  }
+  CHECK(partly_usable > 0);
+  Bytes longer = whole;
+  longer.push_back(std::byte{0});
+  write_file(fixture.path, longer);
+  REQUIRE(fixture.open()->verify()->findings.size() == 1);
+  CHECK(fixture.open()->verify()->findings.front().kind == RegistryFinding::Kind::stray_file);
+}
+
+TEST_CASE("a bundle replaced or cut off while it is open gives errors, not wrong bytes") {
+  BundleFixture fixture;
+  fixture.create({cubin_of(1)});
+  const auto bundle = fixture.open();
+  const auto record = bundle->records().front();
+  fixture.create({cubin_of(4), cubin_of(5)});
+  CHECK(bundle->load(record).error().code == ErrorCode::corruption);
+  CHECK_FALSE(bundle->verify()->findings.empty());
+  fs::resize_file(fixture.path, 0);
+  CHECK(bundle->load(record).error().code == ErrorCode::corruption);
+  fs::remove(fixture.path);
+  CHECK(bundle->load(record).error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("what is no bundle is refused") {
+  BundleFixture fixture;
+  CHECK(Bundle::open(fixture.files, fixture.path).error().code == ErrorCode::not_found);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{56}, std::size_t{5000}}) {
+    write_file(fixture.path, Bytes(size));
+    const auto bundle = Bundle::open(fixture.files, fixture.path);
+    REQUIRE_FALSE(bundle);
+    CHECK(bundle.error().code == ErrorCode::corruption);
+    CHECK(bundle.error().message.find("kernels.bundle") != std::string::npos);
+  }
+  fs::remove(fixture.path);
+  fs::create_directory(fixture.path);
+  CHECK_FALSE(Bundle::open(fixture.files, fixture.path).has_value());
+  fs::remove(fixture.path);
+  REQUIRE(::mkfifo(fixture.path.c_str(), 0600) == 0);
+  CHECK_FALSE(Bundle::open(fixture.files, fixture.path).has_value());
+}
+
+// Pins the format: a change of these bytes needs a new version.
+TEST_CASE("the bytes of a small bundle are those of version 1") {
+  BundleFixture fixture;
+  fixture.create({cubin_of(1), cubin_of(2)}, {"golden", 1});
+  CHECK(sha256(read_file(fixture.path)).to_hex() ==
+        "01b6a113878a2a2b32ea40193b5f2bc03b2dabdd6013b3250229ac20bab2f875");
+}
+
+}  // namespace
+}  // namespace cubinet::test

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/fault_injection.hpp"
+
+#include <sqlite3.h>
+
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace cubinet::test {
+
+namespace fs = std::filesystem;
+
+void FaultPlan::set(Kind kind, unsigned at, int error_number) {
+  kind_ = kind;
+  at_ = at;
+  error_number_ = error_number;
+  calls_ = 0;
+  reached_ = false;
+}
+
+int FaultPlan::before_call() {
+  ++calls_;
+  const bool now = calls_ == at_;
+  const bool hit = kind_ != Kind::none && (now || (kind_ == Kind::error_from_then_on && calls_ > at_));
+  if (!hit) return 0;
+  reached_ = true;
+  if (kind_ == Kind::death) ::_exit(kDied);
+  return kind_ == Kind::death_after ? 0 : error_number_;
+}
+
+void FaultPlan::after_call() {
+  if (kind_ == Kind::death_after && calls_ == at_) ::_exit(kDied);
+}
+
+namespace {
+
+class FaultyFile final : public WritableFile {
+ public:
+  FaultyFile(std::unique_ptr<WritableFile> file, std::shared_ptr<FaultPlan> plan)
+      : file_(std::move(file)), plan_(std::move(plan)) {}
+
+  Result<void> write(ByteView bytes) override {
+    if (plan_->is_deadly_now()) static_cast<void>(file_->write(bytes.first(bytes.size() / 2)));
+    if (const int error = plan_->before_call()) {
+      static_cast<void>(file_->write(bytes.first(bytes.size() / 2)));
+      return io_error("write", error);
+    }
+    auto written = file_->write(bytes);
+    plan_->after_call();
+    return written;
+  }
+  Result<void> sync() override {
+    if (const int error = plan_->before_call()) return io_error("sync", error);
+    return {};
+  }
+  Result<void> close() override {
+    if (const int error = plan_->before_call()) return io_error("close", error);
+    return file_->close();
+  }
+
+ private:
+  std::unique_ptr<WritableFile> file_;
+  std::shared_ptr<FaultPlan> plan_;
+};
+
+class FaultyFileSystem final : public FileSystem {
+ public:
+  explicit FaultyFileSystem(std::shared_ptr<FaultPlan> plan) : plan_(std::move(plan)) {}
+
+  Result<Bytes> read(const fs::path& path, std::uint64_t limit) override {
+    return guarded("read", [&] { return files_->read(path, limit); });
+  }
+  Result<Bytes> read_own(const fs::path& path, std::uint64_t limit) override {
+    return guarded("read", [&] { return files_->read_own(path, limit); });
+  }
+  Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::uint64_t count) override {
+    return guarded("read", [&] { return files_->read_range(path, offset, count); });
+  }
+  Result<std::unique_ptr<WritableFile>> create(const fs::path& path) override {
+    auto file = guarded("create", [&] { return files_->create(path); });
+    if (!file) return file;
+    return std::unique_ptr<WritableFile>(std::make_unique<FaultyFile>(*std::move(file), plan_));
+  }
+  Result<void> rename(const fs::path& from, const fs::path& to) override {
+    return guarded("rename", [&] { return files_->rename(from, to); });
+  }
+  Result<void> sync_directory(const fs::path&) override {
+    return guarded("sync", [] { return Result<void>(); });
+  }
+  Result<bool> remove(const fs::path& path) override {
+    return guarded("remove", [&] { return files_->remove(path); });
+  }
+  Result<void> create_directories(const fs::path& path, Mode mode) override {
+    return guarded("mkdir", [&] { return files_->create_directories(path, mode); });
+  }
+  Result<std::optional<FileStatus>> status(const fs::path& path) override {
+    return guarded("status", [&] { return files_->status(path); });
+  }
+  Result<std::vector<std::string>> list(const fs::path& path) override {
+    return guarded("list", [&] { return files_->list(path); });
+  }
+  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait, Sharing sharing) override {
+    return guarded("lock", [&] { return files_->lock(path, wait, sharing); });
+  }
+  bool writable(const fs::path& path) override { return files_->writable(path); }
+
+ private:
+  template <class Call>
+  auto guarded(const char* what, Call&& call) -> decltype(call()) {
+    if (const int error = plan_->before_call()) return io_error(what, error);
+    auto result = call();
+    plan_->after_call();
+    return result;
+  }
+
+  std::shared_ptr<FileSystem> files_ = posix_file_system();
+  std::shared_ptr<FaultPlan> plan_;
+};
+
+// SQLite's interface to files is C: the plan in force lies here while a FaultyVfs lives.
+struct VfsState {
+  std::shared_ptr<FaultPlan> plan;
+  sqlite3_vfs* real = nullptr;
+  sqlite3_vfs vfs{};
+};
+VfsState* vfs_state = nullptr;
+
+struct ShimFile {
+  sqlite3_file base;
+  sqlite3_file* real() { return static_cast<sqlite3_file*>(static_cast<void*>(this + 1)); }
+};
+
+ShimFile* shim(sqlite3_file* file) {
+  return static_cast<ShimFile*>(static_cast<void*>(file));
+}
+
+// The result of a faulty call as SQLite would see it.
+int status_of(int error_number, int otherwise) {
+  return error_number == ENOSPC ? SQLITE_FULL : otherwise;
+}
+
+int shim_close(sqlite3_file* file) {
+  return shim(file)->real()->pMethods->xClose(shim(file)->real());
+}
+int shim_read(sqlite3_file* file, void* data, int count, sqlite3_int64 offset) {
+  return shim(file)->real()->pMethods->xRead(shim(file)->real(), data, count, offset);
+}
+int shim_write(sqlite3_file* file, const void* data, int count, sqlite3_int64 offset) {
+  sqlite3_file* real = shim(file)->real();
+  if (vfs_state->plan->is_deadly_now()) real->pMethods->xWrite(real, data, count / 2, offset);
+  if (const int error = vfs_state->plan->before_call()) return status_of(error, SQLITE_IOERR_WRITE);
+  const int status = real->pMethods->xWrite(real, data, count, offset);
+  vfs_state->plan->after_call();
+  return status;
+}
+int shim_truncate(sqlite3_file* file, sqlite3_int64 size) {
+  if (const int error = vfs_state->plan->before_call()) return status_of(error, SQLITE_IOERR_TRUNCATE);
+  const int status = shim(file)->real()->pMethods->xTruncate(shim(file)->real(), size);
+  vfs_state->plan->after_call();
+  return status;
+}
+int shim_sync(sqlite3_file*, int) {
+  if (const int error = vfs_state->plan->before_call()) return status_of(error, SQLITE_IOERR_FSYNC);
+  return SQLITE_OK;
+}
+int shim_size(sqlite3_file* file, sqlite3_int64* size) {
+  return shim(file)->real()->pMethods->xFileSize(shim(file)->real(), size);
+}
+int shim_lock(sqlite3_file* file, int level) {
+  if (vfs_state->plan->before_call() != 0) return SQLITE_IOERR_LOCK;
+  const int status = shim(file)->real()->pMethods->xLock(shim(file)->real(), level);
+  vfs_state->plan->after_call();
+  return status;
+}
+int shim_unlock(sqlite3_file* file, int level) {
+  return shim(file)->real()->pMethods->xUnlock(shim(file)->real(), level);
+}
+int shim_check_lock(sqlite3_file* file, int* held) {
+  return shim(file)->real()->pMethods->xCheckReservedLock(shim(file)->real(), held);
+}
+int shim_control(sqlite3_file* file, int operation, void* argument) {
+  return shim(file)->real()->pMethods->xFileControl(shim(file)->real(), operation, argument);
+}
+int shim_sector(sqlite3_file* file) {
+  return shim(file)->real()->pMethods->xSectorSize(shim(file)->real());
+}
+int shim_characteristics(sqlite3_file* file) {
+  return shim(file)->real()->pMethods->xDeviceCharacteristics(shim(file)->real());
+}
+
+const sqlite3_io_methods kShimMethods = {1,
+                                         shim_close,
+                                         shim_read,
+                                         shim_write,
+                                         shim_truncate,
+                                         shim_sync,
+                                         shim_size,
+                                         shim_lock,
+                                         shim_unlock,
+                                         shim_check_lock,
+                                         shim_control,
+                                         shim_sector,
+                                         shim_characteristics,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr};
+
+int shim_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
+  file->pMethods = nullptr;
+  if (vfs_state->plan->before_call() != 0) return SQLITE_CANTOPEN;
+  const int status = vfs_state->real->xOpen(vfs_state->real, name, shim(file)->real(), flags, out_flags);
+  if (shim(file)->real()->pMethods != nullptr) file->pMethods = &kShimMethods;
+  vfs_state->plan->after_call();
+  return status;
+}
+int shim_delete(sqlite3_vfs*, const char* name, int sync) {
+  if (vfs_state->plan->before_call() != 0) return SQLITE_IOERR_DELETE;
+  static_cast<void>(sync);
+  const int status = vfs_state->real->xDelete(vfs_state->real, name, 0);
+  vfs_state->plan->after_call();
+  return status;
+}
+
+}  // namespace
+
+std::shared_ptr<FileSystem> faulty_file_system(std::shared_ptr<FaultPlan> plan) {
+  return std::make_shared<FaultyFileSystem>(std::move(plan));
+}
+
+FaultyVfs::FaultyVfs(std::shared_ptr<FaultPlan> plan) {
+  vfs_state = new VfsState;
+  vfs_state->plan = std::move(plan);
+  vfs_state->real = sqlite3_vfs_find(nullptr);
+  vfs_state->vfs = *vfs_state->real;
+  vfs_state->vfs.zName = "cubinet-faulty";
+  vfs_state->vfs.pNext = nullptr;
+  vfs_state->vfs.szOsFile = static_cast<int>(sizeof(ShimFile)) + vfs_state->real->szOsFile;
+  vfs_state->vfs.xOpen = shim_open;
+  vfs_state->vfs.xDelete = shim_delete;
+  sqlite3_vfs_register(&vfs_state->vfs, 1);
+}
+
+FaultyVfs::~FaultyVfs() {
+  sqlite3_vfs_unregister(&vfs_state->vfs);
+  sqlite3_vfs_register(vfs_state->real, 1);
+  delete std::exchange(vfs_state, nullptr);
+}
+
+int in_child(const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      ::_exit(body());
+    } catch (...) {  // a failed REQUIRE must not run the rest of the tests in the child
+      ::_exit(99);
+    }
+  }
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CUBINET_TEST_THREAD_SANITIZER
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define CUBINET_TEST_THREAD_SANITIZER
+#endif
+
+bool can_fork() {
+#if defined(CUBINET_TEST_THREAD_SANITIZER)
+  return false;
+#else
+  return true;
+#endif
+}
+
+}  // namespace cubinet::test

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/file_system.hpp>
+
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+namespace cubinet::test {
+
+// Decides at every call that durability depends on, of FileSystem and of SQLite's VFS alike, whether it goes
+// through.
+class FaultPlan {
+ public:
+  enum class Kind { none, error_once, error_from_then_on, death, death_after };
+
+  // The `at`-th call (from 1) fails with `error_number`, or ends the process before or after it is carried
+  // out.
+  void set(Kind kind, unsigned at, int error_number = ENOSPC);
+  // 0 when the call goes through, otherwise the errno it fails with. May not return.
+  int before_call();
+  void after_call();
+  bool reached() const { return reached_; }
+  unsigned calls() const { return calls_; }
+  // The next call is the one that ends the process: a write then leaves half of its bytes behind.
+  bool is_deadly_now() const { return kind_ == Kind::death && calls_ + 1 == at_; }
+
+ private:
+  Kind kind_ = Kind::none;
+  unsigned at_ = 0;
+  int error_number_ = 0;
+  unsigned calls_ = 0;
+  bool reached_ = false;
+};
+
+// The status with which a process ends that a FaultPlan has ended.
+inline constexpr int kDied = 86;
+
+// The operating system's files, every call of which asks the plan first. Durability is not what is tested
+// here, and a real fsync takes milliseconds: those that succeed do nothing.
+std::shared_ptr<FileSystem> faulty_file_system(std::shared_ptr<FaultPlan> plan);
+
+// Makes SQLite's default VFS ask the plan before each open, write, truncate, sync, delete and lock. Restored
+// by destruction. One at a time.
+class FaultyVfs {
+ public:
+  explicit FaultyVfs(std::shared_ptr<FaultPlan> plan);
+  ~FaultyVfs();
+  FaultyVfs(const FaultyVfs&) = delete;
+  FaultyVfs& operator=(const FaultyVfs&) = delete;
+};
+
+// Runs `body` in a forked child and gives its exit status, 128 + signal for one that was killed. A test that
+// fails in the child has to return another status than 0.
+int in_child(const std::function<int()>& body);
+
+// fork and ThreadSanitizer do not go together.
+bool can_fork();
+
+}  // namespace cubinet::test

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index is damaged, replaced, locked and taken away under a registry: every entry is served all the same.
+#include "index_keeper.hpp"
+
+#include "cubin_registry/registry_fixture.hpp"
+
+#include <sqlite3.h>
+
+namespace cubinet::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Access = RegistryOptions::Access;
+
+struct IndexedHome {
+  HomeFixture home;
+  fs::path index = home.home / "index.sqlite";
+  std::vector<Cubin> cubins;
+
+  explicit IndexedHome(int count) {
+    auto registry = home.open();
+    for (int i = 0; i < count; ++i) {
+      cubins.push_back(cubin_of(i));
+      REQUIRE(publishes(*registry, cubins.back()));
+    }
+  }
+  void expect_all(Registry& registry) {
+    for (const Cubin& cubin : cubins)
+      CHECK(serves(registry, cubin));
+    CHECK(registry.find(cubin_of(200).record->identity)->empty());
+  }
+  void execute(const char* sql) {
+    sqlite3* connection = nullptr;
+    REQUIRE(sqlite3_open(index.c_str(), &connection) == SQLITE_OK);
+    CHECK(sqlite3_exec(connection, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(connection);
+  }
+};
+
+TEST_CASE("an index that is no database is set aside, logged and made anew") {
+  IndexedHome indexed(3);
+  write_file(indexed.index, Bytes(3000, std::byte{'x'}));
+  {
+    auto reader = indexed.home.open(Access::read_only);
+    indexed.expect_all(*reader);
+    CHECK(fs::file_size(indexed.index) == 3000);
+    CHECK(reader->verify()->findings.front().kind == RegistryFinding::Kind::damaged_index);
+  }
+  auto registry = indexed.home.open();
+  indexed.expect_all(*registry);
+  CHECK(registry->stats()->quarantined == 1);
+  CHECK(registry->stats()->entries == 3);
+  CHECK(indexed.home.log.count("making the index anew") == 1);
+  CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("damage to any page of the index hides nothing, before it is opened and while it is open") {
+  IndexedHome indexed(20);
+  const Bytes whole = read_file(indexed.index);
+  constexpr std::size_t kPage = 4096;
+  REQUIRE(whole.size() > 5 * kPage);
+  for (std::size_t page = 0; page < whole.size() / kPage; ++page) {
+    for (const std::byte filling : {std::byte{0}, std::byte{0xff}, std::byte{0x0d}}) {
+      write_file(indexed.index, whole);
+      auto open_already = indexed.home.open();
+      indexed.expect_all(*open_already);
+      Bytes damaged = whole;
+      std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(page * kPage), kPage, filling);
+      write_file(indexed.index, damaged);
+      CAPTURE(page);
+      indexed.expect_all(*indexed.home.open(Access::read_only));
+      indexed.expect_all(*open_already);
+      open_already.reset();
+      indexed.expect_all(*indexed.home.open());
+    }
+  }
+}
+
+TEST_CASE("an index cut off at any length hides nothing") {
+  IndexedHome indexed(5);
+  const Bytes whole = read_file(indexed.index);
+  for (std::size_t size = 0; size < whole.size(); size += size < 200 ? 7 : 331) {
+    write_file(indexed.index, ByteView(whole).first(size));
+    CAPTURE(size);
+    auto registry = indexed.home.open();
+    indexed.expect_all(*registry);
+    CHECK(registry->list()->size() == 5);
+    CHECK(*registry->rebuild() == 5);
+    CHECK(registry->verify()->findings.empty());
+  }
+}
+
+TEST_CASE("flipped bytes in the index never show a false entry") {
+  IndexedHome indexed(2);
+  const Bytes whole = read_file(indexed.index);
+  for (std::size_t i = 0; i < whole.size(); i += 13) {
+    Bytes damaged = whole;
+    damaged[i] ^= std::byte{0x41};
+    write_file(indexed.index, damaged);
+    CAPTURE(i);
+    indexed.expect_all(*indexed.home.open());
+  }
+}
+
+TEST_CASE("a newer schema is left alone, and everything works through the record files") {
+  IndexedHome indexed(2);
+  indexed.execute("PRAGMA user_version=99");
+  const Bytes before = read_file(indexed.index);
+  auto registry = indexed.home.open();
+  indexed.expect_all(*registry);
+  indexed.cubins.push_back(cubin_of(9));
+  REQUIRE(publishes(*registry, indexed.cubins.back()));
+  indexed.expect_all(*registry);
+  CHECK(registry->list()->size() == 3);
+  CHECK(registry->stats()->entries == 3);
+  CHECK(*registry->remove(*indexed.cubins.back().record));
+  CHECK(registry->rebuild().error().code == ErrorCode::unsupported);
+  CHECK(read_file(indexed.index) == before);
+  CHECK(indexed.home.log.count("schema version 99") == 1);
+}
+
+TEST_CASE("an index locked by somebody else is passed over without a long wait") {
+  IndexedHome indexed(5);
+  auto registry = indexed.home.open();
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(indexed.index.c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  const auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < 20; ++round)
+    indexed.expect_all(*registry);
+  indexed.expect_all(*indexed.home.open());
+  indexed.expect_all(*indexed.home.open(Access::read_only));
+  indexed.cubins.push_back(cubin_of(9));
+  REQUIRE(publishes(*registry, indexed.cubins.back()));
+  indexed.expect_all(*registry);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+  CHECK(registry->remove(*indexed.cubins.front().record).error().code == ErrorCode::busy);
+  sqlite3_close(other);
+  auto later = indexed.home.open();
+  CHECK(later->verify()->findings.size() == 1);
+  CHECK(later->verify()->findings.front().kind == RegistryFinding::Kind::unindexed_record);
+  indexed.expect_all(*later);  // which adds the row
+  CHECK(later->verify()->findings.empty());
+}
+
+TEST_CASE("an index that is removed, replaced or no plain file under an open registry is made anew") {
+  IndexedHome indexed(3);
+  auto registry = indexed.home.open();
+  indexed.expect_all(*registry);
+  fs::remove(indexed.index);
+  indexed.expect_all(*registry);
+  CHECK(registry->stats()->entries == 3);
+  fs::rename(indexed.index, indexed.home.folder / "elsewhere");
+  fs::create_symlink(indexed.home.folder / "elsewhere", indexed.index);
+  registry = indexed.home.open();
+  indexed.expect_all(*registry);
+  CHECK_FALSE(fs::is_symlink(indexed.index));
+  fs::remove(indexed.index);
+  fs::create_directory(indexed.index);
+  indexed.expect_all(*registry);
+  CHECK(fs::is_regular_file(indexed.index));
+  indexed.cubins.push_back(cubin_of(9));
+  REQUIRE(publishes(*registry, indexed.cubins.back()));
+  CHECK(registry->stats()->entries == 4);
+}
+
+TEST_CASE("a journal left by a writer that died is rolled back") {
+  IndexedHome indexed(3);
+  const Bytes before = read_file(indexed.index);
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(indexed.index.c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "PRAGMA cache_size=1; BEGIN; DELETE FROM entries; PRAGMA cache_spill=1",
+                       nullptr, nullptr, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_db_cacheflush(other) == SQLITE_OK);
+  const Bytes journal = read_file(indexed.index.string() + "-journal");
+  const Bytes torn = read_file(indexed.index);
+  REQUIRE_FALSE(journal.empty());
+  sqlite3_close(other);
+  write_file(indexed.index, torn);
+  write_file(indexed.index.string() + "-journal", journal);
+  auto registry = indexed.home.open();
+  indexed.expect_all(*registry);
+  CHECK(registry->verify()->findings.empty());
+}
+
+}  // namespace
+}  // namespace cubinet::test

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/registry_fixture.hpp"
+#include "local_registry.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace cubinet::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = RegistryFinding::Kind;
+
+void make_old(const fs::path& path) {
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+}
+
+std::vector<Kind> kinds_of(const VerifyReport& report) {
+  std::vector<Kind> kinds;
+  for (const RegistryFinding& finding : report.findings) {
+    CHECK_FALSE(finding.reason.empty());
+    CHECK(finding.file.is_relative());
+    kinds.push_back(finding.kind);
+  }
+  std::sort(kinds.begin(), kinds.end());
+  return kinds;
+}
+
+TEST_CASE("statistics count entries, distinct images and what was set aside") {
+  HomeFixture home;
+  auto registry = home.open();
+  CHECK(registry->stats()->entries == 0);
+  for (const char* build : {"a", "b"})
+    REQUIRE(publishes(*registry, cubin_of(1, build)));
+  REQUIRE(publishes(*registry, cubin_of(2)));
+  const auto stats = registry->stats();
+  CHECK(stats->entries == 3);
+  CHECK(stats->cubins == 2);
+  CHECK(stats->cubin_bytes == 2 * cubin_of(1).image->size());
+  CHECK(stats->quarantined == 0);
+}
+
+TEST_CASE("each kind of damage is found by its name, and a second look changes nothing") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  const fs::path image = home.only_file("cubins");
+  const fs::path record = home.only_file("records");
+  REQUIRE(publishes(*registry, cubin_of(2)));
+  const Bytes whole = read_file(image);
+  const auto verify_twice = [&] {
+    const auto first = registry->verify();
+    const auto second = registry->verify();
+    CHECK(kinds_of(*first) == kinds_of(*second));
+    return kinds_of(*first);
+  };
+  CHECK(verify_twice().empty());
+  CHECK(registry->verify()->entries == 2);
+  CHECK(registry->verify()->bytes == 2 * whole.size());
+
+  write_file(image, Bytes(7));
+  CHECK(verify_twice() == std::vector<Kind>{Kind::damaged_cubin});
+  fs::remove(image);
+  CHECK(verify_twice() == std::vector<Kind>{Kind::missing_cubin});
+  write_file(image, whole);
+  write_file(home.home / "cubins/stray", Bytes(1));
+  write_file(home.home / "records/ab/stray.record", Bytes(1));
+  CHECK(verify_twice() == std::vector<Kind>{Kind::stray_file, Kind::stray_file});
+  fs::remove(home.home / "cubins/stray");
+  fs::remove(home.home / "records/ab/stray.record");
+  write_file(home.home / "cubins/.young.tmp", Bytes(1));
+  CHECK(verify_twice().empty());
+  make_old(home.home / "cubins/.young.tmp");
+  CHECK(verify_twice() == std::vector<Kind>{Kind::stray_file});
+  fs::remove(home.home / "cubins/.young.tmp");
+
+  const Bytes recorded = read_file(record);
+  write_file(record, Bytes(100));
+  const std::vector<Kind> damaged = {Kind::damaged_record, Kind::stray_file, Kind::damaged_index};
+  CHECK(verify_twice() == damaged);
+  fs::remove(record);
+  const std::vector<Kind> removed = {Kind::stray_file, Kind::damaged_index};
+  CHECK(verify_twice() == removed);
+  write_file(record, recorded);
+  CHECK(verify_twice().empty());
+}
+
+TEST_CASE("rebuilding makes the index from the records and sets damaged ones aside") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  const fs::path record = home.only_file("records");
+  REQUIRE(publishes(*registry, cubin_of(2)));
+  write_file(record, Bytes(100));
+  CHECK(*registry->rebuild() == 1);
+  CHECK(registry->find(cubin_of(1).record->identity)->empty());
+  CHECK(serves(*registry, cubin_of(2)));
+  CHECK(registry->stats()->quarantined == 1);
+  CHECK(*registry->sweep() == cubin_of(1).image->size());
+  CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("sweeping removes what is left over and nothing that is used") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  CHECK(*registry->sweep() == 0);
+  const fs::path young = home.home / "records/.young.tmp";
+  const fs::path old = home.home / "cubins/aa/.old.tmp";
+  const fs::path unnamed = Home(home.home).cubin(cubin_of(5).record->digest);
+  const fs::path foreign = home.home / "cubins/README";
+  const fs::path idle_lock = home.home / "locks/idle.lock";
+  for (const fs::path& file : {young, old, unnamed, foreign, idle_lock})
+    write_file(file, Bytes(10));
+  make_old(old);
+  make_old(idle_lock);
+  const auto held = registry->lock_for_build(cubin_of(1).record->identity, cubin_of(1).record->fingerprint);
+  for (const auto& entry : fs::directory_iterator(home.home / "locks"))
+    make_old(entry.path());
+  CHECK(*registry->sweep() == 20);
+  CHECK(fs::exists(young));
+  CHECK_FALSE(fs::exists(old));
+  CHECK_FALSE(fs::exists(unnamed));
+  CHECK(fs::exists(foreign));
+  CHECK_FALSE(fs::exists(idle_lock));
+  CHECK(std::distance(fs::directory_iterator(home.home / "locks"), fs::directory_iterator()) == 2);
+  CHECK(serves(*registry, cubin_of(1)));
+}
+
+TEST_CASE("sweeping removes an entry whose image is gone") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  fs::remove(home.only_file("cubins"));
+  CHECK(registry->sweep().has_value());
+  CHECK(registry->find(cubin_of(1).record->identity)->empty());
+  CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("no image is swept while a record cannot be read by this build") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  const fs::path record = home.only_file("records");
+  Bytes newer = read_file(record);
+  newer[4] = std::byte{0xff};  // the version
+  write_file(record, newer);
+  CHECK(*registry->sweep() == 0);
+  CHECK(fs::exists(home.only_file("cubins")));
+  CHECK(fs::exists(record));
+}
+
+TEST_CASE("findings have names") {
+  CHECK(to_string(Kind::damaged_cubin) == "damaged_cubin");
+  CHECK(to_string(Kind::missing_cubin) == "missing_cubin");
+  CHECK(to_string(Kind::damaged_record) == "damaged_record");
+  CHECK(to_string(Kind::unindexed_record) == "unindexed_record");
+  CHECK(to_string(Kind::stray_file) == "stray_file");
+  CHECK(to_string(Kind::damaged_index) == "damaged_index");
+}
+
+}  // namespace
+}  // namespace cubinet::test
