@@ -166,44 +166,6 @@ TEST_CASE("A record that lists a kernel which the file lacks is corrupt") {
   CHECK(contains(error.message, "scale_v2"));
 }
 
-TEST_CASE("Arguments of another size than the record says are corruption with both numbers") {
-  const DriverUnderTest test;
-  if (!test.ready || test.driver->version() < 12040) return;
-  const Cubin larger =
-      with_record(test.cubin(), [](CubinRecord& record) { record.entry_points[1].parameter_bytes = 32; });
-  const auto module = Module::load(test.device, larger);
-  REQUIRE(!module);
-  CHECK(module.error().code == ErrorCode::corruption);
-  CHECK(contains(module.error().message, "'scale'"));
-  CHECK(contains(module.error().message, "1 argument of 24 bytes"));
-  CHECK(contains(module.error().message, "one argument of 32 bytes"));
-  const Cubin several =
-      with_record(test.cubin(), [](CubinRecord& record) { record.entry_points[0].parameter_bytes = 32; });
-  const auto other = Module::load(test.device, several);
-  REQUIRE(!other);
-  CHECK(contains(other.error().message, "4 arguments of 8, 8, 8 and 4 bytes"));
-  if (test.stub != nullptr) CHECK(test.stub->live("image") == 0);
-}
-
-TEST_CASE("A record that no launch on the device can follow is unsupported with the numbers") {
-  const DriverUnderTest test;
-  if (!test.ready) return;
-  const std::uint32_t limit = test.device->properties().maximum_shared_bytes_per_block;
-  const Cubin greedy = with_record(
-      test.cubin(), [&](CubinRecord& record) { record.entry_points[2].dynamic_shared_bytes = limit; });
-  const auto shared = Module::load(test.device, greedy);
-  REQUIRE(!shared);  // the kernel has 4 bytes of static shared memory besides
-  CHECK(shared.error().code == ErrorCode::unsupported);
-  CHECK(contains(shared.error().message, "'shared_sum'"));
-  CHECK(contains(shared.error().message, std::to_string(limit)));
-  const Cubin crowded =
-      with_record(test.cubin(), [](CubinRecord& record) { record.entry_points[0].threads = 2048; });
-  const auto threads = Module::load(test.device, crowded);
-  REQUIRE(!threads);
-  CHECK(threads.error().code == ErrorCode::unsupported);
-  CHECK(contains(threads.error().message, "2048"));
-}
-
 TEST_CASE("The bytes may go once the module is loaded") {
   const DriverUnderTest test;
   if (!test.ready) return;

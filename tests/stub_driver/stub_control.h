@@ -27,7 +27,7 @@
   /* Contexts on the calling thread's stack. */                                                          \
   X(unsigned, current_contexts, (void))                                                                  \
   X(size_t, launch_count, (void))                                                                        \
-  X(int, launch, (size_t index, struct cubinet_stub_launch_record* record))
+  X(int, launch, (size_t index, struct cubinet_stub_launch_record * record))
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a driver can be: absent, old, incomplete, with several devices. Steers the stub.
 #include "driver_api.hpp"
+
 #include "loader/driver_under_test.hpp"
-#include "support/skip.hpp"
 
 #include <doctest/doctest.h>
 
@@ -180,44 +180,4 @@ TEST_CASE("Every device has its own context, module and launches") {
   cubinet_stub_launch_record launch{};
   REQUIRE(test.stub->launch(0, &launch) == 1);
   CHECK(launch.device == 1);
-}
-
-TEST_CASE("A driver from before CUDA 12 loads modules a context at a time") {
-  const auto* stub = cubinet::test::old_stub_controls();
-  if (stub == nullptr) {
-    cubinet::test::skip("it steers the driver, which only the stub allows");
-    return;
-  }
-  stub->reset();
-  stub->set_version(11080);
-  std::vector<std::string> log;
-  DriverOptions options = cubinet::test::old_driver_options();
-  options.log = [&](LogLevel, std::string_view message) { log.emplace_back(message); };
-  const auto driver = Driver::open(options);
-  REQUIRE(driver);
-  CHECK((*driver)->version() == 11080);
-  CHECK(!(*driver)->has_libraries());
-  REQUIRE(log.size() == 1);
-  CHECK(contains(log[0], "argument"));
-  {
-    const auto device = Device::open(*driver, 0);
-    REQUIRE(device);
-    const auto module = Module::load(*device, cubinet::test::test_cubin({9, 0, TargetKind::baseline}));
-    REQUIRE(module);
-    CHECK(stub->calls("cuModuleLoadData") == 1);
-    CHECK(stub->calls("cuLibraryLoadData") == 0);
-    CHECK(stub->live("image") == 1);
-    const auto current = (*device)->make_current();
-    REQUIRE(current);
-    float* const pointer = nullptr;
-    CHECK((*module)->function("vector_add")->launch({}, pointer, pointer, pointer, 0U));
-    // Nothing but the record says what this kernel takes.
-    CHECK((*module)->function("scale")->launch({}, 1.0F).error().code == ErrorCode::invalid_argument);
-    CHECK((*module)->function("scale")->launch({}, cubinet::test::ScaleArguments{}));
-    const auto foreign = Module::load(*device, cubinet::test::test_cubin({8, 0, TargetKind::baseline}));
-    CHECK(foreign.error().code == ErrorCode::unsupported);
-  }
-  CHECK(stub->live("image") == 0);
-  CHECK(stub->live("context") == 0);
-  CHECK(stub->current_contexts() == 0);
 }
