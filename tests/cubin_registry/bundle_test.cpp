@@ -26,7 +26,7 @@ struct BundleFixture {
   }
 };
 
-TEST_CASE("a bundle gives back what it was made of, marked as a bundle's") {
+TEST_CASE("a bundle gives back what it was made of, marked with its bundle") {
   BundleFixture fixture;
   fixture.create({cubin_of(1), cubin_of(2, "a"), cubin_of(2, "b")});
   const auto bundle = fixture.open();

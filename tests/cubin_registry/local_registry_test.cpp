@@ -295,7 +295,7 @@ TEST_CASE("what another process publishes, replaces and removes is seen at once"
   CHECK(registry->find(cubin_of(1).record->identity)->empty());
 }
 
-TEST_CASE("a build lock keeps others out, and is released with its owner or its owner's death") {
+TEST_CASE("a build lock keeps others out, and is released by its owner or the death of it") {
   if (!can_fork()) return skip("forks");
   HomeFixture home;
   auto registry = home.open();
