@@ -19,9 +19,9 @@ MAY_INCLUDE = {
     "jit": {"base", "spec", "kernel_templates"},
     "cubin_registry": {"base", "spec"},
     "loader": {"base", "spec"},
-    "api": {"base", "spec", "kernel_templates", "jit", "cubin_registry", "loader"},
-    "attention": {"base", "spec", "kernel_templates", "jit", "cubin_registry", "loader", "api"},
-    "cli": {"base", "spec", "kernel_templates", "jit", "cubin_registry", "loader", "api", "attention"},
+    "api": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader"},
+    "attention": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader", "api"},
+    "cli": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader", "api", "attention"},
 }
 
 # Third-party headers and system calls that have one home. Folders and files, relative to the root.

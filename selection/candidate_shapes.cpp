@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "candidate_shapes.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint16_t kLargestTile = 128;
+constexpr std::uint16_t kSmallestTile = 8;
+constexpr std::uint16_t kLargestSwapsTile = 32;
+constexpr std::uint16_t kMlaKeepsTile = 64;
+constexpr std::uint32_t kMlaTwoCtaGroup = 128;
+constexpr std::uint32_t kMlaSwapsGroup = 32;
+constexpr std::uint32_t kMlaSplitTokens = 256;
+constexpr std::uint32_t kMlaSwapsTile = 16;
+
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+KernelType type_of(std::uint32_t tile) {
+  return tile > kLargestSwapsTile ? KernelType::keeps_mma_ab : KernelType::swaps_mma_ab;
+}
+
+// Whether enough CTAs with few rows each keep the device busy and their share of KV short.
+bool mla_swaps_pays(const AttentionProblem& problem, std::uint32_t sm_count, std::uint32_t tokens) {
+  const std::uint64_t splits = ceil_div(problem.kv_len, kMlaSplitTokens);
+  const std::uint64_t groups = ceil_div(problem.group_size(), kMlaSwapsTile);
+  const std::uint64_t ctas = std::uint64_t{problem.batch} * problem.q_len * groups;
+  const std::uint64_t per_sequence = std::min(splits, std::max<std::uint64_t>(1, sm_count / ctas));
+  return ceil_div(problem.kv_len, per_sequence) <= tokens && ctas <= sm_count;
+}
+
+// A smaller head dim a CTA stands in where the table has no kernel for the whole: more CTAs, the same result.
+void add_with_splits(CandidateShapes& list, Shape shape, std::uint32_t head_dim_v) {
+  shape.head_dim_per_cta_v = static_cast<std::uint16_t>(head_dim_v);
+  list.add(shape);
+  for (const std::uint16_t part : {std::uint16_t{256}, std::uint16_t{128}}) {
+    if (part >= head_dim_v || head_dim_v % part != 0) continue;
+    shape.head_dim_per_cta_v = part;
+    list.add(shape);
+  }
+}
+
+CandidateShapes mla_shapes(const AttentionProblem& problem, std::uint32_t sm_count,
+                           std::uint32_t swaps_tokens) {
+  CandidateShapes list;
+  const std::uint32_t group = problem.group_size();
+  const bool sparse = problem.sparse != SparseAttention::none;
+  const bool swaps = group <= kMlaSwapsGroup || (sparse && group < kMlaTwoCtaGroup) ||
+                     mla_swaps_pays(problem, sm_count, swaps_tokens);
+  const bool may_keep = !sparse || group == kMlaTwoCtaGroup;
+  const auto add_keeps = [&] {
+    if (!may_keep) return;
+    const Shape keeps{KernelType::keeps_mma_ab, kMlaKeepsTile, 512, false};
+    if (group == kMlaTwoCtaGroup) list.add({keeps.type, keeps.tile_size_q, 256, true});
+    add_with_splits(list, keeps, problem.head_dim_v);
+  };
+  const auto add_swaps = [&](std::initializer_list<std::uint16_t> tiles) {
+    for (const std::uint16_t tile : tiles)
+      add_with_splits(list, {KernelType::swaps_mma_ab, tile, 512, false}, problem.head_dim_v);
+  };
+  if (!swaps) add_keeps();
+  if (group <= kSmallestTile) {
+    add_swaps({8, 16, 32});
+  } else {
+    add_swaps({16, 32, 8});
+  }
+  if (swaps) add_keeps();
+  return list;
+}
+
+// Tiles of grouped-query generation. The default is the smallest tile that all rows of one KV head fit into;
+// below it down to the group size are those that the model compares. Larger ones than the default waste
+// rows, ones below the group size read KV several times: they only stand in.
+CandidateShapes gqa_shapes(const AttentionProblem& problem) {
+  CandidateShapes list;
+  const std::uint32_t group = problem.group_size();
+  const bool mixed = is_mixed_precision(problem);
+  const std::uint64_t rows = mixed ? (group <= 8 ? 8 : 16) : std::uint64_t{group} * problem.q_len;
+  const std::uint32_t largest = mixed ? kLargestSwapsTile : kLargestTile;
+  std::uint32_t standard = kSmallestTile;
+  while (standard < rows && standard < kLargestTile)
+    standard *= 2;
+  const auto add = [&](std::uint32_t tile) {
+    list.add({type_of(tile), static_cast<std::uint16_t>(tile), static_cast<std::uint16_t>(problem.head_dim_v),
+              false});
+  };
+  const std::uint32_t smallest = std::max<std::uint32_t>(kSmallestTile, group);
+  add(standard);
+  if (!mixed && problem.q_len > 1) {
+    for (std::uint32_t tile = standard / 2; tile >= smallest; tile /= 2)
+      add(tile);
+  }
+  list.compared = list.count;
+  for (std::uint32_t tile = standard * 2; tile <= largest; tile *= 2)
+    add(tile);
+  for (std::uint32_t tile = standard / 2; tile >= kSmallestTile; tile /= 2) {
+    if (mixed || problem.q_len == 1 || tile < smallest) add(tile);
+  }
+  // Last of all, the columns of V in parts.
+  const std::size_t whole = list.count;
+  for (std::size_t i = 0; i < whole; ++i) {
+    CandidateShapes parts;
+    add_with_splits(parts, list.shapes[i], problem.head_dim_v);
+    for (std::size_t part = 1; part < parts.count; ++part)
+      list.add(parts.shapes[part]);
+  }
+  return list;
+}
+
+}  // namespace
+
+bool is_mixed_precision(const AttentionProblem& problem) {
+  return problem.data_type_q != problem.data_type_k || problem.data_type_q != problem.data_type_v ||
+         problem.data_type_o == DataType::e2m1;
+}
+
+CandidateShapes candidate_shapes(const AttentionProblem& problem, std::uint32_t sm_count,
+                                 std::uint32_t mla_swaps_tokens) {
+  if (problem.is_mla_generation()) return mla_shapes(problem, sm_count, mla_swaps_tokens);
+  if (problem.is_generation()) return gqa_shapes(problem);
+  CandidateShapes list;
+  add_with_splits(list, {KernelType::context, kLargestTile, 0, false}, problem.head_dim_v);
+  return list;
+}
+
+}  // namespace cubinet

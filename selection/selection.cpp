@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "candidate_shapes.hpp"
+
+#include <cubinet/selection/selection.hpp>
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+// A kernel that is being considered: everything but what the problem fixes.
+struct State {
+  Shape shape;
+  std::uint16_t tile_size_kv = 128;
+  MultiCtasKvMode mode = MultiCtasKvMode::disabled;
+  TileScheduler scheduler = TileScheduler::static_grid;
+};
+
+// A state for which a kernel exists, evaluated with that kernel's own metadata.
+struct Attempt {
+  State state;
+  const KernelRow* row = nullptr;
+  KernelFacts kernel;
+  LaunchConfiguration launch;
+};
+
+// At most two values, the preferred one first.
+template <class Value>
+struct Choices {
+  std::array<Value, 2> values{};
+  std::size_t count = 0;
+
+  void add(Value value) { values[count++] = value; }
+  const Value* begin() const { return values.data(); }
+  const Value* end() const { return values.data() + count; }
+};
+
+struct Page {
+  std::uint32_t tokens = 0;
+  bool dynamic = false;
+};
+
+std::uint8_t bit(Refinement refinement) {
+  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(refinement));
+}
+
+// What a row would say that is assumed to exist: the traits that the published rows of its kind have.
+KernelTraits assumed_traits(const AttentionProblem& problem, const KernelSelector& selector) {
+  KernelTraits traits;
+  const bool context = selector.kernel_type == KernelType::context;
+  const bool wide = problem.head_dim_v >= 256;
+  const bool mla_keeps = problem.is_mla_generation() && selector.kernel_type == KernelType::keeps_mma_ab;
+  traits.groups_heads_q = !context;
+  traits.step_q = context && !wide ? 256 : selector.tile_size_q;
+  traits.step_kv = context || mla_keeps || selector.tile_size_kv == 64 ? 128 : 256;
+  return traits;
+}
+
+class Search {
+ public:
+  Search(const AttentionProblem& problem, const DeviceFacts& device, const KernelIndex& index,
+         const SelectionPolicy& policy)
+      : problem_(problem),
+        device_(device),
+        index_(index),
+        policy_(policy),
+        costs_(policy.costs != nullptr ? *policy.costs : cost_table_for(device.capability)) {
+    normalise();
+  }
+
+  Selection run() {
+    const CandidateShapes shapes = candidate_shapes(problem_, device_.sm_count, costs_.mla_swaps_tokens);
+    selection_.trace.wanted =
+        selector_of(initial_state(shapes.shapes[0]), pages_.values[0], masks_.values[0], groups_.values[0]);
+    if (shapes.compared > 1) {
+      if (compare(shapes)) return std::move(selection_);
+    }
+    for (std::size_t i = shapes.compared > 1 ? shapes.compared : 0; i < shapes.count; ++i) {
+      if (i > 0) selection_.trace.default_missing = true;
+      if (const auto attempt = first_attempt(shapes.shapes[i]); attempt && settle(*attempt)) {
+        return std::move(selection_);
+      }
+    }
+    selection_.trace.default_missing = true;
+    return std::move(selection_);
+  }
+
+ private:
+  // Page, mask and grouping are settled before anything is looked up, so that every candidate and every pass
+  // is asked for what is launched in the end. Where two encodings serve, the preferred comes first.
+  void normalise() {
+    if (problem_.sparse != SparseAttention::none) {
+      pages_.add({1, false});
+    } else if (problem_.layout != QkvLayout::paged_kv) {
+      pages_.add({0, false});
+    } else {
+      const std::uint32_t page = problem_.tokens_per_page;
+      if (problem_.head_dim_qk == problem_.head_dim_v && page >= kDynamicPage)
+        pages_.add({kDynamicPage, true});
+      pages_.add({page, false});
+    }
+    if (problem_.is_sliding()) {
+      masks_.add(AttentionMask::sliding_or_chunked_causal);
+    } else {
+      masks_.add(problem_.mask);
+      const bool one_row = problem_.is_generation() && problem_.q_len == 1;
+      // One row sees everything, dense or causal; and published MLA kernels carry the causal limit of
+      // their q tokens under either name.
+      if (problem_.mask == AttentionMask::causal && (one_row || problem_.is_mla_generation())) {
+        masks_.add(AttentionMask::dense);
+      } else if (problem_.mask == AttentionMask::dense && one_row) {
+        masks_.add(AttentionMask::causal);
+      }
+    }
+    const bool groups =
+        problem_.is_generation() && !problem_.is_mla_generation() && !is_mixed_precision(problem_);
+    groups_.add(groups);
+    if (problem_.is_generation() && !problem_.is_mla_generation()) groups_.add(!groups);
+  }
+
+  KernelSelector selector_of(const State& state, Page page, AttentionMask mask, bool groups) const {
+    KernelSelector s;
+    s.data_type_q = problem_.data_type_q;
+    s.data_type_k = problem_.data_type_k;
+    s.data_type_v = problem_.data_type_v;
+    s.data_type_o = problem_.data_type_o;
+    s.layout = problem_.layout;
+    s.mask = mask;
+    s.kernel_type = state.shape.type;
+    s.scheduler = state.scheduler;
+    s.multi_ctas_kv_mode = state.mode;
+    s.sparse = problem_.sparse;
+    s.tile_size_q = state.shape.tile_size_q;
+    s.tile_size_kv = state.tile_size_kv;
+    s.head_dim_per_cta_v = state.shape.head_dim_per_cta_v;
+    s.head_dim_qk = static_cast<std::uint16_t>(problem_.head_dim_qk);
+    s.head_dim_v = static_cast<std::uint16_t>(problem_.head_dim_v);
+    s.tokens_per_page = page.tokens;
+    s.dynamic_page = page.dynamic;
+    s.sage_block = problem_.sage_block;
+    s.groups_tokens_heads_q = groups;
+    s.two_cta = state.shape.two_cta;
+    s.skips_softmax = problem_.skips_softmax;
+    return s;
+  }
+
+  bool may_use(const KernelRow& row) {
+    if (row.shared_bytes > device_.shared_limit()) {
+      ++selection_.trace.over_shared_limit;
+      return false;
+    }
+    const auto& forbidden = policy_.forbidden_targets;
+    const bool refused = (policy_.pinned_target && row.target != *policy_.pinned_target) ||
+                         std::find(forbidden.begin(), forbidden.end(), row.target) != forbidden.end();
+    if (refused) ++selection_.trace.refused_targets;
+    return !refused;
+  }
+
+  std::optional<Attempt> evaluate(const State& state, const KernelRow* row, const KernelFacts& kernel) {
+    const auto launch = configure_launch(problem_, kernel, device_.sm_count);
+    if (!launch) {
+      ++selection_.trace.not_launchable;
+      return std::nullopt;
+    }
+    return Attempt{state, row, kernel, *launch};
+  }
+
+  // The best row of one selector that the policy and the device allow.
+  std::optional<Attempt> look_up(const State& state, const KernelSelector& selector) {
+    ++selection_.trace.looked_up;
+    if (policy_.assumes_all_kernels) {
+      const std::uint32_t threads =
+          problem_.head_dim_v >= 256 && state.shape.type != KernelType::swaps_mma_ab ? 384 : 512;
+      return evaluate(state, nullptr, {selector, assumed_traits(problem_, selector), 0, threads});
+    }
+    const auto numbers = index_.find(selector);
+    for (const bool family_only : {true, false}) {
+      if (family_only && !policy_.prefers_family) continue;
+      for (const std::uint32_t number : numbers) {
+        const KernelRow& row = index_.row(number);
+        if (family_only && row.target.kind != TargetKind::family) continue;
+        if (!may_use(row)) continue;
+        auto attempt = evaluate(state, &row, {row.selector, row.traits, row.shared_bytes, row.threads});
+        if (attempt) return attempt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Attempt> attempt(const State& state) {
+    for (const bool groups : groups_) {
+      for (const Page page : pages_) {
+        for (const AttentionMask mask : masks_) {
+          if (auto found = look_up(state, selector_of(state, page, mask, groups))) return found;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Before any refinement: split KV through global memory, with a second launch for MLA's keeps kernels.
+  State initial_state(const Shape& shape) const {
+    State state;
+    state.shape = shape;
+    if (shape.type == KernelType::context) {
+      state.scheduler = TileScheduler::persistent;
+    } else if (policy_.splits_kv) {
+      const bool separate = problem_.is_mla_generation() && shape.type == KernelType::keeps_mma_ab;
+      state.mode = separate ? MultiCtasKvMode::gmem_separate : MultiCtasKvMode::gmem;
+    }
+    return state;
+  }
+
+  // The initial state of a shape, or what stands in for it: another way to reduce, then no split at all.
+  std::optional<Attempt> first_attempt(const Shape& shape) {
+    State state = initial_state(shape);
+    if (auto found = attempt(state)) return found;
+    if (state.mode == MultiCtasKvMode::gmem_separate) {
+      state.mode = MultiCtasKvMode::gmem;
+      if (auto found = attempt(state)) return found;
+    }
+    if (state.mode == MultiCtasKvMode::gmem && shape.type == KernelType::swaps_mma_ab) {
+      state.mode = MultiCtasKvMode::cga;
+      if (auto found = attempt(state); found && cga_serves(*found)) return found;
+    }
+    state.mode = MultiCtasKvMode::disabled;
+    const bool was_static = initial_state(shape).mode == MultiCtasKvMode::disabled &&
+                            initial_state(shape).scheduler == TileScheduler::static_grid;
+    state.scheduler = TileScheduler::persistent;
+    if (auto found = attempt(state)) return found;
+    if (was_static) return std::nullopt;
+    state.scheduler = TileScheduler::static_grid;
+    return attempt(state);
+  }
+
+  // The cost model: fills the trace and settles on the fastest tile that exists. Each candidate starts from
+  // the same initial state and sees its own row only.
+  bool compare(const CandidateShapes& shapes) {
+    std::array<std::optional<Attempt>, kTileSizesQ.size()> attempts;
+    SelectionTrace& trace = selection_.trace;
+    attempts[0] = first_attempt(shapes.shapes[0]);
+    trace.default_missing = !attempts[0].has_value();
+    if (attempts[0] && attempts[0]->launch.total_ctas() * costs_.busy_share > device_.sm_count) {
+      trace.model_skipped = true;
+      if (settle(*attempts[0])) return true;
+      trace.default_missing = true;
+    }
+    std::array<std::size_t, kTileSizesQ.size()> order{};
+    for (std::size_t i = 0; i < shapes.compared; ++i) {
+      order[i] = i;
+      if (i > 0) attempts[i] = first_attempt(shapes.shapes[i]);
+      TraceCandidate& candidate = trace.candidates[i];
+      candidate.tile_size_q = shapes.shapes[i].tile_size_q;
+      if (attempts[i]) rate(*attempts[i], candidate);
+    }
+    if (!trace.model_skipped) trace.candidate_count = static_cast<std::uint8_t>(shapes.compared);
+    // Stable: ties keep the larger tile.
+    std::stable_sort(
+        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shapes.compared),
+        [&](std::size_t a, std::size_t b) { return trace.candidates[a].time < trace.candidates[b].time; });
+    for (std::size_t i = 0; i < shapes.compared; ++i) {
+      const auto& candidate = attempts[order[i]];
+      if (candidate && settle(*candidate)) return true;
+    }
+    return false;
+  }
+
+  void rate(const Attempt& attempt, TraceCandidate& candidate) const {
+    const std::uint64_t ctas = attempt.launch.total_ctas();
+    candidate.exists = true;
+    candidate.kv_splits = attempt.launch.ctas_kv;
+    candidate.ctas = ctas;
+    candidate.time = modelled_time(costs_, attempt.state.shape.tile_size_q,
+                                   main_loop_length(problem_, attempt.kernel, attempt.launch),
+                                   attempt.launch.ctas_kv, (ctas + device_.sm_count - 1) / device_.sm_count);
+  }
+
+  bool has_minimum_latency() const {
+    return problem_.is_mla_generation() && problem_.batch == 1 && problem_.q_len <= 16;
+  }
+
+  bool cga_serves(const Attempt& current) const {
+    return !has_minimum_latency() && current.launch.ctas_kv > 1 &&
+           current.launch.ctas_kv <= kMaximumCluster && current.state.shape.type == KernelType::swaps_mma_ab;
+  }
+
+  // The states that a refinement would move to, the preferred one first; none where it is not called for.
+  Choices<State> targets(Refinement refinement, const Attempt& current) const {
+    Choices<State> list;
+    State next = current.state;
+    const std::uint64_t ctas = current.launch.total_ctas();
+    switch (refinement) {
+      case Refinement::no_split:
+        if (next.mode == MultiCtasKvMode::disabled || current.launch.ctas_kv > 1) break;
+        next.mode = MultiCtasKvMode::disabled;
+        next.scheduler = TileScheduler::persistent;
+        list.add(next);
+        next.scheduler = TileScheduler::static_grid;
+        list.add(next);
+        break;
+      case Refinement::tile_kv64:
+        if (!policy_.tries_tile_size_kv64 || !problem_.is_mla_generation() ||
+            problem_.sparse != SparseAttention::none || ctas >= device_.sm_count ||
+            next.tile_size_kv != 128) {
+          break;
+        }
+        next.tile_size_kv = 64;
+        list.add(next);
+        break;
+      case Refinement::cga:
+        if (next.mode != MultiCtasKvMode::gmem || !cga_serves(current)) break;
+        next.mode = MultiCtasKvMode::cga;
+        list.add(next);
+        break;
+      case Refinement::head_dim_split: {
+        if (!problem_.is_mla_generation() || next.shape.two_cta || next.shape.head_dim_per_cta_v != 512)
+          break;
+        const std::uint64_t weight = has_minimum_latency() ? 1 : 2;
+        if (ctas * weight > device_.sm_count) break;
+        if (ctas * weight * 2 <= device_.sm_count) {
+          next.shape.head_dim_per_cta_v = 128;
+          list.add(next);
+        }
+        next.shape.head_dim_per_cta_v = 256;
+        list.add(next);
+        break;
+      }
+      case Refinement::cga_fallback:
+        next.mode = MultiCtasKvMode::gmem;
+        list.add(next);
+        break;
+      case Refinement::none:
+        break;
+    }
+    return list;
+  }
+
+  // Moves `current` when the refinement is called for, has not fired and a kernel exists for it.
+  bool fire(Refinement refinement, Attempt& current, std::uint8_t& fired) {
+    if ((fired & bit(refinement)) != 0) return false;
+    const Choices<State> states = targets(refinement, current);
+    if (states.count == 0) return false;
+    fired |= bit(refinement);
+    for (const State& state : states) {
+      if (auto next = attempt(state)) {
+        current = std::move(*next);
+        record_pass(refinement, current);
+        return true;
+      }
+    }
+    selection_.trace.missing_refinements |= bit(refinement);
+    return false;
+  }
+
+  void record_pass(Refinement because, const Attempt& current) {
+    SelectionTrace& trace = selection_.trace;
+    trace.passes[trace.pass_count++] = {because, current.kernel.selector, current.launch.ctas_kv,
+                                        current.launch.total_ctas()};
+  }
+
+  // Refines an attempt to the kernel that is launched; false when that one cannot be. Ends: every turn of the
+  // loop fires a refinement that had not fired, of which there are five, or leaves. So there are at most
+  // kRefinements passes, which is what the trace has room for.
+  bool settle(Attempt current) {
+    std::uint8_t fired = 0;
+    selection_.trace.pass_count = 0;
+    selection_.trace.missing_refinements = 0;
+    record_pass(Refinement::none, current);
+    while (true) {
+      if (fire(Refinement::no_split, current, fired) || fire(Refinement::tile_kv64, current, fired) ||
+          fire(Refinement::cga, current, fired) || fire(Refinement::head_dim_split, current, fired)) {
+        continue;
+      }
+      const std::uint32_t active = active_clusters(current);
+      if (std::uint64_t{active} * current.launch.cluster_x >= current.launch.total_ctas()) break;
+      if (fire(Refinement::cga_fallback, current, fired)) continue;
+      if (active == 0) return false;
+      break;  // several waves of clusters are slower, and right
+    }
+    finish(current);
+    return true;
+  }
+
+  // Clusters of the kernel that the device holds at once; as many as there are where nobody knows better.
+  std::uint32_t active_clusters(const Attempt& current) const {
+    const bool known = current.state.mode == MultiCtasKvMode::cga && current.row != nullptr &&
+                       policy_.maximum_active_clusters != nullptr;
+    if (known) return policy_.maximum_active_clusters(*current.row, current.launch.cluster_x);
+    return kUnlimited;
+  }
+
+  void finish(const Attempt& current) {
+    selection_.found = true;
+    selection_.row = current.row;
+    selection_.kernel = current.kernel;
+    selection_.launch = current.launch;
+    selection_.workspace = workspace_sizes(problem_, current.kernel, current.launch, device_.sm_count);
+  }
+
+  const AttentionProblem& problem_;
+  const DeviceFacts& device_;
+  const KernelIndex& index_;
+  const SelectionPolicy& policy_;
+  const CostTable& costs_;
+  Choices<Page> pages_;
+  Choices<AttentionMask> masks_;
+  Choices<bool> groups_;
+  Selection selection_;
+};
+
+}  // namespace
+
+std::string_view to_string(Refinement refinement) {
+  constexpr std::array<std::string_view, kRefinements> kNames = {"none", "no_split",       "tile_kv64",
+                                                                 "cga",  "head_dim_split", "cga_fallback"};
+  const auto number = static_cast<std::size_t>(refinement);
+  return number < kNames.size() ? kNames[number] : "unknown";
+}
+
+Result<Selection> select(const AttentionProblem& problem, const DeviceFacts& device, const KernelIndex& index,
+                         const SelectionPolicy& policy) {
+  CUBINET_TRY(check_problem(problem));
+  CUBINET_TRY(check_device(device));
+  return Search(problem, device, index, policy).run();
+}
+
+}  // namespace cubinet

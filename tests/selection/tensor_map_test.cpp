@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/selection/tensor_map.hpp>
+
+#include <doctest/doctest.h>
+
+namespace cubinet {
+namespace {
+
+TensorMapDescription paged_kv() {
+  TensorMapDescription map;
+  map.element_bytes = 2;
+  map.rank = 4;
+  map.address = 0x7f0000000000;
+  map.sizes = {128, 64, 8, 4096, 0};
+  map.strides_bytes = {256, 64 * 256, 8 * 64 * 256, 0};
+  map.box = {64, 64, 1, 1, 0};
+  map.element_strides = {1, 1, 1, 1, 0};
+  map.swizzle = TensorMapSwizzle::bytes128;
+  return map;
+}
+
+template <class Change>
+std::string refusal(Change change) {
+  TensorMapDescription map = paged_kv();
+  change(map);
+  const auto checked = check_tensor_map(map);
+  return checked ? "accepted" : checked.error().message;
+}
+
+TEST_CASE("a map that the driver takes is accepted, members beyond the rank are not looked at") {
+  CHECK(check_tensor_map(paged_kv()));
+  TensorMapDescription flat = paged_kv();
+  flat.rank = 1;
+  flat.sizes = {std::uint64_t{1} << 32U, 0, 0, 0, 0};
+  flat.strides_bytes = {7, 7, 7, 7};
+  CHECK(check_tensor_map(flat));
+}
+
+TEST_CASE("each rule of the driver refuses with the field and its value") {
+  CHECK(refusal([](auto& m) { m.rank = 0; }) == "a tensor map's rank is 0: it must be from 1 to 5");
+  CHECK(refusal([](auto& m) { m.rank = 6; }) != "accepted");
+  CHECK(refusal([](auto& m) { m.element_bytes = 3; }) != "accepted");
+  CHECK(refusal([](auto& m) { m.address += 8; }).find("a multiple of 16") != std::string::npos);
+  CHECK(refusal([](auto& m) { m.sizes[2] = 0; }).find("size of dimension 2 is 0") != std::string::npos);
+  CHECK(refusal([](auto& m) { m.sizes[0] = (std::uint64_t{1} << 32U) + 1; }) != "accepted");
+  CHECK(refusal([](auto& m) { m.strides_bytes[0] = 264; }).find("stride of dimension 1 is 264") !=
+        std::string::npos);
+  CHECK(refusal([](auto& m) { m.strides_bytes[2] = std::uint64_t{1} << 40U; }) != "accepted");
+  CHECK(refusal([](auto& m) { m.strides_bytes[2] = (std::uint64_t{1} << 40U) - 16; }) == "accepted");
+  CHECK(refusal([](auto& m) { m.box[1] = 257; }).find("box of dimension 1 is 257") != std::string::npos);
+  CHECK(refusal([](auto& m) { m.box[1] = 0; }) != "accepted");
+  CHECK(refusal([](auto& m) { m.box[0] = 65; }).find("box row is 130") != std::string::npos);
+  CHECK(refusal([](auto& m) { m.box[0] = 72; }).find("at most the swizzle") != std::string::npos);
+  CHECK(refusal([](auto& m) { m.element_strides[3] = 9; }) != "accepted");
+  CHECK(refusal([](auto& m) { m.swizzle = static_cast<TensorMapSwizzle>(4); }) != "accepted");
+}
+
+TEST_CASE("the swizzle follows from the bytes of a row") {
+  CHECK(*swizzle_for(128) == TensorMapSwizzle::bytes128);
+  CHECK(*swizzle_for(64) == TensorMapSwizzle::bytes64);
+  CHECK(*swizzle_for(96) == TensorMapSwizzle::bytes32);
+  CHECK_FALSE(swizzle_for(16));
+  CHECK_FALSE(swizzle_for(0));
+}
+
+}  // namespace
+}  // namespace cubinet
