@@ -104,44 +104,52 @@ Result<double> bare_pass(const BareDriverApi& api, const KernelClass& group) {
   return seconds;
 }
 
-// The parts of a hit, each alone: what the index, the file and the digest cost.
+Result<std::vector<CompileRequest>> requests_of(const KernelClass& group) {
+  CUBINET_TRY_ASSIGN(const TemplateCatalog templates, bench_templates());
+  std::vector<CompileRequest> requests;
+  for (const Cubin& cubin : group.cubins) {
+    CUBINET_TRY_ASSIGN(DecodedIdentity identity, decode_identity(cubin.record->identity.encoding()));
+    CompileRequest& request = requests.emplace_back();
+    CUBINET_TRY_ASSIGN(request.kernel_template, templates.find(identity.spec.template_name));
+    request.spec = std::move(identity.spec);
+    request.target = identity.target;
+  }
+  return requests;
+}
+
+// The parts of a hit, each alone: what the fingerprint, the index, the file and the digest cost.
 Result<void> add_parts(const Settings& settings, const Store& store, const KernelClass& group,
                        Report& report) {
   RegistryOptions options;
   options.home = store.home;
   CUBINET_TRY_ASSIGN(const std::unique_ptr<Registry> registry, Registry::open(options));
-  const auto each = [&](const std::function<Result<void>(const Cubin&)>& part) {
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Compiler> compiler, Compiler::open(settings.compiler));
+  CUBINET_TRY_ASSIGN(const std::vector<CompileRequest> requests, requests_of(group));
+  const auto each = [&](const std::function<Result<void>(const Cubin&, std::size_t)>& part) {
     return [&group, part]() -> Result<double> {
       const double start = now_seconds();
-      for (const Cubin& cubin : group.cubins)
-        CUBINET_TRY(part(cubin));
+      for (std::size_t i = 0; i < group.cubins.size(); ++i)
+        CUBINET_TRY(part(group.cubins[i], i));
       return (now_seconds() - start) / static_cast<double>(group.cubins.size());
     };
   };
-  CUBINET_TRY_ASSIGN(const TemplateCatalog templates, bench_templates());
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<Compiler> compiler, Compiler::open(settings.compiler));
   const std::vector<Contender> parts = {
-      {"build fingerprint", each([&](const Cubin& cubin) -> Result<void> {
-         CUBINET_TRY_ASSIGN(DecodedIdentity identity, decode_identity(cubin.record->identity.encoding()));
-         CompileRequest request;
-         CUBINET_TRY_ASSIGN(request.kernel_template, templates.find(identity.spec.template_name));
-         request.spec = std::move(identity.spec);
-         request.target = identity.target;
-         CUBINET_TRY_ASSIGN(const BuildFingerprint fingerprint, compiler->fingerprint(request));
+      {"build fingerprint", each([&](const Cubin& cubin, std::size_t index) -> Result<void> {
+         CUBINET_TRY_ASSIGN(const BuildFingerprint fingerprint, compiler->fingerprint(requests[index]));
          if (!(fingerprint == cubin.record->fingerprint)) return Error{ErrorCode::internal, "another build"};
          return {};
        })},
-      {"index query", each([&](const Cubin& cubin) -> Result<void> {
+      {"index query", each([&](const Cubin& cubin, std::size_t) -> Result<void> {
          CUBINET_TRY_ASSIGN(const auto records, registry->find(cubin.record->identity));
          if (records.empty()) return Error{ErrorCode::internal, "the index lost a kernel"};
          return {};
        })},
-      {"read and verify", each([&](const Cubin& cubin) -> Result<void> {
+      {"read and verify", each([&](const Cubin& cubin, std::size_t) -> Result<void> {
          CUBINET_TRY_ASSIGN(const std::optional<Cubin> read, registry->load(cubin.record));
          if (!read) return Error{ErrorCode::internal, "the registry lost a cubin"};
          return {};
        })},
-      {"SHA-256", each([](const Cubin& cubin) -> Result<void> {
+      {"SHA-256", each([](const Cubin& cubin, std::size_t) -> Result<void> {
          if (sha256(*cubin.image) != cubin.record->digest) return Error{ErrorCode::corruption, "digest"};
          return {};
        })},

@@ -48,10 +48,12 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
                                        "The NVRTC library to use, and no other")
       ->type_name("FILE")
       ->group(group);
-  add_integer(app, "--jobs", options.jobs, 1, 1024, "Compilations at a time (default: the processors)")
+  add_integer(app, "--jobs", options.jobs, 1, 1024,
+              "Compilations at a time (default: what processors and memory allow)")
       ->group(group);
   app.add_flag_function(
-         "--json", [&options](std::int64_t) { options.json = true; }, "One JSON document on stdout")
+         "--json", [&options](std::int64_t count) { options.json = count > 0; },
+         "One JSON document on stdout")
       ->group(group);
   app.add_flag_function(
          "-v,--verbose", [&options](std::int64_t count) { options.verbosity += static_cast<int>(count); },
@@ -136,6 +138,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   } catch (const CLI::ParseError& error) {
     return context.fail(usage_error(root, error.what()));
   }
+  console.set_format(options.json ? OutputFormat::json : OutputFormat::text);
   console.set_verbosity(options.verbosity);
   if (!chosen) return context.fail(usage_error(root, "no verb is given after " + full_name(innermost(root))));
   const Result<ExitStatus> status = chosen(context);

@@ -101,7 +101,7 @@ void Console::write_line(std::string_view line) {
 
 void Console::error(const Error& error) {
   message(LogLevel::error, error.message);
-  if (!error.remedy.empty()) message(LogLevel::error, "  " + error.remedy);
+  if (!error.remedy.empty()) note("  " + error.remedy);
   if (error.detail.empty()) return;
   const std::lock_guard lock(mutex_);
   erase_status_line();

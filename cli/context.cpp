@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <sched.h>
-#include <thread>
 
 namespace cubinet::cli {
 namespace {
@@ -13,16 +11,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaximumTemplateBytes = std::uint64_t{16} << 20;
-
-// The processors this process may use, which in a container are often fewer than the machine has.
-unsigned usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
-  }
-  return std::max(1U, std::thread::hardware_concurrency());
-}
 
 Result<fs::path> absolute(const std::string& path) {
   std::error_code failure;
@@ -53,7 +41,7 @@ std::string Context::home_origin() const {
 }
 
 unsigned Context::jobs() const {
-  return options_.jobs == 0 ? usable_processors() : options_.jobs;
+  return options_.jobs == 0 ? default_jobs() : options_.jobs;
 }
 
 CompilerSearch Context::compiler_search() const {

@@ -20,7 +20,7 @@ namespace cubinet::cli {
 struct GlobalOptions {
   std::string home;   // --home; empty: not given
   std::string nvrtc;  // --nvrtc; empty: search
-  unsigned jobs = 0;  // --jobs; 0: as many as processors
+  unsigned jobs = 0;  // --jobs; 0: what the processors and the memory allow
   int verbosity = 0;  // -v, -vv
   bool json = false;  // --json
 };

@@ -18,6 +18,12 @@ extern "C" void remember_signal(int signal) {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM};
 
+// A background job of a shell ignores SIGINT, and is to go on doing so.
+bool ignored(int signal) {
+  struct sigaction current = {};
+  return ::sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
@@ -26,13 +32,15 @@ InterruptGuard::InterruptGuard() {
   action.sa_handler = remember_signal;
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);
-  for (const int signal : kSignals)
-    ::sigaction(signal, &action, nullptr);
+  for (const int signal : kSignals) {
+    if (!ignored(signal)) ::sigaction(signal, &action, nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  for (const int signal : kSignals)
-    ::signal(signal, SIG_DFL);
+  for (const int signal : kSignals) {
+    if (!ignored(signal)) ::signal(signal, SIG_DFL);
+  }
 }
 
 bool InterruptGuard::requested() const {

@@ -5,11 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <fstream>
-#include <limits>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -82,40 +78,6 @@ void run_parallel(std::size_t count, unsigned jobs, const std::function<void(std
   for (std::thread& thread : threads)
     thread.join();
   if (queue.failure()) std::rethrow_exception(queue.failure());
-}
-
-namespace {
-
-std::optional<std::uint64_t> number_in(const char* path) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  if (file >> value) return value;
-  return std::nullopt;  // "max", or no such file
-}
-
-std::optional<std::uint64_t> system_available() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  while (file >> name) {
-    std::uint64_t kibibytes = 0;
-    if (name == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
-    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::uint64_t available_memory() {
-  std::uint64_t available = system_available().value_or(std::uint64_t{4} << 30);
-  const auto within = [&](const char* limit_file, const char* usage_file) {
-    const auto limit = number_in(limit_file);
-    const auto usage = number_in(usage_file);
-    if (limit && usage) available = std::min(available, *limit > *usage ? *limit - *usage : 0);
-  };
-  within("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current");
-  within("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes");
-  return available;
 }
 
 unsigned jobs_within(unsigned jobs, std::uint64_t bytes) {

@@ -17,13 +17,9 @@ struct ParallelHooks {
 void run_parallel(std::size_t count, unsigned jobs, const std::function<void(std::size_t)>& work,
                   const ParallelHooks& hooks = {});
 
-// What one NVRTC compilation is counted as: 40 to 100 MiB were measured for our templates (NVRTC 13.0),
-// several times as much for sources that include the C++ libraries of CUDA.
+// What one NVRTC compilation is counted as: 40 to 100 MiB were measured for our templates (NVRTC 13.0), twice
+// as much for sources that include CUDA's heaviest headers.
 inline constexpr std::uint64_t kBytesPerCompilation = std::uint64_t{256} << 20;
-
-// Memory, in bytes, that this process may still take: what the kernel calls available, or less within a
-// control group.
-std::uint64_t available_memory();
 
 // How many compilations fit into `bytes`: `jobs` at most, one at least.
 unsigned jobs_within(unsigned jobs, std::uint64_t bytes);

@@ -131,8 +131,7 @@ Result<std::vector<Outcome>> compile_directly(const Context& context, const Comp
     outcome.source = "compiled";
     outcome.seconds = output->seconds;
   };
-  compiler->compile_all(requests, jobs_within(context.jobs(), available_memory()), done,
-                        [] { return false; });
+  compiler->compile_all(requests, context.jobs(), done, [] { return false; });
   return outcomes;
 }
 
@@ -161,7 +160,7 @@ Result<std::vector<Outcome>> find_or_compile(const Context& context, const Compi
           (*found)->source == KernelSource::compiled ? (*found)->compile_seconds : (*found)->find_seconds;
     }
   };
-  run_parallel(outcomes.size(), jobs_within(context.jobs(), available_memory()), work);
+  run_parallel(outcomes.size(), context.jobs(), work);
   return outcomes;
 }
 

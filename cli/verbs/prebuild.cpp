@@ -26,7 +26,7 @@ struct PrebuildOptions {
   std::string output;
   std::string name;
   std::uint64_t version = 0;
-  std::uint64_t memory = 0;  // 0: three quarters of what is available
+  std::uint64_t memory = UINT64_MAX;  // for compilations
   bool skip_refused = false;
   std::vector<std::string> template_files;
 };
@@ -185,18 +185,23 @@ Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& optio
                             const InterruptGuard& interrupt) {
   Console& console = context.console();
   const bool complete = !tally.interrupted && tally.failures.empty();
-  const std::filesystem::path bundle = complete ? output : partial_path(output);
+  // Nothing finished: nothing to write.
+  const std::filesystem::path bundle = complete               ? output
+                                       : tally.cubins.empty() ? std::filesystem::path()
+                                                              : partial_path(output);
   BundleOptions bundle_options;
   bundle_options.name = options.name.empty() ? output.stem().string() : options.name;
   bundle_options.version = options.version;
-  if (complete || !tally.cubins.empty()) {
+  if (!bundle.empty()) {
     CUBINET_TRY(create_bundle(*context.files(), bundle, tally.cubins, bundle_options));
   }
   if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
   report_failures(context, tally);
-  console.text(fmt::format("{}: {}, {} compiled, {} from the home, in {}", bundle.string(),
-                           plural(tally.cubins.size(), "kernel"), tally.compiled, tally.reused,
-                           format_seconds(tally.seconds)));
+  if (!bundle.empty()) {
+    console.text(fmt::format("{}: {}, {} compiled, {} from the home, in {}", bundle.string(),
+                             plural(tally.cubins.size(), "kernel"), tally.compiled, tally.reused,
+                             format_seconds(tally.seconds)));
+  }
   nlohmann::json document = describe_tally(tally, refusals, bundle);
   if (complete) {
     console.document(document);
@@ -235,11 +240,9 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
     return Error{ErrorCode::invalid_argument,
                  "every combination of the matrix is refused: there is nothing to build"};
   }
-  const std::uint64_t memory = options.memory != 0 ? options.memory : available_memory() / 4 * 3;
-  const unsigned jobs = jobs_within(context.jobs(), memory);
+  const unsigned jobs = jobs_within(context.jobs(), options.memory);
   context.console().message(
-      LogLevel::info, fmt::format("{}, {} at a time within {}", plural(expansion.kernels.size(), "kernel"),
-                                  jobs, format_bytes(memory)));
+      LogLevel::info, fmt::format("{}, {} at a time", plural(expansion.kernels.size(), "kernel"), jobs));
   const InterruptGuard interrupt;
   const BuildTally tally = build_all(context, *runtime, expansion.kernels, interrupt, jobs);
   return conclude(context, options, tally, output, expansion.refused, interrupt);
@@ -262,7 +265,7 @@ void add_prebuild(CLI::App& root, Action& chosen) {
             if (!size) throw CLI::ValidationError(size.error().to_line());
             options->memory = *size;
           },
-          "The most that compilations may take, each counted as 256M (default: 3/4 of what is available)")
+          "The most that compilations may take, each counted as 256M")
       ->type_name("SIZE");
   verb->add_flag("--skip-refused", options->skip_refused,
                  "Build the rest when some combinations are refused");

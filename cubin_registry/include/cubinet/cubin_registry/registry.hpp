@@ -72,6 +72,9 @@ class BuildLock {
 // Thread-safe; any number of processes may share a home. Nothing it holds is trusted before it is checked: an
 // image is verified against its digest on every read into memory, and a damaged one is moved to quarantine/,
 // logged, and reported as a miss.
+//
+// A home that exists and cannot be written is opened all the same: it serves, and whatever would change it is
+// unavailable. In a process forked after open() every call but the destructor is unavailable.
 class Registry {
  public:
   // Creates the home when access is read_write. untrusted when the home belongs to another user or can be
@@ -90,13 +93,15 @@ class Registry {
 
   // Makes the entry durable, then visible: temporary file, fsync, rename, fsync of the folder; cubin, record,
   // index in this order. REQUIRES: the record's digest and size are the image's (invalid_argument otherwise;
-  // checked). An entry that is there already is left as it is.
+  // checked). An entry that is there and whole is left as it is: builds of one fingerprint are
+  // interchangeable. A damaged one is replaced, and so is a bundle's by a local build or by a newer bundle's.
+  // busy when the home is locked for more than 10 s.
   virtual Result<void> publish(const Cubin& cubin) = 0;
   // Removes one entry, and its image when no other entry uses it. False when there was none.
   virtual Result<bool> remove(const CubinRecord& record) = 0;
 
-  // Waits until nobody else in any process builds this identity and fingerprint. The caller looks again
-  // before it builds.
+  // Waits until nobody else in any process builds this identity and fingerprint; busy after 10 minutes. The
+  // caller looks again before it builds. A home that cannot be locked gives a lock that keeps nobody out.
   virtual Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
                                                             const BuildFingerprint& fingerprint) = 0;
 
@@ -104,10 +109,10 @@ class Registry {
   virtual Result<RegistryStats> stats() = 0;
   // Reads and checks everything; changes nothing.
   virtual Result<VerifyReport> verify() = 0;
-  // Derives the index anew from the record files; returns what it indexed.
+  // Derives the index anew from the record files, setting damaged ones aside; returns what it indexed.
   virtual Result<std::uint64_t> rebuild() = 0;
   // Removes temporary files older than an hour, images that no record names, and records whose image is gone.
-  // Returns the bytes freed.
+  // Removes no image while some record cannot be read. Returns the bytes freed.
   virtual Result<std::uint64_t> sweep() = 0;
 };
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cubinet::test;
+
+namespace {
+
+const std::vector<std::vector<std::string>> kVerbs = {
+    {"doctor"},
+    {"templates"},
+    {"key"},
+    {"compile"},
+    {"prebuild"},
+    {"bundle"},
+    {"bundle", "create"},
+    {"bundle", "list"},
+    {"bundle", "verify"},
+    {"bundle", "import"},
+    {"registry"},
+    {"registry", "list"},
+    {"registry", "show"},
+    {"registry", "verify"},
+    {"registry", "stats"},
+    {"registry", "rebuild"},
+    {"registry", "prune"},
+    {"run"},
+    {"run", "decode"},
+};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("help of every verb is data, with examples and the options that work everywhere") {
+  for (const auto& verb : kVerbs) {
+    const ToolResult result = run_tool(with(verb, {"--help"}));
+    CAPTURE(result.out);
+    CHECK(result.status == 0);
+    CHECK(result.err.empty());
+    CHECK(contains(result.out, "Example"));
+    CHECK(contains(result.out, "cubinet " + verb.front()));
+    for (const char* option : {"--home", "--json", "--jobs", "--verbose", "--version", "--help"}) {
+      CAPTURE(option);
+      CHECK(contains(result.out, option));
+    }
+  }
+}
+
+TEST_CASE("help stands before the verb too") {
+  CHECK(run_tool({"--help", "compile"}).status == 0);
+  CHECK(run_tool({"bundle", "--help", "list"}).status == 0);
+}
+
+TEST_CASE("the version is printed before and after every verb") {
+  for (const auto& verb : kVerbs) {
+    CHECK(run_tool(with(verb, {"--version"})).out == "cubinet 0.1.0\n");
+  }
+  CHECK(run_tool({"--version"}).out == "cubinet 0.1.0\n");
+  CHECK(run_tool({"--version", "--json"}).json()["version"] == "0.1.0");
+}
+
+TEST_CASE("options that work everywhere work before, between and after the verbs") {
+  const Sandbox sandbox;
+  const std::string home = sandbox.home().string();
+  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  const std::vector<std::vector<std::string>> lines = {
+      {"--home", home, "--json", "registry", "stats"},
+      {"registry", "--home", home, "--json", "stats"},
+      {"registry", "stats", "--home", home, "--json"},
+      {"--json", "registry", "--home=" + home, "stats", "-v", "--jobs", "2"},
+  };
+  for (const auto& line : lines) {
+    const ToolResult result = run_tool(line);
+    CAPTURE(result.err);
+    CHECK(result.status == 0);
+    CHECK(result.json()["home"] == home);
+  }
+}
+
+TEST_CASE("nothing, or half a verb, is wrong usage that lists the verbs") {
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{}, {"bundle"}, {"registry"}, {"run"}}) {
+    const ToolResult result = run_tool(line);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CHECK(contains(result.err, "verbs: "));
+  }
+}
+
+TEST_CASE("an unknown verb is wrong usage and names the nearest") {
+  const ToolResult result = run_tool({"complie"});
+  CHECK(result.status == 2);
+  CHECK(contains(result.err, "'complie' is no verb of cubinet"));
+  CHECK(contains(result.err, "did you mean compile?"));
+  CHECK(contains(run_tool({"bundle", "crate"}).err, "did you mean create?"));
+  CHECK(run_tool({"frobnicate"}).status == 2);
+}
+
+TEST_CASE("a line that cannot be parsed is an error document with json") {
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"--json", "frobnicate"},
+                                               {"compile", "--json"},
+                                               {"doctor", "--frobnicate", "--json"},
+                                               {"--json"},
+                                               {"doctor", "--jobs", "many", "--json"}}) {
+    const ToolResult result = run_tool(line);
+    CHECK(result.status == 2);
+    CHECK(result.err.empty());
+    const auto error = result.json()["error"];
+    CHECK(error["code"] == "invalid_argument");
+    CHECK_FALSE(error["message"].get<std::string>().empty());
+    CHECK_FALSE(error["remedy"].get<std::string>().empty());
+  }
+}
+
+TEST_CASE("numbers that are none, out of range, signed or followed by something are refused by name") {
+  for (const char* number : {"0", "-1", "1x", "1.5", "0x10", " 2", "", "99999999999999999999", "1025"}) {
+    const ToolResult result = run_tool({"doctor", "--jobs", number});
+    CAPTURE(number);
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, "--jobs"));
+  }
+}
+
+TEST_CASE("a home that is given twice or empty is refused") {
+  CHECK(run_tool({"--home", "/a", "doctor", "--home", "/b"}).status == 2);
+  CHECK(run_tool({"doctor", "--home", ""}).status == 2);
+}
+
+TEST_CASE("an argument too many is refused") {
+  CHECK(run_tool({"doctor", "now"}).status == 2);
+  CHECK(run_tool({"registry", "stats", "now"}).status == 2);
+}
+
+TEST_CASE("a template that is called like a verb is not taken for one") {
+  const ToolResult result = run_tool({"key", "doctor", "--target", "sm_90a"});
+  CHECK(result.status == 2);
+  CHECK(contains(result.err, "there is no template 'doctor'"));
+}
+
+TEST_CASE("output that cannot be written is an error") {
+  ToolSetting full;
+  full.stdout_file = "/dev/full";
+  const ToolResult result = run_tool({"templates"}, full);
+  CHECK(result.status == 3);
+  CHECK(contains(result.err, "standard output"));
+}

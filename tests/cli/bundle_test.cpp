@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "home_fixture.hpp"
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+namespace {
+
+std::string make_bundle(const Sandbox& sandbox, const std::vector<Cubin>& cubins) {
+  const auto files = posix_file_system();
+  REQUIRE(create_bundle(*files, sandbox / "b.bundle", cubins, {"name", 5}));
+  return sandbox.path("b.bundle");
+}
+
+}  // namespace
+
+TEST_CASE("bundle list prints what a bundle holds") {
+  const Sandbox sandbox;
+  const std::string bundle = make_bundle(sandbox, three_cubins());
+  const ToolResult text = run_tool({"bundle", "list", bundle});
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, "two(number=1)"));
+  const auto document = run_tool({"bundle", "list", bundle, "--json"}).json();
+  CHECK(document["records"].size() == 3);
+  CHECK(document["version"] == 5);
+  CHECK(document["name"] == "name");
+}
+
+TEST_CASE("bundle verify ends with 0 for a sound bundle and 1 for every flipped bit") {
+  const Sandbox sandbox;
+  const std::string bundle = make_bundle(sandbox, three_cubins());
+  CHECK(run_tool({"bundle", "verify", bundle}).status == 0);
+  const std::uint64_t size = std::filesystem::file_size(bundle);
+  for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{20}, size / 3, size / 2, size - 1}) {
+    CAPTURE(offset);
+    flip_bit(bundle, offset);
+    CHECK(run_tool({"bundle", "verify", bundle}).status == 1);
+    flip_bit(bundle, offset);
+  }
+  CHECK(run_tool({"bundle", "verify", bundle}).status == 0);
+}
+
+TEST_CASE("a bundle that is cut off, empty, missing or none is told") {
+  const Sandbox sandbox;
+  const std::string bundle = make_bundle(sandbox, three_cubins());
+  std::filesystem::resize_file(bundle, std::filesystem::file_size(bundle) - 100);
+  CHECK(run_tool({"bundle", "verify", bundle}).status == 1);
+  sandbox.write("empty", "");
+  const ToolResult empty = run_tool({"bundle", "list", sandbox.path("empty"), "--json"});
+  CHECK(empty.status == 1);
+  CHECK(empty.json()["error"]["code"] == "corruption");
+  sandbox.write("noise", std::string(4096, 'x'));
+  CHECK(run_tool({"bundle", "verify", sandbox.path("noise")}).status == 1);
+  CHECK(run_tool({"bundle", "list", sandbox.path("missing")}).status == 2);
+  CHECK(run_tool({"bundle", "list", sandbox.path("")}).status >= 2);
+  CHECK(run_tool({"bundle", "list"}).status == 2);
+}
+
+TEST_CASE("bundle import copies into the home and says what was there") {
+  const Sandbox sandbox;
+  const std::string bundle = make_bundle(sandbox, three_cubins());
+  const auto first = sandbox.run({"bundle", "import", bundle, "--json"});
+  CHECK(first.status == 0);
+  CHECK(first.json()["imports"][0]["imported"] == 3);
+  const auto second = sandbox.run({"bundle", "import", bundle, "--json"}).json();
+  CHECK(second["imports"][0]["imported"] == 0);
+  CHECK(second["imports"][0]["present"] == 3);
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+  const auto entries = sandbox.run({"registry", "list", "--json"}).json()["entries"];
+  CHECK(entries.size() == 3);
+  CHECK(entries[0]["origin"] == "bundle");
+  CHECK(entries[0]["bundle_version"] == 5);
+}
+
+TEST_CASE("bundle import leaves damaged kernels out, takes the others, and ends with 1") {
+  const Sandbox sandbox;
+  const std::string bundle = make_bundle(sandbox, three_cubins());
+  // The images follow the manifest: the file's end is in the last of them.
+  flip_bit(bundle, std::filesystem::file_size(bundle) - 8);
+  const ToolResult result = sandbox.run({"bundle", "import", bundle, "--json"});
+  CAPTURE(result.out);
+  CHECK(result.status == 1);
+  const auto report = result.json()["imports"][0];
+  CHECK(report["imported"] == 2);
+  CHECK(report["refused"].size() == 1);
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+}
+
+TEST_CASE("bundle import into a home that is not usable ends with 3") {
+  const Sandbox sandbox;
+  const std::string bundle = make_bundle(sandbox, three_cubins());
+  sandbox.write("home", "a file");
+  CHECK(sandbox.run({"bundle", "import", bundle}).status == 3);
+}

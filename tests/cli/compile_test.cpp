@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/skip.hpp"
+#include "tool.hpp"
+
+#include <cubinet/spec/cubin_elf.hpp>
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+using namespace cubinet::test;
+
+namespace {
+
+const std::vector<std::string> kNorm = {"compile", "rms_norm", "-p", "hidden_size=256"};
+
+ToolResult compile(const Sandbox& sandbox, const std::vector<std::string>& more,
+                   const ToolSetting& setting = {}) {
+  std::vector<std::string> line = kNorm;
+  line.insert(line.end(), more.begin(), more.end());
+  return sandbox.run(line, setting);
+}
+
+constexpr const char* kBrokenTemplate = R"(/* cubinet-template
+{ "name": "broken", "interface": 1, "summary": "does not compile", "minimum_target": "sm_80", "parameters": [],
+  "constraints": [],
+  "kernels": [ {"name": "broken", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 0} ] }
+*/
+extern "C" __global__ void broken() { undeclared = 7; }
+)";
+
+}  // namespace
+
+TEST_CASE("compile writes a cubin, keeps it in the home, and finds it there the next time") {
+  const Sandbox sandbox;
+  const std::string file = sandbox.path("norm.cubin");
+  const ToolResult first = compile(sandbox, {"--target", "sm_90a", "-o", file, "--json"});
+  CAPTURE(first.err);
+  REQUIRE(first.status == 0);
+  CHECK(first.json()["results"][0]["source"] == "compiled");
+  CHECK(first.json()["results"][0]["file"] == file);
+  const std::string content = sandbox.read("norm.cubin");
+  const auto inspection = cubinet::inspect_cubin(cubinet::as_bytes(content));
+  REQUIRE(inspection);
+  CHECK(inspection->target_name() == "sm_90a");
+  const auto second = compile(sandbox, {"--target", "sm_90a", "-o", file, "--json"}).json();
+  CHECK(second["results"][0]["source"] == "registry");
+  CHECK(second["results"][0]["sha256"] == first.json()["results"][0]["sha256"]);
+  CHECK(sandbox.read("norm.cubin") == content);
+}
+
+TEST_CASE("without an output file a cubin is kept in the home alone") {
+  const Sandbox sandbox;
+  const ToolResult result = compile(sandbox, {"--target", "sm_80"});
+  CHECK(result.status == 0);
+  CHECK(contains(result.out, "compiled"));
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 1);
+}
+
+TEST_CASE("several targets go to a pattern or a folder") {
+  const Sandbox sandbox;
+  CHECK(compile(sandbox, {"--target", "sm_80,sm_90a", "-o", sandbox.path("norm.{target}.cubin")}).status ==
+        0);
+  CHECK(std::filesystem::exists(sandbox / "norm.sm_80.cubin"));
+  CHECK(std::filesystem::exists(sandbox / "norm.sm_90a.cubin"));
+  std::filesystem::create_directory(sandbox / "all");
+  const auto document =
+      compile(sandbox, {"--target", "sm_80,sm_90a", "-o", sandbox.path("all"), "--json"}).json();
+  REQUIRE(document["results"].size() == 2);
+  for (const auto& result : document["results"])
+    CHECK(std::filesystem::exists(result["file"].get<std::string>()));
+  CHECK(compile(sandbox, {"--target", "sm_80,sm_90a", "-o", sandbox.path("one.cubin")}).status == 2);
+  CHECK_FALSE(std::filesystem::exists(sandbox / "one.cubin"));
+}
+
+TEST_CASE("a cubin with its record goes into a bundle") {
+  const Sandbox sandbox;
+  const std::string file = sandbox.path("norm.cubin");
+  REQUIRE(compile(sandbox, {"--target", "sm_90a", "-o", file, "--record"}).status == 0);
+  CHECK(sandbox.run({"bundle", "create", file, "-o", sandbox.path("b.bundle")}).status == 0);
+  CHECK(run_tool({"bundle", "verify", sandbox.path("b.bundle")}).status == 0);
+}
+
+TEST_CASE("ptx and source go to stdout and are not kept") {
+  const Sandbox sandbox;
+  const ToolResult ptx = compile(sandbox, {"--target", "sm_90a", "--emit", "ptx"});
+  CHECK(ptx.status == 0);
+  CHECK(contains(ptx.out, ".target sm_90a"));
+  const ToolResult source = compile(sandbox, {"--target", "sm_90a", "--emit", "source"});
+  CHECK(source.status == 0);
+  CHECK(contains(source.out, "__global__"));
+  CHECK(contains(source.out, "256"));
+  const auto document = compile(sandbox, {"--target", "sm_90a", "--emit", "source", "--json"}).json();
+  CHECK(document["results"][0]["text"] == source.out);
+  CHECK(compile(sandbox, {"--target", "sm_90a", "--emit", "ptx", "-o", sandbox.path("n.ptx")}).status == 0);
+  CHECK(contains(sandbox.read("n.ptx"), ".target sm_90a"));
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+}
+
+TEST_CASE("a cubin goes to stdout as it is") {
+  const Sandbox sandbox;
+  const ToolResult result = compile(sandbox, {"--target", "sm_90a", "-o", "-"});
+  CHECK(result.status == 0);
+  CHECK(cubinet::inspect_cubin(cubinet::as_bytes(result.out)));
+  CHECK(compile(sandbox, {"--target", "sm_90a", "-o", "-", "--json"}).status == 2);
+  CHECK(compile(sandbox, {"--target", "sm_90a,sm_80", "-o", "-"}).status == 2);
+}
+
+TEST_CASE("a cubin with line information is another one and is not kept") {
+  const Sandbox sandbox;
+  const std::string plain = sandbox.path("plain.cubin");
+  const std::string lines = sandbox.path("lines.cubin");
+  REQUIRE(compile(sandbox, {"--target", "sm_90a", "--lineinfo", "-o", lines}).status == 0);
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+  REQUIRE(compile(sandbox, {"--target", "sm_90a", "-o", plain}).status == 0);
+  CHECK(std::filesystem::file_size(lines) > std::filesystem::file_size(plain));
+  CHECK(contains(sandbox.read("lines.cubin"), "debug_line"));
+  CHECK(compile(sandbox, {"--target", "sm_90a", "--lineinfo"}).status == 2);
+}
+
+TEST_CASE("source that does not compile is wrong input, with the log of the compiler and the specification") {
+  const Sandbox sandbox;
+  sandbox.write("broken.cu", kBrokenTemplate);
+  const std::vector<std::string> line = {
+      "compile",      "broken", "--template-file",         sandbox.path("broken.cu"), "--target",
+      "sm_90a,sm_80", "-o",     sandbox.path("x.{target}")};
+  const ToolResult text = sandbox.run(line);
+  CHECK(text.status == 2);
+  CHECK(text.out.empty());
+  CHECK(contains(text.err, "broken("));
+  CHECK(contains(text.err, "undeclared"));
+  auto json_line = line;
+  json_line.emplace_back("--json");
+  const ToolResult document = sandbox.run(json_line);
+  CHECK(document.status == 2);
+  CHECK(document.json()["error"]["code"] == "compile_failed");
+  CHECK(contains(document.json()["error"]["detail"].get<std::string>(), "undeclared"));
+  CHECK_FALSE(std::filesystem::exists(sandbox / "x.sm_90a"));
+}
+
+TEST_CASE("no compiler ends with 3 unless the home has the kernel") {
+  const Sandbox sandbox;
+  const std::vector<std::string> none = {"--target", "sm_90a", "--nvrtc", sandbox.path("none.so"), "--json"};
+  const ToolResult missing = compile(sandbox, none);
+  CHECK(missing.status == 3);
+  CHECK(missing.json()["error"]["code"] == "unavailable");
+  REQUIRE(compile(sandbox, {"--target", "sm_90a"}).status == 0);
+  const ToolResult found = compile(sandbox, none);
+  CHECK(found.status == 0);
+  CHECK(found.json()["results"][0]["source"] == "registry");
+}
+
+TEST_CASE("a library that is not NVRTC is told and ends with 3") {
+  const Sandbox sandbox;
+  sandbox.write("libnvrtc.so", "not a library");
+  CHECK(compile(sandbox, {"--target", "sm_90a", "--nvrtc", sandbox.path("libnvrtc.so")}).status == 3);
+}
+
+TEST_CASE("a home that is not usable is warned of once and does not stop a compilation to a file") {
+  const Sandbox sandbox;
+  std::filesystem::create_directory(sandbox.home());
+  std::filesystem::permissions(sandbox.home(), std::filesystem::perms::all);
+  const std::string pattern = sandbox.path("n.{target}");
+  const ToolResult result = compile(sandbox, {"--target", "sm_80,sm_90a", "-o", pattern});
+  CHECK(result.status == 0);
+  CHECK(std::filesystem::exists(sandbox / "n.sm_80"));
+  const std::size_t first = result.err.find("warning");
+  REQUIRE(first != std::string::npos);
+  CHECK(result.err.find("warning", first + 1) == std::string::npos);
+  CHECK(std::filesystem::is_empty(sandbox.home()));
+  const ToolResult lost = compile(sandbox, {"--target", "sm_80", "--json"});
+  CHECK(lost.status == 3);
+  CHECK(lost.json()["error"]["code"] == "unavailable");
+}
+
+TEST_CASE("a home of somebody else is neither read nor written by an unprivileged user") {
+  if (::geteuid() != 0) return skip("needs root to become somebody else");
+  const Sandbox sandbox;
+  REQUIRE(compile(sandbox, {"--target", "sm_90a"}).status == 0);
+  std::filesystem::permissions(sandbox / "", std::filesystem::perms::all);
+  std::filesystem::permissions(sandbox.home(), std::filesystem::perms(0755));
+  std::filesystem::copy_file(tool_path(), sandbox / "cubinet");
+  ToolSetting nobody;
+  nobody.user = 65534;
+  nobody.executable = sandbox / "cubinet";
+  const ToolResult result =
+      compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin"), "--json"}, nobody);
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+  CHECK(result.json()["results"][0]["source"] == "compiled");
+  CHECK(contains(result.err, "warning"));
+}
+
+TEST_CASE("output that cannot be written is told before anything is compiled") {
+  const Sandbox sandbox;
+  for (const char* name : {"missing/norm.cubin", "/dev/null", ""}) {
+    const std::string file = *name == '/' || *name == '\0' ? name : sandbox.path(name);
+    CAPTURE(file);
+    CHECK(compile(sandbox, {"--target", "sm_90a", "-o", file}).status == 2);
+  }
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+}
+
+TEST_CASE("compile refuses options that do not go together") {
+  const Sandbox sandbox;
+  CHECK(compile(sandbox, {"--target", "sm_90a", "--emit", "fatbin"}).status == 2);
+  CHECK(compile(sandbox, {"--target", "sm_90a", "--emit", "source", "--lineinfo"}).status == 2);
+  CHECK(compile(sandbox, {"--target", "sm_90a", "--record"}).status == 2);
+  CHECK(compile(sandbox, {}).status == 2);
+}
+
+TEST_CASE("a target that this compiler does not build for is told") {
+  const Sandbox sandbox;
+  const auto targets = sandbox.run({"doctor", "--json"}).json()["compiler"]["targets"];
+  if (std::find(targets.begin(), targets.end(), "sm_107a") != targets.end())
+    return skip("this NVRTC knows sm_107a");
+  const ToolResult result = compile(sandbox, {"--target", "sm_107a", "--json"});
+  CHECK(result.status == 3);
+  CHECK(result.json()["error"]["code"] == "unsupported");
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), "sm_107a"));
+}

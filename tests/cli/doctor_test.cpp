@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace cubinet::test;
+
+TEST_CASE("doctor reports every part and changes nothing") {
+  const Sandbox sandbox;
+  const ToolResult result = sandbox.run({"doctor", "--json"});
+  CHECK(result.status == 0);
+  const auto document = result.json();
+  for (const char* part : {"libraries", "driver", "compiler", "home", "problems"}) {
+    CAPTURE(part);
+    CHECK(document.contains(part));
+  }
+  CHECK(document["home"]["path"] == sandbox.home().string());
+  CHECK(document["home"]["exists"] == false);
+  CHECK(document["home"]["usable"] == true);
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+  CHECK(contains(sandbox.run({"doctor"}).out, "created when it is first used"));
+}
+
+TEST_CASE("doctor shows the index and its journal mode where there is a home") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  const auto home = sandbox.run({"doctor", "--json"}).json()["home"];
+  CHECK(home["entries"] == 0);
+  CHECK(home["sqlite_version"].get<std::string>().substr(0, 2) == "3.");
+  const std::string mode = home["journal_mode"];
+  CHECK((mode == "delete" || mode == "wal"));
+}
+
+TEST_CASE("what is missing is a problem, and an exit status only where it is required") {
+  const Sandbox sandbox;
+  const std::vector<std::string> no_compiler = {"doctor", "--nvrtc", sandbox.path("libnvrtc.so"), "--json"};
+  const ToolResult looked = sandbox.run(no_compiler);
+  CHECK(looked.status == 0);
+  const auto problems = looked.json()["problems"];
+  const auto compiler = std::find_if(problems.begin(), problems.end(),
+                                     [](const auto& problem) { return problem["part"] == "compiler"; });
+  REQUIRE(compiler != problems.end());
+  CHECK((*compiler)["code"] == "unavailable");
+  CHECK_FALSE((*compiler)["remedy"].get<std::string>().empty());
+  auto required = no_compiler;
+  required.insert(required.end(), {"--require", "compiler"});
+  CHECK(sandbox.run(required).status == 3);
+  CHECK(sandbox.run({"doctor", "--require", "home"}).status == 0);
+  CHECK(sandbox.run({"doctor", "--require", "luck"}).status == 2);
+}
+
+TEST_CASE("a home that cannot be used is a problem of doctor") {
+  const Sandbox sandbox;
+  std::filesystem::create_directory(sandbox.home());
+  std::filesystem::permissions(sandbox.home(), std::filesystem::perms::all);
+  CHECK(sandbox.run({"doctor"}).status == 0);
+  CHECK(contains(sandbox.run({"doctor"}).out, "problem: "));
+  CHECK(sandbox.run({"doctor", "--require", "home"}).status == 3);
+}
+
+TEST_CASE("doctor marks the compiler that is used among all that were found") {
+  const Sandbox sandbox;
+  const auto compiler = sandbox.run({"doctor", "--json"}).json()["compiler"];
+  if (!compiler.contains("identity")) return;  // none here: told by the test above
+  std::size_t chosen = 0;
+  for (const auto& candidate : compiler["candidates"]) {
+    if (candidate["chosen"] == true) ++chosen;
+  }
+  CHECK(chosen == 1);
+  CHECK(compiler["candidates"][0]["chosen"] == true);
+  CHECK(compiler["targets"].size() > 5);
+}

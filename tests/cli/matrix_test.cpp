@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matrix.hpp"
+
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <sstream>
+
+using namespace cubinet;
+using namespace cubinet::cli;
+using test::contains;
+
+namespace {
+
+std::string refusal(std::string_view text) {
+  const auto parsed = parse_matrix(text, "m.json");
+  REQUIRE_FALSE(parsed);
+  CHECK(parsed.error().code == ErrorCode::invalid_argument);
+  CHECK(contains(parsed.error().message, "m.json"));
+  return parsed.error().message;
+}
+
+Result<MatrixExpansion> expand(std::string_view text) {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(text, "m.json"));
+  return expand_matrix(elements, *catalog);
+}
+
+}  // namespace
+
+TEST_CASE("a matrix is the product of its lists") {
+  const auto expansion = expand(R"({"kernels": [{"template": "rms_norm",
+      "parameters": {"hidden_size": [64, 128, 256], "residual_add": [true, false], "dtype": "fp16"},
+      "targets": ["sm_80", "sm_90a"]}]})");
+  REQUIRE(expansion);
+  CHECK(expansion->kernels.size() == 12);
+  CHECK(expansion->refused.empty());
+  CHECK(expansion->kernels.front().to_string() ==
+        "rms_norm(dtype=fp16, hidden_size=64, residual_add=true) for sm_80");
+}
+
+TEST_CASE("a kernel that several combinations stand for is built once") {
+  const auto expansion = expand(R"({"kernels": [
+      {"template": "rms_norm", "parameters": {"hidden_size": [64, 64]}, "targets": ["sm_80", "sm_80"]},
+      {"template": "rms_norm", "parameters": {"hidden_size": [64], "dtype": ["bf16"]}, "targets": ["sm_80"]}]})");
+  REQUIRE(expansion);
+  CHECK(expansion->kernels.size() == 1);
+}
+
+TEST_CASE("combinations that cannot be are refused by name, the others stand") {
+  const auto expansion = expand(R"({"kernels": [{"template": "attention_decode",
+      "parameters": {"head_dim_qk": [128, 256], "head_dim_v": [128, 256]}, "targets": ["sm_90a", "sm_120f"]},
+      {"template": "rms_norm", "parameters": {"hidden_size": [64, 65]}, "targets": ["sm_75", "sm_80"]}]})");
+  REQUIRE(expansion);
+  bool shared_memory = false;
+  for (const MatrixRefusal& refused : expansion->refused) {
+    shared_memory = shared_memory || (refused.target.to_string() == "sm_120f" &&
+                                      contains(refused.error.message, "shared memory") &&
+                                      contains(refused.error.message, "101376"));
+  }
+  CHECK(shared_memory);
+  CHECK(expansion->kernels.size() + expansion->refused.size() == 12);
+  CHECK(expansion->refused.size() >= 4);
+}
+
+TEST_CASE("an unknown template or parameter is an error of the matrix") {
+  const auto unknown = expand(R"({"kernels": [{"template": "nothing", "targets": ["sm_80"]}]})");
+  REQUIRE_FALSE(unknown);
+  CHECK(contains(unknown.error().message, "nothing"));
+  const auto parameter = expand(
+      R"({"kernels": [{"template": "rms_norm", "parameters": {"hiden_size": [64]}, "targets": ["sm_80"]}]})");
+  REQUIRE_FALSE(parameter);
+  CHECK(contains(parameter.error().to_line(), "did you mean hidden_size?"));
+}
+
+TEST_CASE("text that is not JSON is refused with its line and column") {
+  CHECK(contains(refusal(""), "line 1"));
+  const std::string message = refusal("{\"kernels\": [\n  {\"template\": }\n]}");
+  CHECK(contains(message, "line 2, column"));
+  CHECK_FALSE(contains(message, "json.exception"));
+  refusal("\xff\xfe\x00");
+  refusal(std::string(100'000, '['));
+  refusal(R"({"kernels": []} trailing)");
+  refusal(R"({"kernels": [1e999]})");
+}
+
+TEST_CASE("a matrix of another shape is refused with the place") {
+  CHECK(contains(refusal("[]"), "\"kernels\" is missing"));
+  CHECK(contains(refusal("null"), "\"kernels\" is missing"));
+  CHECK(contains(refusal(R"({"kernels": []})"), "empty"));
+  CHECK(contains(refusal(R"({"kernels": {}})"), "no list"));
+  CHECK(contains(refusal(R"({"kernels": [{"template": "t", "targets": ["sm_80"]}], "more": 1})"), "more"));
+  CHECK(contains(refusal(R"({"kernels": [7]})"), "kernels[0]"));
+  CHECK(contains(refusal(R"({"kernels": [{"targets": ["sm_80"]}]})"), "\"template\" is missing"));
+  CHECK(contains(refusal(R"({"kernels": [{"template": 7, "targets": ["sm_80"]}]})"), "kernels[0].template"));
+  CHECK(contains(refusal(R"({"kernels": [{"template": "t"}]})"), "\"targets\" is missing"));
+  CHECK(contains(refusal(R"({"kernels": [{"template": "t", "targets": []}]})"), "kernels[0].targets"));
+  CHECK(contains(refusal(R"({"kernels": [{"template": "t", "targets": [90]}]})"), "not a string"));
+  CHECK(contains(refusal(R"({"kernels": [{"template": "t", "targets": ["sm_101a"]}]})"), "sm_110"));
+  CHECK(contains(refusal(R"({"kernels": [{"template": "t", "parameter": {}, "targets": ["sm_80"]}]})"),
+                 "parameter"));
+}
+
+TEST_CASE("values that are no integer, flag or string are refused with the place") {
+  for (const char* value : {"1.5", "null", "{}", "[]", "[[64]]", "[64, 1.0]", "18446744073709551615", "[]"}) {
+    CAPTURE(value);
+    const std::string message =
+        refusal(std::string(R"({"kernels": [{"template": "t", "parameters": {"p": )") + value +
+                R"(}, "targets": ["sm_80"]}]})");
+    CHECK(contains(message, "kernels[0].parameters.p"));
+  }
+}
+
+TEST_CASE("a name that comes twice in one object is refused") {
+  CHECK(contains(refusal(R"({"kernels": [{"template": "a", "template": "b", "targets": ["sm_80"]}]})"),
+                 "twice"));
+  CHECK(contains(
+      refusal(R"({"kernels": [{"template": "a", "parameters": {"p": 1, "p": 2}, "targets": ["sm_80"]}]})"),
+      "\"p\" comes twice"));
+}
+
+TEST_CASE("a matrix that stands for too much is refused before it is expanded") {
+  std::ostringstream values;
+  for (int i = 0; i < 400; ++i)
+    values << (i == 0 ? "" : ",") << i;
+  const std::string list = "[" + values.str() + "]";
+  const auto expansion = expand(R"({"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": )" +
+                                list + R"(, "dtype": )" + list + R"(}, "targets": ["sm_80"]}]})");
+  REQUIRE_FALSE(expansion);
+  CHECK(contains(expansion.error().message, "100000"));
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cubinet::test;
+
+namespace {
+
+constexpr const char* kMatrix = R"({"kernels": [{"template": "rms_norm",
+  "parameters": {"hidden_size": [256, 512]}, "targets": ["sm_80", "sm_90a"]}]})";
+
+// The third template does not compile for one of its values.
+constexpr const char* kPartlyBroken = R"(/* cubinet-template
+{ "name": "partly", "interface": 1, "summary": "one value does not compile", "minimum_target": "sm_80",
+  "parameters": [ {"name": "value", "type": "int", "values": [1, 2], "summary": "2 does not compile"} ],
+  "constraints": [],
+  "kernels": [ {"name": "partly", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 0} ] }
+*/
+#include <cubinet/parameters.cuh>
+static_assert(cubinet::parameters::value == 1, "the other value");
+extern "C" __global__ void partly() {}
+)";
+
+ToolResult prebuild(const Sandbox& sandbox, const std::vector<std::string>& more = {},
+                    const ToolSetting& setting = {}) {
+  std::vector<std::string> line = {"prebuild", sandbox.path("m.json"), "-o", sandbox.path("b.bundle")};
+  line.insert(line.end(), more.begin(), more.end());
+  return sandbox.run(line, setting);
+}
+
+}  // namespace
+
+TEST_CASE("prebuild compiles a matrix into a bundle and takes from the home what is there") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", kMatrix);
+  const ToolResult first = prebuild(sandbox, {"--json", "--bundle-version", "3", "--name", "norms"});
+  CAPTURE(first.err);
+  REQUIRE(first.status == 0);
+  CHECK(first.json()["kernels"] == 4);
+  CHECK(first.json()["compiled"] == 4);
+  CHECK(contains(first.err, "[4/4]"));  // plain lines where stderr is no terminal
+  CHECK(run_tool({"bundle", "verify", sandbox.path("b.bundle")}).status == 0);
+  const auto listed = run_tool({"bundle", "list", sandbox.path("b.bundle"), "--json"}).json();
+  CHECK(listed["records"].size() == 4);
+  CHECK(listed["version"] == 3);
+  CHECK(listed["name"] == "norms");
+  const std::string bytes = sandbox.read("b.bundle");
+  const auto second =
+      prebuild(sandbox, {"--json", "--bundle-version", "3", "--name", "norms", "--jobs", "1"}).json();
+  CHECK(second["compiled"] == 0);
+  CHECK(second["reused"] == 4);
+  CHECK(sandbox.read("b.bundle") == bytes);
+}
+
+TEST_CASE("a bundle made without a home is imported into an empty one") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", kMatrix);
+  sandbox.write("home", "not a folder");
+  const ToolResult result = prebuild(sandbox);
+  CHECK(result.status == 0);
+  CHECK(contains(result.err, "warning"));
+  const Sandbox other;
+  CHECK(other.run({"bundle", "import", sandbox.path("b.bundle")}).status == 0);
+  CHECK(other.run({"registry", "list", "--json"}).json()["entries"].size() == 4);
+}
+
+TEST_CASE("refused combinations are listed by name and nothing is built") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", R"({"kernels": [{"template": "attention_decode",
+    "parameters": {"head_dim_qk": [256], "head_dim_v": [256]}, "targets": ["sm_86", "sm_90a"]}]})");
+  const ToolResult text = prebuild(sandbox);
+  CHECK(text.status == 2);
+  CHECK(contains(text.err, "sm_86"));
+  CHECK(contains(text.err, "shared memory"));
+  CHECK_FALSE(contains(text.err, "refused: attention_decode(head_dim_qk=256, head_dim_v=256) for sm_90a"));
+  const ToolResult document = prebuild(sandbox, {"--json"});
+  CHECK(document.status == 2);
+  CHECK(document.json()["error"]["code"] == "invalid_argument");
+  CHECK(document.json()["refused"].size() == 1);
+  CHECK_FALSE(std::filesystem::exists(sandbox / "b.bundle"));
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+}
+
+TEST_CASE("the rest is built when refused combinations are skipped") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", R"({"kernels": [{"template": "rms_norm",
+    "parameters": {"hidden_size": [256, 257]}, "targets": ["sm_80"]}]})");
+  CHECK(prebuild(sandbox).status == 2);
+  const ToolResult result = prebuild(sandbox, {"--skip-refused", "--json"});
+  CHECK(result.status == 0);
+  CHECK(result.json()["kernels"] == 1);
+  CHECK(result.json()["refused"][0]["parameters"]["hidden_size"] == 257);
+  CHECK(contains(result.err, "257"));
+  sandbox.write("m.json", R"({"kernels": [{"template": "rms_norm",
+    "parameters": {"hidden_size": [257]}, "targets": ["sm_80"]}]})");
+  CHECK(prebuild(sandbox, {"--skip-refused"}).status == 2);
+}
+
+TEST_CASE("kernels that do not compile leave a partial bundle and the next good run removes it") {
+  const Sandbox sandbox;
+  sandbox.write("partly.cu", kPartlyBroken);
+  sandbox.write(
+      "m.json",
+      R"({"kernels": [{"template": "partly", "parameters": {"value": [1, 2]}, "targets": ["sm_80"]}]})");
+  const std::vector<std::string> file = {"--template-file", sandbox.path("partly.cu")};
+  const ToolResult result = prebuild(sandbox, {file[0], file[1], "--json"});
+  CAPTURE(result.out);
+  CHECK(result.status == 2);
+  CHECK(result.json()["error"]["code"] == "compile_failed");
+  CHECK(result.json()["failed"].size() == 1);
+  CHECK(result.json()["kernels"] == 1);
+  CHECK_FALSE(std::filesystem::exists(sandbox / "b.bundle"));
+  CHECK(run_tool({"bundle", "verify", sandbox.path("b.bundle.partial")}).status == 0);
+  sandbox.write(
+      "m.json",
+      R"({"kernels": [{"template": "partly", "parameters": {"value": [1]}, "targets": ["sm_80"]}]})");
+  CHECK(prebuild(sandbox, {file[0], file[1]}).status == 0);
+  CHECK(std::filesystem::exists(sandbox / "b.bundle"));
+  CHECK_FALSE(std::filesystem::exists(sandbox / "b.bundle.partial"));
+}
+
+TEST_CASE("a matrix that is wrong, missing or of unknown kernels builds nothing") {
+  const Sandbox sandbox;
+  CHECK(prebuild(sandbox).status == 2);
+  for (
+      const char* matrix :
+      {"", "{", R"({"kernels": []})", R"({"kernels": [{"template": "nothing", "targets": ["sm_80"]}]})",
+       R"({"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [256]}, "targets": ["sm_101a"]}]})"}) {
+    CAPTURE(matrix);
+    sandbox.write("m.json", matrix);
+    const ToolResult result = prebuild(sandbox, {"--json"});
+    CHECK(result.status == 2);
+    CHECK(result.json().contains("error"));
+  }
+  CHECK_FALSE(std::filesystem::exists(sandbox / "b.bundle"));
+}
+
+TEST_CASE("prebuild without a compiler ends with 3, or bundles what the home holds") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", kMatrix);
+  const std::vector<std::string> none = {"--nvrtc", sandbox.path("none.so"), "--json"};
+  const ToolResult missing = prebuild(sandbox, none);
+  CHECK(missing.status == 3);
+  CHECK(missing.json()["error"]["code"] == "unavailable");
+  REQUIRE(prebuild(sandbox).status == 0);
+  CHECK(prebuild(sandbox, none).json()["reused"] == 4);
+}
+
+TEST_CASE("prebuild refuses sizes and outputs that are none") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", kMatrix);
+  CHECK(prebuild(sandbox, {"--memory", "much"}).status == 2);
+  CHECK(prebuild(sandbox, {"--bundle-version", "1.0"}).status == 2);
+  CHECK(sandbox.run({"prebuild", sandbox.path("m.json"), "-o", sandbox.path("missing/b")}).status == 2);
+  CHECK(sandbox.run({"prebuild", sandbox.path("m.json")}).status == 2);
+}

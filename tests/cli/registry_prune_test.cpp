@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "home_fixture.hpp"
+
+#include <cubinet/kernel_templates/template_catalog.hpp>
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+namespace {
+
+KernelSpec norm_spec() {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  KernelSpec spec;
+  spec.template_name = "rms_norm";
+  spec.set("hidden_size", 256);
+  const auto resolved = (*catalog->find("rms_norm"))->resolve(spec);
+  REQUIRE(resolved);
+  return *resolved;
+}
+
+}  // namespace
+
+TEST_CASE("prune removes stale entries and keeps current ones and those of unknown templates") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run({"compile", "rms_norm", "-p", "hidden_size=256", "--target", "sm_90a"}).status == 0);
+  publish(sandbox, {make_cubin(norm_spec(), {}, "another compiler"), make_cubin(named_spec("not here"))});
+  const ToolResult dry = sandbox.run({"registry", "prune", "--stale", "--dry-run", "--json"});
+  CAPTURE(dry.err);
+  REQUIRE(dry.status == 0);
+  CHECK(dry.json()["stale"].size() == 1);
+  CHECK(dry.json()["unknown"] == 1);
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
+  const ToolResult done = sandbox.run({"registry", "prune", "--stale", "--json"});
+  CHECK(done.status == 0);
+  CHECK(done.json()["stale"][0]["fingerprint"] == fake_fingerprint("another compiler").to_string());
+  CHECK(contains(done.err, "--template-file"));
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 2);
+  CHECK(sandbox.run({"compile", "rms_norm", "-p", "hidden_size=256", "--target", "sm_90a", "--json"})
+            .json()["results"][0]["source"] == "registry");
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+}
+
+TEST_CASE("an entry from a bundle is stale only when its interface version does not fit") {
+  const Sandbox sandbox;
+  const auto files = posix_file_system();
+  Cubin fitting = make_cubin(norm_spec(), {}, "fitting");
+  FakeCubin description;
+  description.filler = 7;
+  Cubin outdated = make_cubin(norm_spec(), description, "outdated");
+  CubinRecord record = *outdated.record;
+  record.interface_version = 999;
+  outdated.record = std::make_shared<const CubinRecord>(record);
+  REQUIRE(create_bundle(*files, sandbox / "b.bundle", {fitting, outdated}, {}));
+  REQUIRE(sandbox.run({"bundle", "import", sandbox.path("b.bundle")}).status == 0);
+  const auto stale = sandbox.run({"registry", "prune", "--stale", "--json"}).json()["stale"];
+  REQUIRE(stale.size() == 1);
+  CHECK(stale[0]["interface_version"] == 999);
+}
+
+TEST_CASE("prune without stale removes no entry") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  CHECK(sandbox.run({"registry", "prune"}).status == 0);
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
+}
+
+TEST_CASE("stale cannot be told without a compiler") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  CHECK(sandbox.run({"registry", "prune", "--stale", "--nvrtc", sandbox.path("none.so")}).status == 3);
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
+}

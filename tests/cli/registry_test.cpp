@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "home_fixture.hpp"
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+TEST_CASE("registry list prints every entry and filters them") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  const ToolResult text = sandbox.run({"registry", "list"});
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, "one(number=1)"));
+  CHECK(contains(text.out, "sm_80"));
+  const auto entries = [&](std::vector<std::string> line) {
+    line.insert(line.begin(), {"registry", "list", "--json"});
+    return sandbox.run(line).json()["entries"].size();
+  };
+  CHECK(entries({}) == 3);
+  CHECK(entries({"--template", "one"}) == 2);
+  CHECK(entries({"--target", "sm_90a"}) == 2);
+  CHECK(entries({"--template", "one", "--target", "sm_90a"}) == 1);
+  CHECK(entries({"--template", "three"}) == 0);
+  CHECK(sandbox.run({"registry", "list", "--target", "sm_101a"}).status == 2);
+  CHECK(sandbox.run({"registry", "list", "--key", "zz"}).status == 2);
+}
+
+TEST_CASE("registry show prints all of an entry, and ends with 1 where there is none") {
+  const Sandbox sandbox;
+  const auto cubins = three_cubins();
+  publish(sandbox, cubins);
+  const std::string key = cubins.front().record->identity.key().to_string();
+  const ToolResult text = sandbox.run({"registry", "show", key});
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, cubins.front().record->digest.to_hex()));
+  const auto entry = sandbox.run({"registry", "show", key, "--json"}).json()["entries"][0];
+  CHECK(entry["key"] == key);
+  CHECK(entry["entry_points"][0]["threads"] == 128);
+  const ToolResult missing = sandbox.run({"registry", "show", "0000000000000000", "--json"});
+  CHECK(missing.status == 1);
+  CHECK(missing.json()["error"]["code"] == "not_found");
+  CHECK(sandbox.run({"registry", "show", "12"}).status == 2);
+  CHECK(sandbox.run({"registry", "show"}).status == 2);
+}
+
+TEST_CASE("registry verify is silent about a sound home and names what is damaged") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+  CHECK(sandbox.run({"registry", "verify", "--json"}).json()["findings"].empty());
+  const auto cubin = first_file(sandbox.home(), ".cubin");
+  flip_bit(cubin, std::filesystem::file_size(cubin) / 2);
+  const ToolResult damaged = sandbox.run({"registry", "verify"});
+  CHECK(damaged.status == 1);
+  CHECK(contains(damaged.out, cubin.filename().string()));
+  const ToolResult document = sandbox.run({"registry", "verify", "--json"});
+  CHECK(document.status == 1);
+  CHECK(document.json()["findings"][0]["kind"] == "damaged_cubin");
+  CHECK(std::filesystem::exists(cubin));  // verify changes nothing
+}
+
+TEST_CASE("registry stats counts, with the library and journal mode of the index") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  const auto stats = sandbox.run({"registry", "stats", "--json"}).json();
+  CHECK(stats["entries"] == 3);
+  CHECK(stats["cubins"] == 3);
+  CHECK(stats["bytes"] > 0);
+  CHECK(stats["sqlite_version"].get<std::string>().substr(0, 2) == "3.");
+  CHECK_FALSE(stats["journal_mode"].get<std::string>().empty());
+  CHECK(contains(sandbox.run({"registry", "stats"}).out, "journal mode"));
+}
+
+TEST_CASE("registry rebuild derives the index from the records") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  std::filesystem::remove(sandbox.home() / "index.sqlite");
+  CHECK(sandbox.run({"registry", "rebuild", "--json"}).json()["indexed"] == 3);
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
+}
+
+TEST_CASE("an index that is not SQLite is lived with") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  sandbox.write("home/index.sqlite",
+                "this is not a database, and it is longer than a header of one would be");
+  const ToolResult listed = sandbox.run({"registry", "list", "--json"});
+  CHECK(listed.status == 0);
+  CHECK(listed.json()["entries"].size() == 3);
+  CHECK(sandbox.run({"registry", "rebuild"}).status == 0);
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+}
+
+TEST_CASE("looking into a home that is not there does not make it") {
+  const Sandbox sandbox;
+  for (const char* verb : {"list", "verify", "stats"}) {
+    const ToolResult result = sandbox.run({"registry", verb, "--json"});
+    CHECK(result.status == 3);
+    CHECK(result.json()["error"]["code"] == "unavailable");
+  }
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/skip.hpp"
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+
+using namespace cubinet::test;
+
+namespace {
+
+const std::vector<std::string> kSmall = {"run",         "decode", "--batch",    "2", "--kv-len",      "40",
+                                         "--heads-q",   "4",      "--heads-kv", "2", "--head-dim-qk", "64",
+                                         "--page-size", "16",     "--json"};
+
+ToolResult decode(const Sandbox& sandbox, std::vector<std::string> more, const ToolSetting& setting = {}) {
+  more.insert(more.begin(), kSmall.begin(), kSmall.end());
+  return sandbox.run(more, setting);
+}
+
+// The stub driver is a libcuda.so.1 of its own folder.
+ToolSetting with_stub() {
+  const char* stub = std::getenv("CUBINET_TEST_DRIVER");
+  REQUIRE(stub != nullptr);
+  ToolSetting setting;
+  setting.environment = {{"LD_LIBRARY_PATH", std::filesystem::path(stub).parent_path().string()}};
+  return setting;
+}
+
+}  // namespace
+
+TEST_CASE("run decode without a driver ends with 3 and says so") {
+  if (void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY)) {
+    ::dlclose(driver);
+    return skip("there is a driver here");
+  }
+  const Sandbox sandbox;
+  const ToolResult result = decode(sandbox, {});
+  CHECK(result.status == 3);
+  CHECK(result.json()["error"]["code"] == "unavailable");
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), "libcuda.so.1"));
+}
+
+TEST_CASE("a device that computes nothing is found out") {
+  const Sandbox sandbox;
+  const ToolResult result = decode(sandbox, {"--iterations", "2"}, with_stub());
+  CAPTURE(result.err);
+  CAPTURE(result.out);
+  REQUIRE(result.status == 1);
+  const auto document = result.json();
+  CHECK(document["correct"] == false);
+  CHECK(document["kernel"]["source"] == "compiled");
+  CHECK(decode(sandbox, {"--iterations", "2"}, with_stub()).json()["kernel"]["source"] == "registry");
+}
+
+TEST_CASE("run decode refuses problems that are none by the name of the option or parameter") {
+  const Sandbox sandbox;
+  const auto refused = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> line = kSmall;
+    for (std::size_t i = 0; i < more.size(); i += 2) {
+      const auto found = std::find(line.begin(), line.end(), more[i]);
+      if (found == line.end()) {
+        line.insert(line.end(), {more[i], more[i + 1]});
+      } else {
+        *(found + 1) = more[i + 1];
+      }
+    }
+    const ToolResult result = sandbox.run(line, with_stub());
+    CAPTURE(more.front());
+    CAPTURE(more.back());
+    CAPTURE(result.out);
+    CHECK(result.status == 2);
+    CHECK(result.json()["error"]["code"] == "invalid_argument");
+  };
+  refused({"--batch", "0"});
+  refused({"--batch", "99999999999"});
+  refused({"--kv-len", "-1"});
+  refused({"--heads-kv", "3"});
+  refused({"--head-dim-qk", "72"});
+  refused({"--head-dim-qk", "100"});
+  refused({"--page-size", "24"});
+  refused({"--dtype-q", "bf17"});
+  refused({"--dtype-q", "e4m3"});
+  refused({"--dtype-kv", "fp16"});
+  refused({"--window", "0"});
+  refused({"--mask", "sparse"});
+  refused({"--iterations", "0"});
+}
+
+TEST_CASE("a device that is not there is told") {
+  const Sandbox sandbox;
+  const ToolResult result = decode(sandbox, {"--device", "900"}, with_stub());
+  CHECK(result.status >= 2);
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), "900"));
+}
+
+TEST_CASE("run decode needs its shape") {
+  CHECK(run_tool({"run", "decode", "--batch", "1"}).status == 2);
+}

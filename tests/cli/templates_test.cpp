@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace cubinet::test;
+
+namespace {
+
+constexpr const char* kOwnTemplate = R"(/* cubinet-template
+{ "name": "own", "interface": 3, "summary": "does nothing", "minimum_target": "sm_80",
+  "parameters": [ {"name": "block", "type": "int", "minimum": 32, "maximum": 2048, "multiple_of": 32, "default": 64,
+                   "summary": "threads"} ],
+  "constraints": [ {"require": "block != 96", "message": "block must not be 96"} ],
+  "kernels": [ {"name": "own", "threads": "block", "dynamic_shared_bytes": "0", "parameter_bytes": 0} ] }
+*/
+extern "C" __global__ void own() {}
+)";
+
+}  // namespace
+
+TEST_CASE("templates lists the templates of the library") {
+  const ToolResult result = run_tool({"templates", "--json"});
+  CHECK(result.status == 0);
+  std::vector<std::string> names;
+  const auto document = result.json();
+  for (const auto& one : document["templates"])
+    names.push_back(one["name"]);
+  for (const char* name : {"attention_decode", "rms_norm"}) {
+    CHECK(std::find(names.begin(), names.end(), name) != names.end());
+  }
+  CHECK(std::is_sorted(names.begin(), names.end()));
+  CHECK(contains(run_tool({"templates"}).out, "attention_decode"));
+}
+
+TEST_CASE("templates shows parameters, allowed values, constraints and kernels of one") {
+  const ToolResult result = run_tool({"templates", "rms_norm", "-p", "hidden_size=4096", "--json"});
+  CHECK(result.status == 0);
+  const auto document = result.json();
+  CHECK(document["parameters"].size() >= 3);
+  CHECK(document["constraints"].size() >= 1);
+  CHECK(document["kernels"][0]["threads"] == 256);
+  CHECK(document["specification"]["parameters"]["hidden_size"] == 4096);
+  const std::string text = run_tool({"templates", "rms_norm"}).out;
+  CHECK(contains(text, "hidden_size"));
+  CHECK(contains(text, "a multiple of 8"));
+  CHECK(contains(text, "Constraints:"));
+  CHECK(contains(text, "give those that are required"));
+}
+
+TEST_CASE("a template of the user is listed and shown like the others") {
+  const Sandbox sandbox;
+  sandbox.write("own.cu", kOwnTemplate);
+  const std::vector<std::string> file = {"--template-file", sandbox.path("own.cu")};
+  CHECK(contains(run_tool({"templates", file[0], file[1]}).out, "does nothing"));
+  const auto document = run_tool({"templates", "own", "--json", file[0], file[1]}).json();
+  CHECK(document["interface_version"] == 3);
+  CHECK(document["constraints"][0] == "block must not be 96");
+  CHECK(document["kernels"][0]["threads"] == 64);
+}
+
+TEST_CASE("two templates of one name are refused") {
+  const Sandbox sandbox;
+  sandbox.write("own.cu", kOwnTemplate);
+  const std::string file = sandbox.path("own.cu");
+  CHECK(run_tool({"templates", "--template-file", file, "--template-file", file}).status == 2);
+}
+
+TEST_CASE("an unknown template is wrong input and the known ones are named") {
+  const ToolResult result = run_tool({"templates", "rms_nrom", "--json"});
+  CHECK(result.status == 2);
+  CHECK(result.json()["error"]["code"] == "not_found");
+  CHECK(contains(result.json()["error"]["remedy"].get<std::string>(), "rms_norm"));
+}
+
+TEST_CASE("parameters without a template, and wrong ones, are refused") {
+  CHECK(run_tool({"templates", "-p", "hidden_size=64"}).status == 2);
+  CHECK(run_tool({"templates", "rms_norm", "-p", "hidden_size=65"}).status == 2);
+}
