@@ -102,8 +102,8 @@ CompileOptions compile_options(const CompileVerbOptions& options) {
 Result<std::vector<Outcome>> generate_sources(const ResolvedKernel& kernel, const CompileOptions& options) {
   std::vector<Outcome> outcomes(kernel.targets.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    CUBINET_TRY_ASSIGN(const std::string text, specialised_source(request_for(kernel, kernel.targets[i],
-                                                                              options, ImageKind::cubin)));
+    CUBINET_TRY_ASSIGN(const std::string text,
+                       specialised_source(request_for(kernel, kernel.targets[i], options, ImageKind::cubin)));
     const ByteView bytes = as_bytes(text);
     outcomes[i].content = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
     outcomes[i].source = "generated";
