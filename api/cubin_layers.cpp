@@ -32,12 +32,12 @@ std::vector<CubinLayers::Candidate> CubinLayers::candidates(const LayerQuery& qu
     if (!records) log(log_, LogLevel::warning, "registry passed over: " + records.error().to_line());
     if (records) {
       for (const auto& record : *records)
-        candidates.push_back({record, nullptr});
+        if (record->kind == query.kind) candidates.push_back({record, nullptr});
     }
   }
   for (const auto& bundle : bundles_) {
     for (auto& record : bundle->find(query.identity))
-      candidates.push_back({std::move(record), bundle.get()});
+      if (record->kind == query.kind) candidates.push_back({std::move(record), bundle.get()});
   }
   const auto version = [](const Candidate& candidate) {
     return candidate.bundle == nullptr ? candidate.record->bundle_version
@@ -68,7 +68,7 @@ std::optional<Cubin> CubinLayers::load(const Candidate& candidate) {
 
 std::optional<Cubin> CubinLayers::find_in_memory(const LayerQuery& query) const {
   const std::lock_guard lock(mutex_);
-  const auto position = memory_.find(query.identity.encoding());
+  const auto position = memory_.find({query.kind, query.identity.encoding()});
   if (position == memory_.end()) return std::nullopt;
   return position->second;
 }
@@ -95,7 +95,7 @@ void CubinLayers::keep(const Cubin& cubin) {
     log(log_, LogLevel::warning, "kept in memory only: " + published.error().to_line());
   }
   const std::lock_guard lock(mutex_);
-  memory_.insert_or_assign(cubin.record->identity.encoding(), cubin);
+  memory_.insert_or_assign({cubin.record->kind, cubin.record->identity.encoding()}, cubin);
 }
 
 std::string CubinLayers::explain_miss(const LayerQuery& query) {

@@ -15,6 +15,7 @@ namespace cubinet {
 // What one look-up for one target needs to know.
 struct LayerQuery {
   KernelIdentity identity;
+  ImageKind kind = ImageKind::cubin;
   std::uint32_t interface_version = 0;
   // What would be built now; nullopt where there is no compiler.
   std::optional<BuildFingerprint> fingerprint;
@@ -57,7 +58,8 @@ class CubinLayers {
   std::vector<std::shared_ptr<const Bundle>> bundles_;
   LogSink log_;
   mutable std::mutex mutex_;
-  std::map<Bytes, Cubin> memory_;  // by encoding; built by this Runtime, so always current
+  std::map<std::pair<ImageKind, Bytes>, Cubin>
+      memory_;  // by encoding; built by this Runtime, so always current
 };
 
 }  // namespace cubinet

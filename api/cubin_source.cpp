@@ -13,16 +13,17 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-CompileRequest CubinSource::request(const CachedKernel& kernel, SmTarget target) const {
-  return CompileRequest{kernel.kernel_template(), kernel.spec(), target, options_, OutputKind::cubin};
+CompileRequest CubinSource::request(const CachedKernel& kernel, SmTarget target, ImageKind kind) const {
+  return CompileRequest{kernel.kernel_template(), kernel.spec(), target, options_, kind};
 }
 
-LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target) {
+LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target, ImageKind kind) {
   LayerQuery query;
+  query.kind = kind;
   query.identity = identify(kernel.spec(), target);
   query.interface_version = kernel.kernel_template()->interface_version();
   if (const auto compiler = environment_.compiler()) {
-    auto fingerprint = (*compiler)->fingerprint(request(kernel, target));
+    auto fingerprint = (*compiler)->fingerprint(request(kernel, target, kind));
     if (fingerprint) {
       query.fingerprint = *fingerprint;
     } else {
@@ -58,15 +59,16 @@ Result<FoundCubin> CubinSource::build_alone(const CompileRequest& request, const
 Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query) {
   const auto start = std::chrono::steady_clock::now();
   CUBINET_TRY(kernel.kernel_template()->check_target(kernel.spec(), target));
-  auto built =
-      builds_.run(query.identity.encoding(), [&] { return build_alone(request(kernel, target), query); });
+  auto built = builds_.run({query.kind, query.identity.encoding()},
+                           [&] { return build_alone(request(kernel, target, query.kind), query); });
   if (built) built->compile_seconds = seconds_since(start);
   return built;
 }
 
-Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& kernel, SmTarget target) {
+Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& kernel, SmTarget target,
+                                                          ImageKind kind) {
   const auto start = std::chrono::steady_clock::now();
-  const LayerQuery asked = query(kernel, target);
+  const LayerQuery asked = query(kernel, target, kind);
   if (auto found = layers_.find(asked)) return found;
   if (policy_ == CompilePolicy::never) return std::optional<FoundCubin>();
   const double find_seconds = seconds_since(start);
@@ -96,7 +98,7 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
   std::string passed_over;
   for (const SmTarget target : targets_for(device)) {
     looked_for += (looked_for.empty() ? "" : ", ") + target.to_string();
-    const std::string found = layers_.explain_miss(query(kernel, target));
+    const std::string found = layers_.explain_miss(query(kernel, target, ImageKind::cubin));
     if (!found.empty()) passed_over += "; for " + target.to_string() + " there are " + found;
   }
   return Error{ErrorCode::not_found,
@@ -106,18 +108,28 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
                "prebuild it with `cubinet prebuild`, or allow compilation"};
 }
 
+Result<FoundCubin> CubinSource::build_for_device(const CachedKernel& kernel, ComputeCapability device) {
+  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
+  const LayerQuery asked = query(kernel, target, ImageKind::cubin);
+  return build(kernel, target, asked);
+}
+
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device) {
   const auto start = std::chrono::steady_clock::now();
-  for (const SmTarget target : targets_for(device)) {
-    if (auto found = layers_.find(query(kernel, target))) {
+  const auto look = [&](const std::vector<SmTarget>& targets, ImageKind kind) -> std::optional<FoundCubin> {
+    for (const SmTarget target : targets) {
+      auto found = layers_.find(query(kernel, target, kind));
+      if (!found) continue;
       found->find_seconds = seconds_since(start);
-      return *std::move(found);
+      return found;
     }
-  }
+    return std::nullopt;
+  };
+  if (auto cubin = look(targets_for(device), ImageKind::cubin)) return *std::move(cubin);
+  if (auto ptx = look(ptx_targets_for(device), ImageKind::ptx)) return *std::move(ptx);
   if (policy_ == CompilePolicy::never) return miss(kernel, device);
   const double find_seconds = seconds_since(start);
-  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
-  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, query(kernel, target)));
+  CUBINET_TRY_ASSIGN(FoundCubin built, build_for_device(kernel, device));
   built.find_seconds = find_seconds;
   return built;
 }

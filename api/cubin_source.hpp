@@ -24,15 +24,18 @@ class CubinSource {
         log_(std::move(log)) {}
 
   // For one exact target. nullopt: nothing was found and the policy forbids to compile.
-  Result<std::optional<FoundCubin>> for_target(const CachedKernel& kernel, SmTarget target);
+  Result<std::optional<FoundCubin>> for_target(const CachedKernel& kernel, SmTarget target, ImageKind kind);
 
-  // The best there is for a device: every target that runs on it is looked for, best first, before anything
-  // is compiled. A miss under compile = never is not_found and says what was looked for.
+  // The best there is for a device: the cubins of every target that runs on it, best first, then PTX, before
+  // anything is compiled. A miss under compile = never is not_found and says what was looked for.
   Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device);
 
+  // A cubin for the device's best target that can be built, whatever PTX lies in the layers.
+  Result<FoundCubin> build_for_device(const CachedKernel& kernel, ComputeCapability device);
+
  private:
-  CompileRequest request(const CachedKernel& kernel, SmTarget target) const;
-  LayerQuery query(const CachedKernel& kernel, SmTarget target);
+  CompileRequest request(const CachedKernel& kernel, SmTarget target, ImageKind kind) const;
+  LayerQuery query(const CachedKernel& kernel, SmTarget target, ImageKind kind);
   Result<FoundCubin> build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query);
   Result<FoundCubin> build_alone(const CompileRequest& request, const LayerQuery& query);
   Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device);
@@ -43,7 +46,7 @@ class CubinSource {
   CompilePolicy policy_;
   CompileOptions options_;
   LogSink log_;
-  SingleFlight<Bytes, FoundCubin> builds_;
+  SingleFlight<std::pair<ImageKind, Bytes>, FoundCubin> builds_;
 };
 
 }  // namespace cubinet

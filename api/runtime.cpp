@@ -73,7 +73,7 @@ class RuntimeImplementation final : public Runtime {
     return function_of(cached, device, entry_point);
   }
 
-  Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target) override;
+  Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target, ImageKind kind) override;
 
   bool release(const PreparedKernel& kernel, int device) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
@@ -95,6 +95,9 @@ class RuntimeImplementation final : public Runtime {
   Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point);
   Result<LoadedFunctions> load(const CachedKernel& kernel, int device);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
+  Result<std::shared_ptr<const Module>> load_module(const CachedKernel& kernel,
+                                                    const std::shared_ptr<const Device>& device,
+                                                    FoundCubin& found);
   void tell(KernelEvent& event, Clock::time_point start, const Error* error);
 
   RuntimeOptions options_;
@@ -152,35 +155,52 @@ Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, 
   return functions;
 }
 
+// PTX may ask for more than this driver's compiler knows (a newer PTX version), which only loading tells.
+Result<std::shared_ptr<const Module>> RuntimeImplementation::load_module(
+    const CachedKernel& kernel, const std::shared_ptr<const Device>& device, FoundCubin& found) {
+  auto module = modules_.get_or_load(device, found.cubin);
+  if (module || found.cubin.record->kind != ImageKind::ptx || options_.compile == CompilePolicy::never) {
+    return module;
+  }
+  log(options_.log, LogLevel::warning, "PTX passed over: " + module.error().to_line());
+  CUBINET_TRY_ASSIGN(found, source_.build_for_device(kernel, device->properties().capability));
+  return modules_.get_or_load(device, found.cubin);
+}
+
 Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel& kernel, int device,
                                                              KernelEvent& event) {
   CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
-  CUBINET_TRY_ASSIGN(const FoundCubin found, source_.for_device(kernel, opened->properties().capability));
-  event.target = found.cubin.record->target;
-  event.key = found.cubin.record->identity.key();
-  event.bytes = found.cubin.record->size;
+  CUBINET_TRY_ASSIGN(FoundCubin found, source_.for_device(kernel, opened->properties().capability));
+  const auto load_start = Clock::now();
+  auto module = load_module(kernel, opened, found);
+  const CubinRecord& record = *found.cubin.record;
+  event.target = record.target;
+  event.kind = record.kind;
+  event.key = record.identity.key();
+  event.bytes = record.size;
   event.find_seconds = found.find_seconds;
   event.compile_seconds = found.compile_seconds;
-  const auto load_start = Clock::now();
-  CUBINET_TRY_ASSIGN(const auto module, modules_.get_or_load(opened, found.cubin));
+  if (!module) return std::move(module).error();
   LoadedFunctions functions;
-  for (const EntryPoint& entry : found.cubin.record->entry_points) {
-    CUBINET_TRY_ASSIGN(functions.emplace_back(), module->function(entry.name));
+  for (const EntryPoint& entry : record.entry_points) {
+    CUBINET_TRY_ASSIGN(functions.emplace_back(), (*module)->function(entry.name));
   }
   event.load_seconds = seconds_since(load_start);
   event.source = found.source;
   return functions;
 }
 
-Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec& spec, SmTarget target) {
+Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec& spec, SmTarget target,
+                                                               ImageKind kind) {
   const auto start = Clock::now();
   CUBINET_TRY(check_process());
   CUBINET_TRY_ASSIGN(const auto kernel, prepare_cached(spec));
   KernelEvent event;
   event.spec = kernel->spec();
   event.target = target;
+  event.kind = kind;
   event.key = identify(kernel->spec(), target).key();
-  auto found = source_.for_target(*kernel, target);
+  auto found = source_.for_target(*kernel, target, kind);
   if (found && *found) {
     event.source = (*found)->source;
     event.bytes = (*found)->cubin.record->size;

@@ -39,19 +39,32 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view what) {
   return static_cast<std::uint64_t>(*number) << shift;
 }
 
-Result<std::vector<SmTarget>> parse_targets(const std::vector<std::string>& lists) {
-  std::vector<SmTarget> targets;
+namespace {
+
+template <class Target>
+Result<std::vector<Target>> parse_target_lists(const std::vector<std::string>& lists) {
+  std::vector<Target> targets;
   for (const std::string& list : lists) {
     std::string_view rest = list;
     while (true) {
       const std::size_t comma = rest.find(',');
-      CUBINET_TRY_ASSIGN(const SmTarget target, SmTarget::parse(rest.substr(0, comma)));
+      CUBINET_TRY_ASSIGN(const Target target, Target::parse(rest.substr(0, comma)));
       if (std::find(targets.begin(), targets.end(), target) == targets.end()) targets.push_back(target);
       if (comma == std::string_view::npos) break;
       rest.remove_prefix(comma + 1);
     }
   }
   return targets;
+}
+
+}  // namespace
+
+Result<std::vector<SmTarget>> parse_targets(const std::vector<std::string>& lists) {
+  return parse_target_lists<SmTarget>(lists);
+}
+
+Result<std::vector<ImageTarget>> parse_image_targets(const std::vector<std::string>& lists) {
+  return parse_target_lists<ImageTarget>(lists);
 }
 
 CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values,

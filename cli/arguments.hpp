@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
+#include <cubinet/spec/image_target.hpp>
 #include <cubinet/spec/sm_target.hpp>
 
 #include <CLI/App.hpp>
@@ -24,6 +25,8 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view what);
 
 // "sm_90a,sm_100f" and repetitions of it, in the order given, each once. invalid_argument for an empty name.
 Result<std::vector<SmTarget>> parse_targets(const std::vector<std::string>& lists);
+// The same with PTX among them: "sm_90a,compute_80".
+Result<std::vector<ImageTarget>> parse_image_targets(const std::vector<std::string>& lists);
 
 // Adds an option whose value is an integer within [minimum, maximum].
 template <class Integer>

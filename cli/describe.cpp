@@ -47,7 +47,7 @@ KernelSpec spec_of(const CubinRecord& record) {
 nlohmann::json describe(const CubinRecord& record) {
   nlohmann::json described = describe(spec_of(record));
   described["key"] = record.identity.key().to_string();
-  described["target"] = record.target.to_string();
+  described["target"] = record.target_name();
   described["fingerprint"] = record.fingerprint.to_string();
   described["sha256"] = record.digest.to_hex();
   described["bytes"] = record.size;
@@ -128,7 +128,7 @@ std::string Table::to_string() const {
 Table record_table(const std::vector<std::shared_ptr<const CubinRecord>>& records) {
   Table table({"KEY", "TARGET", "SIZE", "BUILD", "KERNEL"});
   for (const auto& record : records) {
-    table.add({record->identity.key().to_string(), record->target.to_string(), format_bytes(record->size),
+    table.add({record->identity.key().to_string(), record->target_name(), format_bytes(record->size),
                record->fingerprint.to_string().substr(0, 12), spec_of(*record).to_string()});
   }
   return table;

@@ -85,18 +85,18 @@ Result<std::vector<ParameterValue>> parse_values(const json& values, const std::
   return parsed;
 }
 
-Result<std::vector<SmTarget>> parse_element_targets(const json& targets, const std::string& where) {
+Result<std::vector<ImageTarget>> parse_element_targets(const json& targets, const std::string& where) {
   if (!targets.is_array() || targets.empty()) return wrong(where, "the targets are no list, or an empty one");
-  std::vector<std::string> names;
-  for (const json& target : targets) {
-    if (!target.is_string()) return wrong(where, "a target is not a string");
-    names.push_back(target.get<std::string>());
-  }
-  auto parsed = parse_targets(names);
-  if (!parsed) {
-    Error error = parsed.error();
-    error.message = where + ": " + error.message;
-    return error;
+  std::vector<ImageTarget> parsed;
+  for (const json& name : targets) {
+    if (!name.is_string()) return wrong(where, "a target is not a string");
+    auto target = ImageTarget::parse(name.get<std::string>());
+    if (!target) {
+      Error error = target.error();
+      error.message = where + ": " + error.message;
+      return error;
+    }
+    parsed.push_back(*target);
   }
   return parsed;
 }
@@ -190,22 +190,22 @@ Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements
                                       const TemplateCatalog& catalog) {
   CUBINET_TRY(count_combinations(elements));
   MatrixExpansion expansion;
-  std::set<Bytes> seen;
+  std::set<std::pair<ImageKind, Bytes>> seen;
   for (const MatrixElement& element : elements) {
     CUBINET_TRY_ASSIGN(const auto kernel_template, catalog.find(element.template_name));
     for (const auto& parameter : element.parameters)
       CUBINET_TRY(check_parameter_name(*kernel_template, parameter.first));
     for (const KernelSpec& spec : combinations(element)) {
       const auto resolved = kernel_template->resolve(spec);
-      for (const SmTarget target : element.targets) {
-        const auto allowed =
-            resolved ? kernel_template->check_target(*resolved, target) : Result<void>(resolved.error());
+      for (const ImageTarget target : element.targets) {
+        const auto allowed = resolved ? kernel_template->check_target(*resolved, target.target)
+                                      : Result<void>(resolved.error());
         if (!allowed) {
           expansion.refused.push_back({spec, target, allowed.error()});
           continue;
         }
-        KernelIdentity identity = identify(*resolved, target);
-        if (!seen.insert(identity.encoding()).second) continue;
+        KernelIdentity identity = identify(*resolved, target.target);
+        if (!seen.insert({target.kind, identity.encoding()}).second) continue;
         expansion.kernels.push_back({kernel_template, spec, *resolved, target, std::move(identity)});
       }
     }

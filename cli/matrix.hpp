@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/kernel_templates/template_catalog.hpp>
+#include <cubinet/spec/image_target.hpp>
 #include <cubinet/spec/kernel_key.hpp>
 
 #include <map>
@@ -18,7 +19,7 @@ namespace cubinet::cli {
 struct MatrixElement {
   std::string template_name;
   std::map<std::string, std::vector<ParameterValue>> parameters;
-  std::vector<SmTarget> targets;
+  std::vector<ImageTarget> targets;
 };
 
 // invalid_argument says where: "FILE: kernels[2].targets: …", or the line and column of a syntax error.
@@ -28,7 +29,7 @@ struct MatrixKernel {
   std::shared_ptr<const KernelTemplate> kernel_template;
   KernelSpec given;  // as the matrix gives it, without defaults: for messages
   KernelSpec spec;   // resolved
-  SmTarget target;
+  ImageTarget target;
   KernelIdentity identity;
 
   std::string to_string() const;  // "rms_norm(hidden_size=4096) for sm_90a"
@@ -36,7 +37,7 @@ struct MatrixKernel {
 
 struct MatrixRefusal {
   KernelSpec spec;  // as the matrix gives it
-  SmTarget target;
+  ImageTarget target;
   Error error;
 };
 

@@ -4,6 +4,8 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 
+#include <cubinet/spec/image_target.hpp>
+
 #include <algorithm>
 
 namespace cubinet::cli {
@@ -17,7 +19,7 @@ void add_record_filter(CLI::App& verb, RecordFilter& filter) {
 
 Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
     const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records) {
-  CUBINET_TRY_ASSIGN(const std::vector<SmTarget> targets, parse_targets(filter.targets));
+  CUBINET_TRY_ASSIGN(const std::vector<ImageTarget> targets, parse_image_targets(filter.targets));
   std::vector<KernelKey> keys;
   for (const std::string& text : filter.keys) {
     CUBINET_TRY_ASSIGN(keys.emplace_back(), KernelKey::parse(text));
@@ -27,7 +29,7 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
   };
   std::vector<std::shared_ptr<const CubinRecord>> selected;
   for (auto& record : records) {
-    if (passes(targets, record->target) && passes(keys, record->identity.key()) &&
+    if (passes(targets, ImageTarget{record->target, record->kind}) && passes(keys, record->identity.key()) &&
         passes(filter.templates, spec_of(*record).template_name)) {
       selected.push_back(std::move(record));
     }

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/cubin_registry/bundle.hpp>
-#include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/image_check.hpp>
 
 #include <algorithm>
 
 namespace cubinet {
 namespace {
-
-// A record that lies about its image would be found, loaded, and give a library without the kernel.
-Result<void> check_truth(const Cubin& cubin) {
-  std::vector<std::string> symbols;
-  for (const EntryPoint& entry : cubin.record->entry_points)
-    symbols.push_back(entry.symbol);
-  return check_cubin(*cubin.image, cubin.record->target, symbols);
-}
 
 Result<bool> is_present(Registry& registry, const CubinRecord& record) {
   CUBINET_TRY_ASSIGN(const auto there, registry.find(record.identity));
@@ -27,7 +19,8 @@ Result<ImportReport> import_bundle(const Bundle& bundle, Registry& registry) {
   ImportReport report;
   for (const auto& record : bundle.records()) {
     auto cubin = bundle.load(record);
-    Result<void> sound = cubin ? check_truth(*cubin) : Result<void>(cubin.error());
+    // A record that lies about its image would be found, loaded, and give a library without the kernel.
+    Result<void> sound = cubin ? check_image(*cubin->record, *cubin->image) : Result<void>(cubin.error());
     if (!sound) {
       if (sound.error().code != ErrorCode::corruption) return std::move(sound).error();
       report.refused.push_back(

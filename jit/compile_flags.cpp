@@ -19,7 +19,7 @@ std::string CompileOptions::to_string() const {
 }
 
 std::vector<std::string> code_flags(const CompileRequest& request) {
-  const bool cubin = request.output == OutputKind::cubin;
+  const bool cubin = request.kind == ImageKind::cubin;
   std::vector<std::string> flags = {
       "--gpu-architecture=" + (cubin ? request.target.to_string() : request.target.compute_name()),
       "--std=c++17"};

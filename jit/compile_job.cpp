@@ -105,13 +105,14 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   const nvrtcResult result = program.compile(compile_flags(request, api.version()));
   std::string log = readable_log(program.log());
   if (result != NVRTC_SUCCESS) return compile_error(api, request, result, std::move(log));
-  CUBINET_TRY_ASSIGN(Bytes image, request.output == OutputKind::cubin ? program.cubin() : program.ptx());
+  CUBINET_TRY_ASSIGN(Bytes image, request.kind == ImageKind::cubin ? program.cubin() : program.ptx());
   output.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   CUBINET_TRY(tell_symbols(program, kernel_template.symbol_expressions(), record.entry_points));
-  if (request.output == OutputKind::cubin) CUBINET_TRY(check_symbols(request, image, record.entry_points));
+  if (request.kind == ImageKind::cubin) CUBINET_TRY(check_symbols(request, image, record.entry_points));
   record.identity = identify(request.spec, request.target);
   record.target = request.target;
+  record.kind = request.kind;
   record.digest = sha256(image);
   record.size = image.size();
   record.interface_version = kernel_template.interface_version();

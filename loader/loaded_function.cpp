@@ -26,7 +26,7 @@ std::string KernelSubject::text(std::string_view doing) const {
   if (entry_point != nullptr) text += " '" + entry_point->name + "' of";
   const auto identity = decode_identity(record.identity.encoding());
   text += " " + (identity ? identity->spec.to_string() : "cubin " + record.digest.to_hex().substr(0, 12));
-  return text + " for " + record.target.to_string() + " on " + device.properties().to_string();
+  return text + " for " + record.target_name() + " on " + device.properties().to_string();
 }
 
 Result<void> LoadedFunction::prepare() {

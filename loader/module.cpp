@@ -4,7 +4,7 @@
 #include "loaded_image.hpp"
 
 #include <cubinet/loader/module.hpp>
-#include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/image_check.hpp>
 
 #include <deque>
 
@@ -53,30 +53,34 @@ class LoadedModule final : public Module {
   std::deque<LoadedFunction> functions_;  // addresses are stable: Functions hold them
 };
 
+std::string names_of(const std::vector<SmTarget>& targets) {
+  std::string names;
+  for (const SmTarget target : targets)
+    names += (names.empty() ? "" : ", ") + target.to_string();
+  return names.empty() ? "a newer version of cubinet, which knows the device" : names;
+}
+
 // All that can be said of the bytes before the driver, which is no validator, sees them.
-Result<void> check_image(const KernelSubject& subject, ByteView image) {
+Result<void> check_before_driver(const KernelSubject& subject, ByteView image) {
   const CubinRecord& record = subject.record;
   if (image.size() != record.size) {
     return Error{ErrorCode::corruption, subject.text("loading") + ": the image has " +
                                             std::to_string(image.size()) + " bytes, its record says " +
                                             std::to_string(record.size)};
   }
-  std::vector<std::string> symbols;
-  symbols.reserve(record.entry_points.size());
-  for (const EntryPoint& entry : record.entry_points)
-    symbols.push_back(entry.symbol);
-  if (auto checked = check_cubin(image, record.target, symbols); !checked) {
+  if (auto checked = check_image(record, image); !checked) {
     Error error = std::move(checked).error();
     error.message = subject.text("loading") + ": " + error.message;
     return error;
   }
-  const DeviceProperties& properties = subject.device.properties();
-  if (runs_on(record.target, properties.capability)) return {};
-  return Error{
-      ErrorCode::unsupported,
-      subject.text("loading") + ": code for " + record.target.to_string() +
-          " does not run on compute capability " + properties.capability.to_string(),
-      "ask for one of " + targets_for(properties.capability).front().to_string() + " or its fallbacks"};
+  const ComputeCapability capability = subject.device.properties().capability;
+  const bool fits = record.kind == ImageKind::ptx ? ptx_runs_on(record.target, capability)
+                                                  : runs_on(record.target, capability);
+  if (fits) return {};
+  return Error{ErrorCode::unsupported,
+               subject.text("loading") + ": code for " + record.target_name() +
+                   " does not run on compute capability " + capability.to_string(),
+               "what runs there: " + names_of(targets_for(capability))};
 }
 
 // The driver reports success for an image of another architecture, and a library without kernels.
@@ -106,7 +110,7 @@ Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Device>
   }
   CUBINET_TRY(device->driver()->check_process());
   const KernelSubject subject{*device, *cubin.record};
-  CUBINET_TRY(check_image(subject, *cubin.image));
+  CUBINET_TRY(check_before_driver(subject, *cubin.image));
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
   CUBINET_TRY_ASSIGN(LoadedImage image, LoadedImage::load(device, *cubin.image, subject));
   CUBINET_TRY_ASSIGN(const auto count, image.kernel_count(subject));

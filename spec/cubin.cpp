@@ -64,6 +64,11 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(record.digest, read_digest(reader));
   CUBINET_TRY_ASSIGN(record.size, reader.u64());
   CUBINET_TRY_ASSIGN(record.interface_version, reader.u32());
+  CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
+  if (kind > static_cast<std::uint8_t>(ImageKind::ptx)) {
+    return Error{ErrorCode::corruption, "a cubin's record holds an unknown kind of image"};
+  }
+  record.kind = static_cast<ImageKind>(kind);
   CUBINET_TRY_ASSIGN(const std::uint8_t origin, reader.u8());
   if (origin > static_cast<std::uint8_t>(CubinOrigin::bundle)) {
     return Error{ErrorCode::corruption, "a cubin's record holds an unknown origin"};
@@ -84,6 +89,10 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
 
 }  // namespace
 
+std::string CubinRecord::target_name() const {
+  return kind == ImageKind::ptx ? target.compute_name() : target.to_string();
+}
+
 const EntryPoint* CubinRecord::find_entry_point(std::string_view name) const {
   for (const EntryPoint& entry : entry_points) {
     if (entry.name == name) return &entry;
@@ -100,6 +109,7 @@ Bytes encode_record(const CubinRecord& record) {
   write_digest(writer, record.digest);
   writer.u64(record.size);
   writer.u32(record.interface_version);
+  writer.u8(static_cast<std::uint8_t>(record.kind));
   writer.u8(static_cast<std::uint8_t>(record.origin));
   writer.u64(record.bundle_version);
   writer.u32(static_cast<std::uint32_t>(record.entry_points.size()));

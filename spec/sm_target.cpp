@@ -172,21 +172,6 @@ bool runs_on(SmTarget target, ComputeCapability device) {
   return false;
 }
 
-std::vector<SmTarget> targets_for(ComputeCapability device) {
-  std::vector<SmTarget> targets;
-  for (const SmTarget target : known_targets()) {
-    if (runs_on(target, device)) targets.push_back(target);
-  }
-  const auto rank = [](SmTarget target) {
-    return target.kind == TargetKind::specific ? 0 : target.kind == TargetKind::family ? 1 : 2;
-  };
-  std::sort(targets.begin(), targets.end(), [&](SmTarget a, SmTarget b) {
-    if (rank(a) != rank(b)) return rank(a) < rank(b);
-    return a.minor > b.minor;
-  });
-  return targets;
-}
-
 bool ptx_runs_on(SmTarget target, ComputeCapability device) {
   switch (target.kind) {
     case TargetKind::specific:
@@ -197,6 +182,36 @@ bool ptx_runs_on(SmTarget target, ComputeCapability device) {
       return target.capability() <= device;
   }
   return false;
+}
+
+namespace {
+
+// Best first: specific, family, baseline, each with the nearest capability first. Independent of the table's
+// order.
+template <class Runs>
+std::vector<SmTarget> best_first(ComputeCapability device, Runs runs) {
+  std::vector<SmTarget> targets;
+  for (const SmTarget target : known_targets()) {
+    if (runs(target, device)) targets.push_back(target);
+  }
+  const auto rank = [](SmTarget target) {
+    return target.kind == TargetKind::specific ? 0 : target.kind == TargetKind::family ? 1 : 2;
+  };
+  std::sort(targets.begin(), targets.end(), [&](SmTarget a, SmTarget b) {
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    return a.capability() > b.capability();
+  });
+  return targets;
+}
+
+}  // namespace
+
+std::vector<SmTarget> targets_for(ComputeCapability device) {
+  return best_first(device, runs_on);
+}
+
+std::vector<SmTarget> ptx_targets_for(ComputeCapability device) {
+  return best_first(device, ptx_runs_on);
 }
 
 std::uint32_t maximum_shared_bytes_per_block(ComputeCapability device) {

@@ -5,10 +5,11 @@
 #include "record_filter.hpp"
 #include "verbs.hpp"
 
-#include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/image_check.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace cubinet::cli {
@@ -45,10 +46,7 @@ Result<Cubin> read_cubin(const Context& context, const std::string& file) {
     return Error{ErrorCode::corruption,
                  "'" + file + "' is not the cubin that '" + file + ".record' describes", "compile it again"};
   }
-  std::vector<std::string> symbols;
-  for (const EntryPoint& entry_point : record->entry_points)
-    symbols.push_back(entry_point.symbol);
-  if (auto checked = check_cubin(image, record->target, symbols); !checked) {
+  if (auto checked = check_image(*record, image); !checked) {
     Error error = std::move(checked).error();
     error.message = "'" + file + "': " + error.message;
     return error;
@@ -74,11 +72,13 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> wanted_records(Registry&
   CUBINET_TRY_ASSIGN(auto selected, select_records(options.filter, std::move(listed)));
   if (options.all_builds) return selected;
   std::vector<std::shared_ptr<const CubinRecord>> newest;
-  std::set<Bytes> seen;
+  std::set<std::pair<ImageKind, Bytes>> seen;
   for (const auto& record : selected) {
-    if (!seen.insert(record->identity.encoding()).second) continue;
+    if (!seen.insert({record->kind, record->identity.encoding()}).second) continue;
     CUBINET_TRY_ASSIGN(const auto builds, registry.find(record->identity));
-    newest.push_back(builds.empty() ? record : builds.front());
+    const auto first = std::find_if(builds.begin(), builds.end(),
+                                    [&](const auto& build) { return build->kind == record->kind; });
+    newest.push_back(first == builds.end() ? record : *first);
   }
   return newest;
 }
@@ -92,7 +92,7 @@ Result<std::vector<Cubin>> load_from_home(const Context& context, const BundleCr
     if (!cubin) {
       return Error{ErrorCode::corruption,
                    fmt::format("the home's cubin of {} for {} is gone or damaged",
-                               spec_of(*record).to_string(), record->target.to_string()),
+                               spec_of(*record).to_string(), record->target_name()),
                    "compile it again, or leave it out"};
     }
     cubins.push_back(*std::move(cubin));

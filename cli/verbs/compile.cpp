@@ -81,13 +81,13 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
 }
 
 CompileRequest request_for(const ResolvedKernel& kernel, SmTarget target, const CompileOptions& options,
-                           OutputKind output) {
+                           ImageKind output) {
   CompileRequest request;
   request.kernel_template = kernel.kernel_template;
   request.spec = kernel.spec;
   request.target = target;
   request.options = options;
-  request.output = output;
+  request.kind = output;
   return request;
 }
 
@@ -102,8 +102,8 @@ CompileOptions compile_options(const CompileVerbOptions& options) {
 Result<std::vector<Outcome>> generate_sources(const ResolvedKernel& kernel, const CompileOptions& options) {
   std::vector<Outcome> outcomes(kernel.targets.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    CUBINET_TRY_ASSIGN(const std::string text, specialised_source(request_for(kernel, kernel.targets[i],
-                                                                              options, OutputKind::cubin)));
+    CUBINET_TRY_ASSIGN(const std::string text,
+                       specialised_source(request_for(kernel, kernel.targets[i], options, ImageKind::cubin)));
     const ByteView bytes = as_bytes(text);
     outcomes[i].content = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
     outcomes[i].source = "generated";
@@ -117,7 +117,7 @@ Result<std::vector<Outcome>> compile_directly(const Context& context, const Comp
   std::vector<CompileRequest> requests;
   for (const SmTarget target : kernel.targets) {
     requests.push_back(request_for(kernel, target, compile_options(options),
-                                   options.emit == "ptx" ? OutputKind::ptx : OutputKind::cubin));
+                                   options.emit == "ptx" ? ImageKind::ptx : ImageKind::cubin));
   }
   std::vector<Outcome> outcomes(requests.size());
   const auto done = [&](std::size_t index, Result<CompileOutput> output) {

@@ -80,7 +80,7 @@ void refuse_unknown_targets(Runtime& runtime, MatrixExpansion& expansion) {
   if (!supported) return;
   std::vector<MatrixKernel> kept;
   for (MatrixKernel& kernel : expansion.kernels) {
-    if (std::find(supported->begin(), supported->end(), kernel.target) != supported->end()) {
+    if (std::find(supported->begin(), supported->end(), kernel.target.target) != supported->end()) {
       kept.push_back(std::move(kernel));
     } else {
       Error error{ErrorCode::unsupported,
@@ -115,7 +115,7 @@ BuildTally build_all(const Context& context, Runtime& runtime, const std::vector
   Progress progress(context.console(), kernels.size());
   const auto work = [&](std::size_t index) {
     const MatrixKernel& kernel = kernels[index];
-    auto found = runtime.cubin(kernel.spec, kernel.target);
+    auto found = runtime.cubin(kernel.spec, kernel.target.target, kernel.target.kind);
     std::string outcome;
     {
       const std::lock_guard lock(mutex);
@@ -273,6 +273,7 @@ void add_prebuild(CLI::App& root, Action& chosen) {
   verb->footer(R"(The matrix stands for the product of its lists:
   {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
                 "targets": ["sm_80", "sm_90a"]}]}
+A target is machine code ("sm_90a") or PTX ("compute_80", which the driver compiles where no machine code fits).
 Every combination is checked before the first is compiled. Each kernel is in the home as soon as it is compiled:
 after Ctrl-C the same command goes on. What is finished of an incomplete bundle is in BUNDLE.partial.
 

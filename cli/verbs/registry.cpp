@@ -46,7 +46,7 @@ std::string show_text(const CubinRecord& record) {
       "{} for {}\n  key          {}\n  build        {}\n  origin       {}\n  sha256       {}\n  size         "
       "{} bytes\n"
       "  interface    {}\n  compiler     {}\n  options      {}",
-      spec_of(record).to_string(), record.target.to_string(), record.identity.key().to_string(),
+      spec_of(record).to_string(), record.target_name(), record.identity.key().to_string(),
       record.fingerprint.to_string(), describe_origin(record), record.digest.to_hex(), record.size,
       record.interface_version, record.compiler, record.options);
   for (const EntryPoint& entry_point : record.entry_points) {

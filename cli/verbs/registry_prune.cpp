@@ -50,6 +50,7 @@ class StaleRule {
     request.kernel_template = *kernel_template;
     request.spec = *resolved;
     request.target = record.target;
+    request.kind = record.kind;
     request.options = options_;
     const auto fingerprint = compiler_.fingerprint(request);
     if (!fingerprint) return {Currency::unknown, fingerprint.error().message};
@@ -82,7 +83,7 @@ Result<PruneTally> prune_stale(const Context& context, const PruneOptions& optio
   for (const auto& record : records) {
     const Judgement judgement = rule.judge(*record);
     const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),
-                                            spec_of(*record).to_string(), record->target.to_string());
+                                            spec_of(*record).to_string(), record->target_name());
     if (judgement.currency == Currency::unknown) {
       ++tally.unknown;
       context.console().message(LogLevel::info, fmt::format("kept: {}: {}", subject, judgement.reason));

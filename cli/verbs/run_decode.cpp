@@ -8,6 +8,7 @@
 #include <cubinet/attention/decode_reference.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/loader/stream.hpp>
+#include <cubinet/spec/image_target.hpp>
 
 #include <fmt/format.h>
 
@@ -212,7 +213,7 @@ struct DecodeRun {
 void report(const Context& context, const DecodeRun& run) {
   const KernelEvent& kernel = run.kernel;
   const std::string source(kernel.source ? to_string(*kernel.source) : "nowhere");
-  const std::string target = kernel.target ? kernel.target->to_string() : "?";
+  const std::string target = kernel.target ? ImageTarget{*kernel.target, kernel.kind}.to_string() : "?";
   context.console().text(fmt::format(
       "device     {}\nkernel     {} for {}, {}\nfrom       {} in {}: found in {}, compiled in {}, loaded in "
       "{}\n"

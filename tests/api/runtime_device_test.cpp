@@ -116,6 +116,33 @@ TEST_CASE("sixteen threads get one kernel that was compiled and loaded once") {
   CHECK(runtime->counters().compiled == 1);
 }
 
+TEST_CASE("PTX serves a device that no cubin is there for, and a cubin goes before it") {
+  const TempDir home;
+  const auto builder = make_runtime(device_options(home / "h"));
+  const auto ptx = builder->cubin(scale_spec(), {8, 0, TargetKind::baseline}, ImageKind::ptx);
+  REQUIRE(ptx);
+  CHECK((*ptx)->cubin.record->target_name() == "compute_80");
+
+  Journal journal;
+  auto options = device_options(home / "h", &journal);
+  options.compile = CompilePolicy::never;
+  const auto user = make_runtime(options);
+  const auto function = user->function(scale_spec(), 0);
+  REQUIRE(function);
+  const auto current = (*user->device(0))->make_current();
+  REQUIRE(current);
+  CHECK(function->launch({}, ScaleParameters{}));
+  REQUIRE(journal.events.size() == 1);
+  CHECK(journal.events[0].kind == ImageKind::ptx);
+
+  const auto capability = (*user->device(0))->properties().capability;
+  REQUIRE(builder->cubin(scale_spec(), targets_for(capability).back()));
+  const auto next = make_runtime(std::move(options));
+  REQUIRE(next->function(scale_spec(), 0));
+  REQUIRE(journal.events.size() == 2);
+  CHECK(journal.events[1].kind == ImageKind::cubin);
+}
+
 TEST_CASE("under compile never a miss on a device is explained") {
   const TempDir home;
   auto options = device_options(home / "h");

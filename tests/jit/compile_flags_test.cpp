@@ -20,7 +20,7 @@ bool holds(const std::vector<std::string>& flags, std::string_view flag) {
 TEST_CASE("a cubin is built for a real target and PTX for a virtual one") {
   CompileRequest request = test::scale_request(test::kScaleBody, "sm_100f");
   CHECK(code_flags(request) == std::vector<std::string>{"--gpu-architecture=sm_100f", "--std=c++17"});
-  request.output = OutputKind::ptx;
+  request.kind = ImageKind::ptx;
   CHECK(code_flags(request).front() == "--gpu-architecture=compute_100f");
   request.options.line_info = true;
   CHECK(holds(code_flags(request), "--generate-line-info"));

@@ -72,7 +72,7 @@ __global__ void kernel(float* data) { data[threadIdx.x] *= n; }
 
 TEST_CASE("PTX is text for the virtual target") {
   CompileRequest request = test::scale_request();
-  request.output = OutputKind::ptx;
+  request.kind = ImageKind::ptx;
   const CompileOutput output = compiled(request);
   CHECK(as_text(*output.image).find(".target sm_90a") != std::string_view::npos);
   CHECK(output.record.options.find("compute_90a") != std::string::npos);

@@ -152,7 +152,7 @@ TEST_CASE("the fingerprint is that of the record, and differs for whatever chang
   other.options.line_info = true;
   is_new(other, "line information");
   other = request;
-  other.output = OutputKind::ptx;
+  other.kind = ImageKind::ptx;
   is_new(other, "PTX");
   is_new(test::scale_request("#include <cubinet/pdl.cuh>\n" + test::kScaleBody), "another header");
 }

@@ -11,6 +11,7 @@ namespace {
 CubinRecord sample() {
   CubinRecord record = *test::make_cubin(KernelSpec{"t", {}}.set("n", 1)).record;
   record.interface_version = 7;
+  record.kind = ImageKind::ptx;
   record.origin = CubinOrigin::bundle;
   record.bundle_version = 12;
   EntryPoint entry;
@@ -36,6 +37,13 @@ TEST_CASE("a record is read back as it was written") {
   CHECK(*decoded == record);
   CHECK(decoded->find_entry_point("second")->threads == 96);
   CHECK(decoded->find_entry_point("third") == nullptr);
+}
+
+TEST_CASE("PTX is named after its virtual target") {
+  CubinRecord record = sample();
+  CHECK(record.target_name() == "compute_90a");
+  record.kind = ImageKind::cubin;
+  CHECK(record.target_name() == "sm_90a");
 }
 
 TEST_CASE("every truncation of a record is refused") {

@@ -123,6 +123,16 @@ TEST_CASE("PTX of a baseline runs on all later devices, of a family on its membe
   CHECK_FALSE(ptx_runs_on(target("sm_90a"), device("10.0")));
 }
 
+TEST_CASE("the best PTX for a device is what was made for it, then its family, then the latest baseline") {
+  std::string order;
+  for (const SmTarget candidate : ptx_targets_for(device("10.3")))
+    order += candidate.compute_name() + " ";
+  CHECK(order ==
+        "compute_103a compute_103f compute_100f compute_103 compute_100 compute_90 compute_89 compute_88 "
+        "compute_87 compute_86 compute_80 compute_75 ");
+  CHECK(ptx_targets_for({13, 0}).front() == target("sm_121"));
+}
+
 TEST_CASE("names for the compiler carry the suffix") {
   CHECK(target("sm_100f").compute_name() == "compute_100f");
   CHECK(target("sm_90").compute_name() == "compute_90");

@@ -25,7 +25,10 @@ struct CubinImage {
   bool specific = false;  // built for sm_90a and the like
   std::vector<KernelImage> kernels;
 
+  bool ptx = false;       // compiled when it is loaded, so that later devices run it too
+
   bool runs_on(int major, int minor) const {
+    if (ptx && !specific) return sm <= major * 10 + minor;
     return sm / 10 == major && (specific ? sm % 10 == minor : sm % 10 <= minor);
   }
 };
@@ -34,5 +37,7 @@ struct CubinImage {
 // claims. Not written with the project's own ELF reader, so that an error in that one does not hide here.
 // nullopt: not a cubin.
 std::optional<CubinImage> read_cubin(const void* image);
+// The same of PTX text. nullopt: not PTX.
+std::optional<CubinImage> read_ptx(const void* image);
 
 }  // namespace cubinet::stub

@@ -13,6 +13,11 @@ bool runs_on(const CubinImage& cubin, const Device& device) {
   return cubin.runs_on(device.major, device.minor);
 }
 
+std::optional<CubinImage> read_image(const void* image) {
+  auto cubin = read_cubin(image);
+  return cubin ? cubin : read_ptx(image);
+}
+
 // An image that no device runs is loaded all the same, as a library of no kernels (seen on driver 580).
 void fill(CUlib_st& library, CubinImage cubin) {
   library.cubin = std::move(cubin);
@@ -40,7 +45,7 @@ CUfunction function_of(CUlib_st& library, const KernelImage& kernel, CUcontext c
 
 CUresult stub_cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned,
                                 CUlibraryOption*, void**, unsigned) {
-  auto cubin = read_cubin(code);
+  auto cubin = read_image(code);
   if (!cubin) return CUDA_ERROR_INVALID_IMAGE;
   State& now = state();
   const std::lock_guard lock(now.mutex);
@@ -86,7 +91,7 @@ CUresult stub_cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
 }
 
 CUresult stub_cuModuleLoadData(CUmodule* module, const void* image) {
-  auto cubin = read_cubin(image);
+  auto cubin = read_image(image);
   if (!cubin) return CUDA_ERROR_INVALID_IMAGE;
   State& now = state();
   const std::lock_guard lock(now.mutex);

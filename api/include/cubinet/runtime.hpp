@@ -32,6 +32,7 @@ std::string_view to_string(KernelSource source);
 struct KernelEvent {
   KernelSpec spec;  // resolved
   std::optional<SmTarget> target;
+  ImageKind kind = ImageKind::cubin;
   KernelKey key;
   int device = -1;                     // -1: a request without a device (prebuild)
   std::optional<KernelSource> source;  // nullopt: a miss or an error
@@ -116,9 +117,11 @@ class Runtime {
   virtual Result<Function> function(const PreparedKernel& kernel, int device,
                                     std::string_view entry_point = {}) = 0;
 
-  // The verified cubin for one exact target, without a device: found in a layer, or compiled and kept.
-  // nullopt: a miss under compile = never.
-  virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target) = 0;
+  // The verified image for one exact target, without a device: found in a layer, or compiled and kept.
+  // nullopt: a miss under compile = never. PTX is only ever asked for here (to prebuild it); function() finds
+  // it where it lies.
+  virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target,
+                                                  ImageKind kind = ImageKind::cubin) = 0;
 
   // Forgets the functions of a kernel on a device. The module is unloaded when the last Function handed out
   // is gone. False when there was nothing to forget.

@@ -46,14 +46,12 @@ struct CompileOptions {
   std::string to_string() const;  // one line, without the directories' paths
 };
 
-enum class OutputKind { cubin, ptx };
-
 struct CompileRequest {
   std::shared_ptr<const KernelTemplate> kernel_template;
   KernelSpec spec;  // the record's identity is that of the resolved specification
   SmTarget target;
   CompileOptions options;
-  OutputKind output = OutputKind::cubin;
+  ImageKind kind = ImageKind::cubin;
 };
 
 struct CompileOutput {

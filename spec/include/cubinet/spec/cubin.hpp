@@ -42,11 +42,16 @@ struct EntryPoint {
 // RENUMBER.
 enum class CubinOrigin : std::uint8_t { compiled = 0, bundle = 1 };
 
+// What the image is: machine code, or PTX that the driver compiles when it is loaded. PTX runs on devices
+// that no cubin was built for; everything else goes before it. Stored in records: DO NOT RENUMBER.
+enum class ImageKind : std::uint8_t { cubin = 0, ptx = 1 };
+
 // Everything known of a cubin without opening it. Travels with the bytes: in a registry's record files and
 // index, in a bundle's manifest.
 struct CubinRecord {
   KernelIdentity identity;
-  SmTarget target;  // the same as in identity, decoded
+  SmTarget target;                    // the same as in identity, decoded
+  ImageKind kind = ImageKind::cubin;  // of PTX, `target` is the virtual one it was made for
   BuildFingerprint fingerprint;
   Sha256Digest digest;                  // of the image
   std::uint64_t size = 0;               // of the image, in bytes
@@ -58,6 +63,8 @@ struct CubinRecord {
   std::string options;   // the compile options, one line, for people
   std::string warnings;  // the compiler's log of a successful build
 
+  // "sm_90a", or "compute_90a" for PTX.
+  std::string target_name() const;
   const EntryPoint* find_entry_point(std::string_view name) const;
   friend bool operator==(const CubinRecord&, const CubinRecord&) = default;
 };

@@ -62,6 +62,10 @@ std::vector<SmTarget> targets_for(ComputeCapability device);
 // Whether PTX of `target` may be compiled by the driver for the device.
 bool ptx_runs_on(SmTarget target, ComputeCapability device);
 
+// The targets whose PTX the driver may compile for the device, best first: what was made for it, then its
+// family, then the baselines, the latest first.
+std::vector<SmTarget> ptx_targets_for(ComputeCapability device);
+
 // Dynamic shared memory, in bytes, that one block may use at most on the device (the opt-in limit): CUDA
 // Programming Guide, "Technical specifications per compute capability". 0 when the capability is not known.
 std::uint32_t maximum_shared_bytes_per_block(ComputeCapability device);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/spec/cubin.hpp>
+
+namespace cubinet {
+
+// Whether the image is what its record says, as far as its own text or ELF tells: kind, target, and every
+// entry point's symbol. corruption that names the difference. REQUIRES: the bytes have been compared with the
+// record's digest.
+Result<void> check_image(const CubinRecord& record, ByteView image);
+
+}  // namespace cubinet

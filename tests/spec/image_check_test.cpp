@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/fake_cubin.hpp"
+
+#include <cubinet/spec/image_check.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace cubinet {
+namespace {
+
+Bytes ptx_for(std::string_view target) {
+  const std::string text =
+      ".version 9.0\n.target " + std::string(target) + "\n.visible .entry kernel()\n{ ret; }\n";
+  Bytes image;
+  for (const char c : text)
+    image.push_back(static_cast<std::byte>(c));
+  image.push_back(std::byte{0});
+  return image;
+}
+
+TEST_CASE("a cubin is held to its record") {
+  const Cubin cubin = test::make_cubin(KernelSpec{"t", {}});
+  CHECK(check_image(*cubin.record, *cubin.image));
+  CubinRecord other = *cubin.record;
+  other.target.kind = TargetKind::baseline;
+  CHECK_FALSE(check_image(other, *cubin.image));
+  other = *cubin.record;
+  other.entry_points.front().symbol = "another";
+  CHECK_FALSE(check_image(other, *cubin.image));
+}
+
+TEST_CASE("PTX is held to its record, and neither passes for the other") {
+  const Cubin cubin = test::make_cubin(KernelSpec{"t", {}});
+  CubinRecord record = *cubin.record;
+  CHECK_FALSE(check_image(record, ptx_for("sm_90a")));
+  record.kind = ImageKind::ptx;
+  CHECK(check_image(record, ptx_for("sm_90a")));
+  CHECK_FALSE(check_image(record, ptx_for("sm_90")));
+  CHECK_FALSE(check_image(record, *cubin.image));
+  record.entry_points.front().symbol = "another";
+  CHECK_FALSE(check_image(record, ptx_for("sm_90a")));
+}
+
+}  // namespace
+}  // namespace cubinet
