@@ -39,6 +39,11 @@ NO_NAMESAKE_TEST = {
     "cli/main.cpp": "ten lines; the CLI is tested as a process",
 }
 
+# The items of docs/prior-defects.md, each of which has one line there.
+PRIOR_DEFECTS = "docs/prior-defects.md"
+PRIOR_ITEMS = [f"A{n}" for n in range(1, 46)] + [f"B{n}" for n in range(1, 32)]
+PRIOR_ITEMS += ["B9a", "B9b", "B18a", "B30a", "B30b"]
+
 MAXIMUM_LINES = 600
 CODE = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 SPDX_REQUIRED = CODE | {".py", ".sh", ".cmake", ".map", ".in", ".sql"}
@@ -93,6 +98,7 @@ class Checker:
         self.check_sources_are_built()
         self.check_namesake_tests()
         self.check_test_names()
+        self.check_prior_defects()
         return self.violations
 
     def check_spdx(self, path):
@@ -163,6 +169,33 @@ class Checker:
             if path not in self.files and (self.root / Path(path).parts[0]).exists():
                 self.report(path, "is listed in scripts/check_layout.py and does not exist")
 
+    def test_names(self, path):
+        """The names of a file's test cases, adjacent literals joined."""
+        macro = r'\bTEST_CASE(?:_FIXTURE)?\s*\((?:\s*\w[\w:]*\s*,)?\s*((?:"(?:\\.|[^"\\])*"\s*)+)'
+        for literals in re.findall(macro, self.read(path)):
+            yield "".join(re.findall(r'"((?:\\.|[^"\\])*)"', literals))
+
+    def check_prior_defects(self):
+        """Every item is answered once, and every test that an answer names exists."""
+        if PRIOR_DEFECTS not in self.files:
+            return
+        text = self.read(PRIOR_DEFECTS)
+        items = re.findall(r"^- ([AB]\d+[a-z]?)\. ", text, re.MULTILINE)
+        for item in PRIOR_ITEMS:
+            if items.count(item) != 1:
+                self.report(PRIOR_DEFECTS, f"answers {item} {items.count(item)} times")
+        for item in sorted(set(items) - set(PRIOR_ITEMS)):
+            self.report(PRIOR_DEFECTS, f"answers {item}, which scripts/check_layout.py does not know")
+        for answer in re.split(r"^(?=- |#)", text, flags=re.MULTILINE):
+            open_or_moot = re.search(r"\bPart [234]: not yet\b|\bDoes not apply\b", answer)
+            if answer.startswith("- ") and not open_or_moot and "Test: " not in answer:
+                self.report(PRIOR_DEFECTS, f"{answer.split('.')[0][2:]} names no test and no reason for having none")
+        for path, name in re.findall(r'Test: (\S+)\s+"([^"]*)"', text):
+            if path not in self.files or " ".join(name.split()) not in self.test_names(path):
+                self.report(PRIOR_DEFECTS, f"names the test {name!r} of {path}, which does not exist")
+        if text.count("Test: ") != len(re.findall(r'Test: \S+\s+"[^"]*"', text)):
+            self.report(PRIOR_DEFECTS, 'a test is named as: Test: <path> "<name>"')
+
     def check_test_names(self):
         """doctest 2.4.9 runs nothing, and passes, for a name with ';' or '\\'; ctest's filters want plain words."""
         seen = {}
@@ -172,8 +205,7 @@ class Checker:
             text = self.read(path)
             if re.search(r"\bTEST_CASE_TEMPLATE", text):
                 self.report(path, "TEST_CASE_TEMPLATE makes names with '<' and '>'")
-            for name in re.findall(r'\bTEST_CASE(?:_FIXTURE)?\s*\((?:\s*\w[\w:]*\s*,)?\s*((?:"(?:\\.|[^"\\])*"\s*)+)', text):
-                name = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', name))
+            for name in self.test_names(path):
                 if not re.fullmatch(r"[A-Za-z0-9, ]+", name):
                     self.report(path, f"test name {name!r}: letters, digits, spaces and commas only")
                 folder = str(Path(path).parent)

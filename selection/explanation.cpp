@@ -31,7 +31,7 @@ std::string kernel_text(const KernelSelector& selector) {
 std::string_view reason_text(Refinement refinement) {
   switch (refinement) {
     case Refinement::none:
-      return "the rules' first choice";
+      return "before any refinement";
     case Refinement::no_split:
       return "one CTA a sequence is enough or all that fit, so KV is not split";
     case Refinement::tile_kv64:
