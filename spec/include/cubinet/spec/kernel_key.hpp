@@ -13,11 +13,16 @@ namespace cubinet {
 
 // The canonical encoding of a specification and a target, the identity of a kernel. Little-endian:
 //
-//   <encoding>  ::= <magic> <schema> <template> <target> <count> { <parameter> }   ; parameters ascend by
-//   name <magic>     ::= "CKEY" <schema>    ::= u16 ; kKeySchemaVersion <template>  ::= <string> <target> ::=
-//   u16 major, u16 minor, u8 kind                                  ; TargetKind <count>     ::= u32
+// clang-format off
+//   <encoding>  ::= <magic> <schema> <template> <target> <count> { <parameter> }  ; parameters ascend by name
+//   <magic>     ::= "CKEY"
+//   <schema>    ::= u16                                                           ; kKeySchemaVersion
+//   <template>  ::= <string>
+//   <target>    ::= u16 major, u16 minor, u8 kind                                 ; TargetKind
+//   <count>     ::= u32
 //   <parameter> ::= <string> ( u8 0, u8 flag | u8 1, i64 integer | u8 2, <string> )
 //   <string>    ::= u32 length, bytes
+// clang-format on
 //
 // Version history: 1 (2026-11) the first.
 // No path, time, compiler or environment is part of it. Golden vectors in tests/spec pin it.
