@@ -85,7 +85,7 @@ class NvrtcCompiler final : public Compiler {
   Result<Loaded> load() {
     const std::lock_guard lock(load_mutex_);
     if (loaded_.api != nullptr) return loaded_;
-    CUBINET_TRY_ASSIGN(auto api, NvrtcApi::open(location_.library));
+    CUBINET_TRY_ASSIGN(auto api, NvrtcApi::open(location_.library, location_.builtins));
     int count = 0;
     nvrtcResult result = api->nvrtcGetNumSupportedArchs(&count);
     std::vector<int> architectures(static_cast<std::size_t>(std::max(count, 0)));

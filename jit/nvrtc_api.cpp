@@ -3,7 +3,14 @@
 
 namespace cubinet {
 
-Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::path& library) {
+Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::path& library,
+                                                       const std::filesystem::path& builtins) {
+  if (!builtins.empty()) {
+    // NVRTC opens its builtins by soname at its first compilation, which finds neither those beside it where
+    // the dynamic loader does not search nor, with two releases installed, surely its own. One that is loaded
+    // is taken.
+    CUBINET_TRY(DynamicLibrary::open(builtins.string()));
+  }
   auto opened = DynamicLibrary::open(library.string());
   if (!opened) {
     Error error = std::move(opened).error();

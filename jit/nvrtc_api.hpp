@@ -43,8 +43,9 @@ struct NvrtcVersion {
 class NvrtcApi {
  public:
   // unavailable when the library cannot be opened or lacks a function; unsupported when it is older
-  // than 12.0.
-  static Result<std::shared_ptr<const NvrtcApi>> open(const std::filesystem::path& library);
+  // than 12.0. `builtins`, when given, are loaded too and are the ones that NVRTC will use.
+  static Result<std::shared_ptr<const NvrtcApi>> open(const std::filesystem::path& library,
+                                                      const std::filesystem::path& builtins = {});
 
   NvrtcVersion version() const { return version_; }
 

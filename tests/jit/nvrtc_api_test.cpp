@@ -34,3 +34,10 @@ TEST_CASE("a release that lacks one function names it") {
   CHECK(api.error().code == ErrorCode::unavailable);
   CHECK(api.error().message.find("nvrtcGetErrorString") != std::string::npos);
 }
+
+TEST_CASE("builtins that cannot be opened are told before the library is") {
+  const auto api = NvrtcApi::open("/nowhere/libnvrtc.so.13", "/nowhere/libnvrtc-builtins.so.13.0");
+  REQUIRE(!api);
+  CHECK(api.error().code == ErrorCode::unavailable);
+  CHECK(api.error().message.find("libnvrtc-builtins.so.13.0") != std::string::npos);
+}

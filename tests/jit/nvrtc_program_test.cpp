@@ -15,7 +15,7 @@ namespace {
 std::shared_ptr<const NvrtcApi> api() {
   const auto compiler = Compiler::open(test::compiler_search());
   REQUIRE(compiler);
-  const auto opened = NvrtcApi::open((*compiler)->location().library);
+  const auto opened = NvrtcApi::open((*compiler)->location().library, (*compiler)->location().builtins);
   REQUIRE(opened);
   return *opened;
 }
