@@ -116,11 +116,15 @@ class DeclaredTemplate final : public KernelTemplate {
 
  private:
   Result<void> check_names(const KernelSpec& spec) const {
-    for (const auto& [given, value] : spec.parameters) {
+    for (const auto& entry : spec.parameters) {
+      const std::string& given = entry.first;
+      const auto declares = [&given](const ParameterDeclaration& parameter) {
+        return parameter.name == given;
+      };
+      if (std::any_of(declaration_.parameters.begin(), declaration_.parameters.end(), declares)) continue;
       std::vector<std::string> names;
       for (const ParameterDeclaration& parameter : declaration_.parameters)
         names.push_back(parameter.name);
-      if (std::find(names.begin(), names.end(), given) != names.end()) continue;
       return Error{
           ErrorCode::invalid_argument,
           "the template '" + name() + "' has no parameter '" + printable(given) + "'",

@@ -90,6 +90,7 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
     multiply_pv(state, weights, stream.v_slice(), lane);
     stream.release_v(i);
   }
+  stream.pass_missing_barriers();
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
