@@ -19,7 +19,7 @@ Rank rank_of(const CubinRecord& record, bool in_bundle_file, const LayerQuery& q
   if (query.fingerprint) {
     return record.fingerprint == *query.fingerprint ? Rank::current_build : Rank::unusable;
   }
-  return fits ? Rank::build_without_compiler : Rank::unusable;
+  return fits && !query.compiler_found ? Rank::build_without_compiler : Rank::unusable;
 }
 
 }  // namespace
@@ -70,6 +70,7 @@ std::optional<Cubin> CubinLayers::find_in_memory(const LayerQuery& query) const 
   const std::lock_guard lock(mutex_);
   const auto position = memory_.find({query.kind, query.identity.encoding()});
   if (position == memory_.end()) return std::nullopt;
+  if (rank_of(*position->second.record, false, query) == Rank::unusable) return std::nullopt;
   return position->second;
 }
 
@@ -92,7 +93,9 @@ void CubinLayers::keep(const Cubin& cubin) {
   if (registry_ != nullptr) {
     const auto published = registry_->publish(cubin);
     if (published) return;
-    log(log_, LogLevel::warning, "kept in memory only: " + published.error().to_line());
+    const std::lock_guard lock(mutex_);
+    const LogLevel level = std::exchange(told_, true) ? LogLevel::debug : LogLevel::warning;
+    log(log_, level, "kept in memory only: " + published.error().to_line());
   }
   const std::lock_guard lock(mutex_);
   memory_.insert_or_assign({cubin.record->kind, cubin.record->identity.encoding()}, cubin);

@@ -17,8 +17,10 @@ struct LayerQuery {
   KernelIdentity identity;
   ImageKind kind = ImageKind::cubin;
   std::uint32_t interface_version = 0;
-  // What would be built now; nullopt where there is no compiler.
+  // What would be built now. nullopt without a compiler, and when the compiler cannot tell (a header that
+  // cannot be read): then no local build counts as current.
   std::optional<BuildFingerprint> fingerprint;
+  bool compiler_found = false;
 };
 
 // Everywhere a cubin can lie at rest: this process's memory, the local registry, the bundles. Thread-safe.
@@ -58,8 +60,8 @@ class CubinLayers {
   std::vector<std::shared_ptr<const Bundle>> bundles_;
   LogSink log_;
   mutable std::mutex mutex_;
-  std::map<std::pair<ImageKind, Bytes>, Cubin>
-      memory_;  // by encoding; built by this Runtime, so always current
+  std::map<std::pair<ImageKind, Bytes>, Cubin> memory_;  // the newest build of each kernel
+  bool told_ = false;                                    // that builds are kept in memory only
 };
 
 }  // namespace cubinet

@@ -23,6 +23,7 @@ LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target, Image
   query.identity = identify(kernel.spec(), target);
   query.interface_version = kernel.kernel_template()->interface_version();
   if (const auto compiler = environment_.compiler()) {
+    query.compiler_found = true;
     auto fingerprint = (*compiler)->fingerprint(request(kernel, target, kind));
     if (fingerprint) {
       query.fingerprint = *fingerprint;
@@ -35,18 +36,22 @@ LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target, Image
 }
 
 Result<FoundCubin> CubinSource::build_alone(const CompileRequest& request, const LayerQuery& query) {
-  CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   std::unique_ptr<BuildLock> lock;
   if (layers_.registry() != nullptr && query.fingerprint) {
     auto locked = layers_.registry()->lock_for_build(query.identity, *query.fingerprint);
     if (locked) {
       lock = *std::move(locked);
-      // Whoever held the lock before us has published what we are about to build.
-      if (auto found = layers_.find(query)) return *std::move(found);
     } else {
       log(log_, LogLevel::warning, "building without the lock: " + locked.error().to_line());
     }
   }
+  // Whoever held the lock, or flew, before us has kept what we are about to build.
+  if (auto found = layers_.find(query)) return *std::move(found);
+  return compile(request);
+}
+
+Result<FoundCubin> CubinSource::compile(const CompileRequest& request) {
+  CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(CompileOutput output, compiler->compile(request));
   FoundCubin built;
   built.source = KernelSource::compiled;
@@ -108,10 +113,12 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
                "prebuild it with `cubinet prebuild`, or allow compilation"};
 }
 
-Result<FoundCubin> CubinSource::build_for_device(const CachedKernel& kernel, ComputeCapability device) {
+Result<FoundCubin> CubinSource::rebuild_for_device(const CachedKernel& kernel, ComputeCapability device) {
+  const auto start = std::chrono::steady_clock::now();
   CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
-  const LayerQuery asked = query(kernel, target, ImageKind::cubin);
-  return build(kernel, target, asked);
+  CUBINET_TRY_ASSIGN(FoundCubin built, compile(request(kernel, target, ImageKind::cubin)));
+  built.compile_seconds = seconds_since(start);
+  return built;
 }
 
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device) {
@@ -129,7 +136,8 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
   if (auto ptx = look(ptx_targets_for(device), ImageKind::ptx)) return *std::move(ptx);
   if (policy_ == CompilePolicy::never) return miss(kernel, device);
   const double find_seconds = seconds_since(start);
-  CUBINET_TRY_ASSIGN(FoundCubin built, build_for_device(kernel, device));
+  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
+  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, query(kernel, target, ImageKind::cubin)));
   built.find_seconds = find_seconds;
   return built;
 }

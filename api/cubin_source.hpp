@@ -30,13 +30,15 @@ class CubinSource {
   // anything is compiled. A miss under compile = never is not_found and says what was looked for.
   Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device);
 
-  // A cubin for the device's best target that can be built, whatever PTX lies in the layers.
-  Result<FoundCubin> build_for_device(const CachedKernel& kernel, ComputeCapability device);
+  // A new cubin for the device's best target, whatever lies in the layers: for when what was found there did
+  // not load.
+  Result<FoundCubin> rebuild_for_device(const CachedKernel& kernel, ComputeCapability device);
 
  private:
   CompileRequest request(const CachedKernel& kernel, SmTarget target, ImageKind kind) const;
   LayerQuery query(const CachedKernel& kernel, SmTarget target, ImageKind kind);
   Result<FoundCubin> build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query);
+  Result<FoundCubin> compile(const CompileRequest& request);
   Result<FoundCubin> build_alone(const CompileRequest& request, const LayerQuery& query);
   Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device);
   Error miss(const CachedKernel& kernel, ComputeCapability device);

@@ -23,6 +23,12 @@ Result<Function> CachedKernel::find(int device, std::string_view entry_point) co
   return pick_function(by_device_[index], entry_point, spec_);
 }
 
+LoadedFunctions CachedKernel::loaded(int device) const {
+  const std::shared_lock lock(mutex_);
+  const auto index = static_cast<std::size_t>(device);
+  return index < by_device_.size() ? by_device_[index] : LoadedFunctions();
+}
+
 void CachedKernel::store(int device, LoadedFunctions functions) const {
   const std::unique_lock lock(mutex_);
   const auto index = static_cast<std::size_t>(device);

@@ -17,21 +17,25 @@ using LoadedFunctions = std::vector<Function>;
 // as its Runtime.
 class CachedKernel final : public PreparedKernel {
  public:
-  CachedKernel(const void* owner, std::shared_ptr<const KernelTemplate> kernel_template, KernelSpec spec)
-      : owner_(owner), template_(std::move(kernel_template)), spec_(std::move(spec)) {}
+  CachedKernel(std::shared_ptr<const void> owner, std::shared_ptr<const KernelTemplate> kernel_template,
+               KernelSpec spec)
+      : owner_(std::move(owner)), template_(std::move(kernel_template)), spec_(std::move(spec)) {}
 
   const KernelSpec& spec() const override { return spec_; }
   const std::shared_ptr<const KernelTemplate>& kernel_template() const override { return template_; }
-  const void* owner() const { return owner_; }
+  const void* owner() const { return owner_.get(); }
 
   // An empty Function when nothing is loaded there; not_found for an entry point that the kernel does not
   // have.
   Result<Function> find(int device, std::string_view entry_point) const;
+  // All functions loaded there; empty when nothing is.
+  LoadedFunctions loaded(int device) const;
   void store(int device, LoadedFunctions functions) const;
   bool forget(int device) const;
 
  private:
-  const void* owner_;
+  // A token of the Runtime, held so that no other Runtime's can come to lie at its address.
+  std::shared_ptr<const void> owner_;
   std::shared_ptr<const KernelTemplate> template_;
   KernelSpec spec_;
   // One lock a kernel, shared by readers: threads that launch different kernels never meet.
@@ -47,7 +51,7 @@ Result<Function> pick_function(const LoadedFunctions& functions, std::string_vie
 // form in which they were asked for. Thread-safe.
 class PreparedKernels {
  public:
-  explicit PreparedKernels(const void* owner) : owner_(owner) {}
+  explicit PreparedKernels(std::shared_ptr<const void> owner) : owner_(std::move(owner)) {}
 
   // nullptr when this form of the specification was not prepared before.
   std::shared_ptr<const CachedKernel> find(const KernelIdentity& asked) const;
@@ -62,7 +66,7 @@ class PreparedKernels {
     }
   };
 
-  const void* owner_;
+  std::shared_ptr<const void> owner_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<KernelIdentity, std::shared_ptr<const CachedKernel>, HashKey> kernels_;
 };

@@ -51,7 +51,7 @@ class RuntimeImplementation final : public Runtime {
         environment_(options_.compiler, options_.driver),
         layers_(std::move(registry), std::move(bundles), options_.log),
         source_(layers_, environment_, options_.compile, options_.compile_options, options_.log),
-        prepared_(this) {}
+        prepared_(owner_) {}
 
   Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) override {
     CUBINET_TRY_ASSIGN(auto kernel, prepare_cached(spec));
@@ -65,7 +65,7 @@ class RuntimeImplementation final : public Runtime {
 
   Result<Function> function(const PreparedKernel& kernel, int device, std::string_view entry_point) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
-    if (cached.owner() != this) {
+    if (cached.owner() != owner_.get()) {
       return Error{ErrorCode::invalid_argument,
                    cached.spec().to_string() + " was prepared by another Runtime",
                    "prepare it with the Runtime that is asked for the function"};
@@ -77,7 +77,7 @@ class RuntimeImplementation final : public Runtime {
 
   bool release(const PreparedKernel& kernel, int device) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
-    return cached.owner() == this && cached.forget(device);
+    return cached.owner() == owner_.get() && cached.forget(device);
   }
 
   Result<std::shared_ptr<const Device>> device(int ordinal) override {
@@ -93,7 +93,7 @@ class RuntimeImplementation final : public Runtime {
   Result<void> check_process() const;
   Result<std::shared_ptr<const CachedKernel>> prepare_cached(const KernelSpec& spec);
   Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point);
-  Result<LoadedFunctions> load(const CachedKernel& kernel, int device);
+  Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
   Result<std::shared_ptr<const Module>> load_module(const CachedKernel& kernel,
                                                     const std::shared_ptr<const Device>& device,
@@ -102,6 +102,7 @@ class RuntimeImplementation final : public Runtime {
 
   RuntimeOptions options_;
   ForkGuard fork_guard_;
+  std::shared_ptr<const char> owner_ = std::make_shared<const char>();
   Environment environment_;
   CubinLayers layers_;
   CubinSource source_;
@@ -119,6 +120,7 @@ Result<void> RuntimeImplementation::check_process() const {
 }
 
 Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_cached(const KernelSpec& spec) {
+  CUBINET_TRY(check_process());  // before any lock: a thread that the child does not have may hold it
   const KernelIdentity asked = identify_without_target(spec);
   if (auto known = prepared_.find(asked)) return known;
   CUBINET_TRY_ASSIGN(auto kernel_template, options_.templates.find(spec.template_name));
@@ -132,38 +134,50 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
     return Error{ErrorCode::invalid_argument, "device " + std::to_string(device) + " cannot exist",
                  "devices are numbered from 0"};
   }
+  CUBINET_TRY(check_process());
   auto function = kernel.find(device, entry_point);
   if (!function) return function;
   if (*function) {
     counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
     return function;
   }
-  CUBINET_TRY(check_process());
-  CUBINET_TRY_ASSIGN(const LoadedFunctions functions,
-                     loads_.run({&kernel, device}, [&] { return load(kernel, device); }));
-  return pick_function(functions, entry_point, kernel.spec());
+  // The observer is told after the flight has landed: it may ask this Runtime for the same kernel.
+  std::optional<KernelEvent> event;
+  const auto start = Clock::now();
+  const auto functions = loads_.run({&kernel, device}, [&] { return load(kernel, device, event); });
+  if (event) {
+    tell(*event, start, functions ? nullptr : &functions.error());
+  } else if (functions) {
+    counters_.process_hits.fetch_add(1, std::memory_order_relaxed);  // another thread loaded it for us
+  }
+  if (!functions) return functions.error();
+  return pick_function(*functions, entry_point, kernel.spec());
 }
 
-Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, int device) {
-  const auto start = Clock::now();
-  KernelEvent event;
-  event.spec = kernel.spec();
-  event.device = device;
-  auto functions = load_observed(kernel, device, event);
+Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, int device,
+                                                    std::optional<KernelEvent>& event) {
+  // A flight may have landed between our look into the cache and the start of this one.
+  if (LoadedFunctions there = kernel.loaded(device); !there.empty()) return there;
+  event.emplace();
+  event->spec = kernel.spec();
+  event->device = device;
+  auto functions = load_observed(kernel, device, *event);
   if (functions) kernel.store(device, *functions);
-  tell(event, start, functions ? nullptr : &functions.error());
   return functions;
 }
 
-// PTX may ask for more than this driver's compiler knows (a newer PTX version), which only loading tells.
+// What was found may not load: PTX of a version that this driver does not know, or a bundle whose record lies
+// about its image. The template is still there to build from.
 Result<std::shared_ptr<const Module>> RuntimeImplementation::load_module(
     const CachedKernel& kernel, const std::shared_ptr<const Device>& device, FoundCubin& found) {
   auto module = modules_.get_or_load(device, found.cubin);
-  if (module || found.cubin.record->kind != ImageKind::ptx || options_.compile == CompilePolicy::never) {
+  if (module || found.source == KernelSource::compiled || options_.compile == CompilePolicy::never)
     return module;
-  }
-  log(options_.log, LogLevel::warning, "PTX passed over: " + module.error().to_line());
-  CUBINET_TRY_ASSIGN(found, source_.build_for_device(kernel, device->properties().capability));
+  const ErrorCode code = module.error().code;
+  const bool of_the_image = code == ErrorCode::corruption || code == ErrorCode::unsupported;
+  if (!of_the_image && found.cubin.record->kind != ImageKind::ptx) return module;
+  log(options_.log, LogLevel::warning, "passed over, and built anew: " + module.error().to_line());
+  CUBINET_TRY_ASSIGN(found, source_.rebuild_for_device(kernel, device->properties().capability));
   return modules_.get_or_load(device, found.cubin);
 }
 
@@ -213,7 +227,8 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
 
 void RuntimeImplementation::tell(KernelEvent& event, Clock::time_point start, const Error* error) {
   event.total_seconds = seconds_since(start);
-  const bool missed = error == nullptr ? !event.source : error->code == ErrorCode::not_found;
+  const bool missed = options_.compile == CompilePolicy::never &&
+                      (error == nullptr ? !event.source : error->code == ErrorCode::not_found);
   if (error != nullptr) event.error = *error;
   if (event.source) {
     counters_.of(*event.source).fetch_add(1, std::memory_order_relaxed);

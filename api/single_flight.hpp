@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 namespace cubinet {
 
@@ -23,8 +22,8 @@ class SingleFlight {
     const std::shared_ptr<Flight> flight = join(key, leads);
     if (!leads) return flight->wait();
     // Ends the flight also when the work throws (memory exhausted): nobody is left waiting.
-    Landing landing{*this, key, *flight};
-    landing.outcome.emplace(work());
+    Landing landing{*this, key, *flight, nullptr};
+    landing.outcome = std::make_shared<const Result<Value>>(work());
     return *landing.outcome;
   }
 
@@ -32,12 +31,14 @@ class SingleFlight {
   struct Flight {
     std::mutex mutex;
     std::condition_variable landed;
-    std::optional<Result<Value>> outcome;
+    bool done = false;
+    std::shared_ptr<const Result<Value>> outcome;  // null: the work threw
 
     Result<Value> wait() {
       std::unique_lock lock(mutex);
-      landed.wait(lock, [this] { return outcome.has_value(); });
-      return *outcome;
+      landed.wait(lock, [this] { return done; });
+      if (outcome != nullptr) return *outcome;
+      return Error{ErrorCode::internal, "the request that was joined ended without an outcome"};
     }
   };
 
@@ -45,7 +46,7 @@ class SingleFlight {
     SingleFlight& owner;
     const Key& key;
     Flight& flight;
-    std::optional<Result<Value>> outcome{};
+    std::shared_ptr<const Result<Value>> outcome;
 
     ~Landing() {
       {
@@ -53,12 +54,8 @@ class SingleFlight {
         owner.flights_.erase(key);
       }
       const std::lock_guard lock(flight.mutex);
-      if (outcome) {
-        flight.outcome = *outcome;
-      } else {
-        flight.outcome.emplace(
-            Error{ErrorCode::internal, "the request that was joined ended without an outcome"});
-      }
+      flight.outcome = outcome;
+      flight.done = true;
       flight.landed.notify_all();
     }
   };

@@ -35,6 +35,7 @@ LayerQuery query(std::optional<std::string_view> build, std::uint32_t interface_
   LayerQuery query;
   query.identity = identify(spec(), kTarget);
   query.interface_version = interface_version;
+  query.compiler_found = build.has_value();
   if (build) query.fingerprint = fake_fingerprint(*build);
   return query;
 }
@@ -80,6 +81,45 @@ TEST_CASE("without a compiler a local build is used while its interface version 
   CHECK_FALSE(layers.find(query(std::nullopt, 1)));
   CHECK(layers.explain_miss(query(std::nullopt, 1)).find("interface version") != std::string::npos);
   CHECK(layers.find(query(std::nullopt, 2)));
+}
+
+TEST_CASE(
+    "where the compiler cannot tell what it would build no local build is current, a bundle still fits") {
+  const TempDir folder;
+  LayerQuery unknown = query("today");
+  unknown.fingerprint.reset();
+  for (const bool with_home : {true, false}) {
+    CubinLayers layers(with_home ? registry_at(folder / "home") : nullptr, {}, {});
+    layers.keep(build_of("today"));
+    CHECK(layers.find(query("today")));
+    CHECK_FALSE(layers.find(unknown));
+  }
+  CubinLayers bundled(nullptr, {bundle_at(folder / "a.bundle", {build_of("a")}, 1)}, {});
+  CHECK(bundled.find(unknown));
+}
+
+TEST_CASE("a build kept in memory is used only under the fingerprint of today") {
+  CubinLayers layers(nullptr, {}, {});
+  layers.keep(build_of("old"));
+  CHECK_FALSE(layers.find(query("new")));
+  CHECK(layers.find(query("old")));
+}
+
+TEST_CASE("that builds stay in memory is said once, however many there are") {
+  const TempDir folder;
+  registry_at(folder / "home");
+  RegistryOptions options;
+  options.home = folder / "home";
+  options.access = RegistryOptions::Access::read_only;
+  int warnings = 0;
+  CubinLayers layers(*Registry::open(options), {}, [&](LogLevel level, std::string_view) {
+    warnings += level == LogLevel::warning ? 1 : 0;
+  });
+  for (const char* build : {"a", "b", "c"}) {
+    layers.keep(build_of(build));
+    CHECK(layers.find(query(build)));
+  }
+  CHECK(warnings == 1);
 }
 
 TEST_CASE("a local build of today goes before a bundle, a bundle before a miss, the newest bundle first") {

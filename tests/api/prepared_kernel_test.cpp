@@ -21,8 +21,8 @@ KernelSpec norm() {
 }
 
 TEST_CASE("every form in which a kernel is asked for leads to one object") {
-  const int owner = 0;
-  PreparedKernels kernels(&owner);
+  const auto owner = std::make_shared<const char>();
+  PreparedKernels kernels(owner);
   const auto source = norm_template();
   const auto resolved = source->resolve(norm());
   REQUIRE(resolved);
@@ -34,14 +34,13 @@ TEST_CASE("every form in which a kernel is asked for leads to one object") {
   CHECK(first == second);
   CHECK(kernels.find(brief) == first);
   CHECK(kernels.find(complete) == first);
-  CHECK(first->owner() == &owner);
+  CHECK(first->owner() == owner.get());
   CHECK(first->spec() == *resolved);
 }
 
 TEST_CASE("a kernel that is loaded nowhere has no function and nothing to forget") {
-  const int owner = 0;
   const auto source = norm_template();
-  const CachedKernel kernel(&owner, source, norm());
+  const CachedKernel kernel(nullptr, source, norm());
   const auto function = kernel.find(3, {});
   REQUIRE(function);
   CHECK_FALSE(*function);

@@ -56,6 +56,41 @@ TEST_CASE("a function can be launched and knows what it is") {
   CHECK(wrong.error().code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("an observer may ask the runtime for the kernel that it hears of") {
+  const TempDir home;
+  auto options = device_options(home / "h");
+  Runtime* asked = nullptr;
+  int answers = 0;
+  options.observer = [&](const KernelEvent& event) {
+    if (asked->function(event.spec, event.device)) ++answers;
+  };
+  const auto runtime = make_runtime(std::move(options));
+  asked = runtime.get();
+  REQUIRE(runtime->function(scale_spec(), 0));
+  CHECK(answers == 1);
+}
+
+TEST_CASE("a bundle whose record lies about its image is passed over, and the kernel built anew") {
+  const TempDir home;
+  Journal journal;
+  const auto builder = make_runtime(device_options(home / "builder"));
+  const auto capability = (*builder->device(0))->properties().capability;
+  const SmTarget best = targets_for(capability).front();
+  const auto built = builder->cubin(scale_spec(), best);
+  REQUIRE(built);
+  CubinRecord lie = *(*built)->cubin.record;
+  lie.entry_points.front().symbol = "not_in_the_image";
+  Cubin forged{std::make_shared<const CubinRecord>(lie), (*built)->cubin.image};
+  REQUIRE(create_bundle(*posix_file_system(), home / "lie.bundle", {forged}, {"lie", 9}));
+  auto options = device_options(home / "h", &journal);
+  options.bundles.push_back(home / "lie.bundle");
+  const auto runtime = make_runtime(std::move(options));
+  REQUIRE(runtime->function(scale_spec(), 0));
+  REQUIRE(journal.events.size() == 1);
+  CHECK(journal.events[0].source == KernelSource::compiled);
+  CHECK(journal.said("passed over, and built anew"));
+}
+
 TEST_CASE("functions outlive their runtime") {
   const TempDir home;
   auto runtime = make_runtime(device_options(home / "h"));

@@ -117,8 +117,13 @@ TEST_CASE("a runtime of the parent refuses to work in a forked child") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    const auto found = runtime->cubin(scale_spec(), kTarget);
-    ::_exit(!found && found.error().code == ErrorCode::unsupported ? 0 : 1);
+    const auto refused = [](const auto& result) {
+      return !result && result.error().code == ErrorCode::unsupported;
+    };
+    ::_exit(refused(runtime->cubin(scale_spec(), kTarget)) && refused(runtime->prepare(scale_spec())) &&
+                    refused(runtime->function(scale_spec(), 0))
+                ? 0
+                : 1);
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);

@@ -67,8 +67,9 @@ struct RuntimeOptions {
   CompileOptions compile_options;
   DriverOptions driver;
   LogSink log;
-  // Called for every request that is not a process-cache hit, from the requesting thread, without a lock
-  // held.
+  // Called once for every kernel that is looked for beyond the process cache, by the thread that looked,
+  // without a lock held: it may ask the Runtime. Requests that waited for that thread count as process hits.
+  // Must not throw.
   std::function<void(const KernelEvent&)> observer;
   std::shared_ptr<FileSystem> files = posix_file_system();
 };

@@ -31,8 +31,9 @@ struct BundleOptions {
 Result<void> create_bundle(FileSystem& files, const std::filesystem::path& path, std::vector<Cubin> cubins,
                            const BundleOptions& options);
 
-// An open bundle. Immutable and thread-safe. The file may be replaced (renamed over) while it is open, not
-// rewritten in place: what changed under us is caught by the digest of each image.
+// An open bundle. Immutable and thread-safe. Images are read by path when they are asked for: of a file that
+// was replaced or changed since it was opened, each image fails its digest and is a corruption error, never
+// wrong bytes. Open the new one.
 class Bundle {
  public:
   // Reads and checks the manifest: corruption for damage anywhere in it, unsupported for a newer version.
