@@ -22,7 +22,7 @@ Result<double> time_launches(const BareDriverApi& api, Launch&& launch) {
     for (int i = 0; i < kLaunchesOfBatch; ++i)
       CUBINET_TRY(launch());
     seconds += now_seconds() - start;
-    CUBINET_TRY(check(api.ctx_synchronize(), "cuCtxSynchronize"));
+    CUBINET_TRY(check(api.stream_synchronize(nullptr), "cuStreamSynchronize"));
   }
   return seconds / (kLaunchesOfBatch * kBatchesOfRound);
 }
@@ -46,7 +46,7 @@ Result<double> time_bare(const BareDriverApi& api, CUfunction function, const Ar
     }
     seconds += now_seconds() - start;
     CUBINET_TRY(check(result, "cuLaunchKernelEx"));
-    CUBINET_TRY(check(api.ctx_synchronize(), "cuCtxSynchronize"));
+    CUBINET_TRY(check(api.stream_synchronize(nullptr), "cuStreamSynchronize"));
   }
   return seconds / (kLaunchesOfBatch * kBatchesOfRound);
 }
