@@ -73,16 +73,16 @@ class Search {
     selection_.trace.wanted =
         selector_of(initial_state(shapes.shapes[0]), pages_.values[0], masks_.values[0], groups_.values[0]);
     if (shapes.compared > 1) {
-      if (compare(shapes)) return std::move(selection_);
+      if (compare(shapes)) return selection_;
     }
     for (std::size_t i = shapes.compared > 1 ? shapes.compared : 0; i < shapes.count; ++i) {
       if (i > 0) selection_.trace.default_missing = true;
       if (const auto attempt = first_attempt(shapes.shapes[i]); attempt && settle(*attempt)) {
-        return std::move(selection_);
+        return selection_;
       }
     }
     selection_.trace.default_missing = true;
-    return std::move(selection_);
+    return selection_;
   }
 
  private:
@@ -343,7 +343,7 @@ class Search {
     fired |= bit(refinement);
     for (const State& state : states) {
       if (auto next = attempt(state)) {
-        current = std::move(*next);
+        current = *next;
         record_pass(refinement, current);
         return true;
       }

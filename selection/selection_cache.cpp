@@ -64,7 +64,7 @@ Result<const Selection*> SelectionCache::select(const AttentionProblem& problem)
   }
   CUBINET_TRY_ASSIGN(Selection selection, cubinet::select(problem, device_, *index_, policy_));
   if (selections_.size() >= capacity_) selections_.clear();
-  const auto position = selections_.emplace(bucket, std::move(selection)).first;
+  const auto position = selections_.emplace(bucket, selection).first;
   return static_cast<const Selection*>(&position->second);
 }
 

@@ -42,7 +42,8 @@ WorkspaceSizes workspace_sizes(const AttentionProblem& problem, const KernelFact
   sizes.partial_stats_bytes = rows * kStatsBytes;
   sizes.partial_output_offset = round_up(sizes.partial_stats_bytes, kWorkspaceAlignment);
   // Each CTA of a pair that shares an MMA holds the columns of both.
-  const std::uint64_t columns = kernel.selector.head_dim_per_cta_v * (kernel.selector.two_cta ? 2U : 1U);
+  const std::uint64_t columns =
+      std::uint64_t{kernel.selector.head_dim_per_cta_v} * (kernel.selector.two_cta ? 2U : 1U);
   sizes.partial_output_bytes = rows * columns * element;
   sizes.scratch_bytes =
       round_up(sizes.partial_output_offset + sizes.partial_output_bytes, kWorkspaceAlignment);
