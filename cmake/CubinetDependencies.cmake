@@ -2,8 +2,7 @@
 # Every third-party library, found in one place. Names that modules use in PRIVATE_LIBRARIES:
 #
 #   OpenSSL::Crypto  SQLite::SQLite3  xxHash::xxhash  zstd::libzstd  Threads::Threads     linked
-#   fmt::fmt-header-only  spdlog::spdlog_header_only  nlohmann_json::nlohmann_json
-#   CLI11::CLI11  cubinet::cuda_headers                                                   headers alone
+#   fmt::fmt-header-only  nlohmann_json::nlohmann_json  CLI11::CLI11  cubinet::cuda_headers headers alone
 #   doctest::doctest                                                                      tests
 #
 # With CUBINET_PORTABLE the linked ones are static archives.
@@ -25,7 +24,6 @@ find_package(SQLite3 3.40 REQUIRED)
 find_package(xxHash 0.8 REQUIRED)
 find_package(zstd CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
-find_package(spdlog CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(CudaHeaders 13.0 REQUIRED)
 if(CUBINET_BUILD_CLI OR CUBINET_BUILD_BENCHMARKS)
@@ -46,14 +44,11 @@ if(NOT TARGET zstd::libzstd)
   endif()
 endif()
 
-# Debian's header-only spdlog names the shared fmt, which would put libfmt.so among our needed libraries.
-set_target_properties(spdlog::spdlog_header_only PROPERTIES INTERFACE_LINK_LIBRARIES
-                                                            "Threads::Threads;fmt::fmt-header-only")
 if(CUBINET_PORTABLE)
   # The archive needs libm; FindSQLite3 describes the shared library, which brings its own.
   set_property(TARGET SQLite::SQLite3 APPEND PROPERTY INTERFACE_LINK_LIBRARIES m ${CMAKE_DL_LIBS} Threads::Threads)
 endif()
 
 # Never part of the link line of the assembled library.
-set(CUBINET_HEADER_ONLY_LIBRARIES fmt::fmt-header-only spdlog::spdlog_header_only nlohmann_json::nlohmann_json
+set(CUBINET_HEADER_ONLY_LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json
                                   CLI11::CLI11 cubinet::cuda_headers)

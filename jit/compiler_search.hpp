@@ -7,9 +7,6 @@
 
 namespace cubinet {
 
-// Where find_compilers() looks, for the message that nothing was found.
-std::vector<std::filesystem::path> places_searched(const CompilerSearch& search);
-
 // The release that the file names of a candidate tell: that of the builtins ("libnvrtc-builtins.so.13.0"), or
 // of the library; nullopt when neither does.
 std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candidate);

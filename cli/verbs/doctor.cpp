@@ -85,6 +85,11 @@ Finding examine_compiler(const Context& context) {
   const CompilerSearch search = context.compiler_search();
   const auto compiler = Compiler::open(search);
   finding.lines.emplace_back("compiler", compiler ? (*compiler)->identity() : "none");
+  finding.described["searched"] = nlohmann::json::array();
+  for (const std::filesystem::path& place : places_searched(search)) {
+    finding.lines.emplace_back("searched", place.string());
+    finding.described["searched"].push_back(place.string());
+  }
   list_candidates(finding, find_compilers(search),
                   compiler ? (*compiler)->location().library : std::filesystem::path());
   if (!compiler) {

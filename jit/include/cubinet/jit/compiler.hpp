@@ -35,6 +35,8 @@ struct CompilerCandidate {
 std::string_view to_string(CompilerCandidate::Source source);
 // All that the search finds, best first, each file once. Reads folders only; loads nothing.
 std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search);
+// The folders and files that find_compilers() looks into, in its order.
+std::vector<std::filesystem::path> places_searched(const CompilerSearch& search);
 
 // Options of a compilation that are the caller's, not the template's. All of them are part of the build
 // fingerprint.
