@@ -94,6 +94,7 @@ TEST_CASE("the order of rows changes nothing") {
   std::mt19937_64 random(7);
   for (int round = 0; round < 200; ++round) {
     std::vector<KernelRow> rows;
+    rows.reserve(8);
     for (int i = 0; i < 8; ++i) {
       rows.push_back(row_from(static_cast<RowOrigin>(random() % 3), random() % 3,
                               std::string(1, static_cast<char>('a' + random() % 3)), random() % 4 == 0));

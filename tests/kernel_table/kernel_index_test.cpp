@@ -25,6 +25,7 @@ TEST_CASE("specific comes before family before baseline, in any order of rows") 
   std::sort(targets.begin(), targets.end());
   do {
     std::vector<KernelRow> rows;
+    rows.reserve(targets.size());
     for (const SmTarget target : targets)
       rows.push_back(test::sample_row(target));
     const KernelIndex index = KernelIndex::build(table(rows), {10, 3});

@@ -40,14 +40,24 @@ struct Probe {
   double time;
 };
 
-struct Example {
-  AttentionProblem problem;
+struct Expected {
   KernelType type;
   std::uint16_t tile;
   bool two_cta;
   MultiCtasKvMode mode;
   TileScheduler scheduler;
   std::uint16_t head_dim_per_cta;
+};
+constexpr Expected kSwaps8Cga{kSwaps, 8, false, kCga, kStatic, 128};
+constexpr Expected kSwaps8Whole{kSwaps, 8, false, kOff, kPersistent, 128};
+constexpr Expected kSwaps32Gmem{kSwaps, 32, false, kGmem, kStatic, 128};
+constexpr Expected kKeeps64Gmem{kKeeps, 64, false, kGmem, kStatic, 128};
+constexpr Expected kPairSeparate{kKeeps, 64, true, kSeparate, kStatic, 256};
+constexpr Expected kPairWhole{kKeeps, 64, true, kOff, kPersistent, 256};
+
+struct Example {
+  AttentionProblem problem;
+  Expected kernel;
   std::uint32_t splits;
   Grid grid;
   std::uint32_t cluster;
@@ -55,86 +65,37 @@ struct Example {
   std::vector<Probe> probes;
 };
 
+const std::vector<Probe> kProbes7 = {
+    {64, 4, 8, 1474.6}, {32, 4, 16, 1310.7}, {16, 4, 32, 1141.8}, {8, 4, 64, 1024.0}};
+const std::vector<Probe> kProbes8 = {
+    {64, 2, 8, 1167.4}, {32, 2, 16, 1034.2}, {16, 2, 32, 878.1}, {8, 2, 64, 768.0}};
+const std::vector<Probe> kProbes9 = {{16, 8, 64, 1669.1}, {8, 6, 144, 1536.0}};
+
 // The nine worked examples that are published with the rules: 148 SMs, every kernel assumed to exist.
 std::vector<Example> worked_examples() {
   using test::generation;
   return {
-      {generation(1, 1, 4096, 32, 4), kSwaps, 8, false, kCga, kStatic, 128, 8, {8, 8, 1}, 8, 2, {}},
-      {generation(64, 1, 8192, 64, 8), kSwaps, 8, false, kOff, kPersistent, 128, 1, {1, 8, 64}, 1, 2, {}},
-      {generation(2, 4, 16384, 16, 8), kSwaps, 32, false, kGmem, kStatic, 128, 32, {32, 2, 2}, 1, 1, {}},
-      {generation(32, 8, 16384, 16, 8), kKeeps, 64, false, kGmem, kStatic, 128, 2, {2, 2, 32}, 1, 1, {}},
-      {generation(8, 1, 4096, 128, 128, 576, 512),
-       kKeeps,
-       64,
-       true,
-       kSeparate,
-       kStatic,
-       256,
-       9,
-       {18, 1, 8},
-       2,
-       1,
-       {}},
-      {generation(256, 1, 4096, 128, 128, 576, 512),
-       kKeeps,
-       64,
-       true,
-       kOff,
-       kPersistent,
-       256,
-       1,
-       {2, 1, 256},
-       2,
-       2,
-       {}},
-      {generation(1, 8, 2048, 16, 8),
-       kSwaps,
-       8,
-       false,
-       kCga,
-       kStatic,
-       128,
-       4,
-       {32, 2, 1},
-       4,
-       2,
-       {{64, 4, 8, 1474.6}, {32, 4, 16, 1310.7}, {16, 4, 32, 1141.8}, {8, 4, 64, 1024.0}}},
-      {generation(2, 8, 1024, 16, 8),
-       kSwaps,
-       8,
-       false,
-       kCga,
-       kStatic,
-       128,
-       2,
-       {16, 2, 2},
-       2,
-       2,
-       {{64, 2, 8, 1167.4}, {32, 2, 16, 1034.2}, {16, 2, 32, 878.1}, {8, 2, 64, 768.0}}},
-      {generation(4, 3, 4096, 10, 5),
-       kSwaps,
-       8,
-       false,
-       kCga,
-       kStatic,
-       128,
-       6,
-       {18, 2, 4},
-       6,
-       2,
-       {{16, 8, 64, 1669.1}, {8, 6, 144, 1536.0}}},
+      {generation(1, 1, 4096, 32, 4), kSwaps8Cga, 8, {8, 8, 1}, 8, 2, {}},
+      {generation(64, 1, 8192, 64, 8), kSwaps8Whole, 1, {1, 8, 64}, 1, 2, {}},
+      {generation(2, 4, 16384, 16, 8), kSwaps32Gmem, 32, {32, 2, 2}, 1, 1, {}},
+      {generation(32, 8, 16384, 16, 8), kKeeps64Gmem, 2, {2, 2, 32}, 1, 1, {}},
+      {generation(8, 1, 4096, 128, 128, 576, 512), kPairSeparate, 9, {18, 1, 8}, 2, 1, {}},
+      {generation(256, 1, 4096, 128, 128, 576, 512), kPairWhole, 1, {2, 1, 256}, 2, 2, {}},
+      {generation(1, 8, 2048, 16, 8), kSwaps8Cga, 4, {32, 2, 1}, 4, 2, kProbes7},
+      {generation(2, 8, 1024, 16, 8), kSwaps8Cga, 2, {16, 2, 2}, 2, 2, kProbes8},
+      {generation(4, 3, 4096, 10, 5), kSwaps8Cga, 6, {18, 2, 4}, 6, 2, kProbes9},
   };
 }
 
 void check_example(const Example& example, const Selection& selection) {
   CHECK(selection.found);
   const KernelSelector& s = selection.kernel.selector;
-  CHECK(s.kernel_type == example.type);
-  CHECK(s.tile_size_q == example.tile);
-  CHECK(s.two_cta == example.two_cta);
-  CHECK(s.multi_ctas_kv_mode == example.mode);
-  CHECK(s.scheduler == example.scheduler);
-  CHECK(s.head_dim_per_cta_v == example.head_dim_per_cta);
+  CHECK(s.kernel_type == example.kernel.type);
+  CHECK(s.tile_size_q == example.kernel.tile);
+  CHECK(s.two_cta == example.kernel.two_cta);
+  CHECK(s.multi_ctas_kv_mode == example.kernel.mode);
+  CHECK(s.scheduler == example.kernel.scheduler);
+  CHECK(s.head_dim_per_cta_v == example.kernel.head_dim_per_cta);
   CHECK(selection.launch.ctas_kv == example.splits);
   CHECK(selection.launch.grid == example.grid);
   CHECK(selection.launch.cluster_x == example.cluster);

@@ -12,7 +12,7 @@ TensorMapDescription paged_kv() {
   map.rank = 4;
   map.address = 0x7f0000000000;
   map.sizes = {128, 64, 8, 4096, 0};
-  map.strides_bytes = {256, 64 * 256, 8 * 64 * 256, 0};
+  map.strides_bytes = {256, 16'384, 131'072, 0};
   map.box = {64, 64, 1, 1, 0};
   map.element_strides = {1, 1, 1, 1, 0};
   map.swizzle = TensorMapSwizzle::bytes128;
