@@ -65,9 +65,8 @@ function(cubinet_add_module name)
   target_link_libraries(${target} PRIVATE cubinet_settings ${arg_PRIVATE_LIBRARIES})
   foreach(dependency IN LISTS arg_DEPENDS)
     # Only the include root travels: linking an object library publicly would add its objects twice.
-    set(folders $<TARGET_PROPERTY:cubinet_${dependency},INTERFACE_INCLUDE_DIRECTORIES>)
-    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/${dependency}/include
-                                                $<$<TARGET_EXISTS:cubinet_${dependency}>:${folders}>)
+    target_include_directories(
+      ${target} PUBLIC $<TARGET_PROPERTY:cubinet_${dependency},INTERFACE_INCLUDE_DIRECTORIES>)
   endforeach()
   foreach(header IN LISTS arg_HEADERS)
     set_property(GLOBAL APPEND PROPERTY CUBINET_PUBLIC_HEADERS "${CMAKE_CURRENT_SOURCE_DIR}/${header}")
@@ -89,8 +88,6 @@ function(cubinet_add_tests module)
   if(NOT CUBINET_BUILD_TESTS)
     return()
   endif()
-  string(REGEX REPLACE "\\$<TARGET_FILE:([^>]+)>" "$<$<TARGET_EXISTS:\\1>:$<TARGET_FILE:\\1>>" arg_ENVIRONMENT
-                       "${arg_ENVIRONMENT}")
   set(target test_${module}${arg_SUFFIX})
   add_executable(${target} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)

@@ -47,7 +47,7 @@ TEST_CASE("what is no PTX is damaged") {
   CHECK_FALSE(inspect_ptx(ptx(kText + std::string(1, '\0') + kText)));
 }
 
-TEST_CASE("every truncation and every flipped bit gives an answer") {
+TEST_CASE("every truncation and every flipped bit of PTX gives an answer") {
   const Bytes image = ptx(kText);
   for (std::size_t length = 0; length < image.size(); ++length) {
     CHECK_FALSE(inspect_ptx(ByteView(image).first(length)));
