@@ -45,6 +45,9 @@ command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA dr
 mkdir -p "$results"
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader >"$results/device.txt"
 
+# The tests of the command-line tool know where it was built; the tree may have moved since.
+export CUBINET_TEST_TOOL=$tree/cli/cubinet
+
 passed=0 failed=0 skipped=0
 
 json_string() { printf '%s' "$1" | sed 's/\\/\\\\/g; s/"/\\"/g' | tr -d '\000-\037'; }

@@ -113,7 +113,9 @@ void drain(pid_t child, Reader& out, Reader& err, const ToolResult& result, cons
 }  // namespace
 
 const char* tool_path() {
-  return CUBINET_TOOL;
+  // Where it was built, or where scripts/gpu_check.sh finds the tree now.
+  const char* moved = std::getenv("CUBINET_TEST_TOOL");
+  return moved != nullptr ? moved : CUBINET_TOOL;
 }
 
 ToolResult run_tool(const std::vector<std::string>& arguments, const ToolSetting& setting) {
