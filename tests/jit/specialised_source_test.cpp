@@ -25,7 +25,7 @@ TEST_CASE("the source of a specification names it and holds its parameters") {
 TEST_CASE("the source of each template compiles alone, without a header beside it") {
   const auto compiler = Compiler::open(test::compiler_search());
   REQUIRE(compiler);
-  const auto api = NvrtcApi::open((*compiler)->location().library);
+  const auto api = NvrtcApi::open((*compiler)->location().library, (*compiler)->location().builtins);
   REQUIRE(api);
   for (const char* name : {"attention_decode", "rms_norm"}) {
     const auto source = specialised_source(test::builtin_request(name, "sm_90a"));
