@@ -285,9 +285,8 @@ fs::path temporary_path_beside(const fs::path& path) {
   // std::random_device: libstdc++'s needs glibc 2.36, above the portable build's floor, and may throw.
   unsigned entropy = 0;
   if (::getentropy(&entropy, sizeof(entropy)) != 0) entropy = 0;  // pid and counter are left
-  return path.parent_path() /
-         ("." + path.filename().string() + "." + std::to_string(::getpid()) + "." +
-          std::to_string(counter.fetch_add(1)) + "." + std::to_string(entropy) + ".tmp");
+  return path.parent_path() / ("." + path.filename().string() + "." + std::to_string(::getpid()) + "." +
+                               std::to_string(counter.fetch_add(1)) + "." + std::to_string(entropy) + ".tmp");
 }
 
 namespace {

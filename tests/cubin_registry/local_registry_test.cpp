@@ -10,7 +10,9 @@
 
 #include <xxhash.h>
 
+#include <chrono>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace cubinet::test {
@@ -35,8 +37,12 @@ TEST_CASE("what is published is found and loaded, by this registry and by one op
 TEST_CASE("builds of one kernel with several fingerprints are kept side by side, newest first") {
   HomeFixture home;
   auto registry = home.open();
-  for (const char* build : {"first", "second", "third"})
+  for (const char* build : {"first", "second", "third"}) {
     REQUIRE(publishes(*registry, cubin_of(64, build)));
+    // Age is the record file's, and a kernel's file times tick every 10 ms at most: two publications in one
+    // tick are equally old.
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  }
   const auto found = registry->find(cubin_of(64).record->identity);
   REQUIRE(found->size() == 3);
   CHECK(found->front()->fingerprint == fake_fingerprint("third"));

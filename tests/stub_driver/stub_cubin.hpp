@@ -25,7 +25,7 @@ struct CubinImage {
   bool specific = false;  // built for sm_90a and the like
   std::vector<KernelImage> kernels;
 
-  bool ptx = false;       // compiled when it is loaded, so that later devices run it too
+  bool ptx = false;  // compiled when it is loaded, so that later devices run it too
 
   bool runs_on(int major, int minor) const {
     if (ptx && !specific) return sm <= major * 10 + minor;

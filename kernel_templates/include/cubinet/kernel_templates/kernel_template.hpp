@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/result.hpp>
+#include <cubinet/spec/cubin.hpp>
+#include <cubinet/spec/kernel_spec.hpp>
+#include <cubinet/spec/sm_target.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <cubinet/base/result.hpp>
-#include <cubinet/spec/cubin.hpp>
-#include <cubinet/spec/kernel_spec.hpp>
-#include <cubinet/spec/sm_target.hpp>
 
 namespace cubinet {
 
@@ -34,20 +34,20 @@ struct ParameterDeclaration {
   std::string allowed() const;
 };
 
-// A kernel template: CUDA C++ source whose head declares its name, interface version, parameters, constraints and
-// kernels (docs/formats/template.md). Ours and the user's are the same. Immutable and thread-safe; shared by
-// pointer.
+// A kernel template: CUDA C++ source whose head declares its name, interface version, parameters, constraints
+// and kernels (docs/formats/template.md). Ours and the user's are the same. Immutable and thread-safe; shared
+// by pointer.
 class KernelTemplate {
  public:
-  // `origin` names the source in messages (a file name). invalid_argument says what is wrong with the declaration
-  // and where.
+  // `origin` names the source in messages (a file name). invalid_argument says what is wrong with the
+  // declaration and where.
   static Result<std::shared_ptr<const KernelTemplate>> parse(std::string source, std::string_view origin);
   virtual ~KernelTemplate() = default;
 
   virtual const std::string& name() const = 0;
   virtual const std::string& summary() const = 0;
-  // Bumped by the author whenever the argument structure or its meaning changes: a cubin built for another version
-  // is never launched.
+  // Bumped by the author whenever the argument structure or its meaning changes: a cubin built for another
+  // version is never launched.
   virtual std::uint32_t interface_version() const = 0;
   virtual const std::string& source() const = 0;
   virtual const std::vector<ParameterDeclaration>& parameters() const = 0;
@@ -55,24 +55,25 @@ class KernelTemplate {
   // What combinations of values have to meet, a sentence each, for people; resolve() checks them.
   virtual const std::vector<std::string>& constraints() const = 0;
 
-  // Checks every parameter and every constraint and fills in the defaults. invalid_argument names the parameter
-  // and what it allows; nothing is rounded. The result is complete: `identify` it.
+  // Checks every parameter and every constraint and fills in the defaults. invalid_argument names the
+  // parameter and what it allows; nothing is rounded. The result is complete: `identify` it.
   virtual Result<KernelSpec> resolve(const KernelSpec& spec) const = 0;
-  // REQUIRES: `resolved` comes from resolve(). The functions that the source defines under these parameters, with
-  // threads and shared memory computed. `symbol` is empty for those that a C++ name expression names: the compiler
-  // tells it.
+  // REQUIRES: `resolved` comes from resolve(). The functions that the source defines under these parameters,
+  // with threads and shared memory computed. `symbol` is empty for those that a C++ name expression names:
+  // the compiler tells it.
   virtual Result<std::vector<EntryPoint>> entry_points(const KernelSpec& resolved) const = 0;
-  // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern "C".
+  // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern
+  // "C".
   virtual const std::vector<std::string>& symbol_expressions() const = 0;
-  // unsupported, by name and number, when the target is below the minimum or a kernel could never launch there: more
-  // shared memory than any device of the target gives a block, or more than 1024 threads.
+  // unsupported, by name and number, when the target is below the minimum or a kernel could never launch
+  // there: more shared memory than any device of the target gives a block, or more than 1024 threads.
   virtual Result<void> check_target(const KernelSpec& resolved, SmTarget target) const = 0;
   // The generated header <cubinet/parameters.cuh> through which the source sees its parameters.
   virtual Result<std::string> parameters_header(const KernelSpec& resolved) const = 0;
 };
 
-// A parameter value as text ("128", "true", "bf16") to the type that the declaration states. invalid_argument names
-// the parameter and what it allows.
+// A parameter value as text ("128", "true", "bf16") to the type that the declaration states. invalid_argument
+// names the parameter and what it allows.
 Result<ParameterValue> parse_parameter_value(const ParameterDeclaration& declaration, std::string_view text);
 
 }  // namespace cubinet

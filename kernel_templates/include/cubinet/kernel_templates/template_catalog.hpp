@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/kernel_templates/kernel_template.hpp>
+
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <cubinet/kernel_templates/kernel_template.hpp>
-
 namespace cubinet {
 
-// The headers that templates may include as <cubinet/…>: embedded in the library, never read from disk. Name to
-// content.
+// The headers that templates may include as <cubinet/…>: embedded in the library, never read from disk. Name
+// to content.
 const std::map<std::string, std::string, std::less<>>& embedded_headers();
 
-// Templates by name. A value with shared immutable contents: copying is cheap, adding to one copy does not show
-// in another. Const use is thread-safe.
+// Templates by name. A value with shared immutable contents: copying is cheap, adding to one copy does not
+// show in another. Const use is thread-safe.
 class TemplateCatalog {
  public:
   // The templates that come with the library.
