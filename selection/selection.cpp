@@ -149,11 +149,9 @@ class Search {
       ++selection_.trace.over_shared_limit;
       return false;
     }
-    const auto& forbidden = policy_.forbidden_targets;
-    const bool refused = (policy_.pinned_target && row.target != *policy_.pinned_target) ||
-                         std::find(forbidden.begin(), forbidden.end(), row.target) != forbidden.end();
-    if (refused) ++selection_.trace.refused_targets;
-    return !refused;
+    if (policy_.targets.allows(row.target)) return true;
+    ++selection_.trace.refused_targets;
+    return false;
   }
 
   std::optional<Attempt> evaluate(const State& state, const KernelRow* row, const KernelFacts& kernel) {
@@ -175,7 +173,7 @@ class Search {
     }
     const auto numbers = index_.find(selector);
     for (const bool family_only : {true, false}) {
-      if (family_only && !policy_.prefers_family) continue;
+      if (family_only && !policy_.targets.prefers_family) continue;
       for (const std::uint32_t number : numbers) {
         const KernelRow& row = index_.row(number);
         if (family_only && row.target.kind != TargetKind::family) continue;

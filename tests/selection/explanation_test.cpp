@@ -51,7 +51,7 @@ TEST_CASE("rows over the limit of shared memory and refused targets are counted"
   CHECK(joined(problem, {{10, 0}, 148, 1000}, index).find("1000 bytes of shared memory") !=
         std::string::npos);
   SelectionPolicy policy;
-  policy.forbidden_targets = {{10, 0, TargetKind::family}};
+  policy.targets.forbidden = {{10, 0, TargetKind::family}};
   CHECK(joined(problem, test::kB200, index, policy).find("a target that the policy refuses") !=
         std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include <cubinet/selection/cost_table.hpp>
 #include <cubinet/selection/launch_configuration.hpp>
 #include <cubinet/selection/workspace.hpp>
+#include <cubinet/spec/target_policy.hpp>
 
 #include <array>
 #include <cstdint>
@@ -22,10 +23,8 @@ using OccupancyOracle = std::function<std::uint32_t(const KernelRow& row, std::u
 struct SelectionPolicy {
   bool splits_kv = true;              // several CTAs may share one sequence's KV (generation only)
   bool tries_tile_size_kv64 = false;  // half KV tiles while the device is not full (MLA)
-  bool prefers_family = false;        // family targets before specific ones, to test portability
   bool assumes_all_kernels = false;   // every row that a rule names is taken to exist; no table is read
-  std::vector<SmTarget> forbidden_targets = {};
-  std::optional<SmTarget> pinned_target = std::nullopt;  // no other is taken
+  TargetPolicy targets = {};
   OccupancyOracle maximum_active_clusters = {};
   const CostTable* costs = nullptr;  // instead of the device's; must outlive the call
 };
