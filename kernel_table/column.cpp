@@ -102,6 +102,7 @@ constexpr std::array kColumns = {
     column<Trait<&KernelTraits::step_kv>>("step_kv", "mStepKv", ColumnKind::integer, false, 0, kU32),
     column<Trait<&KernelTraits::groups_heads_q>>("groups_heads_q", "mGroupsHeadsQ", ColumnKind::flag, false,
                                                  0, 1),
+    column<Trait<&KernelTraits::stages>>("stages", "", ColumnKind::integer, false, 0, kU16),
     column<Own<&KernelRow::shared_bytes>>("shared_bytes", "mSharedMemBytes", ColumnKind::integer, false, 0,
                                           kU32),
     column<Own<&KernelRow::threads>>("threads", "mThreadsPerCTA", ColumnKind::integer, false, 512, kU32),

@@ -22,7 +22,9 @@ bool goes_before(const KernelRow& a, const KernelRow& b) {
   if (a.traits.step_kv != b.traits.step_kv) return a.traits.step_kv > b.traits.step_kv;
   if (a.traits.step_q != b.traits.step_q) return a.traits.step_q > b.traits.step_q;
   if (a.traits.groups_heads_q != b.traits.groups_heads_q) return a.traits.groups_heads_q;
-  return std::tie(a.function_name, a.digest) < std::tie(b.function_name, b.digest);
+  if (a.traits.stages != b.traits.stages) return a.traits.stages > b.traits.stages;
+  return std::tie(a.implementation, a.function_name, a.digest) <
+         std::tie(b.implementation, b.function_name, b.digest);
 }
 
 bool is_of(const KernelSelector& selector, const AttentionTypes& types) {
@@ -32,8 +34,8 @@ bool is_of(const KernelSelector& selector, const AttentionTypes& types) {
 
 }  // namespace
 
-KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device,
-                               std::optional<AttentionTypes> types) {
+KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device, std::optional<AttentionTypes> types,
+                               std::optional<std::string_view> implementation) {
   KernelIndex index;
   index.rows_ = std::move(rows);
   index.device_ = device;
@@ -44,6 +46,7 @@ KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device,
   for (std::uint32_t number = 0; number < index.rows_->size(); ++number) {
     const KernelRow& row = (*index.rows_)[number];
     if (types && !is_of(row.selector, *types)) continue;
+    if (implementation && row.implementation != *implementation) continue;
     const auto found = rank.find(row.target);
     if (found == rank.end()) {
       ++index.usage_.other_targets;
@@ -85,14 +88,16 @@ void KernelIndex::insert(const SelectorEncoding& encoding, std::uint32_t first, 
   count_usage(first, count);
 }
 
-// A selector's rows that differ in traits are specifications of their own; each counts once, by its best
-// target.
+// A selector's rows that differ in traits or implementation are specifications of their own; each counts
+// once, by its best target.
 void KernelIndex::count_usage(std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const KernelRow& candidate = row(numbers_[first + i]);
     bool counted = false;
-    for (std::uint32_t j = 0; j < i && !counted; ++j)
-      counted = row(numbers_[first + j]).traits == candidate.traits;
+    for (std::uint32_t j = 0; j < i && !counted; ++j) {
+      const KernelRow& earlier = row(numbers_[first + j]);
+      counted = earlier.traits == candidate.traits && earlier.implementation == candidate.implementation;
+    }
     if (counted) continue;
     ++usage_.usable;
     if (candidate.target.kind == TargetKind::specific) ++usage_.specific;

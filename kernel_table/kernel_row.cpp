@@ -8,6 +8,9 @@ namespace cubinet {
 namespace {
 
 constexpr std::uint32_t kMaximumTileQ = 256;
+constexpr std::uint32_t kMaximumTileKv = 256;
+constexpr std::uint32_t kMaximumStages = 64;
+constexpr std::size_t kMaximumImplementation = 64;
 constexpr std::uint32_t kMaximumStep = 4096;
 constexpr std::uint32_t kMaximumThreads = 1024;
 constexpr std::uint32_t kMaximumSageBlock = 4096;
@@ -53,6 +56,17 @@ Result<void> check_enums(const KernelSelector& selector) {
   return check_enum("kv_transform", selector.kv_transform, KvTransform::separate_kv);
 }
 
+// Part of keys and of messages: a name as a template has it, or a product.
+Result<void> check_implementation(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+  };
+  if (name.size() <= kMaximumImplementation && std::all_of(name.begin(), name.end(), allowed)) return {};
+  return Error{
+      ErrorCode::invalid_argument,
+      "a kernel's implementation is no name: it must be at most 64 letters, digits, '_', '-' and '.'"};
+}
+
 Result<void> check_page(const KernelSelector& selector) {
   const std::uint32_t page = selector.tokens_per_page;
   if (page != 0 && (!is_power_of_two(page) || page > kMaximumTokensPerPage)) {
@@ -76,8 +90,9 @@ Result<void> check_ranges(const KernelSelector& selector) {
       selector.tile_size_q > kMaximumTileQ) {
     return out_of_range("tile_size_q", selector.tile_size_q, "a power of two from 8 to 256");
   }
-  if (selector.tile_size_kv != 64 && selector.tile_size_kv != 128) {
-    return out_of_range("tile_size_kv", selector.tile_size_kv, "64 or 128");
+  if (!is_power_of_two(selector.tile_size_kv) || selector.tile_size_kv < 16 ||
+      selector.tile_size_kv > kMaximumTileKv) {
+    return out_of_range("tile_size_kv", selector.tile_size_kv, "a power of two from 16 to 256");
   }
   CUBINET_TRY(check_head_dim("head_dim_per_cta_v", selector.head_dim_per_cta_v));
   CUBINET_TRY(check_head_dim("head_dim_qk", selector.head_dim_qk));
@@ -95,9 +110,11 @@ Result<void> check_ranges(const KernelRow& row) {
   if (row.traits.step_q == 0 || row.traits.step_q > kMaximumStep) {
     return out_of_range("step_q", row.traits.step_q, "from 1 to 4096");
   }
-  if (row.traits.step_kv == 0 || row.traits.step_kv > kMaximumStep || row.traits.step_kv % 64 != 0) {
-    return out_of_range("step_kv", row.traits.step_kv, "a multiple of 64 up to 4096");
+  if (row.traits.step_kv == 0 || row.traits.step_kv > kMaximumStep || row.traits.step_kv % 16 != 0) {
+    return out_of_range("step_kv", row.traits.step_kv, "a multiple of 16 up to 4096");
   }
+  if (row.traits.stages > kMaximumStages) return out_of_range("stages", row.traits.stages, "at most 64");
+  CUBINET_TRY(check_implementation(row.implementation));
   if (row.threads > kMaximumThreads) return out_of_range("threads", row.threads, "at most 1024");
   if (row.target.kind > TargetKind::family || row.target.major > kMaximumMajor || row.target.minor > 9) {
     return out_of_range("SM target", row.target.major * 10U + row.target.minor, "a known form of target");

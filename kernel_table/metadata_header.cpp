@@ -183,6 +183,7 @@ class HeaderReader : public MetadataVisitor {
       }
     }
     fill_in(draft);
+    draft.row.implementation = kPublishedImplementation;
     if (auto checked = check_ranges(draft.row); !checked) return problem(line, checked.error().message);
     if (draft.row.selector.multi_ctas_kv_mode == MultiCtasKvMode::gmem_separate &&
         draft.row.function_name.find("MultiCtasKvCga") != std::string::npos) {

@@ -42,10 +42,10 @@ void set_flags(KernelSelector& s, std::uint64_t flags) {
   s.ue8m0_output_scale = flag(8);
 }
 
-Error newer_schema(unsigned version) {
+Error newer_schema(unsigned version, unsigned known) {
   return Error{ErrorCode::unsupported,
                "a kernel row's encoding has schema version " + std::to_string(version) +
-                   ", this build knows " + std::to_string(kRowSchemaVersion),
+                   ", this build knows " + std::to_string(known),
                "use the version of cubinet that wrote it"};
 }
 
@@ -82,6 +82,7 @@ Result<void> check_identity(const RowIdentity& identity) {
   row.traits = identity.traits;
   row.target = identity.target;
   row.extras = identity.extras;
+  row.implementation = identity.implementation;
   return check_ranges(row);
 }
 
@@ -89,7 +90,7 @@ Result<void> check_identity(const RowIdentity& identity) {
 
 SelectorEncoding encode_selector(const KernelSelector& s) {
   return {
-      at(kRowSchemaVersion, 0) | at(s.layout, 8) | at(s.mask, 16) | at(s.kernel_type, 24) |
+      at(kSelectorSchemaVersion, 0) | at(s.layout, 8) | at(s.mask, 16) | at(s.kernel_type, 24) |
           at(s.scheduler, 32) | at(s.multi_ctas_kv_mode, 40) | at(s.sparse, 48) | at(s.kv_transform, 56),
       at(s.data_type_q, 0) | at(s.data_type_k, 8) | at(s.data_type_v, 16) | at(s.data_type_o, 24) |
           at(flags_of(s), 32) | at(s.tile_size_q, 48),
@@ -100,8 +101,8 @@ SelectorEncoding encode_selector(const KernelSelector& s) {
 
 Result<KernelSelector> decode_selector(const SelectorEncoding& words) {
   const auto version = field<std::uint8_t>(words[0], 0, 8);
-  if (version > kRowSchemaVersion) return newer_schema(version);
-  if (version != kRowSchemaVersion) return damaged("has no schema version");
+  if (version > kSelectorSchemaVersion) return newer_schema(version, kSelectorSchemaVersion);
+  if (version != kSelectorSchemaVersion) return damaged("has no schema version");
   const auto flags = field<std::uint64_t>(words[1], 32, 16);
   if ((flags & ~kKnownFlags) != 0 || words[4] >> 32U != 0) return damaged("sets bits that mean nothing");
   KernelSelector s;
@@ -134,7 +135,7 @@ std::uint64_t hash_of(const SelectorEncoding& encoding) {
 }
 
 RowIdentity identity_of(const KernelRow& row) {
-  RowIdentity identity{row.selector, row.traits, row.target, {}};
+  RowIdentity identity{row.selector, row.traits, row.target, {}, row.implementation};
   for (const ExtraColumn& extra : row.extras) {
     if (!extra.is_off()) identity.extras.push_back(extra);
   }
@@ -150,9 +151,11 @@ Result<Bytes> encode_row_identity(const RowIdentity& identity) {
   writer.u32(identity.traits.step_q);
   writer.u32(identity.traits.step_kv);
   writer.u8(identity.traits.groups_heads_q ? 1 : 0);
+  writer.u16(identity.traits.stages);
   writer.u16(identity.target.major);
   writer.u16(identity.target.minor);
   writer.u8(static_cast<std::uint8_t>(identity.target.kind));
+  writer.string(identity.implementation);
   writer.u32(static_cast<std::uint32_t>(identity.extras.size()));
   for (const ExtraColumn& extra : identity.extras) {
     if (extra.is_off())
@@ -168,7 +171,8 @@ Result<RowIdentity> decode_row_identity(ByteView encoding) {
   CUBINET_TRY_ASSIGN(const ByteView magic, reader.raw(kMagic.size()));
   if (as_text(magic) != kMagic) return damaged("has another magic");
   CUBINET_TRY_ASSIGN(const std::uint16_t version, reader.u16());
-  if (version > kRowSchemaVersion) return newer_schema(version);
+  if (version > kRowSchemaVersion) return newer_schema(version, kRowSchemaVersion);
+  if (version != kRowSchemaVersion) return damaged("has a schema version that was never stored");
   RowIdentity identity;
   SelectorEncoding words{};
   for (std::uint64_t& word : words) {
@@ -178,12 +182,14 @@ Result<RowIdentity> decode_row_identity(ByteView encoding) {
   CUBINET_TRY_ASSIGN(identity.traits.step_q, reader.u32());
   CUBINET_TRY_ASSIGN(identity.traits.step_kv, reader.u32());
   CUBINET_TRY_ASSIGN(const std::uint8_t groups, reader.u8());
-  if (version != kRowSchemaVersion || groups > 1) return damaged("holds a flag that is not 0 or 1");
+  if (groups > 1) return damaged("holds a flag that is not 0 or 1");
   identity.traits.groups_heads_q = groups == 1;
+  CUBINET_TRY_ASSIGN(identity.traits.stages, reader.u16());
   CUBINET_TRY_ASSIGN(identity.target.major, reader.u16());
   CUBINET_TRY_ASSIGN(identity.target.minor, reader.u16());
   CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
   identity.target.kind = static_cast<TargetKind>(kind);
+  CUBINET_TRY_ASSIGN(identity.implementation, reader.string());
   CUBINET_TRY_ASSIGN(identity.extras, read_extras(reader));
   if (reader.remaining() != 0) return damaged("has bytes after its end");
   CUBINET_TRY(check_identity(identity));

@@ -19,13 +19,24 @@ constexpr std::uint32_t kMaximumRows = 10'000'000;
 enum class StoredKind : std::uint8_t { integer, flag, data_type, enumeration, text, digest, long_integer };
 
 // The columns that are no numbers, after those of kernel_columns().
-enum class TextColumn { target, function_name, digest, origin, stale, version, source };
+enum class TextColumn {
+  implementation,
+  target,
+  function_name,
+  digest,
+  origin,
+  stale,
+  version,
+  source,
+  fingerprint
+};
 struct NamedTextColumn {
   std::string_view name;
   StoredKind kind;
   TextColumn column;
 };
-constexpr std::array<NamedTextColumn, 7> kTextColumns = {{
+constexpr std::array<NamedTextColumn, 9> kTextColumns = {{
+    {"implementation", StoredKind::text, TextColumn::implementation},
     {"target", StoredKind::text, TextColumn::target},
     {"function_name", StoredKind::text, TextColumn::function_name},
     {"digest", StoredKind::digest, TextColumn::digest},
@@ -33,6 +44,7 @@ constexpr std::array<NamedTextColumn, 7> kTextColumns = {{
     {"stale", StoredKind::flag, TextColumn::stale},
     {"version", StoredKind::long_integer, TextColumn::version},
     {"source", StoredKind::text, TextColumn::source},
+    {"fingerprint", StoredKind::digest, TextColumn::fingerprint},
 }};
 
 Error damaged(std::string reason) {
@@ -61,6 +73,8 @@ Result<SmTarget> parse_target(std::string_view text) {
 
 void write_text_column(ByteWriter& writer, const KernelRow& row, TextColumn column) {
   switch (column) {
+    case TextColumn::implementation:
+      return writer.string(row.implementation);
     case TextColumn::target:
       return writer.string(target_text(row.target));
     case TextColumn::function_name:
@@ -75,6 +89,8 @@ void write_text_column(ByteWriter& writer, const KernelRow& row, TextColumn colu
       return writer.u64(row.provenance.version);
     case TextColumn::source:
       return writer.string(row.provenance.source);
+    case TextColumn::fingerprint:
+      return writer.raw(row.provenance.fingerprint.bytes);
   }
 }
 
@@ -102,6 +118,9 @@ Result<StoredValue> read_value(ByteReader& reader, StoredKind kind) {
 
 Result<void> set_text_column(KernelRow& row, TextColumn column, StoredValue& value) {
   switch (column) {
+    case TextColumn::implementation:
+      row.implementation = std::move(value.text);
+      return {};
     case TextColumn::target: {
       CUBINET_TRY_ASSIGN(row.target, parse_target(value.text));
       return {};
@@ -126,6 +145,9 @@ Result<void> set_text_column(KernelRow& row, TextColumn column, StoredValue& val
       return {};
     case TextColumn::source:
       row.provenance.source = std::move(value.text);
+      return {};
+    case TextColumn::fingerprint:
+      row.provenance.fingerprint = value.digest;
       return {};
   }
   return {};

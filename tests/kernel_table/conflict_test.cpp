@@ -46,6 +46,16 @@ TEST_CASE(
   CHECK(kept({bundle1, import9}) == "source of bundle1");
 }
 
+TEST_CASE("rows of two implementations are two kernels, whatever else they share") {
+  const KernelRow published = row_from(RowOrigin::imported, 1, "published");
+  KernelRow compiled = row_from(RowOrigin::compiled, 0, "compiled");
+  compiled.implementation = "attention_decode";
+  const auto resolved = resolve_conflicts({published, compiled});
+  REQUIRE(resolved);
+  CHECK(resolved->rows.size() == 2);
+  CHECK(resolved->conflicts.empty());
+}
+
 TEST_CASE("where the first place is shared by different bytes all are refused and named") {
   const auto resolved =
       resolve_conflicts({row_from(RowOrigin::imported, 4, "a"), row_from(RowOrigin::imported, 4, "b"),

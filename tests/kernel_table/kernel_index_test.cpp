@@ -105,6 +105,24 @@ TEST_CASE("an index of some element types holds those rows only") {
   CHECK(index.find(b.selector).empty());
 }
 
+TEST_CASE("an index of one implementation holds its rows only, and one of all holds every kernel") {
+  KernelRow published = test::sample_row();
+  KernelRow compiled = published;
+  compiled.implementation = "attention_decode";
+  const KernelRows rows = table({published, compiled});
+  const KernelIndex all = KernelIndex::build(rows, {10, 0});
+  CHECK(all.find(published.selector).size() == 2);
+  CHECK(all.usage().usable == 2);
+  for (const std::string_view name : {std::string_view("trtllm-gen"), std::string_view("attention_decode")}) {
+    const KernelIndex own = KernelIndex::build(rows, {10, 0}, std::nullopt, name);
+    const auto found = own.find(published.selector);
+    REQUIRE(found.size() == 1);
+    CHECK(own.row(found[0]).implementation == name);
+    CHECK(own.usage().usable == 1);
+  }
+  CHECK(KernelIndex::build(rows, {10, 0}, std::nullopt, "").numbers().empty());
+}
+
 TEST_CASE("usage counts specifications by the kind of the best target") {
   KernelRow only_family = test::sample_row();
   only_family.selector.tile_size_q = 16;

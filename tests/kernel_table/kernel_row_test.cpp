@@ -29,6 +29,11 @@ TEST_CASE("a value out of range is refused, never rounded") {
   CHECK(refused([](KernelRow& row) { row.selector.tile_size_q = 12; }));
   CHECK(refused([](KernelRow& row) { row.selector.tile_size_q = 4; }));
   CHECK(refused([](KernelRow& row) { row.selector.tile_size_kv = 96; }));
+  CHECK(refused([](KernelRow& row) { row.selector.tile_size_kv = 8; }));
+  CHECK(refused([](KernelRow& row) { row.selector.tile_size_kv = 512; }));
+  CHECK(refused([](KernelRow& row) { row.traits.stages = 65; }));
+  CHECK(refused([](KernelRow& row) { row.implementation = "Two Words"; }));
+  CHECK(refused([](KernelRow& row) { row.implementation = std::string(65, 'a'); }));
   CHECK(refused([](KernelRow& row) { row.selector.tokens_per_page = 48; }));
   CHECK(refused([](KernelRow& row) { row.selector.tokens_per_page = 1U << 21U; }));
   CHECK(refused([](KernelRow& row) { row.selector.dynamic_page = true; }));

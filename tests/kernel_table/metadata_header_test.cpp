@@ -58,6 +58,7 @@ TEST_CASE("columns are read in the order in which the header declares them") {
   CHECK(row.selector.two_cta);
   CHECK(row.threads == 384);
   CHECK(row.function_name == "f");
+  CHECK(row.implementation == "trtllm-gen");
   CHECK(row.digest.to_hex() == kDigest);
   REQUIRE(row.extras.size() == 1);
   CHECK(row.extras[0] == ExtraColumn{"mFuture", "true"});

@@ -39,7 +39,7 @@ inline KernelSelector random_selector(std::mt19937_64& random) {
   s.sparse = static_cast<SparseAttention>(below(3));
   s.kv_transform = static_cast<KvTransform>(below(3));
   s.tile_size_q = static_cast<std::uint16_t>(8U << below(6));
-  s.tile_size_kv = static_cast<std::uint16_t>(64U << below(2));
+  s.tile_size_kv = static_cast<std::uint16_t>(16U << below(5));
   s.head_dim_per_cta_v = head_dim();
   s.head_dim_qk = head_dim();
   s.head_dim_v = head_dim();
@@ -62,8 +62,11 @@ inline KernelRow random_row(std::mt19937_64& random) {
   KernelRow row;
   row.selector = random_selector(random);
   row.traits.step_q = static_cast<std::uint32_t>(1 + random() % 512);
-  row.traits.step_kv = static_cast<std::uint32_t>(64 * (1 + random() % 8));
+  row.traits.step_kv = static_cast<std::uint32_t>(16 * (1 + random() % 32));
   row.traits.groups_heads_q = random() % 2 == 0;
+  row.traits.stages = static_cast<std::uint16_t>(random() % 5);
+  constexpr std::string_view kImplementations[] = {"", "trtllm-gen", "attention_decode", "my.kernels-2"};
+  row.implementation = kImplementations[random() % 4];
   const auto targets = known_targets();
   row.target = targets[random() % targets.size()];
   if (random() % 4 == 0) row.extras.push_back({"mFuture", random() % 2 == 0 ? "true" : "17"});
@@ -82,6 +85,7 @@ inline KernelRow sample_row(SmTarget target = {10, 0, TargetKind::family}) {
   row.selector.groups_tokens_heads_q = true;
   row.selector.multi_ctas_kv_mode = MultiCtasKvMode::gmem;
   row.target = target;
+  row.implementation = kPublishedImplementation;
   row.function_name = "decode_" + target.to_string();
   row.shared_bytes = 100'000;
   row.threads = 512;

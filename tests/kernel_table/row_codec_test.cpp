@@ -16,9 +16,10 @@ TEST_CASE("the encoding and key of a row equal the golden vectors") {
   const auto encoding = encode_row_identity(identity_of(test::sample_row()));
   REQUIRE(encoding);
   CHECK(to_hex(*encoding) ==
-        "43524f5701000102010200010000010101010200080080008000800080000000000000000000400000000000000008000000"
-        "00010000010a0000000200000000");
-  CHECK(key_of(*encoding).to_string() == "cd048e71dc9c8110");
+        "43524f57020001020102000100000101010102000800800080008000800000000000000000004000000000000000"
+        "0800000000010000010000"
+        "0a000000020a0000007472746c6c6d2d67656e00000000");
+  CHECK(key_of(*encoding).to_string() == "74ec689e03e637d6");
 }
 
 TEST_CASE("decoding an encoding gives the selector back, neighbours in one field included") {
@@ -76,6 +77,27 @@ TEST_CASE("names, sizes, digests and columns that are off are no part of the ide
   CHECK(identity_of(a) == identity_of(b));
   b.extras = {{"mReserved1", "true"}};
   CHECK_FALSE(identity_of(a) == identity_of(b));
+}
+
+TEST_CASE("rows that differ in implementation, stages or a trait are two kernels with keys of their own") {
+  const KernelRow row = test::sample_row();
+  std::vector<KernelRow> others(5, row);
+  others[0].implementation = "attention_decode";
+  others[1].traits.stages = 3;
+  others[2].traits.step_q = 16;
+  others[3].traits.step_kv = 48;
+  others[4].traits.groups_heads_q = false;
+  const auto key = [](const KernelRow& of) { return key_of(*encode_row_identity(identity_of(of))); };
+  for (const KernelRow& other : others) {
+    CHECK_FALSE(identity_of(other) == identity_of(row));
+    CHECK(key(other).value != key(row).value);
+  }
+}
+
+TEST_CASE("an encoding of the schema that was never stored is refused as damaged") {
+  Bytes encoding = *encode_row_identity(identity_of(test::sample_row()));
+  encoding[4] = std::byte{1};
+  CHECK(decode_row_identity(encoding).error().code == ErrorCode::corruption);
 }
 
 TEST_CASE("values out of range have no encoding") {

@@ -15,7 +15,8 @@ std::vector<KernelRow> random_rows(std::size_t count) {
   std::vector<KernelRow> rows;
   for (std::size_t i = 0; i < count; ++i) {
     rows.push_back(test::random_row(random));
-    rows.back().provenance = {static_cast<RowOrigin>(random() % 3), random() % 2 == 0, random(), "a source"};
+    rows.back().provenance = {static_cast<RowOrigin>(random() % 3), random() % 2 == 0, random(), "a source",
+                              sha256(as_bytes(std::to_string(i)))};
   }
   return rows;
 }

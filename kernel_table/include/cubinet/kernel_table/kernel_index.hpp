@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -31,10 +32,12 @@ using KernelRows = std::shared_ptr<const std::vector<KernelRow>>;
 class KernelIndex {
  public:
   // REQUIRES: `rows` are resolved (conflict.hpp). Rows whose target does not run on the device and rows with
-  // an extra column that is on are left out, and counted. The order of `rows` has no influence on what is
-  // found.
+  // an extra column that is on are left out, and counted. Rows of other types, or of another implementation,
+  // where one is given, are left out as if they were not there. The order of `rows` has no influence on what
+  // is found.
   static KernelIndex build(KernelRows rows, ComputeCapability device,
-                           std::optional<AttentionTypes> types = std::nullopt);
+                           std::optional<AttentionTypes> types = std::nullopt,
+                           std::optional<std::string_view> implementation = std::nullopt);
 
   // The rows of a selector, best first: specific target, family (nearest minor), baseline (nearest minor);
   // then, for kernels that differ in traits, the larger steps. Empty when there is none.

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -29,7 +30,7 @@ struct KernelSelector {
   SparseAttention sparse = SparseAttention::none;
   KvTransform kv_transform = KvTransform::full;
   std::uint16_t tile_size_q = 8;           // rows of Q an MMA tile: a power of two, 8 to 256
-  std::uint16_t tile_size_kv = 128;        // KV tokens a tile: 64 or 128
+  std::uint16_t tile_size_kv = 128;        // KV tokens a tile: a power of two, 16 to 256
   std::uint16_t head_dim_per_cta_v = 128;  // columns of V that one CTA produces
   std::uint16_t head_dim_qk = 128;         // head dims: multiples of 8, 8 to 1024
   std::uint16_t head_dim_v = 128;
@@ -55,6 +56,7 @@ struct KernelTraits {
   std::uint32_t step_q = 8;     // Q rows a CTA takes a step
   std::uint32_t step_kv = 256;  // KV tokens a main-loop step
   bool groups_heads_q = true;   // several Q heads of one KV head in a tile's rows
+  std::uint16_t stages = 0;     // depth of the pipeline that fetches KV; 0: not stated
 
   friend bool operator==(const KernelTraits&, const KernelTraits&) = default;
 };
@@ -74,9 +76,10 @@ enum class RowOrigin : std::uint8_t { compiled = 0, bundle = 1, imported = 2 };
 
 struct RowProvenance {
   RowOrigin origin = RowOrigin::imported;
-  bool stale = false;         // compiled with another fingerprint than today's
-  std::uint64_t version = 0;  // the bundle's version, or the number under which an import was pinned
-  std::string source;         // for people: a bundle's or folder's name
+  bool stale = false;          // compiled with another fingerprint than today's
+  std::uint64_t version = 0;   // the bundle's version, or the number under which an import was pinned
+  std::string source;          // for people: a bundle's or folder's name
+  Sha256Digest fingerprint{};  // of the build, where the row was compiled here; all zero otherwise
 
   friend bool operator==(const RowProvenance&, const RowProvenance&) = default;
 };
@@ -88,6 +91,9 @@ struct KernelRow {
   KernelTraits traits;
   SmTarget target;
   std::vector<ExtraColumn> extras;  // ascending by name
+  // Whose kernels these are: the set that shares one parameter struct and one planner. Part of the identity:
+  // two rows of equal selector and different implementation are two kernels.
+  std::string implementation;
 
   std::string function_name;       // the kernel's symbol; a published cubin's file is <function_name>.cubin
   std::uint32_t shared_bytes = 0;  // dynamic shared memory a block
@@ -109,6 +115,9 @@ struct PlainKernel {
 
   friend bool operator==(const PlainKernel&, const PlainKernel&) = default;
 };
+
+// Of the rows of published metadata headers. Compiled ones have the name of their template.
+inline constexpr std::string_view kPublishedImplementation = "trtllm-gen";
 
 // The ranges above; invalid_argument names the field, its value and what it may be. Nothing is rounded: a
 // head dim of 129 is refused, not taken for 128.

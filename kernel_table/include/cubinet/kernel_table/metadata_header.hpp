@@ -32,9 +32,9 @@ inline constexpr std::size_t kMaximumListedProblems = 100;
 // columns that are missing have the defaults that column.hpp states. `kSM_100f` is a family target; `kSM_100`
 // and `kSM_103` are specific ones, as every kSM_<n> of which a specific target exists.
 //
-// Two facts stand only in names. A row of page 128 whose name has no P128 takes any page (dynamic_page).
-// A header in which a mode of 2 goes with the name part MultiCtasKvCga numbers the modes as before September
-// 2025: its 2 becomes cga.
+// Every row's implementation is kPublishedImplementation. Two facts stand only in names. A row of page 128
+// whose name has no P128 takes any page (dynamic_page). A header in which a mode of 2 goes with the name part
+// MultiCtasKvCga numbers the modes as before September 2025: its 2 becomes cga.
 //
 // Any bytes give a header or an error: corruption where the text ends inside something, unsupported where
 // the struct lacks a column that has no default, invalid_argument where no kernel is found. A row that does

@@ -12,7 +12,8 @@ namespace cubinet {
 
 // The canonical encoding of a selector: 40 bytes as five words, each little-endian when written.
 //
-//   word 0  u8 kRowSchemaVersion, qkv_layout, mask, kernel_type, tile_scheduler, multi_ctas_kv_mode, sparse,
+//   word 0  u8 kSelectorSchemaVersion, qkv_layout, mask, kernel_type, tile_scheduler, multi_ctas_kv_mode,
+//   sparse,
 //           kv_transform
 //   word 1  u8 data types of Q, K, V, O; u16 flags (bit 0 dynamic_page, 1 groups_tokens_heads_q,
 //           2 reuses_smem_k_for_v, 3 two_cta, 4 skips_softmax, 5 fp16_softmax, 6 spcompress,
@@ -23,7 +24,7 @@ namespace cubinet {
 //
 // Every field has bits of its own and is stored as it is: two selectors have one encoding only when they are
 // equal. Version history: 1 (2026-11) the first.
-inline constexpr std::uint8_t kRowSchemaVersion = 1;
+inline constexpr std::uint8_t kSelectorSchemaVersion = 1;
 using SelectorEncoding = std::array<std::uint64_t, 5>;
 
 // The one function through which both sides of a look-up go: rows when an index is built, requests when it is
@@ -36,13 +37,14 @@ Result<KernelSelector> decode_selector(const SelectorEncoding& encoding);
 // XXH3-64 of the encoding: an index. Whoever finds something by it compares the encoding.
 std::uint64_t hash_of(const SelectorEncoding& encoding);
 
-// What tells a row from every other: selector, traits, target and the extra columns that are on. Names,
-// sizes and digests are not part of it.
+// What tells a row from every other: whose it is, selector, traits, target and the extra columns that are on.
+// Function names, sizes and digests are not part of it.
 struct RowIdentity {
   KernelSelector selector;
   KernelTraits traits;
   SmTarget target;
   std::vector<ExtraColumn> extras;  // ascending by name, none of them off
+  std::string implementation;
 
   friend bool operator==(const RowIdentity&, const RowIdentity&) = default;
 };
@@ -50,7 +52,10 @@ struct RowIdentity {
 RowIdentity identity_of(const KernelRow& row);
 
 //   <row> ::= "CROW" u16 kRowSchemaVersion <selector: 40 bytes> u32 step_q u32 step_kv u8 groups_heads_q
-//             u16 major u16 minor u8 kind u32 count { <string> name <string> value }
+//             u16 stages u16 major u16 minor u8 kind <string> implementation
+//             u32 count { <string> name <string> value }
+// Version history: 2 (2026-11) implementation and stages; 1 had neither, and was never stored.
+inline constexpr std::uint16_t kRowSchemaVersion = 2;
 // invalid_argument for a row whose fields are out of range.
 Result<Bytes> encode_row_identity(const RowIdentity& identity);
 // Accepts canonical encodings only; any bytes give an identity, corruption, or unsupported (newer schema).
