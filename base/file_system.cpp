@@ -179,6 +179,11 @@ class PosixFileSystem final : public FileSystem {
     return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(descriptor), path));
   }
 
+  Result<void> link(const fs::path& from, const fs::path& to) override {
+    if (::link(from.c_str(), to.c_str()) != 0) return failed("link a file to", to);
+    return {};
+  }
+
   Result<void> rename(const fs::path& from, const fs::path& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) return failed("rename a new file to", to);
     return {};
@@ -226,6 +231,7 @@ class PosixFileSystem final : public FileSystem {
     status.owner = info.st_uid;
     status.permissions = info.st_mode & 07777U;
     status.modified_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+    status.changed_ns = std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
     status.links = info.st_nlink;
     status.device = info.st_dev;
     status.inode = info.st_ino;

@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "selection": {"base", "spec", "kernel_table"},
     "kernel_templates": {"base", "spec"},
     "jit": {"base", "spec", "kernel_templates"},
-    "cubin_registry": {"base", "spec"},
+    "cubin_registry": {"base", "spec", "kernel_table"},
     "loader": {"base", "spec"},
     "api": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader"},
     "attention": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader", "api"},

@@ -79,6 +79,22 @@ TEST_CASE("folders are created with their parents, existing ones are no error, f
   CHECK_FALSE(files->create_directories(folder / "file" / "below", FileSystem::Mode::shared));
 }
 
+TEST_CASE("a link is a second name of one file, and takes no name that is there") {
+  test::TempDir dir;
+  auto files = posix_file_system();
+  REQUIRE(write_file_atomically(*files, dir.path() / "a", as_bytes("content")));
+  REQUIRE(files->link(dir.path() / "a", dir.path() / "b"));
+  const auto status = *files->status(dir.path() / "b");
+  REQUIRE(status);
+  CHECK(status->links == 2);
+  CHECK(status->inode == (*files->status(dir.path() / "a"))->inode);
+  CHECK(status->changed_ns >= status->modified_ns);
+  const auto again = files->link(dir.path() / "a", dir.path() / "b");
+  REQUIRE(!again);
+  CHECK(again.error().native == EEXIST);
+  CHECK(files->link(dir.path() / "none", dir.path() / "c").error().code == ErrorCode::not_found);
+}
+
 TEST_CASE("status tells files, links and nothing apart") {
   const TempDir folder;
   const auto files = posix_file_system();

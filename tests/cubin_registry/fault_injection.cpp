@@ -82,6 +82,9 @@ class FaultyFileSystem final : public FileSystem {
     if (!file) return file;
     return std::unique_ptr<WritableFile>(std::make_unique<FaultyFile>(*std::move(file), plan_));
   }
+  Result<void> link(const fs::path& from, const fs::path& to) override {
+    return guarded("link", [&] { return files_->link(from, to); });
+  }
   Result<void> rename(const fs::path& from, const fs::path& to) override {
     return guarded("rename", [&] { return files_->rename(from, to); });
   }

@@ -19,6 +19,7 @@ struct FileStatus {
   std::uint32_t owner = 0;        // user id
   std::uint32_t permissions = 0;  // the twelve mode bits
   std::int64_t modified_ns = 0;   // since the epoch
+  std::int64_t changed_ns = 0;    // of content, name or owner; nobody can set it to another time
   std::uint64_t links = 0;        // names that the file has
   std::uint64_t device = 0;       // with inode: which file it is
   std::uint64_t inode = 0;
@@ -58,6 +59,9 @@ class FileSystem {
   // Creates a file that did not exist (io with EEXIST otherwise), mode 0644 less the umask's group and other
   // write.
   virtual Result<std::unique_ptr<WritableFile>> create(const std::filesystem::path& path) = 0;
+  // Gives a file that is there a second name, which must be free (io with EEXIST otherwise). Does not follow
+  // a symbolic link.
+  virtual Result<void> link(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   virtual Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   // Makes earlier creations and renames in the folder durable.
   virtual Result<void> sync_directory(const std::filesystem::path& path) = 0;
