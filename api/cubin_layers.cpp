@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_layers.hpp"
 
+#include "stopwatch.hpp"
+
 #include <algorithm>
-#include <chrono>
 
 namespace cubinet {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 enum class Rank { current_build, bundle, build_without_compiler, unusable };
 
@@ -20,6 +17,24 @@ Rank rank_of(const CubinRecord& record, bool in_bundle_file, const LayerQuery& q
     return record.fingerprint == *query.fingerprint ? Rank::current_build : Rank::unusable;
   }
   return fits && !query.compiler_found ? Rank::build_without_compiler : Rank::unusable;
+}
+
+std::string verdict_of(const CubinRecord& record, Rank rank, const LayerQuery& query) {
+  switch (rank) {
+    case Rank::current_build:
+      return "a local build that would be the same today";
+    case Rank::bundle:
+      return "from a bundle, of the interface version that the template has";
+    case Rank::build_without_compiler:
+      return "a local build; there is no compiler here to tell whether it is current";
+    case Rank::unusable:
+      break;
+  }
+  if (record.interface_version != query.interface_version) {
+    return "of interface version " + std::to_string(record.interface_version) + ", the template has " +
+           std::to_string(query.interface_version);
+  }
+  return "stale: built by another compiler, or from another text of the template, headers or options";
 }
 
 }  // namespace
@@ -75,18 +90,30 @@ std::optional<Cubin> CubinLayers::find_in_memory(const LayerQuery& query) const 
 }
 
 std::optional<FoundCubin> CubinLayers::find(const LayerQuery& query) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   if (auto cubin = find_in_memory(query)) {
-    return FoundCubin{*std::move(cubin), KernelSource::memory, seconds_since(start), 0};
+    return FoundCubin{*std::move(cubin), KernelSource::memory, watch.seconds(), 0};
   }
   for (const Candidate& candidate : candidates(query)) {
     if (rank_of(*candidate.record, candidate.bundle != nullptr, query) == Rank::unusable) break;
     auto cubin = load(candidate);
     if (!cubin) continue;
     const auto source = candidate.bundle == nullptr ? KernelSource::registry : KernelSource::bundle;
-    return FoundCubin{*std::move(cubin), source, seconds_since(start), 0};
+    return FoundCubin{*std::move(cubin), source, watch.seconds(), 0};
   }
   return std::nullopt;
+}
+
+std::vector<std::shared_ptr<const CubinRecord>> CubinLayers::all_records() {
+  std::vector<std::shared_ptr<const CubinRecord>> records;
+  if (registry_ != nullptr) {
+    auto listed = registry_->list();
+    if (listed) records = *std::move(listed);
+    if (!listed) log(log_, LogLevel::warning, "registry passed over: " + listed.error().to_line());
+  }
+  for (const auto& bundle : bundles_)
+    records.insert(records.end(), bundle->records().begin(), bundle->records().end());
+  return records;
 }
 
 void CubinLayers::keep(const Cubin& cubin) {
@@ -99,6 +126,24 @@ void CubinLayers::keep(const Cubin& cubin) {
   }
   const std::lock_guard lock(mutex_);
   memory_.insert_or_assign({cubin.record->kind, cubin.record->identity.encoding()}, cubin);
+}
+
+std::vector<ExplainedCandidate> CubinLayers::explain(const LayerQuery& query) {
+  std::vector<ExplainedCandidate> explained;
+  if (auto cubin = find_in_memory(query)) {
+    explained.push_back({KernelSource::memory, {}, cubin->record, true, "built by this process"});
+  }
+  for (const Candidate& candidate : candidates(query)) {
+    ExplainedCandidate& added = explained.emplace_back();
+    const bool attached = candidate.bundle != nullptr;
+    added.source = attached ? KernelSource::bundle : KernelSource::registry;
+    added.place = attached ? candidate.bundle->path() : registry_->home();
+    added.record = candidate.record;
+    const Rank rank = rank_of(*candidate.record, attached, query);
+    added.usable = rank != Rank::unusable;
+    added.verdict = verdict_of(*candidate.record, rank, query);
+  }
+  return explained;
 }
 
 std::string CubinLayers::explain_miss(const LayerQuery& query) {

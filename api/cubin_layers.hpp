@@ -41,6 +41,12 @@ class CubinLayers {
   // Keeps a build: in the registry, or in memory where there is none or it cannot take it (logged).
   void keep(const Cubin& cubin);
 
+  // Every build of this identity, in the order in which find() would take them.
+  std::vector<ExplainedCandidate> explain(const LayerQuery& query);
+
+  // Every record that the registry and the bundles hold, of whatever kernel.
+  std::vector<std::shared_ptr<const CubinRecord>> all_records();
+
   // "2 other builds are stale: …": what the layers hold of this identity and why none of it was used. For
   // messages.
   std::string explain_miss(const LayerQuery& query);

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_source.hpp"
 
+#include "stopwatch.hpp"
+
 #include <algorithm>
-#include <chrono>
 
 namespace cubinet {
-namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
-
 CompileRequest CubinSource::request(const CachedKernel& kernel, SmTarget target, ImageKind kind) const {
   return CompileRequest{kernel.kernel_template(), kernel.spec(), target, options_, kind};
 }
@@ -62,21 +55,21 @@ Result<FoundCubin> CubinSource::compile(const CompileRequest& request) {
 }
 
 Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   CUBINET_TRY(kernel.kernel_template()->check_target(kernel.spec(), target));
   auto built = builds_.run({query.kind, query.identity.encoding()},
                            [&] { return build_alone(request(kernel, target, query.kind), query); });
-  if (built) built->compile_seconds = seconds_since(start);
+  if (built) built->compile_seconds = watch.seconds();
   return built;
 }
 
 Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& kernel, SmTarget target,
                                                           ImageKind kind) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const LayerQuery asked = query(kernel, target, kind);
   if (auto found = layers_.find(asked)) return found;
   if (policy_ == CompilePolicy::never) return std::optional<FoundCubin>();
-  const double find_seconds = seconds_since(start);
+  const double find_seconds = watch.seconds();
   CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, asked));
   built.find_seconds = find_seconds;
   return std::optional<FoundCubin>(std::move(built));
@@ -86,58 +79,67 @@ Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, Comput
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(const auto supported, compiler->supported_targets());
   std::optional<Error> refusal;
-  for (const SmTarget target : targets_for(device)) {
+  for (const SmTarget target : targets_.targets(device)) {
     if (std::find(supported.begin(), supported.end(), target) == supported.end()) continue;
     auto fits = kernel.kernel_template()->check_target(kernel.spec(), target);
     if (fits) return target;
     if (!refusal) refusal = fits.error();
   }
   if (refusal) return *std::move(refusal);
-  return Error{ErrorCode::unsupported,
-               compiler->identity() + " builds for no target that runs on a device of " + device.to_string(),
-               "use a newer NVRTC, or a bundle that holds the kernel"};
+  const std::string policy = targets_.to_string();
+  return Error{
+      ErrorCode::unsupported,
+      compiler->identity() + " builds for no target that runs on a device of " + device.to_string() +
+          (policy.empty() ? "" : " under the policy (" + policy + ")"),
+      policy.empty() ? "use a newer NVRTC, or a bundle that holds the kernel" : "allow another target"};
 }
 
 Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
   std::string looked_for;
   std::string passed_over;
-  for (const SmTarget target : targets_for(device)) {
+  for (const SmTarget target : targets_.targets(device)) {
     looked_for += (looked_for.empty() ? "" : ", ") + target.to_string();
     const std::string found = layers_.explain_miss(query(kernel, target, ImageKind::cubin));
     if (!found.empty()) passed_over += "; for " + target.to_string() + " there are " + found;
   }
-  return Error{ErrorCode::not_found,
-               kernel.spec().to_string() + " is in no registry or bundle for a device of " +
-                   device.to_string() + " (targets looked for: " + looked_for + passed_over +
-                   "), and compiling is switched off",
-               "prebuild it with `cubinet prebuild`, or allow compilation"};
+  return Error{
+      ErrorCode::not_found,
+      kernel.spec().to_string() + " is in no registry or bundle for a device of " + device.to_string() +
+          " (targets looked for: " + (looked_for.empty() ? "none, " + targets_.to_string() : looked_for) +
+          passed_over + "), and compiling is switched off",
+      "prebuild it with `cubinet prebuild`, or allow compilation"};
 }
 
 Result<FoundCubin> CubinSource::rebuild_for_device(const CachedKernel& kernel, ComputeCapability device) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
   CUBINET_TRY_ASSIGN(FoundCubin built, compile(request(kernel, target, ImageKind::cubin)));
-  built.compile_seconds = seconds_since(start);
+  built.compile_seconds = watch.seconds();
   return built;
 }
 
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto look = [&](const std::vector<SmTarget>& targets, ImageKind kind) -> std::optional<FoundCubin> {
-    for (const SmTarget target : targets) {
-      auto found = layers_.find(query(kernel, target, kind));
-      if (!found) continue;
-      found->find_seconds = seconds_since(start);
-      return found;
+  const Stopwatch watch;
+  std::vector<std::pair<SmTarget, LayerQuery>> asked;  // of cubins: one of them is built when none is found
+  for (const SmTarget target : targets_.targets(device)) {
+    asked.emplace_back(target, query(kernel, target, ImageKind::cubin));
+    if (auto found = layers_.find(asked.back().second)) {
+      found->find_seconds = watch.seconds();
+      return *std::move(found);
     }
-    return std::nullopt;
-  };
-  if (auto cubin = look(targets_for(device), ImageKind::cubin)) return *std::move(cubin);
-  if (auto ptx = look(ptx_targets_for(device), ImageKind::ptx)) return *std::move(ptx);
+  }
+  for (const SmTarget target : targets_.ptx_targets(device)) {
+    if (auto found = layers_.find(query(kernel, target, ImageKind::ptx))) {
+      found->find_seconds = watch.seconds();
+      return *std::move(found);
+    }
+  }
   if (policy_ == CompilePolicy::never) return miss(kernel, device);
-  const double find_seconds = seconds_since(start);
+  const double find_seconds = watch.seconds();
   CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
-  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, query(kernel, target, ImageKind::cubin)));
+  const auto position =
+      std::find_if(asked.begin(), asked.end(), [&](const auto& pair) { return pair.first == target; });
+  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, position->second));
   built.find_seconds = find_seconds;
   return built;
 }

@@ -16,11 +16,12 @@ namespace cubinet {
 class CubinSource {
  public:
   CubinSource(CubinLayers& layers, Environment& environment, CompilePolicy policy, CompileOptions options,
-              LogSink log)
+              TargetPolicy targets, LogSink log)
       : layers_(layers),
         environment_(environment),
         policy_(policy),
         options_(std::move(options)),
+        targets_(std::move(targets)),
         log_(std::move(log)) {}
 
   // For one exact target. nullopt: nothing was found and the policy forbids to compile.
@@ -29,6 +30,9 @@ class CubinSource {
   // The best there is for a device: the cubins of every target that runs on it, best first, then PTX, before
   // anything is compiled. A miss under compile = never is not_found and says what was looked for.
   Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device);
+
+  // What for_device() would do, and why. Reads no image, compiles nothing.
+  KernelExplanation explain(const CachedKernel& kernel, ComputeCapability device);
 
   // A new cubin for the device's best target, whatever lies in the layers: for when what was found there did
   // not load.
@@ -47,6 +51,7 @@ class CubinSource {
   Environment& environment_;
   CompilePolicy policy_;
   CompileOptions options_;
+  TargetPolicy targets_;
   LogSink log_;
   SingleFlight<std::pair<ImageKind, Bytes>, FoundCubin> builds_;
 };

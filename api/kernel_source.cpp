@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/runtime.hpp>
+#include <cubinet/kernel_source.hpp>
 
 namespace cubinet {
 

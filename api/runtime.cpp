@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_source.hpp"
+#include "stopwatch.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <atomic>
-#include <chrono>
 
 namespace cubinet {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Counters {
   std::atomic<std::uint64_t> process_hits{0};
@@ -50,7 +44,8 @@ class RuntimeImplementation final : public Runtime {
       : options_(std::move(options)),
         environment_(options_.compiler, options_.driver),
         layers_(std::move(registry), std::move(bundles), options_.log),
-        source_(layers_, environment_, options_.compile, options_.compile_options, options_.log),
+        source_(layers_, environment_, options_.compile, options_.compile_options, options_.targets,
+                options_.log),
         prepared_(owner_) {}
 
   Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) override {
@@ -75,6 +70,11 @@ class RuntimeImplementation final : public Runtime {
 
   Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target, ImageKind kind) override;
 
+  Result<KernelExplanation> explain(const KernelSpec& spec, ComputeCapability device) override {
+    CUBINET_TRY_ASSIGN(const auto kernel, prepare_cached(spec));
+    return source_.explain(*kernel, device);
+  }
+
   bool release(const PreparedKernel& kernel, int device) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
     return cached.owner() == owner_.get() && cached.forget(device);
@@ -98,7 +98,7 @@ class RuntimeImplementation final : public Runtime {
   Result<std::shared_ptr<const Module>> load_module(const CachedKernel& kernel,
                                                     const std::shared_ptr<const Device>& device,
                                                     FoundCubin& found);
-  void tell(KernelEvent& event, Clock::time_point start, const Error* error);
+  void tell(KernelEvent& event, const Stopwatch& watch, const Error* error);
 
   RuntimeOptions options_;
   ForkGuard fork_guard_;
@@ -143,10 +143,10 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
   }
   // The observer is told after the flight has landed: it may ask this Runtime for the same kernel.
   std::optional<KernelEvent> event;
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const auto functions = loads_.run({&kernel, device}, [&] { return load(kernel, device, event); });
   if (event) {
-    tell(*event, start, functions ? nullptr : &functions.error());
+    tell(*event, watch, functions ? nullptr : &functions.error());
   } else if (functions) {
     counters_.process_hits.fetch_add(1, std::memory_order_relaxed);  // another thread loaded it for us
   }
@@ -185,7 +185,7 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
                                                              KernelEvent& event) {
   CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
   CUBINET_TRY_ASSIGN(FoundCubin found, source_.for_device(kernel, opened->properties().capability));
-  const auto load_start = Clock::now();
+  const Stopwatch load_watch;
   auto module = load_module(kernel, opened, found);
   const CubinRecord& record = *found.cubin.record;
   event.target = record.target;
@@ -199,14 +199,14 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
   for (const EntryPoint& entry : record.entry_points) {
     CUBINET_TRY_ASSIGN(functions.emplace_back(), (*module)->function(entry.name));
   }
-  event.load_seconds = seconds_since(load_start);
+  event.load_seconds = load_watch.seconds();
   event.source = found.source;
   return functions;
 }
 
 Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec& spec, SmTarget target,
                                                                ImageKind kind) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   CUBINET_TRY(check_process());
   CUBINET_TRY_ASSIGN(const auto kernel, prepare_cached(spec));
   KernelEvent event;
@@ -221,12 +221,12 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
     event.find_seconds = (*found)->find_seconds;
     event.compile_seconds = (*found)->compile_seconds;
   }
-  tell(event, start, found ? nullptr : &found.error());
+  tell(event, watch, found ? nullptr : &found.error());
   return found;
 }
 
-void RuntimeImplementation::tell(KernelEvent& event, Clock::time_point start, const Error* error) {
-  event.total_seconds = seconds_since(start);
+void RuntimeImplementation::tell(KernelEvent& event, const Stopwatch& watch, const Error* error) {
+  event.total_seconds = watch.seconds();
   const bool missed = options_.compile == CompilePolicy::never &&
                       (error == nullptr ? !event.source : error->code == ErrorCode::not_found);
   if (error != nullptr) event.error = *error;
@@ -280,6 +280,7 @@ std::unique_ptr<Registry> open_registry(const RuntimeOptions& options) {
 }  // namespace
 
 Result<std::shared_ptr<Runtime>> Runtime::create(RuntimeOptions options) {
+  CUBINET_TRY(check(options.targets));
   if (options.files == nullptr) options.files = posix_file_system();
   if (options.templates.list().empty()) {
     CUBINET_TRY_ASSIGN(options.templates, TemplateCatalog::builtin());

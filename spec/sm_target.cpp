@@ -172,6 +172,30 @@ bool runs_on(SmTarget target, ComputeCapability device) {
   return false;
 }
 
+std::string why_not_on(SmTarget target, ComputeCapability device) {
+  if (runs_on(target, device)) return "";
+  const std::string code = target.to_string() + " code ";
+  const std::string here = ", and the device is " + device.to_string();
+  if (target.kind == TargetKind::specific) {
+    return code + "is specific to " + target.capability().to_string() + here;
+  }
+  if (target.major != device.major) {
+    return code + "runs on devices of compute capability " + std::to_string(target.major) + ".x only" + here;
+  }
+  const CapabilityRow* device_row = row_of(device);
+  const CapabilityRow* target_row = row_of(target.capability());
+  const bool exact = (target_row != nullptr && target_row->matching == Matching::exact_only) ||
+                     (device_row != nullptr && device_row->matching == Matching::exact_only);
+  if (exact) {
+    return code + "and devices of " + device.to_string() +
+           " do not go together: Tegra's capabilities match " + "exactly only";
+  }
+  if (target.kind == TargetKind::family && (device_row == nullptr || !device_row->family_floor)) {
+    return code + "runs on members of its family only" + here;
+  }
+  return code + "needs " + target.capability().to_string() + " or a later minor" + here;
+}
+
 bool ptx_runs_on(SmTarget target, ComputeCapability device) {
   switch (target.kind) {
     case TargetKind::specific:

@@ -114,7 +114,7 @@ TEST_CASE("under compile never a miss is empty for a target and explained for a 
 
   CubinLayers layers(nullptr, {}, {});
   Environment environment(compiler_search(), {});
-  CubinSource source(layers, environment, CompilePolicy::never, {}, {});
+  CubinSource source(layers, environment, CompilePolicy::never, {}, {}, {});
   const auto catalog = scale_catalog();
   const auto resolved = (*catalog.find("scale"))->resolve(scale_spec());
   REQUIRE(resolved);
@@ -140,7 +140,7 @@ TEST_CASE("the specific target wins over the baseline and a removal falls back t
   RegistryOptions registry_options;
   registry_options.home = home / "h";
   CubinLayers warm(*Registry::open(registry_options), {}, {});
-  CubinSource source(warm, environment, CompilePolicy::never, {}, {});
+  CubinSource source(warm, environment, CompilePolicy::never, {}, {}, {});
   const auto baseline = source.for_device(kernel, {9, 0});
   REQUIRE(baseline);
   CHECK(baseline->cubin.record->target == kBaseline);

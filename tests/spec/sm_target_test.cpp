@@ -133,6 +133,23 @@ TEST_CASE("the best PTX for a device is what was made for it, then its family, t
   CHECK(ptx_targets_for({13, 0}).front() == target("sm_121"));
 }
 
+TEST_CASE("a target that does not run on a device is refused with a rule, and one that runs with nothing") {
+  for (const std::string& name : kDevices) {
+    for (const SmTarget candidate : known_targets()) {
+      const std::string why = why_not_on(candidate, device(name));
+      CHECK(why.empty() == runs_on(candidate, device(name)));
+      if (!why.empty()) CHECK(why.find(candidate.to_string()) == 0);
+    }
+  }
+  CHECK(why_not_on(target("sm_103a"), device("10.0")) ==
+        "sm_103a code is specific to 10.3, and the device is 10.0");
+  CHECK(why_not_on(target("sm_100f"), device("12.0")) ==
+        "sm_100f code runs on devices of compute capability 10.x only, and the device is 12.0");
+  CHECK(why_not_on(target("sm_103f"), device("10.0")) ==
+        "sm_103f code needs 10.3 or a later minor, and the device is 10.0");
+  CHECK(why_not_on(target("sm_86"), device("8.7")).find("match exactly") != std::string::npos);
+}
+
 TEST_CASE("names for the compiler carry the suffix") {
   CHECK(target("sm_100f").compute_name() == "compute_100f");
   CHECK(target("sm_90").compute_name() == "compute_90");

@@ -6,11 +6,14 @@
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/registry.hpp>
 #include <cubinet/jit/compiler.hpp>
+#include <cubinet/kernel_explanation.hpp>
+#include <cubinet/kernel_source.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/loader/function.hpp>
 #include <cubinet/loader/module.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
+#include <cubinet/spec/target_policy.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -22,11 +25,6 @@
 #include <vector>
 
 namespace cubinet {
-
-// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this Runtime, which
-// has no usable home.
-enum class KernelSource { process, memory, registry, bundle, compiled };
-std::string_view to_string(KernelSource source);
 
 // One request and its outcome, as the observer sees it. Times in seconds.
 struct KernelEvent {
@@ -63,6 +61,7 @@ struct RuntimeOptions {
   std::vector<std::filesystem::path> bundles;
   TemplateCatalog templates;  // empty: the built-in ones
   CompilePolicy compile = CompilePolicy::on_miss;
+  TargetPolicy targets;  // for requests of a device; an exact target asked for by name is not subject to it
   CompilerSearch compiler;
   CompileOptions compile_options;
   DriverOptions driver;
@@ -123,6 +122,10 @@ class Runtime {
   // it where it lies.
   virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target,
                                                   ImageKind kind = ImageKind::cubin) = 0;
+
+  // What function() would do for a device of this capability, and why. Needs no driver; compiles and loads
+  // nothing.
+  virtual Result<KernelExplanation> explain(const KernelSpec& spec, ComputeCapability device) = 0;
 
   // Forgets the functions of a kernel on a device. The module is unloaded when the last Function handed out
   // is gone. False when there was nothing to forget.

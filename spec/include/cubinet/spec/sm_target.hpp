@@ -55,6 +55,10 @@ std::span<const SmTarget> known_targets();
 // section 5.1.2.3 of the CUDA Programming Guide; Tegra's capabilities (8.7, 8.8) match exactly only.
 bool runs_on(SmTarget target, ComputeCapability device);
 
+// The rule by which a cubin of `target` does not run on the device: "sm_103a code is specific to 10.3, and
+// the device is 10.0". Empty when it runs.
+std::string why_not_on(SmTarget target, ComputeCapability device);
+
 // The targets whose cubins run on the device, best first: specific, family (nearest minor first), baseline
 // (nearest minor first). Independent of any order in which builds are found.
 std::vector<SmTarget> targets_for(ComputeCapability device);

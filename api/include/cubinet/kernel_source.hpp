@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace cubinet {
+
+// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this Runtime, which
+// has no usable home.
+enum class KernelSource { process, memory, registry, bundle, compiled };
+std::string_view to_string(KernelSource source);
+
+}  // namespace cubinet

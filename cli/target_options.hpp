@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/spec/target_policy.hpp>
+
+#include <CLI/App.hpp>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace cubinet::cli {
+
+// --prefer family --forbid TARGET[,…] --pin TARGET, as the verbs that choose between targets take them.
+struct TargetOptions {
+  std::string prefer;
+  std::vector<std::string> forbid;
+  std::string pin;
+};
+
+void add_target_options(CLI::App& verb, TargetOptions& options);
+
+// invalid_argument for an unknown target, and for a target that is both pinned and forbidden.
+Result<TargetPolicy> parse_target_policy(const TargetOptions& options);
+
+// {"prefer_family", "forbidden", "pinned"}, the last null when there is none.
+nlohmann::json describe(const TargetPolicy& policy);
+
+}  // namespace cubinet::cli
