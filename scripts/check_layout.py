@@ -18,10 +18,11 @@ MAY_INCLUDE = {
     "kernel_templates": {"base", "spec"},
     "jit": {"base", "spec", "kernel_templates"},
     "cubin_registry": {"base", "spec", "kernel_table"},
+    "artifacts": {"base", "spec", "kernel_table", "cubin_registry"},
     "loader": {"base", "spec"},
     "api": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader"},
     "attention": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader", "api"},
-    "cli": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader", "api", "attention"},
+    "cli": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "artifacts", "loader", "api", "attention"},
 }
 
 # Third-party headers and system calls that have one home. Folders and files, relative to the root.

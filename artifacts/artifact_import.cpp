@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file_check.hpp"
+#include "folder_plan.hpp"
+#include "judgement.hpp"
+
+#include <cubinet/artifacts/artifact_folder.hpp>
+#include <cubinet/artifacts/artifact_import.hpp>
+#include <cubinet/kernel_table/row_codec.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace cubinet {
+namespace {
+
+// Brings the files into the home, a piece at a time; the first error ends it.
+Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptions& options,
+                         ArtifactStore& store) {
+  if (import.placement == ArtifactPlacement::in_place) return true;
+  const std::size_t piece = std::max<std::size_t>(options.files_a_piece, 1);
+  const std::size_t pieces = (import.files.size() + piece - 1) / piece;
+  std::mutex mutex;
+  std::optional<Error> failure;
+  std::size_t brought = 0;
+  run_pieces(options, import.folder, pieces, [&](std::size_t number) {
+    const std::size_t begin = number * piece;
+    const std::size_t end = std::min(begin + piece, import.files.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      {
+        const std::lock_guard lock(mutex);
+        if (failure) break;
+      }
+      const ArtifactFile& file = import.files[i];
+      std::error_code unresolved;  // a link to a file is linked as what it names
+      std::filesystem::path path = std::filesystem::canonical(import.folder / file.name, unresolved);
+      if (unresolved) path = import.folder / file.name;
+      auto done = store.bring(path, file.digest, import.placement);
+      const std::lock_guard lock(mutex);
+      if (done) {
+        ++brought;
+      } else if (!failure) {
+        failure = std::move(done).error();
+      }
+    }
+    return std::to_string(end - begin) + " files brought into the home";
+  });
+  if (failure) return *std::move(failure);
+  return brought == import.files.size();
+}
+
+// Nothing of the folder is of use: what an earlier import of it found no longer is either.
+Result<void> withdraw(const std::filesystem::path& folder, ArtifactStore& store) {
+  CUBINET_TRY_ASSIGN(const auto imports, store.list());
+  for (const ArtifactSummary& earlier : imports) {
+    if (earlier.folder == folder) CUBINET_TRY(store.remove(earlier.number));
+  }
+  return {};
+}
+
+class RootImport {
+ public:
+  RootImport(const ArtifactImportOptions& options, ArtifactStore& store) : options_(options), store_(store) {}
+
+  Result<ArtifactImportReport> run(const std::filesystem::path& root) {
+    CUBINET_TRY_ASSIGN(const ArtifactFolders found, find_artifact_folders(root));
+    for (const UnreadableFolder& folder : found.unreadable) {
+      report_.total.findings[static_cast<std::size_t>(ArtifactFindingKind::damaged)].add(
+          {folder.path.filename().string(), folder.reason, folder.path.parent_path()});
+    }
+    if (found.folders.empty()) {
+      return Error{ErrorCode::invalid_argument, "'" + root.string() + "' holds no published cubins",
+                   "name a folder with a checksums.txt, a metadata header or cubins, or one above it"};
+    }
+    for (const ArtifactFolder& folder : found.folders) {
+      if (report_.interrupted) break;
+      CUBINET_TRY(import_folder(folder));
+    }
+    std::sort(specifications_.begin(), specifications_.end());
+    const auto end = std::unique(specifications_.begin(), specifications_.end());
+    report_.specifications = static_cast<std::uint64_t>(end - specifications_.begin());
+    return std::move(report_);
+  }
+
+ private:
+  Result<void> import_folder(const ArtifactFolder& folder) {
+    ArtifactFolderReport report;
+    report.folder = folder.path;
+    FindingSink findings(folder.path, report.counts);
+    FolderPlan plan = plan_folder(folder, findings);
+    CUBINET_TRY_ASSIGN(const FolderCheck check, check_files(folder.path, plan, options_, store_));
+    if (!check.complete) {
+      report_.interrupted = true;
+      return {};
+    }
+    ArtifactImport import = judge(folder.path, std::move(plan), check, report.counts);
+    import.placement = options_.placement;
+    CUBINET_TRY_ASSIGN(const bool brought, bring_files(import, options_, store_));
+    if (!brought) {
+      report_.interrupted = true;
+      return {};
+    }
+    if (import.files.empty()) {
+      CUBINET_TRY(withdraw(folder.path, store_));
+    } else {
+      CUBINET_TRY_ASSIGN(report.number, store_.publish(import));
+    }
+    CUBINET_TRY(note_specifications(import.rows));
+    report_.total.add(report.counts);
+    report_.folders.push_back(std::move(report));
+    return {};
+  }
+
+  Result<void> note_specifications(const std::vector<KernelRow>& rows) {
+    for (const KernelRow& row : rows) {
+      RowIdentity identity = identity_of(row);
+      identity.target = {};
+      CUBINET_TRY_ASSIGN(specifications_.emplace_back(), encode_row_identity(identity));
+    }
+    return {};
+  }
+
+  const ArtifactImportOptions& options_;
+  ArtifactStore& store_;
+  ArtifactImportReport report_;
+  std::vector<Bytes> specifications_;
+};
+
+}  // namespace
+
+std::string_view to_string(ArtifactFindingKind kind) {
+  static constexpr std::string_view kNames[kArtifactFindingKinds] = {"missing", "extra", "damaged",
+                                                                     "conflict", "ignored"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+void ArtifactFindings::add(ArtifactFinding finding) {
+  ++count;
+  if (first.size() < kMaximumListedFindings) first.push_back(std::move(finding));
+}
+
+bool ArtifactCounts::sound() const {
+  return of(ArtifactFindingKind::damaged).count == 0 && of(ArtifactFindingKind::missing).count == 0 &&
+         of(ArtifactFindingKind::conflict).count == 0;
+}
+
+void ArtifactCounts::add(const ArtifactCounts& other) {
+  rows += other.rows;
+  plain += other.plain;
+  cubins += other.cubins;
+  bytes += other.bytes;
+  read += other.read;
+  unchecked_names += other.unchecked_names;
+  for (const auto& [target, count] : other.targets)
+    targets[target] += count;
+  for (const auto& [target, count] : other.elf_targets)
+    elf_targets[target] += count;
+  for (std::size_t kind = 0; kind < findings.size(); ++kind) {
+    const std::uint64_t sum = findings[kind].count + other.findings[kind].count;
+    for (const ArtifactFinding& finding : other.findings[kind].first)
+      findings[kind].add(finding);
+    findings[kind].count = sum;
+  }
+}
+
+Result<ArtifactImportReport> import_artifacts(const std::filesystem::path& root,
+                                              const ArtifactImportOptions& options, ArtifactStore& store) {
+  return RootImport(options, store).run(root);
+}
+
+}  // namespace cubinet

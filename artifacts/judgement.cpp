@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judgement.hpp"
+
+#include <cubinet/artifacts/kernel_name.hpp>
+#include <cubinet/kernel_table/conflict.hpp>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace cubinet {
+namespace {
+
+// What is common to a row of attention and one of another operation.
+struct StatedKernel {
+  const std::string& function;
+  const Sha256Digest& digest;
+  SmTarget target;
+};
+
+StatedKernel stated(const KernelRow& row) {
+  return {row.function_name, row.digest, row.target};
+}
+StatedKernel stated(const PlainKernel& kernel) {
+  return {kernel.function_name, kernel.digest, kernel.target};
+}
+
+std::string short_hex(const Sha256Digest& digest) {
+  return digest.to_hex().substr(0, 16);
+}
+
+// The target that a kernel without a row has. Where the file does not tell the suffix, the narrowest: it then
+// runs where it was built for and is tried nowhere else.
+SmTarget own_target(const CubinInspection& inspection) {
+  return {inspection.capability.major, inspection.capability.minor,
+          inspection.kind.value_or(TargetKind::specific)};
+}
+
+class Judge {
+ public:
+  Judge(const std::filesystem::path& folder, FolderPlan plan, const FolderCheck& check,
+        ArtifactCounts& counts)
+      : plan_(std::move(plan)), check_(check), counts_(counts), findings_(folder, counts) {
+    import_.folder = folder;
+  }
+
+  ArtifactImport run() {
+    for (std::size_t i = 0; i < plan_.files.size(); ++i) {
+      if (judge_file(plan_.files[i], check_.files[i])) taken_.push_back(i);
+    }
+    resolve_rows();
+    take_files();
+    count();
+    return std::move(import_);
+  }
+
+ private:
+  void add(ArtifactFindingKind kind, const std::string& name, std::string reason) {
+    findings_.add(kind, name, std::move(reason));
+  }
+  void conflict(const std::string& name, std::string reason) {
+    add(ArtifactFindingKind::conflict, name, std::move(reason));
+  }
+  bool damaged(const std::string& name, std::string reason) {
+    add(ArtifactFindingKind::damaged, name, std::move(reason));
+    return false;
+  }
+
+  // Whether some kernel of the file is taken.
+  bool judge_file(const PlannedFile& file, const FileCheck& check) {
+    const bool is_named = file.listed || !file.rows.empty() || !file.plain.empty();
+    if (check.read) ++counts_.read;
+    // It may have gone since the folder was listed, or be a link to nothing.
+    const bool has_gone = check.error && check.error->code == ErrorCode::not_found;
+    if (!file.present || (has_gone && is_named)) {
+      judge_absent(file);
+      return false;
+    }
+    if (!is_checked(plan_, file)) {
+      add(ArtifactFindingKind::extra, file.name, "neither a list nor a row names it");
+      return false;
+    }
+    if (check.error) return damaged(file.name, check.error->message);
+    if (!digest_holds(file, check.file.digest)) return false;
+    if (!file.is_cubin) return false;
+    if (check.not_cubin) return damaged(file.name, check.not_cubin->message);
+    if (file.rows.empty() && file.plain.empty()) return take_unnamed(file, check);
+    return take_kernels(file, check);
+  }
+
+  bool take_kernels(const PlannedFile& file, const FileCheck& check) {
+    bool taken = false;
+    for (const std::uint32_t number : file.rows) {
+      KernelRow& row = plan_.rows[number];
+      if (!agrees(file, check, row) || !name_agrees(file, row)) continue;
+      import_.rows.push_back(std::move(row));
+      taken = true;
+    }
+    for (const std::uint32_t number : file.plain) {
+      PlainKernel& kernel = plan_.plain[number];
+      if (!agrees(file, check, kernel)) continue;
+      import_.plain.push_back(std::move(kernel));
+      taken = true;
+    }
+    return taken;
+  }
+
+  // A row whose digest is that of another file has a false name; that its own file is missing follows.
+  void judge_absent(const PlannedFile& file) {
+    bool is_missing = file.listed.has_value();
+    const auto judge_row = [&](const Sha256Digest& digest) {
+      const std::string_view other = file.listed ? std::string_view() : name_of(digest);
+      is_missing = is_missing || other.empty();
+      if (!other.empty()) conflict(file.name, "its row has the digest of '" + std::string(other) + "'");
+    };
+    for (const std::uint32_t number : file.rows) {
+      const KernelRow& row = plan_.rows[number];
+      judge_row(row.digest);
+      name_agrees(file, row);
+    }
+    for (const std::uint32_t number : file.plain)
+      judge_row(plan_.plain[number].digest);
+    if (is_missing) {
+      add(ArtifactFindingKind::missing, file.name,
+          file.listed ? "it is listed and not there" : "a row names it and it is not there");
+    }
+  }
+
+  // The file that the list gives a digest to; empty when there is none.
+  std::string_view name_of(const Sha256Digest& digest) {
+    if (names_.empty()) {
+      for (const PlannedFile& file : plan_.files) {
+        if (file.listed) names_.emplace(*file.listed, file.name);
+      }
+    }
+    const auto found = names_.find(digest);
+    return found == names_.end() ? std::string_view() : found->second;
+  }
+
+  // Whether the bytes are those of the list and of a row, where there are such.
+  bool digest_holds(const PlannedFile& file, const Sha256Digest& digest) {
+    std::size_t stating = 0;
+    std::size_t agreeing = 0;
+    const auto hear = [&](const Sha256Digest& stated_digest) {
+      ++stating;
+      if (stated_digest == digest) ++agreeing;
+      if (file.listed && stated_digest != *file.listed) {
+        conflict(file.name, "its row has the SHA-256 " + short_hex(stated_digest) + ", the list " +
+                                short_hex(*file.listed));
+      }
+    };
+    for (const std::uint32_t number : file.rows)
+      hear(plan_.rows[number].digest);
+    for (const std::uint32_t number : file.plain)
+      hear(plan_.plain[number].digest);
+    const bool as_listed = !file.listed || *file.listed == digest;
+    if (as_listed && (stating == 0 || agreeing > 0)) return true;
+    return damaged(file.name, "its SHA-256 is " + short_hex(digest) + ", not that of the " +
+                                  (as_listed ? "row" : "list"));
+  }
+
+  template <class Kernel>
+  bool agrees(const PlannedFile& file, const FileCheck& check, const Kernel& kernel) {
+    const StatedKernel claim = stated(kernel);
+    const CubinInspection& inspection = check.file.inspection;
+    if (claim.digest != check.file.digest) {
+      // With a list this has been said already.
+      if (!file.listed) conflict(file.name, "two rows of it have different digests");
+      return false;
+    }
+    if (contradicts(inspection, claim.target)) {
+      conflict(file.name,
+               "its row says " + claim.target.to_string() + ", its ELF " + inspection.target_name());
+      return false;
+    }
+    const auto& kernels = inspection.kernels;
+    if (std::find(kernels.begin(), kernels.end(), claim.function) == kernels.end()) {
+      conflict(file.name, "it holds no function '" + claim.function + "'");
+      return false;
+    }
+    return true;
+  }
+
+  bool name_agrees(const PlannedFile& file, const KernelRow& row) {
+    NameCheck checked = check_kernel_name(row);
+    if (!checked.understood) ++counts_.unchecked_names;
+    if (!checked.contradiction) return true;
+    conflict(file.name, *std::move(checked.contradiction));
+    return false;
+  }
+
+  // A cubin without a row: found by the names of its functions.
+  bool take_unnamed(const PlannedFile& file, const FileCheck& check) {
+    if (check.file.inspection.kernels.empty()) return damaged(file.name, "it holds no kernel");
+    for (const std::string& function : check.file.inspection.kernels) {
+      import_.plain.push_back({function, 0, 0, own_target(check.file.inspection), check.file.digest});
+    }
+    return true;
+  }
+
+  void resolve_rows() {
+    for (KernelRow& row : import_.rows) {
+      row.provenance.origin = RowOrigin::imported;
+      row.provenance.source = import_.folder.string();
+    }
+    auto resolved = resolve_conflicts(std::move(import_.rows));
+    import_.rows.clear();
+    // The reader of headers has checked the ranges: this does not happen, and must not lose the rest.
+    if (!resolved) return conflict(import_.folder.filename().string(), resolved.error().message);
+    for (const RowConflict& disputed : resolved->conflicts) {
+      for (const KernelRow& row : disputed.refused)
+        conflict(row.function_name + ".cubin", disputed.to_string());
+    }
+    import_.rows = std::move(resolved->rows);
+  }
+
+  // A file may have been taken for a row that was refused since.
+  void take_files() {
+    std::set<Sha256Digest> used;
+    for (const KernelRow& row : import_.rows)
+      used.insert(row.digest);
+    for (const PlainKernel& kernel : import_.plain)
+      used.insert(kernel.digest);
+    for (const std::size_t number : taken_) {
+      const FileCheck& check = check_.files[number];
+      if (!used.contains(check.file.digest)) continue;
+      import_.files.push_back({check.file.name, check.file.digest, check.file.size});
+      ++counts_.elf_targets[check.file.inspection.target_name()];
+      counts_.bytes += check.file.size;
+    }
+  }
+
+  void count() {
+    counts_.rows = import_.rows.size();
+    counts_.plain = import_.plain.size();
+    counts_.cubins = import_.files.size();
+    for (const KernelRow& row : import_.rows)
+      ++counts_.targets[row.target.to_string()];
+  }
+
+  FolderPlan plan_;
+  const FolderCheck& check_;
+  ArtifactCounts& counts_;
+  FindingSink findings_;
+  std::map<Sha256Digest, std::string_view> names_;  // of the list
+  std::vector<std::size_t> taken_;                  // of the plan's files
+  ArtifactImport import_;
+};
+
+}  // namespace
+
+ArtifactImport judge(const std::filesystem::path& folder, FolderPlan plan, const FolderCheck& check,
+                     ArtifactCounts& counts) {
+  return Judge(folder, std::move(plan), check, counts).run();
+}
+
+}  // namespace cubinet
