@@ -16,8 +16,7 @@ using kernel_templates::AttentionDecodeParameters;
 
 constexpr int kSlice = 16;              // tokens that a warp takes at a time
 constexpr int kMaximumTileArea = 2048;  // the template's limit: 8 warps of 16 rows and 16 tokens
-constexpr int kMaximumSplits = 256;
-constexpr int kElementBytes = 2;  // bf16 and fp16
+constexpr int kElementBytes = 2;        // bf16 and fp16
 constexpr std::uint64_t kAlignment = 256;
 // Of every block's shared memory the driver keeps this much, and a multiprocessor has just this much more
 // than the largest block may use (CUDA Programming Guide, "Technical specifications per compute capability").
@@ -68,6 +67,22 @@ std::optional<Tile> with_stages(const DecodeProblem& problem, Tile tile, const D
     }
   }
   return std::nullopt;
+}
+
+// A tile as it is, if a block of it fits the device.
+std::optional<Tile> measured_tile(const DecodeProblem& problem, const DecodeTile& shape,
+                                  const DecodeDevice& device) {
+  Tile tile;
+  tile.q = shape.q;
+  tile.kv = shape.kv;
+  tile.stages = shape.stages;
+  tile.shared_bytes = shared_bytes(problem, tile);
+  if (tile.shared_bytes > device.shared_bytes_per_block) return std::nullopt;
+  const std::uint32_t used = tile.shared_bytes + kReservedSharedBytes;
+  const std::uint32_t multiprocessor_bytes = device.shared_bytes_per_block + kReservedSharedBytes;
+  tile.blocks_per_multiprocessor =
+      std::min(static_cast<int>(multiprocessor_bytes / used), blocks_by_registers(problem, tile));
+  return tile;
 }
 
 std::optional<Tile> choose_tile(const DecodeProblem& problem, const DecodeDevice& device) {
@@ -127,13 +142,26 @@ Splits evaluate(const DecodeProblem& problem, const DecodeDevice& device, const 
   return Splits{splits, chunk, estimate_microseconds(launch)};
 }
 
-Splits choose_splits(const DecodeProblem& problem, const DecodeDevice& device, const Tile& tile) {
+// Tokens of the longest sequence that its queries read, at least 1.
+int longest_reach(const DecodeProblem& problem) {
   int longest = problem.kv_len_max;
   if (!problem.kv_lengths.empty())
     longest = *std::max_element(problem.kv_lengths.begin(), problem.kv_lengths.end());
-  longest = std::max(readable_tokens(problem, longest), 1);
+  return std::max(readable_tokens(problem, longest), 1);
+}
+
+// As many as the caller wants: a sequence that is too short for all of them leaves some empty.
+Splits forced_splits(const DecodeProblem& problem, const DecodeDevice& device, const Tile& tile, int splits) {
+  const int chunk = divide_up(divide_up(longest_reach(problem), splits), tile.kv) * tile.kv;
+  Splits forced = evaluate(problem, device, tile, chunk, splits);
+  forced.tokens = tile.kv;
+  return forced;
+}
+
+Splits choose_splits(const DecodeProblem& problem, const DecodeDevice& device, const Tile& tile) {
+  const int longest = longest_reach(problem);
   // A split of less than two steps costs more in the reduction than its shorter loop saves.
-  const int most = std::clamp(longest / (2 * tile.kv), 1, kMaximumSplits);
+  const int most = std::clamp(longest / (2 * tile.kv), 1, kMaximumDecodeSplits);
   Splits best;
   for (int wanted = 1; wanted <= most; ++wanted) {
     const int chunk = divide_up(divide_up(longest, wanted), tile.kv) * tile.kv;
@@ -147,21 +175,31 @@ Splits choose_splits(const DecodeProblem& problem, const DecodeDevice& device, c
   return best;
 }
 
-KernelSpec specification(const DecodeProblem& problem, const Tile& tile) {
-  KernelSpec spec{"attention_decode", {}};
-  const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
-  spec.set("dtype_q", type(problem.dtype_q))
-      .set("dtype_kv", type(problem.dtype_kv))
-      .set("dtype_o", type(problem.dtype_o))
-      .set("head_dim_qk", problem.head_dim_qk)
-      .set("head_dim_v", problem.head_dim_v)
-      .set("tile_size_q", tile.q)
-      .set("tile_size_kv", tile.kv)
-      .set("stages", tile.stages)
-      .set("page_size", problem.page_size)
-      .set("mask", problem.mask == DecodeMask::causal ? "causal" : "dense")
-      .set("sliding_window", ParameterValue(problem.window.has_value()));
-  return spec;
+struct Choice {
+  Tile tile;
+  Splits splits;
+};
+
+// The tile by rule and its best splits, or the fastest of the tiles that are allowed.
+std::optional<Choice> choose(const DecodeProblem& problem, const DecodeDevice& device,
+                             const DecodePlanLimits& limits) {
+  const auto splits_of = [&](const Tile& tile) {
+    return limits.splits ? forced_splits(problem, device, tile, *limits.splits)
+                         : choose_splits(problem, device, tile);
+  };
+  if (!limits.tiles) {
+    const std::optional<Tile> tile = choose_tile(problem, device);
+    if (!tile) return std::nullopt;
+    return Choice{*tile, splits_of(*tile)};
+  }
+  std::optional<Choice> best;
+  for (const DecodeTile& allowed : *limits.tiles) {
+    const auto tile = measured_tile(problem, allowed, device);
+    if (!tile) continue;
+    const Choice choice{*tile, splits_of(*tile)};
+    if (!best || choice.splits.microseconds < best->splits.microseconds) best = choice;
+  }
+  return best;
 }
 
 struct KvStrides {
@@ -223,29 +261,51 @@ AttentionDecodeParameters DecodePlan::arguments(const DecodeTensors& tensors) co
   return p;
 }
 
-Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice& device) {
+KernelSpec decode_specification(const DecodeProblem& problem) {
+  KernelSpec spec{"attention_decode", {}};
+  const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
+  spec.set("dtype_q", type(problem.dtype_q))
+      .set("dtype_kv", type(problem.dtype_kv))
+      .set("dtype_o", type(problem.dtype_o))
+      .set("head_dim_qk", problem.head_dim_qk)
+      .set("head_dim_v", problem.head_dim_v)
+      .set("page_size", problem.page_size)
+      .set("mask", problem.mask == DecodeMask::causal ? "causal" : "dense")
+      .set("sliding_window", ParameterValue(problem.window.has_value()));
+  return spec;
+}
+
+Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice& device,
+                               const DecodePlanLimits& limits) {
   CUBINET_TRY(check(problem));
   if (device.multiprocessors < 1) {
     return Error{ErrorCode::invalid_argument, "decode: the device has no multiprocessors"};
   }
-  const std::optional<Tile> tile = choose_tile(problem, device);
-  if (!tile) {
-    return Error{ErrorCode::unsupported, "decode: no tile of head dims " +
-                                             std::to_string(problem.head_dim_qk) + " and " +
-                                             std::to_string(problem.head_dim_v) + " fits the " +
-                                             std::to_string(device.shared_bytes_per_block) +
-                                             " bytes of shared memory that a block may use on the device"};
+  if (limits.splits && (*limits.splits < 1 || *limits.splits > kMaximumDecodeSplits)) {
+    return Error{ErrorCode::invalid_argument, "decode: the number of KV splits is " +
+                                                  std::to_string(*limits.splits) + ", but must be 1 to " +
+                                                  std::to_string(kMaximumDecodeSplits)};
   }
-  const Splits splits = choose_splits(problem, device, *tile);
+  const std::optional<Choice> choice = choose(problem, device, limits);
+  if (!choice) {
+    return Error{ErrorCode::unsupported,
+                 "decode: no tile " + std::string(limits.tiles ? "that is allowed " : "") + "of head dims " +
+                     std::to_string(problem.head_dim_qk) + " and " + std::to_string(problem.head_dim_v) +
+                     " fits the " + std::to_string(device.shared_bytes_per_block) +
+                     " bytes of shared memory that a block may use on the device"};
+  }
+  const Tile& tile = choice->tile;
+  const Splits& splits = choice->splits;
   const std::int64_t rows = std::int64_t{problem.q_len} * problem.heads_q;
-  const std::int64_t q_tiles = divide_up(problem.group() * problem.q_len, tile->q);
+  const std::int64_t q_tiles = divide_up(problem.group() * problem.q_len, tile.q);
   if (q_tiles * splits.count > std::numeric_limits<std::int32_t>::max()) {
     return Error{ErrorCode::invalid_argument,
                  "decode: q_len " + std::to_string(problem.q_len) + " makes a grid beyond CUDA's limit"};
   }
 
   DecodePlan plan;
-  plan.spec = specification(problem, *tile);
+  plan.spec = decode_specification(problem);
+  plan.spec.set("tile_size_q", tile.q).set("tile_size_kv", tile.kv).set("stages", tile.stages);
   plan.num_splits = splits.count;
   plan.grid = {static_cast<std::uint32_t>(q_tiles * splits.count),
                static_cast<std::uint32_t>(problem.heads_kv), static_cast<std::uint32_t>(problem.batch)};
@@ -259,7 +319,7 @@ Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice&
     plan.workspace_bytes = plan.partial_lse_offset + partial_rows * sizeof(float);
   }
   plan.parameters = parameters_for(problem, splits);
-  plan.shared_bytes = tile->shared_bytes;
+  plan.shared_bytes = tile.shared_bytes;
   plan.estimated_microseconds = splits.microseconds;
   return plan;
 }

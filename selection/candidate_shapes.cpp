@@ -94,7 +94,9 @@ CandidateShapes gqa_shapes(const AttentionProblem& problem) {
     for (std::uint32_t tile = standard / 2; tile >= smallest; tile /= 2)
       add(tile);
   }
-  list.compared = list.count;
+  // The model has nothing to say of the smallest tile, nor of one that does not hold a group.
+  const bool modelled = !mixed && problem.q_len > 1 && standard > kSmallestTile && standard >= group;
+  list.compared = modelled ? list.count : 0;
   for (std::uint32_t tile = standard * 2; tile <= largest; tile *= 2)
     add(tile);
   for (std::uint32_t tile = standard / 2; tile >= kSmallestTile; tile /= 2) {

@@ -18,7 +18,8 @@ struct Shape {
 };
 
 // All shapes that may serve a problem, in the order of preference: the rules' choice, then what stands in
-// for it where the table lacks it. The first `compared` of them are those that the cost model compares.
+// for it where the table lacks it. The first `compared` of them are those that the cost model compares; 0
+// where it is not asked.
 struct CandidateShapes {
   static constexpr std::size_t kMaximum = 24;
   std::array<Shape, kMaximum> shapes{};

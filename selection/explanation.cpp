@@ -96,7 +96,7 @@ std::string NearMiss::to_string(ComputeCapability device) const {
     separator = ", ";
   }
   if (!row->understood()) line += "; has a variant on that this version does not know";
-  if (!runs_here) line += "; does not run on " + device.to_string();
+  if (!runs_here) line += "; " + why_not_on(row->target, device);
   return line;
 }
 
@@ -131,15 +131,20 @@ std::vector<NearMiss> nearest_rows(const KernelIndex& index, const KernelSelecto
   return nearest;
 }
 
+std::string miss_reason(const AttentionProblem& problem, const DeviceFacts& device,
+                        const Selection& selection) {
+  return "no kernel for " + std::string(to_string(problem.data_type_q)) + " Q, " +
+         std::string(to_string(problem.data_type_k)) + " KV, head dims " + text(problem.head_dim_qk) + "/" +
+         text(problem.head_dim_v) + " on " + device.capability.to_string() + ": " +
+         text(selection.trace.looked_up) + " looked up, the first of them " +
+         kernel_text(selection.trace.wanted);
+}
+
 std::vector<std::string> explain(const AttentionProblem& problem, const DeviceFacts& device,
                                  const KernelIndex& index, const Selection& selection) {
   std::vector<std::string> lines;
   if (!selection.found) {
-    lines.push_back("no kernel for " + std::string(to_string(problem.data_type_q)) + " Q, " +
-                    std::string(to_string(problem.data_type_k)) + " KV, head dims " +
-                    text(problem.head_dim_qk) + "/" + text(problem.head_dim_v) + " on " +
-                    device.capability.to_string() + ": " + text(selection.trace.looked_up) +
-                    " looked up, the first of them " + kernel_text(selection.trace.wanted));
+    lines.push_back(miss_reason(problem, device, selection));
     add_refusals(selection.trace, device, lines);
     for (const NearMiss& miss : nearest_rows(index, selection.trace.wanted, kNearest))
       lines.push_back("nearest: " + miss.to_string(index.device()));

@@ -72,10 +72,8 @@ class Search {
     const CandidateShapes shapes = candidate_shapes(problem_, device_.sm_count, costs_.mla_swaps_tokens);
     selection_.trace.wanted =
         selector_of(initial_state(shapes.shapes[0]), pages_.values[0], masks_.values[0], groups_.values[0]);
-    if (shapes.compared > 1) {
-      if (compare(shapes)) return selection_;
-    }
-    for (std::size_t i = shapes.compared > 1 ? shapes.compared : 0; i < shapes.count; ++i) {
+    if (shapes.compared > 0 && compare(shapes)) return selection_;
+    for (std::size_t i = shapes.compared; i < shapes.count; ++i) {
       if (i > 0) selection_.trace.default_missing = true;
       if (const auto attempt = first_attempt(shapes.shapes[i]); attempt && settle(*attempt)) {
         return selection_;

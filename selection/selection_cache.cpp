@@ -39,7 +39,7 @@ ProblemBucket bucket_of(const AttentionProblem& problem) {
           at(problem.data_type_q, 0) | at(problem.data_type_k, 8) | at(problem.data_type_v, 16) |
               at(problem.data_type_o, 24) | at(problem.layout, 32) | at(problem.mask, 40) |
               at(problem.sparse, 48) | at(problem.phase, 56) | at(problem.skips_softmax, 60) | at(cut, 61) |
-              at(longer_q, 62),
+              at(longer_q, 62) | at(problem.sinks, 63),
           at(problem.top_k, 0),
           at(problem.sage_block[0], 0) | at(problem.sage_block[1], 16) | at(problem.sage_block[2], 32) |
               at(problem.sage_block[3], 48)};

@@ -24,6 +24,7 @@ void add_bundle_create(CLI::App& bundle, Action& chosen);
 void add_registry(CLI::App& root, Action& chosen);
 void add_registry_prune(CLI::App& registry, Action& chosen);
 void add_run(CLI::App& root, Action& chosen);
+void add_select(CLI::App& root, Action& chosen);
 
 // Has `verb` choose `perform(context, *options)` when it is parsed.
 template <class Options, class Perform>

@@ -38,7 +38,11 @@ TEST_CASE("tiles from the default down to the group size are compared, others st
   CHECK(candidate_shapes(problem, 148, 1024).compared == 4);
   CHECK(tiles(problem) == std::vector<int>{64, 32, 16, 8, 128});
   CHECK(tiles(test::generation(1, 2, 2048, 16, 16)) == std::vector<int>{32, 16, 64, 128, 8});
-  CHECK(candidate_shapes(test::generation(1, 1, 2048, 16, 16), 148, 1024).compared == 1);
+  // One token, a default of eight, and a group that no tile holds: nothing to compare.
+  CHECK(candidate_shapes(test::generation(1, 1, 2048, 16, 16), 148, 1024).compared == 0);
+  CHECK(candidate_shapes(test::generation(1, 2, 2048, 16, 4), 148, 1024).compared == 0);
+  CHECK(candidate_shapes(test::generation(1, 2, 2048, 256, 256), 148, 1024).compared == 0);
+  CHECK(candidate_shapes(test::generation(1, 2, 2048, 128, 128), 148, 1024).compared == 1);
   CHECK(tiles(test::generation(1, 1, 2048, 16, 16)) == std::vector<int>{16, 32, 64, 128, 8});
 }
 

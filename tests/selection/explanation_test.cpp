@@ -42,7 +42,7 @@ TEST_CASE("a miss on another device says that the rows do not run there") {
   const AttentionProblem problem = test::generation(1, 8, 2048, 16, 8);
   const KernelIndex index = test::index_of(test::rows_for(problem), {9, 0});
   const std::string text = joined(problem, {{9, 0}, 132, 0}, index);
-  CHECK(text.find("does not run on 9.0") != std::string::npos);
+  CHECK(text.find("the device is 9.0") != std::string::npos);
 }
 
 TEST_CASE("rows over the limit of shared memory and refused targets are counted") {

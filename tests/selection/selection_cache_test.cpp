@@ -54,6 +54,7 @@ TEST_CASE("every field but the length of KV is part of the bucket as it is") {
   CHECK(other([](AttentionProblem& p) { p.sparse = SparseAttention::dynamic_token; }));
   CHECK(other([](AttentionProblem& p) { p.top_k = 4; }));
   CHECK(other([](AttentionProblem& p) { p.skips_softmax = true; }));
+  CHECK(other([](AttentionProblem& p) { p.sinks = true; }));
   CHECK(other([](AttentionProblem& p) { p.sage_block[3] = 1; }));
   CHECK(other([](AttentionProblem& p) { p.window = 4095; }));
   CHECK(other([](AttentionProblem& p) { p.chunk = 4095; }));

@@ -8,6 +8,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace cubinet {
 
@@ -53,8 +55,31 @@ struct DecodePlan {
   kernel_templates::AttentionDecodeParameters arguments(const DecodeTensors& tensors) const;
 };
 
-// Pure: the same problem and device give the same plan. invalid_argument for a problem that check() refuses
-// or a grid beyond CUDA's limits; unsupported when no tile fits the device's shared memory.
-Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice& device);
+// The shape of a kernel of the template.
+struct DecodeTile {
+  int q = 16;   // rows
+  int kv = 64;  // tokens of a step
+  int stages = 2;
+
+  friend bool operator==(const DecodeTile&, const DecodeTile&) = default;
+};
+
+// What narrows a plan down beyond the problem and the device.
+struct DecodePlanLimits {
+  // Only these, such as the kernels that exist; the fastest by the cost model is taken, of equals the first.
+  std::optional<std::vector<DecodeTile>> tiles = std::nullopt;
+  std::optional<int> splits = std::nullopt;  // so many KV splits: 1 to kMaximumDecodeSplits
+};
+
+inline constexpr int kMaximumDecodeSplits = 256;
+
+// Pure: the same problem, device and limits give the same plan. invalid_argument for a problem that check()
+// refuses, a number of splits out of range or a grid beyond CUDA's limits; unsupported when no tile, or none
+// of those allowed, fits the device's shared memory.
+Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice& device,
+                               const DecodePlanLimits& limits = {});
+
+// The kernel's specification but for its tile: what every plan of the problem has in common.
+KernelSpec decode_specification(const DecodeProblem& problem);
 
 }  // namespace cubinet

@@ -39,6 +39,7 @@ struct AttentionProblem {
   SparseAttention sparse = SparseAttention::none;
   std::uint32_t top_k = 0;  // KV tokens a row of sparse attention, a multiple of 4
   bool skips_softmax = false;
+  bool sinks = false;  // a logit a head that takes part in the sum and has no V (attention sinks)
   std::array<std::uint16_t, 4> sage_block = {0, 0, 0, 0};
 
   std::uint32_t group_size() const { return heads_q / heads_kv; }

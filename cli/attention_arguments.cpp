@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention_arguments.hpp"
+
+#include "arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace cubinet::cli {
+namespace {
+
+constexpr std::int64_t kMost = kUnlimited;
+
+// Multiprocessors of the full data centre part of a compute capability. Others come with several numbers.
+struct UsualDevice {
+  ComputeCapability capability;
+  std::uint32_t sm_count;
+  const char* name;
+};
+constexpr UsualDevice kUsualDevices[] = {
+    {{8, 0}, 108, "A100"},
+    {{9, 0}, 132, "H100 and H200, SXM"},
+    {{10, 0}, 148, "B200"},
+};
+
+std::string usual_devices() {
+  std::vector<std::string> names;
+  for (const UsualDevice& device : kUsualDevices)
+    names.push_back(fmt::format("{} ({})", device.capability.to_string(), device.name));
+  return join(names);
+}
+
+AttentionMask mask_of(const std::string& name) {
+  if (name == "dense") return AttentionMask::dense;
+  return name == "custom" ? AttentionMask::custom : AttentionMask::causal;
+}
+
+std::uint32_t given_or(std::uint32_t value, std::uint32_t otherwise) {
+  return value != 0 ? value : otherwise;
+}
+
+}  // namespace
+
+void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
+  verb.add_option("--op", arguments.operation, "decode (default), prefill or mla-decode")
+      ->check(CLI::IsMember({"decode", "prefill", "mla-decode"}))
+      ->type_name("OPERATION");
+  add_integer(verb, "--batch", arguments.batch, 1, kMost, "Sequences (default: 1)");
+  add_integer(verb, "--q-len", arguments.q_len, 1, kMost,
+              "Query tokens of a sequence (default: 1; prefill: as --kv-len)");
+  add_integer(verb, "--kv-len", arguments.kv_len, 1, kMost,
+              "Tokens of the longest sequence, the query's included")
+      ->required();
+  add_integer(verb, "--heads-q", arguments.heads_q, 1, kMost, "Query heads")->required();
+  add_integer(verb, "--heads-kv", arguments.heads_kv, 1, kMost,
+              "KV heads; divide the query heads (default: as many; mla-decode: 1)");
+  add_integer(verb, "--head-dim-qk", arguments.head_dim_qk, 1, kMost,
+              "Elements of a row of Q and K (default: 128; mla-decode: 576)");
+  add_integer(verb, "--head-dim-v", arguments.head_dim_v, 1, kMost,
+              "Elements of a row of V (default: as Q and K; mla-decode: 512)");
+  add_text(verb, "--dtype-q", arguments.dtype_q, "TYPE", "bf16 (default), fp16, fp32, e4m3, e2m1");
+  add_text(verb, "--dtype-kv", arguments.dtype_kv, "TYPE", "of K and V (default: bf16)");
+  add_text(verb, "--dtype-o", arguments.dtype_o, "TYPE", "of the output (default: bf16)");
+  add_integer(verb, "--page-size", arguments.page_size, 0, kMost,
+              "Tokens of a page (default: 64); 0: KV is contiguous");
+  add_integer(verb, "--window", arguments.window, 1, kMost, "Newest tokens that a query sees (default: all)");
+  verb.add_option("--mask", arguments.mask,
+                  "causal (default), dense, or custom: a packed mask of the query tokens")
+      ->check(CLI::IsMember({"causal", "dense", "custom"}))
+      ->type_name("MASK");
+  verb.add_flag("--sinks", arguments.sinks, "With attention sinks");
+  add_text(verb, "--device", arguments.device, "DEVICE", "10.3 or sm_103; need not be here")->required();
+  add_integer(verb, "--sm-count", arguments.sm_count, 1, kMost,
+              "Its multiprocessors (known by themselves: " + usual_devices() + ")");
+}
+
+Result<DataType> parse_data_type_option(const std::string& name, const char* option) {
+  if (const auto type = parse_data_type(name)) return *type;
+  std::vector<std::string> names;
+  for (const DataType type : all_data_types())
+    names.emplace_back(to_string(type));
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("{}: '{}' is no data type", option, name.substr(0, 40)),
+               "write one of " + join(names)};
+}
+
+Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments) {
+  const bool latent = arguments.operation == "mla-decode";
+  AttentionProblem problem;
+  problem.phase = arguments.operation == "prefill" ? AttentionPhase::context : AttentionPhase::generation;
+  problem.batch = arguments.batch;
+  problem.kv_len = arguments.kv_len;
+  problem.q_len = given_or(arguments.q_len, problem.is_generation() ? 1 : problem.kv_len);
+  problem.heads_q = arguments.heads_q;
+  problem.heads_kv = given_or(arguments.heads_kv, latent ? 1 : problem.heads_q);
+  problem.head_dim_qk = given_or(arguments.head_dim_qk, latent ? 576 : 128);
+  problem.head_dim_v = given_or(arguments.head_dim_v, latent ? 512 : problem.head_dim_qk);
+  if (latent && !problem.is_mla_generation()) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("--op mla-decode has head dims 576/512, not {}/{}", problem.head_dim_qk,
+                             problem.head_dim_v),
+                 "leave --head-dim-qk and --head-dim-v out, or use --op decode"};
+  }
+  CUBINET_TRY_ASSIGN(problem.data_type_q, parse_data_type_option(arguments.dtype_q, "--dtype-q"));
+  CUBINET_TRY_ASSIGN(problem.data_type_k, parse_data_type_option(arguments.dtype_kv, "--dtype-kv"));
+  problem.data_type_v = problem.data_type_k;
+  CUBINET_TRY_ASSIGN(problem.data_type_o, parse_data_type_option(arguments.dtype_o, "--dtype-o"));
+  problem.layout = arguments.page_size == 0 ? QkvLayout::contiguous_kv : QkvLayout::paged_kv;
+  problem.tokens_per_page = arguments.page_size;
+  problem.mask = mask_of(arguments.mask);
+  problem.window = given_or(arguments.window, kUnlimited);
+  problem.sinks = arguments.sinks;
+  CUBINET_TRY(check_problem(problem));
+  return problem;
+}
+
+Result<DeviceFacts> device_facts_of(const AttentionArguments& arguments) {
+  DeviceFacts device;
+  CUBINET_TRY_ASSIGN(device.capability, ComputeCapability::parse(arguments.device));
+  device.sm_count = arguments.sm_count;
+  for (const UsualDevice& usual : kUsualDevices) {
+    if (device.sm_count == 0 && usual.capability == device.capability) device.sm_count = usual.sm_count;
+  }
+  if (device.sm_count == 0) {
+    return Error{
+        ErrorCode::invalid_argument,
+        "how many multiprocessors a device of " + device.capability.to_string() + " has is not known",
+        "give --sm-count"};
+  }
+  CUBINET_TRY(check_device(device));
+  return device;
+}
+
+}  // namespace cubinet::cli

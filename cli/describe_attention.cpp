@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "describe_attention.hpp"
+
+#include "describe.hpp"
+
+#include <cubinet/kernel_table/row_codec.hpp>
+
+#include <fmt/format.h>
+
+namespace cubinet::cli {
+namespace {
+
+nlohmann::json or_null(std::uint32_t value, std::uint32_t absent) {
+  return value == absent ? nlohmann::json(nullptr) : nlohmann::json(value);
+}
+
+nlohmann::json describe(const WorkspaceSizes& sizes) {
+  return {{"counter_bytes", sizes.counter_bytes},
+          {"scratch_bytes", sizes.scratch_bytes},
+          {"partial_output_bytes", sizes.partial_output_bytes},
+          {"partial_stats_bytes", sizes.partial_stats_bytes}};
+}
+
+nlohmann::json describe(const LaunchConfiguration& launch) {
+  nlohmann::json described = {{"threads", launch.threads},
+                              {"shared_bytes", launch.shared_bytes},
+                              {"heads_per_cta", launch.heads_per_cta},
+                              {"tokens_per_cta_q", launch.tokens_per_cta_q},
+                              {"wasted_rows", launch.wasted_rows},
+                              {"reduction", nullptr}};
+  if (launch.reduction) {
+    described["reduction"] = {{"grid", launch.reduction->grid}, {"threads", launch.reduction->threads}};
+  }
+  return described;
+}
+
+// The tiles that the cost model compared, and those of them that no row has.
+void add_candidates(const AttentionPlan& plan, nlohmann::json& document) {
+  auto candidates = nlohmann::json::array();
+  auto missing = nlohmann::json::array();
+  if (plan.selection) {
+    const SelectionTrace& trace = plan.selection->trace;
+    for (std::size_t i = 0; i < trace.candidate_count; ++i) {
+      const TraceCandidate& candidate = trace.candidates[i];
+      if (!candidate.exists) {
+        missing.push_back(candidate.tile_size_q);
+        continue;
+      }
+      candidates.push_back({{"tile_size_q", candidate.tile_size_q},
+                            {"kv_splits", candidate.kv_splits},
+                            {"ctas", candidate.ctas},
+                            {"time", candidate.time}});
+    }
+  }
+  document["candidates"] = std::move(candidates);
+  document["missing_candidates"] = std::move(missing);
+}
+
+// A kernel of ours serves split and unsplit launches; its row names the former.
+MultiCtasKvMode mode_of(const AttentionPlan& plan) {
+  return plan.launch.ctas_kv > 1 || !plan.decode ? plan.kernel.selector.multi_ctas_kv_mode
+                                                 : MultiCtasKvMode::disabled;
+}
+
+nlohmann::json key_text(const KernelRow& row) {
+  const auto encoding = encode_row_identity(identity_of(row));
+  return encoding ? nlohmann::json(key_of(*encoding).to_string()) : nlohmann::json(nullptr);
+}
+
+void add_row(const AttentionPlan& plan, nlohmann::json& document) {
+  for (const char* field : {"key", "target", "function", "digest", "source"})
+    document[field] = nullptr;
+  if (!plan.row) return;
+  document["key"] = key_text(*plan.row);
+  document["target"] = plan.row->target.to_string();
+  document["function"] = plan.row->function_name;
+  if (plan.exists()) document["digest"] = plan.row->digest.to_hex();
+  if (!plan.row->provenance.source.empty()) document["source"] = plan.row->provenance.source;
+}
+
+}  // namespace
+
+nlohmann::json describe(const AttentionProblem& problem) {
+  return {{"phase", problem.is_generation() ? "generation" : "context"},
+          {"batch", problem.batch},
+          {"q_len", problem.q_len},
+          {"kv_len", problem.kv_len},
+          {"heads_q", problem.heads_q},
+          {"heads_kv", problem.heads_kv},
+          {"head_dim_qk", problem.head_dim_qk},
+          {"head_dim_v", problem.head_dim_v},
+          {"dtype_q", to_string(problem.data_type_q)},
+          {"dtype_kv", to_string(problem.data_type_k)},
+          {"dtype_o", to_string(problem.data_type_o)},
+          {"layout", to_string(problem.layout)},
+          {"page_size", problem.tokens_per_page},
+          {"mask", to_string(problem.mask)},
+          {"window", or_null(problem.window, kUnlimited)},
+          {"sinks", problem.sinks}};
+}
+
+nlohmann::json describe(const AttentionPlan& plan) {
+  const KernelSelector& selector = plan.kernel.selector;
+  nlohmann::json document = {{"backend", plan.backend},
+                             {"kernel_type", to_string(selector.kernel_type)},
+                             {"tile_size_q", selector.tile_size_q},
+                             {"tile_size_kv", selector.tile_size_kv},
+                             {"head_dim_per_cta_v", selector.head_dim_per_cta_v},
+                             {"two_cta", selector.two_cta},
+                             {"multi_ctas_kv_mode", to_string(mode_of(plan))},
+                             {"scheduler", to_string(selector.scheduler)},
+                             {"kv_splits", plan.launch.ctas_kv},
+                             {"grid", plan.launch.grid},
+                             {"cluster_x", plan.launch.cluster_x},
+                             {"passes", plan.selection ? plan.selection->trace.pass_count : 1},
+                             {"mask", to_string(selector.mask)},
+                             {"page_size", selector.tokens_per_page},
+                             {"dynamic_page", selector.dynamic_page},
+                             {"launch", describe(plan.launch)},
+                             {"workspace", describe(plan.workspace)},
+                             {"exists", plan.exists()},
+                             {"launchable", plan.launchable()},
+                             {"not_launchable", nullptr},
+                             {"specification", nullptr},
+                             {"estimated_microseconds", nullptr}};
+  if (plan.not_launchable) document["not_launchable"] = *plan.not_launchable;
+  if (plan.decode) {
+    document["specification"] = describe(plan.decode->spec);
+    document["estimated_microseconds"] = plan.decode->estimated_microseconds;
+  }
+  add_candidates(plan, document);
+  add_row(plan, document);
+  return document;
+}
+
+nlohmann::json describe_declines(const AttentionResolution& resolution) {
+  auto declines = nlohmann::json::array();
+  for (const BackendDecline& decline : resolution.declined)
+    declines.push_back({{"backend", decline.backend}, {"reason", decline.reason}});
+  return declines;
+}
+
+nlohmann::json describe(const NearMiss& miss, ComputeCapability device) {
+  nlohmann::json described = {{"function", miss.row->function_name},
+                              {"target", miss.row->target.to_string()},
+                              {"key", key_text(*miss.row)},
+                              {"runs_here", miss.runs_here},
+                              {"architecture", why_not_on(miss.row->target, device)},
+                              {"differences", nlohmann::json::array()}};
+  for (const ColumnDifference& difference : miss.differences) {
+    described["differences"].push_back({{"column", difference.column->name},
+                                        {"wanted", column_text(*difference.column, difference.wanted)},
+                                        {"found", column_text(*difference.column, difference.found)}});
+  }
+  return described;
+}
+
+std::string summary_of(const AttentionPlan& plan) {
+  const KernelSelector& selector = plan.kernel.selector;
+  const std::string name =
+      !plan.row ? "a kernel that is assumed to exist"
+                : fmt::format("{} for {}{}", plan.row->function_name, plan.row->target.to_string(),
+                              plan.exists() ? "" : ", not compiled yet");
+  const auto& grid = plan.launch.grid;
+  return fmt::format("{}: {} {}x{}{}, {} columns of V a CTA, {}, {}, {}, grid {}x{}x{}{}", name,
+                     to_string(selector.kernel_type), selector.tile_size_q, selector.tile_size_kv,
+                     selector.two_cta ? " with a pair of CTAs" : "", selector.head_dim_per_cta_v,
+                     to_string(mode_of(plan)), to_string(selector.scheduler),
+                     plan.launch.ctas_kv > 1 ? plural(plan.launch.ctas_kv, "KV split") : "KV not split",
+                     grid[0], grid[1], grid[2],
+                     plan.launch.cluster_x > 1 ? fmt::format(", clusters of {}", plan.launch.cluster_x) : "");
+}
+
+std::vector<std::string> trace_of(const AttentionProblem& problem, const BackendContext& context,
+                                  const AttentionPlan& plan) {
+  if (plan.selection) {
+    const KernelIndex none = KernelIndex::build(std::make_shared<std::vector<KernelRow>>(), {});
+    auto lines = explain(problem, context.device, context.imported_rows ? *context.imported_rows : none,
+                         *plan.selection);
+    lines.erase(lines.begin());  // the decision, which is told by itself
+    return lines;
+  }
+  if (!plan.decode) return {};
+  return {plan.decode->spec.to_string(),
+          fmt::format("{:.1f} us by the cost model", plan.decode->estimated_microseconds)};
+}
+
+}  // namespace cubinet::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/resolution.hpp>
+#include <cubinet/selection/explanation.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace cubinet::cli {
+
+// What a resolution decided, as JSON and as lines for people: the decision, who declined and why, the trace.
+nlohmann::json describe(const AttentionProblem& problem);
+nlohmann::json describe(const AttentionPlan& plan);
+nlohmann::json describe_declines(const AttentionResolution& resolution);
+nlohmann::json describe(const NearMiss& miss, ComputeCapability device);
+
+// One sentence on the kernel and its launch.
+std::string summary_of(const AttentionPlan& plan);
+std::vector<std::string> trace_of(const AttentionProblem& problem, const BackendContext& context,
+                                  const AttentionPlan& plan);
+
+}  // namespace cubinet::cli

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention_arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+using namespace cubinet::cli;
+
+namespace {
+
+AttentionArguments minimal() {
+  AttentionArguments arguments;
+  arguments.kv_len = 4096;
+  arguments.heads_q = 32;
+  arguments.device = "10.0";
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("what is not given has the defaults of the operation") {
+  AttentionArguments arguments = minimal();
+  auto problem = attention_problem_of(arguments);
+  REQUIRE(problem);
+  CHECK(problem->is_generation());
+  CHECK(problem->batch == 1);
+  CHECK(problem->q_len == 1);
+  CHECK(problem->heads_kv == 32);
+  CHECK(problem->head_dim_qk == 128);
+  CHECK(problem->head_dim_v == 128);
+  CHECK(problem->tokens_per_page == 64);
+  CHECK(problem->window == kUnlimited);
+  CHECK(problem->mask == AttentionMask::causal);
+  arguments.operation = "prefill";
+  problem = attention_problem_of(arguments);
+  REQUIRE(problem);
+  CHECK_FALSE(problem->is_generation());
+  CHECK(problem->q_len == 4096);
+  arguments.operation = "mla-decode";
+  problem = attention_problem_of(arguments);
+  REQUIRE(problem);
+  CHECK(problem->is_mla_generation());
+  CHECK(problem->heads_kv == 1);
+}
+
+TEST_CASE("every option reaches the problem") {
+  AttentionArguments arguments = minimal();
+  CLI::App app;
+  add_attention_arguments(app, arguments);
+  app.parse(
+      "--op decode --batch 3 --q-len 2 --kv-len 500 --heads-q 12 --heads-kv 4 --head-dim-qk 64 --head-dim-v "
+      "256 "
+      "--dtype-q e4m3 --dtype-kv e2m1 --dtype-o fp16 --page-size 32 --window 100 --mask causal --sinks "
+      "--device sm_103 --sm-count 152");
+  const auto problem = attention_problem_of(arguments);
+  REQUIRE(problem);
+  CHECK(problem->batch == 3);
+  CHECK(problem->q_len == 2);
+  CHECK(problem->kv_len == 500);
+  CHECK(problem->heads_q == 12);
+  CHECK(problem->heads_kv == 4);
+  CHECK(problem->head_dim_qk == 64);
+  CHECK(problem->head_dim_v == 256);
+  CHECK(problem->data_type_q == DataType::e4m3);
+  CHECK(problem->data_type_k == DataType::e2m1);
+  CHECK(problem->data_type_v == DataType::e2m1);
+  CHECK(problem->data_type_o == DataType::fp16);
+  CHECK(problem->tokens_per_page == 32);
+  CHECK(problem->window == 100);
+  CHECK(problem->sinks);
+  const auto device = device_facts_of(arguments);
+  REQUIRE(device);
+  CHECK(device->capability == ComputeCapability{10, 3});
+  CHECK(device->sm_count == 152);
+}
+
+TEST_CASE("a page size of zero is contiguous KV") {
+  AttentionArguments arguments = minimal();
+  arguments.page_size = 0;
+  CHECK(attention_problem_of(arguments)->layout == QkvLayout::contiguous_kv);
+}
+
+TEST_CASE("multiprocessors are known for few devices and asked for otherwise") {
+  AttentionArguments arguments = minimal();
+  CHECK(device_facts_of(arguments)->sm_count == 148);
+  arguments.device = "sm_90";
+  CHECK(device_facts_of(arguments)->sm_count == 132);
+  arguments.device = "8.0";
+  CHECK(device_facts_of(arguments)->sm_count == 108);
+  arguments.device = "12.0";
+  CHECK(device_facts_of(arguments).error().remedy == "give --sm-count");
+}
+
+TEST_CASE("latent attention has head dims of its own") {
+  AttentionArguments arguments = minimal();
+  arguments.operation = "mla-decode";
+  arguments.head_dim_qk = 128;
+  CHECK(attention_problem_of(arguments).error().code == ErrorCode::invalid_argument);
+}
