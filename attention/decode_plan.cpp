@@ -2,6 +2,7 @@
 #include "decode_cost.hpp"
 
 #include <cubinet/attention/decode_plan.hpp>
+#include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -13,6 +14,7 @@ namespace cubinet {
 namespace {
 
 using kernel_templates::AttentionDecodeParameters;
+using kernel_templates::make_fast_divisor;
 
 constexpr int kSlice = 16;              // tokens that a warp takes at a time
 constexpr int kMaximumTileArea = 2048;  // the template's limit: 8 warps of 16 rows and 16 tokens
@@ -215,7 +217,8 @@ KvStrides kv_strides(const DecodeProblem& problem, int head_dim) {
   return {tokens * heads * head_dim, head_dim, tokens * head_dim};
 }
 
-AttentionDecodeParameters parameters_for(const DecodeProblem& problem, const Splits& splits) {
+Result<AttentionDecodeParameters> parameters_for(const DecodeProblem& problem, const Splits& splits,
+                                                 std::int64_t q_tiles) {
   AttentionDecodeParameters p{};
   p.q_head_stride = problem.head_dim_qk;
   p.q_token_stride = p.q_head_stride * problem.heads_q;
@@ -233,13 +236,14 @@ AttentionDecodeParameters parameters_for(const DecodeProblem& problem, const Spl
   p.v_head_stride = v.head;
   p.page_table_stride = problem.pages_per_sequence();
   p.q_len = problem.q_len;
-  p.heads_q = problem.heads_q;
-  p.heads_kv = problem.heads_kv;
-  p.num_splits = splits.count;
   p.min_tokens_per_split = splits.tokens;
   p.window = problem.window.value_or(0);
   p.max_kv_length = problem.kv_len_max;
   p.softmax_scale_log2 = problem.scale() * std::numbers::log2e_v<float>;
+  CUBINET_TRY_ASSIGN(p.heads_q, make_fast_divisor(problem.heads_q));
+  CUBINET_TRY_ASSIGN(p.group, make_fast_divisor(problem.group()));
+  CUBINET_TRY_ASSIGN(p.q_tiles, make_fast_divisor(q_tiles));
+  CUBINET_TRY_ASSIGN(p.num_splits, make_fast_divisor(splits.count));
   return p;
 }
 
@@ -318,7 +322,7 @@ Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice&
     plan.partial_lse_offset = (partial_o + kAlignment - 1) / kAlignment * kAlignment;
     plan.workspace_bytes = plan.partial_lse_offset + partial_rows * sizeof(float);
   }
-  plan.parameters = parameters_for(problem, splits);
+  CUBINET_TRY_ASSIGN(plan.parameters, parameters_for(problem, splits, q_tiles));
   plan.shared_bytes = tile.shared_bytes;
   plan.estimated_microseconds = splits.microseconds;
   return plan;

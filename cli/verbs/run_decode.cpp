@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
+#include "attention_arguments.hpp"
 #include "describe.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/attention/decode_inputs.hpp>
-#include <cubinet/attention/decode_plan.hpp>
 #include <cubinet/attention/decode_reference.hpp>
+#include <cubinet/attention/problem_conversion.hpp>
+#include <cubinet/attention/resolution.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/spec/image_target.hpp>
@@ -38,28 +40,22 @@ struct DecodeRunOptions {
   int window = 0;  // 0: none
   int iterations = 20;
   int device = 0;
+  int splits = 0;  // 0: as planned
   std::uint64_t seed = 1;
+  std::string backend{kAutomaticBackend};
   std::vector<std::string> bundles;
 };
-
-Result<DataType> data_type(const std::string& name, const char* option) {
-  if (const auto type = parse_data_type(name)) return *type;
-  std::vector<std::string> names;
-  for (const DataType type : all_data_types())
-    names.emplace_back(to_string(type));
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("{}: '{}' is no data type", option, name.substr(0, 40)),
-               "write one of " + join(names)};
-}
 
 Result<DecodeProblem> problem_of(const DecodeRunOptions& options) {
   DecodeProblem problem = options.problem;
   problem.head_dim_v = options.head_dim_v == 0 ? problem.head_dim_qk : options.head_dim_v;
-  CUBINET_TRY_ASSIGN(problem.dtype_q, data_type(options.dtype_q, "--dtype-q"));
-  CUBINET_TRY_ASSIGN(problem.dtype_kv,
-                     data_type(options.dtype_kv.empty() ? options.dtype_q : options.dtype_kv, "--dtype-kv"));
-  CUBINET_TRY_ASSIGN(problem.dtype_o,
-                     data_type(options.dtype_o.empty() ? options.dtype_q : options.dtype_o, "--dtype-o"));
+  CUBINET_TRY_ASSIGN(problem.dtype_q, parse_data_type_option(options.dtype_q, "--dtype-q"));
+  CUBINET_TRY_ASSIGN(
+      problem.dtype_kv,
+      parse_data_type_option(options.dtype_kv.empty() ? options.dtype_q : options.dtype_kv, "--dtype-kv"));
+  CUBINET_TRY_ASSIGN(
+      problem.dtype_o,
+      parse_data_type_option(options.dtype_o.empty() ? options.dtype_q : options.dtype_o, "--dtype-o"));
   problem.mask = options.mask == "dense" ? DecodeMask::dense : DecodeMask::causal;
   problem.layout = options.layout == "hnd" ? KvLayout::hnd : KvLayout::nhd;
   if (options.window > 0) problem.window = options.window;
@@ -199,6 +195,8 @@ double kv_bytes(const DecodeProblem& problem) {
 }
 
 struct DecodeRun {
+  std::string requested;  // the backend that was asked for
+  std::string effective;  // and the one that is used
   DecodePlan plan;
   DecodeError error;
   double seconds = 0;
@@ -215,17 +213,19 @@ void report(const Context& context, const DecodeRun& run) {
   const std::string source(kernel.source ? to_string(*kernel.source) : "nowhere");
   const std::string target = kernel.target ? ImageTarget{*kernel.target, kernel.kind}.to_string() : "?";
   context.console().text(fmt::format(
-      "device     {}\nkernel     {} for {}, {}\nfrom       {} in {}: found in {}, compiled in {}, loaded in "
+      "device     {}\nbackend    {} ({} was asked for)\nkernel     {} for {}, {}\nfrom       {} in {}: found "
+      "in {}, compiled in {}, loaded in "
       "{}\n"
       "splits     {}\nerror      {:.2e} in the worst row, {:.2e} in all, {:.2e} in the LSE; {} ({:.0e} is "
       "allowed)\n"
       "time       {}, median of {} replays of {} launches\nbandwidth  {:.1f} GB/s, {} of K and V",
-      run.device.to_string(), kernel.spec.to_string(), target, format_bytes(kernel.bytes), source,
-      format_seconds(kernel.total_seconds), format_seconds(kernel.find_seconds),
-      format_seconds(kernel.compile_seconds), format_seconds(kernel.load_seconds), run.plan.num_splits,
-      run.error.worst_row, run.error.all_rows, run.error.worst_lse, run.correct() ? "correct" : "WRONG",
-      kLargestError, format_seconds(run.seconds), run.iterations, kLaunchesPerReplay,
-      run.bytes / run.seconds * 1e-9, format_bytes(static_cast<std::uint64_t>(run.bytes))));
+      run.device.to_string(), run.effective, run.requested, kernel.spec.to_string(), target,
+      format_bytes(kernel.bytes), source, format_seconds(kernel.total_seconds),
+      format_seconds(kernel.find_seconds), format_seconds(kernel.compile_seconds),
+      format_seconds(kernel.load_seconds), run.plan.num_splits, run.error.worst_row, run.error.all_rows,
+      run.error.worst_lse, run.correct() ? "correct" : "WRONG", kLargestError, format_seconds(run.seconds),
+      run.iterations, kLaunchesPerReplay, run.bytes / run.seconds * 1e-9,
+      format_bytes(static_cast<std::uint64_t>(run.bytes))));
   nlohmann::json document = describe(run.plan.spec);
   document["device"] = {{"ordinal", run.device.ordinal}, {"name", run.device.name}};
   document["kernel"] = {{"key", kernel.key.to_string()},
@@ -236,6 +236,8 @@ void report(const Context& context, const DecodeRun& run) {
                         {"find_seconds", kernel.find_seconds},
                         {"compile_seconds", kernel.compile_seconds},
                         {"load_seconds", kernel.load_seconds}};
+  document["requested"] = run.requested;
+  document["backend"] = run.effective;
   document["splits"] = run.plan.num_splits;
   document["correct"] = run.correct();
   document["relative_error"] = {{"worst_row", run.error.worst_row},
@@ -248,8 +250,20 @@ void report(const Context& context, const DecodeRun& run) {
   context.console().document(document);
 }
 
+// The backend and its plan for launching on this device.
+Result<AttentionResolution> resolve(const DecodeProblem& problem, const DecodeRunOptions& options,
+                                    const DeviceProperties& device) {
+  BackendContext context = BackendContext::create(
+      {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block}, {});
+  context.decode = hints_of(problem);
+  if (options.splits > 0) context.decode.splits = options.splits;
+  CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
+  return survey_backends(attention_problem_of(problem), options.backend, AttentionPurpose::launch, context,
+                         backends);
+}
+
 Result<ExitStatus> run_decode(const Context& context, const DecodeRunOptions& options) {
-  CUBINET_TRY_ASSIGN(const DecodeProblem problem, problem_of(options));
+  CUBINET_TRY_ASSIGN(const DecodeProblem asked, problem_of(options));
   DecodeRun run;
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
@@ -259,9 +273,12 @@ Result<ExitStatus> run_decode(const Context& context, const DecodeRunOptions& op
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, observe, options.bundles));
   CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
   run.device = device->properties();
-  const DecodeDevice shape{static_cast<int>(run.device.multiprocessors),
-                           run.device.maximum_shared_bytes_per_block};
-  CUBINET_TRY_ASSIGN(run.plan, plan_decode(problem, shape));
+  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, resolve(asked, options, run.device));
+  if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
+  run.requested = resolution.requested;
+  run.effective = resolution.effective();
+  run.plan = *resolution.plan->decode;
+  const DecodeProblem& problem = *resolution.plan->decode_problem;
   CUBINET_TRY_ASSIGN(const DecodeKernels kernels, find_kernels(*runtime, run.plan, options.device));
   CUBINET_TRY_ASSIGN(const DecodeInputs inputs,
                      make_decode_inputs(problem, problem.kv_lengths, options.seed, context.jobs()));
@@ -316,6 +333,9 @@ void add_run(CLI::App& root, Action& chosen) {
   add_shape_options(*verb, *options);
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Replays to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
+  add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or imported");
+  add_integer(*verb, "--splits", options->splits, 1, kMaximumDecodeSplits,
+              "KV splits of a sequence (default: as planned)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_list(*verb, "--bundle", options->bundles, "BUNDLE", "Look for the kernel there, too; may be repeated");
   verb->footer(

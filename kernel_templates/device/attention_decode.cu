@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 1,
+  "interface": 2,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "minimum_target": "sm_80",
   "parameters": [
@@ -41,12 +41,12 @@
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / 8",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * bytes(dtype_q) + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / 16 * (head_dim_v + 10) * 4)",
-     "parameter_bytes": 208,
+     "parameter_bytes": 264,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
      "threads": "128",
      "dynamic_shared_bytes": "0",
-     "parameter_bytes": 208,
+     "parameter_bytes": 264,
      "programmatic_launch": true}
   ]
 }
@@ -101,10 +101,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 
   const int head_kv = blockIdx.y;
   const int batch = blockIdx.z;
-  const int group = p.heads_q / p.heads_kv;
-  const int q_tiles = static_cast<int>(gridDim.x) / p.num_splits;
-  const int split = blockIdx.x / q_tiles;
-  const PackedRows rows{group, group * p.q_len, static_cast<int>(blockIdx.x) % q_tiles * tile_size_q};
+  const int block = static_cast<int>(blockIdx.x);
+  const int split = p.q_tiles.quotient(block);
+  const int q_tile = block - split * p.q_tiles.divisor;
+  const PackedRows rows{p.group, p.group.divisor * p.q_len, q_tile * tile_size_q};
   const int length = kv_length(p, batch);
   const Splits splits = divide_into_splits(p, rows, length);
   if (split >= splits.count) return;
@@ -140,21 +140,20 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
   constexpr int kWorkers = kReduceThreads / kLanes;
   __shared__ __align__(16) float sums[kWorkers][head_dim_v];
 
-  const int group = p.heads_q / p.heads_kv;
-  const OutputRow row{static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x) / p.heads_q,
-                      static_cast<int>(blockIdx.x) % p.heads_q};
-  const int packed = row.token * group + row.head % group;
-  const PackedRows rows{group, group * p.q_len, packed / tile_size_q * tile_size_q};
+  const int block = static_cast<int>(blockIdx.x);
+  const OutputRow row{static_cast<int>(blockIdx.y), p.heads_q.quotient(block), p.heads_q.remainder(block)};
+  const int packed = row.token * p.group.divisor + p.group.remainder(row.head);
+  const PackedRows rows{p.group, p.group.divisor * p.q_len, packed / tile_size_q * tile_size_q};
   wait_for_prerequisites();
   launch_dependents();
   const int count = divide_into_splits(p, rows, kv_length(p, row.batch)).count;
   if (count == 1) return;
 
-  const GlobalAddress lse = p.partial_lse + 4 * (row.index(p) * p.num_splits);
+  const GlobalAddress lse = p.partial_lse + 4 * (row.index(p) * p.num_splits.divisor);
   const SplitWeights weights(lse, count);
   const int worker = threadIdx.x / kLanes;
   const int lane = threadIdx.x % kLanes;
-  const GlobalAddress partials = p.partial_o + 4 * (row.index(p) * p.num_splits * head_dim_v) + lane * 16;
+  const GlobalAddress partials = p.partial_o + 4 * (row.index(p) * p.num_splits.divisor * head_dim_v) + lane * 16;
   float values[kVectors][4] = {};
 #pragma unroll 4
   for (int s = worker; s < count; s += kWorkers) {

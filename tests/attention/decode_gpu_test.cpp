@@ -81,22 +81,17 @@ void run(const Gpu& gpu, const DecodePlan& plan, const DecodeTensors& tensors) {
 // `splits` 0: as planned.
 void check_against_reference(const Gpu& gpu, const DecodeProblem& problem, int splits = 0) {
   const auto& properties = gpu.device->properties();
-  DecodePlan plan = ok(plan_decode(
-      problem, {static_cast<int>(properties.multiprocessors), properties.maximum_shared_bytes_per_block}));
+  DecodePlanLimits limits;
+  if (splits > 0) limits.splits = splits;
+  const DecodePlan plan = ok(plan_decode(
+      problem, {static_cast<int>(properties.multiprocessors), properties.maximum_shared_bytes_per_block},
+      limits));
   CAPTURE(plan.spec.to_string());
   const DecodeInputs inputs =
       ok(make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::borders), 11));
   const std::size_t rows = static_cast<std::size_t>(problem.batch) * static_cast<std::size_t>(problem.q_len) *
                            static_cast<std::size_t>(problem.heads_q);
   const std::size_t row_elements = static_cast<std::size_t>(problem.head_dim_v);
-  if (splits > 0) {
-    plan.grid[0] =
-        plan.grid[0] / static_cast<std::uint32_t>(plan.num_splits) * static_cast<std::uint32_t>(splits);
-    plan.num_splits = plan.parameters.num_splits = splits;
-    plan.parameters.min_tokens_per_split = 0;
-    plan.partial_lse_offset = rows * static_cast<std::size_t>(splits) * row_elements * sizeof(float);
-    plan.workspace_bytes = plan.partial_lse_offset + rows * static_cast<std::size_t>(splits) * sizeof(float);
-  }
   CAPTURE(plan.num_splits);
   const DeviceBuffer q = upload(gpu, inputs.q);
   const DeviceBuffer k = upload(gpu, inputs.k);

@@ -214,5 +214,61 @@ TEST_CASE("What only the template knows is refused when the specification is res
   CHECK(resolved.error().message.find("dtype_kv") != std::string::npos);
 }
 
+TEST_CASE("Of the tiles that are allowed the fastest is taken, those that do not fit are passed over") {
+  const auto limited = [](std::vector<DecodeTile> tiles, const DecodeDevice& device = kH200) {
+    DecodePlanLimits limits;
+    limits.tiles = std::move(tiles);
+    return plan_decode(llama(16, 4096), device, limits);
+  };
+  const DecodePlan free = plan(llama(16, 4096));
+  const DecodeTile chosen{static_cast<int>(number(free, "tile_size_q")),
+                          static_cast<int>(number(free, "tile_size_kv")),
+                          static_cast<int>(number(free, "stages"))};
+  const auto same = limited({chosen});
+  REQUIRE(same);
+  CHECK(same->spec == free.spec);
+  CHECK(same->grid == free.grid);
+  const auto faster = limited({{64, 16, 2}, chosen});
+  REQUIRE(faster);
+  CHECK(faster->estimated_microseconds <= limited({{64, 16, 2}})->estimated_microseconds);
+  CHECK(faster->estimated_microseconds <= same->estimated_microseconds);
+  // 16 x 128 with six stages takes 400 KB.
+  const auto fitting = limited({{16, 128, 6}, {16, 32, 2}}, kGeForce);
+  REQUIRE(fitting);
+  CHECK(number(*fitting, "tile_size_kv") == 32);
+  CHECK(limited({{16, 128, 6}}).error().code == ErrorCode::unsupported);
+  CHECK(limited({}).error().code == ErrorCode::unsupported);
+}
+
+TEST_CASE("A number of splits that is asked for is planned, whatever the length") {
+  for (const int splits : {1, 2, 7, 256}) {
+    for (const int length : {0, 1, 100, 5000}) {
+      DecodePlanLimits limits;
+      limits.splits = splits;
+      const auto made = plan_decode(llama(3, length), kH200, limits);
+      REQUIRE(made);
+      CHECK(made->num_splits == splits);
+      CHECK(made->parameters.num_splits.divisor == splits);
+      CHECK(made->grid[0] == static_cast<std::uint32_t>(splits));
+      CHECK(made->reduces() == (splits > 1));
+    }
+  }
+  DecodePlanLimits limits;
+  for (const int splits : {0, -1, 257}) {
+    limits.splits = splits;
+    CHECK(plan_decode(llama(3, 100), kH200, limits).error().code == ErrorCode::invalid_argument);
+  }
+}
+
+TEST_CASE("The numbers that kernels divide by are those of the plan") {
+  const DecodePlan made = plan(llama(1, 4096, 3));
+  CHECK(made.parameters.heads_q.divisor == 64);
+  CHECK(made.parameters.group.divisor == 8);
+  CHECK(made.parameters.num_splits.divisor == made.num_splits);
+  CHECK(made.parameters.q_tiles.divisor * made.num_splits == static_cast<int>(made.grid[0]));
+  CHECK(made.parameters.group.quotient(23) == 2);
+  CHECK(made.parameters.group.remainder(23) == 7);
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -53,41 +53,69 @@ TEST_CASE("a device that computes nothing is found out") {
   const auto document = result.json();
   CHECK(document["correct"] == false);
   CHECK(document["kernel"]["source"] == "compiled");
+  CHECK(document["requested"] == "auto");
+  CHECK(document["backend"] == "templates");
   CHECK(decode(sandbox, {"--iterations", "2"}, with_stub()).json()["kernel"]["source"] == "registry");
 }
 
-TEST_CASE("run decode refuses problems that are none by the name of the option or parameter") {
+namespace {
+
+// One option of the small problem replaced, or added.
+void check_refused(const std::vector<std::string>& option, int status, const std::string& code,
+                   const std::string& reason = "") {
   const Sandbox sandbox;
-  const auto refused = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> line = kSmall;
-    for (std::size_t i = 0; i < more.size(); i += 2) {
-      const auto found = std::find(line.begin(), line.end(), more[i]);
-      if (found == line.end()) {
-        line.insert(line.end(), {more[i], more[i + 1]});
-      } else {
-        *(found + 1) = more[i + 1];
-      }
-    }
-    const ToolResult result = sandbox.run(line, with_stub());
-    CAPTURE(more.front());
-    CAPTURE(more.back());
-    CAPTURE(result.out);
-    CHECK(result.status == 2);
-    CHECK(result.json()["error"]["code"] == "invalid_argument");
+  std::vector<std::string> line = kSmall;
+  const auto found = std::find(line.begin(), line.end(), option[0]);
+  if (found == line.end()) {
+    line.insert(line.end(), option.begin(), option.end());
+  } else {
+    *(found + 1) = option[1];
+  }
+  const ToolResult result = sandbox.run(line, with_stub());
+  CAPTURE(option[0]);
+  CAPTURE(option[1]);
+  CAPTURE(result.out);
+  CHECK(result.status == status);
+  CHECK(result.json()["error"]["code"] == code);
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), reason));
+}
+
+}  // namespace
+
+TEST_CASE("a number of splits that is asked for is used") {
+  const Sandbox sandbox;
+  CHECK(decode(sandbox, {"--iterations", "1", "--splits", "2"}, with_stub()).json()["splits"] == 2);
+}
+
+TEST_CASE("run decode tells why no backend runs a problem") {
+  const auto declined = [](const std::vector<std::string>& option, const std::string& reason) {
+    check_refused(option, 1, "unsupported", reason);
+  };
+  declined({"--head-dim-qk", "72"}, "templates: ");
+  declined({"--head-dim-qk", "72"}, "imported: ");
+  declined({"--page-size", "256"}, "page_size");
+  declined({"--dtype-q", "e4m3"}, "dtype_q");
+  declined({"--dtype-kv", "fp16"}, "dtype_kv");
+  declined({"--backend", "imported"}, "no rows of published artifacts");
+}
+
+TEST_CASE("run decode refuses problems that are none by the name of the option or parameter") {
+  const auto refused = [](const std::vector<std::string>& option) {
+    check_refused(option, 2, "invalid_argument");
   };
   refused({"--batch", "0"});
   refused({"--batch", "99999999999"});
   refused({"--kv-len", "-1"});
   refused({"--heads-kv", "3"});
-  refused({"--head-dim-qk", "72"});
   refused({"--head-dim-qk", "100"});
   refused({"--page-size", "24"});
   refused({"--dtype-q", "bf17"});
-  refused({"--dtype-q", "e4m3"});
-  refused({"--dtype-kv", "fp16"});
   refused({"--window", "0"});
   refused({"--mask", "sparse"});
   refused({"--iterations", "0"});
+  refused({"--splits", "0"});
+  refused({"--splits", "257"});
+  refused({"--backend", "fa2"});
 }
 
 TEST_CASE("a device that is not there is told") {

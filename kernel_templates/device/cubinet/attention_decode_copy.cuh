@@ -65,8 +65,8 @@ __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRo
     const int row = i / kChunks;
     const int chunk = i % kChunks;
     const int packed = minimum(rows.first + row, rows.count - 1);
-    const int token = packed / rows.group;
-    const int head = head_kv * rows.group + packed % rows.group;
+    const int token = rows.group.quotient(packed);
+    const int head = (head_kv - token) * rows.group.divisor + packed;
     const GlobalAddress source =
         p.q + kElementBytes * (batch * p.q_batch_stride + token * p.q_token_stride + head * p.q_head_stride) +
         chunk * 16;

@@ -70,7 +70,7 @@ struct OutputRow {
   int head;
 
   __device__ long long index(const AttentionDecodeParameters& p) const {
-    return (static_cast<long long>(batch) * p.q_len + token) * p.heads_q + head;
+    return (static_cast<long long>(batch) * p.q_len + token) * p.heads_q.divisor + head;
   }
   __device__ GlobalAddress output(const AttentionDecodeParameters& p) const {
     return p.o +
@@ -102,11 +102,12 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Merg
     const int first = i % kVectors * kElements;
     if (!rows.holds(row)) break;
     const int packed = rows.first + row;
-    const OutputRow target{batch, packed / rows.group, head_kv * rows.group + packed % rows.group};
+    const int token = rows.group.quotient(packed);
+    const OutputRow target{batch, token, (head_kv - token) * rows.group.divisor + packed};
     float values[kElements];
     const float lse = merge.take(values, row, first, p.softmax_scale_log2);
     if (partial) {
-      const long long index = target.index(p) * p.num_splits + split;
+      const long long index = target.index(p) * p.num_splits.divisor + split;
       store_elements<fp32>(p.partial_o + 4 * (index * head_dim_v + first), values);
       if (first == 0) store_global_float(p.partial_lse + 4 * index, lse);
     } else {

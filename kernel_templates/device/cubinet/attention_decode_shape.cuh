@@ -50,11 +50,11 @@ static_assert(page_size % kSlice == 0, "a slice must not cross a page");
 
 // Row r of the packed Q of one KV head is query token r / group, head r % group of the group.
 struct PackedRows {
-  int group;
+  kernel_templates::FastDivisor group;
   int count;
   int first;  // of this tile
 
-  __device__ int token(int row) const { return minimum(first + row, count - 1) / group; }
+  __device__ int token(int row) const { return group.quotient(minimum(first + row, count - 1)); }
   __device__ bool holds(int row) const { return first + row < count; }
 };
 
@@ -94,9 +94,9 @@ __device__ inline Splits divide_into_splits(const AttentionDecodeParameters& p, 
   s.begin = visible_to(p, length, rows.token(0)).begin / kSlice * kSlice;
   s.end = visible_to(p, length, rows.token(tile_size_q - 1)).end;
   const int tokens = maximum(s.end - s.begin, 0);
+  const int share = p.num_splits.quotient(tokens + p.num_splits.divisor - 1);
   // A multiple of the tile, and so of a slice, whatever the host asks for: a slice must not cross a page.
-  s.chunk =
-      round_up(maximum(maximum(p.min_tokens_per_split, divide_up(tokens, p.num_splits)), 1), tile_size_kv);
+  s.chunk = round_up(maximum(maximum(p.min_tokens_per_split, share), 1), tile_size_kv);
   s.count = maximum(divide_up(tokens, s.chunk), 1);
   return s;
 }

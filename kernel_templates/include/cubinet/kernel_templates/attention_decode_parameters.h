@@ -3,6 +3,7 @@
 // The one by-value argument of both kernels of the template `attention_decode`. Compiled by the host's
 // compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both sides.
 // A change of any field is a new interface version of the template.
+#include <cubinet/kernel_templates/fast_divisor.h>
 
 namespace cubinet::kernel_templates {
 
@@ -36,60 +37,49 @@ struct AttentionDecodeParameters {
   long long page_table_stride;
 
   int q_len;
-  int heads_q;  // a multiple of heads_kv
-  int heads_kv;
-  int num_splits;  // most KV splits of a sequence; gridDim.x of the main kernel is this times the Q tiles
   int min_tokens_per_split;  // multiple of tile_size_kv; a short sequence uses fewer splits
   int window;                // newest tokens a query sees, itself included; read if sliding_window
   int max_kv_length;         // lengths beyond it are cut to it: the page table holds no more
   float softmax_scale_log2;  // softmax scale times log2(e), > 0
+
+  FastDivisor heads_q;     // query heads: a multiple of gridDim.y of the main kernel, the KV heads
+  FastDivisor group;       // query heads of one KV head
+  FastDivisor q_tiles;     // ceil(q_len * group / tile_size_q)
+  FastDivisor num_splits;  // most KV splits of a sequence; gridDim.x of the main kernel is q_tiles times this
 };
 
-// NVRTC knows neither offsetof nor the builtin; its front end's own operator does the same.
-#ifdef __CUDACC_RTC__
-#define CUBINET_OFFSET_OF(type, member) __INTADDR__(&((type*)0)->member)
-#else
-#define CUBINET_OFFSET_OF(type, member) __builtin_offsetof(type, member)
-#endif
-#define CUBINET_ASSERT_OFFSET(member, offset)                                     \
-  static_assert(CUBINET_OFFSET_OF(AttentionDecodeParameters, member) == (offset), \
-                "AttentionDecodeParameters::" #member " moved: host and device must agree")
-static_assert(sizeof(unsigned long long) == 8 && sizeof(long long) == 8 && sizeof(int) == 4 &&
-                  sizeof(float) == 4,
-              "the parameter structs are laid out for 64-bit CUDA");
-static_assert(sizeof(AttentionDecodeParameters) == 208 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 264 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
-CUBINET_ASSERT_OFFSET(q, 0);
-CUBINET_ASSERT_OFFSET(k, 8);
-CUBINET_ASSERT_OFFSET(v, 16);
-CUBINET_ASSERT_OFFSET(o, 24);
-CUBINET_ASSERT_OFFSET(lse, 32);
-CUBINET_ASSERT_OFFSET(partial_o, 40);
-CUBINET_ASSERT_OFFSET(partial_lse, 48);
-CUBINET_ASSERT_OFFSET(page_table, 56);
-CUBINET_ASSERT_OFFSET(kv_lengths, 64);
-CUBINET_ASSERT_OFFSET(q_batch_stride, 72);
-CUBINET_ASSERT_OFFSET(q_token_stride, 80);
-CUBINET_ASSERT_OFFSET(q_head_stride, 88);
-CUBINET_ASSERT_OFFSET(k_page_stride, 96);
-CUBINET_ASSERT_OFFSET(k_token_stride, 104);
-CUBINET_ASSERT_OFFSET(k_head_stride, 112);
-CUBINET_ASSERT_OFFSET(v_page_stride, 120);
-CUBINET_ASSERT_OFFSET(v_token_stride, 128);
-CUBINET_ASSERT_OFFSET(v_head_stride, 136);
-CUBINET_ASSERT_OFFSET(o_batch_stride, 144);
-CUBINET_ASSERT_OFFSET(o_token_stride, 152);
-CUBINET_ASSERT_OFFSET(o_head_stride, 160);
-CUBINET_ASSERT_OFFSET(page_table_stride, 168);
-CUBINET_ASSERT_OFFSET(q_len, 176);
-CUBINET_ASSERT_OFFSET(heads_q, 180);
-CUBINET_ASSERT_OFFSET(heads_kv, 184);
-CUBINET_ASSERT_OFFSET(num_splits, 188);
-CUBINET_ASSERT_OFFSET(min_tokens_per_split, 192);
-CUBINET_ASSERT_OFFSET(window, 196);
-CUBINET_ASSERT_OFFSET(max_kv_length, 200);
-CUBINET_ASSERT_OFFSET(softmax_scale_log2, 204);
-#undef CUBINET_ASSERT_OFFSET
-#undef CUBINET_OFFSET_OF
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v, 16);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o, 24);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, lse, 32);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_o, 40);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_lse, 48);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table, 56);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, kv_lengths, 64);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_batch_stride, 72);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_token_stride, 80);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_head_stride, 88);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_page_stride, 96);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_token_stride, 104);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_head_stride, 112);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_stride, 120);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_token_stride, 128);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_head_stride, 136);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_batch_stride, 144);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_token_stride, 152);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_head_stride, 160);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table_stride, 168);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_len, 176);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, min_tokens_per_split, 180);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, window, 184);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, max_kv_length, 188);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_log2, 192);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_q, 196);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 212);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_tiles, 228);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, num_splits, 244);
 
 }  // namespace cubinet::kernel_templates

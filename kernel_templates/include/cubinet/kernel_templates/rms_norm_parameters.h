@@ -3,6 +3,7 @@
 // The one by-value argument of the kernel of the template `rms_norm`. Compiled by the host's compiler and
 // by NVRTC (which has no standard headers); the assertions hold the layout on both sides. A change of any
 // field is a new interface version of the template.
+#include <cubinet/kernel_templates/parameter_layout.h>
 
 namespace cubinet::kernel_templates {
 
@@ -22,30 +23,16 @@ struct RmsNormParameters {
   float epsilon;
 };
 
-// NVRTC knows neither offsetof nor the builtin; its front end's own operator does the same.
-#ifdef __CUDACC_RTC__
-#define CUBINET_OFFSET_OF(type, member) __INTADDR__(&((type*)0)->member)
-#else
-#define CUBINET_OFFSET_OF(type, member) __builtin_offsetof(type, member)
-#endif
-#define CUBINET_ASSERT_OFFSET(member, offset)                             \
-  static_assert(CUBINET_OFFSET_OF(RmsNormParameters, member) == (offset), \
-                "RmsNormParameters::" #member " moved: host and device must agree")
-static_assert(sizeof(unsigned long long) == 8 && sizeof(long long) == 8 && sizeof(int) == 4 &&
-                  sizeof(float) == 4,
-              "the parameter structs are laid out for 64-bit CUDA");
 static_assert(sizeof(RmsNormParameters) == 64 && alignof(RmsNormParameters) == 8,
               "RmsNormParameters changed its size");
-CUBINET_ASSERT_OFFSET(x, 0);
-CUBINET_ASSERT_OFFSET(weight, 8);
-CUBINET_ASSERT_OFFSET(y, 16);
-CUBINET_ASSERT_OFFSET(residual, 24);
-CUBINET_ASSERT_OFFSET(x_row_stride, 32);
-CUBINET_ASSERT_OFFSET(y_row_stride, 40);
-CUBINET_ASSERT_OFFSET(residual_row_stride, 48);
-CUBINET_ASSERT_OFFSET(rows, 56);
-CUBINET_ASSERT_OFFSET(epsilon, 60);
-#undef CUBINET_ASSERT_OFFSET
-#undef CUBINET_OFFSET_OF
+CUBINET_ASSERT_OFFSET(RmsNormParameters, x, 0);
+CUBINET_ASSERT_OFFSET(RmsNormParameters, weight, 8);
+CUBINET_ASSERT_OFFSET(RmsNormParameters, y, 16);
+CUBINET_ASSERT_OFFSET(RmsNormParameters, residual, 24);
+CUBINET_ASSERT_OFFSET(RmsNormParameters, x_row_stride, 32);
+CUBINET_ASSERT_OFFSET(RmsNormParameters, y_row_stride, 40);
+CUBINET_ASSERT_OFFSET(RmsNormParameters, residual_row_stride, 48);
+CUBINET_ASSERT_OFFSET(RmsNormParameters, rows, 56);
+CUBINET_ASSERT_OFFSET(RmsNormParameters, epsilon, 60);
 
 }  // namespace cubinet::kernel_templates

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_table/random_rows.hpp"
 
-#include <cubinet/selection/fast_divisor.hpp>
+#include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cstddef>
 #include <limits>
 
-namespace cubinet {
+namespace cubinet::kernel_templates {
 namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
@@ -16,7 +16,7 @@ constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
 // Wrong quotients among the numerators beside multiples of the divisor, where a multiplier that is off by
 // one shows, and at both ends.
 std::uint64_t wrong_quotients(std::int64_t divisor, std::int64_t multiples) {
-  const auto fast = FastDivisor::make(static_cast<std::int32_t>(divisor));
+  const auto fast = make_fast_divisor(divisor);
   if (!fast) return 1;
   std::uint64_t wrong = 0;
   const auto check = [&](std::int64_t n) {
@@ -53,27 +53,24 @@ TEST_CASE("division is exact for large and random divisors") {
   for (std::int64_t near = 0; near < 1000; ++near)
     wrong += wrong_quotients(kLargest - near, 10);
   std::mt19937_64 random(14);
-  for (std::uint64_t i = 0; i < 200'000 / test::kPropertyDivisor; ++i)
+  for (std::uint64_t i = 0; i < 200'000 / cubinet::test::kPropertyDivisor; ++i)
     wrong +=
         wrong_quotients(1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(kLargest)), 8);
   CHECK(wrong == 0);
 }
 
 TEST_CASE("the layout is that of the kernels, and divisor one is marked by a multiplier of zero") {
-  CHECK(sizeof(FastDivisor) == 16);
-  CHECK(offsetof(FastDivisor, multiplier) == 4);
-  CHECK(offsetof(FastDivisor, add) == 8);
-  CHECK(offsetof(FastDivisor, shift) == 12);
-  CHECK(*FastDivisor::make(1) == FastDivisor{1, 0, 0, 0});
-  CHECK(*FastDivisor::make(2) == FastDivisor{2, 0x80000000, 0, 0});
-  CHECK(*FastDivisor::make(3) == FastDivisor{3, 0xaaaaaaab, 0, 1});
+  CHECK(*make_fast_divisor(1) == FastDivisor{1, 0, 0, 0});
+  CHECK(*make_fast_divisor(2) == FastDivisor{2, 0x80000000, 0, 0});
+  CHECK(*make_fast_divisor(3) == FastDivisor{3, 0xaaaaaaab, 0, 1});
 }
 
 TEST_CASE("divisors below one are refused") {
-  CHECK_FALSE(FastDivisor::make(0));
-  CHECK_FALSE(FastDivisor::make(-7));
-  CHECK_FALSE(FastDivisor::make(std::numeric_limits<std::int32_t>::min()));
+  CHECK_FALSE(make_fast_divisor(0));
+  CHECK_FALSE(make_fast_divisor(-7));
+  CHECK_FALSE(make_fast_divisor(std::numeric_limits<std::int32_t>::min()));
+  CHECK_FALSE(make_fast_divisor(kLargest + 1));
 }
 
 }  // namespace
-}  // namespace cubinet
+}  // namespace cubinet::kernel_templates

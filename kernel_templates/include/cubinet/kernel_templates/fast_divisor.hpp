@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/result.hpp>
+#include <cubinet/kernel_templates/fast_divisor.h>
+
+#include <cstdint>
+
+namespace cubinet::kernel_templates {
+
+// invalid_argument for a divisor below 1.
+Result<FastDivisor> make_fast_divisor(std::int64_t divisor);
+
+}  // namespace cubinet::kernel_templates

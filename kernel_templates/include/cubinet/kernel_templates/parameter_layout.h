@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the argument structures of kernels share. Compiled by the host's compiler and by NVRTC (which has no
+// standard headers), so that both sides hold the layout that the assertions state.
+
+// For functions that both sides compile.
+#ifdef __CUDACC__
+#define CUBINET_BOTH_SIDES __host__ __device__
+#else
+#define CUBINET_BOTH_SIDES
+#endif
+
+// NVRTC knows neither offsetof nor the builtin; its front end's own operator does the same.
+#ifdef __CUDACC_RTC__
+#define CUBINET_OFFSET_OF(type, member) __INTADDR__(&((type*)0)->member)
+#else
+#define CUBINET_OFFSET_OF(type, member) __builtin_offsetof(type, member)
+#endif
+#define CUBINET_ASSERT_OFFSET(type, member, offset)          \
+  static_assert(CUBINET_OFFSET_OF(type, member) == (offset), \
+                #type "::" #member " moved: host and device must agree")
+
+static_assert(sizeof(unsigned long long) == 8 && sizeof(long long) == 8 && sizeof(int) == 4 &&
+                  sizeof(float) == 4,
+              "the parameter structs are laid out for 64-bit CUDA");
