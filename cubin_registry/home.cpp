@@ -56,7 +56,8 @@ Result<void> create_subfolders(FileSystem& files, const Home& home) {
 }
 
 Result<void> check_subfolders(FileSystem& files, const Home& home) {
-  for (const fs::path& folder : {home.cubins(), home.records(), home.locks(), home.quarantine()}) {
+  for (const fs::path& folder :
+       {home.cubins(), home.records(), home.imports(), home.artifacts(), home.locks(), home.quarantine()}) {
     CUBINET_TRY_ASSIGN(const auto status, files.status(folder));
     if (status) CUBINET_TRY(check_owner(folder, *status));
   }
@@ -68,6 +69,15 @@ Result<void> check_subfolders(FileSystem& files, const Home& home) {
 fs::path Home::cubin(const Sha256Digest& digest) const {
   const std::string name = digest.to_hex();
   return cubins() / name.substr(0, 2) / (name + ".cubin");
+}
+
+fs::path Home::artifact(const Sha256Digest& digest) const {
+  const std::string name = digest.to_hex();
+  return artifacts() / name.substr(0, 2) / (name + ".cubin");
+}
+
+fs::path Home::import(std::uint64_t number) const {
+  return imports() / (std::to_string(number) + ".import");
 }
 
 fs::path Home::record_folder(KernelKey key) const {

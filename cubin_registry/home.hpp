@@ -18,11 +18,15 @@ class Home {
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path cubins() const { return root_ / "cubins"; }
   std::filesystem::path records() const { return root_ / "records"; }
+  std::filesystem::path imports() const { return root_ / "imports"; }
+  std::filesystem::path artifacts() const { return root_ / "artifacts"; }
   std::filesystem::path locks() const { return root_ / "locks"; }
   std::filesystem::path quarantine() const { return root_ / "quarantine"; }
   std::filesystem::path index() const { return root_ / "index.sqlite"; }
 
   std::filesystem::path cubin(const Sha256Digest& digest) const;
+  std::filesystem::path artifact(const Sha256Digest& digest) const;
+  std::filesystem::path import(std::uint64_t number) const;
   // The folder of all records whose key begins with the same two digits.
   std::filesystem::path record_folder(KernelKey key) const;
   // REQUIRES: an entry's name, or at least two characters.

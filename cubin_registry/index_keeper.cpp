@@ -11,15 +11,27 @@ constexpr std::chrono::milliseconds kPause{1'000};
 
 }  // namespace
 
-Index::Source IndexKeeper::all_records() const {
-  return [this](const Index::Add& add) {
-    return store_.for_each_record([&](const std::string&, Result<StoredRecord> record) -> Result<void> {
-      if (record) return add(*record);
-      // What cannot be read now is looked for again when its kernel is asked for.
-      log(store_.log_sink(), LogLevel::warning, "record left out of the index: " + record.error().to_line());
-      return {};
-    });
+Index::Source IndexKeeper::all_files() const {
+  // What cannot be read now is looked for again when its kernel is asked for.
+  const auto left_out = [this](const char* what, const Error& error) {
+    log(store_.log_sink(), LogLevel::warning,
+        std::string(what) + " left out of the index: " + error.to_line());
   };
+  return {
+      [this, left_out](const Index::AddRecord& add) {
+        return store_.for_each_record([&](const std::string&, Result<StoredRecord> record) -> Result<void> {
+          if (record) return add(*record);
+          left_out("record", record.error());
+          return {};
+        });
+      },
+      [this, left_out](const Index::AddImport& add) {
+        return imports_.for_each([&](const ImportStamp&, Result<StoredImport> import) -> Result<void> {
+          if (import) return add(*import);
+          left_out("import", import.error());
+          return {};
+        });
+      }};
 }
 
 // REQUIRES: mutex_ is held.
@@ -34,7 +46,7 @@ Result<Index*> IndexKeeper::usable_index() {
     return Error{ErrorCode::corruption, "the index is no file of its own"};
   }
   const auto mode = writable_ ? Index::Mode::read_write : Index::Mode::read_only;
-  CUBINET_TRY_ASSIGN(index_, Index::open(store_.home().index(), mode, all_records()));
+  CUBINET_TRY_ASSIGN(index_, Index::open(store_.home().index(), mode, all_files()));
   passed_over_.reset();
   return index_.get();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "file_store.hpp"
+#include "import_files.hpp"
 #include "index.hpp"
 #include "store_lock.hpp"
 
@@ -23,7 +24,7 @@ namespace cubinet {
 // of another file would be rolled back into the new one).
 class IndexKeeper {
  public:
-  IndexKeeper(FileStore& store, bool writable) : store_(store), writable_(writable) {}
+  IndexKeeper(FileStore& store, bool writable) : store_(store), imports_(store), writable_(writable) {}
 
   // Opens the index, making or replacing it as needed.
   void open(StoreLock& lock);
@@ -43,8 +44,8 @@ class IndexKeeper {
     return try_once(std::forward<Ask>(ask), generation);
   }
 
-  // Rows for all the records there are.
-  Index::Source all_records() const;
+  // All the records and imports there are; what cannot be read is logged and left out.
+  Index::Source all_files() const;
   // Why there is no index, for `verify`; nullopt when there is one.
   std::optional<Error> why_unusable();
   // In a forked child, where the connection must be neither used nor closed.
@@ -61,6 +62,7 @@ class IndexKeeper {
   void pass_over(const Error& error);
 
   FileStore& store_;
+  ImportFiles imports_;
   bool writable_;
   std::mutex mutex_;
   std::unique_ptr<Index> index_;

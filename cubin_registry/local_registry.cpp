@@ -62,28 +62,15 @@ Result<void> check_complete(const Cubin& cubin) {
 
 LocalRegistry::LocalRegistry(std::shared_ptr<FileSystem> files, OpenHome home, LogSink log)
     : store_(std::move(files), std::move(home.home), std::move(log)),
-      writable_(home.writable),
-      lock_path_(store_.home().locks() / "store.lock"),
-      index_(store_, writable_) {
+      access_(store_, home.writable),
+      index_(store_, home.writable),
+      artifacts_(store_, index_, access_) {
   StoreLock lock = store_lock();
   index_.open(lock);
 }
 
 LocalRegistry::~LocalRegistry() {
-  if (!fork_guard_.in_original_process()) index_.abandon();
-}
-
-Result<void> LocalRegistry::check_process() const {
-  if (fork_guard_.in_original_process()) return {};
-  return Error{ErrorCode::unavailable, "the registry was opened before this process was forked",
-               "open it again in the child"};
-}
-
-Result<void> LocalRegistry::check_writable() const {
-  CUBINET_TRY(check_process());
-  if (writable_) return {};
-  return Error{ErrorCode::unavailable, "the registry's home '" + home().string() + "' cannot be written",
-               "name another folder with --home or CUBINET_HOME"};
+  if (!access_.in_original_process()) index_.abandon();
 }
 
 std::vector<StoredRecord> LocalRegistry::records_from_files(KernelKey key) {
@@ -96,7 +83,7 @@ std::vector<StoredRecord> LocalRegistry::records_from_files(KernelKey key) {
 // For entries that were published while the index was locked, or whose publisher died before it came to the
 // index.
 void LocalRegistry::add_to_index(const std::vector<StoredRecord>& records) {
-  if (records.empty() || !writable_) return;
+  if (records.empty() || !access_.writable()) return;
   StoreLock lock = store_lock();
   if (!lock.share()) return;
   for (const StoredRecord& record : records) {
@@ -129,7 +116,7 @@ Result<std::optional<Cubin>> LocalRegistry::load(std::shared_ptr<const CubinReco
   auto image = store_.read_image(record->digest, record->size);
   if (image) return Cubin{std::move(record), *std::move(image)};
   if (says_nothing_of_the_file(image.error())) return std::move(image).error();
-  if (!writable_) {
+  if (!access_.writable()) {
     log(store_.log_sink(), LogLevel::error, "entry passed over: " + image.error().to_line());
     return std::optional<Cubin>();
   }
@@ -235,7 +222,7 @@ Result<std::unique_ptr<BuildLock>> LocalRegistry::lock_for_build(const KernelIde
                                                                  const BuildFingerprint& fingerprint) {
   CUBINET_TRY(check_process());
   std::unique_ptr<FileLock> lock;
-  if (writable_) {
+  if (access_.writable()) {
     const fs::path path = store_.home().locks() / (entry_name(identity, fingerprint) + ".lock");
     CUBINET_TRY_ASSIGN(lock, lock_within(store_.files(), path, FileSystem::Sharing::exclusive,
                                          kBuildLockLimit, store_.log_sink()));
@@ -247,11 +234,16 @@ Result<std::vector<StoredRecord>> LocalRegistry::all_good_records() {
   StoreLock lock = store_lock();
   if (auto indexed = index_.use(lock, [](Index& index) { return index.list(); })) return *std::move(indexed);
   std::vector<StoredRecord> records;
-  CUBINET_TRY(index_.all_records()([&](const StoredRecord& record) {
+  CUBINET_TRY(index_.all_files().records([&](const StoredRecord& record) {
     records.push_back(record);
     return Result<void>();
   }));
   return records;
+}
+
+Result<std::vector<KernelRow>> LocalRegistry::kernel_rows() {
+  CUBINET_TRY(check_process());
+  return artifacts_.kernel_rows();
 }
 
 Result<Records> LocalRegistry::list() {

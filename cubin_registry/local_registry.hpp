@@ -2,10 +2,10 @@
 #pragma once
 
 #include "file_store.hpp"
+#include "home_access.hpp"
 #include "index_keeper.hpp"
-#include "store_lock.hpp"
+#include "local_artifacts.hpp"
 
-#include <cubinet/base/fork_guard.hpp>
 #include <cubinet/cubin_registry/registry.hpp>
 
 #include <memory>
@@ -30,16 +30,17 @@ class LocalRegistry final : public Registry {
   Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
                                                     const BuildFingerprint& fingerprint) override;
   Result<std::vector<std::shared_ptr<const CubinRecord>>> list() override;
+  ArtifactStore& artifacts() override { return artifacts_; }
+  Result<std::vector<KernelRow>> kernel_rows() override;
   Result<RegistryStats> stats() override;
   Result<VerifyReport> verify() override;
   Result<std::uint64_t> rebuild() override;
   Result<std::uint64_t> sweep() override;
 
  private:
-  // Fails in a process forked after open: SQLite's connection and locks belong to the parent.
-  Result<void> check_process() const;
-  Result<void> check_writable() const;
-  StoreLock store_lock() { return StoreLock(store_.files(), lock_path_, store_.log_sink()); }
+  Result<void> check_process() const { return access_.check_process(); }
+  Result<void> check_writable() const { return access_.check_writable(); }
+  StoreLock store_lock() { return access_.store_lock(); }
 
   std::vector<StoredRecord> records_from_files(KernelKey key);
   void add_to_index(const std::vector<StoredRecord>& records);
@@ -53,10 +54,9 @@ class LocalRegistry final : public Registry {
   Result<VerifyReport> verify_once();
 
   FileStore store_;
-  bool writable_;
-  std::filesystem::path lock_path_;
+  HomeAccess access_;
   IndexKeeper index_;
-  ForkGuard fork_guard_;
+  LocalArtifacts artifacts_;
 };
 
 }  // namespace cubinet

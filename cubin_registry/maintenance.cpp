@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done to a home as a whole: counting, checking, indexing anew, tidying.
+#include "left_overs.hpp"
 #include "local_registry.hpp"
 #include "sqlite.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 
@@ -14,23 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Kind = RegistryFinding::Kind;
-
-// Nobody writes one file for longer, so what is older was left by a process that died.
-constexpr std::int64_t kLeftOverAfterNs = std::int64_t{3'600} * 1'000'000'000;
-
-std::int64_t now_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
-
-bool is_left_over(const FileStatus& status) {
-  return now_ns() - status.modified_ns > kLeftOverAfterNs;
-}
-
-bool is_temporary(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.starts_with('.') && name.ends_with(".tmp");
-}
 
 // The digest that a file's name states, when it lies where that digest belongs.
 std::optional<Sha256Digest> digest_of(const Home& home, const fs::path& path) {
@@ -161,20 +144,6 @@ Result<std::uint64_t> remove_unnamed_images(FileStore& store, const Survey& surv
   return freed;
 }
 
-// Removes what an interrupted write left. Returns the bytes freed.
-Result<std::uint64_t> remove_left_overs(FileStore& store, const fs::path& folder) {
-  std::uint64_t freed = 0;
-  CUBINET_TRY_ASSIGN(const auto paths, store.files_below(folder));
-  for (const fs::path& path : paths) {
-    if (!is_temporary(path)) continue;
-    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
-    if (!status || !is_left_over(*status)) continue;
-    CUBINET_TRY_ASSIGN(const bool removed, store.files().remove(path));
-    if (removed) freed += status->size;
-  }
-  return freed;
-}
-
 // A lock file is removed by whoever holds its lock, and FileSystem::lock looks again whether the file it
 // locked is still the one with the name.
 Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
@@ -204,6 +173,14 @@ std::string_view to_string(RegistryFinding::Kind kind) {
       return "stray_file";
     case Kind::damaged_index:
       return "damaged_index";
+    case Kind::damaged_import:
+      return "damaged_import";
+    case Kind::unindexed_import:
+      return "unindexed_import";
+    case Kind::damaged_artifact:
+      return "damaged_artifact";
+    case Kind::missing_artifact:
+      return "missing_artifact";
   }
   return "damaged_index";
 }
@@ -229,6 +206,14 @@ Result<RegistryStats> LocalRegistry::stats() {
     for (const auto& [digest, size] : images)
       stats.cubin_bytes += size;
   }
+  CUBINET_TRY_ASSIGN(const auto imports, artifacts_.list());
+  stats.imports = imports.size();
+  for (const ArtifactSummary& import : imports) {
+    stats.imported_rows += import.rows;
+    stats.imported_plain += import.plain;
+    stats.imported_files += import.files;
+    stats.imported_bytes += import.bytes;
+  }
   auto set_aside = store_.files().list(store_.home().quarantine());
   if (!set_aside && set_aside.error().code == ErrorCode::not_found) return stats;
   if (!set_aside) return std::move(set_aside).error();
@@ -244,7 +229,7 @@ Result<VerifyReport> LocalRegistry::verify() {
   CUBINET_TRY(check_process());
   StoreLock lock = store_lock();
   CUBINET_TRY_ASSIGN(VerifyReport report, verify_once());
-  if (report.findings.empty() || !writable_) return report;
+  if (report.findings.empty() || !access_.writable()) return report;
   if (auto locked = lock.exclude(); !locked) {
     log(store_.log_sink(), LogLevel::warning, "verified while others write: " + locked.error().to_line());
     return report;
@@ -259,6 +244,7 @@ Result<VerifyReport> LocalRegistry::verify_once() {
   report.findings = survey.damaged;
   verification.check_images(survey);
   CUBINET_TRY(verification.check_strays(survey));
+  CUBINET_TRY(artifacts_.verify(report));
   const auto rows = index_.look([](Index& index) -> Result<std::vector<StoredRecord>> {
     CUBINET_TRY(index.check());
     return index.list();
@@ -282,7 +268,8 @@ Result<std::uint64_t> LocalRegistry::rebuild() {
         }
         return {};
       }));
-  const auto count = index_.use(lock, [&](Index& index) { return index.replace_all(index_.all_records()); });
+  CUBINET_TRY(artifacts_.set_damaged_aside());
+  const auto count = index_.use(lock, [&](Index& index) { return index.replace_all(index_.all_files()); });
   if (count) return *count;
   if (auto why = index_.why_unusable()) return *why;
   return Error{ErrorCode::busy, "the index was locked by another process", "try again"};
@@ -298,15 +285,15 @@ Result<std::uint64_t> LocalRegistry::sweep() {
     CUBINET_TRY_ASSIGN(const std::uint64_t bytes, remove_left_overs(store_, folder));
     freed += bytes;
   }
-  CUBINET_TRY(remove_idle_locks(store_, lock_path_));
+  CUBINET_TRY(remove_idle_locks(store_, access_.lock_path()));
   CUBINET_TRY_ASSIGN(const Survey survey, survey_records(store_));
   for (const auto& [name, stored] : survey.records) {
     CUBINET_TRY_ASSIGN(const auto image, store_.files().status(store_.home().cubin(stored.record->digest)));
     if (!image) CUBINET_TRY(remove_locked(*stored.record, lock));
   }
   CUBINET_TRY_ASSIGN(const std::uint64_t unnamed, remove_unnamed_images(store_, survey, lock.real()));
-  freed += unnamed;
-  return freed;
+  CUBINET_TRY_ASSIGN(const std::uint64_t imported, artifacts_.sweep());
+  return freed + unnamed + imported;
 }
 
 }  // namespace cubinet

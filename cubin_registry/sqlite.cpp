@@ -135,8 +135,8 @@ void Database::set_time_limit(std::chrono::milliseconds limit) {
   sqlite3_busy_timeout(connection_.get(), static_cast<int>(limit.count()));
 }
 
-int Database::changes() const {
-  return sqlite3_changes(connection_.get());
+std::int64_t Database::last_id() const {
+  return sqlite3_last_insert_rowid(connection_.get());
 }
 
 Result<std::uint64_t> Database::change_counter() const {

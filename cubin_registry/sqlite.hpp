@@ -70,7 +70,8 @@ class Database {
   Result<std::string> text(std::string_view sql);
 
   void set_time_limit(std::chrono::milliseconds limit);
-  int changes() const;
+  // Of the row that was inserted last.
+  std::int64_t last_id() const;
   // The count of commits in the file's header, read without a lock. Does not change where there is a
   // write-ahead log.
   Result<std::uint64_t> change_counter() const;

@@ -51,32 +51,12 @@ Error damaged(std::string reason) {
   return Error{ErrorCode::corruption, "a kernel table " + std::move(reason), "import its source again"};
 }
 
-// "10.7f": a form that every target has, known to this build or not.
-std::string target_text(SmTarget target) {
-  const char* suffix = target.kind == TargetKind::specific ? "a"
-                       : target.kind == TargetKind::family ? "f"
-                                                           : "";
-  return std::to_string(target.major) + "." + std::to_string(target.minor) + suffix;
-}
-
-Result<SmTarget> parse_target(std::string_view text) {
-  SmTarget target;
-  if (text.ends_with('a')) target.kind = TargetKind::specific;
-  if (text.ends_with('f')) target.kind = TargetKind::family;
-  if (target.kind != TargetKind::baseline) text.remove_suffix(1);
-  const auto capability = ComputeCapability::parse(text);
-  if (!capability) return damaged("holds a row of an unreadable target");
-  target.major = capability->major;
-  target.minor = capability->minor;
-  return target;
-}
-
 void write_text_column(ByteWriter& writer, const KernelRow& row, TextColumn column) {
   switch (column) {
     case TextColumn::implementation:
       return writer.string(row.implementation);
     case TextColumn::target:
-      return writer.string(target_text(row.target));
+      return writer.string(stored_target(row.target));
     case TextColumn::function_name:
       return writer.string(row.function_name);
     case TextColumn::digest:
@@ -122,7 +102,7 @@ Result<void> set_text_column(KernelRow& row, TextColumn column, StoredValue& val
       row.implementation = std::move(value.text);
       return {};
     case TextColumn::target: {
-      CUBINET_TRY_ASSIGN(row.target, parse_target(value.text));
+      CUBINET_TRY_ASSIGN(row.target, parse_stored_target(value.text));
       return {};
     }
     case TextColumn::function_name:
@@ -234,6 +214,25 @@ Result<KernelRow> read_row(ByteReader& reader, const std::vector<StoredColumn>& 
 }
 
 }  // namespace
+
+std::string stored_target(SmTarget target) {
+  const char* suffix = target.kind == TargetKind::specific ? "a"
+                       : target.kind == TargetKind::family ? "f"
+                                                           : "";
+  return std::to_string(target.major) + "." + std::to_string(target.minor) + suffix;
+}
+
+Result<SmTarget> parse_stored_target(std::string_view text) {
+  SmTarget target;
+  if (text.ends_with('a')) target.kind = TargetKind::specific;
+  if (text.ends_with('f')) target.kind = TargetKind::family;
+  if (target.kind != TargetKind::baseline) text.remove_suffix(1);
+  const auto capability = ComputeCapability::parse(text);
+  if (!capability) return damaged("holds a row of an unreadable target");
+  target.major = capability->major;
+  target.minor = capability->minor;
+  return target;
+}
 
 Result<Bytes> encode_table(std::span<const KernelRow> rows) {
   ByteWriter writer;

@@ -118,12 +118,14 @@ Bytes encode_record(const CubinRecord& record) {
   writer.string(record.compiler);
   writer.string(record.options);
   writer.string(record.warnings);
+  writer.string(as_text(record.row));
   write_digest(writer, sha256(writer.bytes()));
   return writer.take();
 }
 
 Result<CubinRecord> decode_record(ByteView bytes) {
   constexpr std::size_t kDigestBytes = 32;
+  constexpr std::uint16_t kFirstVersionWithRow = 2;
   ByteReader reader(bytes);
   CUBINET_TRY_ASSIGN(const ByteView magic, reader.raw(kMagic.size()));
   if (as_text(magic) != kMagic) return Error{ErrorCode::corruption, "a cubin's record has another magic"};
@@ -142,6 +144,11 @@ Result<CubinRecord> decode_record(ByteView bytes) {
   }
   ByteReader fields(signed_part.subspan(kMagic.size() + sizeof(std::uint16_t)));
   CUBINET_TRY_ASSIGN(CubinRecord record, read_fields(fields));
+  if (version >= kFirstVersionWithRow) {
+    CUBINET_TRY_ASSIGN(const std::string row, fields.string());
+    const ByteView view = as_bytes(row);
+    record.row.assign(view.begin(), view.end());
+  }
   if (fields.remaining() != 0)
     return Error{ErrorCode::corruption, "a cubin's record has bytes after its end"};
   return record;

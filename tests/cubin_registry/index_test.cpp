@@ -15,11 +15,12 @@ StoredRecord stored(int number, std::string_view build = "build", std::int64_t t
 }
 
 Index::Source source_of(std::vector<StoredRecord> records) {
-  return [records](const Index::Add& add) -> Result<void> {
-    for (const StoredRecord& record : records)
-      CUBINET_TRY(add(record));
-    return {};
-  };
+  return {[records](const Index::AddRecord& add) -> Result<void> {
+            for (const StoredRecord& record : records)
+              CUBINET_TRY(add(record));
+            return {};
+          },
+          [](const Index::AddImport&) { return Result<void>(); }};
 }
 
 struct IndexFixture {
@@ -91,10 +92,12 @@ TEST_CASE("what one connection writes another one sees at its next question") {
 TEST_CASE("a failing source leaves the old rows") {
   IndexFixture fixture;
   auto index = *fixture.open({stored(1)});
-  const auto failed = index->replace_all([](const Index::Add& add) -> Result<void> {
+  Index::Source source = source_of({});
+  source.records = [](const Index::AddRecord& add) -> Result<void> {
     CUBINET_TRY(add(stored(2)));
     return Error{ErrorCode::io, "no more"};
-  });
+  };
+  const auto failed = index->replace_all(source);
   CHECK_FALSE(failed);
   CHECK(index->find(stored(1).record->identity)->size() == 1);
   CHECK(index->totals()->entries == 1);
@@ -109,10 +112,10 @@ TEST_CASE("what is no index of ours is told by its error") {
   CHECK(fixture.open().error().code == ErrorCode::corruption);
   fs::remove(fixture.file);
   REQUIRE(fixture.open());
-  fixture.execute("PRAGMA user_version=2");
+  fixture.execute("PRAGMA user_version=3");
   const auto newer = fixture.open();
   CHECK(newer.error().code == ErrorCode::unsupported);
-  CHECK(newer.error().message.find("version 2") != std::string::npos);
+  CHECK(newer.error().message.find("version 3") != std::string::npos);
   fixture.execute("PRAGMA user_version=0");
   CHECK(fixture.open().error().code == ErrorCode::corruption);
   fixture.execute("PRAGMA user_version=1; PRAGMA application_id=5");

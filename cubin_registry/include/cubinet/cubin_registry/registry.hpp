@@ -4,6 +4,8 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/artifact_store.hpp>
+#include <cubinet/kernel_table/kernel_row.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 #include <cstdint>
@@ -28,8 +30,13 @@ struct RegistryStats {
   std::uint64_t cubins = 0;  // distinct images
   std::uint64_t cubin_bytes = 0;
   std::uint64_t quarantined = 0;  // files set aside
-  std::string sqlite_version;     // of the library at run time, which decides the journal mode
-  std::string journal_mode;       // of the index: "delete", or "wal" where the library has no WAL-reset bug
+  std::uint64_t imports = 0;      // folders of published cubins
+  std::uint64_t imported_rows = 0;
+  std::uint64_t imported_plain = 0;
+  std::uint64_t imported_files = 0;
+  std::uint64_t imported_bytes = 0;
+  std::string sqlite_version;  // of the library at run time, which decides the journal mode
+  std::string journal_mode;    // of the index: "delete", or "wal" where the library has no WAL-reset bug
 };
 
 struct RegistryFinding {
@@ -39,10 +46,14 @@ struct RegistryFinding {
     damaged_record,
     unindexed_record,
     stray_file,
-    damaged_index
+    damaged_index,
+    damaged_import,
+    unindexed_import,
+    damaged_artifact,
+    missing_artifact
   };
   Kind kind = Kind::damaged_cubin;
-  std::filesystem::path file;  // relative to the home
+  std::filesystem::path file;  // relative to the home; absolute where it is of a folder used in place
   std::string reason;
 };
 std::string_view to_string(RegistryFinding::Kind kind);
@@ -66,6 +77,8 @@ class BuildLock {
 //
 // Layout of the home (docs/formats/registry.md):
 //   cubins/<2 hex>/<64 hex>.cubin    named by SHA-256
+//   artifacts/<2 hex>/<64 hex>.cubin the same, of imported folders; may have other names
+//   imports/<number>.import          what is known of an imported folder
 //   records/<2 hex>/<16 hex key>-<32 hex of SHA-256 over encoding and fingerprint>.record
 //   locks/  quarantine/  index.sqlite
 //
@@ -106,6 +119,13 @@ class Registry {
                                                             const BuildFingerprint& fingerprint) = 0;
 
   virtual Result<std::vector<std::shared_ptr<const CubinRecord>>> list() = 0;  // by template, then key
+  // Folders of published cubins that this home knows. Lives as long as the registry.
+  virtual ArtifactStore& artifacts() = 0;
+  // Every row of the table of kernels: of compiled entries and of bundles' whose template declares one, and
+  // of imports. Provenance is filled in but for `stale`, which takes a compiler's word; conflicts are not
+  // resolved.
+  virtual Result<std::vector<KernelRow>> kernel_rows() = 0;
+
   virtual Result<RegistryStats> stats() = 0;
   // Reads and checks everything; changes nothing.
   virtual Result<VerifyReport> verify() = 0;

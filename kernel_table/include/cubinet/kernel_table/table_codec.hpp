@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -22,6 +24,11 @@ namespace cubinet {
 // knows and the table lacks has its default. So a table of fewer or more columns is read by the same version;
 // the version counts changes of this grammar. Version history: 1 (2026-11) the first.
 inline constexpr std::uint16_t kTableVersion = 1;
+
+// "10.7f": the form in which tables hold a target, which every one has, known to this build or not.
+std::string stored_target(SmTarget target);
+// corruption for text that is none.
+Result<SmTarget> parse_stored_target(std::string_view text);
 
 // invalid_argument for a row that is out of range.
 Result<Bytes> encode_table(std::span<const KernelRow> rows);

@@ -62,6 +62,9 @@ struct CubinRecord {
   std::string compiler;  // "NVRTC 13.0, build 4f1c…", for people
   std::string options;   // the compile options, one line, for people
   std::string warnings;  // the compiler's log of a successful build
+  // The identity of its row in the table of kernels, encoded (kernel_table/row_codec.hpp); empty where its
+  // template declares none. Kept as it is: nothing here depends on what it says.
+  Bytes row{};
 
   // "sm_90a", or "compute_90a" for PTX.
   std::string target_name() const;
@@ -71,8 +74,8 @@ struct CubinRecord {
 
 // The record's bytes, little-endian; the layout is docs/formats/record.md:
 //   "CREC" u16 version, fields, 32 bytes SHA-256 of all that precedes.
-// Version history: 1 (2026-11) the first.
-inline constexpr std::uint16_t kRecordVersion = 1;
+// Version history: 2 (2026-11) the row; records of version 1 have none. 1 (2026-11) the first.
+inline constexpr std::uint16_t kRecordVersion = 2;
 Bytes encode_record(const CubinRecord& record);
 // corruption for damaged bytes, unsupported for a newer version.
 Result<CubinRecord> decode_record(ByteView bytes);

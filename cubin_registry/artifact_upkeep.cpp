@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done to imported folders as a whole: checking, tidying.
+#include "import_format.hpp"
+#include "left_overs.hpp"
+#include "local_artifacts.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Kind = RegistryFinding::Kind;
+
+// The digest that an image's name states, when it lies where that digest belongs.
+std::optional<Sha256Digest> digest_of(const Home& home, const fs::path& path) {
+  const auto digest = Sha256Digest::parse(path.stem().string());
+  if (!digest || home.artifact(*digest) != path) return std::nullopt;
+  return *digest;
+}
+
+}  // namespace
+
+Result<void> LocalArtifacts::set_damaged_aside() {
+  CUBINET_TRY_ASSIGN(const auto imports, imports_.summaries());
+  for (const ImportFiles::SummaryOrError& entry : imports) {
+    auto failure = entry.summary ? std::optional<Error>() : entry.summary.error();
+    if (!failure) {
+      // The checksums hold, so what fails here was written wrongly.
+      if (const auto import = imports_.read(entry.stamp); !import) failure = import.error();
+    }
+    if (failure && names_nothing(*failure)) {
+      store_.set_aside(store_.home().import(entry.stamp.number), failure->message);
+    }
+  }
+  return {};
+}
+
+// Every image that an import in force uses from the home; nullopt while some import cannot be read.
+Result<std::optional<std::set<Sha256Digest>>> LocalArtifacts::named_images() const {
+  std::set<Sha256Digest> named;
+  bool complete = true;
+  CUBINET_TRY(imports_.for_each([&](const ImportStamp&, Result<StoredImport> import) -> Result<void> {
+    complete = complete && import;
+    if (!import || import->content.placement == ArtifactPlacement::in_place) return {};
+    for (const ArtifactFile& file : import->content.files)
+      named.insert(file.digest);
+    return {};
+  }));
+  if (!complete) return std::optional<std::set<Sha256Digest>>();
+  return std::optional<std::set<Sha256Digest>>(std::move(named));
+}
+
+Result<std::uint64_t> LocalArtifacts::remove_unnamed_images(const std::vector<Sha256Digest>& candidates) {
+  std::uint64_t freed = 0;
+  if (candidates.empty()) return freed;
+  const auto alone =
+      store_.files().lock(bring_lock_path(), FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
+  if (!alone || *alone == nullptr) {
+    log(store_.log_sink(), LogLevel::info, "no imported image is removed while a folder is being imported");
+    return freed;
+  }
+  CUBINET_TRY_ASSIGN(const auto named, named_images());
+  if (!named) {
+    log(store_.log_sink(), LogLevel::warning,
+        "no imported image is removed while there are imports that cannot be read");
+    return freed;
+  }
+  for (const Sha256Digest& digest : candidates) {
+    if (named->count(digest) != 0) continue;
+    const fs::path path = store_.home().artifact(digest);
+    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
+    if (!status) continue;
+    CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
+    // The bytes of a file with another name stay.
+    if (removed && status->links <= 1) freed += status->size;
+  }
+  return freed;
+}
+
+Result<std::uint64_t> LocalArtifacts::sweep() {
+  std::uint64_t freed = 0;
+  for (const fs::path& folder : {store_.home().imports(), store_.home().artifacts()}) {
+    CUBINET_TRY_ASSIGN(const std::uint64_t bytes, remove_left_overs(store_, folder));
+    freed += bytes;
+  }
+  CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().artifacts()));
+  std::vector<Sha256Digest> images;
+  for (const fs::path& path : paths) {
+    if (const auto digest = digest_of(store_.home(), path)) images.push_back(*digest);
+  }
+  CUBINET_TRY_ASSIGN(const std::uint64_t unnamed, remove_unnamed_images(images));
+  return freed + unnamed;
+}
+
+Result<void> LocalArtifacts::verify(VerifyReport& report) {
+  const auto add = [&](Kind kind, const fs::path& file, std::string reason) {
+    report.findings.push_back({kind, file, std::move(reason)});
+  };
+  const Home& home = store_.home();
+  std::set<Sha256Digest> named;
+  std::vector<ImportStamp> good;
+  CUBINET_TRY(imports_.for_each([&](const ImportStamp& stamp, Result<StoredImport> import) -> Result<void> {
+    if (!import) {
+      add(Kind::damaged_import, home.relative(home.import(stamp.number)), import.error().message);
+      return {};
+    }
+    good.push_back(stamp);
+    const ArtifactImport& content = import->content;
+    const bool in_place = content.placement == ArtifactPlacement::in_place;
+    for (const ArtifactFile& file : content.files) {
+      if (!in_place && !named.insert(file.digest).second) continue;
+      const auto image =
+          in_place ? imports_.read_in_place(content.folder, file) : imports_.read_image(file.digest);
+      if (image) {
+        report.bytes += file.size;
+        continue;
+      }
+      const bool missing = image.error().code == ErrorCode::not_found;
+      add(missing ? Kind::missing_artifact : Kind::damaged_artifact,
+          in_place ? content.folder / file.name : home.relative(home.artifact(file.digest)),
+          missing ? "import " + std::to_string(stamp.number) + " lacks it" : image.error().message);
+    }
+    return {};
+  }));
+  CUBINET_TRY_ASSIGN(const auto images, store_.files_below(home.artifacts()));
+  for (const fs::path& path : images) {
+    const auto digest = digest_of(home, path);
+    if (digest && named.count(*digest) != 0) continue;
+    CUBINET_TRY_ASSIGN(const bool stray, is_stray(store_, path));
+    if (stray) add(Kind::stray_file, home.relative(path), "no import names it");
+  }
+  const auto indexed = index_.look([](Index& index) { return index.imports(); });
+  if (!indexed) return {};  // said of the index as a whole
+  for (const ImportStamp& stamp : good) {
+    const bool there = std::any_of(indexed->begin(), indexed->end(),
+                                   [&](const IndexedImport& import) { return import.stamp == stamp; });
+    if (!there) add(Kind::unindexed_import, home.relative(home.import(stamp.number)), "the index lacks it");
+  }
+  return {};
+}
+
+}  // namespace cubinet

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import_table.hpp"
+
+#include <cubinet/kernel_table/table_codec.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace cubinet {
+namespace {
+
+enum Query : std::size_t {
+  list_imports,
+  locate_digest,
+  find_name,
+  insert_import,
+  insert_kernel,
+  insert_artifact,
+  erase_import,
+  erase_kernels,
+  erase_artifacts,
+  clear_imports,
+  clear_kernels,
+  clear_artifacts,
+  count_
+};
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(count_)> kQueries = {
+    "SELECT number, file_size, modified_ns, folder, placement, rows, plain, files, bytes FROM imports ORDER "
+    "BY "
+    "number",
+    "SELECT imports.folder, imports.placement, artifact_files.name, artifact_files.size FROM artifact_files "
+    "JOIN imports ON imports.number = artifact_files.import WHERE artifact_files.digest = ?1 ORDER BY "
+    "imports.number DESC, artifact_files.id",
+    "SELECT function_name, shared_bytes, threads, target, digest, import FROM plain_kernels WHERE "
+    "function_name = ?1 ORDER BY import DESC, id",
+    "INSERT INTO imports VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    "INSERT INTO plain_kernels VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)",
+    "INSERT INTO artifact_files VALUES (NULL, ?1, ?2, ?3, ?4)",
+    "DELETE FROM imports WHERE number = ?1",
+    "DELETE FROM plain_kernels WHERE import = ?1",
+    "DELETE FROM artifact_files WHERE import = ?1",
+    "DELETE FROM imports",
+    "DELETE FROM plain_kernels",
+    "DELETE FROM artifact_files",
+};
+
+Error damaged(std::string_view reason) {
+  return Error{ErrorCode::corruption, "an import's row of the index " + std::string(reason)};
+}
+
+Result<ArtifactPlacement> placement_of(std::int64_t number) {
+  if (number < 0 || number > static_cast<std::int64_t>(ArtifactPlacement::copied))
+    return damaged("is of an unknown placement");
+  return static_cast<ArtifactPlacement>(number);
+}
+
+Result<void> run_to_end(sqlite::Statement& bound) {
+  const sqlite::Run run(bound);
+  CUBINET_TRY(bound.step());
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NamedKernel>> read_named_kernels(sqlite::Statement& bound) {
+  std::vector<NamedKernel> kernels;
+  while (true) {
+    CUBINET_TRY_ASSIGN(const bool row, bound.step());
+    if (!row) return kernels;
+    NamedKernel& named = kernels.emplace_back();
+    named.kernel.function_name = bound.text(0);
+    named.kernel.shared_bytes = static_cast<std::uint32_t>(bound.integer(1));
+    named.kernel.threads = static_cast<std::uint32_t>(bound.integer(2));
+    CUBINET_TRY_ASSIGN(named.kernel.target, parse_stored_target(bound.text(3)));
+    const ByteView digest = bound.blob(4);
+    if (digest.size() != named.kernel.digest.bytes.size()) return damaged("has a digest of another size");
+    std::copy(digest.begin(), digest.end(), named.kernel.digest.bytes.begin());
+    named.import = static_cast<std::uint64_t>(bound.integer(5));
+  }
+}
+
+Result<void> ImportTable::prepare(sqlite::Database& database) {
+  return statements_.prepare(database, kQueries);
+}
+
+Result<std::vector<IndexedImport>> ImportTable::list() {
+  sqlite::Statement& bound = statements_[list_imports];
+  const sqlite::Run run(bound);
+  std::vector<IndexedImport> imports;
+  while (true) {
+    CUBINET_TRY_ASSIGN(const bool row, bound.step());
+    if (!row) return imports;
+    const auto number = [&](int column) { return static_cast<std::uint64_t>(bound.integer(column)); };
+    CUBINET_TRY_ASSIGN(const ArtifactPlacement placement, placement_of(bound.integer(4)));
+    imports.push_back(
+        {{number(0), number(1), bound.integer(2)},
+         {number(0), std::string(bound.text(3)), placement, number(5), number(6), number(7), number(8)}});
+  }
+}
+
+Result<std::vector<ArtifactLocation>> ImportTable::locate(const Sha256Digest& digest) {
+  sqlite::Statement& bound = statements_[locate_digest];
+  const sqlite::Run run(bound);
+  bound.bind(1, ByteView(digest.bytes));
+  std::vector<ArtifactLocation> locations;
+  while (true) {
+    CUBINET_TRY_ASSIGN(const bool row, bound.step());
+    if (!row) return locations;
+    CUBINET_TRY_ASSIGN(const ArtifactPlacement placement, placement_of(bound.integer(1)));
+    locations.push_back({std::string(bound.text(0)),
+                         placement,
+                         {std::string(bound.text(2)), digest, static_cast<std::uint64_t>(bound.integer(3))}});
+  }
+}
+
+Result<std::vector<NamedKernel>> ImportTable::find_plain(std::string_view function_name) {
+  sqlite::Statement& bound = statements_[find_name];
+  const sqlite::Run run(bound);
+  bound.bind(1, function_name);
+  return read_named_kernels(bound);
+}
+
+Result<void> ImportTable::insert(const StoredImport& stored) {
+  const ArtifactImport& content = stored.content;
+  const auto number = static_cast<std::int64_t>(stored.stamp.number);
+  std::uint64_t bytes = 0;
+  for (const ArtifactFile& file : content.files)
+    bytes += file.size;
+  {
+    sqlite::Statement& bound = statements_[insert_import];
+    const sqlite::Run run(bound);
+    bound.bind(1, number)
+        .bind(2, static_cast<std::int64_t>(stored.stamp.size))
+        .bind(3, stored.stamp.modified_ns)
+        .bind(4, std::string_view(content.folder.native()))
+        .bind(5, static_cast<std::int64_t>(content.placement))
+        .bind(6, static_cast<std::int64_t>(content.rows.size()))
+        .bind(7, static_cast<std::int64_t>(content.plain.size()))
+        .bind(8, static_cast<std::int64_t>(content.files.size()))
+        .bind(9, static_cast<std::int64_t>(bytes));
+    CUBINET_TRY(bound.step());
+  }
+  for (const PlainKernel& kernel : content.plain)
+    CUBINET_TRY(insert_plain(number, kernel));
+  for (const ArtifactFile& file : content.files)
+    CUBINET_TRY(insert_file(number, file));
+  return {};
+}
+
+Result<void> ImportTable::insert_plain(std::int64_t number, const PlainKernel& kernel) {
+  const std::string target = stored_target(kernel.target);
+  sqlite::Statement& bound = statements_[insert_kernel];
+  const sqlite::Run run(bound);
+  bound.bind(1, number)
+      .bind(2, std::string_view(kernel.function_name))
+      .bind(3, std::int64_t{kernel.shared_bytes})
+      .bind(4, std::int64_t{kernel.threads})
+      .bind(5, std::string_view(target))
+      .bind(6, ByteView(kernel.digest.bytes));
+  CUBINET_TRY(bound.step());
+  return {};
+}
+
+Result<void> ImportTable::insert_file(std::int64_t number, const ArtifactFile& file) {
+  sqlite::Statement& bound = statements_[insert_artifact];
+  const sqlite::Run run(bound);
+  bound.bind(1, number)
+      .bind(2, std::string_view(file.name))
+      .bind(3, ByteView(file.digest.bytes))
+      .bind(4, static_cast<std::int64_t>(file.size));
+  CUBINET_TRY(bound.step());
+  return {};
+}
+
+Result<void> ImportTable::erase(std::uint64_t number) {
+  for (const Query query : {erase_import, erase_kernels, erase_artifacts}) {
+    CUBINET_TRY(run_to_end(statements_[query].bind(1, static_cast<std::int64_t>(number))));
+  }
+  return {};
+}
+
+Result<void> ImportTable::clear() {
+  for (const Query query : {clear_imports, clear_kernels, clear_artifacts})
+    CUBINET_TRY(run_to_end(statements_[query]));
+  return {};
+}
+
+}  // namespace cubinet

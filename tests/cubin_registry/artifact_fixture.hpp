@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cubin_registry/registry_fixture.hpp"
+
+#include <cubinet/cubin_registry/artifact_store.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace cubinet::test {
+
+// An image of its own for each number, as a published cubin would be named.
+inline Bytes artifact_image(int number) {
+  FakeCubin description;
+  description.target = {10, 0, TargetKind::family};
+  description.kernels = {{"kernel_" + std::to_string(number), 0}};
+  description.code_bytes = 16;
+  return make_fake_cubin(description);
+}
+
+inline KernelRow artifact_row(int number) {
+  KernelRow row;
+  row.selector.tokens_per_page = 64;
+  row.selector.head_dim_qk = static_cast<std::uint16_t>(8 * (1 + number % 128));
+  row.target = {10, 0, TargetKind::family};
+  row.extras = {{"mFuture", number % 2 == 0 ? "false" : "true"}};
+  row.implementation = kPublishedImplementation;
+  row.function_name = "kernel_" + std::to_string(number);
+  row.shared_bytes = 1000U + static_cast<std::uint32_t>(number);
+  row.threads = 512;
+  row.digest = sha256(artifact_image(number));
+  return row;
+}
+
+// A folder of cubins, rows for all but the last, which is a plain kernel.
+struct ArtifactFolder {
+  std::filesystem::path path;
+  ArtifactImport content;
+
+  ArtifactFolder(std::filesystem::path folder, int first, int count,
+                 ArtifactPlacement placement = ArtifactPlacement::in_place)
+      : path(std::move(folder)) {
+    content.folder = path;
+    content.placement = placement;
+    for (int number = first; number < first + count; ++number) {
+      const Bytes image = artifact_image(number);
+      const std::string name = "sub/kernel_" + std::to_string(number) + ".cubin";
+      write_file(path / name, image);
+      content.files.push_back({name, sha256(image), image.size()});
+      KernelRow row = artifact_row(number);
+      if (number + 1 < first + count) {
+        content.rows.push_back(std::move(row));
+      } else {
+        content.plain.push_back({row.function_name, row.shared_bytes, row.threads, row.target, row.digest});
+      }
+    }
+    std::sort(content.files.begin(), content.files.end(),
+              [](const ArtifactFile& a, const ArtifactFile& b) { return a.name < b.name; });
+  }
+
+  Result<std::uint64_t> publish(Registry& registry) const {
+    if (content.placement != ArtifactPlacement::in_place) {
+      for (const ArtifactFile& file : content.files)
+        CUBINET_TRY(registry.artifacts().bring(path / file.name, file.digest, content.placement));
+    }
+    return registry.artifacts().publish(content);
+  }
+};
+
+// The rows as the registry gives them for an import of that number, in the order of names.
+inline std::vector<KernelRow> expected_rows(const ArtifactImport& content, std::uint64_t number) {
+  std::vector<KernelRow> rows = content.rows;
+  for (KernelRow& row : rows)
+    row.provenance = {RowOrigin::imported, false, number, content.folder.native(), {}};
+  return rows;
+}
+
+inline std::vector<KernelRow> sorted(std::vector<KernelRow> rows) {
+  std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
+    if (a.provenance.version != b.provenance.version) return a.provenance.version < b.provenance.version;
+    return a.function_name < b.function_name;
+  });
+  return rows;
+}
+
+inline std::vector<KernelRow> rows_of(Registry& registry) {
+  auto rows = registry.kernel_rows();
+  REQUIRE_MESSAGE(rows.has_value(), rows.error().to_line());
+  return sorted(*std::move(rows));
+}
+
+// Listed, all of its rows are in the table, and each cubin is served.
+inline bool serves(Registry& registry, const ArtifactImport& content, std::uint64_t number) {
+  const auto listed = registry.artifacts().list();
+  REQUIRE_MESSAGE(listed.has_value(), listed.error().to_line());
+  const auto summary = std::find_if(listed->begin(), listed->end(),
+                                    [&](const ArtifactSummary& each) { return each.number == number; });
+  if (summary == listed->end() || summary->folder != content.folder) return false;
+  CHECK(summary->rows == content.rows.size());
+  CHECK(summary->files == content.files.size());
+  const auto rows = rows_of(registry);
+  for (const KernelRow& row : expected_rows(content, number)) {
+    if (std::find(rows.begin(), rows.end(), row) == rows.end()) return false;
+  }
+  for (const ArtifactFile& file : content.files) {
+    const auto image = registry.artifacts().load(file.digest);
+    REQUIRE_MESSAGE(image.has_value(), image.error().to_line());
+    if (!*image) return false;
+    CHECK(sha256(***image) == file.digest);
+  }
+  return true;
+}
+
+}  // namespace cubinet::test

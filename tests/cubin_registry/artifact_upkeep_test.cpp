@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/artifact_fixture.hpp"
+#include "home.hpp"
+
+namespace cubinet::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = RegistryFinding::Kind;
+
+// "stray_file missing_artifact", in the order of findings.
+std::string kinds_of(Registry& registry) {
+  std::string kinds;
+  const VerifyReport report = *registry.verify();
+  for (const RegistryFinding& finding : report.findings)
+    kinds += (kinds.empty() ? "" : " ") + std::string(to_string(finding.kind));
+  return kinds;
+}
+
+TEST_CASE("a sweep removes images that no import names, and none while an import cannot be read") {
+  HomeFixture fixture;
+  const ArtifactFolder folder(fixture.folder / "published", 0, 2, ArtifactPlacement::copied);
+  const auto registry = fixture.open();
+  REQUIRE(folder.publish(*registry));
+  const Bytes stray = artifact_image(9);
+  const fs::path path = Home(fixture.home).artifact(sha256(stray));
+  write_file(path, stray);
+  CHECK(kinds_of(*registry) == "stray_file");
+  // A version of imports that this build does not know may name it.
+  Bytes newer = read_file(fixture.home / "imports" / "1.import");
+  newer[4] = std::byte{9};
+  write_file(fixture.home / "imports" / "2.import", newer);
+  CHECK(*registry->sweep() == 0);
+  CHECK(fs::exists(path));
+  CHECK(registry->verify()->findings.size() == 2);
+  fs::remove(fixture.home / "imports" / "2.import");
+  CHECK(*registry->sweep() == stray.size());
+  CHECK_FALSE(fs::exists(path));
+  CHECK(serves(*registry, folder.content, 1));
+  CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("images that are being brought in survive a sweep of another process") {
+  HomeFixture fixture;
+  const ArtifactFolder folder(fixture.folder / "published", 0, 2, ArtifactPlacement::linked);
+  const auto registry = fixture.open();
+  for (const ArtifactFile& file : folder.content.files)
+    REQUIRE(registry->artifacts().bring(folder.path / file.name, file.digest, ArtifactPlacement::linked));
+  CHECK(fixture.open()->sweep());
+  REQUIRE(registry->artifacts().publish(folder.content));
+  CHECK(serves(*registry, folder.content, 1));
+  CHECK(fixture.open()->sweep());
+  CHECK(serves(*registry, folder.content, 1));
+  // Brought, and never published: they go with the registry that brought them.
+  const ArtifactFolder other(fixture.folder / "other", 5, 1, ArtifactPlacement::linked);
+  const fs::path image = Home(fixture.home).artifact(other.content.files[0].digest);
+  {
+    const auto interrupted = fixture.open();
+    REQUIRE(interrupted->artifacts().bring(other.path / other.content.files[0].name,
+                                           other.content.files[0].digest, ArtifactPlacement::linked));
+    CHECK(fixture.open()->sweep());
+    CHECK(fs::exists(image));
+  }
+  CHECK(fixture.open()->sweep());
+  CHECK_FALSE(fs::exists(image));
+  CHECK(fs::exists(other.path / other.content.files[0].name));
+}
+
+TEST_CASE("a damaged import is named by verify, set aside by rebuild, and the others stay") {
+  HomeFixture fixture;
+  const ArtifactFolder first(fixture.folder / "first", 0, 3);
+  const ArtifactFolder second(fixture.folder / "second", 10, 3);
+  const auto registry = fixture.open();
+  REQUIRE(first.publish(*registry));
+  REQUIRE(second.publish(*registry));
+  const fs::path file = fixture.home / "imports" / "1.import";
+  Bytes bytes = read_file(file);
+  bytes[bytes.size() / 2] ^= std::byte{4};
+  write_file(file, bytes);
+  const auto findings = registry->verify()->findings;
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].kind == Kind::damaged_import);
+  CHECK(findings[0].file == "imports/1.import");
+  CHECK(registry->rebuild());
+  CHECK_FALSE(fs::exists(file));
+  CHECK(registry->stats()->quarantined == 1);
+  CHECK(registry->artifacts().list()->size() == 1);
+  CHECK(serves(*registry, second.content, 2));
+  CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("a damaged import is set aside by whoever meets it, its rows go and nothing crashes") {
+  HomeFixture fixture;
+  const ArtifactFolder first(fixture.folder / "first", 0, 3);
+  const ArtifactFolder second(fixture.folder / "second", 10, 3);
+  const auto registry = fixture.open();
+  REQUIRE(first.publish(*registry));
+  REQUIRE(second.publish(*registry));
+  fs::resize_file(fixture.home / "imports" / "1.import", 100);
+  CHECK(rows_of(*registry) == sorted(expected_rows(second.content, 2)));
+  CHECK(registry->stats()->quarantined == 1);
+  CHECK(fixture.log.count("1.import") > 0);
+  CHECK(*first.publish(*registry) == 3);
+  CHECK(serves(*registry, first.content, 3));
+}
+
+TEST_CASE("verify reads the images of every import and names what is damaged, missing or not indexed") {
+  HomeFixture fixture;
+  const ArtifactFolder in_place(fixture.folder / "first", 0, 2);
+  const ArtifactFolder copied(fixture.folder / "second", 10, 2, ArtifactPlacement::copied);
+  const auto registry = fixture.open();
+  REQUIRE(in_place.publish(*registry));
+  REQUIRE(copied.publish(*registry));
+  std::uint64_t bytes = 0;
+  for (const int number : {0, 1, 10, 11})
+    bytes += artifact_image(number).size();
+  CHECK(registry->verify()->bytes == bytes);
+  fs::remove(in_place.path / in_place.content.files[0].name);
+  fs::resize_file(Home(fixture.home).artifact(copied.content.files[0].digest), 5);
+  CHECK(kinds_of(*registry) == "missing_artifact damaged_artifact");
+  write_file(fixture.home / "imports" / "7.import", read_file(fixture.home / "imports" / "2.import"));
+  CHECK(kinds_of(*registry).find("unindexed_import") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace cubinet::test

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "home_access.hpp"
+
+#include "cubin_registry/fault_injection.hpp"
+#include "cubin_registry/registry_fixture.hpp"
+#include "support/skip.hpp"
+
+namespace cubinet::test {
+namespace {
+
+TEST_CASE("a home that cannot be written, and a forked process, are told so") {
+  HomeFixture fixture;
+  FileStore store(posix_file_system(), Home(fixture.open()->home()), fixture.log.sink());
+  const HomeAccess writable(store, true);
+  const HomeAccess read_only(store, false);
+  CHECK(writable.check_writable());
+  CHECK(read_only.check_process());
+  CHECK(read_only.check_writable().error().code == ErrorCode::unavailable);
+  CHECK(read_only.check_writable().error().message.find(fixture.home.string()) != std::string::npos);
+  if (!can_fork()) return skip("forks");
+  const int status = in_child([&] {
+    const auto checked = writable.check_writable();
+    return !checked && checked.error().code == ErrorCode::unavailable ? 0 : 1;
+  });
+  CHECK(status == 0);
+}
+
+}  // namespace
+}  // namespace cubinet::test
