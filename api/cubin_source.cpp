@@ -7,7 +7,7 @@
 
 namespace cubinet {
 CompileRequest CubinSource::request(const CachedKernel& kernel, SmTarget target, ImageKind kind) const {
-  return CompileRequest{kernel.kernel_template(), kernel.spec(), target, options_, kind};
+  return CompileRequest{kernel.kernel_template(), kernel.spec(), target, options_, kind, true};
 }
 
 LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target, ImageKind kind) {

@@ -15,6 +15,8 @@ std::string_view to_string(KernelSource source) {
       return "bundle";
     case KernelSource::compiled:
       return "compiled";
+    case KernelSource::imported:
+      return "imported";
   }
   return "compiled";
 }

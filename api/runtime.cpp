@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_source.hpp"
+#include "named_kernels.hpp"
 #include "stopwatch.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
@@ -16,6 +17,7 @@ struct Counters {
   std::atomic<std::uint64_t> registry_hits{0};
   std::atomic<std::uint64_t> bundle_hits{0};
   std::atomic<std::uint64_t> compiled{0};
+  std::atomic<std::uint64_t> imported_hits{0};
   std::atomic<std::uint64_t> misses{0};
   std::atomic<std::uint64_t> failures{0};
   std::atomic<std::uint64_t> bytes_loaded{0};
@@ -32,6 +34,8 @@ struct Counters {
         return bundle_hits;
       case KernelSource::compiled:
         return compiled;
+      case KernelSource::imported:
+        return imported_hits;
     }
     return failures;
   }
@@ -46,6 +50,7 @@ class RuntimeImplementation final : public Runtime {
         layers_(std::move(registry), std::move(bundles), options_.log),
         source_(layers_, environment_, options_.compile, options_.compile_options, options_.targets,
                 options_.log),
+        named_(layers_.registry(), options_.targets),
         prepared_(owner_) {}
 
   Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) override {
@@ -67,6 +72,8 @@ class RuntimeImplementation final : public Runtime {
     }
     return function_of(cached, device, entry_point);
   }
+
+  Result<Function> imported_function(std::string_view function_name, int device) override;
 
   Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target, ImageKind kind) override;
 
@@ -98,6 +105,8 @@ class RuntimeImplementation final : public Runtime {
   Result<std::shared_ptr<const Module>> load_module(const CachedKernel& kernel,
                                                     const std::shared_ptr<const Device>& device,
                                                     FoundCubin& found);
+  Result<Function> load_imported(std::string_view function_name, int device, KernelEvent& event);
+  static void describe(const FoundCubin& found, KernelEvent& event);
   void tell(KernelEvent& event, const Stopwatch& watch, const Error* error);
 
   RuntimeOptions options_;
@@ -106,6 +115,7 @@ class RuntimeImplementation final : public Runtime {
   Environment environment_;
   CubinLayers layers_;
   CubinSource source_;
+  NamedKernels named_;
   PreparedKernels prepared_;
   ModuleCache modules_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
@@ -181,12 +191,7 @@ Result<std::shared_ptr<const Module>> RuntimeImplementation::load_module(
   return modules_.get_or_load(device, found.cubin);
 }
 
-Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel& kernel, int device,
-                                                             KernelEvent& event) {
-  CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
-  CUBINET_TRY_ASSIGN(FoundCubin found, source_.for_device(kernel, opened->properties().capability));
-  const Stopwatch load_watch;
-  auto module = load_module(kernel, opened, found);
+void RuntimeImplementation::describe(const FoundCubin& found, KernelEvent& event) {
   const CubinRecord& record = *found.cubin.record;
   event.target = record.target;
   event.kind = record.kind;
@@ -194,14 +199,53 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
   event.bytes = record.size;
   event.find_seconds = found.find_seconds;
   event.compile_seconds = found.compile_seconds;
+}
+
+Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel& kernel, int device,
+                                                             KernelEvent& event) {
+  CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
+  CUBINET_TRY_ASSIGN(FoundCubin found, source_.for_device(kernel, opened->properties().capability));
+  const Stopwatch load_watch;
+  auto module = load_module(kernel, opened, found);
+  describe(found, event);
   if (!module) return std::move(module).error();
   LoadedFunctions functions;
-  for (const EntryPoint& entry : record.entry_points) {
+  for (const EntryPoint& entry : found.cubin.record->entry_points) {
     CUBINET_TRY_ASSIGN(functions.emplace_back(), (*module)->function(entry.name));
   }
   event.load_seconds = load_watch.seconds();
   event.source = found.source;
   return functions;
+}
+
+// Not joined in flight: threads that meet here read the file twice and load the module once.
+Result<Function> RuntimeImplementation::imported_function(std::string_view function_name, int device) {
+  const Stopwatch watch;
+  CUBINET_TRY(check_process());
+  if (Function known = named_.loaded(function_name, device)) {
+    counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
+    return known;
+  }
+  KernelEvent event;
+  event.spec = KernelSpec{"imported", {}}.set("function", function_name);
+  event.device = device;
+  auto function = load_imported(function_name, device, event);
+  tell(event, watch, function ? nullptr : &function.error());
+  return function;
+}
+
+Result<Function> RuntimeImplementation::load_imported(std::string_view function_name, int device,
+                                                      KernelEvent& event) {
+  CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
+  CUBINET_TRY_ASSIGN(const FoundCubin found, named_.find(function_name, opened->properties().capability));
+  const Stopwatch load_watch;
+  describe(found, event);
+  CUBINET_TRY_ASSIGN(const auto module, modules_.get_or_load(opened, found.cubin));
+  CUBINET_TRY_ASSIGN(Function function, module->function());
+  event.load_seconds = load_watch.seconds();
+  event.source = found.source;
+  named_.store(function_name, device, function);
+  return function;
 }
 
 Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec& spec, SmTarget target,
@@ -249,6 +293,7 @@ RuntimeCounters RuntimeImplementation::counters() const {
   counters.registry_hits = read(counters_.registry_hits);
   counters.bundle_hits = read(counters_.bundle_hits);
   counters.compiled = read(counters_.compiled);
+  counters.imported_hits = read(counters_.imported_hits);
   counters.misses = read(counters_.misses);
   counters.failures = read(counters_.failures);
   counters.bytes_loaded = read(counters_.bytes_loaded);

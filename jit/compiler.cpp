@@ -29,10 +29,13 @@ class NvrtcCompiler final : public Compiler {
   const std::string& identity() const override { return identity_; }
 
   Result<BuildFingerprint> fingerprint(const CompileRequest& given) override {
-    CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
-    CUBINET_TRY_ASSIGN(const auto closure, closure_of(request));
-    CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
-    return fingerprint_of(request, *closure, header);
+    if (!given.resolved) {
+      CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
+      return fingerprint(request);
+    }
+    CUBINET_TRY_ASSIGN(const auto closure, closure_of(given));
+    CUBINET_TRY_ASSIGN(const std::string header, given.kernel_template->parameters_header(given.spec));
+    return fingerprint_of(given, *closure, header);
   }
 
   Result<std::vector<SmTarget>> supported_targets() override {
@@ -77,7 +80,9 @@ class NvrtcCompiler final : public Compiler {
     if (given.kernel_template == nullptr)
       return Error{ErrorCode::invalid_argument, "a request names no template"};
     CompileRequest request = given;
+    if (given.resolved) return request;
     CUBINET_TRY_ASSIGN(request.spec, given.kernel_template->resolve(given.spec));
+    request.resolved = true;
     return request;
   }
 

@@ -28,7 +28,7 @@ namespace cubinet {
 
 // One request and its outcome, as the observer sees it. Times in seconds.
 struct KernelEvent {
-  KernelSpec spec;  // resolved
+  KernelSpec spec;  // resolved; of an imported function: template "imported", parameter "function"
   std::optional<SmTarget> target;
   ImageKind kind = ImageKind::cubin;
   KernelKey key;
@@ -48,6 +48,7 @@ struct RuntimeCounters {
   std::uint64_t registry_hits = 0;
   std::uint64_t bundle_hits = 0;
   std::uint64_t compiled = 0;
+  std::uint64_t imported_hits = 0;
   std::uint64_t misses = 0;  // compile = never and nothing found
   std::uint64_t failures = 0;
   std::uint64_t bytes_loaded = 0;
@@ -116,6 +117,11 @@ class Runtime {
   // anybody who builds or loads. invalid_argument for a kernel that another Runtime prepared.
   virtual Result<Function> function(const PreparedKernel& kernel, int device,
                                     std::string_view entry_point = {}) = 0;
+
+  // A kernel of an imported folder (GEMM, say) by the name of its function: no template stands behind it, so
+  // what it takes and how it is launched is its publisher's word. The best target that runs on the device,
+  // the import pinned last. not_found says what there is instead; never compiles.
+  virtual Result<Function> imported_function(std::string_view function_name, int device) = 0;
 
   // The verified image for one exact target, without a device: found in a layer, or compiled and kept.
   // nullopt: a miss under compile = never. PTX is only ever asked for here (to prebuild it); function() finds

@@ -54,6 +54,8 @@ struct CompileRequest {
   SmTarget target;
   CompileOptions options;
   ImageKind kind = ImageKind::cubin;
+  // The caller's word that `spec` is the template's resolve() of something: it is not checked again.
+  bool resolved = false;
 };
 
 struct CompileOutput {
