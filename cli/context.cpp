@@ -85,13 +85,15 @@ Result<std::unique_ptr<Registry>> Context::open_registry(RegistryOptions::Access
 
 Result<std::shared_ptr<Runtime>> Context::runtime(TemplateCatalog templates, CompileOptions compile_options,
                                                   std::function<void(const KernelEvent&)> observer,
-                                                  const std::vector<std::string>& bundles) const {
+                                                  const std::vector<std::string>& bundles,
+                                                  const TargetPolicy& targets) const {
   RuntimeOptions options;
   if (auto folder = home()) {
     options.home = *std::move(folder);
   } else {
     console_.message(LogLevel::warning, folder.error().to_line() + "; kernels are kept in memory only");
   }
+  options.targets = targets;
   options.bundles.assign(bundles.begin(), bundles.end());
   options.templates = std::move(templates);
   options.compiler = compiler_search();

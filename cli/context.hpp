@@ -48,7 +48,8 @@ class Context {
   // A home that cannot be used is a warning: everything stays in memory then.
   Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
                                            std::function<void(const KernelEvent&)> observer = {},
-                                           const std::vector<std::string>& bundles = {}) const;
+                                           const std::vector<std::string>& bundles = {},
+                                           const TargetPolicy& targets = {}) const;
 
   // Reports the error in the chosen format and gives its exit status, or the one that the verb knows better.
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;

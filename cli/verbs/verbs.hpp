@@ -17,6 +17,7 @@ using Action = std::function<Result<ExitStatus>(const Context&)>;
 void add_doctor(CLI::App& root, Action& chosen);
 void add_templates(CLI::App& root, Action& chosen);
 void add_key(CLI::App& root, Action& chosen);
+void add_explain(CLI::App& root, Action& chosen);
 void add_compile(CLI::App& root, Action& chosen);
 void add_prebuild(CLI::App& root, Action& chosen);
 void add_bundle(CLI::App& root, Action& chosen);

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain.hpp"
+
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "kernel_arguments.hpp"
+#include "target_options.hpp"
+#include "verbs.hpp"
+
+#include <fmt/format.h>
+
+namespace cubinet::cli {
+namespace {
+
+struct ExplainOptions {
+  std::string subject;
+  std::vector<std::string> parameters;
+  std::vector<std::string> template_files;
+  std::vector<std::string> bundles;
+  std::string device;
+  TargetOptions targets;
+};
+
+nlohmann::json describe(const ExplainedCandidate& candidate) {
+  nlohmann::json described = cli::describe(*candidate.record);
+  described["source"] = to_string(candidate.source);
+  described["place"] = candidate.place.string();
+  described["usable"] = candidate.usable;
+  described["verdict"] = candidate.verdict;
+  return described;
+}
+
+nlohmann::json describe(const ExplainedTarget& target) {
+  nlohmann::json described = {
+      {"target", target.target.to_string()}, {"refused", nullptr}, {"candidates", nlohmann::json::array()}};
+  if (target.refused) described["refused"] = *target.refused;
+  for (const ExplainedCandidate& candidate : target.candidates)
+    described["candidates"].push_back(describe(candidate));
+  return described;
+}
+
+nlohmann::json describe(const NearKernel& near) {
+  nlohmann::json described = cli::describe(*near.record);
+  described["differences"] = near.differences;
+  described["target_verdict"] = near.target_verdict;
+  return described;
+}
+
+// The command line that builds the kernel.
+std::string compile_command(const KernelSpec& spec, SmTarget target) {
+  std::string command = "cubinet compile " + spec.template_name;
+  for (const auto& [name, value] : spec.parameters)
+    command += fmt::format(" -p {}={}", name, to_string(value));
+  return command + " --target " + target.to_string();
+}
+
+std::string reason_of(const KernelExplanation& explanation) {
+  if (const ExplainedCandidate* choice = explanation.choice()) {
+    const ExplainedTarget& target = explanation.targets[explanation.chosen->target];
+    return fmt::format("{} is used: {}", target.target.to_string(), choice->verdict);
+  }
+  if (explanation.would_compile) {
+    return fmt::format("no build that may be used lies anywhere: it would be compiled for {}",
+                       explanation.would_compile->to_string());
+  }
+  return "no build that may be used lies anywhere, and none can be made: " +
+         (explanation.cannot_compile ? explanation.cannot_compile->message
+                                     : std::string("no target is left"));
+}
+
+std::string text_of(const KernelExplanation& explanation, const std::string& fix) {
+  std::string text = fmt::format("{} on {}\n{}", explanation.spec.to_string(), explanation.device.to_string(),
+                                 reason_of(explanation));
+  if (const std::string policy = explanation.policy.to_string(); !policy.empty())
+    text += "\npolicy: " + policy;
+  text += "\nlooked for, best first:";
+  for (std::size_t i = 0; i < explanation.targets.size(); ++i) {
+    const ExplainedTarget& target = explanation.targets[i];
+    const std::string name = target.target.to_string();
+    if (target.refused) text += fmt::format("\n  {:<13} refused: {}", name, *target.refused);
+    // PTX is made only where somebody asks for it: what is not there is not worth a line.
+    if (!target.refused && target.candidates.empty() && target.target.kind == ImageKind::cubin)
+      text += fmt::format("\n  {:<13} no build", name);
+    for (std::size_t k = 0; k < target.candidates.size(); ++k) {
+      const ExplainedCandidate& candidate = target.candidates[k];
+      const bool chosen =
+          explanation.chosen && explanation.chosen->target == i && explanation.chosen->candidate == k;
+      text += fmt::format("\n{} {:<13} {} {}: {}", chosen ? "*" : " ", name, to_string(candidate.source),
+                          candidate.record->fingerprint.to_string().substr(0, 12), candidate.verdict);
+    }
+  }
+  for (const NearKernel& near : explanation.nearest) {
+    std::string why = join(near.differences);
+    if (!near.target_verdict.empty()) why += (why.empty() ? "" : "; ") + near.target_verdict;
+    text += fmt::format("\nnear: {} for {}: {}", near.record->identity.key().to_string(),
+                        near.record->target_name(), why);
+  }
+  if (!fix.empty()) text += "\nto have it: " + fix;
+  return text;
+}
+
+Result<ExitStatus> explain_spec(const Context& context, const TemplateCatalog& catalog,
+                                const KernelSpec& spec, const ExplainOptions& options,
+                                const ExplainScope& scope) {
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, {}, options.bundles, scope.policy));
+  const auto explained = runtime->explain(spec, scope.device);
+  if (!explained) return context.fail(explained.error(), ExitStatus::usage);
+  const KernelExplanation& explanation = *explained;
+  std::string fix;
+  if (explanation.would_compile) {
+    fix = compile_command(explanation.spec, *explanation.would_compile);
+  } else if (explanation.cannot_compile) {
+    fix = explanation.cannot_compile->remedy;
+  }
+  nlohmann::json document = cli::describe(explanation.spec);
+  document["device"] = scope.device.to_string();
+  document["policy"] = cli::describe(scope.policy);
+  document["chosen"] = nullptr;
+  if (const ExplainedCandidate* choice = explanation.choice()) document["chosen"] = describe(*choice);
+  document["would_compile"] = nullptr;
+  if (explanation.would_compile) document["would_compile"] = explanation.would_compile->to_string();
+  document["cannot_compile"] = nullptr;
+  if (explanation.cannot_compile)
+    document["cannot_compile"] = error_document(*explanation.cannot_compile)["error"];
+  document["targets"] = nlohmann::json::array();
+  for (const ExplainedTarget& target : explanation.targets)
+    document["targets"].push_back(describe(target));
+  document["nearest"] = nlohmann::json::array();
+  for (const NearKernel& near : explanation.nearest)
+    document["nearest"].push_back(describe(near));
+  document["reason"] = reason_of(explanation);
+  document["fix"] = fix;
+  context.console().text(text_of(explanation, fix));
+  context.console().document(document);
+  return explanation.chosen || explanation.would_compile ? ExitStatus::done : ExitStatus::negative;
+}
+
+// A key says which kernel is meant; the kernel is then explained for the device, whatever target the key has.
+Result<std::optional<ExitStatus>> explain_key(const Context& context, const TemplateCatalog& catalog,
+                                              KernelKey key, const ExplainOptions& options,
+                                              const ExplainScope& scope) {
+  std::vector<std::shared_ptr<const CubinRecord>> records;
+  if (const auto registry = context.open_registry(RegistryOptions::Access::read_only)) {
+    CUBINET_TRY_ASSIGN(records, (*registry)->find_key(key));
+  }
+  for (const std::string& bundle_path : options.bundles) {
+    CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), bundle_path));
+    for (const auto& record : bundle->records())
+      if (record->identity.key() == key) records.push_back(record);
+  }
+  if (records.empty()) return explain_row(context, key, scope);
+  const KernelSpec spec = spec_of(*records.front());
+  const auto known = catalog.find(spec.template_name);
+  if (!known) {
+    return context.fail(Error{known.error().code,
+                              fmt::format("the key {} is of {}: {}", key.to_string(), spec.to_string(),
+                                          known.error().message),
+                              "give the template with --template-file"},
+                        ExitStatus::usage);
+  }
+  CUBINET_TRY_ASSIGN(const ExitStatus status, explain_spec(context, catalog, spec, options, scope));
+  return std::optional(status);
+}
+
+Result<ExitStatus> explain(const Context& context, const ExplainOptions& options) {
+  ExplainScope scope;
+  CUBINET_TRY_ASSIGN(scope.device, ComputeCapability::parse(options.device));
+  CUBINET_TRY_ASSIGN(scope.policy, parse_target_policy(options.targets));
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.template_files));
+  const auto kernel_template = catalog.find(options.subject);
+  if (kernel_template) {
+    const auto spec = parse_parameters(**kernel_template, options.parameters);
+    if (!spec) return context.fail(spec.error(), ExitStatus::usage);
+    return explain_spec(context, catalog, *spec, options, scope);
+  }
+  if (!options.parameters.empty()) return context.fail(kernel_template.error(), ExitStatus::usage);
+  std::optional<ExitStatus> status;
+  if (const auto key = KernelKey::parse(options.subject)) {
+    CUBINET_TRY_ASSIGN(status, explain_key(context, catalog, *key, options, scope));
+  } else {
+    CUBINET_TRY_ASSIGN(status, explain_function(context, options.subject, scope));
+  }
+  if (status) return *status;
+  return context.fail(
+      Error{ErrorCode::not_found,
+            fmt::format("'{}' is no template, no key that the home or a bundle holds, and no function of an "
+                        "imported folder",
+                        options.subject.substr(0, 200)),
+            "`cubinet templates` lists templates, `cubinet registry list` keys, `cubinet import-artifacts` "
+            "brings published cubins"},
+      ExitStatus::negative);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& root, Action& chosen) {
+  CLI::App* verb = root.add_subcommand(
+      "explain",
+      "Say which build of a kernel a device would get, and why; needs no GPU and compiles nothing");
+  auto options = std::make_shared<ExplainOptions>();
+  verb->add_option("KERNEL", options->subject,
+                   "A template (with -p), a key, or the name of a function of an imported folder")
+      ->required()
+      ->type_name("");
+  add_parameters(*verb, options->parameters);
+  add_template_files(*verb, options->template_files);
+  add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0")->required();
+  add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
+  add_target_options(*verb, options->targets);
+  verb->footer(R"(Status 1 when no build may be used and none could be made.
+
+Examples:
+  cubinet explain rms_norm -p hidden_size=4096 --device sm_90
+  cubinet explain 0123456789abcdef --device 10.3 --prefer family
+  cubinet explain attention_decode -p head_dim_qk=128 -p head_dim_v=128 --device 9.0 --forbid sm_90a --json)");
+  choose<ExplainOptions>(*verb, chosen, options, explain);
+}
+
+}  // namespace cubinet::cli

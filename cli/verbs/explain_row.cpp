@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain.hpp"
+#include "target_options.hpp"
+
+#include <cubinet/kernel_table/row_codec.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cubinet::cli {
+namespace {
+
+// One build of a kernel that is known by rows or names, not by a template.
+struct Candidate {
+  PlainKernel kernel;
+  std::string source;
+  std::string verdict;
+  bool chosen = false;
+};
+
+// The best target that runs on the device and the policy allows; among builds of one target the first given.
+void choose_target(std::vector<Candidate>& candidates, const ExplainScope& scope) {
+  for (Candidate& candidate : candidates) {
+    candidate.verdict = why_not_on(candidate.kernel.target, scope.device);
+    if (candidate.verdict.empty())
+      candidate.verdict = scope.policy.refusal(candidate.kernel.target).value_or("");
+  }
+  for (const SmTarget target : scope.policy.targets(scope.device)) {
+    for (Candidate& candidate : candidates) {
+      if (candidate.kernel.target != target) continue;
+      candidate.chosen = true;
+      candidate.verdict = "the best target that runs on the device";
+      break;
+    }
+    if (std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.chosen; })) break;
+  }
+  for (Candidate& candidate : candidates) {
+    if (candidate.verdict.empty()) candidate.verdict = "runs here, and a better one is there";
+  }
+}
+
+ExitStatus report(const Context& context, std::string_view subject, std::vector<Candidate> candidates,
+                  const ExplainScope& scope) {
+  choose_target(candidates, scope);
+  const auto best =
+      std::find_if(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.chosen; });
+  const bool found = best != candidates.end();
+  const std::string reason =
+      found ? fmt::format("{} is used: {}", best->kernel.target.to_string(), best->verdict)
+            : fmt::format("no build of it runs on {}: {}", scope.device.to_string(),
+                          candidates.front().verdict);
+  const std::string fix =
+      found ? ""
+            : "import a folder that holds it for " + scope.device.to_string() + ", or ask for another kernel";
+  nlohmann::json document = {
+      {"kernel", subject}, {"device", scope.device.to_string()},    {"policy", describe(scope.policy)},
+      {"chosen", nullptr}, {"candidates", nlohmann::json::array()}, {"reason", reason},
+      {"fix", fix}};
+  std::string text = fmt::format("{} on {}\n{}", subject, scope.device.to_string(), reason);
+  for (const Candidate& candidate : candidates) {
+    const PlainKernel& kernel = candidate.kernel;
+    nlohmann::json described = {{"function", kernel.function_name},    {"target", kernel.target.to_string()},
+                                {"sha256", kernel.digest.to_hex()},    {"source", candidate.source},
+                                {"shared_bytes", kernel.shared_bytes}, {"threads", kernel.threads},
+                                {"verdict", candidate.verdict}};
+    if (candidate.chosen) document["chosen"] = described;
+    document["candidates"].push_back(std::move(described));
+    text += fmt::format("\n{} {:<9} {} ({}): {}", candidate.chosen ? "*" : " ", kernel.target.to_string(),
+                        kernel.function_name, candidate.source, candidate.verdict);
+  }
+  if (!fix.empty()) text += "\nto have it: " + fix;
+  context.console().text(text);
+  context.console().document(document);
+  return found ? ExitStatus::done : ExitStatus::negative;
+}
+
+bool same_kernel(const RowIdentity& a, const RowIdentity& b) {
+  return a.selector == b.selector && a.traits == b.traits && a.extras == b.extras &&
+         a.implementation == b.implementation;
+}
+
+}  // namespace
+
+Result<std::optional<ExitStatus>> explain_row(const Context& context, KernelKey key,
+                                              const ExplainScope& scope) {
+  const auto registry = context.open_registry(RegistryOptions::Access::read_only);
+  if (!registry) return std::optional<ExitStatus>();
+  CUBINET_TRY_ASSIGN(const std::vector<KernelRow> rows, (*registry)->kernel_rows());
+  std::optional<RowIdentity> wanted;
+  for (const KernelRow& row : rows) {
+    const RowIdentity identity = identity_of(row);
+    const auto encoding = encode_row_identity(identity);
+    if (encoding && key_of(*encoding) == key) wanted = identity;
+  }
+  if (!wanted) return std::optional<ExitStatus>();
+  std::vector<Candidate> candidates;
+  for (const KernelRow& row : rows) {
+    if (!same_kernel(identity_of(row), *wanted)) continue;
+    candidates.push_back({{row.function_name, row.shared_bytes, row.threads, row.target, row.digest},
+                          row.provenance.source,
+                          "",
+                          false});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.kernel.target < b.kernel.target; });
+  return std::optional(report(context, candidates.front().kernel.function_name, candidates, scope));
+}
+
+Result<std::optional<ExitStatus>> explain_function(const Context& context, const std::string& name,
+                                                   const ExplainScope& scope) {
+  const auto registry = context.open_registry(RegistryOptions::Access::read_only);
+  if (!registry) return std::optional<ExitStatus>();
+  CUBINET_TRY_ASSIGN(const std::vector<PlainKernel> kernels, (*registry)->artifacts().find_named(name));
+  if (kernels.empty()) return std::optional<ExitStatus>();
+  std::vector<Candidate> candidates;
+  for (const PlainKernel& kernel : kernels)
+    candidates.push_back({kernel, "imported", "", false});
+  return std::optional(report(context, name, std::move(candidates), scope));
+}
+
+}  // namespace cubinet::cli
