@@ -84,6 +84,10 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
     return with_report("load", settings, [&](Report& report) { return bench_load(settings, report); });
   });
 
+  verb("table", "The kernel table: load, look-up, selection", [&] {
+    return with_report("table", settings, [&](Report& report) { return bench_table(settings, report); });
+  });
+
   CLI::App* launch = verb("launch", "Look-up and launch, beside the driver alone", [&] {
     return with_report("launch", settings,
                        [&](Report& report) { return bench_launch(settings, arguments.launch, report); });

@@ -5,7 +5,7 @@ import json
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ORDER = ["compile", "load", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
+ORDER = ["compile", "table", "load", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "decode_peers"]
 HEADING = "## The last run"
 

@@ -8,7 +8,7 @@
 #   RESULTS  a folder; default build/gpu_results
 #   COMMIT   what was built, for the results; default: the commit that the tree was configured at
 #   PART     tests, benchmarks, sanitizer, peers (all four without one); or one of a group alone: compile, load,
-#            launch, decode; launch_peers, decode_peers, first_kernel
+#            launch, decode, table; launch_peers, decode_peers, first_kernel
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
 set -euo pipefail
@@ -24,14 +24,14 @@ die() {
   exit 3
 }
 
-verbs=(compile load launch decode)
+verbs=(compile table load launch decode)
 peers=(launch_peers decode_peers first_kernel)
 commit=() parts=()
 while (($#)); do
   case $1 in
     -o) results=${2:?"-o needs a folder"} && shift 2 ;;
     -c) commit=(--commit "${2:?"-c needs a commit"}") && shift 2 ;;
-    tests | sanitizer | compile | load | launch | decode | launch_peers | decode_peers | first_kernel)
+    tests | sanitizer | compile | table | load | launch | decode | launch_peers | decode_peers | first_kernel)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;

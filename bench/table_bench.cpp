@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks.hpp"
+#include "table_rows.hpp"
+
+#include <cubinet/cubin_registry/artifact_store.hpp>
+#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/kernel_table/conflict.hpp>
+#include <cubinet/kernel_table/kernel_index.hpp>
+#include <cubinet/selection/selection.hpp>
+#include <cubinet/selection/selection_cache.hpp>
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <unordered_map>
+
+namespace cubinet::bench {
+namespace {
+
+constexpr std::size_t kSmall = 100;
+constexpr std::size_t kLarge = 50'000;
+constexpr std::size_t kBatch = 100'000;  // look-ups of one round
+constexpr ComputeCapability kDevice{10, 3};
+constexpr DeviceFacts kFacts{kDevice, 148, 0};
+const AttentionTypes kTypes{};  // bf16
+
+struct HashEncoding {
+  std::size_t operator()(const SelectorEncoding& encoding) const {
+    return static_cast<std::size_t>(hash_of(encoding));
+  }
+};
+using BareMap = std::unordered_map<SelectorEncoding, std::uint32_t, HashEncoding>;
+
+// A home whose index holds the rows of one import.
+Result<std::unique_ptr<Registry>> home_with(const Settings& settings, std::size_t count) {
+  RegistryOptions options;
+  options.home = fresh_path(settings, "home");
+  CUBINET_TRY_ASSIGN(auto registry, Registry::open(options));
+  ArtifactImport import;
+  import.folder = "/published/fmha";
+  import.rows = table_rows(count);
+  for (const KernelRow& row : import.rows)
+    import.files.push_back({row.function_name + ".cubin", row.digest, 1});
+  std::sort(import.files.begin(), import.files.end(),
+            [](const ArtifactFile& a, const ArtifactFile& b) { return a.name < b.name; });
+  CUBINET_TRY(registry->artifacts().publish(import));
+  return registry;
+}
+
+// Every column of every row, each read as what it is, from an open connection: what nobody who keeps rows in
+// SQLite can do without.
+Result<double> bare_scan(sqlite3* database) {
+  const double start = now_seconds();
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(database, "SELECT * FROM kernels", -1, &statement, nullptr) != SQLITE_OK)
+    return Error{ErrorCode::internal, std::string("the table cannot be read: ") + sqlite3_errmsg(database)};
+  const int columns = sqlite3_column_count(statement);
+  std::uint64_t sum = 0;
+  std::size_t rows = 0;
+  for (; sqlite3_step(statement) == SQLITE_ROW; ++rows) {
+    for (int column = 0; column < columns; ++column) {
+      switch (sqlite3_column_type(statement, column)) {
+        case SQLITE_INTEGER:
+          sum += static_cast<std::uint64_t>(sqlite3_column_int64(statement, column));
+          break;
+        case SQLITE_NULL:
+          break;
+        default: {
+          const void* bytes = sqlite3_column_blob(statement, column);
+          const int size = sqlite3_column_bytes(statement, column);
+          if (size > 0) sum += static_cast<const unsigned char*>(bytes)[size - 1];
+        }
+      }
+    }
+  }
+  sqlite3_finalize(statement);
+  const double seconds = now_seconds() - start;
+  if (rows == 0 || sum == 0) return Error{ErrorCode::internal, "the scan read nothing"};
+  return seconds;
+}
+
+Result<double> load_index(Registry& registry, std::size_t expected) {
+  const double start = now_seconds();
+  CUBINET_TRY_ASSIGN(auto rows, registry.kernel_rows());
+  const auto shared = std::make_shared<const std::vector<KernelRow>>(std::move(rows));
+  const KernelIndex index = KernelIndex::build(shared, kDevice, kTypes);
+  const double seconds = now_seconds() - start;
+  if (shared->size() != expected || index.numbers().empty())
+    return Error{ErrorCode::internal, "the table did not come back whole"};
+  return seconds;
+}
+
+Result<void> bench_table_load(const Settings& settings, std::size_t count, Report& report) {
+  CUBINET_TRY_ASSIGN(const auto registry, home_with(settings, count));
+  sqlite3* database = nullptr;
+  const std::string file = (registry->home() / "index.sqlite").string();
+  if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) != SQLITE_OK)
+    return Error{ErrorCode::internal, "the index cannot be opened"};
+  const auto rounds = run_rounds({{"rows and index in memory", [&] { return load_index(*registry, count); }},
+                                  {"bare SQLite scan", [&] { return bare_scan(database); }}},
+                                 settings.rounds);
+  sqlite3_close(database);
+  if (!rounds) return rounds.error();
+  nlohmann::json row = report.rounds_row("load, " + std::to_string(count) + " rows", *rounds, "ms");
+  Report::add_ratio(row, *rounds, 0, 1, 2.0);
+  report.add(std::move(row));
+  return {};
+}
+
+// What answers at one size of the table, and what is asked of it.
+struct Tables {
+  std::shared_ptr<const KernelIndex> index;
+  BareMap map;
+  std::vector<SelectorEncoding> asked;
+  SelectionPolicy policy;
+  std::unique_ptr<SelectionCache> cache;
+};
+
+Tables tables_of(std::size_t count) {
+  Tables tables;
+  const auto rows = std::make_shared<const std::vector<KernelRow>>(table_rows(count));
+  tables.index = std::make_shared<const KernelIndex>(KernelIndex::build(rows, kDevice));
+  for (const std::uint32_t number : tables.index->numbers())
+    tables.map.try_emplace(encode_selector((*rows)[number].selector), number);
+  std::vector<SelectorEncoding> all;
+  for (const auto& entry : tables.map)
+    all.push_back(entry.first);
+  std::sort(all.begin(), all.end());
+  std::mt19937_64 random(7);
+  for (std::size_t i = 0; i < kBatch; ++i)
+    tables.asked.push_back(all[random() % all.size()]);
+  tables.cache = std::make_unique<SelectionCache>(kFacts, tables.index, tables.policy);
+  return tables;
+}
+
+template <class Ask>
+Result<double> mean_of(std::size_t count, Ask ask) {
+  std::uint64_t sum = 0;
+  const double start = now_seconds();
+  for (std::size_t i = 0; i < count; ++i)
+    sum += ask(i);
+  const double seconds = (now_seconds() - start) / static_cast<double>(count);
+  if (sum == 0) return Error{ErrorCode::internal, "nothing was found"};
+  return seconds;
+}
+
+Result<double> map_lookups(const Tables& tables) {
+  return mean_of(kBatch, [&](std::size_t i) {
+    const auto found = tables.map.find(tables.asked[i]);
+    return found == tables.map.end() ? 0U : found->second + 1U;
+  });
+}
+
+Result<double> index_lookups(const Tables& tables) {
+  return mean_of(kBatch, [&](std::size_t i) {
+    const auto found = tables.index->find(tables.asked[i]);
+    return found.empty() ? 0U : found.front() + 1U;
+  });
+}
+
+// Eight shapes in turn, so that no branch is learnt by heart.
+const std::array<AttentionProblem, 8>& problems() {
+  static const std::array<AttentionProblem, 8> list = {decode_problem(1, 4096),   decode_problem(16, 4096),
+                                                       decode_problem(64, 4096),  decode_problem(1, 16384),
+                                                       decode_problem(16, 16384), decode_problem(64, 16384),
+                                                       decode_problem(128, 2048), decode_problem(8, 65536)};
+  return list;
+}
+
+Result<double> selections(const Tables& tables) {
+  return mean_of(kBatch / 10, [&](std::size_t i) {
+    const auto selection = select(problems()[i % 8], kFacts, *tables.index, tables.policy);
+    return selection && selection->found ? 1U : 0U;
+  });
+}
+
+Result<double> cached_selections(const Tables& tables) {
+  return mean_of(kBatch, [&](std::size_t i) {
+    const auto selection = tables.cache->select(problems()[i % 8]);
+    return selection && (*selection)->found ? 1U : 0U;
+  });
+}
+
+}  // namespace
+
+Result<void> bench_table(const Settings& settings, Report& report) {
+  for (const std::size_t count : {kSmall, kLarge})
+    CUBINET_TRY(bench_table_load(settings, count, report));
+  const Tables small = tables_of(kSmall);
+  const Tables large = tables_of(kLarge);
+  std::vector<Contender> contenders;
+  for (const Tables* tables : {&small, &large}) {
+    const std::string rows = tables == &small ? ", 100 rows" : ", 50000 rows";
+    contenders.push_back({"std::unordered_map" + rows, [tables] { return map_lookups(*tables); }});
+    contenders.push_back({"look-up" + rows, [tables] { return index_lookups(*tables); }});
+    contenders.push_back({"decode selection" + rows, [tables] { return selections(*tables); }});
+    contenders.push_back({"cached selection" + rows, [tables] { return cached_selections(*tables); }});
+  }
+  CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, settings.rounds));
+  nlohmann::json row = report.rounds_row("look-up and selection", rounds, "ns");
+  for (const std::size_t first : {std::size_t{0}, std::size_t{4}}) {
+    Report::add_ratio(row, rounds, first + 1, first, 1.2);
+    Report::add_ratio(row, rounds, first + 2, first + 1, 50.0);
+    Report::add_ratio(row, rounds, first + 3, first + 1, 3.0);
+  }
+  // How much dearer a larger table is, beside how much dearer it is for the map.
+  std::vector<double> growth;
+  for (std::size_t round = 0; round < rounds.seconds(0).size(); ++round) {
+    growth.push_back(rounds.seconds(5)[round] / rounds.seconds(1)[round] /
+                     (rounds.seconds(4)[round] / rounds.seconds(0)[round]));
+  }
+  const double ratio = median(std::move(growth));
+  row["ratios"]["growth of a look-up : growth of std::unordered_map"] = {
+      {"median", ratio}, {"goal", 1.1}, {"met", ratio <= 1.1}};
+  report.add(std::move(row));
+  return {};
+}
+
+}  // namespace cubinet::bench
