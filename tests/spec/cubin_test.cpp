@@ -27,6 +27,7 @@ CubinRecord sample() {
   record.compiler = "NVRTC 13.0";
   record.options = "--generate-line-info";
   record.warnings = "a warning";
+  record.row = {std::byte{1}, std::byte{2}};
   return record;
 }
 
@@ -37,6 +38,23 @@ TEST_CASE("a record is read back as it was written") {
   CHECK(*decoded == record);
   CHECK(decoded->find_entry_point("second")->threads == 96);
   CHECK(decoded->find_entry_point("third") == nullptr);
+}
+
+TEST_CASE("a record of version 1 is read, and has no row") {
+  CubinRecord record = sample();
+  record.row.clear();
+  // Version 1 ended with the warnings: no length of a row before the checksum.
+  const Bytes current = encode_record(record);
+  ByteWriter writer;
+  writer.raw(ByteView(current).first(current.size() - 32 - 4));
+  Bytes fields = writer.take();
+  fields[4] = std::byte{1};
+  ByteWriter old;
+  old.raw(fields);
+  old.raw(sha256(fields).bytes);
+  const auto decoded = decode_record(old.bytes());
+  REQUIRE(decoded);
+  CHECK(*decoded == record);
 }
 
 TEST_CASE("PTX is named after its virtual target") {
@@ -66,7 +84,7 @@ TEST_CASE("every flipped bit of a record is detected") {
 
 TEST_CASE("a record of a newer version is unsupported, not damaged") {
   Bytes bytes = encode_record(sample());
-  bytes[4] = std::byte{2};
+  bytes[4] = std::byte{kRecordVersion + 1};
   const auto decoded = decode_record(bytes);
   REQUIRE_FALSE(decoded);
   CHECK(decoded.error().code == ErrorCode::unsupported);
