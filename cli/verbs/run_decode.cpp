@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
 #include "describe.hpp"
+#include "kernel_rows.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/attention/decode_inputs.hpp>
@@ -251,15 +252,27 @@ void report(const Context& context, const DecodeRun& run) {
 }
 
 // The backend and its plan for launching on this device.
-Result<AttentionResolution> resolve(const DecodeProblem& problem, const DecodeRunOptions& options,
-                                    const DeviceProperties& device) {
-  BackendContext context = BackendContext::create(
-      {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block}, {});
-  context.decode = hints_of(problem);
-  if (options.splits > 0) context.decode.splits = options.splits;
+Result<AttentionResolution> resolve(const Context& context, const DecodeProblem& problem,
+                                    const DecodeRunOptions& options, const DeviceProperties& device) {
+  CUBINET_TRY_ASSIGN(const std::vector<KernelRow> rows, rows_of_home(context));
+  BackendContext known = BackendContext::create(
+      {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block}, rows);
+  known.decode = hints_of(problem);
+  if (options.splits > 0) known.decode.splits = options.splits;
   CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
-  return survey_backends(attention_problem_of(problem), options.backend, AttentionPurpose::launch, context,
-                         backends);
+  const AttentionProblem attention = attention_problem_of(problem);
+  const auto survey = [&] {
+    return survey_backends(attention, options.backend, AttentionPurpose::launch, known, backends);
+  };
+  CUBINET_TRY_ASSIGN(AttentionResolution resolution, survey());
+  if (!resolution.plan || resolution.plan->exists() || Compiler::open(context.compiler_search())) {
+    return resolution;
+  }
+  // What has to be compiled cannot be: another tile may be there already. A bundle that was named may hold
+  // it.
+  known.may_compile = false;
+  CUBINET_TRY_ASSIGN(AttentionResolution without, survey());
+  return without.plan ? std::move(without) : std::move(resolution);
 }
 
 Result<ExitStatus> run_decode(const Context& context, const DecodeRunOptions& options) {
@@ -273,7 +286,7 @@ Result<ExitStatus> run_decode(const Context& context, const DecodeRunOptions& op
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, observe, options.bundles));
   CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
   run.device = device->properties();
-  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, resolve(asked, options, run.device));
+  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, resolve(context, asked, options, run.device));
   if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
   run.requested = resolution.requested;
   run.effective = resolution.effective();

@@ -2,19 +2,15 @@
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
 #include "describe_attention.hpp"
+#include "kernel_rows.hpp"
 #include "verbs.hpp"
-
-#include <cubinet/kernel_table/conflict.hpp>
-#include <cubinet/kernel_table/metadata_header.hpp>
 
 #include <fmt/format.h>
 
 namespace cubinet::cli {
 namespace {
 
-constexpr std::uint64_t kMaximumHeaderBytes = std::uint64_t{1} << 30U;
 constexpr std::size_t kNearest = 3;
-constexpr std::size_t kListedProblems = 5;
 
 struct SelectOptions {
   AttentionArguments problem;
@@ -24,37 +20,9 @@ struct SelectOptions {
   bool assume_all_kernels = false;
 };
 
-Result<std::vector<KernelRow>> rows_of_header(const Context& context, const std::string& file) {
-  CUBINET_TRY_ASSIGN(const Bytes bytes, context.files()->read(file, kMaximumHeaderBytes));
-  auto header = read_metadata_header(as_text(bytes));
-  if (!header) {
-    Error error = header.error();
-    error.message = file + ": " + error.message;
-    return error;
-  }
-  for (std::size_t i = 0; i < header->problems.size() && i < kListedProblems; ++i) {
-    const MetadataProblem& problem = header->problems[i];
-    context.console().message(LogLevel::warning,
-                              fmt::format("{}:{}: {}", file, problem.line, problem.reason));
-  }
-  if (header->problem_count > kListedProblems) {
-    context.console().message(LogLevel::warning,
-                              fmt::format("{}: {} rows could not be taken", file, header->problem_count));
-  }
-  return std::move(header->rows);
-}
-
-// The rows of the table that was given, or of the home; none where all are assumed.
 Result<std::vector<KernelRow>> rows_for(const Context& context, const SelectOptions& options) {
-  std::vector<KernelRow> rows;
-  if (options.assume_all_kernels) return rows;
-  if (!options.table.empty()) {
-    CUBINET_TRY_ASSIGN(rows, rows_of_header(context, options.table));
-  }
-  CUBINET_TRY_ASSIGN(ResolvedRows resolved, resolve_conflicts(std::move(rows)));
-  for (const RowConflict& conflict : resolved.conflicts)
-    context.console().message(LogLevel::warning, conflict.to_string());
-  return std::move(resolved.rows);
+  if (options.assume_all_kernels) return std::vector<KernelRow>{};
+  return options.table.empty() ? rows_of_home(context) : rows_of_header(context, options.table);
 }
 
 // A command for the shell that builds what a plan of our templates needs.

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "published_header.hpp"
+#include "selection/problems.hpp"
+#include "tool.hpp"
+
+#include <cubinet/cubin_registry/registry.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+namespace {
+
+// A folder of published kernels, known to the sandbox's home.
+void import_rows(const Sandbox& sandbox, std::vector<KernelRow> rows, const std::string& name) {
+  RegistryOptions options;
+  options.home = sandbox.home();
+  const auto registry = Registry::open(options);
+  REQUIRE(registry);
+  ArtifactImport import;
+  import.folder = sandbox / name;
+  import.rows = std::move(rows);
+  for (KernelRow& row : import.rows) {
+    row.implementation = kPublishedImplementation;
+    import.files.push_back({row.function_name + ".cubin", row.digest, 1});
+  }
+  std::sort(import.files.begin(), import.files.end(),
+            [](const ArtifactFile& a, const ArtifactFile& b) { return a.name < b.name; });
+  const auto number = (*registry)->artifacts().publish(import);
+  REQUIRE_MESSAGE(number, (number ? "" : number.error().to_line()));
+}
+
+ToolResult select_decode(const Sandbox& sandbox, std::vector<std::string> more = {}) {
+  std::vector<std::string> line = {"select",   "attention", "--json",    "--batch", "64",
+                                   "--kv-len", "8192",      "--heads-q", "64",      "--heads-kv",
+                                   "8",        "--device",  "10.0"};
+  line.insert(line.end(), more.begin(), more.end());
+  return sandbox.run(line);
+}
+
+}  // namespace
+
+TEST_CASE("rows of imported folders are chosen from without a table, and named with their folder") {
+  const Sandbox sandbox;
+  const auto rows = rows_for(generation(64, 1, 8192, 64, 8));
+  CHECK(select_decode(sandbox).json()["backend"] == "templates");
+  import_rows(sandbox, rows, "published");
+  const auto document = select_decode(sandbox).json();
+  CHECK(document["requested"] == "auto");
+  CHECK(document["backend"] == "imported");
+  CHECK(document["target"] == "sm_100f");
+  CHECK(document["source"].get<std::string>().find("published") != std::string::npos);
+  CHECK(contains(document["order"].get<std::string>(), "not measured here"));
+  // What the published rows do not serve our templates do, and both are told.
+  const auto other = select_decode(sandbox, {"--page-size", "32"}).json();
+  CHECK(other["backend"] == "templates");
+  CHECK(other["declines"][0]["backend"] == "imported");
+}
+
+TEST_CASE("of two imports that disagree the last one is taken, and the conflict is told") {
+  const Sandbox sandbox;
+  auto rows = rows_for(generation(64, 1, 8192, 64, 8));
+  import_rows(sandbox, rows, "first");
+  for (KernelRow& row : rows)
+    row.digest = sha256(as_bytes(row.function_name + "changed"));
+  import_rows(sandbox, rows, "second");
+  const ToolResult result = select_decode(sandbox);
+  REQUIRE(result.status == 0);
+  CHECK(contains(result.json()["source"].get<std::string>(), "second"));
+  CHECK(contains(result.err, "first"));
+}
+
+TEST_CASE("a home that cannot be used has no rows, and the question is answered all the same") {
+  const Sandbox sandbox;
+  sandbox.write("file", "no folder");
+  const ToolResult result = run_tool({"--home", sandbox.path("file"), "select", "attention", "--json",
+                                      "--kv-len", "64", "--heads-q", "8", "--device", "9.0", "-v"});
+  CHECK(result.status == 0);
+  CHECK(contains(result.err, "no rows of the home"));
+}
