@@ -24,8 +24,10 @@ Result<Listing> list(const fs::path& path) {
   if (failure) return io_error("cannot read the folder '" + path.string() + "'", failure.value());
   Listing listing;
   while (entries != fs::directory_iterator()) {
-    std::error_code unknown;  // a file that vanished meanwhile counts as a file and is then missing
-    const bool folder = entries->symlink_status(unknown).type() == fs::file_type::directory;
+    // What readdir says of an entry's type; a file that vanished meanwhile counts as a file and is then
+    // missing.
+    std::error_code unknown;
+    const bool folder = !entries->is_symlink(unknown) && entries->is_directory(unknown);
     (folder ? listing.folders : listing.files).push_back(entries->path().filename().string());
     entries.increment(failure);
     if (failure) return io_error("cannot read the folder '" + path.string() + "'", failure.value());

@@ -33,7 +33,8 @@ class FolderChecker {
     if (!numbers_.empty() && !options_.read_all) {
       CUBINET_TRY_ASSIGN(known_files_, store_.verified(folder_));
     }
-    for (const VerifiedFile& file : known_files_)
+    known_.reserve(known_files_.size());
+    for (VerifiedFile& file : known_files_)
       known_.emplace(file.name, &file);
     const std::size_t piece = std::max<std::size_t>(options_.files_a_piece, 1);
     const std::size_t pieces = (numbers_.size() + piece - 1) / piece;
@@ -69,13 +70,16 @@ class FolderChecker {
     return std::to_string(count) + " files, " + std::to_string(bytes >> 20U) + " MiB read";
   }
 
+  // A file is recalled once, so what is known of it may be taken out of the memory; its name is a key there.
   bool recall(const PlannedFile& file, FileCheck& check) const {
     if (!file.is_cubin) return false;
     const auto found = known_.find(file.name);
     if (found == known_.end()) return false;
     const auto facts = file_facts(folder_ / file.name);
     if (!facts || *facts != facts_of(*found->second)) return false;
-    check.file = *found->second;
+    VerifiedFile& known = *found->second;
+    check.file = {file.name,   known.size,   known.modified_ns,          known.changed_ns,
+                  known.inode, known.digest, std::move(known.inspection)};
     check.done = true;
     return true;
   }
@@ -128,7 +132,7 @@ class FolderChecker {
   ArtifactStore& store_;
   std::vector<std::size_t> numbers_;  // of the files to check
   std::vector<VerifiedFile> known_files_;
-  std::unordered_map<std::string_view, const VerifiedFile*> known_;
+  std::unordered_map<std::string_view, VerifiedFile*> known_;
   FolderCheck check_;
   std::mutex mutex_;  // of the next two
   std::vector<VerifiedFile> pending_;

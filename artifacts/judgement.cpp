@@ -192,8 +192,11 @@ class Judge {
 
   // A cubin without a row: found by the names of its functions.
   bool take_unnamed(const PlannedFile& file, const FileCheck& check) {
-    if (check.file.inspection.kernels.empty()) return damaged(file.name, "it holds no kernel");
-    for (const std::string& function : check.file.inspection.kernels) {
+    const auto& kernels = check.file.inspection.kernels;
+    if (kernels.empty()) return damaged(file.name, "it holds no kernel");
+    if (std::find(kernels.begin(), kernels.end(), std::string()) != kernels.end())
+      return damaged(file.name, "it holds a kernel without a name");
+    for (const std::string& function : kernels) {
       import_.plain.push_back({function, 0, 0, own_target(check.file.inspection), check.file.digest});
     }
     return true;

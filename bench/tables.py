@@ -6,7 +6,7 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "table", "load", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
-         "first_kernel_flash_attn_4", "decode", "decode_peers"]
+         "first_kernel_flash_attn_4", "decode", "decode_peers", "import"]
 HEADING = "## The last run"
 
 
@@ -52,7 +52,8 @@ def main():
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
         machine = document["machine"]
-        out += ["", f"### {name}", "", f"{machine['gpu']}, driver {machine['driver']}, {machine['cpu']} ({machine['cores']}"
+        gpu = f"{machine['gpu']}, driver {machine['driver']}, " if machine["gpu"] else ""
+        out += ["", f"### {name}", "", f"{gpu}{machine['cpu']} ({machine['cores']}"
                 f" cores), {document['date'][:10]}, commit {document['commit']}.", ""]
         out += decode(document) if name == "decode" else comparison(document)
     page = ROOT / "docs" / "benchmarks.md"

@@ -24,6 +24,7 @@ constexpr const char* kExamples = R"(Examples:
   cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a -o rms_norm.cubin
   cubinet prebuild examples/matrix.json -o kernels.bundle
   cubinet bundle verify kernels.bundle
+  cubinet import-artifacts flashinfer_cubin/cubins
 
 Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
 CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR.
@@ -121,7 +122,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   root.footer(kExamples);
   root.require_subcommand(0, 1);
   for (const auto add : {add_doctor, add_templates, add_key, add_explain, add_select, add_compile,
-                         add_prebuild, add_bundle, add_registry, add_run}) {
+                         add_prebuild, add_bundle, add_import_artifacts, add_registry, add_run}) {
     add(root, chosen);
   }
   add_global_options(root, options);

@@ -96,25 +96,6 @@ Result<ExitStatus> verify(const Context& context, const NoOptions& /*options*/) 
   return report.findings.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
-Result<ExitStatus> stats(const Context& context, const NoOptions& /*options*/) {
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(const RegistryStats stats, registry->stats());
-  context.console().text(
-      fmt::format("home         {}\nentries      {}\ncubins       {}\nsize         {}\nquarantined  "
-                  "{}\nindex        SQLite {}, "
-                  "journal mode {}",
-                  registry->home().string(), stats.entries, stats.cubins, format_bytes(stats.cubin_bytes),
-                  stats.quarantined, stats.sqlite_version, stats.journal_mode));
-  context.console().document({{"home", registry->home().string()},
-                              {"entries", stats.entries},
-                              {"cubins", stats.cubins},
-                              {"bytes", stats.cubin_bytes},
-                              {"quarantined", stats.quarantined},
-                              {"sqlite_version", stats.sqlite_version},
-                              {"journal_mode", stats.journal_mode}});
-  return ExitStatus::done;
-}
-
 Result<ExitStatus> rebuild(const Context& context, const NoOptions& /*options*/) {
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
   CUBINET_TRY_ASSIGN(const std::uint64_t indexed, registry->rebuild());
@@ -159,7 +140,7 @@ void add_registry(CLI::App& root, Action& chosen) {
   add_show_verb(*registry, chosen);
   add_plain(*registry, chosen, "verify", "Check every entry, change nothing; status 1 when one is damaged",
             verify);
-  add_plain(*registry, chosen, "stats", "Count entries and bytes", stats);
+  add_registry_stats(*registry, chosen);
   add_plain(*registry, chosen, "rebuild", "Derive the index anew from the record files", rebuild);
   add_registry_prune(*registry, chosen);
   registry->footer(R"(Examples:

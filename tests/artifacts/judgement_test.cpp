@@ -246,8 +246,9 @@ TEST_CASE_FIXTURE(Fixture, "without a header the listed cubins are found by the 
   fs::remove(folder / "checksums.txt");
   write_file(folder / "text.cubin", "no ELF");
   write_file(folder / "empty.cubin", make_fake_cubin({{9, 0, TargetKind::specific}, {}, 8, 1}));
+  write_file(folder / "nameless.cubin", published_image("", {9, 0, TargetKind::specific}));
   const Judged bare = judged();
-  CHECK(bare.findings() == "damaged 2 ");
+  CHECK(bare.findings() == "damaged 3 ");
   CHECK(bare.counts.plain == 12);
   for (const PlainKernel& kernel : bare.import.plain) {
     if (kernel.function_name == folder.kernel(4).function) CHECK(kernel.target.to_string() == "sm_103a");

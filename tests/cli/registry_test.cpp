@@ -58,18 +58,6 @@ TEST_CASE("registry verify is silent about a sound home and names what is damage
   CHECK(std::filesystem::exists(cubin));  // verify changes nothing
 }
 
-TEST_CASE("registry stats counts, with the library and journal mode of the index") {
-  const Sandbox sandbox;
-  publish(sandbox, three_cubins());
-  const auto stats = sandbox.run({"registry", "stats", "--json"}).json();
-  CHECK(stats["entries"] == 3);
-  CHECK(stats["cubins"] == 3);
-  CHECK(stats["bytes"] > 0);
-  CHECK(stats["sqlite_version"].get<std::string>().substr(0, 2) == "3.");
-  CHECK_FALSE(stats["journal_mode"].get<std::string>().empty());
-  CHECK(contains(sandbox.run({"registry", "stats"}).out, "journal mode"));
-}
-
 TEST_CASE("registry rebuild derives the index from the records") {
   const Sandbox sandbox;
   publish(sandbox, three_cubins());

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "interrupt.hpp"
+#include "parallel.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
+
+#include <cubinet/artifacts/artifact_folder.hpp>
+#include <cubinet/artifacts/artifact_import.hpp>
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace cubinet::cli {
+namespace {
+
+struct ImportOptions {
+  std::string folder;
+  bool link = false;
+  bool copy = false;
+  bool verify = false;
+};
+
+// The names under which scripts find the kinds in the JSON document.
+constexpr std::pair<ArtifactFindingKind, const char*> kKinds[] = {
+    {ArtifactFindingKind::missing, "missing"},
+    {ArtifactFindingKind::extra, "extra"},
+    {ArtifactFindingKind::damaged, "damaged"},
+    {ArtifactFindingKind::conflict, "conflicts"},
+    {ArtifactFindingKind::ignored, "ignored"}};
+
+nlohmann::json describe(const ArtifactFindings& findings) {
+  nlohmann::json names = nlohmann::json::array();
+  nlohmann::json details = nlohmann::json::array();
+  for (const ArtifactFinding& finding : findings.first) {
+    names.push_back(finding.name);
+    details.push_back(
+        {{"folder", finding.folder.string()}, {"name", finding.name}, {"reason", finding.reason}});
+  }
+  return {{"count", findings.count}, {"first", std::move(names)}, {"details", std::move(details)}};
+}
+
+nlohmann::json describe(const ArtifactCounts& counts) {
+  nlohmann::json described = {{"rows", counts.rows},       {"plain", counts.plain},
+                              {"cubins", counts.cubins},   {"bytes", counts.bytes},
+                              {"read", counts.read},       {"unchecked_names", counts.unchecked_names},
+                              {"targets", counts.targets}, {"elf_targets", counts.elf_targets}};
+  for (const auto& [kind, name] : kKinds)
+    described[name] = describe(counts.of(kind));
+  return described;
+}
+
+nlohmann::json describe(const ArtifactImportReport& report, double seconds) {
+  nlohmann::json imports = nlohmann::json::array();
+  for (const ArtifactFolderReport& folder : report.folders) {
+    nlohmann::json one = describe(folder.counts);
+    one["folder"] = folder.folder.string();
+    one["import"] = folder.number;
+    imports.push_back(std::move(one));
+  }
+  nlohmann::json document = describe(report.total);
+  document["folders"] = report.folders.size();
+  document["imports"] = std::move(imports);
+  document["specifications"] = report.specifications;
+  document["interrupted"] = report.interrupted;
+  document["seconds"] = seconds;
+  return document;
+}
+
+std::string join_counts(const std::map<std::string, std::uint64_t>& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : counts)
+    parts.push_back(fmt::format("{} {}", name, count));
+  return parts.empty() ? "none" : join(parts);
+}
+
+void print(Console& console, const ArtifactImportReport& report, double seconds) {
+  for (const ArtifactFolderReport& folder : report.folders) {
+    console.text(fmt::format("{}: {}, {}, {}", folder.folder.string(), plural(folder.counts.rows, "row"),
+                             plural(folder.counts.plain, "plain kernel"),
+                             plural(folder.counts.cubins, "cubin")));
+  }
+  for (const auto& [kind, name] : kKinds) {
+    const ArtifactFindings& findings = report.total.of(kind);
+    // What is ignored is not worth a line each.
+    if (kind == ArtifactFindingKind::ignored) continue;
+    for (const ArtifactFinding& finding : findings.first) {
+      console.text(fmt::format("{}: {}: {}", to_string(kind), (finding.folder / finding.name).string(),
+                               finding.reason));
+    }
+    if (findings.count > findings.first.size())
+      console.text(fmt::format("{}: and {} more", to_string(kind), findings.count - findings.first.size()));
+  }
+  const ArtifactCounts& total = report.total;
+  console.text(fmt::format(
+      "folders         {}\nrows            {}\nplain kernels   {}\ncubins          {} ({}; {} read)\n"
+      "specifications  {}\ntargets         {}\nELF targets     {}",
+      report.folders.size(), total.rows, total.plain, total.cubins, format_bytes(total.bytes), total.read,
+      report.specifications, join_counts(total.targets), join_counts(total.elf_targets)));
+  std::vector<std::string> counts;
+  for (const auto& [kind, name] : kKinds)
+    counts.push_back(fmt::format("{} {}", name, total.of(kind).count));
+  console.text(fmt::format("findings        {}\nseconds         {:.2f}", join(counts), seconds));
+}
+
+ArtifactImportOptions import_options(const Context& context, const ImportOptions& options,
+                                     const InterruptGuard& interrupt) {
+  ArtifactImportOptions chosen;
+  if (options.link) chosen.placement = ArtifactPlacement::linked;
+  if (options.copy) chosen.placement = ArtifactPlacement::copied;
+  chosen.read_all = options.verify;
+  chosen.log = context.console().log_sink();
+  chosen.cancelled = [&interrupt] { return interrupt.requested(); };
+  chosen.run = [&context, &interrupt](const std::filesystem::path& folder, std::size_t count,
+                                      const std::function<std::string(std::size_t)>& work) {
+    Progress progress(context.console(), count);
+    const auto perform = [&](std::size_t index) {
+      progress.finished(fmt::format("{}: {}", folder.filename().string(), work(index)));
+    };
+    run_parallel(count, context.jobs(), perform,
+                 {[&interrupt] { return interrupt.requested(); }, [&progress] { progress.tick(); }});
+  };
+  return chosen;
+}
+
+Result<ExitStatus> import(const Context& context, const ImportOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  // A mistyped path makes no home.
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(options.folder, unknown))
+    CUBINET_TRY(find_artifact_folders(options.folder));
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
+  const InterruptGuard interrupt;
+  CUBINET_TRY_ASSIGN(
+      const ArtifactImportReport report,
+      import_artifacts(options.folder, import_options(context, options, interrupt), registry->artifacts()));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Console& console = context.console();
+  nlohmann::json document = describe(report, seconds);
+  document["home"] = registry->home().string();
+  print(console, report, seconds);
+  if (!report.interrupted) {
+    console.document(document);
+    return report.total.sound() ? ExitStatus::done : ExitStatus::negative;
+  }
+  const Error error{ErrorCode::unavailable, "interrupted; what is not listed above is not imported",
+                    "the same command goes on where this one ended"};
+  document.update(error_document(error));
+  console.document(document);
+  console.error(error);
+  if (const auto written = console.finish(); !written) console.error(written.error());
+  interrupt.end_process();
+}
+
+}  // namespace
+
+void add_import_artifacts(CLI::App& root, Action& chosen) {
+  CLI::App* verb =
+      root.add_subcommand("import-artifacts", "Check folders of published cubins and make them known");
+  auto options = std::make_shared<ImportOptions>();
+  verb->add_option("DIR", options->folder, "A folder of published cubins, or one that holds several")
+      ->required()
+      ->type_name("");
+  CLI::Option* link =
+      verb->add_flag("--link", options->link, "Hard-link the files into the home, copy where that fails");
+  verb->add_flag("--copy", options->copy, "Copy the files into the home")->excludes(link);
+  verb->add_flag("--verify", options->verify, "Read files again that an earlier import has verified");
+  verb->footer(
+      R"(Every digest, ELF target and function is checked against checksums.txt and the metadata header.
+What is good is in afterwards; what is not is left out, named, and makes the status 1. The files stay where they are
+unless --link or --copy is given. After Ctrl-C the same command goes on.
+
+Examples:
+  cubinet import-artifacts flashinfer_cubin/cubins
+  cubinet import-artifacts cubins/fmha/trtllm-gen --copy --json)");
+  choose<ImportOptions>(*verb, chosen, options, import);
+}
+
+}  // namespace cubinet::cli

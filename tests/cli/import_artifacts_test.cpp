@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifacts/published_folder.hpp"
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <set>
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Fixture {
+  Sandbox sandbox;
+  PublishedFolder folder = sound_folder(sandbox / "root/fmha");
+
+  ToolResult import(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"import-artifacts", sandbox.path("root"), "--json"});
+    return sandbox.run(more);
+  }
+  std::size_t files_in_home() const {
+    std::size_t count = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(sandbox.home())) {
+      if (entry.path().extension() == ".cubin") ++count;
+    }
+    return count;
+  }
+};
+
+std::string file_of(const PublishedKernel& kernel) {
+  return kernel.function + ".cubin";
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "import artifacts counts what is in, and the home then holds the rows") {
+  const ToolResult result = import();
+  REQUIRE_MESSAGE(result.status == 0, result.err);
+  const auto document = result.json();
+  CHECK(document["folders"] == 1);
+  CHECK(document["rows"] == 6);
+  CHECK(document["cubins"] == 6);
+  CHECK(document["specifications"] == 4);
+  CHECK(document["targets"] == nlohmann::json{{"sm_100a", 1}, {"sm_100f", 3}, {"sm_103a", 2}});
+  CHECK(document["elf_targets"] == document["targets"]);
+  for (const char* kind : {"missing", "extra", "damaged", "conflicts", "ignored"}) {
+    CHECK(document[kind]["count"] == 0);
+    CHECK(document[kind]["first"].empty());
+  }
+  CHECK(document["seconds"] > 0);
+  CHECK(document["imports"][0]["rows"] == 6);
+  CHECK(files_in_home() == 0);
+  const ToolResult text = sandbox.run({"import-artifacts", folder.path().string()});
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, "specifications  4"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "import artifacts names what is wrong, ends with 1, and takes the rest") {
+  flip_bit_at(folder / file_of(folder.kernel(0)), 500);
+  fs::remove(folder / file_of(folder.kernel(1)));
+  write_file(folder / "stray.cubin", "x");
+  write_file(folder / "stray.cubin.lock", "");
+  const std::string header = read_file(folder / "include/flashInferMetaInfo.h");
+  const std::string function = "kSM_103, \"" + folder.kernel(5).function;
+  std::string forged = header;
+  forged.replace(forged.find(function), 7, "kSM_100");
+  write_file(folder / "include/flashInferMetaInfo.h", forged);
+  const ToolResult result = import();
+  CHECK(result.status == 1);
+  const auto document = result.json();
+  const auto first = [&](const char* kind) { return document[kind]["first"]; };
+  CHECK(first("damaged") == nlohmann::json{"include/flashInferMetaInfo.h", file_of(folder.kernel(0))});
+  CHECK(first("missing") == nlohmann::json{file_of(folder.kernel(1))});
+  CHECK(first("extra") == nlohmann::json{"stray.cubin"});
+  CHECK(first("conflicts") == nlohmann::json{file_of(folder.kernel(5))});
+  CHECK(first("ignored") == nlohmann::json{"stray.cubin.lock"});
+  CHECK(document["conflicts"]["details"][0]["folder"] == fs::canonical(folder.path()).string());
+  CHECK(document["rows"] == 3);
+  const ToolResult text = sandbox.run({"import-artifacts", folder.path().string()});
+  CHECK(text.status == 1);
+  CHECK(contains(text.out, "damaged: " + fs::canonical(folder.path()).string()));
+  CHECK(contains(text.out, "stray.cubin"));
+  // Mended, it is in whole: a cubin that was damaged is read again.
+  folder.write();
+  CHECK(import().json()["rows"] == 6);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a second import opens no cubin unless it is told to") {
+  let_files_settle();
+  CHECK(import().json()["read"] == 6);
+  CHECK(import().json()["read"] == 0);
+  CHECK(import({"--verify"}).json()["read"] == 6);
+}
+
+TEST_CASE_FIXTURE(Fixture, "linked and copied files are in the home, and stay usable without the folder") {
+  for (const char* how : {"--link", "--copy"}) {
+    fs::remove_all(sandbox.home());
+    CHECK(import({how}).status == 0);
+    CHECK(files_in_home() == 6);
+  }
+  fs::remove_all(folder.path());
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+  CHECK(sandbox.run({"registry", "stats", "--device", "10.3", "--json"}).json()["usable"] == 4);
+  CHECK(import({"--link", "--copy"}).status == 2);
+}
+
+TEST_CASE_FIXTURE(
+    Fixture, "import artifacts without a folder of artifacts is wrong usage, a bad home the environment") {
+  CHECK(sandbox.run({"import-artifacts"}).status == 2);
+  CHECK(sandbox.run({"import-artifacts", sandbox.path("none")}).status == 2);
+  CHECK(sandbox.run({"import-artifacts", (folder / "checksums.txt").string()}).status == 2);
+  CHECK_FALSE(fs::exists(sandbox.home()));
+  fs::create_directories(sandbox / "empty");
+  const ToolResult empty = sandbox.run({"import-artifacts", sandbox.path("empty"), "--json"});
+  CHECK(empty.status == 2);
+  CHECK(empty.json()["error"]["code"] == "invalid_argument");
+  const ToolResult home = run_tool({"import-artifacts", folder.path().string(), "--home", "/dev/null/home"});
+  CHECK(home.status == 3);
+}
+
+TEST_CASE("an interrupted import ends by the signal, and the next one goes on") {
+  const Sandbox sandbox;
+  PublishedFolder folder(sandbox / "many");
+  for (int i = 1000; i < 1600; ++i) {
+    const std::string name = "kernel_" + std::to_string(i);
+    folder.add({name, published_image(name, {10, 0, TargetKind::family})});
+  }
+  folder.write_cubins();
+  // Of three pieces of 256 files the second takes its time: no signal comes too late to spare the third. What
+  // follows the last section is no part of an ELF: the files are cubins all the same.
+  for (const char* vast : {"kernel_1300.cubin", "kernel_1400.cubin"})
+    fs::resize_file(folder / vast, std::uintmax_t{250} << 20);
+  let_files_settle();
+  const std::vector<std::string> line = {"import-artifacts", folder.path().string(), "--json", "--jobs", "1"};
+  ToolSetting setting;
+  setting.interrupt_after = "[1/3]";
+  const ToolResult interrupted = sandbox.run(line, setting);
+  CHECK(interrupted.status == 128 + 2);
+  CHECK(interrupted.json()["interrupted"] == true);
+  CHECK(interrupted.json()["error"]["code"] == "unavailable");
+  CHECK(sandbox.run({"registry", "stats", "--json"}).status == 0);
+  const ToolResult rest = sandbox.run(line);
+  CHECK(rest.status == 0);
+  CHECK(rest.json()["cubins"] == 600);
+  CHECK(rest.json()["read"] == 600 - 512);
+}
