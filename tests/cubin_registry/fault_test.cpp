@@ -2,8 +2,7 @@
 // Every call that durability depends on is made to fail, one after the other, until an operation goes through
 // without meeting a fault: nothing that was there is lost, nothing wrong is served, and the next attempt
 // succeeds.
-#include "cubin_registry/fault_injection.hpp"
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/faulty_home.hpp"
 #include "support/skip.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
@@ -12,67 +11,12 @@ namespace cubinet::test {
 namespace {
 
 namespace fs = std::filesystem;
-using Kind = FaultPlan::Kind;
-
-struct FaultyHome {
-  HomeFixture home;
-  std::shared_ptr<FaultPlan> plan = std::make_shared<FaultPlan>();
-  std::shared_ptr<FileSystem> files = faulty_file_system(plan);
-  FaultyVfs vfs{plan};
-
-  Result<std::unique_ptr<Registry>> open() {
-    RegistryOptions options = home.options();
-    options.files = files;
-    return Registry::open(options);
-  }
-  // A home that holds `earlier`, made without faults.
-  void start_with(const Cubin& earlier) {
-    plan->set(Kind::none, 0);
-    fs::remove_all(home.home);
-    const auto registry = open();
-    REQUIRE(registry);
-    REQUIRE(publishes(**registry, earlier));
-  }
-  void expect_sound(const Cubin& earlier) {
-    plan->set(Kind::none, 0);
-    const auto registry = open();
-    REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
-    CHECK(serves(**registry, earlier));
-  }
-};
-
-// Runs `operation` with a fault at its first, second, ... call, on a fresh home each time, and `check` after
-// it.
-unsigned for_every_fault(FaultyHome& faulty, Kind kind, int error_number,
-                         const std::function<void()>& prepare, const std::function<void()>& operation,
-                         const std::function<void()>& check) {
-  for (unsigned at = 1; at < 10'000; ++at) {
-    prepare();
-    faulty.plan->set(kind, at, error_number);
-    operation();
-    const bool reached = faulty.plan->reached();
-    CAPTURE(at);
-    check();
-    if (!reached) return at;
-  }
-  return 0;
-}
-
-struct Case {
-  Kind kind;
-  int error_number;
-};
-constexpr Case kCases[] = {{Kind::error_once, ENOSPC},
-                           {Kind::error_once, EIO},
-                           {Kind::error_once, EMFILE},
-                           {Kind::error_from_then_on, ENOSPC},
-                           {Kind::error_from_then_on, EIO}};
 
 TEST_CASE("publishing survives a fault in any call") {
   FaultyHome faulty;
   const Cubin earlier = cubin_of(1);
   const Cubin later = cubin_of(2);
-  for (const Case& fault : kCases) {
+  for (const FaultCase& fault : kFaultCases) {
     Result<void> published;
     const unsigned faults = for_every_fault(
         faulty, fault.kind, fault.error_number, [&] { faulty.start_with(earlier); },
@@ -98,7 +42,7 @@ TEST_CASE("publishing survives a fault in any call") {
 TEST_CASE("looking up and loading survive a fault in any call") {
   FaultyHome faulty;
   const Cubin cubin = cubin_of(1);
-  for (const Case& fault : kCases) {
+  for (const FaultCase& fault : kFaultCases) {
     const unsigned faults = for_every_fault(
         faulty, fault.kind, fault.error_number, [&] { faulty.start_with(cubin); },
         [&] {
@@ -118,7 +62,7 @@ TEST_CASE("removing survives a fault in any call") {
   FaultyHome faulty;
   const Cubin kept = cubin_of(1);
   const Cubin removed = cubin_of(2);
-  for (const Case& fault : kCases) {
+  for (const FaultCase& fault : kFaultCases) {
     bool said = false;
     for_every_fault(
         faulty, fault.kind, fault.error_number,
@@ -148,7 +92,7 @@ TEST_CASE("setting a damaged image and a damaged index aside survives a fault in
   FaultyHome faulty;
   const Cubin whole = cubin_of(1);
   const Cubin damaged = cubin_of(2);
-  for (const Case& fault : kCases) {
+  for (const FaultCase& fault : kFaultCases) {
     for_every_fault(
         faulty, fault.kind, fault.error_number,
         [&] {
@@ -174,7 +118,7 @@ TEST_CASE("setting a damaged image and a damaged index aside survives a fault in
 TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call") {
   FaultyHome faulty;
   const Cubin cubin = cubin_of(1);
-  for (const Case& fault : kCases) {
+  for (const FaultCase& fault : kFaultCases) {
     for_every_fault(
         faulty, fault.kind, fault.error_number,
         [&] {
@@ -202,7 +146,7 @@ TEST_CASE("a bundle is created whole or not at all, whatever call fails") {
   const fs::path path = faulty.home.folder / "bundle";
   REQUIRE(create_bundle(*faulty.files, path, {cubin_of(1)}, {"old", 1}));
   const Bytes old = read_file(path);
-  for (const Case& fault : kCases) {
+  for (const FaultCase& fault : kFaultCases) {
     Result<void> created;
     const unsigned faults = for_every_fault(
         faulty, fault.kind, fault.error_number, [&] { write_file(path, old); },
@@ -216,31 +160,6 @@ TEST_CASE("a bundle is created whole or not at all, whatever call fails") {
           CHECK(((*bundle)->options().name == "new" || !created));
         });
     CHECK(faults > 5);
-  }
-}
-
-// The process is ended at each call, before and after it is carried out. A write that is cut off leaves half
-// its bytes.
-void kill_everywhere(FaultyHome& faulty, const std::function<void()>& prepare,
-                     const std::function<void(Registry&)>& operation, const std::function<void()>& check) {
-  for (const Kind kind : {Kind::death, Kind::death_after}) {
-    unsigned deaths = 0;
-    for (unsigned at = 1; at < 10'000; ++at) {
-      prepare();
-      const int status = in_child([&] {
-        faulty.plan->set(kind, at);
-        const auto registry = faulty.open();
-        if (!registry) return 3;
-        operation(**registry);
-        return 0;
-      });
-      CAPTURE(at);
-      check();
-      if (status == 0) break;
-      REQUIRE(status == kDied);
-      ++deaths;
-    }
-    CHECK(deaths > 20);
   }
 }
 
@@ -276,12 +195,12 @@ TEST_CASE("a process killed while it makes the first home leaves one that works"
   kill_everywhere(
       faulty,
       [&] {
-        faulty.plan->set(Kind::none, 0);
+        faulty.plan->set(FaultPlan::Kind::none, 0);
         fs::remove_all(faulty.home.home);
       },
       [&](Registry& registry) { static_cast<void>(registry.publish(cubin)); },
       [&] {
-        faulty.plan->set(Kind::none, 0);
+        faulty.plan->set(FaultPlan::Kind::none, 0);
         const auto registry = faulty.open();
         REQUIRE(registry);
         CHECK(publishes(**registry, cubin));
