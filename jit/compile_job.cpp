@@ -4,6 +4,7 @@
 #include "compile_flags.hpp"
 #include "nvrtc_program.hpp"
 
+#include <cubinet/kernel_table/row_codec.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 
@@ -86,6 +87,14 @@ Result<void> check_symbols(const CompileRequest& request, const Bytes& image,
   return {};
 }
 
+// The row that the cubin has in the table of kernels; empty where its template declares none.
+Result<Bytes> encoded_row(const CompileRequest& request) {
+  CUBINET_TRY_ASSIGN(auto row, request.kernel_template->row(request.spec));
+  if (!row) return Bytes();
+  row->target = request.target;
+  return encode_row_identity(identity_of(*row));
+}
+
 }  // namespace
 
 Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest& request,
@@ -118,6 +127,9 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   record.interface_version = kernel_template.interface_version();
   for (const std::string& flag : code_flags(request))
     record.options += (record.options.empty() ? "" : " ") + flag;
+  if (request.kind == ImageKind::cubin) {
+    CUBINET_TRY_ASSIGN(record.row, encoded_row(request));
+  }
   record.warnings = log.substr(0, kMaximumWarningBytes);
   output.image = std::make_shared<const Bytes>(std::move(image));
   return output;

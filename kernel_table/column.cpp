@@ -2,6 +2,7 @@
 #include <cubinet/kernel_table/column.hpp>
 
 #include <array>
+#include <charconv>
 #include <limits>
 
 namespace cubinet {
@@ -160,6 +161,19 @@ std::string column_text(const Column& column, std::int64_t value) {
       return std::string(enumeration_text(column.name, value));
   }
   return std::to_string(value);
+}
+
+std::optional<std::int64_t> parse_column_text(const Column& column, std::string_view text) {
+  if (column.kind == ColumnKind::integer) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = !text.empty() && error == std::errc() && end == text.data() + text.size();
+    return whole && column.fits(value) ? std::optional(value) : std::nullopt;
+  }
+  for (std::int64_t value = 0; value <= column.maximum; ++value) {
+    if (column_text(column, value) == text) return value;
+  }
+  return std::nullopt;
 }
 
 std::string ColumnDifference::to_string() const {

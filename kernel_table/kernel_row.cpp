@@ -94,9 +94,9 @@ Result<void> check_ranges(const KernelSelector& selector) {
       selector.tile_size_kv > kMaximumTileKv) {
     return out_of_range("tile_size_kv", selector.tile_size_kv, "a power of two from 16 to 256");
   }
-  CUBINET_TRY(check_head_dim("head_dim_per_cta_v", selector.head_dim_per_cta_v));
   CUBINET_TRY(check_head_dim("head_dim_qk", selector.head_dim_qk));
   CUBINET_TRY(check_head_dim("head_dim_v", selector.head_dim_v));
+  CUBINET_TRY(check_head_dim("head_dim_per_cta_v", selector.head_dim_per_cta_v));
   for (const std::uint16_t block : selector.sage_block) {
     if (block != 0 && (!is_power_of_two(block) || block > kMaximumSageBlock)) {
       return out_of_range("Sage block size", block, "0 or a power of two up to 4096");

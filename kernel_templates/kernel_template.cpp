@@ -77,6 +77,7 @@ class DeclaredTemplate final : public KernelTemplate {
       CUBINET_TRY(check_constraint(constraint, resolved));
     }
     CUBINET_TRY(entry_points(resolved));
+    CUBINET_TRY(row(resolved));
     return resolved;
   }
 
@@ -87,6 +88,21 @@ class DeclaredTemplate final : public KernelTemplate {
       entries.push_back(std::move(entry));
     }
     return entries;
+  }
+
+  Result<std::optional<KernelRow>> row(const KernelSpec& resolved) const override {
+    if (!declaration_.row) return std::optional<KernelRow>();
+    auto row = evaluate_row(*declaration_.row, resolved.parameters);
+    if (!row) {
+      Error error = std::move(row).error();
+      error.message = "template '" + name() + "': " + error.message;
+      return error;
+    }
+    CUBINET_TRY_ASSIGN(const EntryPoint entry, entry_point(declaration_.kernels.front(), resolved));
+    row->implementation = name();
+    row->threads = entry.threads;
+    row->shared_bytes = entry.dynamic_shared_bytes;
+    return std::optional<KernelRow>(*std::move(row));
   }
 
   Result<void> check_target(const KernelSpec& resolved, SmTarget target) const override {

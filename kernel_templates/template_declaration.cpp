@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "template_declaration.hpp"
 
-#include "json_object.hpp"
 #include "names.hpp"
 #include "parameter_check.hpp"
 
@@ -163,18 +162,6 @@ ExpressionSymbols symbols_of(const std::vector<ParameterDeclaration>& parameters
   return symbols;
 }
 
-Result<Expression> typed_expression(const JsonObject& object, std::string_view member,
-                                    const std::string& text, ExpressionType type,
-                                    const ExpressionSymbols& symbols) {
-  auto expression = Expression::parse(text, symbols);
-  if (!expression) return object.error("'" + std::string(member) + "': " + expression.error().message);
-  if (expression->type() != type) {
-    return object.error("'" + std::string(member) + "' has to be " + std::string(to_string(type)) +
-                        " and is " + std::string(to_string(expression->type())));
-  }
-  return expression;
-}
-
 Result<ConstraintDeclaration> read_constraint(const json& value, const ExpressionSymbols& symbols) {
   CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, "a constraint"));
   CUBINET_TRY_ASSIGN(const std::string require, object.text("require"));
@@ -283,6 +270,10 @@ Result<void> read_lists(JsonObject& object, TemplateDeclaration& declaration) {
   for (const json& kernel : *kernels) {
     CUBINET_TRY_ASSIGN(declaration.kernels.emplace_back(), read_kernel(kernel, symbols));
   }
+  if (object.has("row")) {
+    CUBINET_TRY_ASSIGN(const json* row, object.get("row"));
+    CUBINET_TRY_ASSIGN(declaration.row, read_row(*row, symbols));
+  }
   return check_names(declaration);
 }
 
@@ -305,6 +296,18 @@ Result<TemplateDeclaration> read_declaration(const json& value) {
 }
 
 }  // namespace
+
+Result<Expression> typed_expression(const JsonObject& object, std::string_view member,
+                                    const std::string& text, ExpressionType type,
+                                    const ExpressionSymbols& symbols) {
+  auto expression = Expression::parse(text, symbols);
+  if (!expression) return object.error("'" + std::string(member) + "': " + expression.error().message);
+  if (expression->type() != type) {
+    return object.error("'" + std::string(member) + "' has to be " + std::string(to_string(type)) +
+                        " and is " + std::string(to_string(expression->type())));
+  }
+  return expression;
+}
 
 Result<TemplateDeclaration> parse_template_declaration(std::string_view source, std::string_view origin) {
   const std::string file = printable(origin);

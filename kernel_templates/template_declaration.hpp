@@ -2,6 +2,8 @@
 #pragma once
 
 #include "expression.hpp"
+#include "json_object.hpp"
+#include "row_declaration.hpp"
 
 #include <cubinet/kernel_templates/kernel_template.hpp>
 
@@ -38,7 +40,13 @@ struct TemplateDeclaration {
   std::vector<ParameterDeclaration> parameters;
   std::vector<ConstraintDeclaration> constraints;
   std::vector<KernelDeclaration> kernels;
+  std::optional<RowDeclaration> row;
 };
+
+// An expression of a declaration's member, parsed; an error of the object when it is of another type.
+Result<Expression> typed_expression(const JsonObject& object, std::string_view member,
+                                    const std::string& text, ExpressionType type,
+                                    const ExpressionSymbols& symbols);
 
 // Finds the declaration in the source and parses it. Any text gives a declaration or invalid_argument that
 // names `origin` and the line or the member.

@@ -48,7 +48,29 @@
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 264,
      "programmatic_launch": true}
-  ]
+  ],
+  "row": {
+    "qkv_layout": "'paged_kv'",
+    "kernel_type": "'keeps'",
+    "mask": "sliding_window ? 'sliding_or_chunked_causal' : mask",
+    "tile_scheduler": "'static'",
+    "multi_ctas_kv_mode": "'gmem_separate'",
+    "data_type_q": "dtype_q",
+    "data_type_k": "dtype_kv",
+    "data_type_v": "dtype_kv",
+    "data_type_o": "dtype_o",
+    "tile_size_q": "tile_size_q",
+    "tile_size_kv": "tile_size_kv",
+    "step_q": "tile_size_q",
+    "step_kv": "tile_size_kv",
+    "head_dim_qk": "head_dim_qk",
+    "head_dim_v": "head_dim_v",
+    "head_dim_per_cta_v": "head_dim_v",
+    "tokens_per_page": "page_size",
+    "groups_tokens_heads_q": true,
+    "groups_heads_q": true,
+    "stages": "stages"
+  }
 }
 */
 // Grid of attention_decode: (num_splits * Q tiles, heads_kv, batch); of attention_decode_reduce, which

@@ -5,6 +5,8 @@
 #include "support/compiler_search.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/kernel_table/row_codec.hpp>
+
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -50,6 +52,19 @@ TEST_CASE("a cubin and its record belong together") {
   CHECK(record.warnings.empty());
   CHECK(output.seconds > 0);
   CHECK(decode_record(encode_record(record)));
+  CHECK(record.row.empty());
+}
+
+TEST_CASE("a cubin whose template declares a row has it in its record, of the target it was built for") {
+  const CompileRequest request = test::builtin_request("attention_decode", "sm_90a");
+  const CompileOutput output = compiled(request);
+  const auto row = decode_row_identity(output.record.row);
+  REQUIRE(row);
+  CHECK(row->implementation == "attention_decode");
+  CHECK(row->target == request.target);
+  CHECK(row->selector.head_dim_qk == 64);
+  CHECK(row->selector.tokens_per_page == 64);
+  CHECK(row->traits.stages == 2);
 }
 
 TEST_CASE("the same request gives the same bytes") {

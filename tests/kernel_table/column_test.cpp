@@ -41,6 +41,16 @@ TEST_CASE("columns have names of their own and are found by them") {
   CHECK(find_header_column("mSparseMla") == find_column("sparse"));
 }
 
+TEST_CASE("a value in words is read back as the value, and other words are none") {
+  for (const Column& column : kernel_columns()) {
+    for (const std::int64_t value : {std::int64_t{0}, std::int64_t{1}, column.maximum}) {
+      CHECK(parse_column_text(column, column_text(column, value)) == value);
+    }
+    for (const char* text : {"", "unknown", "-1", "1x", " 1", "99999999999999999999"})
+      CHECK_FALSE(parse_column_text(column, text));
+  }
+}
+
 TEST_CASE("a difference says which field, what was found and what was wanted") {
   KernelSelector wanted;
   KernelSelector found;

@@ -4,6 +4,7 @@
 #include <cubinet/kernel_table/kernel_row.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ KernelRow blank_row();
 
 // A value in words: "bf16", "causal", "true", "128".
 std::string column_text(const Column& column, std::int64_t value);
+
+// The inverse, for types, enumerated values, "true" and "false", and decimal numbers; nullopt for text that
+// no value of the column has.
+std::optional<std::int64_t> parse_column_text(const Column& column, std::string_view text);
 
 // The asked-for columns in which a row differs from what was wanted.
 struct ColumnDifference {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
+#include <cubinet/kernel_table/kernel_row.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 #include <cubinet/spec/sm_target.hpp>
@@ -62,6 +63,10 @@ class KernelTemplate {
   // with threads and shared memory computed. `symbol` is empty for those that a C++ name expression names:
   // the compiler tells it.
   virtual Result<std::vector<EntryPoint>> entry_points(const KernelSpec& resolved) const = 0;
+  // REQUIRES: `resolved` comes from resolve(). The row of the table of kernels that a cubin of it has, where
+  // the template declares one: selector, traits, implementation (the template's name), threads and shared
+  // memory of its first kernel. Target, function name, digest and provenance are for whoever knows them.
+  virtual Result<std::optional<KernelRow>> row(const KernelSpec& resolved) const = 0;
   // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern
   // "C".
   virtual const std::vector<std::string>& symbol_expressions() const = 0;

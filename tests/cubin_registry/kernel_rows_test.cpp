@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of kernels of a home: compiled entries, bundles and imports in one.
+#include "cubin_registry/artifact_fixture.hpp"
+#include "home.hpp"
+
+#include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/kernel_table/conflict.hpp>
+#include <cubinet/kernel_table/row_codec.hpp>
+
+#include <sqlite3.h>
+
+namespace cubinet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A compiled cubin whose template declared a row.
+Cubin cubin_with_row(int number, std::string_view build = "build") {
+  const Cubin plain = cubin_of(number, build);
+  auto record = std::make_shared<CubinRecord>(*plain.record);
+  RowIdentity identity;
+  identity.selector.head_dim_qk = static_cast<std::uint16_t>(8 * number);
+  identity.target = record->target;
+  identity.implementation = "attention_decode";
+  record->row = *encode_row_identity(identity);
+  return {record, plain.image};
+}
+
+std::size_t rows_in_index(const fs::path& home) {
+  sqlite3* connection = nullptr;
+  REQUIRE(sqlite3_open((home / "index.sqlite").c_str(), &connection) == SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  REQUIRE(sqlite3_prepare_v2(connection, "SELECT count(*) FROM kernels", -1, &statement, nullptr) ==
+          SQLITE_OK);
+  REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
+  const auto count = static_cast<std::size_t>(sqlite3_column_int64(statement, 0));
+  sqlite3_finalize(statement);
+  sqlite3_close(connection);
+  return count;
+}
+
+TEST_CASE("the rows of compiled entries, bundles and imports are in one table, each with its provenance") {
+  HomeFixture fixture;
+  const auto registry = fixture.open();
+  REQUIRE(publishes(*registry, cubin_with_row(1)));
+  REQUIRE(publishes(*registry, cubin_of(2)));  // declares none
+  const fs::path path = fixture.folder / "kernels.bundle";
+  const auto files = posix_file_system();
+  REQUIRE(create_bundle(*files, path, {cubin_with_row(3)}, {"shipped", 5}));
+  REQUIRE(import_bundle(**Bundle::open(files, path), *registry));
+  const ArtifactFolder folder(fixture.folder / "published", 0, 3);
+  REQUIRE(folder.publish(*registry));
+  const auto check = [&](Registry& with) {
+    const auto rows = rows_of(with);
+    REQUIRE(rows.size() == 4);
+    CHECK(rows[0].provenance.origin == RowOrigin::compiled);
+    CHECK(rows[0].provenance.fingerprint == fake_fingerprint("build").digest);
+    CHECK(rows[0].implementation == "attention_decode");
+    CHECK(rows[0].digest == cubin_of(1).record->digest);
+    CHECK(rows[1].provenance.origin == RowOrigin::imported);
+    CHECK(rows[1].provenance.source == folder.path);
+    CHECK(rows[3].provenance.origin == RowOrigin::bundle);
+    CHECK(rows[3].provenance.version == 5);
+    CHECK(resolve_conflicts(rows)->conflicts.empty());
+  };
+  check(*registry);
+  CHECK(rows_in_index(fixture.home) == 4);
+  check(*fixture.open(RegistryOptions::Access::read_only));
+  CHECK(*registry->rebuild() == 3);
+  check(*registry);
+  write_file(fixture.home / "index.sqlite", Bytes(9000, std::byte{7}));
+  check(*fixture.open(RegistryOptions::Access::read_only));  // from the files
+  check(*fixture.open());                                    // made anew
+  CHECK(rows_in_index(fixture.home) == 4);
+}
+
+TEST_CASE("a row comes and goes with its entry") {
+  HomeFixture fixture;
+  const auto registry = fixture.open();
+  REQUIRE(publishes(*registry, cubin_with_row(1, "old")));
+  REQUIRE(publishes(*registry, cubin_with_row(1, "new")));
+  CHECK(rows_of(*registry).size() == 2);
+  CHECK(*registry->remove(*cubin_with_row(1, "old").record));
+  REQUIRE(rows_of(*registry).size() == 1);
+  CHECK(rows_of(*registry)[0].provenance.fingerprint == fake_fingerprint("new").digest);
+  fs::remove(Home(fixture.home).cubin(cubin_of(1).record->digest));
+  CHECK(registry->sweep());
+  CHECK(rows_of(*registry).empty());
+  CHECK(rows_in_index(fixture.home) == 0);
+}
+
+TEST_CASE("an entry whose row is not in the index yet is not missed") {
+  HomeFixture fixture;
+  const auto registry = fixture.open();
+  REQUIRE(publishes(*registry, cubin_with_row(1)));
+  // Published by somebody who could not write the index.
+  HomeFixture other;
+  REQUIRE(publishes(*other.open(), cubin_with_row(2)));
+  for (const char* below : {"cubins", "records"})
+    fs::copy(other.home / below, fixture.home / below, fs::copy_options::recursive);
+  CHECK(rows_of(*fixture.open(RegistryOptions::Access::read_only)).size() == 2);
+  CHECK(rows_in_index(fixture.home) == 1);
+  CHECK(rows_of(*registry).size() == 2);
+  CHECK(rows_in_index(fixture.home) == 2);
+}
+
+TEST_CASE("an index of the first schema is made anew from the files") {
+  HomeFixture fixture;
+  REQUIRE(publishes(*fixture.open(), cubin_with_row(1)));
+  const fs::path index = fixture.home / "index.sqlite";
+  fs::remove(index);
+  sqlite3* connection = nullptr;
+  REQUIRE(sqlite3_open(index.c_str(), &connection) == SQLITE_OK);
+  REQUIRE(
+      sqlite3_exec(connection,
+                   "CREATE TABLE entries (id INTEGER PRIMARY KEY, key INTEGER NOT NULL, published_ns INTEGER "
+                   "NOT NULL, size INTEGER NOT NULL, template TEXT NOT NULL, target TEXT NOT NULL, "
+                   "fingerprint BLOB NOT NULL, digest BLOB NOT NULL, encoding BLOB NOT NULL, record BLOB NOT "
+                   "NULL) STRICT; CREATE INDEX entries_by_key ON entries (key); PRAGMA application_id = "
+                   "0x43424e54; PRAGMA user_version = 1;",
+                   nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(connection);
+  CHECK(rows_of(*fixture.open(RegistryOptions::Access::read_only)).size() == 1);
+  const auto registry = fixture.open();
+  CHECK(serves(*registry, cubin_with_row(1)));
+  CHECK(rows_of(*registry).size() == 1);
+  CHECK(rows_in_index(fixture.home) == 1);
+  CHECK(registry->stats()->quarantined == 0);
+  CHECK(registry->verify()->findings.empty());
+}
+
+}  // namespace
+}  // namespace cubinet::test
