@@ -27,11 +27,11 @@ class ImportedBackend final : public AttentionBackend {
     }
     static const KernelIndex kNone = KernelIndex::build(std::make_shared<std::vector<KernelRow>>(), {});
     const KernelIndex& index = context.imported_rows ? *context.imported_rows : kNone;
-    CUBINET_TRY_ASSIGN(Selection selection, select(problem, context.device, index, context.policy));
+    CUBINET_TRY_ASSIGN(const Selection selection, select(problem, context.device, index, context.policy));
     if (!selection.found) {
       std::string reason =
           index.numbers().empty() ? none_runs_here(index) : miss_reason(problem, context.device, selection);
-      return Consideration(BackendDecline{std::string(name()), std::move(reason), std::move(selection)});
+      return Consideration(BackendDecline{std::string(name()), std::move(reason), selection});
     }
     AttentionPlan plan;
     plan.backend = name();
@@ -40,7 +40,7 @@ class ImportedBackend final : public AttentionBackend {
     plan.launch = selection.launch;
     plan.workspace = selection.workspace;
     plan.not_launchable = kNotLaunchable;
-    plan.selection = std::move(selection);
+    plan.selection = selection;
     return Consideration(std::move(plan));
   }
 

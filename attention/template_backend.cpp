@@ -86,35 +86,11 @@ class TemplateBackend final : public AttentionBackend {
   }
 
   Result<KernelRow> row_of(const KernelSpec& resolved) const {
-    const auto integer = [&](const char* name) {
-      return std::get<std::int64_t>(resolved.parameters.find(name)->second);
-    };
-    const auto type = [&](const char* name) {
-      return *parse_data_type(std::get<std::string>(resolved.parameters.find(name)->second));
-    };
-    KernelRow row;
-    KernelSelector& s = row.selector;
-    s.data_type_q = type("dtype_q");
-    s.data_type_k = s.data_type_v = type("dtype_kv");
-    s.data_type_o = type("dtype_o");
-    const bool sliding = std::get<bool>(resolved.parameters.find("sliding_window")->second);
-    const bool dense = std::get<std::string>(resolved.parameters.find("mask")->second) == "dense";
-    s.mask = sliding ? AttentionMask::sliding_or_chunked_causal
-             : dense ? AttentionMask::dense
-                     : AttentionMask::causal;
-    s.kernel_type = KernelType::keeps_mma_ab;
-    s.multi_ctas_kv_mode = MultiCtasKvMode::gmem_separate;
-    s.tile_size_q = static_cast<std::uint16_t>(integer("tile_size_q"));
-    s.tile_size_kv = static_cast<std::uint16_t>(integer("tile_size_kv"));
-    s.head_dim_qk = static_cast<std::uint16_t>(integer("head_dim_qk"));
-    s.head_dim_v = s.head_dim_per_cta_v = static_cast<std::uint16_t>(integer("head_dim_v"));
-    s.tokens_per_page = static_cast<std::uint32_t>(integer("page_size"));
-    s.groups_tokens_heads_q = true;
-    row.traits.step_q = s.tile_size_q;
-    row.traits.step_kv = s.tile_size_kv;
-    row.traits.stages = static_cast<std::uint16_t>(integer("stages"));
-    row.implementation = kDecodeTemplate;
-    return row;
+    CUBINET_TRY_ASSIGN(auto row, template_->row(resolved));
+    if (!row) {
+      return Error{ErrorCode::internal, "the template " + template_->name() + " does not declare its row"};
+    }
+    return *std::move(row);
   }
 
   // The rows of compiled kernels that differ from `wanted` in nothing but the tile.
@@ -172,8 +148,6 @@ class TemplateBackend final : public AttentionBackend {
       if (const auto* reason = std::get_if<std::string>(&target)) return decline(*reason);
       row.target = std::get<SmTarget>(target);
       row.function_name = entry_points[kMain].name;
-      row.threads = entry_points[kMain].threads;
-      row.shared_bytes = entry_points[kMain].dynamic_shared_bytes;
     }
     AttentionPlan plan;
     plan.backend = name();
