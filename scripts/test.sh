@@ -27,8 +27,9 @@ warnings_as_errors=OFF
 declare -A labels=([dev]='unit|nvrtc|stub|package|layout' [asan]='unit|nvrtc|stub' [tsan]='unit|stub'
   [portable]='package')
 
-# The portable tree is built here for what is particular to it, not to run every test once more.
-declare -A targets=([portable]='--target cubinet cubinet_tool')
+# What of a tree is built: under the sanitizers what they run, of the portable tree what is particular to it.
+declare -A targets=([asan]='--target tests_unit tests_nvrtc tests_stub' [tsan]='--target tests_unit tests_stub'
+  [portable]='--target cubinet cubinet_tool')
 
 count() { # FILE PATTERN: how many of ctest's <testcase> elements match
   tr '\n' ' ' <"$1" | sed 's/<testcase /\n&/g' | grep -c "^<testcase .*$2" || true

@@ -21,11 +21,11 @@ ToolResult decode(const Sandbox& sandbox, std::vector<std::string> more, const T
   return sandbox.run(more, setting);
 }
 
-// The stub driver is a libcuda.so.1 of its own folder.
-ToolSetting with_stub() {
+// The stub driver is a libcuda.so.1 of its own folder. Without one the machine's own driver serves.
+ToolSetting with_driver() {
   const char* stub = std::getenv("CUBINET_TEST_DRIVER");
-  REQUIRE(stub != nullptr);
   ToolSetting setting;
+  if (stub == nullptr) return setting;
   setting.environment = {{"LD_LIBRARY_PATH", std::filesystem::path(stub).parent_path().string()}};
   return setting;
 }
@@ -45,8 +45,9 @@ TEST_CASE("run decode without a driver ends with 3 and says so") {
 }
 
 TEST_CASE("a device that computes nothing is found out") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
   const Sandbox sandbox;
-  const ToolResult result = decode(sandbox, {"--iterations", "2"}, with_stub());
+  const ToolResult result = decode(sandbox, {"--iterations", "2"}, with_driver());
   CAPTURE(result.err);
   CAPTURE(result.out);
   REQUIRE(result.status == 1);
@@ -55,7 +56,7 @@ TEST_CASE("a device that computes nothing is found out") {
   CHECK(document["kernel"]["source"] == "compiled");
   CHECK(document["requested"] == "auto");
   CHECK(document["backend"] == "templates");
-  CHECK(decode(sandbox, {"--iterations", "2"}, with_stub()).json()["kernel"]["source"] == "registry");
+  CHECK(decode(sandbox, {"--iterations", "2"}, with_driver()).json()["kernel"]["source"] == "registry");
 }
 
 namespace {
@@ -71,7 +72,7 @@ void check_refused(const std::vector<std::string>& option, int status, const std
   } else {
     *(found + 1) = option[1];
   }
-  const ToolResult result = sandbox.run(line, with_stub());
+  const ToolResult result = sandbox.run(line, with_driver());
   CAPTURE(option[0]);
   CAPTURE(option[1]);
   CAPTURE(result.out);
@@ -84,7 +85,7 @@ void check_refused(const std::vector<std::string>& option, int status, const std
 
 TEST_CASE("a number of splits that is asked for is used") {
   const Sandbox sandbox;
-  CHECK(decode(sandbox, {"--iterations", "1", "--splits", "2"}, with_stub()).json()["splits"] == 2);
+  CHECK(decode(sandbox, {"--iterations", "1", "--splits", "2"}, with_driver()).json()["splits"] == 2);
 }
 
 TEST_CASE("run decode tells why no backend runs a problem") {
@@ -120,7 +121,7 @@ TEST_CASE("run decode refuses problems that are none by the name of the option o
 
 TEST_CASE("a device that is not there is told") {
   const Sandbox sandbox;
-  const ToolResult result = decode(sandbox, {"--device", "900"}, with_stub());
+  const ToolResult result = decode(sandbox, {"--device", "900"}, with_driver());
   CHECK(result.status >= 2);
   CHECK(contains(result.json()["error"]["message"].get<std::string>(), "900"));
 }

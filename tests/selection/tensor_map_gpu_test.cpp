@@ -27,7 +27,14 @@ class DriverEncoder {
     if (!opened) return;
     library_.emplace(*std::move(opened));
     const auto initialise = reinterpret_cast<CUresult (*)(unsigned)>(library_->find("cuInit"));
-    if (initialise == nullptr || initialise(0) != CUDA_SUCCESS) return;
+    const auto retain =
+        reinterpret_cast<CUresult (*)(CUcontext*, CUdevice)>(library_->find("cuDevicePrimaryCtxRetain"));
+    const auto set_current = reinterpret_cast<CUresult (*)(CUcontext)>(library_->find("cuCtxSetCurrent"));
+    if (initialise == nullptr || retain == nullptr || set_current == nullptr) return;
+    // The encoder wants a current context. It is kept until the process ends.
+    CUcontext context = nullptr;
+    if (initialise(0) != CUDA_SUCCESS || retain(&context, 0) != CUDA_SUCCESS) return;
+    if (set_current(context) != CUDA_SUCCESS) return;
     encode_ = reinterpret_cast<Encode>(library_->find("cuTensorMapEncodeTiled"));
   }
   explicit operator bool() const { return encode_ != nullptr; }
