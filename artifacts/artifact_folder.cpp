@@ -37,13 +37,8 @@ Result<Listing> list(const fs::path& path) {
   return listing;
 }
 
-// Published headers differ in the case of a letter: flashInferMetaInfo.h, flashinferMetaInfo.h.
-bool is_header(std::string_view name) {
-  return name.ends_with("MetaInfo.h");
-}
-
 bool has_header(const Listing& listing) {
-  return std::any_of(listing.files.begin(), listing.files.end(), is_header);
+  return std::any_of(listing.files.begin(), listing.files.end(), is_metadata_header);
 }
 
 bool has_cubin(const Listing& listing) {
@@ -108,7 +103,7 @@ class Finder {
   static void add_files(const Listing& listing, const std::string& prefix, ArtifactFolder& folder) {
     for (const std::string& name : listing.files) {
       if (prefix.empty() && name == kChecksumsName) folder.has_checksums = true;
-      if (is_header(name) && (prefix.empty() || prefix == "include/"))
+      if (is_metadata_header(name) && (prefix.empty() || prefix == "include/"))
         folder.headers.push_back(prefix + name);
       if (name.ends_with(".cubin")) folder.cubins.push_back(prefix + name);
       if (name.ends_with(".lock")) folder.lock_files.push_back(prefix + name);
@@ -119,6 +114,10 @@ class Finder {
 };
 
 }  // namespace
+
+bool is_metadata_header(std::string_view name) {
+  return name.ends_with("MetaInfo.h");
+}
 
 Result<ArtifactFolders> find_artifact_folders(const fs::path& root) {
   std::error_code failure;

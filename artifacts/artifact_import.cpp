@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "earlier_import.hpp"
 #include "file_check.hpp"
 #include "folder_plan.hpp"
 #include "judgement.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <span>
 #include <utility>
 
 namespace cubinet {
@@ -49,15 +51,6 @@ Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptio
   return brought == import.files.size();
 }
 
-// Nothing of the folder is of use: what an earlier import of it found no longer is either.
-Result<void> withdraw(const std::filesystem::path& folder, ArtifactStore& store) {
-  CUBINET_TRY_ASSIGN(const auto imports, store.list());
-  for (const ArtifactSummary& earlier : imports) {
-    if (earlier.folder == folder) CUBINET_TRY(store.remove(earlier.number));
-  }
-  return {};
-}
-
 class RootImport {
  public:
   RootImport(const ArtifactImportOptions& options, ArtifactStore& store) : options_(options), store_(store) {}
@@ -74,7 +67,7 @@ class RootImport {
     }
     for (const ArtifactFolder& folder : found.folders) {
       if (report_.interrupted) break;
-      CUBINET_TRY(import_folder(folder));
+      CUBINET_TRY(import_folder(folder, found.unreadable));
     }
     std::sort(specifications_.begin(), specifications_.end());
     const auto end = std::unique(specifications_.begin(), specifications_.end());
@@ -83,7 +76,8 @@ class RootImport {
   }
 
  private:
-  Result<void> import_folder(const ArtifactFolder& folder) {
+  Result<void> import_folder(const ArtifactFolder& folder, std::span<const UnreadableFolder> unreadable) {
+    CUBINET_TRY_ASSIGN(const auto earlier, earlier_import(folder.path, store_));
     ArtifactFolderReport report;
     report.folder = folder.path;
     FindingSink findings(folder.path, report.counts);
@@ -93,7 +87,17 @@ class RootImport {
       report_.interrupted = true;
       return {};
     }
+    const auto kept_for = earlier ? reasons_to_keep(*earlier, folder, plan, check, unreadable, findings)
+                                  : std::vector<std::filesystem::path>();
     ArtifactImport import = judge(folder.path, std::move(plan), check, report.counts);
+    if (!kept_for.empty()) {
+      say_that_it_stays(kept_for, report.counts);
+      say_that_it_stays(kept_for, report_.total);  // folders that cannot be read are known already
+      count_earlier(*earlier, report.counts);
+      report.number = earlier->number;
+      note(std::move(report));
+      return {};
+    }
     import.placement = options_.placement;
     CUBINET_TRY_ASSIGN(const bool brought, bring_files(import, options_, store_));
     if (!brought) {
@@ -101,14 +105,19 @@ class RootImport {
       return {};
     }
     if (import.files.empty()) {
-      CUBINET_TRY(withdraw(folder.path, store_));
+      // Nothing of the folder is of use: what an earlier import of it found no longer is either.
+      if (earlier) CUBINET_TRY(store_.remove(earlier->number));
     } else {
       CUBINET_TRY_ASSIGN(report.number, store_.publish(import));
     }
     CUBINET_TRY(note_specifications(import.rows));
+    note(std::move(report));
+    return {};
+  }
+
+  void note(ArtifactFolderReport report) {
     report_.total.add(report.counts);
     report_.folders.push_back(std::move(report));
-    return {};
   }
 
   Result<void> note_specifications(const std::vector<KernelRow>& rows) {

@@ -54,11 +54,16 @@ class Planner {
     findings_.add(ArtifactFindingKind::damaged, name, std::move(reason));
   }
 
+  void unread(const std::string& name, const Error& error) {
+    if (says_nothing(error)) plan_.unread.push_back(name);
+    damaged(name, error.message);
+  }
+
   // A list that cannot be read vouches for nothing; the rows' digests remain.
   void read_list() {
     if (!folder_.has_checksums) return;
     const auto content = reader_.read(folder_.path / kChecksumsName);
-    if (!content) return damaged(kChecksumsName, content.error().message);
+    if (!content) return unread(kChecksumsName, content.error());
     auto entries = read_checksums(as_text(content->bytes));
     if (!entries) return damaged(kChecksumsName, entries.error().message);
     list_ = *std::move(entries);
@@ -68,13 +73,19 @@ class Planner {
   // against the list, the bytes and its own name.
   void read_header(const std::string& name) {
     const auto content = reader_.read(folder_.path / name);
-    if (!content) return damaged(name, content.error().message);
+    if (!content) {
+      plan_.lost_headers.push_back(name);
+      return unread(name, content.error());
+    }
     const PlannedFile* listed = find(name);
     if (listed != nullptr && listed->listed && *listed->listed != sha256(content->bytes)) {
       damaged(name, "its SHA-256 is not that of the list");
     }
     auto header = read_metadata_header(as_text(content->bytes));
-    if (!header) return damaged(name, header.error().message);
+    if (!header) {
+      plan_.lost_headers.push_back(name);
+      return damaged(name, header.error().message);
+    }
     for (const MetadataProblem& problem : header->problems) {
       findings_.add(ArtifactFindingKind::conflict, name,
                     "the row in line " + std::to_string(problem.line) + " " + problem.reason);
@@ -115,14 +126,17 @@ class Planner {
   }
 
   // Listed files that are no cubins: the headers have been read; of the others those that are there are
-  // checked.
+  // checked. Of a header that is not there the rows are missing; what else is not there is no loss.
   void drop_other_files() {
     const auto is_settled = [&](PlannedFile& other) {
       if (other.is_cubin) return false;
       if (std::binary_search(folder_.headers.begin(), folder_.headers.end(), other.name)) return true;
       const auto facts = file_facts(folder_.path / other.name);
       other.present = facts || facts.error().code != ErrorCode::not_found;
-      if (!other.present) {
+      if (!other.present && is_metadata_header(other.name)) {
+        plan_.lost_headers.push_back(other.name);
+        findings_.add(ArtifactFindingKind::missing, other.name, "it is listed and not there");
+      } else if (!other.present) {
         findings_.add(ArtifactFindingKind::ignored, other.name, "it is listed, is no cubin and is not there");
       }
       return !other.present;
@@ -142,6 +156,10 @@ class Planner {
 
 FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings) {
   return Planner(folder, findings).run();
+}
+
+bool says_nothing(const Error& error) {
+  return error.code != ErrorCode::not_found && error.code != ErrorCode::invalid_argument;
 }
 
 bool is_checked(const FolderPlan& plan, const PlannedFile& file) {

@@ -43,9 +43,14 @@ struct FolderPlan {
   std::vector<PlainKernel> plain;
   // Neither a list nor a header says what belongs here: everything does.
   bool bare = false;
+  std::vector<std::string> unread;        // the list and headers that are there and could not be read
+  std::vector<std::string> lost_headers;  // listed and not there, or no header that can be parsed
 };
 
 FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings);
+
+// Whether a file that could not be read may be sound: neither is it gone, nor no file at all.
+bool says_nothing(const Error& error);
 
 // Whether the file is to be opened: it is there and something is known of it, or need not be.
 bool is_checked(const FolderPlan& plan, const PlannedFile& file);

@@ -50,6 +50,7 @@ class Judge {
       if (judge_file(plan_.files[i], check_.files[i])) taken_.push_back(i);
     }
     resolve_rows();
+    resolve_plain();
     take_files();
     count();
     return std::move(import_);
@@ -100,7 +101,7 @@ class Judge {
     for (const std::uint32_t number : file.plain) {
       PlainKernel& kernel = plan_.plain[number];
       if (!agrees(file, check, kernel)) continue;
-      import_.plain.push_back(std::move(kernel));
+      plain_.push_back({std::move(kernel), file.name});
       taken = true;
     }
     return taken;
@@ -197,7 +198,7 @@ class Judge {
     if (std::find(kernels.begin(), kernels.end(), std::string()) != kernels.end())
       return damaged(file.name, "it holds a kernel without a name");
     for (const std::string& function : kernels) {
-      import_.plain.push_back({function, 0, 0, own_target(check.file.inspection), check.file.digest});
+      plain_.push_back({{function, 0, 0, own_target(check.file.inspection), check.file.digest}, file.name});
     }
     return true;
   }
@@ -216,6 +217,39 @@ class Judge {
         conflict(row.function_name + ".cubin", disputed.to_string());
     }
     import_.rows = std::move(resolved->rows);
+  }
+
+  // A look-up by name must not depend on the order of files: of one function and target there is one kernel,
+  // or none where two disagree. One that only an ELF tells of gives way to one of the same bytes that a
+  // header describes.
+  void resolve_plain() {
+    std::map<std::pair<std::string_view, std::string>, std::vector<const FoundKernel*>> groups;
+    for (const FoundKernel& found : plain_)
+      groups[{found.kernel.function_name, found.kernel.target.to_string()}].push_back(&found);
+    std::set<const FoundKernel*> refused;
+    for (const auto& [name, group] : groups) {
+      const FoundKernel* described = *std::max_element(
+          group.begin(), group.end(),
+          [](const auto* a, const auto* b) { return !is_described(*a) && is_described(*b); });
+      const auto disagrees = [&](const FoundKernel* a, const FoundKernel* b) {
+        return a->kernel != b->kernel &&
+               (a->kernel.digest != b->kernel.digest || (is_described(*a) && is_described(*b)));
+      };
+      const bool disputed = std::any_of(group.begin(), group.end(),
+                                        [&](const auto* each) { return disagrees(each, described); });
+      for (const FoundKernel* each : group) {
+        if (disputed || each != described) refused.insert(each);
+        if (!disputed) continue;
+        const auto other =
+            std::find_if(group.begin(), group.end(), [&](const auto* o) { return disagrees(each, o); });
+        conflict(each->file, "its function '" + each->kernel.function_name + "' for " + name.second +
+                                 " is in '" + (other == group.end() ? described : *other)->file +
+                                 "' too and differs: neither is found by name");
+      }
+    }
+    for (FoundKernel& found : plain_) {
+      if (!refused.contains(&found)) import_.plain.push_back(std::move(found.kernel));
+    }
   }
 
   // A file may have been taken for a row that was refused since.
@@ -242,12 +276,21 @@ class Judge {
       ++counts_.targets[row.target.to_string()];
   }
 
+  struct FoundKernel {
+    PlainKernel kernel;
+    std::string file;
+  };
+  static bool is_described(const FoundKernel& found) {
+    return found.kernel.threads != 0 || found.kernel.shared_bytes != 0;
+  }
+
   FolderPlan plan_;
   const FolderCheck& check_;
   ArtifactCounts& counts_;
   FindingSink findings_;
   std::map<Sha256Digest, std::string_view> names_;  // of the list
-  std::vector<std::size_t> taken_;                  // of the plan's files
+  std::vector<FoundKernel> plain_;
+  std::vector<std::size_t> taken_;  // of the plan's files
   ArtifactImport import_;
 };
 

@@ -101,6 +101,19 @@ TEST_CASE("listed files that are no cubins are checked where they are, and ignor
   CHECK(is_checked(planned.plan, *planned.find("there.so")));
 }
 
+TEST_CASE("a header that is listed and not there is missing, and lost") {
+  const TempDir root;
+  const PublishedFolder folder = sound_folder(root / "a");
+  CHECK(plan_at(folder.path()).plan.lost_headers.empty());
+  fs::remove(folder / "include/flashInferMetaInfo.h");
+  const Planned planned = plan_at(folder.path());
+  CHECK(planned.count(ArtifactFindingKind::ignored) == 0);
+  CHECK(planned.count(ArtifactFindingKind::missing) == 1);
+  CHECK_FALSE(planned.counts.sound());
+  CHECK(planned.plan.lost_headers == std::vector<std::string>{"include/flashInferMetaInfo.h"});
+  CHECK(planned.plan.unread.empty());
+}
+
 TEST_CASE("a list or header that cannot be read is damaged, and the other still counts") {
   const TempDir root;
   const PublishedFolder folder = sound_folder(root / "a");

@@ -239,7 +239,7 @@ TEST_CASE_FIXTURE(Fixture, "a file that is gone is missing, one that nobody name
 TEST_CASE_FIXTURE(Fixture, "without a header the listed cubins are found by the names of their functions") {
   fs::remove_all(folder / "include");
   const Judged listed = judged();
-  CHECK(listed.findings() == "ignored 1 ");  // the header is listed and absent
+  CHECK(listed.findings() == "missing 1 ");  // the header is listed and absent
   CHECK(listed.counts.rows == 0);
   CHECK(listed.counts.plain == 12);
   CHECK(listed.counts.cubins == 6);
@@ -253,4 +253,40 @@ TEST_CASE_FIXTURE(Fixture, "without a header the listed cubins are found by the 
   for (const PlainKernel& kernel : bare.import.plain) {
     if (kernel.function_name == folder.kernel(4).function) CHECK(kernel.target.to_string() == "sm_103a");
   }
+}
+
+TEST_CASE(
+    "kernels of one function and target and different bytes are all left out, whatever the order of files") {
+  const TempDir root;
+  const SmTarget target{10, 0, TargetKind::family};
+  for (const bool with_list : {true, false}) {
+    const PublishedFolder folder(root / (with_list ? "listed" : "bare"));
+    fs::create_directories(folder.path());
+    write_file(folder / "a.cubin", published_image("twice", target, 1));
+    write_file(folder / "b.cubin", published_image("twice", target, 2));
+    write_file(folder / "c.cubin", published_image("once", target));
+    write_file(folder / "d.cubin", published_image("twice", {9, 0, TargetKind::specific}));
+    if (with_list) folder.write_list();
+    const Judged judged = judge_at(folder.path());
+    CHECK(judged.findings() == "conflict 4 ");  // the function and its companion, in two files
+    for (const auto& [name, other] : {std::pair("a.cubin", "b.cubin"), std::pair("b.cubin", "a.cubin")}) {
+      std::size_t said = 0;
+      for (const ArtifactFinding& finding : judged.counts.of(ArtifactFindingKind::conflict).first)
+        said += finding.name == name && finding.reason.find(other) != std::string::npos ? 1U : 0U;
+      CHECK(said == 2);
+    }
+    CHECK(judged.counts.plain == 4);
+    REQUIRE(judged.import.files.size() == 2);
+    CHECK(judged.import.files[0].name == "c.cubin");
+    CHECK(judged.import.files[1].name == "d.cubin");
+  }
+}
+
+TEST_CASE("a kernel that is there twice with the same bytes is in once") {
+  const TempDir root;
+  for (const char* name : {"a.cubin", "b.cubin"})
+    write_file(root / name, published_image("twice", {10, 0, TargetKind::family}));
+  const Judged judged = judge_at(root.path());
+  CHECK(judged.findings().empty());
+  CHECK(judged.counts.plain == 2);
 }

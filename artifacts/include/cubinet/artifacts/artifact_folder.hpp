@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -31,6 +32,10 @@ struct ArtifactFolders {
 
 // The name of a folder's list of digests.
 inline constexpr const char* kChecksumsName = "checksums.txt";
+
+// Whether a file of this name is a metadata header. Published ones differ in the case of a letter:
+// flashInferMetaInfo.h, flashinferMetaInfo.h.
+bool is_metadata_header(std::string_view name);
 
 // The artifact folders at and below `root`. A folder is one when it holds a checksums.txt, a metadata header
 // (in itself or in its folder include/) or, outside of every other one, cubins; what lies in its sub-folders

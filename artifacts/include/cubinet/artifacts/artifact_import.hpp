@@ -17,11 +17,11 @@ namespace cubinet {
 
 // What an import may have to say of a file or row. docs/import.md explains each.
 enum class ArtifactFindingKind : std::uint8_t {
-  missing,   // a list or row names a cubin that is not there
+  missing,   // a list or row names a cubin, or a list a header, that is not there
   extra,     // a cubin is there that neither a list nor a row names
   damaged,   // the bytes are not those of the digest, are no cubin, or cannot be read
   conflict,  // metadata contradicts the cubin, its name, a list or other metadata
-  ignored,   // lock files, and listed files that are no cubins and are not there
+  ignored,   // lock files, and listed files that are neither cubins nor headers and are not there
 };
 inline constexpr std::size_t kArtifactFindingKinds = 5;
 std::string_view to_string(ArtifactFindingKind kind);  // "missing"
@@ -89,7 +89,9 @@ struct ArtifactImportOptions {
 
 // Imports the artifact folder `root`, or every one below it: each file is read once, its digest compared with
 // the list's and the row's, its ELF with the row's target and function, the row's name with its columns. What
-// is good is published to `store`, a folder at a time; what is not is left out and reported.
+// is good is published to `store`, a folder at a time; what is not is left out and reported. Where something
+// of a folder could not be read, or the header that an earlier import's rows came from is lost, that import
+// stays as it is and is what is counted; the findings say so.
 //
 // not_found for a path that is not there, invalid_argument for one that holds no artifact folder, the store's
 // errors. Findings are no errors. What was verified is remembered in the store while it goes on: an import
