@@ -83,7 +83,8 @@ Result<double> bare_scan(sqlite3* database) {
 Result<double> load_index(Registry& registry, std::size_t expected) {
   const double start = now_seconds();
   CUBINET_TRY_ASSIGN(auto rows, registry.kernel_rows());
-  const auto shared = std::make_shared<const std::vector<KernelRow>>(std::move(rows));
+  CUBINET_TRY_ASSIGN(ResolvedRows resolved, resolve_conflicts(std::move(rows)));
+  const auto shared = std::make_shared<const std::vector<KernelRow>>(std::move(resolved.rows));
   const KernelIndex index = KernelIndex::build(shared, kDevice, kTypes);
   const double seconds = now_seconds() - start;
   if (shared->size() != expected || index.numbers().empty())
@@ -97,9 +98,10 @@ Result<void> bench_table_load(const Settings& settings, std::size_t count, Repor
   const std::string file = (registry->home() / "index.sqlite").string();
   if (sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) != SQLITE_OK)
     return Error{ErrorCode::internal, "the index cannot be opened"};
-  const auto rounds = run_rounds({{"rows and index in memory", [&] { return load_index(*registry, count); }},
-                                  {"bare SQLite scan", [&] { return bare_scan(database); }}},
-                                 settings.rounds);
+  const auto rounds =
+      run_rounds({{"rows, conflicts resolved, and index", [&] { return load_index(*registry, count); }},
+                  {"bare SQLite scan", [&] { return bare_scan(database); }}},
+                 settings.rounds);
   sqlite3_close(database);
   if (!rounds) return rounds.error();
   nlohmann::json row = report.rounds_row("load, " + std::to_string(count) + " rows", *rounds, "ms");

@@ -83,6 +83,17 @@ Result<std::unique_ptr<Registry>> Context::open_registry(RegistryOptions::Access
   return Registry::open(options);
 }
 
+std::unique_ptr<Registry> Context::registry_to_read() const {
+  auto registry = open_registry(RegistryOptions::Access::read_only);
+  if (registry) return *std::move(registry);
+  const auto folder = home();
+  std::error_code unknown;
+  const bool never_made = folder && !fs::exists(*folder, unknown) && !unknown;
+  console_.message(never_made ? LogLevel::info : LogLevel::warning,
+                   "the home is not looked into: " + registry.error().to_line());
+  return nullptr;
+}
+
 Result<std::shared_ptr<Runtime>> Context::runtime(TemplateCatalog templates, CompileOptions compile_options,
                                                   std::function<void(const KernelEvent&)> observer,
                                                   const std::vector<std::string>& bundles,

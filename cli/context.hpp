@@ -45,6 +45,9 @@ class Context {
   // The templates of the library and those of the files.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
   Result<std::unique_ptr<Registry>> open_registry(RegistryOptions::Access access) const;
+  // For questions that have an answer without a home too: null where there is none or it cannot be used. One
+  // that was never made is empty; of any other a warning says that it was not looked into.
+  std::unique_ptr<Registry> registry_to_read() const;
   // A home that cannot be used is a warning: everything stays in memory then.
   Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
                                            std::function<void(const KernelEvent&)> observer = {},

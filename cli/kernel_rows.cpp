@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_rows.hpp"
 
+#include "describe.hpp"
+
 #include <cubinet/kernel_table/conflict.hpp>
 #include <cubinet/kernel_table/metadata_header.hpp>
+#include <cubinet/usable_rows.hpp>
 
 #include <fmt/format.h>
 
@@ -12,11 +15,9 @@ namespace {
 constexpr std::uint64_t kMaximumHeaderBytes = std::uint64_t{1} << 30U;
 constexpr std::size_t kListedProblems = 5;
 
-Result<std::vector<KernelRow>> resolved(const Context& context, std::vector<KernelRow> rows) {
-  CUBINET_TRY_ASSIGN(ResolvedRows result, resolve_conflicts(std::move(rows)));
-  for (const RowConflict& conflict : result.conflicts)
+void tell_conflicts(const Context& context, const std::vector<RowConflict>& conflicts) {
+  for (const RowConflict& conflict : conflicts)
     context.console().message(LogLevel::warning, conflict.to_string());
-  return std::move(result.rows);
 }
 
 }  // namespace
@@ -38,17 +39,26 @@ Result<std::vector<KernelRow>> rows_of_header(const Context& context, const std:
     context.console().message(LogLevel::warning,
                               fmt::format("{}: {} rows could not be taken", file, header->problem_count));
   }
-  return resolved(context, std::move(header->rows));
+  CUBINET_TRY_ASSIGN(ResolvedRows resolved, resolve_conflicts(std::move(header->rows)));
+  tell_conflicts(context, resolved.conflicts);
+  return std::move(resolved.rows);
 }
 
 Result<std::vector<KernelRow>> rows_of_home(const Context& context) {
-  auto registry = context.open_registry(RegistryOptions::Access::read_only);
-  if (!registry) {
-    context.console().message(LogLevel::info, "no rows of the home: " + registry.error().to_line());
-    return std::vector<KernelRow>{};
+  const auto registry = context.registry_to_read();
+  if (registry == nullptr) return std::vector<KernelRow>{};
+  CUBINET_TRY_ASSIGN(const TemplateCatalog templates, context.catalog({}));
+  const auto compiler = Compiler::open(context.compiler_search());
+  CUBINET_TRY_ASSIGN(UsableRows usable,
+                     usable_rows(*registry, templates, compiler ? compiler->get() : nullptr));
+  tell_conflicts(context, usable.conflicts);
+  if (usable.stale + usable.foreign > 0) {
+    context.console().message(
+        LogLevel::info,
+        fmt::format("{} of the home are left out: {} stale, {} of another interface version",
+                    plural(usable.stale + usable.foreign, "build"), usable.stale, usable.foreign));
   }
-  CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows, (*registry)->kernel_rows());
-  return resolved(context, std::move(rows));
+  return std::move(usable.rows);
 }
 
 }  // namespace cubinet::cli

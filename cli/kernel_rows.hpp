@@ -14,7 +14,8 @@ namespace cubinet::cli {
 
 // Of a published metadata header.
 Result<std::vector<KernelRow>> rows_of_header(const Context& context, const std::string& file);
-// Of the home: imported folders, bundles and what was compiled. None where the home cannot be used.
+// Of the home: imported folders, bundles and what was compiled, as far as a Runtime here would use them. None
+// where the home cannot be used.
 Result<std::vector<KernelRow>> rows_of_home(const Context& context);
 
 }  // namespace cubinet::cli

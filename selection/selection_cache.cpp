@@ -9,7 +9,7 @@ namespace cubinet {
 namespace {
 
 // Divides every step of KV, every split's granularity and the bound of MLA's rule.
-constexpr std::uint64_t kKvGranularity = 64;
+constexpr std::uint64_t kKvGranularity = 16;
 
 template <class Value>
 std::uint64_t at(Value value, unsigned bit) {

@@ -140,8 +140,8 @@ Result<std::optional<ExitStatus>> explain_key(const Context& context, const Temp
                                               KernelKey key, const ExplainOptions& options,
                                               const ExplainScope& scope) {
   std::vector<std::shared_ptr<const CubinRecord>> records;
-  if (const auto registry = context.open_registry(RegistryOptions::Access::read_only)) {
-    CUBINET_TRY_ASSIGN(records, (*registry)->find_key(key));
+  if (const auto registry = context.registry_to_read()) {
+    CUBINET_TRY_ASSIGN(records, registry->find_key(key));
   }
   for (const std::string& bundle_path : options.bundles) {
     CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), bundle_path));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain.hpp"
+#include "kernel_rows.hpp"
 #include "target_options.hpp"
 
 #include <cubinet/kernel_table/row_codec.hpp>
@@ -84,9 +85,7 @@ bool same_kernel(const RowIdentity& a, const RowIdentity& b) {
 
 Result<std::optional<ExitStatus>> explain_row(const Context& context, KernelKey key,
                                               const ExplainScope& scope) {
-  const auto registry = context.open_registry(RegistryOptions::Access::read_only);
-  if (!registry) return std::optional<ExitStatus>();
-  CUBINET_TRY_ASSIGN(const std::vector<KernelRow> rows, (*registry)->kernel_rows());
+  CUBINET_TRY_ASSIGN(const std::vector<KernelRow> rows, rows_of_home(context));
   std::optional<RowIdentity> wanted;
   for (const KernelRow& row : rows) {
     const RowIdentity identity = identity_of(row);
@@ -109,9 +108,9 @@ Result<std::optional<ExitStatus>> explain_row(const Context& context, KernelKey 
 
 Result<std::optional<ExitStatus>> explain_function(const Context& context, const std::string& name,
                                                    const ExplainScope& scope) {
-  const auto registry = context.open_registry(RegistryOptions::Access::read_only);
-  if (!registry) return std::optional<ExitStatus>();
-  CUBINET_TRY_ASSIGN(const std::vector<PlainKernel> kernels, (*registry)->artifacts().find_named(name));
+  const auto registry = context.registry_to_read();
+  if (registry == nullptr) return std::optional<ExitStatus>();
+  CUBINET_TRY_ASSIGN(const std::vector<PlainKernel> kernels, registry->artifacts().find_named(name));
   if (kernels.empty()) return std::optional<ExitStatus>();
   std::vector<Candidate> candidates;
   for (const PlainKernel& kernel : kernels)

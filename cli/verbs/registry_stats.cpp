@@ -3,8 +3,8 @@
 #include "describe.hpp"
 #include "verbs.hpp"
 
-#include <cubinet/kernel_table/conflict.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
+#include <cubinet/usable_rows.hpp>
 
 #include <fmt/format.h>
 
@@ -18,20 +18,22 @@ struct StatsOptions {
 // What a device can use of the home's attention rows.
 struct DeviceUsage {
   ComputeCapability device;
-  std::size_t rows = 0;       // of the home
+  std::size_t rows = 0;       // that may be used
   std::size_t conflicts = 0;  // rows that no rule decides between, or that gave way
   KernelIndex::Usage usage;
 };
 
-Result<DeviceUsage> usage_of(Registry& registry, ComputeCapability device) {
-  CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows, registry.kernel_rows());
+Result<DeviceUsage> usage_of(const Context& context, Registry& registry, ComputeCapability device) {
+  CUBINET_TRY_ASSIGN(const TemplateCatalog templates, context.catalog({}));
+  const auto compiler = Compiler::open(context.compiler_search());
+  CUBINET_TRY_ASSIGN(UsableRows usable,
+                     usable_rows(registry, templates, compiler ? compiler->get() : nullptr));
   DeviceUsage result;
   result.device = device;
-  result.rows = rows.size();
-  CUBINET_TRY_ASSIGN(ResolvedRows resolved, resolve_conflicts(std::move(rows)));
-  for (const RowConflict& conflict : resolved.conflicts)
+  result.rows = usable.rows.size();
+  for (const RowConflict& conflict : usable.conflicts)
     result.conflicts += conflict.refused.size();
-  const auto kept = std::make_shared<const std::vector<KernelRow>>(std::move(resolved.rows));
+  const auto kept = std::make_shared<const std::vector<KernelRow>>(std::move(usable.rows));
   result.usage = KernelIndex::build(kept, device).usage();
   return result;
 }
@@ -69,7 +71,7 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
                              {"sqlite_version", stats.sqlite_version},
                              {"journal_mode", stats.journal_mode}};
   if (device) {
-    CUBINET_TRY_ASSIGN(const DeviceUsage found, usage_of(*registry, *device));
+    CUBINET_TRY_ASSIGN(const DeviceUsage found, usage_of(context, *registry, *device));
     const KernelIndex::Usage& usage = found.usage;
     text += fmt::format(
         "\nrows         {}\ndevice       {}: {} usable, {} specific, {} by family, {} baseline; {} rows for "

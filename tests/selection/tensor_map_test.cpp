@@ -63,5 +63,21 @@ TEST_CASE("the swizzle follows from the bytes of a row") {
   CHECK_FALSE(swizzle_for(0));
 }
 
+TEST_CASE("a box holds no more than the shared memory of a multiprocessor") {
+  TensorMapDescription map;
+  map.element_bytes = 2;
+  map.rank = 3;
+  map.sizes = {64, 256, 256, 1, 1};
+  map.strides_bytes = {128, 32768, 0, 0};
+  map.box = {64, 256, 7, 1, 1};  // 128 bytes * 1792
+  CHECK(check_tensor_map(map));
+  map.box = {64, 228, 8, 1, 1};  // 233,472 bytes: as much as fits
+  CHECK(check_tensor_map(map));
+  map.box = {64, 229, 8, 1, 1};
+  CHECK(check_tensor_map(map).error().message.find("233472") != std::string::npos);
+  map.element_strides = {1, 2, 1, 1, 1};  // every second row
+  CHECK(check_tensor_map(map));
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -25,7 +25,7 @@ struct FastDivisor {
   }
   CUBINET_BOTH_SIDES int remainder(int n) const { return n - quotient(n) * divisor; }
 
-#ifndef __CUDACC_RTC__
+#if __cplusplus >= 202002L  // device code is C++17
   friend bool operator==(const FastDivisor&, const FastDivisor&) = default;
 #endif
 };

@@ -12,7 +12,7 @@
 namespace cubinet {
 
 // What a selection depends on, and nothing else: two problems of one bucket have the same selection, launch
-// and workspace included. The only field that is not kept exactly is kv_len, which counts in 64s (no kernel
+// and workspace included. The only field that is not kept exactly is kv_len, which counts in 16s (no kernel
 // steps or splits KV more finely), and a window or chunk that cuts nothing off.
 using ProblemBucket = std::array<std::uint64_t, 8>;
 ProblemBucket bucket_of(const AttentionProblem& problem);

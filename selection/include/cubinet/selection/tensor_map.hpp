@@ -26,8 +26,8 @@ struct TensorMapDescription {
 // The driver's rules without the driver (CUDA Driver API, cuTensorMapEncodeTiled, no interleave), so that a
 // descriptor is refused with the field that is wrong rather than with CUDA_ERROR_INVALID_VALUE:
 //   rank 1 to 5; element of 1, 2, 4 or 8 bytes; address a multiple of 16; sizes 1 to 2^32; strides multiples
-//   of 16 below 2^40; box 1 to 256, its first row a multiple of 16 bytes and not wider than the swizzle;
-//   element strides 1 to 8.
+//   of 16 below 2^40; box 1 to 256, its first row a multiple of 16 bytes and not wider than the swizzle; the
+//   elements that it takes, 228 KiB at most; element strides 1 to 8.
 // invalid_argument names dimension, value and rule.
 Result<void> check_tensor_map(const TensorMapDescription& map);
 
