@@ -3,6 +3,8 @@
 
 #include <cubinet/kernel_table/table_codec.hpp>
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
 
@@ -12,7 +14,7 @@ namespace {
 enum Query : std::size_t {
   list_imports,
   locate_digest,
-  find_name,
+  list_kernels,
   insert_import,
   insert_kernel,
   insert_artifact,
@@ -32,10 +34,10 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(count_)> kQuerie
     "SELECT imports.folder, imports.placement, artifact_files.name, artifact_files.size FROM artifact_files "
     "JOIN imports ON imports.number = artifact_files.import WHERE artifact_files.digest = ?1 ORDER BY "
     "imports.number DESC, artifact_files.id",
-    "SELECT function_name, shared_bytes, threads, target, digest, import FROM plain_kernels WHERE "
-    "function_name = ?1 ORDER BY import DESC, id",
+    "SELECT import, function_name, shared_bytes, threads, target, digest, checksum FROM plain_kernels ORDER "
+    "BY id",
     "INSERT INTO imports VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    "INSERT INTO plain_kernels VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6)",
+    "INSERT INTO plain_kernels VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     "INSERT INTO artifact_files VALUES (NULL, ?1, ?2, ?3, ?4)",
     "DELETE FROM imports WHERE number = ?1",
     "DELETE FROM plain_kernels WHERE import = ?1",
@@ -55,6 +57,27 @@ Result<ArtifactPlacement> placement_of(std::int64_t number) {
   return static_cast<ArtifactPlacement>(number);
 }
 
+// All that a row of plain_kernels says, as SQLite stores it.
+struct PlainCells {
+  std::int64_t import = 0;
+  std::string_view function_name;
+  std::int64_t shared_bytes = 0;
+  std::int64_t threads = 0;
+  std::string_view target;
+  ByteView digest;
+
+  std::int64_t checksum() const {
+    ByteWriter writer;
+    writer.i64(import);
+    writer.string(function_name);
+    writer.i64(shared_bytes);
+    writer.i64(threads);
+    writer.string(target);
+    writer.raw(digest);
+    return static_cast<std::int64_t>(XXH3_64bits(writer.bytes().data(), writer.bytes().size()));
+  }
+};
+
 Result<void> run_to_end(sqlite::Statement& bound) {
   const sqlite::Run run(bound);
   CUBINET_TRY(bound.step());
@@ -62,23 +85,6 @@ Result<void> run_to_end(sqlite::Statement& bound) {
 }
 
 }  // namespace
-
-Result<std::vector<NamedKernel>> read_named_kernels(sqlite::Statement& bound) {
-  std::vector<NamedKernel> kernels;
-  while (true) {
-    CUBINET_TRY_ASSIGN(const bool row, bound.step());
-    if (!row) return kernels;
-    NamedKernel& named = kernels.emplace_back();
-    named.kernel.function_name = bound.text(0);
-    named.kernel.shared_bytes = static_cast<std::uint32_t>(bound.integer(1));
-    named.kernel.threads = static_cast<std::uint32_t>(bound.integer(2));
-    CUBINET_TRY_ASSIGN(named.kernel.target, parse_stored_target(bound.text(3)));
-    const ByteView digest = bound.blob(4);
-    if (digest.size() != named.kernel.digest.bytes.size()) return damaged("has a digest of another size");
-    std::copy(digest.begin(), digest.end(), named.kernel.digest.bytes.begin());
-    named.import = static_cast<std::uint64_t>(bound.integer(5));
-  }
-}
 
 Result<void> ImportTable::prepare(sqlite::Database& database) {
   return statements_.prepare(database, kQueries);
@@ -114,11 +120,26 @@ Result<std::vector<ArtifactLocation>> ImportTable::locate(const Sha256Digest& di
   }
 }
 
-Result<std::vector<NamedKernel>> ImportTable::find_plain(std::string_view function_name) {
-  sqlite::Statement& bound = statements_[find_name];
+Result<std::vector<NamedKernel>> ImportTable::plain_kernels() {
+  sqlite::Statement& bound = statements_[list_kernels];
   const sqlite::Run run(bound);
-  bound.bind(1, function_name);
-  return read_named_kernels(bound);
+  std::vector<NamedKernel> kernels;
+  while (true) {
+    CUBINET_TRY_ASSIGN(const bool row, bound.step());
+    if (!row) return kernels;
+    const PlainCells cells{bound.integer(0), bound.text(1), bound.integer(2),
+                           bound.integer(3), bound.text(4), bound.blob(5)};
+    if (cells.checksum() != bound.integer(6)) return damaged("does not match its checksum");
+    NamedKernel& named = kernels.emplace_back();
+    named.import = static_cast<std::uint64_t>(cells.import);
+    named.kernel.function_name = cells.function_name;
+    named.kernel.shared_bytes = static_cast<std::uint32_t>(cells.shared_bytes);
+    named.kernel.threads = static_cast<std::uint32_t>(cells.threads);
+    CUBINET_TRY_ASSIGN(named.kernel.target, parse_stored_target(cells.target));
+    if (cells.digest.size() != named.kernel.digest.bytes.size())
+      return damaged("has a digest of another size");
+    std::copy(cells.digest.begin(), cells.digest.end(), named.kernel.digest.bytes.begin());
+  }
 }
 
 Result<void> ImportTable::insert(const StoredImport& stored) {
@@ -150,14 +171,17 @@ Result<void> ImportTable::insert(const StoredImport& stored) {
 
 Result<void> ImportTable::insert_plain(std::int64_t number, const PlainKernel& kernel) {
   const std::string target = stored_target(kernel.target);
+  const PlainCells cells{number, kernel.function_name,         kernel.shared_bytes, kernel.threads,
+                         target, ByteView(kernel.digest.bytes)};
   sqlite::Statement& bound = statements_[insert_kernel];
   const sqlite::Run run(bound);
   bound.bind(1, number)
       .bind(2, std::string_view(kernel.function_name))
-      .bind(3, std::int64_t{kernel.shared_bytes})
-      .bind(4, std::int64_t{kernel.threads})
+      .bind(3, cells.shared_bytes)
+      .bind(4, cells.threads)
       .bind(5, std::string_view(target))
-      .bind(6, ByteView(kernel.digest.bytes));
+      .bind(6, cells.digest)
+      .bind(7, cells.checksum());
   CUBINET_TRY(bound.step());
   return {};
 }

@@ -40,7 +40,9 @@ class ImportTable {
   Result<std::vector<IndexedImport>> list();  // ascending by number
   // Last pinned first.
   Result<std::vector<ArtifactLocation>> locate(const Sha256Digest& digest);
-  Result<std::vector<NamedKernel>> find_plain(std::string_view function_name);
+  // Of all imports, in the order in which they were written. corruption for a row that is not what was
+  // written.
+  Result<std::vector<NamedKernel>> plain_kernels();
 
   Result<void> insert(const StoredImport& import);  // without its rows
   Result<void> erase(std::uint64_t number);
@@ -52,8 +54,5 @@ class ImportTable {
 
   IndexStatements statements_;
 };
-
-// Columns function_name, shared_bytes, threads, target, digest and import of a bound statement's rows.
-Result<std::vector<NamedKernel>> read_named_kernels(sqlite::Statement& bound);
 
 }  // namespace cubinet

@@ -5,6 +5,7 @@
 #include "index_schema.hpp"
 #include "index_snapshot.hpp"
 #include "kernel_row_table.hpp"
+#include "name_snapshot.hpp"
 #include "record_row.hpp"
 #include "verified_table.hpp"
 
@@ -80,6 +81,7 @@ class SqliteIndex final : public Index {
   Result<std::uint64_t> version();
   Result<std::uint64_t> count();
   Result<bool> read_snapshot(std::uint64_t version);
+  Result<void> read_names();
   // The following are parts of a write transaction.
   Result<bool> erase_entry(const CubinRecord& record);
   Result<void> insert(const StoredRecord& record, const Bytes& encoded);
@@ -94,6 +96,7 @@ class SqliteIndex final : public Index {
   ImportTable imports_;
   VerifiedTable verified_;
   IndexSnapshot snapshot_;
+  NameSnapshot names_;
   std::optional<std::uint64_t> rows_;  // when they were last counted
   std::uint64_t own_writes_ = 0;
   bool prepared_ = false;
@@ -250,12 +253,19 @@ Result<std::vector<KernelRow>> SqliteIndex::kernel_rows() {
 }
 
 Result<std::vector<NamedKernel>> SqliteIndex::find_named(std::string_view function_name) {
-  CUBINET_TRY_ASSIGN(auto found, kernels_.find_named(function_name));
-  CUBINET_TRY_ASSIGN(const auto plain, imports_.find_plain(function_name));
-  found.insert(found.end(), plain.begin(), plain.end());
-  std::stable_sort(found.begin(), found.end(),
-                   [](const NamedKernel& a, const NamedKernel& b) { return a.import > b.import; });
-  return found;
+  CUBINET_TRY_ASSIGN(const std::vector<IndexedImport> known, imports_.list());
+  if (!names_.is_of(known)) CUBINET_TRY(read_names());
+  return names_.find(function_name);
+}
+
+// In one transaction, so that an import that another process publishes meanwhile is there in whole or not at
+// all.
+Result<void> SqliteIndex::read_names() {
+  CUBINET_TRY_ASSIGN(const auto transaction, sqlite::ReadTransaction::begin(database_));
+  CUBINET_TRY_ASSIGN(const std::vector<IndexedImport> known, imports_.list());
+  CUBINET_TRY_ASSIGN(const std::vector<KernelRow> rows, kernels_.read({}));
+  CUBINET_TRY_ASSIGN(auto plain, imports_.plain_kernels());
+  return names_.fill(known, rows, std::move(plain));
 }
 
 Result<void> SqliteIndex::insert(const StoredRecord& stored, const Bytes& encoded) {

@@ -60,9 +60,9 @@ CREATE TABLE plain_kernels (
   shared_bytes  INTEGER NOT NULL,
   threads       INTEGER NOT NULL,
   target        TEXT NOT NULL,
-  digest        BLOB NOT NULL
+  digest        BLOB NOT NULL,
+  checksum      INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX plain_kernels_by_name ON plain_kernels (function_name);
 CREATE INDEX plain_kernels_by_import ON plain_kernels (import);
 CREATE TABLE artifact_files (
   id     INTEGER PRIMARY KEY,
@@ -101,8 +101,7 @@ std::string kernels_table() {
   return sql +
          ", checksum INTEGER NOT NULL) STRICT;"
          "CREATE INDEX kernels_by_entry ON kernels (entry) WHERE entry IS NOT NULL;"
-         "CREATE INDEX kernels_by_import ON kernels (import) WHERE import IS NOT NULL;"
-         "CREATE INDEX kernels_by_name ON kernels (function_name) WHERE import IS NOT NULL;";
+         "CREATE INDEX kernels_by_import ON kernels (import) WHERE import IS NOT NULL;";
 }
 
 using Kinds = std::map<std::string, std::int64_t, std::less<>>;

@@ -18,7 +18,6 @@ namespace {
 enum Query : std::size_t {
   read_all,
   highest,
-  find_name,
   insert_row,
   erase_of_entry,
   erase_of_import,
@@ -183,8 +182,6 @@ Result<void> KernelRowTable::prepare(sqlite::Database& database) {
   const std::array<std::string_view, static_cast<std::size_t>(count_)> queries = {
       read_sql,
       "SELECT max(id) FROM kernels",
-      "SELECT function_name, shared_bytes, threads, target, digest, import FROM kernels WHERE import IS NOT "
-      "NULL AND function_name = ?1 ORDER BY import DESC, id",
       insert_text,
       "DELETE FROM kernels WHERE entry = ?1",
       "DELETE FROM kernels WHERE import = ?1",
@@ -212,13 +209,6 @@ Result<std::vector<KernelRow>> KernelRowTable::read(const std::map<std::uint64_t
       return read.error().code == ErrorCode::corruption ? read.error() : damaged(": " + read.error().message);
     }
   }
-}
-
-Result<std::vector<NamedKernel>> KernelRowTable::find_named(std::string_view name) {
-  sqlite::Statement& bound = statements_[find_name];
-  const sqlite::Run run(bound);
-  bound.bind(1, name);
-  return read_named_kernels(bound);
 }
 
 Result<void> KernelRowTable::insert(Owner owner, std::int64_t id, const KernelRow& row) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "import_table.hpp"
 #include "index_statements.hpp"
 
 #include <cubinet/kernel_table/kernel_row.hpp>
@@ -25,8 +24,6 @@ class KernelRowTable {
   // The rows of all entries and imports. `sources` names imports, by number. corruption for a row that is not
   // what was written.
   Result<std::vector<KernelRow>> read(const std::map<std::uint64_t, std::string>& sources);
-  // Of imports, last pinned first.
-  Result<std::vector<NamedKernel>> find_named(std::string_view function_name);
 
   Result<void> insert_of_entry(std::int64_t entry, const KernelRow& row);
   Result<void> insert_of_import(std::uint64_t import, const KernelRow& row);

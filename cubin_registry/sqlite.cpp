@@ -180,4 +180,13 @@ Result<void> WriteTransaction::commit() {
   return {};
 }
 
+Result<ReadTransaction> ReadTransaction::begin(Database& database) {
+  CUBINET_TRY(database.execute("BEGIN DEFERRED"));
+  return ReadTransaction(database);
+}
+
+ReadTransaction::~ReadTransaction() {
+  if (database_ != nullptr) static_cast<void>(database_->execute("ROLLBACK"));
+}
+
 }  // namespace cubinet::sqlite

@@ -105,6 +105,19 @@ class WriteTransaction {
   Database* database_;
 };
 
+// Several statements see one state of the database, whoever commits meanwhile. Ends with its scope.
+class ReadTransaction {
+ public:
+  static Result<ReadTransaction> begin(Database& database);
+  ~ReadTransaction();
+  ReadTransaction(ReadTransaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  ReadTransaction& operator=(ReadTransaction&&) = delete;
+
+ private:
+  explicit ReadTransaction(Database& database) : database_(&database) {}
+  Database* database_;
+};
+
 // SQLite 3.7.0 to 3.51.2 can lose committed pages of a write-ahead log when a write meets a checkpoint
 // (sqlite.org/wal.html); fixed in 3.51.3 and in the backports 3.50.7 and 3.44.6. `version` is
 // sqlite3_libversion_number().

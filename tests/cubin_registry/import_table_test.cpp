@@ -29,10 +29,10 @@ TEST_CASE("the rows of an import say what it is, where its images are, and what 
   REQUIRE(places.size() == 2);
   CHECK(places[0].folder == second.path);
   CHECK(places[1].file == first.content.files[1]);
-  const auto plain = *table.find_plain("kernel_2");
+  const auto plain = *table.plain_kernels();
   REQUIRE(plain.size() == 2);
-  CHECK(plain[0].import == 5);
-  CHECK(plain[1].kernel == first.content.plain[0]);
+  CHECK(plain[0].kernel == first.content.plain[0]);
+  CHECK(plain[1].import == 5);
   REQUIRE(table.erase(5));
   CHECK(table.list()->size() == 1);
   CHECK(table.locate(sha256(artifact_image(1)))->size() == 1);
@@ -49,10 +49,28 @@ TEST_CASE("rows with values that nobody writes are corruption") {
   REQUIRE(fixture.database.execute("UPDATE imports SET placement = 9"));
   CHECK(table.list().error().code == ErrorCode::corruption);
   CHECK(table.locate(sha256(artifact_image(0))).error().code == ErrorCode::corruption);
-  REQUIRE(fixture.database.execute("UPDATE plain_kernels SET target = 'none'"));
-  CHECK(table.find_plain("kernel_0").error().code == ErrorCode::corruption);
-  REQUIRE(fixture.database.execute("UPDATE plain_kernels SET target = '9.0', digest = x'00'"));
-  CHECK(table.find_plain("kernel_0").error().code == ErrorCode::corruption);
+}
+
+TEST_CASE("a plain kernel that was changed behind our back is corruption, whichever column it was") {
+  TableFixture fixture;
+  ImportTable table;
+  REQUIRE(table.prepare(fixture.database));
+  const ArtifactFolder folder(fixture.folder / "published", 0, 1);
+  REQUIRE(table.insert(stored(folder, 1)));
+  REQUIRE(table.plain_kernels());
+  for (const char* change :
+       {"import = 2", "function_name = 'other'", "shared_bytes = shared_bytes + 1", "threads = 64",
+        "threads = threads + 4294967296", "target = '9.0'", "target = 'none'", "digest = zeroblob(32)",
+        "digest = x'00'", "checksum = checksum + 1"}) {
+    CAPTURE(change);
+    REQUIRE(fixture.database.execute("SAVEPOINT before"));
+    REQUIRE(fixture.database.execute((std::string("UPDATE plain_kernels SET ") + change).c_str()));
+    const auto read = table.plain_kernels();
+    REQUIRE(!read);
+    CHECK(read.error().code == ErrorCode::corruption);
+    REQUIRE(fixture.database.execute("ROLLBACK TO before"));
+  }
+  CHECK(table.plain_kernels());
 }
 
 }  // namespace

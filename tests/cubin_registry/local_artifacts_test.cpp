@@ -100,6 +100,60 @@ TEST_CASE("kernels are found by name in all imports, the one pinned last first")
   CHECK(*without->artifacts().find_named("kernel_2") == *found);
 }
 
+TEST_CASE("a kernel whose row in the index is damaged is found by name all the same, as it was imported") {
+  const char* changes[] = {
+      "UPDATE kernels SET threads = 64",
+      "UPDATE kernels SET shared_bytes = 1",
+      "UPDATE kernels SET target = '9.0a'",
+      "UPDATE kernels SET function_name = 'kernel_9' WHERE function_name = 'kernel_2'",
+      "UPDATE kernels SET import = NULL",
+      "DELETE FROM kernels WHERE function_name = 'kernel_2'",
+      "UPDATE plain_kernels SET threads = 64",
+      "UPDATE plain_kernels SET shared_bytes = 1",
+      "UPDATE plain_kernels SET target = '9.0a'",
+      "UPDATE plain_kernels SET function_name = 'kernel_9'",
+      "UPDATE plain_kernels SET import = 3 - import",
+      "DELETE FROM plain_kernels WHERE import = 2",
+  };
+  for (const auto access : {Access::read_only, Access::read_write}) {
+    for (const char* change : changes) {
+      CAPTURE(change);
+      HomeFixture fixture;
+      const ArtifactFolder first(fixture.folder / "first", 0, 4);    // kernel_2 has a row, kernel_3 is plain
+      const ArtifactFolder second(fixture.folder / "second", 2, 2);  // the same
+      for (const ArtifactFolder* folder : {&first, &second})
+        REQUIRE(folder->publish(*fixture.open()));
+      const auto row = *fixture.open()->artifacts().find_named("kernel_2");
+      const auto plain = *fixture.open()->artifacts().find_named("kernel_3");
+      REQUIRE(row.size() == 2);
+      REQUIRE(plain.size() == 2);
+      sqlite3* connection = nullptr;
+      REQUIRE(sqlite3_open((fixture.home / "index.sqlite").c_str(), &connection) == SQLITE_OK);
+      CHECK(sqlite3_exec(connection, change, nullptr, nullptr, nullptr) == SQLITE_OK);
+      sqlite3_close(connection);
+      const auto registry = fixture.open(access);
+      CHECK(*registry->artifacts().find_named("kernel_2") == row);
+      CHECK(*registry->artifacts().find_named("kernel_3") == plain);
+      CHECK(registry->artifacts().find_named("kernel_9")->empty());
+    }
+  }
+}
+
+TEST_CASE("a name that was looked up is looked up again when imports come and go") {
+  HomeFixture fixture;
+  const ArtifactFolder first(fixture.folder / "first", 0, 2);
+  const ArtifactFolder second(fixture.folder / "second", 0, 2);
+  const auto registry = fixture.open();
+  const auto found = [&] { return registry->artifacts().find_named("kernel_1")->size(); };
+  CHECK(found() == 0);
+  REQUIRE(first.publish(*registry));
+  CHECK(found() == 1);
+  REQUIRE(second.publish(*fixture.open()));  // by somebody else
+  CHECK(found() == 2);
+  REQUIRE(registry->artifacts().remove(1));
+  CHECK(found() == 1);
+}
+
 TEST_CASE("a damaged or missing file is never served, and another import of it is asked") {
   HomeFixture fixture;
   const ArtifactFolder first(fixture.folder / "first", 0, 2);

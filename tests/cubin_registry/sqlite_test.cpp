@@ -63,6 +63,24 @@ TEST_CASE("a transaction that is not committed leaves nothing") {
   CHECK(*database->change_counter() != *counter);
 }
 
+TEST_CASE("in a read transaction statements see one state, whoever commits, and after it the new one") {
+  const TempDir folder;
+  auto database = Database::open(folder / "db", Database::Mode::read_write);
+  REQUIRE(database->text("PRAGMA journal_mode=WAL"));  // so that the other one may commit
+  REQUIRE(database->execute("CREATE TABLE t (i INTEGER)"));
+  auto other = Database::open(folder / "db", Database::Mode::read_write);
+  const auto count = [&] { return *database->integer("SELECT count(*) FROM t"); };
+  {
+    const auto transaction = sqlite::ReadTransaction::begin(*database);
+    REQUIRE(transaction);
+    CHECK(count() == 0);
+    REQUIRE(other->execute("INSERT INTO t VALUES (1)"));
+    CHECK(count() == 0);
+  }
+  CHECK(count() == 1);
+  CHECK(sqlite::ReadTransaction::begin(*database));
+}
+
 TEST_CASE("errors tell damage, locks and missing files apart") {
   const TempDir folder;
   CHECK(Database::open(folder / "none", Database::Mode::read_only).error().code == ErrorCode::io);
