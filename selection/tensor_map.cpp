@@ -75,7 +75,8 @@ Result<void> check_tensor_map(const TensorMapDescription& map) {
     CUBINET_TRY(check_dimension(map, i));
   const std::uint64_t row_bytes = std::uint64_t{map.box[0]} * element;
   if (row_bytes % kAlignment != 0) return wrong("box row", row_bytes, "a multiple of 16 bytes");
-  // The innermost dimension is copied whole, whatever its element stride.
+  // What is copied: every stride-th element, the innermost dimension whole. The driver's own bound rounds
+  // down and divides the innermost dimension as well, so it lets some boxes pass that do not fit.
   std::uint64_t box_bytes = row_bytes;
   for (std::uint32_t i = 1; i < map.rank; ++i) {
     box_bytes *= (map.box[i] + map.element_strides[i] - 1) / map.element_strides[i];
