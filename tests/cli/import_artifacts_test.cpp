@@ -130,8 +130,9 @@ TEST_CASE("an interrupted import ends by the signal, and the next one goes on") 
     folder.add({name, published_image(name, {10, 0, TargetKind::family})});
   }
   folder.write_cubins();
-  // Of three pieces of 256 files the second takes its time: no signal comes too late to spare the third. What
-  // follows the last section is no part of an ELF: the files are cubins all the same.
+  // Of three pieces of 256 files the second takes its time: no signal comes too late to spare the third, and
+  // it may come before the second is begun. What follows the last section is no part of an ELF: the files are
+  // cubins all the same.
   for (const char* vast : {"kernel_1300.cubin", "kernel_1400.cubin"})
     fs::resize_file(folder / vast, std::uintmax_t{250} << 20);
   let_files_settle();
@@ -146,5 +147,6 @@ TEST_CASE("an interrupted import ends by the signal, and the next one goes on") 
   const ToolResult rest = sandbox.run(line);
   CHECK(rest.status == 0);
   CHECK(rest.json()["cubins"] == 600);
-  CHECK(rest.json()["read"] == 600 - 512);
+  const int known = 600 - rest.json()["read"].get<int>();
+  CHECK((known == 256 || known == 512));
 }
