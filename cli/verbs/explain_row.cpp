@@ -4,6 +4,7 @@
 #include "target_options.hpp"
 
 #include <cubinet/kernel_table/row_codec.hpp>
+#include <cubinet/selection/explanation.hpp>
 
 #include <fmt/format.h>
 
@@ -41,8 +42,37 @@ void choose_target(std::vector<Candidate>& candidates, const ExplainScope& scope
   }
 }
 
+constexpr std::size_t kNearest = 3;
+
+// The rows that do run on the device and differ least from a kernel.
+struct NearRows {
+  KernelRows rows;                // that `nearest` points into
+  std::vector<NearMiss> nearest;  // best first
+};
+
+NearRows near_rows(std::vector<KernelRow> rows, const KernelSelector& wanted, const ExplainScope& scope) {
+  NearRows near;
+  near.rows = std::make_shared<const std::vector<KernelRow>>(std::move(rows));
+  near.nearest = nearest_rows(KernelIndex::build(near.rows, scope.device), wanted, near.rows->size());
+  std::erase_if(near.nearest, [&](const NearMiss& miss) {
+    return !miss.runs_here || miss.differences.empty() || !scope.policy.allows(miss.row->target);
+  });
+  if (near.nearest.size() > kNearest) near.nearest.resize(kNearest);
+  return near;
+}
+
+nlohmann::json describe(const NearMiss& near) {
+  nlohmann::json described = {{"function", near.row->function_name},
+                              {"target", near.row->target.to_string()},
+                              {"differences", nlohmann::json::array()}};
+  for (const ColumnDifference& difference : near.differences)
+    described["differences"].push_back(difference.to_string());
+  return described;
+}
+
+// The near rows are told where the kernel itself has no build for the device.
 ExitStatus report(const Context& context, std::string_view subject, std::vector<Candidate> candidates,
-                  const ExplainScope& scope) {
+                  const NearRows& near, const ExplainScope& scope) {
   choose_target(candidates, scope);
   const auto best =
       std::find_if(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.chosen; });
@@ -55,9 +85,9 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
       found ? ""
             : "import a folder that holds it for " + scope.device.to_string() + ", or ask for another kernel";
   nlohmann::json document = {
-      {"kernel", subject}, {"device", scope.device.to_string()},    {"policy", describe(scope.policy)},
+      {"kernel", subject}, {"device", scope.device.to_string()},    {"policy", cli::describe(scope.policy)},
       {"chosen", nullptr}, {"candidates", nlohmann::json::array()}, {"reason", reason},
-      {"fix", fix}};
+      {"fix", fix},        {"nearest", nlohmann::json::array()}};
   std::string text = fmt::format("{} on {}\n{}", subject, scope.device.to_string(), reason);
   for (const Candidate& candidate : candidates) {
     const PlainKernel& kernel = candidate.kernel;
@@ -69,6 +99,10 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
     document["candidates"].push_back(std::move(described));
     text += fmt::format("\n{} {:<9} {} ({}): {}", candidate.chosen ? "*" : " ", kernel.target.to_string(),
                         kernel.function_name, candidate.source, candidate.verdict);
+  }
+  for (std::size_t i = 0; !found && i < near.nearest.size(); ++i) {
+    document["nearest"].push_back(describe(near.nearest[i]));
+    text += "\nnear: " + near.nearest[i].to_string(scope.device);
   }
   if (!fix.empty()) text += "\nto have it: " + fix;
   context.console().text(text);
@@ -85,7 +119,7 @@ bool same_kernel(const RowIdentity& a, const RowIdentity& b) {
 
 Result<std::optional<ExitStatus>> explain_row(const Context& context, KernelKey key,
                                               const ExplainScope& scope) {
-  CUBINET_TRY_ASSIGN(const std::vector<KernelRow> rows, rows_of_home(context));
+  CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows, rows_of_home(context));
   std::optional<RowIdentity> wanted;
   for (const KernelRow& row : rows) {
     const RowIdentity identity = identity_of(row);
@@ -103,7 +137,9 @@ Result<std::optional<ExitStatus>> explain_row(const Context& context, KernelKey 
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.kernel.target < b.kernel.target; });
-  return std::optional(report(context, candidates.front().kernel.function_name, candidates, scope));
+  const std::string name = candidates.front().kernel.function_name;
+  return std::optional(report(context, name, std::move(candidates),
+                              near_rows(std::move(rows), wanted->selector, scope), scope));
 }
 
 Result<std::optional<ExitStatus>> explain_function(const Context& context, const std::string& name,
@@ -115,7 +151,7 @@ Result<std::optional<ExitStatus>> explain_function(const Context& context, const
   std::vector<Candidate> candidates;
   for (const PlainKernel& kernel : kernels)
     candidates.push_back({kernel, "imported", "", false});
-  return std::optional(report(context, name, std::move(candidates), scope));
+  return std::optional(report(context, name, std::move(candidates), {}, scope));
 }
 
 }  // namespace cubinet::cli

@@ -35,15 +35,13 @@ std::string key_of_row(const KernelRow& row) {
   return key_of(*encoding).to_string();
 }
 
-// A home that knows a folder of published kernels; explaining opens none of its files.
-void import_into(const Sandbox& sandbox) {
-  ArtifactImport import;
+// Makes the sandbox's home know a folder of published kernels; explaining opens none of its files.
+void publish(const Sandbox& sandbox, ArtifactImport import) {
   import.folder = sandbox / "published";
-  import.rows = {attention_row(kFamily, 8), attention_row(kSpecific, 8), attention_row(kFamily, 16)};
-  import.plain = {{ "gemm", 1024, 256, kFamily, sha256(as_bytes("gemm")) }};
   for (const KernelRow& row : import.rows)
     import.files.push_back({row.function_name + ".cubin", row.digest, 1});
-  import.files.push_back({"gemm.cubin", import.plain[0].digest, 1});
+  for (const PlainKernel& kernel : import.plain)
+    import.files.push_back({kernel.function_name + ".cubin", kernel.digest, 1});
   std::sort(import.files.begin(), import.files.end(),
             [](const ArtifactFile& a, const ArtifactFile& b) { return a.name < b.name; });
   RegistryOptions options;
@@ -52,6 +50,13 @@ void import_into(const Sandbox& sandbox) {
   REQUIRE(registry);
   const auto published = (*registry)->artifacts().publish(import);
   REQUIRE_MESSAGE(published, (published ? "" : published.error().to_line()));
+}
+
+void import_into(const Sandbox& sandbox) {
+  ArtifactImport import;
+  import.rows = {attention_row(kFamily, 8), attention_row(kSpecific, 8), attention_row(kFamily, 16)};
+  import.plain = {{ "gemm", 1024, 256, kFamily, sha256(as_bytes("gemm")) }};
+  publish(sandbox, std::move(import));
 }
 
 }  // namespace
@@ -73,6 +78,25 @@ TEST_CASE("the key of an imported row is explained with the builds of its kernel
   CHECK(none.status == 1);
   CHECK(none.json()["chosen"].is_null());
   CHECK(contains(none.json()["reason"], "runs on devices of compute capability 10.x only"));
+  CHECK(none.json()["nearest"].empty());
+  const auto pinned = sandbox.run({"explain", key_of_row(attention_row(kSpecific, 8)), "--device", "10.0",
+                                   "--forbid", "sm_103a", "--json"});
+  CHECK(pinned.json()["chosen"]["target"] == "sm_100f");
+}
+
+TEST_CASE("where no build of a row runs the nearest rows that do are named with what differs") {
+  const Sandbox sandbox;
+  ArtifactImport import;
+  import.rows = {attention_row(kSpecific, 8), attention_row(kFamily, 16), attention_row(kFamily, 64)};
+  import.rows[2].selector.tokens_per_page = 32;
+  publish(sandbox, std::move(import));
+  const std::string key = key_of_row(attention_row(kSpecific, 8));
+  const auto result = sandbox.run({"explain", key, "--device", "10.0", "--json"});
+  CHECK(result.status == 1);
+  REQUIRE(result.json()["nearest"].size() == 2);
+  CHECK(result.json()["nearest"][0]["function"] == "fmha_sm_100f_q16");
+  CHECK(result.json()["nearest"][0]["differences"] == nlohmann::json::array({"tile_size_q 16 instead of 8"}));
+  CHECK(result.json()["nearest"][1]["differences"].size() == 2);
 }
 
 TEST_CASE("an imported function is explained by its name") {
