@@ -41,6 +41,7 @@ class ImportedBackend final : public AttentionBackend {
     plan.workspace = selection.workspace;
     plan.not_launchable = kNotLaunchable;
     plan.selection = selection;
+    plan.rows = index.rows();
     return Consideration(std::move(plan));
   }
 

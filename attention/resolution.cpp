@@ -18,7 +18,7 @@ BackendDecline declined_launch(const AttentionPlan& plan) {
   const std::string what =
       plan.row ? plan.row->function_name : std::string("a kernel that is assumed to exist");
   return {plan.backend, "it chooses " + what + " but cannot launch it: " + *plan.not_launchable,
-          plan.selection};
+          plan.selection, plan.rows};
 }
 
 const BackendRule* rule_for(const AttentionProblem& problem, AttentionPurpose purpose,

@@ -25,6 +25,21 @@ TEST_CASE("an imported row is chosen, sized and traced, and says why it is not l
   CHECK_FALSE(plan.decode);
 }
 
+TEST_CASE("a plan keeps the row that it names alive, and so does a decline") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  for (const AttentionPurpose purpose : {AttentionPurpose::select, AttentionPurpose::launch}) {
+    std::optional<AttentionResolution> resolution;
+    {
+      const BackendContext context = BackendContext::create(test::kB200, test::published_rows(problem));
+      resolution.emplace(test::survey(problem, "imported", purpose, context));
+    }
+    const auto& selection =
+        resolution->plan ? resolution->plan->selection : resolution->declined.front().selection;
+    REQUIRE(selection);
+    CHECK(test::holds(selection->row->function_name, "swaps32_gmem_static"));
+  }
+}
+
 TEST_CASE("asked to launch, the imported backend names the kernel that it would have chosen") {
   const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   const BackendContext context = BackendContext::create(test::kB200, test::published_rows(problem));

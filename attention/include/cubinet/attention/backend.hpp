@@ -61,6 +61,7 @@ struct AttentionPlan {
   std::optional<DecodePlan> decode = std::nullopt;
   std::optional<DecodeProblem> decode_problem = std::nullopt;
   std::optional<Selection> selection = std::nullopt;         // of the backend `imported`, with its trace
+  KernelRows rows = nullptr;                                 // that `selection` points into: kept alive
   std::optional<std::string> not_launchable = std::nullopt;  // why it can be chosen and sized only
 
   bool launchable() const { return !not_launchable; }
@@ -72,6 +73,7 @@ struct BackendDecline {
   std::string backend;
   std::string reason;
   std::optional<Selection> selection = std::nullopt;  // what was looked for, where a table was searched
+  KernelRows rows = nullptr;                          // that `selection` points into: kept alive
 };
 
 using Consideration = std::variant<AttentionPlan, BackendDecline>;
