@@ -9,7 +9,7 @@ namespace cubinet {
 namespace {
 
 constexpr std::size_t kMain = 0;
-constexpr std::size_t kReduction = 1;
+constexpr std::size_t kReductionEntry = 1;
 
 // The sentence of a decline that quotes an error.
 std::string reason_of(const Error& error) {
@@ -33,7 +33,7 @@ LaunchConfiguration launch_of(const DecodeProblem& problem, const DecodePlan& pl
   // Tokens and heads are packed without gaps: only a single tile can have rows left over when it is full.
   launch.wasted_rows = rows < tile ? tile - rows : 0;
   if (plan.reduces()) {
-    launch.reduction = ReductionLaunch{plan.reduce_grid, entry_points[kReduction].threads, 1,
+    launch.reduction = ReductionLaunch{plan.reduce_grid, entry_points[kReductionEntry].threads, 1,
                                        static_cast<std::uint32_t>(problem.head_dim_v)};
   }
   return launch;

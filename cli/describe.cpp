@@ -75,6 +75,13 @@ std::string describe_origin(const CubinRecord& record) {
   return fmt::format("a bundle of version {}", record.bundle_version);
 }
 
+std::string compile_command(const KernelSpec& spec, SmTarget target) {
+  std::string command = "cubinet compile " + spec.template_name;
+  for (const auto& [name, value] : spec.parameters)
+    command += " -p " + name + "=" + to_string(value);
+  return command + " --target " + target.to_string();
+}
+
 std::string format_bytes(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};

@@ -26,6 +26,9 @@ nlohmann::json describe_fully(const CubinRecord& record);
 KernelSpec spec_of(const CubinRecord& record);
 std::string describe_origin(const CubinRecord& record);  // "compiled here", "bundle of version 3"
 
+// The command line that builds a kernel.
+std::string compile_command(const KernelSpec& spec, SmTarget target);
+
 std::string format_bytes(std::uint64_t bytes);                     // "45.2 KiB"
 std::string format_seconds(double seconds);                        // "1.23 s", "4.56 ms", "7.89 us"
 std::string plural(std::uint64_t count, const std::string& noun);  // "1 kernel", "2 kernels"

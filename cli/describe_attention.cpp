@@ -14,14 +14,14 @@ nlohmann::json or_null(std::uint32_t value, std::uint32_t absent) {
   return value == absent ? nlohmann::json(nullptr) : nlohmann::json(value);
 }
 
-nlohmann::json describe(const WorkspaceSizes& sizes) {
+nlohmann::json describe_workspace(const WorkspaceSizes& sizes) {
   return {{"counter_bytes", sizes.counter_bytes},
           {"scratch_bytes", sizes.scratch_bytes},
           {"partial_output_bytes", sizes.partial_output_bytes},
           {"partial_stats_bytes", sizes.partial_stats_bytes}};
 }
 
-nlohmann::json describe(const LaunchConfiguration& launch) {
+nlohmann::json describe_launch(const LaunchConfiguration& launch) {
   nlohmann::json described = {{"threads", launch.threads},
                               {"shared_bytes", launch.shared_bytes},
                               {"heads_per_cta", launch.heads_per_cta},
@@ -116,8 +116,8 @@ nlohmann::json describe(const AttentionPlan& plan) {
                              {"mask", to_string(selector.mask)},
                              {"page_size", selector.tokens_per_page},
                              {"dynamic_page", selector.dynamic_page},
-                             {"launch", describe(plan.launch)},
-                             {"workspace", describe(plan.workspace)},
+                             {"launch", describe_launch(plan.launch)},
+                             {"workspace", describe_workspace(plan.workspace)},
                              {"exists", plan.exists()},
                              {"launchable", plan.launchable()},
                              {"not_launchable", nullptr},

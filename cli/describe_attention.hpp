@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace cubinet::cli {
 nlohmann::json describe(const AttentionProblem& problem);
 nlohmann::json describe(const AttentionPlan& plan);
 nlohmann::json describe_declines(const AttentionResolution& resolution);
+// The nearest rows that a report names.
+inline constexpr std::size_t kNearestShown = 3;
 nlohmann::json describe(const NearMiss& miss, ComputeCapability device);
 
 // One sentence on the kernel and its launch.

@@ -47,15 +47,18 @@ if(CUBINET_PORTABLE)
   target_link_options(cubinet_settings INTERFACE -static-libstdc++ -s "LINKER:--gc-sections")
 endif()
 
-# cubinet_add_module(<name> SOURCES ... [HEADERS ...] [DEPENDS <module>...] [PRIVATE_LIBRARIES <target>...])
+# cubinet_add_module(<name> SOURCES ... [ALONE <source>...] [HEADERS ...] [DEPENDS <module>...]
+#                    [PRIVATE_LIBRARIES <target>...])
 #
-# SOURCES and HEADERS are relative to the module's folder. The target is an object library cubinet_<name>; the
+# SOURCES and HEADERS are relative to the module's folder. ALONE names those SOURCES that share a file-local name with a
+# neighbour: where CMAKE_UNITY_BUILD puts several sources into one unit, they stay by themselves. The target is an object library cubinet_<name>; the
 # installed library is assembled from all of them. PRIVATE_LIBRARIES never reach a public header.
 function(cubinet_add_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;ALONE;HEADERS;DEPENDS;PRIVATE_LIBRARIES" ${ARGN})
   set(target cubinet_${name})
   add_library(${target} OBJECT ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if(NOT BUILD_SHARED_LIBS)
     # A program that links the static library does not re-export it. The shared one is narrowed by its version
     # script instead (cmake/cubinet.map).
@@ -77,19 +80,20 @@ function(cubinet_add_module name)
   endif()
 endfunction()
 
-# cubinet_add_tests(<module> SOURCES ... [LABELS <label>...] [USES <module>...] [LIBRARIES <target>...]
+# cubinet_add_tests(<module> SOURCES ... [ALONE <source>...] [LABELS <label>...] [USES <module>...] [LIBRARIES <target>...]
 #                   [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
 #
 # One executable test_<module><SUFFIX>, one ctest "<module>/<name>" a TEST_CASE, labelled with all of LABELS (unit
 # when there are none). The tests see the module's private headers and those of the modules in USES; modules
 # that are not part of the assembled library are linked by their objects.
 function(cubinet_add_tests module)
-  cmake_parse_arguments(arg "" "SUFFIX" "SOURCES;LABELS;USES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "" "SUFFIX" "SOURCES;ALONE;LABELS;USES;LIBRARIES;ENVIRONMENT" ${ARGN})
   if(NOT CUBINET_BUILD_TESTS)
     return()
   endif()
   set(target test_${module}${arg_SUFFIX})
   add_executable(${target} ${arg_SOURCES})
+  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE cubinet_settings cubinet cubinet_test_main cubinet_test_support
                                           doctest::doctest ${arg_LIBRARIES})

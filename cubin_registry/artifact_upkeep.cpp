@@ -14,13 +14,6 @@ namespace fs = std::filesystem;
 
 using Kind = RegistryFinding::Kind;
 
-// The digest that an image's name states, when it lies where that digest belongs.
-std::optional<Sha256Digest> digest_of(const Home& home, const fs::path& path) {
-  const auto digest = Sha256Digest::parse(path.stem().string());
-  if (!digest || home.artifact(*digest) != path) return std::nullopt;
-  return *digest;
-}
-
 }  // namespace
 
 Result<void> LocalArtifacts::set_damaged_aside() {
@@ -89,7 +82,7 @@ Result<std::uint64_t> LocalArtifacts::sweep() {
   CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().artifacts()));
   std::vector<Sha256Digest> images;
   for (const fs::path& path : paths) {
-    if (const auto digest = digest_of(store_.home(), path)) images.push_back(*digest);
+    if (const auto digest = store_.home().artifact_digest(path)) images.push_back(*digest);
   }
   CUBINET_TRY_ASSIGN(const std::uint64_t unnamed, remove_unnamed_images(images));
   return freed + unnamed;
@@ -127,7 +120,7 @@ Result<void> LocalArtifacts::verify(VerifyReport& report) {
   }));
   CUBINET_TRY_ASSIGN(const auto images, store_.files_below(home.artifacts()));
   for (const fs::path& path : images) {
-    const auto digest = digest_of(home, path);
+    const auto digest = home.artifact_digest(path);
     if (digest && named.count(*digest) != 0) continue;
     CUBINET_TRY_ASSIGN(const bool stray, is_stray(store_, path));
     if (stray) add(Kind::stray_file, home.relative(path), "no import names it");

@@ -88,6 +88,16 @@ fs::path Home::record(const std::string& entry_name) const {
   return records() / entry_name.substr(0, 2) / (entry_name + ".record");
 }
 
+std::optional<Sha256Digest> Home::cubin_digest(const fs::path& path) const {
+  const auto digest = Sha256Digest::parse(path.stem().string());
+  return digest && cubin(*digest) == path ? std::optional(*digest) : std::nullopt;
+}
+
+std::optional<Sha256Digest> Home::artifact_digest(const fs::path& path) const {
+  const auto digest = Sha256Digest::parse(path.stem().string());
+  return digest && artifact(*digest) == path ? std::optional(*digest) : std::nullopt;
+}
+
 fs::path Home::relative(const fs::path& path) const {
   return path.lexically_relative(root_);
 }

@@ -6,6 +6,7 @@
 #include <cubinet/spec/cubin.hpp>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace cubinet {
@@ -31,6 +32,9 @@ class Home {
   std::filesystem::path record_folder(KernelKey key) const;
   // REQUIRES: an entry's name, or at least two characters.
   std::filesystem::path record(const std::string& entry_name) const;
+  // The digest that a file's name states, when the file lies where that digest belongs.
+  std::optional<Sha256Digest> cubin_digest(const std::filesystem::path& path) const;
+  std::optional<Sha256Digest> artifact_digest(const std::filesystem::path& path) const;
   // For messages and reports.
   std::filesystem::path relative(const std::filesystem::path& path) const;
 

@@ -15,13 +15,6 @@ namespace fs = std::filesystem;
 
 using Kind = RegistryFinding::Kind;
 
-// The digest that a file's name states, when it lies where that digest belongs.
-std::optional<Sha256Digest> digest_of(const Home& home, const fs::path& path) {
-  const auto digest = Sha256Digest::parse(path.stem().string());
-  if (!digest || home.cubin(*digest) != path) return std::nullopt;
-  return *digest;
-}
-
 // One pass over all records and images.
 struct Survey {
   std::map<std::string, StoredRecord> records;  // by entry name
@@ -76,7 +69,7 @@ class Verification {
     CUBINET_TRY_ASSIGN(const auto images, store_.files_below(store_.home().cubins()));
     CUBINET_TRY_ASSIGN(const auto records, store_.files_below(store_.home().records()));
     for (const fs::path& file : images) {
-      const auto digest = digest_of(store_.home(), file);
+      const auto digest = store_.home().cubin_digest(file);
       if (digest && survey.named.count(*digest) != 0) continue;
       CUBINET_TRY(add_stray(file, digest ? "no record names it" : "its name is not that of a cubin"));
     }
@@ -133,7 +126,7 @@ Result<std::uint64_t> remove_unnamed_images(FileStore& store, const Survey& surv
   std::uint64_t freed = 0;
   CUBINET_TRY_ASSIGN(const auto images, store.files_below(store.home().cubins()));
   for (const fs::path& path : images) {
-    const auto digest = digest_of(store.home(), path);
+    const auto digest = store.home().cubin_digest(path);
     if (!digest || survey.named.count(*digest) != 0) continue;
     CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
     // Where there are no locks, somebody may be between the image and its record.

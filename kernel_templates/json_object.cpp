@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaximumDepth = 8;
+constexpr std::size_t kMaximumNesting = 8;
 
 Error syntax_error(std::string reason, std::size_t offset) {
   Error error{ErrorCode::invalid_argument, std::move(reason)};
@@ -24,7 +24,7 @@ struct StrictnessWatch {
   std::string complaint;
 
   bool operator()(int depth, json::parse_event_t event, json& parsed) {
-    if (static_cast<std::size_t>(depth) > kMaximumDepth) complaint = "it is nested too deeply";
+    if (static_cast<std::size_t>(depth) > kMaximumNesting) complaint = "it is nested too deeply";
     if (event == json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == json::parse_event_t::object_end && !open_objects.empty()) open_objects.pop_back();
     if (event == json::parse_event_t::key && !open_objects.empty()) {

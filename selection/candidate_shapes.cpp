@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "candidate_shapes.hpp"
 
+#include "rounding.hpp"
+
 #include <algorithm>
 #include <initializer_list>
 
@@ -15,10 +17,6 @@ constexpr std::uint32_t kMlaTwoCtaGroup = 128;
 constexpr std::uint32_t kMlaSwapsGroup = 32;
 constexpr std::uint32_t kMlaSplitTokens = 256;
 constexpr std::uint32_t kMlaSwapsTile = 16;
-
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
-  return (a + b - 1) / b;
-}
 
 KernelType type_of(std::uint32_t tile) {
   return tile > kLargestSwapsTile ? KernelType::keeps_mma_ab : KernelType::swaps_mma_ab;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rounding.hpp"
+
 #include <cubinet/selection/launch_configuration.hpp>
 
 #include <algorithm>
@@ -14,10 +16,6 @@ constexpr std::uint32_t kVectorBytes = 16;
 constexpr std::uint32_t kPartialBytes = 2;  // partial outputs are 16-bit floats
 // A CTA takes at least two steps of KV: with one, the reduction costs more than the shorter loop saves.
 constexpr std::uint32_t kMinimumStepsPerCta = 2;
-
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
-  return (a + b - 1) / b;
-}
 
 bool is_context(const KernelSelector& selector) {
   return selector.kernel_type == KernelType::context;

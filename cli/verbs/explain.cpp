@@ -21,8 +21,8 @@ struct ExplainOptions {
   TargetOptions targets;
 };
 
-nlohmann::json describe(const ExplainedCandidate& candidate) {
-  nlohmann::json described = cli::describe(*candidate.record);
+nlohmann::json describe_candidate(const ExplainedCandidate& candidate) {
+  nlohmann::json described = describe(*candidate.record);
   described["source"] = to_string(candidate.source);
   described["place"] = candidate.place.string();
   described["usable"] = candidate.usable;
@@ -30,28 +30,20 @@ nlohmann::json describe(const ExplainedCandidate& candidate) {
   return described;
 }
 
-nlohmann::json describe(const ExplainedTarget& target) {
+nlohmann::json describe_target(const ExplainedTarget& target) {
   nlohmann::json described = {
       {"target", target.target.to_string()}, {"refused", nullptr}, {"candidates", nlohmann::json::array()}};
   if (target.refused) described["refused"] = *target.refused;
   for (const ExplainedCandidate& candidate : target.candidates)
-    described["candidates"].push_back(describe(candidate));
+    described["candidates"].push_back(describe_candidate(candidate));
   return described;
 }
 
-nlohmann::json describe(const NearKernel& near) {
-  nlohmann::json described = cli::describe(*near.record);
+nlohmann::json describe_near(const NearKernel& near) {
+  nlohmann::json described = describe(*near.record);
   described["differences"] = near.differences;
   described["target_verdict"] = near.target_verdict;
   return described;
-}
-
-// The command line that builds the kernel.
-std::string compile_command(const KernelSpec& spec, SmTarget target) {
-  std::string command = "cubinet compile " + spec.template_name;
-  for (const auto& [name, value] : spec.parameters)
-    command += fmt::format(" -p {}={}", name, to_string(value));
-  return command + " --target " + target.to_string();
 }
 
 std::string reason_of(const KernelExplanation& explanation) {
@@ -112,11 +104,12 @@ Result<ExitStatus> explain_spec(const Context& context, const TemplateCatalog& c
   } else if (explanation.cannot_compile) {
     fix = explanation.cannot_compile->remedy;
   }
-  nlohmann::json document = cli::describe(explanation.spec);
+  nlohmann::json document = describe(explanation.spec);
   document["device"] = scope.device.to_string();
-  document["policy"] = cli::describe(scope.policy);
+  document["policy"] = describe(scope.policy);
   document["chosen"] = nullptr;
-  if (const ExplainedCandidate* choice = explanation.choice()) document["chosen"] = describe(*choice);
+  if (const ExplainedCandidate* choice = explanation.choice())
+    document["chosen"] = describe_candidate(*choice);
   document["would_compile"] = nullptr;
   if (explanation.would_compile) document["would_compile"] = explanation.would_compile->to_string();
   document["cannot_compile"] = nullptr;
@@ -124,10 +117,10 @@ Result<ExitStatus> explain_spec(const Context& context, const TemplateCatalog& c
     document["cannot_compile"] = error_document(*explanation.cannot_compile)["error"];
   document["targets"] = nlohmann::json::array();
   for (const ExplainedTarget& target : explanation.targets)
-    document["targets"].push_back(describe(target));
+    document["targets"].push_back(describe_target(target));
   document["nearest"] = nlohmann::json::array();
   for (const NearKernel& near : explanation.nearest)
-    document["nearest"].push_back(describe(near));
+    document["nearest"].push_back(describe_near(near));
   document["reason"] = reason_of(explanation);
   document["fix"] = fix;
   context.console().text(text_of(explanation, fix));

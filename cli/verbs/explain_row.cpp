@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "describe_attention.hpp"
 #include "explain.hpp"
 #include "kernel_rows.hpp"
 #include "target_options.hpp"
@@ -42,8 +43,6 @@ void choose_target(std::vector<Candidate>& candidates, const ExplainScope& scope
   }
 }
 
-constexpr std::size_t kNearest = 3;
-
 // The rows that do run on the device and differ least from a kernel.
 struct NearRows {
   KernelRows rows;                // that `nearest` points into
@@ -57,11 +56,11 @@ NearRows near_rows(std::vector<KernelRow> rows, const KernelSelector& wanted, co
   std::erase_if(near.nearest, [&](const NearMiss& miss) {
     return !miss.runs_here || miss.differences.empty() || !scope.policy.allows(miss.row->target);
   });
-  if (near.nearest.size() > kNearest) near.nearest.resize(kNearest);
+  if (near.nearest.size() > kNearestShown) near.nearest.resize(kNearestShown);
   return near;
 }
 
-nlohmann::json describe(const NearMiss& near) {
+nlohmann::json describe_near_row(const NearMiss& near) {
   nlohmann::json described = {{"function", near.row->function_name},
                               {"target", near.row->target.to_string()},
                               {"differences", nlohmann::json::array()}};
@@ -85,7 +84,7 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
       found ? ""
             : "import a folder that holds it for " + scope.device.to_string() + ", or ask for another kernel";
   nlohmann::json document = {
-      {"kernel", subject}, {"device", scope.device.to_string()},    {"policy", cli::describe(scope.policy)},
+      {"kernel", subject}, {"device", scope.device.to_string()},    {"policy", describe(scope.policy)},
       {"chosen", nullptr}, {"candidates", nlohmann::json::array()}, {"reason", reason},
       {"fix", fix},        {"nearest", nlohmann::json::array()}};
   std::string text = fmt::format("{} on {}\n{}", subject, scope.device.to_string(), reason);
@@ -101,7 +100,7 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
                         kernel.function_name, candidate.source, candidate.verdict);
   }
   for (std::size_t i = 0; !found && i < near.nearest.size(); ++i) {
-    document["nearest"].push_back(describe(near.nearest[i]));
+    document["nearest"].push_back(describe_near_row(near.nearest[i]));
     text += "\nnear: " + near.nearest[i].to_string(scope.device);
   }
   if (!fix.empty()) text += "\nto have it: " + fix;

@@ -31,7 +31,7 @@ constexpr std::pair<ArtifactFindingKind, const char*> kKinds[] = {
     {ArtifactFindingKind::conflict, "conflicts"},
     {ArtifactFindingKind::ignored, "ignored"}};
 
-nlohmann::json describe(const ArtifactFindings& findings) {
+nlohmann::json describe_findings(const ArtifactFindings& findings) {
   nlohmann::json names = nlohmann::json::array();
   nlohmann::json details = nlohmann::json::array();
   for (const ArtifactFinding& finding : findings.first) {
@@ -42,25 +42,25 @@ nlohmann::json describe(const ArtifactFindings& findings) {
   return {{"count", findings.count}, {"first", std::move(names)}, {"details", std::move(details)}};
 }
 
-nlohmann::json describe(const ArtifactCounts& counts) {
+nlohmann::json describe_counts(const ArtifactCounts& counts) {
   nlohmann::json described = {{"rows", counts.rows},       {"plain", counts.plain},
                               {"cubins", counts.cubins},   {"bytes", counts.bytes},
                               {"read", counts.read},       {"unchecked_names", counts.unchecked_names},
                               {"targets", counts.targets}, {"elf_targets", counts.elf_targets}};
   for (const auto& [kind, name] : kKinds)
-    described[name] = describe(counts.of(kind));
+    described[name] = describe_findings(counts.of(kind));
   return described;
 }
 
-nlohmann::json describe(const ArtifactImportReport& report, double seconds) {
+nlohmann::json describe_report(const ArtifactImportReport& report, double seconds) {
   nlohmann::json imports = nlohmann::json::array();
   for (const ArtifactFolderReport& folder : report.folders) {
-    nlohmann::json one = describe(folder.counts);
+    nlohmann::json one = describe_counts(folder.counts);
     one["folder"] = folder.folder.string();
     one["import"] = folder.number;
     imports.push_back(std::move(one));
   }
-  nlohmann::json document = describe(report.total);
+  nlohmann::json document = describe_counts(report.total);
   document["folders"] = report.folders.size();
   document["imports"] = std::move(imports);
   document["specifications"] = report.specifications;
@@ -138,7 +138,7 @@ Result<ExitStatus> import(const Context& context, const ImportOptions& options) 
       import_artifacts(options.folder, import_options(context, options, interrupt), registry->artifacts()));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Console& console = context.console();
-  nlohmann::json document = describe(report, seconds);
+  nlohmann::json document = describe_report(report, seconds);
   document["home"] = registry->home().string();
   print(console, report, seconds);
   if (!report.interrupted) {

@@ -38,7 +38,7 @@ Result<DeviceUsage> usage_of(const Context& context, Registry& registry, Compute
   return result;
 }
 
-nlohmann::json describe(const DeviceUsage& found) {
+nlohmann::json describe_usage(const DeviceUsage& found) {
   const KernelIndex::Usage& usage = found.usage;
   return {
       {"device", found.device.to_string()},
@@ -80,7 +80,7 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
         usage.other_targets);
     if (found.conflicts > 0) text += fmt::format("; {} refused by a conflict", found.conflicts);
     if (usage.not_understood > 0) text += fmt::format("; {} not understood", usage.not_understood);
-    document.update(describe(found));
+    document.update(describe_usage(found));
   }
   context.console().text(text);
   context.console().document(document);

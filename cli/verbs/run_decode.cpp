@@ -308,19 +308,22 @@ Result<ExitStatus> run_decode(const Context& context, const DecodeRunOptions& op
 }
 
 void add_shape_options(CLI::App& verb, DecodeRunOptions& options) {
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
   DecodeProblem& problem = options.problem;
-  add_integer(verb, "--batch", problem.batch, 1, kMost, "Sequences")->required();
-  add_integer(verb, "--kv-len", problem.kv_len_max, 0, kMost, "Tokens of the longest sequence")->required();
-  add_integer(verb, "--heads-q", problem.heads_q, 1, kMost, "Query heads")->required();
-  add_integer(verb, "--heads-kv", problem.heads_kv, 1, kMost, "KV heads; divide the query heads")->required();
-  add_integer(verb, "--head-dim-qk", problem.head_dim_qk, 1, kMost, "Elements of a row of Q and K")
+  add_integer(verb, "--batch", problem.batch, 1, kLargest, "Sequences")->required();
+  add_integer(verb, "--kv-len", problem.kv_len_max, 0, kLargest, "Tokens of the longest sequence")
       ->required();
-  add_integer(verb, "--head-dim-v", options.head_dim_v, 1, kMost,
+  add_integer(verb, "--heads-q", problem.heads_q, 1, kLargest, "Query heads")->required();
+  add_integer(verb, "--heads-kv", problem.heads_kv, 1, kLargest, "KV heads; divide the query heads")
+      ->required();
+  add_integer(verb, "--head-dim-qk", problem.head_dim_qk, 1, kLargest, "Elements of a row of Q and K")
+      ->required();
+  add_integer(verb, "--head-dim-v", options.head_dim_v, 1, kLargest,
               "Elements of a row of V (default: as Q and K)");
-  add_integer(verb, "--page-size", problem.page_size, 1, kMost, "Tokens of a page")->required();
-  add_integer(verb, "--q-len", problem.q_len, 1, kMost, "Query tokens of a sequence (default: 1)");
-  add_integer(verb, "--window", options.window, 1, kMost, "Newest tokens that a query sees (default: all)");
+  add_integer(verb, "--page-size", problem.page_size, 1, kLargest, "Tokens of a page")->required();
+  add_integer(verb, "--q-len", problem.q_len, 1, kLargest, "Query tokens of a sequence (default: 1)");
+  add_integer(verb, "--window", options.window, 1, kLargest,
+              "Newest tokens that a query sees (default: all)");
   add_text(verb, "--dtype-q", options.dtype_q, "TYPE", "bf16 (default) or fp16");
   add_text(verb, "--dtype-kv", options.dtype_kv, "TYPE", "(default: as Q)");
   add_text(verb, "--dtype-o", options.dtype_o, "TYPE", "(default: as Q)");

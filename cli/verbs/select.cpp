@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
+#include "describe.hpp"
 #include "describe_attention.hpp"
 #include "kernel_rows.hpp"
 #include "verbs.hpp"
@@ -9,8 +10,6 @@
 
 namespace cubinet::cli {
 namespace {
-
-constexpr std::size_t kNearest = 3;
 
 struct SelectOptions {
   AttentionArguments problem;
@@ -25,14 +24,6 @@ Result<std::vector<KernelRow>> rows_for(const Context& context, const SelectOpti
   return options.table.empty() ? rows_of_home(context) : rows_of_header(context, options.table);
 }
 
-// A command for the shell that builds what a plan of our templates needs.
-std::string compile_command(const AttentionPlan& plan) {
-  std::string command = "cubinet compile " + plan.decode->spec.template_name;
-  for (const auto& [name, value] : plan.decode->spec.parameters)
-    command += " -p " + name + "=" + to_string(value);
-  return command + " --target " + plan.row->target.to_string();
-}
-
 // What would make a problem work that nothing serves.
 std::vector<std::string> fixes_for(const SelectOptions& options, const AttentionProblem& problem,
                                    const BackendContext& context, const AttentionBackends& backends) {
@@ -42,7 +33,7 @@ std::vector<std::string> fixes_for(const SelectOptions& options, const Attention
   if (context.policy.targets != TargetPolicy{})
     fixes.emplace_back("the same command without --prefer, --forbid and --pin");
   const auto ours = survey_backends(problem, kTemplatesBackend, AttentionPurpose::launch, context, backends);
-  if (ours && ours->plan) fixes.push_back(compile_command(*ours->plan));
+  if (ours && ours->plan) fixes.push_back(compile_command(ours->plan->decode->spec, ours->plan->row->target));
   return fixes;
 }
 
@@ -51,7 +42,7 @@ nlohmann::json describe_nearest(const BackendDecline& decline, const BackendCont
   auto nearest = nlohmann::json::array();
   if (!decline.selection || !context.imported_rows) return nearest;
   for (const NearMiss& miss :
-       nearest_rows(*context.imported_rows, decline.selection->trace.wanted, kNearest)) {
+       nearest_rows(*context.imported_rows, decline.selection->trace.wanted, kNearestShown)) {
     nearest.push_back(describe(miss, context.device.capability));
     const auto refusal = context.policy.targets.refusal(miss.row->target);
     nearest.back()["policy"] = refusal ? nlohmann::json(*refusal) : nlohmann::json(nullptr);

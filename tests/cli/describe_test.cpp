@@ -33,6 +33,14 @@ TEST_CASE("columns are as wide as their widest cell and lines do not end in blan
   CHECK(table.to_string() == "A          LONG  C\nwide cell  x\ny          z     end");
 }
 
+TEST_CASE("the command line of a kernel names its parameters and its target") {
+  KernelSpec spec;
+  spec.template_name = "t";
+  spec.set("flag", true).set("number", 64);
+  CHECK(compile_command(spec, SmTarget{9, 0, TargetKind::specific}) ==
+        "cubinet compile t -p flag=true -p number=64 --target sm_90a");
+}
+
 TEST_CASE("values keep their types in JSON") {
   KernelSpec spec;
   spec.template_name = "t";

@@ -170,8 +170,4 @@ ToolResult Sandbox::run(std::vector<std::string> arguments, const ToolSetting& s
   return run_tool(arguments, setting);
 }
 
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace cubinet::test

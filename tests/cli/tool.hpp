@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/temp_dir.hpp"
+#include "support/text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -54,8 +55,5 @@ class Sandbox {
  private:
   TempDir folder_;
 };
-
-// Whether the text occurs, for CHECK messages that show where it was looked for.
-bool contains(const std::string& text, std::string_view part);
 
 }  // namespace cubinet::test

@@ -31,6 +31,16 @@ TEST_CASE("a home is made private to its owner, parents included") {
   CHECK(fs::is_directory(home.home / "records"));
 }
 
+TEST_CASE("the name of a file is its digest, where the file lies in its place") {
+  const Home home("/home");
+  const Sha256Digest digest = sha256(Bytes(1));
+  CHECK(home.cubin_digest(home.cubin(digest)) == digest);
+  CHECK(home.artifact_digest(home.artifact(digest)) == digest);
+  CHECK_FALSE(home.cubin_digest(home.artifact(digest)));
+  CHECK_FALSE(home.artifact_digest(home.cubin(digest)));
+  CHECK_FALSE(home.cubin_digest(home.cubin(digest).parent_path() / "notes.txt"));
+}
+
 TEST_CASE("a missing home cannot be read") {
   HomeFixture home;
   CHECK(code_of_opening(home, Access::read_only) == ErrorCode::unavailable);

@@ -3,21 +3,15 @@
 #include "driver_api.hpp"
 
 #include "loader/driver_under_test.hpp"
+#include "support/text.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace cubinet;
+using cubinet::test::contains;
 using cubinet::test::driver_options;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::needs_stub;
-
-namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("A driver older than CUDA 11 point 4 is refused with both versions") {
   const DriverUnderTest test(DriverUnderTest::Unopened{});

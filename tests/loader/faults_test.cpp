@@ -2,6 +2,7 @@
 // Every call of every driver function, made to fail. Steers the stub.
 #include "driver_api.hpp"
 #include "loader/driver_under_test.hpp"
+#include "support/text.hpp"
 
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/loader/stream.hpp>
@@ -15,15 +16,12 @@
 #include <unistd.h>
 
 using namespace cubinet;
+using cubinet::test::contains;
 using cubinet::test::driver_options;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::needs_stub;
 
 namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 // All that the loader does, once: open, load, launch, copy, capture, unload.
 Result<void> whole_life(const DriverOptions& options, const Cubin& cubin, const Cubin& clusters) {

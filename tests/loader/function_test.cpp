@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loader/driver_under_test.hpp"
+#include "support/text.hpp"
 
 #include <cubinet/loader/function.hpp>
 #include <cubinet/loader/memory.hpp>
@@ -11,15 +12,12 @@
 
 using namespace cubinet;
 using cubinet::test::cluster_cubin;
+using cubinet::test::contains;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::ScaleArguments;
 using cubinet::test::with_record;
 
 namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 struct LaunchTest : DriverUnderTest {
   LaunchTest() {

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of a function when its module is loaded; what a launch makes of it is in function_test.cpp.
 #include "loader/driver_under_test.hpp"
+#include "support/text.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace cubinet;
+using cubinet::test::contains;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::with_record;
-
-namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("Arguments of another size than the record says are corruption with both numbers") {
   const DriverUnderTest test;

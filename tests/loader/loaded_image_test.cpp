@@ -2,20 +2,14 @@
 // Libraries, modules where there are none, and what the driver says of both. Steers the stub.
 #include "loader/driver_under_test.hpp"
 #include "support/skip.hpp"
+#include "support/text.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace cubinet;
+using cubinet::test::contains;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::needs_stub;
-
-namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("A library of no kernels is not a loaded module") {
   const DriverUnderTest test;

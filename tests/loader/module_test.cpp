@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loader/driver_under_test.hpp"
+#include "support/text.hpp"
 
 #include <cubinet/loader/module.hpp>
 
@@ -10,15 +11,12 @@
 #include <elf.h>
 
 using namespace cubinet;
+using cubinet::test::contains;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::with_image;
 using cubinet::test::with_record;
 
 namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 // The error of a load that has to fail before the driver sees the bytes.
 Error refused(const DriverUnderTest& test, const Cubin& cubin) {
