@@ -12,7 +12,7 @@ namespace {
 constexpr int kCallsOfGraph = 20;
 constexpr int kGraphLaunches = 5;
 constexpr std::uint64_t kColdBytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t kSeed = 42;
+constexpr std::uint64_t kTimingSeed = 42;
 
 int copies_for(std::uint64_t kv_bytes) {
   const std::uint64_t copies = (kColdBytes + kv_bytes - 1) / kv_bytes;
@@ -22,7 +22,7 @@ int copies_for(std::uint64_t kv_bytes) {
 }  // namespace
 
 Result<DecodeInputs> full_length_inputs(const DecodeProblem& problem) {
-  return make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), kSeed);
+  return make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), kTimingSeed);
 }
 
 Result<TimedDecode> TimedDecode::create(const std::shared_ptr<const Device>& device, Runtime& runtime,

@@ -28,8 +28,8 @@ constexpr std::array<Mode, 4> kModes = {{{MultiCtasKvMode::gmem, TileScheduler::
                                          {MultiCtasKvMode::cga, TileScheduler::static_grid},
                                          {MultiCtasKvMode::disabled, TileScheduler::persistent},
                                          {MultiCtasKvMode::gmem_separate, TileScheduler::static_grid}}};
-constexpr std::array<DataType, 6> kTypes = {DataType::bf16, DataType::e4m3, DataType::fp16,
-                                            DataType::e2m1, DataType::e5m2, DataType::int8};
+constexpr std::array<DataType, 6> kRowTypes = {DataType::bf16, DataType::e4m3, DataType::fp16,
+                                               DataType::e2m1, DataType::e5m2, DataType::int8};
 constexpr std::array<std::uint32_t, 4> kPages = {64, 32, 16, 128};
 constexpr std::array<AttentionMask, 3> kMasks = {
     AttentionMask::causal, AttentionMask::sliding_or_chunked_causal, AttentionMask::custom};
@@ -52,8 +52,8 @@ template <class Add>
 void for_each_selector(Add add) {
   KernelSelector s;
   for (const bool skips : {false, true}) {
-    for (const DataType o : kTypes) {
-      for (const DataType q : kTypes) {
+    for (const DataType o : kRowTypes) {
+      for (const DataType q : kRowTypes) {
         for (const std::uint16_t dim : kHeadDims) {
           for (const std::uint32_t page : kPages) {
             for (const AttentionMask mask : kMasks) {

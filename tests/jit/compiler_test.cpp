@@ -140,8 +140,8 @@ TEST_CASE("the fingerprint is that of the record, and differs for whatever chang
 
   std::map<std::string, std::string> seen = {{print_of(request), "itself"}};
   const auto is_new = [&](const CompileRequest& other, const std::string& what) {
-    const auto [at, inserted] = seen.emplace(print_of(other), what);
-    CHECK_MESSAGE(inserted, (what + " has the fingerprint of " + at->second));
+    const auto known = seen.emplace(print_of(other), what);
+    CHECK_MESSAGE(known.second, (what + " has the fingerprint of " + known.first->second));
   };
   CompileRequest other = request;
   other.spec.set("factor", 3);

@@ -68,7 +68,10 @@ TEST_CASE("a template is added once, and to one copy of the catalogue alone") {
 TEST_CASE("embedded headers include only each other, by their full names") {
   const auto& headers = embedded_headers();
   CHECK(headers.contains("cubinet/types.cuh"));
-  for (const auto& [name, content] : headers) {
+  for (const auto& header : headers) {
+    // No structured binding: Clang 14 cannot capture one, and doctest's messages do.
+    const std::string& name = header.first;
+    const std::string& content = header.second;
     CHECK_MESSAGE(content.find("#include \"") == std::string::npos, name);
     CHECK_MESSAGE(content.find("#pragma once") != std::string::npos, name);
     CHECK_MESSAGE(content.back() == '\n', name);
