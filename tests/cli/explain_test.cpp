@@ -7,11 +7,11 @@ using namespace cubinet::test;
 
 namespace {
 
-const std::vector<std::string> kNorm = {"rms_norm", "-p", "hidden_size=64"};
+const std::vector<std::string> kNormArguments = {"rms_norm", "-p", "hidden_size=64"};
 
 std::vector<std::string> line(std::string verb, const std::vector<std::string>& rest) {
   std::vector<std::string> arguments = {std::move(verb)};
-  arguments.insert(arguments.end(), kNorm.begin(), kNorm.end());
+  arguments.insert(arguments.end(), kNormArguments.begin(), kNormArguments.end());
   arguments.insert(arguments.end(), rest.begin(), rest.end());
   return arguments;
 }
