@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle_format.hpp"
 
+#include <cubinet/base/binary_format.hpp>
+
 #include <algorithm>
 #include <tuple>
 
 namespace cubinet {
 namespace {
 
-constexpr std::string_view kMagic = "CBUN";
+constexpr BinaryFormat kBundleFormat{.name = "the bundle", .magic = "CBUN", .newest = kBundleVersion};
 constexpr std::size_t kDigestOffset = 24;
 
-Error damaged(std::string reason) {
-  return Error{ErrorCode::corruption, "the bundle is damaged: " + std::move(reason)};
+Error damaged(const std::string& reason) {
+  return kBundleFormat.damaged("is damaged: " + reason);
 }
 
 std::uint64_t aligned(std::uint64_t offset) {
@@ -58,8 +60,7 @@ Result<std::vector<BundleImage>> read_images(ByteReader& reader) {
   std::vector<BundleImage> images;
   for (std::uint32_t i = 0; i < count; ++i) {
     BundleImage image;
-    CUBINET_TRY_ASSIGN(const ByteView digest, reader.raw(image.digest.bytes.size()));
-    std::copy(digest.begin(), digest.end(), image.digest.bytes.begin());
+    CUBINET_TRY_ASSIGN(image.digest, read_digest(reader));
     CUBINET_TRY_ASSIGN(image.offset, reader.u64());
     CUBINET_TRY_ASSIGN(image.size, reader.u64());
     if (!images.empty() && !(images.back().digest < image.digest))
@@ -112,8 +113,7 @@ Bytes encode_bundle_head(BundleManifest& manifest) {
   manifest.head_bytes = kBundleHeaderBytes + manifest_bytes;
   const Bytes encoded = encode_manifest(manifest);
   ByteWriter writer;
-  writer.raw(as_bytes(kMagic));
-  writer.u16(kBundleVersion);
+  kBundleFormat.write_head(writer);
   writer.u16(0);
   writer.u64(manifest_bytes);
   writer.u64(manifest.file_bytes);
@@ -125,17 +125,10 @@ Bytes encode_bundle_head(BundleManifest& manifest) {
 Result<BundleHeader> decode_bundle_header(ByteView header) {
   ByteReader reader(header);
   if (header.size() < kBundleHeaderBytes) return damaged("it ends within its header");
-  CUBINET_TRY_ASSIGN(const ByteView magic, reader.raw(kMagic.size()));
-  if (as_text(magic) != kMagic) return Error{ErrorCode::corruption, "this is no bundle"};
-  CUBINET_TRY_ASSIGN(const std::uint16_t version, reader.u16());
-  if (version > kBundleVersion) {
-    return Error{ErrorCode::unsupported,
-                 "the bundle has version " + std::to_string(version) + ", this build knows up to " +
-                     std::to_string(kBundleVersion),
-                 "use the version of cubinet that wrote it"};
-  }
+  if (!kBundleFormat.begins(header)) return Error{ErrorCode::corruption, "this is no bundle"};
+  CUBINET_TRY(kBundleFormat.read_head(reader));
   CUBINET_TRY_ASSIGN(const std::uint16_t zero, reader.u16());
-  if (version == 0 || zero != 0) return damaged("its header makes no sense");
+  if (zero != 0) return damaged("its header makes no sense");
   BundleHeader decoded;
   CUBINET_TRY_ASSIGN(decoded.manifest_bytes, reader.u64());
   CUBINET_TRY_ASSIGN(decoded.file_bytes, reader.u64());
@@ -147,10 +140,8 @@ Result<BundleManifest> decode_bundle_manifest(ByteView header, ByteView manifest
   CUBINET_TRY_ASSIGN(const BundleHeader decoded, decode_bundle_header(header));
   if (manifest.size() != decoded.manifest_bytes) return damaged("it ends within its manifest");
   const ByteView stated = header.subspan(kDigestOffset, sizeof(Sha256Digest::bytes));
-  const Sha256Digest digest = digest_of(header, manifest);
-  if (!std::equal(stated.begin(), stated.end(), digest.bytes.begin())) {
+  if (as_digest(stated) != digest_of(header, manifest))
     return damaged("its manifest does not match its checksum");
-  }
   BundleManifest result;
   ByteReader reader(manifest);
   CUBINET_TRY_ASSIGN(result.options.name, reader.string());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import_format.hpp"
 
+#include <cubinet/base/binary_format.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
 
 #include <algorithm>
@@ -10,14 +11,14 @@
 namespace cubinet {
 namespace {
 
-constexpr std::string_view kMagic = "CIMP";
-constexpr std::size_t kDigestBytes = 32;
+constexpr BinaryFormat kImportFormat{
+    .name = "an import",
+    .magic = "CIMP",
+    .newest = kImportVersion,
+    .damage_remedy = "import its folder again",
+    .newer_remedy = "use the version of cubinet that wrote it, or import its folder again"};
 // Far above any folder: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumItems = 10'000'000;
-
-Error damaged(std::string_view reason) {
-  return Error{ErrorCode::corruption, "an import " + std::string(reason), "import its folder again"};
-}
 
 Error refused(const std::string& reason) {
   return Error{ErrorCode::invalid_argument, "an import cannot be kept: " + reason};
@@ -109,13 +110,6 @@ std::uint64_t bytes_of(const std::vector<ArtifactFile>& files) {
   return bytes;
 }
 
-Result<Sha256Digest> read_digest(ByteReader& reader) {
-  CUBINET_TRY_ASSIGN(const ByteView view, reader.raw(kDigestBytes));
-  Sha256Digest digest;
-  std::copy(view.begin(), view.end(), digest.bytes.begin());
-  return digest;
-}
-
 struct Head {
   ArtifactSummary summary;
   ByteView body;
@@ -128,7 +122,7 @@ Result<Head> read_content(ByteView content, ByteView body) {
   head.summary.folder = std::move(folder);
   CUBINET_TRY_ASSIGN(const std::uint8_t placement, reader.u8());
   if (placement > static_cast<std::uint8_t>(ArtifactPlacement::copied))
-    return damaged("is of an unknown placement");
+    return kImportFormat.damaged("is of an unknown placement");
   head.summary.placement = static_cast<ArtifactPlacement>(placement);
   CUBINET_TRY_ASSIGN(head.summary.rows, reader.u64());
   CUBINET_TRY_ASSIGN(head.summary.plain, reader.u64());
@@ -136,29 +130,20 @@ Result<Head> read_content(ByteView content, ByteView body) {
   CUBINET_TRY_ASSIGN(head.summary.bytes, reader.u64());
   CUBINET_TRY_ASSIGN(const std::uint64_t body_bytes, reader.u64());
   CUBINET_TRY_ASSIGN(const Sha256Digest digest, read_digest(reader));
-  if (reader.remaining() != 0) return damaged("has a head that is too long");
-  if (body_bytes != body.size() || digest != sha256(body)) return damaged("does not match its checksum");
+  if (reader.remaining() != 0) return kImportFormat.damaged("has a head that is too long");
+  if (body_bytes != body.size() || digest != sha256(body))
+    return kImportFormat.damaged("does not match its checksum");
   head.body = body;
   return head;
 }
 
 Result<Head> read_head(ByteView bytes, std::uint64_t number) {
   ByteReader reader(bytes);
-  CUBINET_TRY_ASSIGN(const ByteView magic, reader.raw(kMagic.size()));
-  if (as_text(magic) != kMagic) return damaged("has another magic");
-  CUBINET_TRY_ASSIGN(const std::uint16_t version, reader.u16());
-  if (version > kImportVersion) {
-    return Error{ErrorCode::unsupported,
-                 "an import has version " + std::to_string(version) + ", this build knows up to " +
-                     std::to_string(kImportVersion),
-                 "use the version of cubinet that wrote it, or import its folder again"};
-  }
-  if (version == 0) return damaged("has no version");
+  CUBINET_TRY(kImportFormat.read_head(reader));
   CUBINET_TRY_ASSIGN(const std::uint32_t content_bytes, reader.u32());
   CUBINET_TRY_ASSIGN(const ByteView content, reader.raw(content_bytes));
   const ByteView covered = bytes.first(bytes.size() - reader.remaining());
-  CUBINET_TRY_ASSIGN(const Sha256Digest digest, read_digest(reader));
-  if (digest != sha256(covered)) return damaged("does not match its checksum");
+  CUBINET_TRY(kImportFormat.read_checksum(reader, covered));
   CUBINET_TRY_ASSIGN(Head head, read_content(content, bytes.last(reader.remaining())));
   head.summary.number = number;
   return head;
@@ -191,19 +176,19 @@ Result<void> read_body(ByteView body, ArtifactImport& import) {
   CUBINET_TRY_ASSIGN(const ByteView table, reader.raw(table_bytes));
   auto rows = decode_table(table);
   if (!rows && rows.error().code == ErrorCode::unsupported) return std::move(rows).error();
-  if (!rows) return damaged("holds a table that is none: " + rows.error().message);
+  if (!rows) return kImportFormat.damaged("holds a table that is none: " + rows.error().message);
   import.rows = *std::move(rows);
   CUBINET_TRY_ASSIGN(const std::uint32_t plain, reader.u32());
-  if (plain > kMaximumItems) return damaged("has too many kernels");
+  if (plain > kMaximumItems) return kImportFormat.damaged("has too many kernels");
   for (std::uint32_t i = 0; i < plain; ++i) {
     CUBINET_TRY_ASSIGN(import.plain.emplace_back(), read_plain(reader));
   }
   CUBINET_TRY_ASSIGN(const std::uint32_t files, reader.u32());
-  if (files > kMaximumItems) return damaged("has too many files");
+  if (files > kMaximumItems) return kImportFormat.damaged("has too many files");
   for (std::uint32_t i = 0; i < files; ++i) {
     CUBINET_TRY_ASSIGN(import.files.emplace_back(), read_file(reader));
   }
-  if (reader.remaining() != 0) return damaged("has bytes after its end");
+  if (reader.remaining() != 0) return kImportFormat.damaged("has bytes after its end");
   return {};
 }
 
@@ -249,10 +234,9 @@ Result<Bytes> encode_import(const ArtifactImport& import) {
   content.u64(body.size());
   content.raw(sha256(body).bytes);
   ByteWriter writer;
-  writer.raw(as_bytes(kMagic));
-  writer.u16(kImportVersion);
+  kImportFormat.write_head(writer);
   writer.string(as_text(content.bytes()));
-  writer.raw(sha256(writer.bytes()).bytes);
+  write_checksum(writer);
   writer.raw(body);
   return writer.take();
 }
@@ -266,10 +250,10 @@ Result<ArtifactImport> decode_import(ByteView bytes, std::uint64_t number) {
   const ArtifactSummary& summary = head.summary;
   if (summary.rows != import.rows.size() || summary.plain != import.plain.size() ||
       summary.files != import.files.size() || summary.bytes != bytes_of(import.files)) {
-    return damaged("holds another number of kernels than its head says");
+    return kImportFormat.damaged("holds another number of kernels than its head says");
   }
   if (auto checked = check_import(import); !checked)
-    return damaged("is not sound: " + checked.error().message);
+    return kImportFormat.damaged("is not sound: " + checked.error().message);
   for (KernelRow& row : import.rows)
     row.provenance = {RowOrigin::imported, false, number, import.folder.native(), {}};
   return import;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import_table.hpp"
 
+#include <cubinet/base/binary_format.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
 
 #include <xxhash.h>
 
-#include <algorithm>
 #include <array>
 
 namespace cubinet {
@@ -136,9 +136,9 @@ Result<std::vector<NamedKernel>> ImportTable::plain_kernels() {
     named.kernel.shared_bytes = static_cast<std::uint32_t>(cells.shared_bytes);
     named.kernel.threads = static_cast<std::uint32_t>(cells.threads);
     CUBINET_TRY_ASSIGN(named.kernel.target, parse_stored_target(cells.target));
-    if (cells.digest.size() != named.kernel.digest.bytes.size())
-      return damaged("has a digest of another size");
-    std::copy(cells.digest.begin(), cells.digest.end(), named.kernel.digest.bytes.begin());
+    const auto digest = as_digest(cells.digest);
+    if (!digest) return damaged("has a digest of another size");
+    named.kernel.digest = *digest;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "index_schema.hpp"
 
+#include <cubinet/base/binary_format.hpp>
 #include <cubinet/kernel_table/column.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
@@ -43,7 +44,6 @@ enum Text : int {
 constexpr std::size_t kMaximumNumbers = 64;
 constexpr std::uint32_t kMaximumExtras = 4096;
 constexpr std::int64_t kReserveLimit = 1'000'000;
-constexpr std::size_t kDigestBytes = 32;
 
 Error damaged(std::string_view reason) {
   return Error{ErrorCode::corruption, "a kernel's row of the index " + std::string(reason)};
@@ -129,11 +129,11 @@ class RowReader {
     row.implementation = as_text(cells.blobs[0]);
     CUBINET_TRY_ASSIGN(row.target, target_of(as_text(cells.blobs[1])));
     row.function_name = as_text(cells.blobs[2]);
-    if (cells.blobs[3].size() != kDigestBytes) return damaged("has a digest of another size");
-    std::copy(cells.blobs[3].begin(), cells.blobs[3].end(), row.digest.bytes.begin());
-    if (cells.blobs[4].size() == kDigestBytes) {
-      std::copy(cells.blobs[4].begin(), cells.blobs[4].end(), row.provenance.fingerprint.bytes.begin());
-    }
+    const auto digest = as_digest(cells.blobs[3]);
+    if (!digest) return damaged("has a digest of another size");
+    row.digest = *digest;
+    // Only a row of an entry that was compiled here has a fingerprint.
+    if (const auto fingerprint = as_digest(cells.blobs[4])) row.provenance.fingerprint = *fingerprint;
     if (!cells.blobs[5].empty()) {
       CUBINET_TRY_ASSIGN(row.extras, decode_extras(cells.blobs[5]));
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verified_table.hpp"
 
+#include <cubinet/base/binary_format.hpp>
+
 #include <xxhash.h>
 
-#include <algorithm>
 #include <array>
 
 namespace cubinet {
@@ -86,9 +87,9 @@ Result<std::vector<VerifiedFile>> VerifiedTable::list(std::string_view folder) {
     file.modified_ns = bound.integer(2);
     file.changed_ns = bound.integer(3);
     file.inode = static_cast<std::uint64_t>(bound.integer(4));
-    const ByteView digest = bound.blob(5);
-    if (digest.size() != file.digest.bytes.size()) continue;
-    std::copy(digest.begin(), digest.end(), file.digest.bytes.begin());
+    const auto digest = as_digest(bound.blob(5));
+    if (!digest) continue;
+    file.digest = *digest;
     const ByteView inspection = bound.blob(6);
     if (checksum_of(folder, file, inspection) != bound.integer(7)) continue;
     auto decoded = decode_inspection(inspection);

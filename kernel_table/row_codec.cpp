@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/binary_format.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <xxhash.h>
@@ -8,7 +9,9 @@
 namespace cubinet {
 namespace {
 
-constexpr std::string_view kMagic = "CROW";
+// Version 1 was never stored.
+constexpr BinaryFormat kRowFormat{
+    .name = "a kernel row's encoding", .magic = "CROW", .newest = kRowSchemaVersion, .oldest = 2};
 // Far above any table: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumExtras = 4096;
 constexpr std::uint64_t kKnownFlags = 0x1ff;
@@ -42,17 +45,6 @@ void set_flags(KernelSelector& s, std::uint64_t flags) {
   s.ue8m0_output_scale = flag(8);
 }
 
-Error newer_schema(unsigned version, unsigned known) {
-  return Error{ErrorCode::unsupported,
-               "a kernel row's encoding has schema version " + std::to_string(version) +
-                   ", this build knows " + std::to_string(known),
-               "use the version of cubinet that wrote it"};
-}
-
-Error damaged(std::string reason) {
-  return Error{ErrorCode::corruption, "a kernel row's encoding " + std::move(reason)};
-}
-
 void write_selector(ByteWriter& writer, const KernelSelector& selector) {
   for (const std::uint64_t word : encode_selector(selector))
     writer.u64(word);
@@ -60,15 +52,15 @@ void write_selector(ByteWriter& writer, const KernelSelector& selector) {
 
 Result<std::vector<ExtraColumn>> read_extras(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumExtras) return damaged("has too many extra columns");
+  if (count > kMaximumExtras) return kRowFormat.damaged("has too many extra columns");
   std::vector<ExtraColumn> extras;
   for (std::uint32_t i = 0; i < count; ++i) {
     ExtraColumn extra;
     CUBINET_TRY_ASSIGN(extra.name, reader.string());
     CUBINET_TRY_ASSIGN(extra.value, reader.string());
-    if (extra.is_off()) return damaged("lists an extra column that is off");
+    if (extra.is_off()) return kRowFormat.damaged("lists an extra column that is off");
     if (!extras.empty() && extra.name <= extras.back().name) {
-      return damaged("does not list its extra columns in order");
+      return kRowFormat.damaged("does not list its extra columns in order");
     }
     extras.push_back(std::move(extra));
   }
@@ -101,10 +93,11 @@ SelectorEncoding encode_selector(const KernelSelector& s) {
 
 Result<KernelSelector> decode_selector(const SelectorEncoding& words) {
   const auto version = field<std::uint8_t>(words[0], 0, 8);
-  if (version > kSelectorSchemaVersion) return newer_schema(version, kSelectorSchemaVersion);
-  if (version != kSelectorSchemaVersion) return damaged("has no schema version");
+  if (version > kSelectorSchemaVersion) return kRowFormat.newer(version, kSelectorSchemaVersion);
+  if (version != kSelectorSchemaVersion) return kRowFormat.damaged("has no schema version");
   const auto flags = field<std::uint64_t>(words[1], 32, 16);
-  if ((flags & ~kKnownFlags) != 0 || words[4] >> 32U != 0) return damaged("sets bits that mean nothing");
+  if ((flags & ~kKnownFlags) != 0 || words[4] >> 32U != 0)
+    return kRowFormat.damaged("sets bits that mean nothing");
   KernelSelector s;
   s.layout = field<QkvLayout>(words[0], 8, 8);
   s.mask = field<AttentionMask>(words[0], 16, 8);
@@ -145,8 +138,7 @@ RowIdentity identity_of(const KernelRow& row) {
 Result<Bytes> encode_row_identity(const RowIdentity& identity) {
   CUBINET_TRY(check_identity(identity));
   ByteWriter writer;
-  writer.raw(as_bytes(kMagic));
-  writer.u16(kRowSchemaVersion);
+  kRowFormat.write_head(writer);
   write_selector(writer, identity.selector);
   writer.u32(identity.traits.step_q);
   writer.u32(identity.traits.step_kv);
@@ -168,11 +160,7 @@ Result<Bytes> encode_row_identity(const RowIdentity& identity) {
 
 Result<RowIdentity> decode_row_identity(ByteView encoding) {
   ByteReader reader(encoding);
-  CUBINET_TRY_ASSIGN(const ByteView magic, reader.raw(kMagic.size()));
-  if (as_text(magic) != kMagic) return damaged("has another magic");
-  CUBINET_TRY_ASSIGN(const std::uint16_t version, reader.u16());
-  if (version > kRowSchemaVersion) return newer_schema(version, kRowSchemaVersion);
-  if (version != kRowSchemaVersion) return damaged("has a schema version that was never stored");
+  CUBINET_TRY(kRowFormat.read_head(reader));
   RowIdentity identity;
   SelectorEncoding words{};
   for (std::uint64_t& word : words) {
@@ -182,7 +170,7 @@ Result<RowIdentity> decode_row_identity(ByteView encoding) {
   CUBINET_TRY_ASSIGN(identity.traits.step_q, reader.u32());
   CUBINET_TRY_ASSIGN(identity.traits.step_kv, reader.u32());
   CUBINET_TRY_ASSIGN(const std::uint8_t groups, reader.u8());
-  if (groups > 1) return damaged("holds a flag that is not 0 or 1");
+  if (groups > 1) return kRowFormat.damaged("holds a flag that is not 0 or 1");
   identity.traits.groups_heads_q = groups == 1;
   CUBINET_TRY_ASSIGN(identity.traits.stages, reader.u16());
   CUBINET_TRY_ASSIGN(identity.target.major, reader.u16());
@@ -191,7 +179,7 @@ Result<RowIdentity> decode_row_identity(ByteView encoding) {
   identity.target.kind = static_cast<TargetKind>(kind);
   CUBINET_TRY_ASSIGN(identity.implementation, reader.string());
   CUBINET_TRY_ASSIGN(identity.extras, read_extras(reader));
-  if (reader.remaining() != 0) return damaged("has bytes after its end");
+  if (reader.remaining() != 0) return kRowFormat.damaged("has bytes after its end");
   CUBINET_TRY(check_identity(identity));
   return identity;
 }

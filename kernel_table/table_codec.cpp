@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/base/sha256.hpp>
+#include <cubinet/base/binary_format.hpp>
 #include <cubinet/kernel_table/column.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
 
@@ -10,8 +10,10 @@
 namespace cubinet {
 namespace {
 
-constexpr std::string_view kMagic = "CTAB";
-constexpr std::size_t kDigestBytes = 32;
+constexpr BinaryFormat kTableFormat{.name = "a kernel table",
+                                    .magic = "CTAB",
+                                    .newest = kTableVersion,
+                                    .damage_remedy = "import its source again"};
 // Far above any table: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumColumns = 1024;
 constexpr std::uint32_t kMaximumRows = 10'000'000;
@@ -46,10 +48,6 @@ constexpr std::array<NamedTextColumn, 9> kTextColumns = {{
     {"source", StoredKind::text, TextColumn::source},
     {"fingerprint", StoredKind::digest, TextColumn::fingerprint},
 }};
-
-Error damaged(std::string reason) {
-  return Error{ErrorCode::corruption, "a kernel table " + std::move(reason), "import its source again"};
-}
 
 void write_text_column(ByteWriter& writer, const KernelRow& row, TextColumn column) {
   switch (column) {
@@ -86,8 +84,7 @@ Result<StoredValue> read_value(ByteReader& reader, StoredKind kind) {
   if (kind == StoredKind::text) {
     CUBINET_TRY_ASSIGN(value.text, reader.string());
   } else if (kind == StoredKind::digest) {
-    CUBINET_TRY_ASSIGN(const ByteView view, reader.raw(kDigestBytes));
-    std::copy(view.begin(), view.end(), value.digest.bytes.begin());
+    CUBINET_TRY_ASSIGN(value.digest, read_digest(reader));
   } else if (kind == StoredKind::long_integer) {
     CUBINET_TRY_ASSIGN(value.number, reader.u64());
   } else {
@@ -113,7 +110,7 @@ Result<void> set_text_column(KernelRow& row, TextColumn column, StoredValue& val
       return {};
     case TextColumn::origin:
       if (value.number > static_cast<std::uint64_t>(RowOrigin::imported)) {
-        return damaged("holds a row of an unknown origin");
+        return kTableFormat.damaged("holds a row of an unknown origin");
       }
       row.provenance.origin = static_cast<RowOrigin>(value.number);
       return {};
@@ -146,7 +143,7 @@ Result<StoredColumn> read_column(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(column.name, reader.string());
   CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
   if (kind > static_cast<std::uint8_t>(StoredKind::long_integer))
-    return damaged("has a column of unknown kind");
+    return kTableFormat.damaged("has a column of unknown kind");
   column.kind = static_cast<StoredKind>(kind);
   column.number = find_column(column.name);
   for (const NamedTextColumn& text : kTextColumns) {
@@ -155,18 +152,19 @@ Result<StoredColumn> read_column(ByteReader& reader) {
   const bool same_kind = column.number != nullptr
                              ? static_cast<std::uint8_t>(column.number->kind) == kind
                              : column.text == nullptr || column.text->kind == column.kind;
-  if (!same_kind) return damaged("has a column '" + column.name.substr(0, 60) + "' of another kind");
+  if (!same_kind)
+    return kTableFormat.damaged("has a column '" + column.name.substr(0, 60) + "' of another kind");
   return column;
 }
 
 Result<std::vector<StoredColumn>> read_columns(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumColumns) return damaged("has too many columns");
+  if (count > kMaximumColumns) return kTableFormat.damaged("has too many columns");
   std::vector<StoredColumn> columns;
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(columns.emplace_back(), read_column(reader));
     for (std::uint32_t j = 0; j < i; ++j) {
-      if (columns[j].name == columns[i].name) return damaged("has a column twice");
+      if (columns[j].name == columns[i].name) return kTableFormat.damaged("has a column twice");
     }
   }
   return columns;
@@ -174,7 +172,7 @@ Result<std::vector<StoredColumn>> read_columns(ByteReader& reader) {
 
 Result<void> read_extras(ByteReader& reader, KernelRow& row) {
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumColumns) return damaged("has a row with too many extra columns");
+  if (count > kMaximumColumns) return kTableFormat.damaged("has a row with too many extra columns");
   for (std::uint32_t i = 0; i < count; ++i) {
     ExtraColumn extra;
     CUBINET_TRY_ASSIGN(extra.name, reader.string());
@@ -197,7 +195,7 @@ Result<KernelRow> read_row(ByteReader& reader, const std::vector<StoredColumn>& 
     CUBINET_TRY_ASSIGN(StoredValue value, read_value(reader, column.kind));
     if (column.number != nullptr) {
       if (!column.number->fits(static_cast<std::int64_t>(value.number))) {
-        return damaged("holds a " + column.name + " of " + std::to_string(value.number));
+        return kTableFormat.damaged("holds a " + column.name + " of " + std::to_string(value.number));
       }
       column.number->set(row, static_cast<std::int64_t>(value.number));
     } else if (column.text != nullptr) {
@@ -228,7 +226,7 @@ Result<SmTarget> parse_stored_target(std::string_view text) {
   if (text.ends_with('f')) target.kind = TargetKind::family;
   if (target.kind != TargetKind::baseline) text.remove_suffix(1);
   const auto capability = ComputeCapability::parse(text);
-  if (!capability) return damaged("holds a row of an unreadable target");
+  if (!capability) return kTableFormat.damaged("holds a row of an unreadable target");
   target.major = capability->major;
   target.minor = capability->minor;
   return target;
@@ -236,8 +234,7 @@ Result<SmTarget> parse_stored_target(std::string_view text) {
 
 Result<Bytes> encode_table(std::span<const KernelRow> rows) {
   ByteWriter writer;
-  writer.raw(as_bytes(kMagic));
-  writer.u16(kTableVersion);
+  kTableFormat.write_head(writer);
   writer.u32(static_cast<std::uint32_t>(kernel_columns().size() + kTextColumns.size()));
   for (const Column& column : kernel_columns()) {
     writer.string(column.name);
@@ -260,37 +257,22 @@ Result<Bytes> encode_table(std::span<const KernelRow> rows) {
       writer.string(extra.value);
     }
   }
-  writer.raw(sha256(writer.bytes()).bytes);
+  write_checksum(writer);
   return writer.take();
 }
 
 Result<std::vector<KernelRow>> decode_table(ByteView bytes) {
-  ByteReader head(bytes);
-  CUBINET_TRY_ASSIGN(const ByteView magic, head.raw(kMagic.size()));
-  if (as_text(magic) != kMagic) return damaged("has another magic");
-  CUBINET_TRY_ASSIGN(const std::uint16_t version, head.u16());
-  if (version > kTableVersion) {
-    return Error{ErrorCode::unsupported,
-                 "a kernel table has version " + std::to_string(version) + ", this build knows up to " +
-                     std::to_string(kTableVersion),
-                 "use the version of cubinet that wrote it"};
-  }
-  if (version == 0 || head.remaining() < kDigestBytes) return damaged("ends early");
-  const ByteView content = bytes.first(bytes.size() - kDigestBytes);
-  const Sha256Digest digest = sha256(content);
-  if (!std::equal(digest.bytes.begin(), digest.bytes.end(), bytes.end() - kDigestBytes)) {
-    return damaged("does not match its checksum");
-  }
-  ByteReader reader(content.subspan(kMagic.size() + sizeof(std::uint16_t)));
+  CUBINET_TRY_ASSIGN(auto fields, kTableFormat.read_checked(bytes));
+  ByteReader& reader = fields.reader;
   CUBINET_TRY_ASSIGN(const std::vector<StoredColumn> columns, read_columns(reader));
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumRows) return damaged("has too many rows");
+  if (count > kMaximumRows) return kTableFormat.damaged("has too many rows");
   const KernelRow blank = blank_row();
   std::vector<KernelRow> rows;
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(rows.emplace_back(), read_row(reader, columns, blank));
   }
-  if (reader.remaining() != 0) return damaged("has bytes after its end");
+  if (reader.remaining() != 0) return kTableFormat.damaged("has bytes after its end");
   return rows;
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/binary_format.hpp>
 #include <cubinet/spec/kernel_key.hpp>
 
 #include <xxhash.h>
 
-#include <algorithm>
 #include <array>
 
 namespace cubinet {
 namespace {
 
-constexpr std::string_view kMagic = "CKEY";
+constexpr BinaryFormat kKeyFormat{
+    .name = "a kernel's encoding", .magic = "CKEY", .newest = kKeySchemaVersion};
 // Far above any real specification: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumParameters = 4096;
 
@@ -33,8 +34,7 @@ Result<ParameterValue> read_value(ByteReader& reader) {
   switch (static_cast<ValueTag>(tag)) {
     case ValueTag::flag: {
       CUBINET_TRY_ASSIGN(const std::uint8_t flag, reader.u8());
-      if (flag > 1)
-        return Error{ErrorCode::corruption, "a kernel's encoding holds a flag that is not 0 or 1"};
+      if (flag > 1) return kKeyFormat.damaged("holds a flag that is not 0 or 1");
       return ParameterValue(flag == 1);
     }
     case ValueTag::integer: {
@@ -46,7 +46,7 @@ Result<ParameterValue> read_value(ByteReader& reader) {
       return ParameterValue(std::move(text));
     }
   }
-  return Error{ErrorCode::corruption, "a kernel's encoding holds a value of unknown type"};
+  return kKeyFormat.damaged("holds a value of unknown type");
 }
 
 Result<SmTarget> read_target(ByteReader& reader) {
@@ -55,7 +55,7 @@ Result<SmTarget> read_target(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(target.minor, reader.u16());
   CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
   if (kind > static_cast<std::uint8_t>(TargetKind::family)) {
-    return Error{ErrorCode::corruption, "a kernel's encoding holds an unknown kind of target"};
+    return kKeyFormat.damaged("holds an unknown kind of target");
   }
   target.kind = static_cast<TargetKind>(kind);
   return target;
@@ -84,8 +84,7 @@ Result<KernelKey> KernelKey::parse(std::string_view text) {
 
 KernelIdentity identify(const KernelSpec& spec, SmTarget target) {
   ByteWriter writer;
-  writer.raw(as_bytes(kMagic));
-  writer.u16(kKeySchemaVersion);
+  kKeyFormat.write_head(writer);
   writer.string(spec.template_name);
   writer.u16(target.major);
   writer.u16(target.minor);
@@ -109,32 +108,22 @@ namespace {
 template <class Parameter>
 Result<SmTarget> walk_encoding(ByteView encoding, std::string& template_name, Parameter&& parameter) {
   ByteReader reader(encoding);
-  CUBINET_TRY_ASSIGN(const ByteView magic, reader.raw(kMagic.size()));
-  if (as_text(magic) != kMagic) return Error{ErrorCode::corruption, "a kernel's encoding has another magic"};
-  CUBINET_TRY_ASSIGN(const std::uint16_t schema, reader.u16());
-  if (schema != kKeySchemaVersion) {
-    return Error{ErrorCode::unsupported,
-                 "a kernel's encoding has schema version " + std::to_string(schema) + ", this build knows " +
-                     std::to_string(kKeySchemaVersion),
-                 "use the version of cubinet that wrote it"};
-  }
+  CUBINET_TRY(kKeyFormat.read_head(reader));
   CUBINET_TRY_ASSIGN(template_name, reader.string());
   CUBINET_TRY_ASSIGN(const SmTarget target, read_target(reader));
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumParameters)
-    return Error{ErrorCode::corruption, "a kernel's encoding has too many parameters"};
+  if (count > kMaximumParameters) return kKeyFormat.damaged("has too many parameters");
   std::string previous;
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(std::string name, reader.string());
     if (i > 0 && name <= previous) {
-      return Error{ErrorCode::corruption, "a kernel's encoding does not list its parameters in order"};
+      return kKeyFormat.damaged("does not list its parameters in order");
     }
     CUBINET_TRY_ASSIGN(ParameterValue value, read_value(reader));
     parameter(name, std::move(value));
     previous = std::move(name);
   }
-  if (reader.remaining() != 0)
-    return Error{ErrorCode::corruption, "a kernel's encoding has bytes after its end"};
+  if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
   return target;
 }
 

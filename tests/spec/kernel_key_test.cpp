@@ -150,6 +150,14 @@ TEST_CASE("a newer schema is unsupported, not damaged") {
   CHECK(decoded.error().code == ErrorCode::unsupported);
 }
 
+TEST_CASE("a schema that was never stored is damaged") {
+  Bytes encoding = identify(sample(), kSm90a).encoding();
+  encoding[4] = std::byte{0};
+  const auto decoded = decode_identity(encoding);
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().code == ErrorCode::corruption);
+}
+
 TEST_CASE("a key is printed and parsed as sixteen digits") {
   const KernelKey key{0x0123456789abcdef};
   CHECK(key.to_string() == "0123456789abcdef");
