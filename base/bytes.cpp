@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/bytes.hpp>
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 
 namespace cubinet {
 
@@ -53,11 +54,22 @@ Result<Bytes> from_hex(std::string_view text) {
 
 namespace {
 
+// Most of what is written is a few dozen short fields: without this the first of them cost an allocation
+// each.
+constexpr std::size_t kFirstCapacity = 128;
+
+void append(Bytes& bytes, ByteView more) {
+  if (bytes.capacity() == 0) bytes.reserve(std::max(kFirstCapacity, more.size()));
+  bytes.insert(bytes.end(), more.begin(), more.end());
+}
+
 template <class Integer>
 void append_little_endian(Bytes& bytes, Integer value) {
-  for (std::size_t i = 0; i < sizeof(Integer); ++i) {
-    bytes.push_back(static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8U * i)) & 0xffU));
+  std::array<std::byte, sizeof(Integer)> encoded{};
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    encoded[i] = static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8U * i)) & 0xffU);
   }
+  append(bytes, encoded);
 }
 
 }  // namespace
@@ -78,7 +90,7 @@ void ByteWriter::i64(std::int64_t value) {
   append_little_endian(bytes_, static_cast<std::uint64_t>(value));
 }
 void ByteWriter::raw(ByteView bytes) {
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  append(bytes_, bytes);
 }
 
 void ByteWriter::string(std::string_view text) {

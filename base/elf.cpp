@@ -57,6 +57,7 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return corrupt("its section headers have an unknown size");
 
   std::vector<Elf64_Shdr> headers;
+  headers.reserve(header.e_shnum);
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     // e_shoff near 2^64 would wrap around: the sum is checked by subtraction.
     if (header.e_shoff > image.size()) return corrupt("the section table lies outside the file");
@@ -66,6 +67,7 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
   }
   if (header.e_shstrndx >= headers.size()) return corrupt("it names no section-name table");
   CUBINET_TRY_ASSIGN(const ByteView names, section_content(image, headers[header.e_shstrndx]));
+  elf.sections_.reserve(headers.size());
   for (const Elf64_Shdr& section_header : headers) {
     ElfSection section;
     CUBINET_TRY_ASSIGN(section.name, string_at(names, section_header.sh_name));
@@ -92,6 +94,7 @@ Result<std::vector<ElfSymbol>> ElfImage::symbols() const {
     if (section.type != SHT_SYMTAB) continue;
     if (section.link >= sections_.size()) return corrupt("the symbol table names no string table");
     const ByteView names = sections_[section.link].content;
+    symbols.reserve(symbols.size() + section.content.size() / sizeof(Elf64_Sym));
     for (std::size_t offset = 0; offset + sizeof(Elf64_Sym) <= section.content.size();
          offset += sizeof(Elf64_Sym)) {
       CUBINET_TRY_ASSIGN(const auto raw, structure_at<Elf64_Sym>(section.content, offset, "a symbol"));

@@ -4,16 +4,38 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 namespace cubinet {
+
+namespace {
+
+// EVP_sha256() is looked up among the providers at every use (0.2 us, half of what 600 bytes take). Never
+// given back: hashing has to work until the process ends.
+const EVP_MD* algorithm() {
+  static const EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return fetched;
+}
+
+template <class Integer>
+std::array<std::byte, sizeof(Integer)> little_endian(Integer value) {
+  std::array<std::byte, sizeof(Integer)> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>((value >> (8U * i)) & 0xffU);
+  return bytes;
+}
+
+}  // namespace
 
 struct Sha256Hasher::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
   State() {
     // Only a host without memory, or one whose policy forbids SHA-256, gets here; nothing can be verified
     // then.
-    if (context == nullptr || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1) std::abort();
+    const EVP_MD* sha256 = algorithm();
+    if (context == nullptr || sha256 == nullptr || EVP_DigestInit_ex(context, sha256, nullptr) != 1)
+      std::abort();
   }
   ~State() { EVP_MD_CTX_free(context); }
   State(const State&) = delete;
@@ -30,10 +52,10 @@ void Sha256Hasher::raw(ByteView bytes) {
 }
 
 void Sha256Hasher::field(std::string_view tag, std::string_view content) {
-  ByteWriter lengths;
-  lengths.string(tag);
-  lengths.u64(content.size());
-  raw(lengths.bytes());
+  // What ByteWriter's string() and u64() would write, without its allocation.
+  raw(little_endian(static_cast<std::uint32_t>(tag.size())));
+  raw(as_bytes(tag));
+  raw(little_endian(std::uint64_t{content.size()}));
   raw(as_bytes(content));
 }
 

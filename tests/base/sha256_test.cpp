@@ -35,6 +35,16 @@ TEST_CASE("fields that join to the same text hash differently") {
   CHECK(digest("ta", "b", "c") != digest("t", "ab", "c"));
 }
 
+TEST_CASE("a field is its tag and its content, each behind its length") {
+  ByteWriter expected;
+  expected.string("template");
+  expected.u64(8);
+  expected.raw(as_bytes("rms_norm"));
+  Sha256Hasher hasher;
+  hasher.field("template", "rms_norm");
+  CHECK(hasher.finish() == sha256(expected.bytes()));
+}
+
 TEST_CASE("a digest is parsed from its digits and from nothing else") {
   const Sha256Digest digest = sha256(as_bytes("abc"));
   CHECK(*Sha256Digest::parse(digest.to_hex()) == digest);
