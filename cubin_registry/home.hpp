@@ -14,7 +14,8 @@ namespace cubinet {
 // Where things lie in a home; see docs/formats/registry.md. Paths alone: nothing here touches a file.
 class Home {
  public:
-  explicit Home(std::filesystem::path root) : root_(std::move(root)) {}
+  explicit Home(std::filesystem::path root)
+      : root_(std::move(root)), cubins_prefix_(cubins().native() + "/") {}
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path cubins() const { return root_ / "cubins"; }
@@ -40,6 +41,7 @@ class Home {
 
  private:
   std::filesystem::path root_;
+  std::string cubins_prefix_;
 };
 
 // "<16 hex key>-<32 hex>": the second part is of the SHA-256 over encoding and fingerprint, so that kernels

@@ -41,12 +41,16 @@ Result<EntryPoint> read_entry_point(ByteReader& reader) {
   return entry;
 }
 
+// A string's bytes where they are.
+Result<ByteView> read_blob(ByteReader& reader) {
+  CUBINET_TRY_ASSIGN(const std::uint32_t length, reader.u32());
+  return reader.raw(length);
+}
+
 Result<CubinRecord> read_fields(ByteReader& reader) {
   CubinRecord record;
-  CUBINET_TRY_ASSIGN(const std::string encoding, reader.string());
-  const ByteView encoding_bytes = as_bytes(encoding);
-  CUBINET_TRY_ASSIGN(record.identity,
-                     identity_from_encoding(Bytes(encoding_bytes.begin(), encoding_bytes.end())));
+  CUBINET_TRY_ASSIGN(const ByteView encoding, read_blob(reader));
+  CUBINET_TRY_ASSIGN(record.identity, identity_from_encoding(Bytes(encoding.begin(), encoding.end())));
   record.target = record.identity.target();
   CUBINET_TRY_ASSIGN(record.fingerprint.digest, read_digest(reader));
   CUBINET_TRY_ASSIGN(record.digest, read_digest(reader));
@@ -114,9 +118,8 @@ Result<CubinRecord> decode_record(ByteView bytes) {
   CUBINET_TRY_ASSIGN(auto fields, kRecordFormat.read_checked(bytes));
   CUBINET_TRY_ASSIGN(CubinRecord record, read_fields(fields.reader));
   if (fields.version >= kFirstVersionWithRow) {
-    CUBINET_TRY_ASSIGN(const std::string row, fields.reader.string());
-    const ByteView view = as_bytes(row);
-    record.row.assign(view.begin(), view.end());
+    CUBINET_TRY_ASSIGN(const ByteView row, read_blob(fields.reader));
+    record.row.assign(row.begin(), row.end());
   }
   if (fields.reader.remaining() != 0) return kRecordFormat.damaged("has bytes after its end");
   return record;
