@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_layers.hpp"
 
-#include "stopwatch.hpp"
-
 #include <algorithm>
 
 namespace cubinet {
@@ -83,6 +81,7 @@ std::optional<Cubin> CubinLayers::load(const Candidate& candidate) {
 
 std::optional<Cubin> CubinLayers::find_in_memory(const LayerQuery& query) const {
   const std::lock_guard lock(mutex_);
+  if (memory_.empty()) return std::nullopt;
   const auto position = memory_.find({query.kind, query.identity.encoding()});
   if (position == memory_.end()) return std::nullopt;
   if (rank_of(*position->second.record, false, query) == Rank::unusable) return std::nullopt;
@@ -90,16 +89,15 @@ std::optional<Cubin> CubinLayers::find_in_memory(const LayerQuery& query) const 
 }
 
 std::optional<FoundCubin> CubinLayers::find(const LayerQuery& query) {
-  const Stopwatch watch;
   if (auto cubin = find_in_memory(query)) {
-    return FoundCubin{*std::move(cubin), KernelSource::memory, watch.seconds(), 0};
+    return FoundCubin{*std::move(cubin), KernelSource::memory};
   }
   for (const Candidate& candidate : candidates(query)) {
     if (rank_of(*candidate.record, candidate.bundle != nullptr, query) == Rank::unusable) break;
     auto cubin = load(candidate);
     if (!cubin) continue;
     const auto source = candidate.bundle == nullptr ? KernelSource::registry : KernelSource::bundle;
-    return FoundCubin{*std::move(cubin), source, watch.seconds(), 0};
+    return FoundCubin{*std::move(cubin), source};
   }
   return std::nullopt;
 }

@@ -35,7 +35,8 @@ class CubinLayers {
               LogSink log)
       : registry_(std::move(registry)), bundles_(std::move(bundles)), log_(std::move(log)) {}
 
-  // The verified bytes; nullopt is a miss. What is damaged or cannot be read is logged and passed over.
+  // The verified bytes, the time left for the caller to fill in; nullopt is a miss. What is damaged or cannot
+  // be read is logged and passed over.
   std::optional<FoundCubin> find(const LayerQuery& query);
 
   // Keeps a build: in the registry, or in memory where there is none or it cannot take it (logged).

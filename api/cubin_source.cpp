@@ -6,9 +6,6 @@
 #include <algorithm>
 
 namespace cubinet {
-CompileRequest CubinSource::request(const CachedKernel& kernel, SmTarget target, ImageKind kind) const {
-  return CompileRequest{kernel.kernel_template(), kernel.spec(), target, options_, kind, true};
-}
 
 LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target, ImageKind kind) {
   LayerQuery query;
@@ -17,7 +14,7 @@ LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target, Image
   query.interface_version = kernel.kernel_template()->interface_version();
   if (const auto compiler = environment_.compiler()) {
     query.compiler_found = true;
-    auto fingerprint = (*compiler)->fingerprint(request(kernel, target, kind));
+    auto fingerprint = (*compiler)->fingerprint(kernel.request(), target, kind);
     if (fingerprint) {
       query.fingerprint = *fingerprint;
     } else {
@@ -57,8 +54,9 @@ Result<FoundCubin> CubinSource::compile(const CompileRequest& request) {
 Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query) {
   const Stopwatch watch;
   CUBINET_TRY(kernel.kernel_template()->check_target(kernel.spec(), target));
-  auto built = builds_.run({query.kind, query.identity.encoding()},
-                           [&] { return build_alone(request(kernel, target, query.kind), query); });
+  auto built = builds_.run({query.kind, query.identity.encoding()}, [&] {
+    return build_alone(kernel.request().for_target(target, query.kind), query);
+  });
   if (built) built->compile_seconds = watch.seconds();
   return built;
 }
@@ -67,7 +65,10 @@ Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& ke
                                                           ImageKind kind) {
   const Stopwatch watch;
   const LayerQuery asked = query(kernel, target, kind);
-  if (auto found = layers_.find(asked)) return found;
+  if (auto found = layers_.find(asked)) {
+    found->find_seconds = watch.seconds();
+    return found;
+  }
   if (policy_ == CompilePolicy::never) return std::optional<FoundCubin>();
   const double find_seconds = watch.seconds();
   CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, asked));
@@ -113,7 +114,7 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
 Result<FoundCubin> CubinSource::rebuild_for_device(const CachedKernel& kernel, ComputeCapability device) {
   const Stopwatch watch;
   CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
-  CUBINET_TRY_ASSIGN(FoundCubin built, compile(request(kernel, target, ImageKind::cubin)));
+  CUBINET_TRY_ASSIGN(FoundCubin built, compile(kernel.request().for_target(target, ImageKind::cubin)));
   built.compile_seconds = watch.seconds();
   return built;
 }

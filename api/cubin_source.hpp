@@ -15,12 +15,11 @@ namespace cubinet {
 // Thread-safe.
 class CubinSource {
  public:
-  CubinSource(CubinLayers& layers, Environment& environment, CompilePolicy policy, CompileOptions options,
-              TargetPolicy targets, LogSink log)
+  CubinSource(CubinLayers& layers, Environment& environment, CompilePolicy policy, TargetPolicy targets,
+              LogSink log)
       : layers_(layers),
         environment_(environment),
         policy_(policy),
-        options_(std::move(options)),
         targets_(std::move(targets)),
         log_(std::move(log)) {}
 
@@ -39,7 +38,6 @@ class CubinSource {
   Result<FoundCubin> rebuild_for_device(const CachedKernel& kernel, ComputeCapability device);
 
  private:
-  CompileRequest request(const CachedKernel& kernel, SmTarget target, ImageKind kind) const;
   LayerQuery query(const CachedKernel& kernel, SmTarget target, ImageKind kind);
   Result<FoundCubin> build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query);
   Result<FoundCubin> compile(const CompileRequest& request);
@@ -50,7 +48,6 @@ class CubinSource {
   CubinLayers& layers_;
   Environment& environment_;
   CompilePolicy policy_;
-  CompileOptions options_;
   TargetPolicy targets_;
   LogSink log_;
   SingleFlight<std::pair<ImageKind, Bytes>, FoundCubin> builds_;

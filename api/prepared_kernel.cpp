@@ -20,7 +20,7 @@ Result<Function> CachedKernel::find(int device, std::string_view entry_point) co
   const std::shared_lock lock(mutex_);
   const auto index = static_cast<std::size_t>(device);
   if (index >= by_device_.size() || by_device_[index].empty()) return Function();
-  return pick_function(by_device_[index], entry_point, spec_);
+  return pick_function(by_device_[index], entry_point, spec());
 }
 
 LoadedFunctions CachedKernel::loaded(int device) const {
@@ -57,7 +57,8 @@ std::shared_ptr<const CachedKernel> PreparedKernels::intern(
   const std::unique_lock lock(mutex_);
   auto& kernel = kernels_[complete];
   if (kernel == nullptr) {
-    kernel = std::make_shared<const CachedKernel>(owner_, std::move(kernel_template), std::move(resolved));
+    kernel = std::make_shared<const CachedKernel>(owner_, std::move(kernel_template), std::move(resolved),
+                                                  options_);
   }
   const std::shared_ptr<const CachedKernel> interned = kernel;  // the next line may move `kernel`
   kernels_.try_emplace(asked, interned);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/jit/prepared_request.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <mutex>
@@ -18,11 +19,14 @@ using LoadedFunctions = std::vector<Function>;
 class CachedKernel final : public PreparedKernel {
  public:
   CachedKernel(std::shared_ptr<const void> owner, std::shared_ptr<const KernelTemplate> kernel_template,
-               KernelSpec spec)
-      : owner_(std::move(owner)), template_(std::move(kernel_template)), spec_(std::move(spec)) {}
+               KernelSpec spec, CompileOptions options = {})
+      : owner_(std::move(owner)), request_(std::move(kernel_template), std::move(spec), std::move(options)) {}
 
-  const KernelSpec& spec() const override { return spec_; }
-  const std::shared_ptr<const KernelTemplate>& kernel_template() const override { return template_; }
+  const KernelSpec& spec() const override { return request_.spec(); }
+  const std::shared_ptr<const KernelTemplate>& kernel_template() const override {
+    return request_.kernel_template();
+  }
+  const PreparedRequest& request() const { return request_; }
   const void* owner() const { return owner_.get(); }
 
   // An empty Function when nothing is loaded there; not_found for an entry point that the kernel does not
@@ -36,8 +40,7 @@ class CachedKernel final : public PreparedKernel {
  private:
   // A token of the Runtime, held so that no other Runtime's can come to lie at its address.
   std::shared_ptr<const void> owner_;
-  std::shared_ptr<const KernelTemplate> template_;
-  KernelSpec spec_;
+  PreparedRequest request_;
   // One lock a kernel, shared by readers: threads that launch different kernels never meet.
   mutable std::shared_mutex mutex_;
   mutable std::vector<LoadedFunctions> by_device_;
@@ -51,7 +54,9 @@ Result<Function> pick_function(const LoadedFunctions& functions, std::string_vie
 // form in which they were asked for. Thread-safe.
 class PreparedKernels {
  public:
-  explicit PreparedKernels(std::shared_ptr<const void> owner) : owner_(std::move(owner)) {}
+  // `options`: what all of them are compiled with.
+  explicit PreparedKernels(std::shared_ptr<const void> owner, CompileOptions options = {})
+      : owner_(std::move(owner)), options_(std::move(options)) {}
 
   // nullptr when this form of the specification was not prepared before.
   std::shared_ptr<const CachedKernel> find(const KernelIdentity& asked) const;
@@ -67,6 +72,7 @@ class PreparedKernels {
   };
 
   std::shared_ptr<const void> owner_;
+  CompileOptions options_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<KernelIdentity, std::shared_ptr<const CachedKernel>, HashKey> kernels_;
 };

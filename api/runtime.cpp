@@ -48,10 +48,9 @@ class RuntimeImplementation final : public Runtime {
       : options_(std::move(options)),
         environment_(options_.compiler, options_.driver),
         layers_(std::move(registry), std::move(bundles), options_.log),
-        source_(layers_, environment_, options_.compile, options_.compile_options, options_.targets,
-                options_.log),
+        source_(layers_, environment_, options_.compile, options_.targets, options_.log),
         named_(layers_.registry(), options_.targets),
-        prepared_(owner_) {}
+        prepared_(owner_, options_.compile_options) {}
 
   Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) override {
     CUBINET_TRY_ASSIGN(auto kernel, prepare_cached(spec));
@@ -169,7 +168,7 @@ Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, 
   // A flight may have landed between our look into the cache and the start of this one.
   if (LoadedFunctions there = kernel.loaded(device); !there.empty()) return there;
   event.emplace();
-  event->spec = kernel.spec();
+  if (options_.observer) event->spec = kernel.spec();
   event->device = device;
   auto functions = load_observed(kernel, device, *event);
   if (functions) kernel.store(device, *functions);

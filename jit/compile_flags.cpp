@@ -18,12 +18,11 @@ std::string CompileOptions::to_string() const {
          (include_directories.size() == 1 ? " include directory" : " include directories");
 }
 
-std::vector<std::string> code_flags(const CompileRequest& request) {
-  const bool cubin = request.kind == ImageKind::cubin;
+std::vector<std::string> code_flags(SmTarget target, ImageKind kind, const CompileOptions& options) {
+  const bool cubin = kind == ImageKind::cubin;
   std::vector<std::string> flags = {
-      "--gpu-architecture=" + (cubin ? request.target.to_string() : request.target.compute_name()),
-      "--std=c++17"};
-  if (request.options.line_info) flags.emplace_back("--generate-line-info");
+      "--gpu-architecture=" + (cubin ? target.to_string() : target.compute_name()), "--std=c++17"};
+  if (options.line_info) flags.emplace_back("--generate-line-info");
   return flags;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/jit/compiler.hpp>
+#include <cubinet/jit/prepared_request.hpp>
 
 #include <algorithm>
 #include <map>
@@ -33,9 +34,22 @@ class NvrtcCompiler final : public Compiler {
       CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
       return fingerprint(request);
     }
-    CUBINET_TRY_ASSIGN(const auto closure, closure_of(given));
+    CUBINET_TRY_ASSIGN(const auto closure, closure_of(given.kernel_template, given.options));
     CUBINET_TRY_ASSIGN(const std::string header, given.kernel_template->parameters_header(given.spec));
-    return fingerprint_of(given, *closure, header);
+    return fingerprint_of(*given.kernel_template, code_flags(given), *closure, header);
+  }
+
+  Result<BuildFingerprint> fingerprint(const PreparedRequest& request, SmTarget target,
+                                       ImageKind kind) override {
+    CUBINET_TRY_ASSIGN(const auto closure, closure_of(request.kernel_template(), request.options()));
+    const PreparedRequest::Circumstances now{target, kind, closure->digest, identity_};
+    if (const auto kept = request.kept(now)) return *kept;
+    if (!request.parameters_header()) return request.parameters_header().error();
+    const BuildFingerprint made =
+        fingerprint_of(*request.kernel_template(), code_flags(target, kind, request.options()), *closure,
+                       *request.parameters_header());
+    request.keep(now, made);
+    return made;
   }
 
   Result<std::vector<SmTarget>> supported_targets() override {
@@ -48,7 +62,7 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target));
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
-    CUBINET_TRY_ASSIGN(const auto closure, closure_of(request));
+    CUBINET_TRY_ASSIGN(const auto closure, closure_of(request.kernel_template, request.options));
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
     CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, *closure, header));
     // NVRTC reads headers of the include directories itself: they have to be those that were hashed.
@@ -57,7 +71,8 @@ class NvrtcCompiler final : public Compiler {
                    "compile it again"};
     }
     output.record.compiler = identity_;
-    output.record.fingerprint = fingerprint_of(request, *closure, header);
+    output.record.fingerprint =
+        fingerprint_of(*request.kernel_template, code_flags(request), *closure, header);
     return output;
   }
 
@@ -116,8 +131,9 @@ class NvrtcCompiler final : public Compiler {
                  "it builds for" + names + "; other targets need another release of NVRTC"};
   }
 
-  Result<std::shared_ptr<const IncludeClosure>> closure_of(const CompileRequest& request) {
-    const ClosureKey key{request.kernel_template, request.options.include_directories};
+  Result<std::shared_ptr<const IncludeClosure>> closure_of(
+      const std::shared_ptr<const KernelTemplate>& kernel_template, const CompileOptions& options) {
+    const ClosureKey key{kernel_template, options.include_directories};
     std::shared_ptr<const IncludeClosure> known;
     {
       const std::lock_guard lock(closures_mutex_);
@@ -126,7 +142,7 @@ class NvrtcCompiler final : public Compiler {
     }
     if (known != nullptr && known->still_valid()) return known;
     CUBINET_TRY_ASSIGN(IncludeClosure closure,
-                       close_over_includes(*request.kernel_template, request.options.include_directories));
+                       close_over_includes(*kernel_template, options.include_directories));
     auto made = std::make_shared<const IncludeClosure>(std::move(closure));
     const std::lock_guard lock(closures_mutex_);
     if (closures_.size() >= kMaximumCachedClosures) closures_.clear();
@@ -134,15 +150,16 @@ class NvrtcCompiler final : public Compiler {
     return made;
   }
 
-  BuildFingerprint fingerprint_of(const CompileRequest& request, const IncludeClosure& closure,
+  BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,
+                                  const std::vector<std::string>& flags, const IncludeClosure& closure,
                                   const std::string& header) const {
     Sha256Hasher hasher;
     hasher.field("fingerprint", kFingerprintVersion);
-    hasher.field("template", request.kernel_template->name());
-    hasher.field("interface", std::to_string(request.kernel_template->interface_version()));
+    hasher.field("template", kernel_template.name());
+    hasher.field("interface", std::to_string(kernel_template.interface_version()));
     hasher.field("sources", as_text(closure.digest.bytes));
     hasher.field("parameters", header);
-    for (const std::string& flag : code_flags(request))
+    for (const std::string& flag : flags)
       hasher.field("flag", flag);
     hasher.field("compiler", identity_);
     return BuildFingerprint{hasher.finish()};

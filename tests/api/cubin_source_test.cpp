@@ -55,6 +55,34 @@ TEST_CASE("a template whose text changed is another build under the same key") {
   CHECK(source_of(*changed, scale_spec(), kSpecific) == KernelSource::registry);
 }
 
+TEST_CASE("a header that changes under a prepared kernel makes what is kept stale") {
+  const TempDir home;
+  const TempDir headers;
+  std::ofstream(headers / "a.h") << "#define A 1\n";
+  Journal journal;
+  RuntimeOptions options = runtime_options(home / "h", &journal);
+  options.templates = scale_catalog(std::string(kScaleTemplate) + "#include <a.h>\n");
+  options.compile_options.include_directories = {headers.path()};
+  const auto runtime = make_runtime(std::move(options));
+  const auto fingerprint = [&] {
+    const auto found = runtime->cubin(scale_spec(), kSpecific);
+    REQUIRE(found);
+    REQUIRE(*found);
+    return (*found)->cubin.record->fingerprint;
+  };
+  const BuildFingerprint before = fingerprint();
+  CHECK(fingerprint() == before);
+  std::ofstream(headers / "a.h") << "#define A 22\n";
+  CHECK(fingerprint() != before);
+  std::ofstream(headers / "a.h") << "#define A 1\n";
+  CHECK(fingerprint() == before);
+  std::vector<std::optional<KernelSource>> sources;
+  for (const KernelEvent& event : journal.events)
+    sources.push_back(event.source);
+  using S = KernelSource;
+  CHECK(sources == std::vector<std::optional<S>>{S::compiled, S::registry, S::compiled, S::registry});
+}
+
 TEST_CASE("sixteen threads that want one kernel compile it once") {
   const TempDir home;
   const auto runtime = make_runtime(runtime_options(home / "h"));
@@ -114,7 +142,7 @@ TEST_CASE("under compile never a miss is empty for a target and explained for a 
 
   CubinLayers layers(nullptr, {}, {});
   Environment environment(compiler_search(), {});
-  CubinSource source(layers, environment, CompilePolicy::never, {}, {}, {});
+  CubinSource source(layers, environment, CompilePolicy::never, {}, {});
   const auto catalog = scale_catalog();
   const auto resolved = (*catalog.find("scale"))->resolve(scale_spec());
   REQUIRE(resolved);
@@ -140,7 +168,7 @@ TEST_CASE("the specific target wins over the baseline and a removal falls back t
   RegistryOptions registry_options;
   registry_options.home = home / "h";
   CubinLayers warm(*Registry::open(registry_options), {}, {});
-  CubinSource source(warm, environment, CompilePolicy::never, {}, {}, {});
+  CubinSource source(warm, environment, CompilePolicy::never, {}, {});
   const auto baseline = source.for_device(kernel, {9, 0});
   REQUIRE(baseline);
   CHECK(baseline->cubin.record->target == kBaseline);

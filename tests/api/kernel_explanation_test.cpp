@@ -72,7 +72,7 @@ TEST_CASE("what is chosen is what a request then finds, for every device and pol
     registry_options.home = home / "h";
     CubinLayers layers(*Registry::open(registry_options), {}, {});
     Environment environment(compiler_search(), {});
-    CubinSource source(layers, environment, CompilePolicy::never, {}, policy, {});
+    CubinSource source(layers, environment, CompilePolicy::never, policy, {});
     const CachedKernel kernel(nullptr, (*resolved)->kernel_template(), (*resolved)->spec());
     for (const ComputeCapability device : {kHopper, ComputeCapability{10, 0}, ComputeCapability{10, 3},
                                            ComputeCapability{8, 6}, ComputeCapability{12, 0}}) {

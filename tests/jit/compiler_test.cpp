@@ -4,6 +4,7 @@
 #include "support/temp_dir.hpp"
 
 #include <cubinet/jit/compiler.hpp>
+#include <cubinet/jit/prepared_request.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 #include <cubinet/spec/data_type.hpp>
 
@@ -168,6 +169,34 @@ TEST_CASE("a changed header of an include directory changes the fingerprint of t
   CHECK(*nvrtc->fingerprint(request) == *before);
   std::ofstream(folder / "a.h") << "#define A 22\n";
   CHECK(*nvrtc->fingerprint(request) != *before);
+}
+
+TEST_CASE("a prepared request has the fingerprint of its request, and no longer than that has it") {
+  const test::TempDir folder;
+  std::ofstream(folder / "a.h") << "#define A 1\n";
+  const auto source = test::parse_template(test::scale_source("#include <a.h>\n" + test::kScaleBody));
+  CompileOptions options;
+  options.include_directories = {folder.path()};
+  const KernelSpec spec{source->name(), {}};
+  const PreparedRequest prepared(source, *source->resolve(spec), options);
+  const auto nvrtc = compiler();
+  const auto check_all = [&] {
+    for (const char* name : {"sm_90a", "sm_100f"}) {
+      const SmTarget target = *SmTarget::parse(name);
+      for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx}) {
+        const auto expected = nvrtc->fingerprint(prepared.for_target(target, kind));
+        REQUIRE(expected);
+        for (int time = 0; time < 2; ++time)
+          CHECK(*nvrtc->fingerprint(prepared, target, kind) == *expected);
+      }
+    }
+    return *nvrtc->fingerprint(prepared, *SmTarget::parse("sm_90a"), ImageKind::cubin);
+  };
+  const BuildFingerprint before = check_all();
+  std::ofstream(folder / "a.h") << "#define A 22\n";
+  CHECK(check_all() != before);
+  std::ofstream(folder / "a.h") << "#define A 1\n";
+  CHECK(check_all() == before);
 }
 
 TEST_CASE("a known template is fingerprinted in microseconds") {

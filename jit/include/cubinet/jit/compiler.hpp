@@ -58,6 +58,8 @@ struct CompileRequest {
   bool resolved = false;
 };
 
+class PreparedRequest;  // jit/prepared_request.hpp: a request that fingerprints are asked of again and again
+
 struct CompileOutput {
   CubinRecord record;  // digest and size describe the image (also when it is PTX)
   std::shared_ptr<const Bytes> image;
@@ -81,6 +83,10 @@ class Compiler {
   // after the first call for a template. Covers every header that the source may reach
   // (docs/formats/template.md).
   virtual Result<BuildFingerprint> fingerprint(const CompileRequest& request) = 0;
+  // The same, with what the request has computed and kept. Whether headers of the include directories are
+  // what they were is looked up each time.
+  virtual Result<BuildFingerprint> fingerprint(const PreparedRequest& request, SmTarget target,
+                                               ImageKind kind) = 0;
 
   // The targets that this NVRTC builds for, ascending. Loads NVRTC.
   virtual Result<std::vector<SmTarget>> supported_targets() = 0;
