@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "published_header.hpp"
+#include "select_line.hpp"
 #include "selection/problems.hpp"
-#include "tool.hpp"
 
 #include <cubinet/cubin_registry/registry.hpp>
 
@@ -33,12 +33,8 @@ void import_rows(const Sandbox& sandbox, std::vector<KernelRow> rows, const std:
   REQUIRE_MESSAGE(number, (number ? "" : number.error().to_line()));
 }
 
-ToolResult select_decode(const Sandbox& sandbox, std::vector<std::string> more = {}) {
-  std::vector<std::string> line = {"select",   "attention", "--json",    "--batch", "64",
-                                   "--kv-len", "8192",      "--heads-q", "64",      "--heads-kv",
-                                   "8",        "--device",  "10.0"};
-  line.insert(line.end(), more.begin(), more.end());
-  return sandbox.run(line);
+ToolResult select_decode(const Sandbox& sandbox, const std::string& more = {}) {
+  return select_in(sandbox, "--batch 64 --kv-len 8192 --heads-q 64 --heads-kv 8 --device 10.0 " + more);
 }
 
 }  // namespace
@@ -55,7 +51,7 @@ TEST_CASE("rows of imported folders are chosen from without a table, and named w
   CHECK(document["source"].get<std::string>().find("published") != std::string::npos);
   CHECK(contains(document["order"].get<std::string>(), "not measured here"));
   // What the published rows do not serve our templates do, and both are told.
-  const auto other = select_decode(sandbox, {"--page-size", "32"}).json();
+  const auto other = select_decode(sandbox, "--page-size 32").json();
   CHECK(other["backend"] == "templates");
   CHECK(other["declines"][0]["backend"] == "imported");
 }

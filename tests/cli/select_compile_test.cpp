@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was compiled is a row of the home's table. Needs NVRTC.
-#include "tool.hpp"
+#include "select_line.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,12 +8,8 @@ using namespace cubinet::test;
 
 namespace {
 
-ToolResult select_decode(const Sandbox& sandbox, std::vector<std::string> more = {}) {
-  std::vector<std::string> line = {"select",   "attention", "--json",    "--batch", "4",
-                                   "--kv-len", "8192",      "--heads-q", "32",      "--heads-kv",
-                                   "8",        "--device",  "9.0"};
-  line.insert(line.end(), more.begin(), more.end());
-  return sandbox.run(line);
+ToolResult select_decode(const Sandbox& sandbox, const std::string& more = {}) {
+  return select_in(sandbox, "--batch 4 --kv-len 8192 --heads-q 32 --heads-kv 8 --device 9.0 " + more);
 }
 
 }  // namespace
@@ -34,5 +30,5 @@ TEST_CASE("a kernel that was compiled as select asked for it is named with its d
   CHECK(found["target"] == "sm_90");
   CHECK(found["key"] != wanted["key"]);  // the target is part of it
   CHECK(found["grid"] == wanted["grid"]);
-  CHECK(select_decode(sandbox, {"--forbid", "sm_90"}).json()["exists"] == false);
+  CHECK(select_decode(sandbox, "--forbid sm_90").json()["exists"] == false);
 }

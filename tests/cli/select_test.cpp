@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "published_header.hpp"
+#include "select_line.hpp"
 #include "selection/problems.hpp"
-#include "tool.hpp"
 
 #include <cubinet/kernel_table/row_codec.hpp>
 
@@ -14,21 +14,6 @@ using namespace cubinet;
 using namespace cubinet::test;
 
 namespace {
-
-std::vector<std::string> words(const std::string& line) {
-  std::istringstream stream(line);
-  std::vector<std::string> split;
-  for (std::string word; stream >> word;)
-    split.push_back(word);
-  return split;
-}
-
-ToolResult select_in(const Sandbox& sandbox, const std::string& options) {
-  std::vector<std::string> line = {"select", "attention", "--json"};
-  for (const std::string& word : words(options))
-    line.push_back(word);
-  return sandbox.run(line);
-}
 
 ToolResult select(const std::string& options) {
   return select_in(Sandbox{}, options);

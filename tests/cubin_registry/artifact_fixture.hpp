@@ -69,6 +69,27 @@ struct ArtifactFolder {
   }
 };
 
+// The kernels of a folder, by their numbers.
+struct ArtifactRange {
+  int first = 0;
+  int count = 0;
+  ArtifactPlacement placement = ArtifactPlacement::in_place;
+};
+
+// An open home with two imports: the folder "first" is number 1, "second" number 2.
+struct TwoImports : HomeFixture {
+  ArtifactFolder first;
+  ArtifactFolder second;
+  std::unique_ptr<Registry> registry = open();
+
+  explicit TwoImports(ArtifactRange one = {0, 3}, ArtifactRange two = {10, 3})
+      : first(folder / "first", one.first, one.count, one.placement),
+        second(folder / "second", two.first, two.count, two.placement) {
+    REQUIRE(*first.publish(*registry) == 1);
+    REQUIRE(*second.publish(*registry) == 2);
+  }
+};
+
 // The rows as the registry gives them for an import of that number, in the order of names.
 inline std::vector<KernelRow> expected_rows(const ArtifactImport& content, std::uint64_t number) {
   std::vector<KernelRow> rows = content.rows;

@@ -67,59 +67,45 @@ TEST_CASE("images that are being brought in survive a sweep of another process")
 }
 
 TEST_CASE("a damaged import is named by verify, set aside by rebuild, and the others stay") {
-  HomeFixture fixture;
-  const ArtifactFolder first(fixture.folder / "first", 0, 3);
-  const ArtifactFolder second(fixture.folder / "second", 10, 3);
-  const auto registry = fixture.open();
-  REQUIRE(first.publish(*registry));
-  REQUIRE(second.publish(*registry));
+  TwoImports fixture;
   const fs::path file = fixture.home / "imports" / "1.import";
   Bytes bytes = read_file(file);
   bytes[bytes.size() / 2] ^= std::byte{4};
   write_file(file, bytes);
-  const auto findings = registry->verify()->findings;
+  const auto findings = fixture.registry->verify()->findings;
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].kind == Kind::damaged_import);
   CHECK(findings[0].file == "imports/1.import");
-  CHECK(registry->rebuild());
+  CHECK(fixture.registry->rebuild());
   CHECK_FALSE(fs::exists(file));
-  CHECK(registry->stats()->quarantined == 1);
-  CHECK(registry->artifacts().list()->size() == 1);
-  CHECK(serves(*registry, second.content, 2));
-  CHECK(registry->verify()->findings.empty());
+  CHECK(fixture.registry->stats()->quarantined == 1);
+  CHECK(fixture.registry->artifacts().list()->size() == 1);
+  CHECK(serves(*fixture.registry, fixture.second.content, 2));
+  CHECK(fixture.registry->verify()->findings.empty());
 }
 
 TEST_CASE("a damaged import is set aside by whoever meets it, its rows go and nothing crashes") {
-  HomeFixture fixture;
-  const ArtifactFolder first(fixture.folder / "first", 0, 3);
-  const ArtifactFolder second(fixture.folder / "second", 10, 3);
-  const auto registry = fixture.open();
-  REQUIRE(first.publish(*registry));
-  REQUIRE(second.publish(*registry));
+  TwoImports fixture;
   fs::resize_file(fixture.home / "imports" / "1.import", 100);
-  CHECK(rows_of(*registry) == sorted(expected_rows(second.content, 2)));
-  CHECK(registry->stats()->quarantined == 1);
+  CHECK(rows_of(*fixture.registry) == sorted(expected_rows(fixture.second.content, 2)));
+  CHECK(fixture.registry->stats()->quarantined == 1);
   CHECK(fixture.log.count("1.import") > 0);
-  CHECK(*first.publish(*registry) == 3);
-  CHECK(serves(*registry, first.content, 3));
+  CHECK(*fixture.first.publish(*fixture.registry) == 3);
+  CHECK(serves(*fixture.registry, fixture.first.content, 3));
 }
 
 TEST_CASE("verify reads the images of every import and names what is damaged, missing or not indexed") {
-  HomeFixture fixture;
-  const ArtifactFolder in_place(fixture.folder / "first", 0, 2);
-  const ArtifactFolder copied(fixture.folder / "second", 10, 2, ArtifactPlacement::copied);
-  const auto registry = fixture.open();
-  REQUIRE(in_place.publish(*registry));
-  REQUIRE(copied.publish(*registry));
+  TwoImports fixture({0, 2}, {10, 2, ArtifactPlacement::copied});
+  const ArtifactFolder& in_place = fixture.first;
   std::uint64_t bytes = 0;
   for (const int number : {0, 1, 10, 11})
     bytes += artifact_image(number).size();
-  CHECK(registry->verify()->bytes == bytes);
+  CHECK(fixture.registry->verify()->bytes == bytes);
   fs::remove(in_place.path / in_place.content.files[0].name);
-  fs::resize_file(Home(fixture.home).artifact(copied.content.files[0].digest), 5);
-  CHECK(kinds_of(*registry) == "missing_artifact damaged_artifact");
+  fs::resize_file(Home(fixture.home).artifact(fixture.second.content.files[0].digest), 5);
+  CHECK(kinds_of(*fixture.registry) == "missing_artifact damaged_artifact");
   write_file(fixture.home / "imports" / "7.import", read_file(fixture.home / "imports" / "2.import"));
-  CHECK(kinds_of(*registry).find("unindexed_import") != std::string::npos);
+  CHECK(kinds_of(*fixture.registry).find("unindexed_import") != std::string::npos);
 }
 
 }  // namespace

@@ -58,41 +58,31 @@ TEST_CASE("equal content writes nothing and keeps its number, other content is p
 }
 
 TEST_CASE("what is removed is gone from the list and the table, and its images where no other names them") {
-  HomeFixture fixture;
-  const ArtifactFolder first(fixture.folder / "first", 0, 3, ArtifactPlacement::copied);
-  const ArtifactFolder second(fixture.folder / "second", 2, 3, ArtifactPlacement::linked);
-  const auto registry = fixture.open();
-  REQUIRE(first.publish(*registry));
-  REQUIRE(second.publish(*registry));
-  CHECK(*registry->artifacts().remove(1));
-  CHECK_FALSE(*registry->artifacts().remove(1));
-  CHECK_FALSE(*registry->artifacts().remove(77));
-  CHECK(serves(*registry, second.content, 2));
-  CHECK(rows_of(*registry) == sorted(expected_rows(second.content, 2)));
-  CHECK_FALSE(*registry->artifacts().load(sha256(artifact_image(0))));
-  CHECK(*registry->artifacts().remove(2));
-  CHECK(registry->verify()->findings.empty());
+  TwoImports fixture({0, 3, ArtifactPlacement::copied}, {2, 3, ArtifactPlacement::linked});
+  CHECK(*fixture.registry->artifacts().remove(1));
+  CHECK_FALSE(*fixture.registry->artifacts().remove(1));
+  CHECK_FALSE(*fixture.registry->artifacts().remove(77));
+  CHECK(serves(*fixture.registry, fixture.second.content, 2));
+  CHECK(rows_of(*fixture.registry) == sorted(expected_rows(fixture.second.content, 2)));
+  CHECK_FALSE(*fixture.registry->artifacts().load(sha256(artifact_image(0))));
+  CHECK(*fixture.registry->artifacts().remove(2));
+  CHECK(fixture.registry->verify()->findings.empty());
   std::size_t images = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fixture.home / "artifacts"))
     images += entry.is_directory() ? 0U : 1U;
   CHECK(images == 0);
-  CHECK(fs::exists(second.path / second.content.files[0].name));
+  CHECK(fs::exists(fixture.second.path / fixture.second.content.files[0].name));
 }
 
 TEST_CASE("kernels are found by name in all imports, the one pinned last first") {
-  HomeFixture fixture;
-  const ArtifactFolder first(fixture.folder / "first", 0, 3);    // kernel_2 is plain
-  const ArtifactFolder second(fixture.folder / "second", 2, 3);  // kernel_2 has a row
-  const auto registry = fixture.open();
-  REQUIRE(first.publish(*registry));
-  REQUIRE(second.publish(*registry));
-  const auto found = registry->artifacts().find_named("kernel_2");
+  TwoImports fixture({0, 3}, {2, 3});  // kernel_2 is plain, and then has a row
+  const auto found = fixture.registry->artifacts().find_named("kernel_2");
   REQUIRE(found->size() == 2);
   CHECK(found->at(0).digest == sha256(artifact_image(2)));
   CHECK(found->at(0).shared_bytes == 1002);
   CHECK(found->at(0).target == SmTarget{10, 0, TargetKind::family});
-  CHECK(registry->artifacts().find_named("kernel_0")->size() == 1);
-  CHECK(registry->artifacts().find_named("nothing")->empty());
+  CHECK(fixture.registry->artifacts().find_named("kernel_0")->size() == 1);
+  CHECK(fixture.registry->artifacts().find_named("nothing")->empty());
   // Without an index the files say the same.
   const auto files_only = fixture.open(Access::read_only);
   write_file(fixture.home / "index.sqlite", Bytes(9000, std::byte{1}));
@@ -118,11 +108,8 @@ TEST_CASE("a kernel whose row in the index is damaged is found by name all the s
   for (const auto access : {Access::read_only, Access::read_write}) {
     for (const char* change : changes) {
       CAPTURE(change);
-      HomeFixture fixture;
-      const ArtifactFolder first(fixture.folder / "first", 0, 4);    // kernel_2 has a row, kernel_3 is plain
-      const ArtifactFolder second(fixture.folder / "second", 2, 2);  // the same
-      for (const ArtifactFolder* folder : {&first, &second})
-        REQUIRE(folder->publish(*fixture.open()));
+      TwoImports fixture({0, 4}, {2, 2});  // in both kernel_2 has a row, and kernel_3 is plain
+      fixture.registry.reset();
       const auto row = *fixture.open()->artifacts().find_named("kernel_2");
       const auto plain = *fixture.open()->artifacts().find_named("kernel_3");
       REQUIRE(row.size() == 2);
