@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "candidate_shapes.hpp"
+#include "wanted_rows.hpp"
 
 #include <cubinet/selection/selection.hpp>
 
@@ -8,36 +9,12 @@
 namespace cubinet {
 namespace {
 
-// A kernel that is being considered: everything but what the problem fixes.
-struct State {
-  Shape shape;
-  std::uint16_t tile_size_kv = 128;
-  MultiCtasKvMode mode = MultiCtasKvMode::disabled;
-  TileScheduler scheduler = TileScheduler::static_grid;
-};
-
 // A state for which a kernel exists, evaluated with that kernel's own metadata.
 struct Attempt {
-  State state;
+  KernelState state;
   const KernelRow* row = nullptr;
   KernelFacts kernel;
   LaunchConfiguration launch;
-};
-
-// At most two values, the preferred one first.
-template <class Value>
-struct Choices {
-  std::array<Value, 2> values{};
-  std::size_t count = 0;
-
-  void add(Value value) { values[count++] = value; }
-  const Value* begin() const { return values.data(); }
-  const Value* end() const { return values.data() + count; }
-};
-
-struct Page {
-  std::uint32_t tokens = 0;
-  bool dynamic = false;
 };
 
 std::uint8_t bit(Refinement refinement) {
@@ -64,14 +41,12 @@ class Search {
         device_(device),
         index_(index),
         policy_(policy),
-        costs_(policy.costs != nullptr ? *policy.costs : cost_table_for(device.capability)) {
-    normalise();
-  }
+        costs_(policy.costs != nullptr ? *policy.costs : cost_table_for(device.capability)),
+        wanted_(problem) {}
 
   Selection run() {
     const CandidateShapes shapes = candidate_shapes(problem_, device_.sm_count, costs_.mla_swaps_tokens);
-    selection_.trace.wanted =
-        selector_of(initial_state(shapes.shapes[0]), pages_.values[0], masks_.values[0], groups_.values[0]);
+    selection_.trace.wanted = wanted_.preferred(initial_state(shapes.shapes[0]));
     if (shapes.compared > 0 && compare(shapes)) return selection_;
     for (std::size_t i = shapes.compared; i < shapes.count; ++i) {
       if (i > 0) selection_.trace.default_missing = true;
@@ -84,64 +59,6 @@ class Search {
   }
 
  private:
-  // Page, mask and grouping are settled before anything is looked up, so that every candidate and every pass
-  // is asked for what is launched in the end. Where two encodings serve, the preferred comes first.
-  void normalise() {
-    if (problem_.sparse != SparseAttention::none) {
-      pages_.add({1, false});
-    } else if (problem_.layout != QkvLayout::paged_kv) {
-      pages_.add({0, false});
-    } else {
-      const std::uint32_t page = problem_.tokens_per_page;
-      if (problem_.head_dim_qk == problem_.head_dim_v && page >= kDynamicPage)
-        pages_.add({kDynamicPage, true});
-      pages_.add({page, false});
-    }
-    if (problem_.is_sliding()) {
-      masks_.add(AttentionMask::sliding_or_chunked_causal);
-    } else {
-      masks_.add(problem_.mask);
-      const bool one_row = problem_.is_generation() && problem_.q_len == 1;
-      // One row sees everything, dense or causal; and published MLA kernels carry the causal limit of
-      // their q tokens under either name.
-      if (problem_.mask == AttentionMask::causal && (one_row || problem_.is_mla_generation())) {
-        masks_.add(AttentionMask::dense);
-      } else if (problem_.mask == AttentionMask::dense && one_row) {
-        masks_.add(AttentionMask::causal);
-      }
-    }
-    const bool groups =
-        problem_.is_generation() && !problem_.is_mla_generation() && !is_mixed_precision(problem_);
-    groups_.add(groups);
-    if (problem_.is_generation() && !problem_.is_mla_generation()) groups_.add(!groups);
-  }
-
-  KernelSelector selector_of(const State& state, Page page, AttentionMask mask, bool groups) const {
-    KernelSelector s;
-    s.data_type_q = problem_.data_type_q;
-    s.data_type_k = problem_.data_type_k;
-    s.data_type_v = problem_.data_type_v;
-    s.data_type_o = problem_.data_type_o;
-    s.layout = problem_.layout;
-    s.mask = mask;
-    s.kernel_type = state.shape.type;
-    s.scheduler = state.scheduler;
-    s.multi_ctas_kv_mode = state.mode;
-    s.sparse = problem_.sparse;
-    s.tile_size_q = state.shape.tile_size_q;
-    s.tile_size_kv = state.tile_size_kv;
-    s.head_dim_per_cta_v = state.shape.head_dim_per_cta_v;
-    s.head_dim_qk = static_cast<std::uint16_t>(problem_.head_dim_qk);
-    s.head_dim_v = static_cast<std::uint16_t>(problem_.head_dim_v);
-    s.tokens_per_page = page.tokens;
-    s.dynamic_page = page.dynamic;
-    s.sage_block = problem_.sage_block;
-    s.groups_tokens_heads_q = groups;
-    s.two_cta = state.shape.two_cta;
-    s.skips_softmax = problem_.skips_softmax;
-    return s;
-  }
-
   bool may_use(const KernelRow& row) {
     if (row.shared_bytes > device_.shared_limit()) {
       ++selection_.trace.over_shared_limit;
@@ -152,7 +69,7 @@ class Search {
     return false;
   }
 
-  std::optional<Attempt> evaluate(const State& state, const KernelRow* row, const KernelFacts& kernel) {
+  std::optional<Attempt> evaluate(const KernelState& state, const KernelRow* row, const KernelFacts& kernel) {
     const auto launch = configure_launch(problem_, kernel, device_.sm_count);
     if (!launch) {
       ++selection_.trace.not_launchable;
@@ -162,7 +79,7 @@ class Search {
   }
 
   // The best row of one selector that the policy and the device allow.
-  std::optional<Attempt> look_up(const State& state, const KernelSelector& selector) {
+  std::optional<Attempt> look_up(const KernelState& state, const KernelSelector& selector) {
     ++selection_.trace.looked_up;
     if (policy_.assumes_all_kernels) {
       const std::uint32_t threads =
@@ -183,20 +100,16 @@ class Search {
     return std::nullopt;
   }
 
-  std::optional<Attempt> attempt(const State& state) {
-    for (const bool groups : groups_) {
-      for (const Page page : pages_) {
-        for (const AttentionMask mask : masks_) {
-          if (auto found = look_up(state, selector_of(state, page, mask, groups))) return found;
-        }
-      }
+  std::optional<Attempt> attempt(const KernelState& state) {
+    for (const RowEncoding& encoding : wanted_.encodings()) {
+      if (auto found = look_up(state, wanted_.selector(state, encoding))) return found;
     }
     return std::nullopt;
   }
 
   // Before any refinement: split KV through global memory, with a second launch for MLA's keeps kernels.
-  State initial_state(const Shape& shape) const {
-    State state;
+  KernelState initial_state(const Shape& shape) const {
+    KernelState state;
     state.shape = shape;
     if (shape.type == KernelType::context) {
       state.scheduler = TileScheduler::persistent;
@@ -209,7 +122,7 @@ class Search {
 
   // The initial state of a shape, or what stands in for it: another way to reduce, then no split at all.
   std::optional<Attempt> first_attempt(const Shape& shape) {
-    State state = initial_state(shape);
+    KernelState state = initial_state(shape);
     if (auto found = attempt(state)) return found;
     if (state.mode == MultiCtasKvMode::gmem_separate) {
       state.mode = MultiCtasKvMode::gmem;
@@ -281,9 +194,9 @@ class Search {
   }
 
   // The states that a refinement would move to, the preferred one first; none where it is not called for.
-  Choices<State> targets(Refinement refinement, const Attempt& current) const {
-    Choices<State> list;
-    State next = current.state;
+  Choices<KernelState> targets(Refinement refinement, const Attempt& current) const {
+    Choices<KernelState> list;
+    KernelState next = current.state;
     const std::uint64_t ctas = current.launch.total_ctas();
     switch (refinement) {
       case Refinement::no_split:
@@ -334,10 +247,10 @@ class Search {
   // Moves `current` when the refinement is called for, has not fired and a kernel exists for it.
   bool fire(Refinement refinement, Attempt& current, std::uint8_t& fired) {
     if ((fired & bit(refinement)) != 0) return false;
-    const Choices<State> states = targets(refinement, current);
+    const Choices<KernelState> states = targets(refinement, current);
     if (states.count == 0) return false;
     fired |= bit(refinement);
-    for (const State& state : states) {
+    for (const KernelState& state : states) {
       if (auto next = attempt(state)) {
         current = *next;
         record_pass(refinement, current);
@@ -398,9 +311,7 @@ class Search {
   const KernelIndex& index_;
   const SelectionPolicy& policy_;
   const CostTable& costs_;
-  Choices<Page> pages_;
-  Choices<AttentionMask> masks_;
-  Choices<bool> groups_;
+  WantedRows wanted_;
   Selection selection_;
 };
 

@@ -255,45 +255,6 @@ TEST_CASE("sparse attention asks for page one and reaches top k tokens") {
   CHECK(selection.launch.ctas_kv <= 8);
 }
 
-TEST_CASE("pages and masks are normalised before anything is looked up") {
-  AttentionProblem problem = test::generation(1, 8, 2048, 16, 8);
-  problem.tokens_per_page = 256;
-  problem.window = 1024;
-  const Selection selection = assumed(problem);
-  CHECK(selection.trace.wanted.dynamic_page);
-  CHECK(selection.trace.wanted.tokens_per_page == 128);
-  CHECK(selection.trace.wanted.mask == AttentionMask::sliding_or_chunked_causal);
-  // Two steps' worth: the window and what a step reaches beyond it.
-  CHECK(selection.launch.ctas_kv == 3);
-  problem.layout = QkvLayout::contiguous_kv;
-  CHECK(assumed(problem).trace.wanted.tokens_per_page == 0);
-  problem = test::generation(1, 1, 2048, 128, 128, 576, 512);
-  problem.tokens_per_page = 256;
-  CHECK_FALSE(assumed(problem).trace.wanted.dynamic_page);
-}
-
-TEST_CASE("a kernel of another page size or mask is never taken") {
-  AttentionProblem problem = test::generation(1, 1, 4096, 32, 4);
-  const std::vector<KernelRow> rows = test::rows_for(problem);
-  problem.tokens_per_page = 32;
-  CHECK_FALSE(must_select(problem, test::index_of(rows)).found);
-  problem.tokens_per_page = 64;
-  problem.window = 128;
-  CHECK_FALSE(must_select(problem, test::index_of(rows)).found);
-  problem.window = kUnlimited;
-  problem.skips_softmax = true;
-  CHECK_FALSE(must_select(problem, test::index_of(rows)).found);
-  // One row of Q sees the same, dense or causal; several do not.
-  problem = test::generation(1, 1, 4096, 32, 4);
-  problem.mask = AttentionMask::dense;
-  CHECK(must_select(problem, test::index_of(rows)).found);
-  problem = test::generation(1, 2, 4096, 32, 4);
-  const std::vector<KernelRow> causal = test::rows_for(problem);
-  CHECK(must_select(problem, test::index_of(causal)).found);
-  problem.mask = AttentionMask::dense;
-  CHECK_FALSE(must_select(problem, test::index_of(causal)).found);
-}
-
 TEST_CASE("prefill is persistent with tiles of 128, and static where that is all there is") {
   const AttentionProblem problem = test::context(4, 511, 2047, 8, 2);
   const Selection selection = assumed(problem);
