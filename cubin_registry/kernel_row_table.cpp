@@ -5,6 +5,7 @@
 
 #include <cubinet/base/binary_format.hpp>
 #include <cubinet/kernel_table/column.hpp>
+#include <cubinet/kernel_table/extra_columns.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
 
@@ -42,7 +43,6 @@ enum Text : int {
 };
 
 constexpr std::size_t kMaximumNumbers = 64;
-constexpr std::uint32_t kMaximumExtras = 4096;
 constexpr std::int64_t kReserveLimit = 1'000'000;
 
 Error damaged(std::string_view reason) {
@@ -66,26 +66,13 @@ struct Cells {
 Bytes encode_extras(const std::vector<ExtraColumn>& extras) {
   if (extras.empty()) return {};
   ByteWriter writer;
-  writer.u32(static_cast<std::uint32_t>(extras.size()));
-  for (const ExtraColumn& extra : extras) {
-    writer.string(extra.name);
-    writer.string(extra.value);
-  }
+  write_extras(writer, extras);
   return writer.take();
 }
 
 Result<std::vector<ExtraColumn>> decode_extras(ByteView bytes) {
-  std::vector<ExtraColumn> extras;
-  if (bytes.empty()) return extras;
   ByteReader reader(bytes);
-  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumExtras) return damaged("has too many extra columns");
-  for (std::uint32_t i = 0; i < count; ++i) {
-    ExtraColumn extra;
-    CUBINET_TRY_ASSIGN(extra.name, reader.string());
-    CUBINET_TRY_ASSIGN(extra.value, reader.string());
-    extras.push_back(std::move(extra));
-  }
+  CUBINET_TRY_ASSIGN(std::vector<ExtraColumn> extras, read_extras(reader));
   if (reader.remaining() != 0) return damaged("has bytes after its extra columns");
   return extras;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/binary_format.hpp>
+#include <cubinet/kernel_table/extra_columns.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <xxhash.h>
@@ -12,8 +13,6 @@ namespace {
 // Version 1 was never stored.
 constexpr BinaryFormat kRowFormat{
     .name = "a kernel row's encoding", .magic = "CROW", .newest = kRowSchemaVersion, .oldest = 2};
-// Far above any table: a damaged count must not make us allocate.
-constexpr std::uint32_t kMaximumExtras = 4096;
 constexpr std::uint64_t kKnownFlags = 0x1ff;
 
 template <class Value>
@@ -50,19 +49,14 @@ void write_selector(ByteWriter& writer, const KernelSelector& selector) {
     writer.u64(word);
 }
 
-Result<std::vector<ExtraColumn>> read_extras(ByteReader& reader) {
-  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumExtras) return kRowFormat.damaged("has too many extra columns");
-  std::vector<ExtraColumn> extras;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    ExtraColumn extra;
-    CUBINET_TRY_ASSIGN(extra.name, reader.string());
-    CUBINET_TRY_ASSIGN(extra.value, reader.string());
-    if (extra.is_off()) return kRowFormat.damaged("lists an extra column that is off");
-    if (!extras.empty() && extra.name <= extras.back().name) {
+// Equal identities have equal bytes: what is off is not listed, and the rest has one order.
+Result<std::vector<ExtraColumn>> read_canonical_extras(ByteReader& reader) {
+  CUBINET_TRY_ASSIGN(std::vector<ExtraColumn> extras, read_extras(reader));
+  for (std::size_t i = 0; i < extras.size(); ++i) {
+    if (extras[i].is_off()) return kRowFormat.damaged("lists an extra column that is off");
+    if (i > 0 && extras[i].name <= extras[i - 1].name) {
       return kRowFormat.damaged("does not list its extra columns in order");
     }
-    extras.push_back(std::move(extra));
   }
   return extras;
 }
@@ -148,13 +142,11 @@ Result<Bytes> encode_row_identity(const RowIdentity& identity) {
   writer.u16(identity.target.minor);
   writer.u8(static_cast<std::uint8_t>(identity.target.kind));
   writer.string(identity.implementation);
-  writer.u32(static_cast<std::uint32_t>(identity.extras.size()));
   for (const ExtraColumn& extra : identity.extras) {
     if (extra.is_off())
       return Error{ErrorCode::invalid_argument, "a row's identity lists no column that is off"};
-    writer.string(extra.name);
-    writer.string(extra.value);
   }
+  write_extras(writer, identity.extras);
   return writer.take();
 }
 
@@ -178,7 +170,7 @@ Result<RowIdentity> decode_row_identity(ByteView encoding) {
   CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
   identity.target.kind = static_cast<TargetKind>(kind);
   CUBINET_TRY_ASSIGN(identity.implementation, reader.string());
-  CUBINET_TRY_ASSIGN(identity.extras, read_extras(reader));
+  CUBINET_TRY_ASSIGN(identity.extras, read_canonical_extras(reader));
   if (reader.remaining() != 0) return kRowFormat.damaged("has bytes after its end");
   CUBINET_TRY(check_identity(identity));
   return identity;

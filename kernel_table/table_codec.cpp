@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/binary_format.hpp>
 #include <cubinet/kernel_table/column.hpp>
+#include <cubinet/kernel_table/extra_columns.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 
 namespace cubinet {
@@ -170,18 +172,6 @@ Result<std::vector<StoredColumn>> read_columns(ByteReader& reader) {
   return columns;
 }
 
-Result<void> read_extras(ByteReader& reader, KernelRow& row) {
-  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumColumns) return kTableFormat.damaged("has a row with too many extra columns");
-  for (std::uint32_t i = 0; i < count; ++i) {
-    ExtraColumn extra;
-    CUBINET_TRY_ASSIGN(extra.name, reader.string());
-    CUBINET_TRY_ASSIGN(extra.value, reader.string());
-    row.extras.push_back(std::move(extra));
-  }
-  return {};
-}
-
 std::string text_of(const StoredColumn& column, const StoredValue& value) {
   if (column.kind == StoredKind::text) return value.text;
   if (column.kind == StoredKind::digest) return value.digest.to_hex();
@@ -204,7 +194,9 @@ Result<KernelRow> read_row(ByteReader& reader, const std::vector<StoredColumn>& 
       row.extras.push_back({column.name, text_of(column, value)});
     }
   }
-  CUBINET_TRY(read_extras(reader, row));
+  CUBINET_TRY_ASSIGN(std::vector<ExtraColumn> extras, read_extras(reader));
+  row.extras.insert(row.extras.end(), std::make_move_iterator(extras.begin()),
+                    std::make_move_iterator(extras.end()));
   std::sort(row.extras.begin(), row.extras.end(),
             [](const ExtraColumn& a, const ExtraColumn& b) { return a.name < b.name; });
   CUBINET_TRY(check_ranges(row));
@@ -251,11 +243,7 @@ Result<Bytes> encode_table(std::span<const KernelRow> rows) {
       writer.u32(static_cast<std::uint32_t>(column.get(row)));
     for (const NamedTextColumn& column : kTextColumns)
       write_text_column(writer, row, column.column);
-    writer.u32(static_cast<std::uint32_t>(row.extras.size()));
-    for (const ExtraColumn& extra : row.extras) {
-      writer.string(extra.name);
-      writer.string(extra.value);
-    }
+    write_extras(writer, row.extras);
   }
   write_checksum(writer);
   return writer.take();
