@@ -7,7 +7,7 @@
 namespace cubinet {
 namespace {
 
-Error corrupt(std::string reason) {
+Error corrupt(const std::string& reason) {
   return Error{ErrorCode::corruption, "not a usable ELF image: " + reason};
 }
 

@@ -68,7 +68,7 @@ class ExpressionParser {
       {"%", 6, Operation::remainder, BinaryOperator::Operands::integers, Type::integer},
   }};
 
-  Error fail(std::string reason) const {
+  Error fail(const std::string& reason) const {
     return Error{ErrorCode::invalid_argument, "the expression '" + out_.text_ + "' is wrong at column " +
                                                   std::to_string(at_ + 1) + ": " + reason};
   }
