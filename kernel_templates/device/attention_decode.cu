@@ -104,8 +104,7 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
     multiply_qk(scores, q_fragments, q_warp, stream.k_slice(), lane);
     stream.release_k(i);
 
-    if (token < seen_by_all.begin || token + kSlice > seen_by_all.end)
-      mask_scores(scores, visible, token, lane);
+    if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, token, lane);
     const FragmentA weights = softmax(state, scores, p.softmax_scale_log2);
 
     stream.wait();

@@ -33,13 +33,13 @@ class SliceCopy {
   __device__ void copy(SharedAddress slice, int token, int page, const KvRange& range) const {
     GlobalAddress source = base_ + static_cast<long long>(page) * page_stride_ +
                            static_cast<long long>(token & (page_size - 1)) * token_stride_;
-    const unsigned first = static_cast<unsigned>(token - range.begin);
-    const unsigned count = static_cast<unsigned>(range.end - range.begin);
+    // Row by row, so that a copy's own row is a constant beside it.
+    const KvRange valid{range.begin - token - row_, range.end - token - row_};
 #pragma unroll
     for (int i = 0; i < kIterations; ++i) {
       const int rows = i * kRowsPerIteration;
       async_copy_16_or_zero(advanced(slice + target_, rows & 7) + rows * kRowBytes, source,
-                            first + row_ + rows < count);
+                            valid.holds(rows));
       source += kRowsPerIteration * token_stride_;
     }
   }

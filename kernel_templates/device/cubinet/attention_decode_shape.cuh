@@ -58,9 +58,15 @@ struct PackedRows {
   __device__ bool holds(int row) const { return first + row < count; }
 };
 
+// Without a window the tokens that are asked about never lie before the range: each warp begins within it.
 struct KvRange {
   int begin;
   int end;
+
+  __device__ bool holds(int token) const { return token < end && (!sliding_window || token >= begin); }
+  __device__ bool holds_slice(int token) const {
+    return token + kSlice <= end && (!sliding_window || token >= begin);
+  }
 };
 
 __device__ inline int kv_length(const AttentionDecodeParameters& p, int batch) {

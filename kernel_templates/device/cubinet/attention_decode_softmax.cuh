@@ -73,8 +73,7 @@ __device__ inline void mask_scores(FragmentD (&scores)[2], const KvRange (&visib
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int column = token + tile * 8 + (lane & 3) * 2 + (i & 1);
-      const KvRange& range = visible[i >> 1];
-      if (column < range.begin || column >= range.end) scores[tile].r[i] = negative_infinity();
+      if (!visible[i >> 1].holds(column)) scores[tile].r[i] = negative_infinity();
     }
   }
 }
