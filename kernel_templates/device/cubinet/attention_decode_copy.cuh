@@ -30,17 +30,29 @@ class SliceCopy {
 
   // Tokens outside `range` become zeros and are not read: a page that is not in use, or the rest of one,
   // may hold anything, NaN included, and 0 * NaN in P V would be NaN.
+  // `kAtOnce` copies are unrolled: all of them in the loop over the KV, only a part where unrolling would be
+  // more to compile than it saves.
+  template <int kAtOnce>
   __device__ void copy(SharedAddress slice, int token, int page, const KvRange& range) const {
     GlobalAddress source = base_ + static_cast<long long>(page) * page_stride_ +
                            static_cast<long long>(token & (page_size - 1)) * token_stride_;
     // Row by row, so that a copy's own row is a constant beside it.
-    const KvRange valid{range.begin - token - row_, range.end - token - row_};
+    KvRange valid{range.begin - token - row_, range.end - token - row_};
+    SharedAddress target = slice + target_;
+    constexpr int kPart = minimum(kAtOnce, kIterations);
+    constexpr int kPartRows = kPart * kRowsPerIteration;
+    static_assert(kPart == kIterations || kPartRows % 4 == 0,
+                  "one XOR makes a part's swizzle the next one's");
+#pragma unroll 1
+    for (int part = 0; part < kIterations / kPart; ++part) {
 #pragma unroll
-    for (int i = 0; i < kIterations; ++i) {
-      const int rows = i * kRowsPerIteration;
-      async_copy_16_or_zero(advanced(slice + target_, rows & 7) + rows * kRowBytes, source,
-                            valid.holds(rows));
-      source += kRowsPerIteration * token_stride_;
+      for (int i = 0; i < kPart; ++i) {
+        const int rows = i * kRowsPerIteration;
+        async_copy_16_or_zero(advanced(target, rows & 7) + rows * kRowBytes, source, valid.holds(rows));
+        source += kRowsPerIteration * token_stride_;
+      }
+      target = advanced(target, kPartRows & 7) + kPartRows * kRowBytes;
+      valid = {valid.begin - kPartRows, valid.end - kPartRows};
     }
   }
 
@@ -128,9 +140,9 @@ class KvStream {
 #pragma unroll 1
     for (slot_ = 0; slot_ < stages; ++slot_) {
       const int page = __shfl_sync(0xffffffffu, pages, slot_);
-      if (slot_ < count()) copy_k_.copy(k_slice(), token(slot_), page, readable_);
+      if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), page, readable_);
       async_copy_commit();
-      if (slot_ < count()) copy_v_.copy(v_slice(), token(slot_), page, readable_);
+      if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), page, readable_);
       async_copy_commit();
     }
     slot_ = 0;
@@ -152,13 +164,13 @@ class KvStream {
     // Read a whole slice ahead of its use, to hide what the look-up takes.
     next_page_ = walk_.page(index + 1 + stages);
     synchronize_group(group_kv_);
-    if (index + stages < count()) copy_k_.copy(k_slice(), token(index + stages), page_, readable_);
+    if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), page_, readable_);
     async_copy_commit();
   }
 
   __device__ void release_v(int index) {
     synchronize_group(group_kv_);
-    if (index + stages < count()) copy_v_.copy(v_slice(), token(index + stages), page_, readable_);
+    if (index + stages < count()) copy_v_.copy<kSlice>(v_slice(), token(index + stages), page_, readable_);
     async_copy_commit();
     slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
   }
