@@ -70,19 +70,27 @@ class SliceCopy {
   unsigned target_;
 };
 
+// A thread takes the same chunk of every row that it copies, so that only the row's part of the addresses is
+// worked out again.
 __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRows& rows, int batch,
                               int head_kv, SharedAddress q_shared) {
   constexpr int kChunks = kRowBytesQk / 16;
-  for (int i = threadIdx.x; i < tile_size_q * kChunks; i += kThreads) {
-    const int row = i / kChunks;
-    const int chunk = i % kChunks;
+  constexpr int kRowsAtOnce = minimum(kThreads / kChunks, tile_size_q);
+  const int first = threadIdx.x / kChunks;
+  if (kThreads > kRowsAtOnce * kChunks && first >= kRowsAtOnce) return;
+  const int group = rows.group.divisor;
+  const int chunk = threadIdx.x % kChunks;
+  const GlobalAddress base =
+      p.q + kElementBytes * (batch * p.q_batch_stride + head_kv * group * p.q_head_stride) + chunk * 16;
+  const long long token_step = p.q_token_stride - group * p.q_head_stride;
+#pragma unroll 2
+  for (int i = 0; i < tile_size_q / kRowsAtOnce; ++i) {
+    const int row = first + i * kRowsAtOnce;
     const int packed = minimum(rows.first + row, rows.count - 1);
     const int token = rows.group.quotient(packed);
-    const int head = (head_kv - token) * rows.group.divisor + packed;
-    const GlobalAddress source =
-        p.q + kElementBytes * (batch * p.q_batch_stride + token * p.q_token_stride + head * p.q_head_stride) +
-        chunk * 16;
-    async_copy_16_or_zero(q_shared + swizzled<kRowBytesQk>(row, chunk), source, rows.holds(row));
+    async_copy_16_or_zero(q_shared + swizzled<kRowBytesQk>(row, chunk),
+                          base + kElementBytes * (token * token_step + packed * p.q_head_stride),
+                          rows.holds(row));
   }
 }
 
