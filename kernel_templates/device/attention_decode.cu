@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 
   async_copy_wait<0>();
   __syncthreads();
-  const MergeBuffer merge(shared + kQBytes);
+  const MergeBuffer merge(q_shared + kQBytes);
   merge.put(state, group_kv, first_row, threadIdx.x % 32);
   __syncthreads();
   store_rows(p, merge, rows, batch, head_kv, split, splits.count > 1);

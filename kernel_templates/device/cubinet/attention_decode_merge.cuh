@@ -6,61 +6,62 @@
 namespace cubinet::attention {
 
 // The shared memory of the ring, used again to bring the warps' results together.
-struct MergeBuffer {
-  float* output;   // [kWarpsKv][tile_size_q][kMergeStride]
-  float* maximum;  // [kWarpsKv][tile_size_q]
-  float* sum;      // [kWarpsKv][tile_size_q]
+class MergeBuffer {
+ public:
+  __device__ explicit MergeBuffer(SharedAddress memory) : output_(memory) {}
 
-  __device__ explicit MergeBuffer(unsigned char* memory)
-      : output(reinterpret_cast<float*>(memory)),
-        maximum(output + kWarpsKv * tile_size_q * kMergeStride),
-        sum(maximum + kWarpsKv * tile_size_q) {}
-
-  __device__ void put(RowState& state, int group_kv, int first_row, int lane) const {
+  __device__ void put(const RowState& state, int group_kv, int first_row, int lane) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = group_kv * tile_size_q + first_row + (lane >> 2) + 8 * half;
       const float total = lanes_sum<4>(state.sum[half]);
-      if ((lane & 3) == 0) {
-        maximum[row] = state.maximum[half];
-        sum[row] = total;
-      }
-      float* target = output + row * kMergeStride + (lane & 3) * 2;
+      if ((lane & 3) == 0) store_shared_floats(extremes(row), state.maximum[half], total);
+      const SharedAddress target = output_ + row * (kMergeStride * 4) + (lane & 3) * 8;
 #pragma unroll
-      for (int tile = 0; tile < kTilesV; ++tile) {
-        *reinterpret_cast<float2*>(target + tile * 8) =
-            make_float2(state.output[tile].r[2 * half], state.output[tile].r[2 * half + 1]);
-      }
+      for (int tile = 0; tile < kTilesV; ++tile)
+        store_shared_floats(target + tile * 32, state.output[tile].r[2 * half],
+                            state.output[tile].r[2 * half + 1]);
     }
   }
 
-  // Normalised output of one row from element `first` on; returns the base-2 log-sum-exp.
-  template <int kCount>
-  __device__ float take(float (&values)[kCount], int row, int first, float scale_log2) const {
+  // Normalised output of one row, 8 elements from element `first` on; returns the base-2 log-sum-exp.
+  __device__ float take(float (&values)[8], int row, int first, float scale_log2) const {
     float highest = negative_infinity();
 #pragma unroll
     for (int w = 0; w < kWarpsKv; ++w)
-      highest = fmaxf(highest, maximum[w * tile_size_q + row]);
+      highest = fmaxf(highest, load_shared_float(extremes(w * tile_size_q + row)));
     const float offset = highest == negative_infinity() ? 0.0f : highest * scale_log2;
     float total = 0.0f;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i)
+    for (int i = 0; i < 8; ++i)
       values[i] = 0.0f;
 #pragma unroll
     for (int w = 0; w < kWarpsKv; ++w) {
       const int index = w * tile_size_q + row;
-      const float weight = exp2_approx(maximum[index] * scale_log2 - offset);
-      total += weight * sum[index];
+      const float weight = exp2_approx(load_shared_float(extremes(index)) * scale_log2 - offset);
+      total += weight * load_shared_float(extremes(index) + 4);
+      const SharedAddress source = output_ + index * (kMergeStride * 4) + first * 4;
+      float part[8];
+      Vector16<fp32>::unpack(load_shared_16(source), part);
+      Vector16<fp32>::unpack(load_shared_16(source + 16), part + 4);
 #pragma unroll
-      for (int i = 0; i < kCount; ++i)
-        values[i] += weight * output[index * kMergeStride + first + i];
+      for (int i = 0; i < 8; ++i)
+        values[i] += weight * part[i];
     }
     const float scale = total > 0.0f ? reciprocal_approx(total) : 0.0f;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i)
+    for (int i = 0; i < 8; ++i)
       values[i] *= scale;
     return total > 0.0f ? offset + log2_approx(total) : negative_infinity();
   }
+
+ private:
+  // Where a row's maximum lies; its sum follows.
+  __device__ SharedAddress extremes(int row) const {
+    return output_ + kWarpsKv * tile_size_q * (kMergeStride * 4) + row * 8;
+  }
+
+  SharedAddress output_;  // [kWarpsKv][tile_size_q][kMergeStride] floats
 };
 
 // One row of [batch, q_len, heads_q].

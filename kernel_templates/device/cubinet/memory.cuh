@@ -45,6 +45,25 @@ __device__ inline void store_global_16(GlobalAddress address, const uint4& v) {
                : "memory");
 }
 
+__device__ inline uint4 load_shared_16(SharedAddress address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+
+__device__ inline float load_shared_float(SharedAddress address) {
+  float v;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(address) : "memory");
+  return v;
+}
+
+__device__ inline void store_shared_floats(SharedAddress address, float first, float second) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second) : "memory");
+}
+
 __device__ inline void store_global_float(GlobalAddress address, float v) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
 }
