@@ -159,6 +159,7 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
   constexpr int kLanes = minimum(32, head_dim_v / 4);  // each takes vectors of 4 floats
   constexpr int kVectors = head_dim_v / 4 / kLanes;
   constexpr int kWorkers = kReduceThreads / kLanes;
+  constexpr int kAtOnce = 4;
   __shared__ __align__(16) float sums[kWorkers][head_dim_v];
 
   const int block = static_cast<int>(blockIdx.x);
@@ -176,16 +177,23 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
   const int lane = threadIdx.x % kLanes;
   const GlobalAddress partials = p.partial_o + 4 * (row.index(p) * p.num_splits.divisor * head_dim_v) + lane * 16;
   float values[kVectors][4] = {};
-#pragma unroll 4
-  for (int s = worker; s < count; s += kWorkers) {
-    const float weight = weights.of(load_global_float(lse + 4 * s));
+  // A few partials are on their way at a time; past the end the last is read again and weighs nothing, which
+  // takes no loop of its own.
+#pragma unroll 1
+  for (int first = worker; first < count; first += kAtOnce * kWorkers) {
 #pragma unroll
-    for (int j = 0; j < kVectors; ++j) {
-      float part[4];
-      Vector16<fp32>::unpack(load_global_16(partials + (s * head_dim_v + j * kLanes * 4) * 4), part);
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int s = minimum(first + k * kWorkers, count - 1);
+      const float lse_s = load_global_float(lse + 4 * s);
+      const float weight = first + k * kWorkers < count ? weights.of(lse_s) : 0.0f;
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        values[j][i] += weight * part[i];
+      for (int j = 0; j < kVectors; ++j) {
+        float part[4];
+        Vector16<fp32>::unpack(load_global_16(partials + (s * head_dim_v + j * kLanes * 4) * 4), part);
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          values[j][i] += weight * part[i];
+      }
     }
   }
 #pragma unroll
