@@ -83,7 +83,7 @@ __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRo
   const GlobalAddress base =
       p.q + kElementBytes * (batch * p.q_batch_stride + head_kv * group * p.q_head_stride) + chunk * 16;
   const long long token_step = p.q_token_stride - group * p.q_head_stride;
-#pragma unroll 2
+#pragma unroll 1
   for (int i = 0; i < tile_size_q / kRowsAtOnce; ++i) {
     const int row = first + i * kRowsAtOnce;
     const int packed = minimum(rows.first + row, rows.count - 1);
