@@ -13,7 +13,7 @@ constexpr BinaryFormat kSample{.name = "a sample",
                                .damage_remedy = "write it again",
                                .newer_remedy = "wait"};
 
-Bytes sample() {
+Bytes checked_sample() {
   ByteWriter writer;
   kSample.write_head(writer);
   writer.u32(7);
@@ -34,7 +34,7 @@ Error error_of_head(const Bytes& bytes) {
 }
 
 TEST_CASE("a format begins with its magic and its version") {
-  const Bytes bytes = sample();
+  const Bytes bytes = checked_sample();
   CHECK(to_hex(ByteView(bytes).first(10)) == "4353414d030007000000");
   CHECK(kSample.begins(bytes));
   CHECK_FALSE(kSample.begins(as_bytes("CSA")));
@@ -74,7 +74,7 @@ TEST_CASE("a newer version is unsupported and says what to do") {
 }
 
 TEST_CASE("the fields of a checked format are given once its digest is right") {
-  const Bytes bytes = sample();
+  const Bytes bytes = checked_sample();
   auto fields = kSample.read_checked(bytes);
   REQUIRE(fields);
   CHECK(fields->version == 3);
@@ -83,7 +83,7 @@ TEST_CASE("the fields of a checked format are given once its digest is right") {
 }
 
 TEST_CASE("no flipped byte and no lost byte of a checked format goes unnoticed") {
-  const Bytes whole = sample();
+  const Bytes whole = checked_sample();
   for (std::size_t i = 0; i < whole.size(); ++i) {
     Bytes flipped = whole;
     flipped[i] ^= std::byte{1};
