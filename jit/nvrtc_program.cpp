@@ -49,6 +49,7 @@ Result<void> NvrtcProgram::add_name_expression(const std::string& expression) {
 
 nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& flags) {
   std::vector<const char*> pointers;
+  pointers.reserve(flags.size());
   for (const std::string& flag : flags)
     pointers.push_back(flag.c_str());
   return api_->nvrtcCompileProgram(handle_, static_cast<int>(pointers.size()), pointers.data());

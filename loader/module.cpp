@@ -102,6 +102,8 @@ Function Module::make_function(std::shared_ptr<const Module> module, const Loade
   return function;
 }
 
+// The module keeps both. They are not moved into it: what is on the stack here needs them until the end, also
+// where the module is given up. NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Device> device, Cubin cubin) {
   if (device == nullptr || cubin.record == nullptr || cubin.image == nullptr ||
       cubin.record->entry_points.empty()) {

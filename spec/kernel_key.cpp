@@ -143,8 +143,8 @@ Result<DecodedIdentity> decode_identity(ByteView encoding) {
 Result<KernelIdentity> identity_from_encoding(Bytes encoding) {
   KernelIdentity identity;
   std::string template_name;
-  CUBINET_TRY_ASSIGN(identity.target_,
-                     walk_encoding(encoding, template_name, [](const std::string&, ParameterValue) {}));
+  CUBINET_TRY_ASSIGN(identity.target_, walk_encoding(encoding, template_name,
+                                                     [](const std::string&, const ParameterValue&) {}));
   identity.key_.value = XXH3_64bits(encoding.data(), encoding.size());
   identity.encoding_ = std::move(encoding);
   return identity;
