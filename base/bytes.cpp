@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "little_endian.hpp"
+
 #include <cubinet/base/bytes.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace cubinet {
 
@@ -63,31 +64,22 @@ void append(Bytes& bytes, ByteView more) {
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
-template <class Integer>
-void append_little_endian(Bytes& bytes, Integer value) {
-  std::array<std::byte, sizeof(Integer)> encoded{};
-  for (std::size_t i = 0; i < encoded.size(); ++i) {
-    encoded[i] = static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8U * i)) & 0xffU);
-  }
-  append(bytes, encoded);
-}
-
 }  // namespace
 
 void ByteWriter::u8(std::uint8_t value) {
-  append_little_endian(bytes_, value);
+  append(bytes_, little_endian(value));
 }
 void ByteWriter::u16(std::uint16_t value) {
-  append_little_endian(bytes_, value);
+  append(bytes_, little_endian(value));
 }
 void ByteWriter::u32(std::uint32_t value) {
-  append_little_endian(bytes_, value);
+  append(bytes_, little_endian(value));
 }
 void ByteWriter::u64(std::uint64_t value) {
-  append_little_endian(bytes_, value);
+  append(bytes_, little_endian(value));
 }
 void ByteWriter::i64(std::int64_t value) {
-  append_little_endian(bytes_, static_cast<std::uint64_t>(value));
+  append(bytes_, little_endian(static_cast<std::uint64_t>(value)));
 }
 void ByteWriter::raw(ByteView bytes) {
   append(bytes_, bytes);

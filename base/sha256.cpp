@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "little_endian.hpp"
+
 #include <cubinet/base/sha256.hpp>
 
 #include <openssl/evp.h>
@@ -16,14 +18,6 @@ namespace {
 const EVP_MD* algorithm() {
   static const EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return fetched;
-}
-
-template <class Integer>
-std::array<std::byte, sizeof(Integer)> little_endian(Integer value) {
-  std::array<std::byte, sizeof(Integer)> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = static_cast<std::byte>((value >> (8U * i)) & 0xffU);
-  return bytes;
 }
 
 }  // namespace

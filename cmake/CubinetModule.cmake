@@ -51,8 +51,9 @@ endif()
 #                    [PRIVATE_LIBRARIES <target>...])
 #
 # SOURCES and HEADERS are relative to the module's folder. ALONE names those SOURCES that share a file-local name with a
-# neighbour: where CMAKE_UNITY_BUILD puts several sources into one unit, they stay by themselves. The target is an object library cubinet_<name>; the
-# installed library is assembled from all of them. PRIVATE_LIBRARIES never reach a public header.
+# neighbour: where CMAKE_UNITY_BUILD puts several sources into one unit, they stay by themselves. The target is an object
+# library cubinet_<name>; the installed library is assembled from all of them. PRIVATE_LIBRARIES never reach a public
+# header.
 function(cubinet_add_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;ALONE;HEADERS;DEPENDS;PRIVATE_LIBRARIES" ${ARGN})
   set(target cubinet_${name})
@@ -80,8 +81,8 @@ function(cubinet_add_module name)
   endif()
 endfunction()
 
-# cubinet_add_tests(<module> SOURCES ... [ALONE <source>...] [LABELS <label>...] [USES <module>...] [LIBRARIES <target>...]
-#                   [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
+# cubinet_add_tests(<module> SOURCES ... [ALONE <source>...] [LABELS <label>...] [USES <module>...]
+#                   [LIBRARIES <target>...] [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
 #
 # One executable test_<module><SUFFIX>, one ctest "<module>/<name>" a TEST_CASE, labelled with all of LABELS (unit
 # when there are none). The tests see the module's private headers and those of the modules in USES; modules
