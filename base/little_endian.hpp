@@ -4,6 +4,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 
 namespace cubinet {
 
@@ -11,8 +12,10 @@ namespace cubinet {
 template <std::unsigned_integral Integer>
 std::array<std::byte, sizeof(Integer)> little_endian(Integer value) {
   std::array<std::byte, sizeof(Integer)> bytes{};
+  // Narrow types would be promoted to int by the shift, and int has a sign.
+  const std::uint64_t wide = value;
   for (std::size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = static_cast<std::byte>((value >> (8U * i)) & 0xffU);
+    bytes[i] = static_cast<std::byte>((wide >> (8U * i)) & 0xffU);
   return bytes;
 }
 
