@@ -177,22 +177,22 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
   const int lane = threadIdx.x % kLanes;
   const GlobalAddress partials = p.partial_o + 4 * (row.index(p) * p.num_splits.divisor * head_dim_v) + lane * 16;
   float values[kVectors][4] = {};
-  // A few partials are on their way at a time; past the end the last is read again and weighs nothing, which
-  // takes no loop of its own.
+  // A few partials are on their way at a time; past the end the last is read again and left out, which takes no
+  // loop of its own. A weight of 0 would not do: a partial may be infinite.
 #pragma unroll 1
   for (int first = worker; first < count; first += kAtOnce * kWorkers) {
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
+      const bool counts = first + k * kWorkers < count;
       const int s = minimum(first + k * kWorkers, count - 1);
-      const float lse_s = load_global_float(lse + 4 * s);
-      const float weight = first + k * kWorkers < count ? weights.of(lse_s) : 0.0f;
+      const float weight = weights.of(load_global_float(lse + 4 * s));
 #pragma unroll
       for (int j = 0; j < kVectors; ++j) {
         float part[4];
         Vector16<fp32>::unpack(load_global_16(partials + (s * head_dim_v + j * kLanes * 4) * 4), part);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-          values[j][i] += weight * part[i];
+          values[j][i] = counts ? fmaf(weight, part[i], values[j][i]) : values[j][i];
       }
     }
   }

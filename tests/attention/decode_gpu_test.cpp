@@ -11,6 +11,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -78,21 +81,25 @@ void run(const Gpu& gpu, const DecodePlan& plan, const DecodeTensors& tensors) {
   ok(stream.synchronize());
 }
 
-// `splits` 0: as planned.
-void check_against_reference(const Gpu& gpu, const DecodeProblem& problem, int splits = 0) {
+DecodePlan plan_for(const Gpu& gpu, const DecodeProblem& problem, int splits) {
   const auto& properties = gpu.device->properties();
   DecodePlanLimits limits;
   if (splits > 0) limits.splits = splits;
-  const DecodePlan plan = ok(plan_decode(
+  return ok(plan_decode(
       problem, {static_cast<int>(properties.multiprocessors), properties.maximum_shared_bytes_per_block},
       limits));
-  CAPTURE(plan.spec.to_string());
-  const DecodeInputs inputs =
-      ok(make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::borders), 11));
+}
+
+struct Outputs {
+  Bytes o;
+  std::vector<float> lse;
+};
+
+Outputs decode(const Gpu& gpu, const DecodeProblem& problem, const DecodePlan& plan,
+               const DecodeInputs& inputs) {
   const std::size_t rows = static_cast<std::size_t>(problem.batch) * static_cast<std::size_t>(problem.q_len) *
                            static_cast<std::size_t>(problem.heads_q);
   const std::size_t row_elements = static_cast<std::size_t>(problem.head_dim_v);
-  CAPTURE(plan.num_splits);
   const DeviceBuffer q = upload(gpu, inputs.q);
   const DeviceBuffer k = upload(gpu, inputs.k);
   const DeviceBuffer v = upload(gpu, inputs.v);
@@ -104,13 +111,22 @@ void check_against_reference(const Gpu& gpu, const DecodeProblem& problem, int s
   run(gpu, plan,
       {q.address(), k.address(), v.address(), o.address(), lse.address(), table.address(), lengths.address(),
        workspace.address()});
+  Outputs outputs{Bytes(o.size()), std::vector<float>(rows)};
+  ok(o.copy_to(outputs.o));
+  ok(lse.copy_to(std::as_writable_bytes(std::span(outputs.lse))));
+  return outputs;
+}
 
-  Bytes output(o.size());
-  ok(o.copy_to(output));
-  std::vector<float> lse_values(rows);
-  ok(lse.copy_to(std::as_writable_bytes(std::span(lse_values))));
+// `splits` 0: as planned.
+void check_against_reference(const Gpu& gpu, const DecodeProblem& problem, int splits = 0) {
+  const DecodePlan plan = plan_for(gpu, problem, splits);
+  CAPTURE(plan.spec.to_string());
+  CAPTURE(plan.num_splits);
+  const DecodeInputs inputs =
+      ok(make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::borders), 11));
+  const Outputs outputs = decode(gpu, problem, plan, inputs);
   const DecodeOutputs reference = ok(decode_reference(problem, inputs));
-  const DecodeError error = ok(compare_decode(problem, reference, output, lse_values));
+  const DecodeError error = ok(compare_decode(problem, reference, outputs.o, outputs.lse));
   CHECK(error.worst_row < 1e-2);
   CHECK(error.worst_lse < 2e-2);
 }
@@ -214,6 +230,35 @@ TEST_CASE("A plan for one long sequence, and one for known uneven lengths, agree
   problem.batch = 6;
   problem.kv_lengths = make_decode_lengths(problem, LengthPattern::borders);
   check_against_reference(*gpu, problem);
+}
+
+TEST_CASE("An infinite value in the last token makes its element infinite and no other, split or not") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  DecodeProblem problem = many_borders(128, 64);
+  problem.batch = problem.heads_kv = 1;
+  problem.dtype_o = DataType::fp32;
+  DecodeInputs inputs =
+      ok(make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), 11));
+  inputs.q.assign(inputs.q.size(), 0);  // every token weighs the same
+  constexpr std::size_t kElement = 5;
+  const auto last = static_cast<std::size_t>(problem.kv_len_max - 1);
+  const auto page_size = static_cast<std::size_t>(problem.page_size);
+  const auto page = static_cast<std::size_t>(inputs.page_table[last / page_size]);
+  const auto row_elements = static_cast<std::size_t>(problem.head_dim_v);
+  inputs.v[(page * page_size + last % page_size) * row_elements + kElement] =
+      from_float(std::numeric_limits<float>::infinity(), problem.dtype_kv);
+  for (const int splits : {1, 2, 3, 5}) {
+    CAPTURE(splits);
+    const Outputs outputs = decode(*gpu, problem, plan_for(*gpu, problem, splits), inputs);
+    std::vector<float> o(outputs.o.size() / sizeof(float));
+    std::memcpy(o.data(), outputs.o.data(), outputs.o.size());
+    for (std::size_t i = 0; i < o.size(); ++i) {
+      CAPTURE(i);
+      REQUIRE(std::isfinite(o[i]) == (i % row_elements != kElement));
+      if (!std::isfinite(o[i])) REQUIRE(o[i] == std::numeric_limits<float>::infinity());
+    }
+  }
 }
 
 }  // namespace
