@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "closure_cache.hpp"
 #include "compile_flags.hpp"
 #include "compile_job.hpp"
 #include "compile_queue.hpp"
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
-#include "include_closure.hpp"
 
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/jit/prepared_request.hpp>
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 
 namespace cubinet {
@@ -19,7 +18,6 @@ namespace {
 
 // Raised whenever fingerprints are made of other fields: none made before equals one made after.
 constexpr std::string_view kFingerprintVersion = "1";
-constexpr std::size_t kMaximumCachedClosures = 256;
 
 class NvrtcCompiler final : public Compiler {
  public:
@@ -66,7 +64,9 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
     CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, *closure, header));
     // NVRTC reads headers of the include directories itself: they have to be those that were hashed.
-    if (!closure->still_valid()) {
+    CUBINET_TRY_ASSIGN(const bool current, closures_.is_current(*closure, *request.kernel_template,
+                                                                request.options.include_directories));
+    if (!current) {
       return Error{ErrorCode::io, "a header changed while " + request.spec.to_string() + " was compiled",
                    "compile it again"};
     }
@@ -133,21 +133,7 @@ class NvrtcCompiler final : public Compiler {
 
   Result<std::shared_ptr<const IncludeClosure>> closure_of(
       const std::shared_ptr<const KernelTemplate>& kernel_template, const CompileOptions& options) {
-    const ClosureKey key{kernel_template, options.include_directories};
-    std::shared_ptr<const IncludeClosure> known;
-    {
-      const std::lock_guard lock(closures_mutex_);
-      const auto found = closures_.find(key);
-      if (found != closures_.end()) known = found->second;
-    }
-    if (known != nullptr && known->still_valid()) return known;
-    CUBINET_TRY_ASSIGN(IncludeClosure closure,
-                       close_over_includes(*kernel_template, options.include_directories));
-    auto made = std::make_shared<const IncludeClosure>(std::move(closure));
-    const std::lock_guard lock(closures_mutex_);
-    if (closures_.size() >= kMaximumCachedClosures) closures_.clear();
-    closures_.insert_or_assign(key, made);
-    return made;
+    return closures_.get(kernel_template, options.include_directories);
   }
 
   BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,
@@ -171,10 +157,7 @@ class NvrtcCompiler final : public Compiler {
   std::mutex load_mutex_;
   Loaded loaded_;  // guarded by load_mutex_
 
-  // Holds the template, so that no other can come to lie at its address.
-  using ClosureKey = std::pair<std::shared_ptr<const KernelTemplate>, std::vector<std::filesystem::path>>;
-  std::mutex closures_mutex_;
-  std::map<ClosureKey, std::shared_ptr<const IncludeClosure>> closures_;  // guarded by closures_mutex_
+  ClosureCache closures_;
 };
 
 constexpr const char* kInstallRemedy =

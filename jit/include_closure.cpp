@@ -7,6 +7,7 @@
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <set>
@@ -21,13 +22,20 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaximumHeaders = 10000;
 constexpr std::uint64_t kMaximumBytes = std::uint64_t{256} << 20;
 
+constexpr std::int64_t kSecond = 1'000'000'000;
+// The tick of the kernel's clock is 1 to 10 ms.
+constexpr std::int64_t kSafeDistance = 50'000'000;
+// File systems that keep whole seconds, or every other one (FAT).
+constexpr std::int64_t kSafeDistanceOfSeconds = 2 * kSecond + kSafeDistance;
+
 std::int64_t nanoseconds(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  return std::int64_t{time.tv_sec} * kSecond + time.tv_nsec;
 }
 
 class ClosureBuilder {
  public:
-  explicit ClosureBuilder(const std::vector<fs::path>& directories) : directories_(directories) {}
+  ClosureBuilder(const std::vector<fs::path>& directories, const FileProbe& probe)
+      : directories_(directories), probe_(probe) {}
 
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
     const IncludeScan scan = scan_includes(kernel_template.source());
@@ -90,7 +98,9 @@ class ClosureBuilder {
   Result<void> file(const fs::path& path) {
     auto known = contents_.find(path.string());
     if (known == contents_.end()) {
-      closure_.stamps.push_back(FileStamp::take(path));
+      const std::int64_t now = probe_.now_ns();
+      closure_.stamps.push_back(probe_.stamp(path));
+      closure_.settled = closure_.settled && closure_.stamps.back().settled(now);
       std::string digest;
       if (closure_.stamps.back().exists) {
         CUBINET_TRY_ASSIGN(const Bytes content, files_->read(path, kMaximumBytes));
@@ -114,6 +124,7 @@ class ClosureBuilder {
   }
 
   const std::vector<fs::path>& directories_;
+  const FileProbe& probe_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();
   Sha256Hasher hasher_;
   IncludeClosure closure_;
@@ -132,6 +143,7 @@ FileStamp FileStamp::take(fs::path path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
     stamp.exists = true;
+    stamp.device = info.st_dev;
     stamp.inode = info.st_ino;
     stamp.size = static_cast<std::uint64_t>(info.st_size);
     stamp.modified_ns = nanoseconds(info.st_mtim);
@@ -141,14 +153,26 @@ FileStamp FileStamp::take(fs::path path) {
   return stamp;
 }
 
-bool IncludeClosure::still_valid() const {
+bool FileStamp::settled(std::int64_t now_ns) const {
+  if (!exists) return true;
+  const std::int64_t newest = std::max(modified_ns, changed_ns);
+  return now_ns - newest > (newest % kSecond == 0 ? kSafeDistanceOfSeconds : kSafeDistance);
+}
+
+std::int64_t FileProbe::wall_clock_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+bool IncludeClosure::still_valid(const FileProbe& probe) const {
   return std::all_of(stamps.begin(), stamps.end(),
-                     [](const FileStamp& stamp) { return FileStamp::take(stamp.path) == stamp; });
+                     [&](const FileStamp& stamp) { return probe.stamp(stamp.path) == stamp; });
 }
 
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template,
-                                           const std::vector<fs::path>& include_directories) {
-  return ClosureBuilder(include_directories).run(kernel_template);
+                                           const std::vector<fs::path>& include_directories,
+                                           const FileProbe& probe) {
+  return ClosureBuilder(include_directories, probe).run(kernel_template);
 }
 
 }  // namespace cubinet

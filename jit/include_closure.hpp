@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,18 +15,30 @@ namespace cubinet {
 // The name under which every template includes what is generated from its parameters.
 inline constexpr std::string_view kParametersHeaderName = "cubinet/parameters.cuh";
 
-// What a file was when it was read, or that it was not there. Equal stamps: the same content, as far as a
-// file system can tell.
+// What a file was when it was read, or that it was not there.
 struct FileStamp {
   std::filesystem::path path;
   bool exists = false;
+  std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
   std::int64_t changed_ns = 0;
 
   static FileStamp take(std::filesystem::path path);
+  // Whether every edit after `now_ns` will show in another stamp. File times go in ticks (of up to 10 ms, on
+  // some file systems of 2 s): what is edited twice within one, to the same size, looks the same.
+  bool settled(std::int64_t now_ns) const;
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+// Where stamps and the time come from. Replaced in tests: an edit that no file time shows cannot be made at
+// will.
+struct FileProbe {
+  std::function<FileStamp(const std::filesystem::path&)> stamp = FileStamp::take;
+  std::function<std::int64_t()> now_ns = wall_clock_ns;  // since 1970, the clock that file times follow
+
+  static std::int64_t wall_clock_ns();
 };
 
 // A template's source and everything that it may include, transitively, from the embedded headers and the
@@ -35,13 +48,16 @@ struct IncludeClosure {
   Sha256Digest digest;                // of names and contents; no path of a directory is part of it
   std::vector<std::string> embedded;  // names of the embedded headers reached
   std::vector<FileStamp> stamps;      // of each file read, and of each place where none was
+  bool settled = true;                // all stamps were when they were taken
 
-  bool still_valid() const;
+  // Whether the stamps are what they were. Says that the contents are only if the closure is settled.
+  bool still_valid(const FileProbe& probe = {}) const;
 };
 
 // invalid_argument for a source with a computed #include, whose content no fingerprint could cover; io for a
 // header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template,
-                                           const std::vector<std::filesystem::path>& include_directories);
+                                           const std::vector<std::filesystem::path>& include_directories,
+                                           const FileProbe& probe = {});
 
 }  // namespace cubinet

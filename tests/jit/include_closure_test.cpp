@@ -92,6 +92,36 @@ TEST_CASE("a closure is valid until a file changes, vanishes or appears where on
   CHECK_FALSE(closure.still_valid());
 }
 
+TEST_CASE("a stamp is settled once a later edit has to show in its times") {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  FileStamp stamp;
+  CHECK(stamp.settled(0));  // no file: one that appears shows
+  stamp.exists = true;
+  stamp.changed_ns = 1000 * kSecond + 1;
+  CHECK_FALSE(stamp.settled(stamp.changed_ns));
+  CHECK_FALSE(stamp.settled(stamp.changed_ns + 10 * kMillisecond));
+  CHECK(stamp.settled(stamp.changed_ns + 51 * kMillisecond));
+  stamp.modified_ns = stamp.changed_ns + 10 * kSecond;  // set by somebody
+  CHECK_FALSE(stamp.settled(stamp.changed_ns + 51 * kMillisecond));
+  CHECK(stamp.settled(stamp.modified_ns + 51 * kMillisecond));
+  // Whole seconds may be all that the file system keeps.
+  stamp.modified_ns = 1000 * kSecond;
+  stamp.changed_ns = 1000 * kSecond;
+  CHECK_FALSE(stamp.settled(1001 * kSecond));
+  CHECK(stamp.settled(1003 * kSecond));
+}
+
+TEST_CASE("the same name on another file system is another file") {
+  const test::TempDir folder;
+  write(folder / "a.h", "int a;\n");
+  const FileStamp stamp = FileStamp::take(folder / "a.h");
+  FileStamp other = stamp;
+  ++other.device;
+  CHECK(stamp.device != 0);
+  CHECK(other != stamp);
+}
+
 TEST_CASE("the order of the directories matters") {
   const test::TempDir first;
   const test::TempDir second;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "closure_cache.hpp"
+
+#include "jit/test_templates.hpp"
+#include "support/temp_dir.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+using namespace cubinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+// A file system whose times stand still, so that no edit to the same size shows, and a clock that is set.
+struct CoarseFiles {
+  test::TempDir folder;
+  std::vector<fs::path> directories = {folder.path()};
+  std::shared_ptr<const KernelTemplate> source =
+      test::parse_template(test::scale_source("#include <tile.h>\n"));
+  std::int64_t edited_ns = 1'700'000'000'123'456'789;
+  std::int64_t now_ns = edited_ns;
+  ClosureCache cache{FileProbe{[this](const fs::path& path) {
+                                 FileStamp stamp = FileStamp::take(path);
+                                 stamp.inode = 1;
+                                 stamp.modified_ns = edited_ns;
+                                 stamp.changed_ns = edited_ns;
+                                 return stamp;
+                               },
+                               [this] { return now_ns; }}};
+
+  void edit(const char* text) const { std::ofstream(folder / "tile.h", std::ios::trunc) << text; }
+  std::shared_ptr<const IncludeClosure> closure() {
+    const auto made = cache.get(source, directories);
+    REQUIRE(made);
+    return *made;
+  }
+  bool is_current(const IncludeClosure& closure) const {
+    const auto current = cache.is_current(closure, *source, directories);
+    REQUIRE(current);
+    return *current;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an edit that no file time shows is seen right after another edit") {
+  CoarseFiles files;
+  files.edit("#define TILE 16\n");
+  files.now_ns += 4 * kMillisecond;
+  const auto before = files.closure();
+  CHECK_FALSE(before->settled);
+  files.edit("#define TILE 32\n");
+  const auto after = files.closure();
+  CHECK(after->digest != before->digest);
+  files.edit("#define TILE 16\n");
+  CHECK(files.closure()->digest == before->digest);
+}
+
+TEST_CASE("what was compiled from files of a moment ago is compared by content") {
+  CoarseFiles files;
+  files.edit("#define TILE 16\n");
+  const auto taken = files.closure();
+  CHECK(files.is_current(*taken));
+  files.edit("#define TILE 32\n");
+  CHECK_FALSE(files.is_current(*taken));
+  fs::remove(files.folder / "tile.h");
+  CHECK_FALSE(files.is_current(*taken));
+}
+
+TEST_CASE("a closure over quiet files is kept, and read again when a stamp differs") {
+  CoarseFiles files;
+  files.edit("#define TILE 16\n");
+  files.now_ns += 60 * kMillisecond;
+  const auto kept = files.closure();
+  CHECK(kept->settled);
+  CHECK(files.closure() == kept);
+  CHECK(files.is_current(*kept));
+  files.edit("#define TILE 128\n");
+  CHECK_FALSE(files.is_current(*kept));
+  CHECK(files.closure()->digest != kept->digest);
+}
+
+TEST_CASE("templates and include directories have closures of their own") {
+  CoarseFiles files;
+  files.edit("#define TILE 16\n");
+  files.now_ns += 60 * kMillisecond;
+  const auto kept = files.closure();
+  files.source = test::parse_template(test::scale_source("#include <tile.h>\n// another\n"));
+  CHECK(files.closure()->digest != kept->digest);
+  files.directories.clear();
+  CHECK(files.closure()->stamps.empty());
+}
