@@ -25,12 +25,12 @@ class MergeBuffer {
   }
 
   // Normalised output of one row, 8 elements from element `first` on; returns the base-2 log-sum-exp.
-  __device__ float take(float (&values)[8], int row, int first, float scale_log2) const {
+  __device__ float take(float (&values)[8], int row, int first) const {
     float highest = negative_infinity();
 #pragma unroll
     for (int w = 0; w < kWarpsKv; ++w)
       highest = fmaxf(highest, load_shared_float(extremes(w * tile_size_q + row)));
-    const float offset = highest == negative_infinity() ? 0.0f : highest * scale_log2;
+    const float offset = highest == negative_infinity() ? 0.0f : highest;
     float total = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -38,7 +38,7 @@ class MergeBuffer {
 #pragma unroll
     for (int w = 0; w < kWarpsKv; ++w) {
       const int index = w * tile_size_q + row;
-      const float weight = exp2_approx(load_shared_float(extremes(index)) * scale_log2 - offset);
+      const float weight = exp2_approx(load_shared_float(extremes(index)) - offset);
       total += weight * load_shared_float(extremes(index) + 4);
       const SharedAddress source = output_ + index * (kMergeStride * 4) + first * 4;
       float part[8];
@@ -106,7 +106,7 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Merg
     const int token = rows.group.quotient(packed);
     const OutputRow target{batch, token, (head_kv - token) * rows.group.divisor + packed};
     float values[kElements];
-    const float lse = merge.take(values, row, first, p.softmax_scale_log2);
+    const float lse = merge.take(values, row, first);
     if (partial) {
       const long long index = target.index(p) * p.num_splits.divisor + split;
       store_elements<fp32>(p.partial_o + 4 * (index * head_dim_v + first), values);

@@ -38,8 +38,11 @@ class QFragments {
 
 // The running softmax and output of one warp: 16 rows, of which a lane holds rows lane/4 and lane/4 + 8.
 struct RowState {
-  float maximum[2];  // of the raw logits
-  float sum[2];      // this lane's share
+  // Of the base-2 logits, each rounded to a float: weights, corrections and the log-sum-exp are relative to
+  // this very number. Worked out anew from a raw maximum, the product would be fused with the subtraction
+  // that follows and leave its rounding error behind in every slice.
+  float maximum[2];
+  float sum[2];  // this lane's share
   FragmentD output[kTilesV];
 };
 
@@ -85,10 +88,10 @@ __device__ inline FragmentA softmax(RowState& state, FragmentD (&scores)[2], flo
   for (int half = 0; half < 2; ++half) {
     const float newest = lanes_max<4>(fmaxf(fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]),
                                             fmaxf(scores[1].r[2 * half], scores[1].r[2 * half + 1])));
-    const float maximum_now = fmaxf(state.maximum[half], newest);
+    const float maximum_now = fmaxf(state.maximum[half], newest * scale_log2);
     // A row that has seen no token yet: any finite offset makes all its weights 0 rather than NaN.
-    const float offset = maximum_now == negative_infinity() ? 0.0f : maximum_now * scale_log2;
-    correction[half] = exp2_approx(state.maximum[half] * scale_log2 - offset);
+    const float offset = maximum_now == negative_infinity() ? 0.0f : maximum_now;
+    correction[half] = exp2_approx(state.maximum[half] - offset);
     state.maximum[half] = maximum_now;
     float sum = 0.0f;
 #pragma unroll
