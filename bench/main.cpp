@@ -54,6 +54,7 @@ struct Arguments {
   LaunchOptions launch;
   std::filesystem::path scratch_parent = std::filesystem::temp_directory_path();
   std::string nvrtc;
+  std::filesystem::path toolkit = CUBINET_BENCH_CUDA_ROOT;
 };
 
 void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>& chosen) {
@@ -66,6 +67,8 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
   app.add_option("-o,--output", arguments.settings.output, "Result file (JSON); stdout without it");
   app.add_option("--scratch", arguments.scratch_parent, "Folder for temporary homes");
   app.add_option("--nvrtc", arguments.nvrtc, "NVRTC to use instead of the one that is found");
+  app.add_option("--toolkit-root", arguments.toolkit,
+                 "Folder whose lib64/ or lib/ is searched for NVRTC first (that of the build)");
   app.add_option("--wheel-root", arguments.settings.compiler.wheel_roots, "Folder with the NVRTC wheel");
   const auto verb = [&](const char* name, const char* summary, std::function<Result<void>()> run) {
     CLI::App* added = app.add_subcommand(name, summary);
@@ -122,6 +125,8 @@ int run(int count, char** values) {
   CLI::App app("Benchmarks of cubinet");
   declare(app, arguments, chosen);
   CLI11_PARSE(app, count, values);
+  auto& toolkits = arguments.settings.compiler.toolkit_roots;
+  toolkits.insert(toolkits.begin(), arguments.toolkit);
   if (!arguments.nvrtc.empty()) arguments.settings.compiler.library = arguments.nvrtc;
   arguments.decode.time = !arguments.decode.small;
   const ScratchFolder scratch(arguments.scratch_parent);

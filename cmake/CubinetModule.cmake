@@ -147,7 +147,7 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
-# cubinet_add_to_gpu_check(<target>): names a test executable that scripts/gpu_check.sh runs, on a
+# cubinet_add_to_gpu_check(<target>): names an executable, of tests or an example, that scripts/gpu_check.sh runs, on a
 # machine that has this build folder and neither CMake nor ctest.
 function(cubinet_add_to_gpu_check target)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_BINARY_DIR BASE_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE folder)

@@ -2,16 +2,21 @@
 # Finds <cuda.h> and <nvrtc.h>, which are needed to build and at no other time: the driver and NVRTC are opened
 # at run time, so there is no library to find and no nvcc.
 #
-# Defines cubinet::cuda_headers. Searched, in this order: CUDAToolkit_ROOT (CMake or environment), CUDA_HOME,
+# Defines cubinet::cuda_headers and CudaHeaders_PREFIX, the folder above include/, in which NVRTC is looked for first by
+# what runs from the build folder. Searched, in this order: CUDAToolkit_ROOT (CMake or environment), CUDA_HOME,
 # CUDA_PATH, the toolkit of the nvcc on PATH, /usr/local/cuda, and the PyPI wheels nvidia-cuda-runtime and
 # nvidia-cuda-nvrtc where scripts/ puts them (CUBINET_CUDA_WHEELS). Both headers have to come from one folder:
-# a mixture of two releases would compile and then disagree about an enumerator.
+# a mixture of two releases would compile and then disagree about an enumerator. What was found is found anew when the
+# machine has changed: a toolkit that was removed, or replaced by an older one, is no longer taken.
 
 cmake_path(SET CudaHeaders_DEFAULT_WHEELS NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../build/cuda-wheels")
 set(CUBINET_CUDA_WHEELS
     "${CudaHeaders_DEFAULT_WHEELS}"
     CACHE PATH "Folder that holds the CUDA wheels (pip install --target)")
 
+if(CudaHeaders_NVCC AND NOT EXISTS "${CudaHeaders_NVCC}")
+  unset(CudaHeaders_NVCC CACHE)
+endif()
 find_program(CudaHeaders_NVCC nvcc)
 mark_as_advanced(CudaHeaders_NVCC)
 set(CudaHeaders_NVCC_ROOT "")
@@ -41,6 +46,18 @@ function(cubinet_is_usable_cuda_header result candidate)
   endif()
 endfunction()
 
+if(CudaHeaders_CUDA_H)
+  set(usable TRUE)
+  if(EXISTS "${CudaHeaders_CUDA_H}")
+    cubinet_is_usable_cuda_header(usable "${CudaHeaders_CUDA_H}")
+  else()
+    set(usable FALSE)
+  endif()
+  if(NOT usable)
+    unset(CudaHeaders_CUDA_H CACHE)
+  endif()
+endif()
+
 find_file(
   CudaHeaders_CUDA_H cuda.h
   PATHS "${CUDAToolkit_ROOT}"
@@ -60,8 +77,10 @@ mark_as_advanced(CudaHeaders_CUDA_H)
 
 set(CudaHeaders_VERSION "")
 set(CudaHeaders_INCLUDE_DIR "")
+set(CudaHeaders_PREFIX "")
 if(CudaHeaders_CUDA_H)
   cmake_path(GET CudaHeaders_CUDA_H PARENT_PATH CudaHeaders_INCLUDE_DIR)
+  cmake_path(GET CudaHeaders_INCLUDE_DIR PARENT_PATH CudaHeaders_PREFIX)
   cubinet_cuda_version(CudaHeaders_VERSION "${CudaHeaders_CUDA_H}")
 endif()
 

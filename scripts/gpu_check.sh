@@ -10,18 +10,20 @@
 #   PART     tests, benchmarks, sanitizer, peers (all four without one); or one of a group alone: compile, load,
 #            launch, decode, table; launch_peers, decode_peers, first_kernel
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
+# NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 tree=$root/build/portable
 bench=$tree/bench/cubinet_bench
 results=$root/build/gpu_results
 list=$tree/gpu_check.list
 
-die() {
-  printf 'error: %s\n' "$*" >&2
-  exit 3
+usage() {
+  sed -n '/^# Usage/,/^#  *launch,/s/^# //p' "${BASH_SOURCE[0]}" >&2
+  exit 2
 }
 
 verbs=(compile table load launch decode)
@@ -29,13 +31,16 @@ peers=(launch_peers decode_peers first_kernel)
 commit=() parts=()
 while (($#)); do
   case $1 in
-    -o) results=${2:?"-o needs a folder"} && shift 2 ;;
-    -c) commit=(--commit "${2:?"-c needs a commit"}") && shift 2 ;;
+    -o | -c)
+      [[ -n ${2:-} ]] || usage
+      if [[ $1 == -o ]]; then results=$2; else commit=(--commit "$2"); fi
+      shift 2
+      ;;
     tests | sanitizer | compile | table | load | launch | decode | launch_peers | decode_peers | first_kernel)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
-    *) sed -n '/^# Usage/,/^#  *launch,/s/^# //p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
+    *) usage ;;
   esac
 done
 ((${#parts[@]})) || parts=(tests "${verbs[@]}" sanitizer "${peers[@]}")
@@ -45,36 +50,60 @@ command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA dr
 mkdir -p "$results"
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader >"$results/device.txt"
 
-# The tests of the command-line tool know where it was built; the tree may have moved since.
+# The tests know where the tool and NVRTC were when the tree was built; it may have moved since.
 export CUBINET_TEST_TOOL=$tree/cli/cubinet
+cuda_root=$wheels/nvidia/cu13
+[[ -d $cuda_root ]] || cuda_root=$(find_toolkit) || cuda_root=''
+nvrtc=()
+if [[ -n $cuda_root ]]; then
+  export CUBINET_TEST_CUDA_ROOT=$cuda_root
+  nvrtc=(--toolkit-root "$cuda_root")
+fi
 
 passed=0 failed=0 skipped=0
 
 json_string() { printf '%s' "$1" | sed 's/\\/\\\\/g; s/"/\\"/g' | tr -d '\000-\037'; }
 
+# Runs one test, counts its outcome and writes it down.
+record() { # EXECUTABLE NAME COMMAND...
+  local executable=$1 name=$2 start seconds outcome status=0
+  shift 2
+  start=$(date +%s.%N)
+  timeout 600 "$@" >"$results/output.txt" 2>&1 || status=$?
+  seconds=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "%.3f", b - a }')
+  case $status in
+    0) outcome=passed passed=$((passed + 1)) ;;
+    77) outcome=skipped skipped=$((skipped + 1)) ;;
+    *)
+      outcome=failed failed=$((failed + 1))
+      printf '%s: %s (status %s)\n' "$executable" "$name" "$status" >&2
+      tail -n 40 "$results/output.txt" >&2
+      ;;
+  esac
+  printf '{"executable": "%s", "test": "%s", "outcome": "%s", "seconds": %s}\n' "$executable" \
+    "$(json_string "$name")" "$outcome" "$seconds" >>"$results/tests.jsonl"
+}
+
 # One process a test case, as ctest would do it: a test that ends the process fails alone.
 run_tests() { # EXECUTABLE
-  local program=$tree/$1 name status seconds start
+  local program=$tree/$1 name
   local -a names
-  # A comma in doctest's filter separates two filters unless it is escaped.
   mapfile -t names < <("$program" --list-test-cases | grep -vE '^(\[doctest\]|=====)')
   ((${#names[@]})) || die "$1 holds no test case"
   for name in "${names[@]}"; do
-    start=$(date +%s.%N) status=0
-    timeout 600 "$program" "--test-case=${name//,/\\,}" >"$results/output.txt" 2>&1 || status=$?
-    seconds=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "%.3f", b - a }')
-    case $status in
-      0) outcome=passed passed=$((passed + 1)) ;;
-      77) outcome=skipped skipped=$((skipped + 1)) ;;
-      *)
-        outcome=failed failed=$((failed + 1))
-        printf '%s: %s (status %s)\n' "$(basename "$1")" "$name" "$status" >&2
-        tail -n 40 "$results/output.txt" >&2
-        ;;
-    esac
-    printf '{"executable": "%s", "test": "%s", "outcome": "%s", "seconds": %s}\n' "$(basename "$1")" \
-      "$(json_string "$name")" "$outcome" "$seconds" >>"$results/tests.jsonl"
+    # A comma in doctest's filter separates two filters unless it is escaped.
+    record "$(basename "$1")" "$name" "$program" "--test-case=${name//,/\\,}"
   done
+}
+
+# An example compares what its kernel computed, and ends with 1 when that is wrong.
+run_example() { # EXECUTABLE
+  local home
+  local -a template=()
+  [[ $1 != */example_scale_add ]] || template=("$root/examples/custom_template/scale_add.cu")
+  home=$(mktemp -d)
+  record "$(basename "$1")" "its result is right" "$tree/$1" "${template[@]}" "$home" ${cuda_root:+"$cuda_root"}
+  rm -rf "$home"
 }
 
 # Runs one measurement, which writes its own JSON; a failing one is counted and the others still run.
@@ -107,14 +136,20 @@ peer() { # SCRIPT MODULES ARGUMENTS...
 }
 
 run_all_tests() {
+  # Other parts may have been run, and counted, before.
+  local path before=("$passed" "$failed" "$skipped")
   rm -f "$results/tests.jsonl"
   while read -r path; do
-    run_tests "$path"
+    case $path in
+      examples/*) run_example "$path" ;;
+      *) run_tests "$path" ;;
+    esac
   done <"$list"
   rm -f "$results/output.txt"
   {
     printf '{"device": "%s", "passed": %d, "failed": %d, "skipped": %d, "tests": [\n' \
-      "$(json_string "$(head -n 1 "$results/device.txt")")" "$passed" "$failed" "$skipped"
+      "$(json_string "$(head -n 1 "$results/device.txt")")" "$((passed - before[0]))" "$((failed - before[1]))" \
+      "$((skipped - before[2]))"
     sed '$!s/$/,/' "$results/tests.jsonl"
     printf ']}\n'
   } >"$results/tests.json"
@@ -129,7 +164,7 @@ run_benchmark() { # VERB
     rounds=(--rounds 21)
     if nvcc=$(command -v nvcc); then more=(--nvcc "$nvcc"); fi
   fi
-  measure "$1" "$bench" "${wheels[@]}" "${commit[@]}" "${rounds[@]}" -o "$results/$1.json" "$1" "${more[@]}"
+  measure "$1" "$bench" "${nvrtc[@]}" "${commit[@]}" "${rounds[@]}" -o "$results/$1.json" "$1" "${more[@]}"
 }
 
 # Every kind of decode problem, small, under each tool.
@@ -158,8 +193,6 @@ run_first_kernel() {
   peer first_kernel json "${first[@]}"
 }
 
-wheels=()
-[[ ! -d $root/build/cuda-wheels ]] || wheels=(--wheel-root "$root/build/cuda-wheels")
 for part in "${parts[@]}"; do
   case $part in
     tests) run_all_tests ;;

@@ -17,6 +17,10 @@ die() {
   printf 'error: %s\n' "$*" >&2
   exit 3
 }
+usage() {
+  printf 'usage: import_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]\n' >&2
+  exit 2
+}
 
 tool='' result=$root/bench/results/import.json commit=''
 while getopts t:o:c: option; do
@@ -24,10 +28,11 @@ while getopts t:o:c: option; do
     t) tool=$OPTARG ;;
     o) result=$OPTARG ;;
     c) commit=$OPTARG ;;
-    *) die "usage: import_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]" ;;
+    *) usage ;;
   esac
 done
 shift $((OPTIND - 1))
+(($# <= 1)) || usage
 
 published=$root/build/published
 if (($# == 0)); then

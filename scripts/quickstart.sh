@@ -85,7 +85,8 @@ if [[ -e /dev/nvidiactl ]]; then
     --head-dim-qk 128 --page-size 64 --dtype-q bf16
 fi
 echo
-echo "Done. The command is $cubinet; README.md goes on with your own template."
-if [[ -n ${CUBINET_CUDA_WHEELS:-} ]]; then
-  echo "NVRTC is in a folder of its own here; in your shell: export CUBINET_CUDA_WHEELS=$CUBINET_CUDA_WHEELS"
-fi
+folder=${cubinet%/*}
+echo "Done. README.md goes on with the tool and your own template; in your shell:"
+echo "  export PATH=${folder@Q}:\$PATH"
+# The tool looks into one place first; nvcc's folder and CUDAToolkit_ROOT are nothing to it.
+[[ $cuda_root -ef $usual_root ]] || echo "  export CUDA_HOME=${cuda_root@Q}"

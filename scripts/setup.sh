@@ -6,6 +6,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 wheels=$root/build/cuda-wheels
+usual_toolkit=/usr/local/cuda
 
 packages=(g++ cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev nlohmann-json3-dev
@@ -58,7 +59,7 @@ find_toolkit() {
   local nvcc candidate
   nvcc=$(command -v nvcc || true)
   for candidate in "${CUDAToolkit_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" \
-    "${nvcc:+$(dirname "$(dirname "$(readlink -f "$nvcc")")")}" /usr/local/cuda; do
+    "${nvcc:+$(dirname "$(dirname "$(readlink -f "$nvcc")")")}" "$usual_toolkit"; do
     if [[ -n $candidate ]] && is_toolkit "$candidate"; then
       printf '%s\n' "$candidate"
       return 0
@@ -81,17 +82,25 @@ install_wheels() {
   mv "$wheels.partial" "$wheels"
 }
 
-setup() {
-  install_packages "${packages[@]}"
-  local toolkit
-  if toolkit=$(find_toolkit); then
-    export CUDAToolkit_ROOT=$toolkit CUDA_HOME=$toolkit
-    say "CUDA toolkit: $toolkit"
+# Sets cuda_root, the folder whose include/ is built with and whose lib64/ or lib/ has the NVRTC to run with, and
+# usual_root, into which the tool looks first when it is called from the caller's own shell.
+choose_cuda() {
+  # shellcheck disable=SC2034
+  usual_root=${CUDA_HOME:-${CUDA_PATH:-$usual_toolkit}}
+  if cuda_root=$(find_toolkit); then
+    say "CUDA toolkit: $cuda_root"
   else
     install_wheels
-    export CUBINET_CUDA_WHEELS=$wheels
+    cuda_root=$wheels/nvidia/cu13
     say "CUDA wheels: $wheels"
   fi
+  # Before all other places: an older toolkit may lie in the usual one.
+  export CUDAToolkit_ROOT=$cuda_root CUDA_HOME=$cuda_root
+}
+
+setup() {
+  install_packages "${packages[@]}"
+  choose_cuda
   # A cache of objects makes the second run short; the first does not need it.
   if command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache

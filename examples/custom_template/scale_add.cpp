@@ -2,7 +2,9 @@
 // A template of one's own through the same API as those that come with the library: parsed from the text of
 // scale_add.cu, specialised, kept, loaded and launched.
 //
-//   example_scale_add scale_add.cu [HOME]
+//   example_scale_add scale_add.cu [HOME [CUDA]]
+//
+// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/runtime.hpp>
 
@@ -21,12 +23,13 @@ struct ScaleAddParameters {
 };
 static_assert(sizeof(ScaleAddParameters) == 32);
 
-cubinet::Result<void> run(const char* template_file, const char* home) {
+cubinet::Result<void> run(const char* template_file, const char* home, const char* cuda) {
   CUBINET_TRY_ASSIGN(const cubinet::Bytes text, cubinet::posix_file_system()->read(template_file, 1 << 20));
   CUBINET_TRY_ASSIGN(auto scale_add,
                      cubinet::KernelTemplate::parse(std::string(cubinet::as_text(text)), template_file));
   cubinet::RuntimeOptions options;
   options.home = home;
+  if (cuda != nullptr) options.compiler.toolkit_roots.insert(options.compiler.toolkit_roots.begin(), cuda);
   CUBINET_TRY_ASSIGN(options.templates, cubinet::TemplateCatalog::builtin());
   CUBINET_TRY(options.templates.add(std::move(scale_add)));
   CUBINET_TRY_ASSIGN(auto runtime, cubinet::Runtime::create(std::move(options)));
@@ -51,7 +54,8 @@ cubinet::Result<void> run(const char* template_file, const char* home) {
   CUBINET_TRY(function.launch(config, parameters));
   CUBINET_TRY(y_device.copy_to(std::as_writable_bytes(std::span(y))));
   for (const float value : y) {
-    if (std::abs(value - 7.0F) > 1e-6F)
+    // Turned round, a NaN would pass.
+    if (!(std::abs(value - 7.0F) <= 1e-6F))
       return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
   }
   std::printf("3 * 2 + 1 = %g, %zu times\n", static_cast<double>(y.front()), y.size());
@@ -62,10 +66,10 @@ cubinet::Result<void> run(const char* template_file, const char* home) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: example_scale_add scale_add.cu [HOME]\n");
+    std::fprintf(stderr, "usage: example_scale_add scale_add.cu [HOME [CUDA]]\n");
     return 2;
   }
-  const auto done = run(argv[1], argc > 2 ? argv[2] : "cubinet-home");
+  const auto done = run(argv[1], argc > 2 ? argv[2] : "cubinet-home", argc > 3 ? argv[3] : nullptr);
   if (done) return 0;
   std::fprintf(stderr, "%s\n", done.error().to_line().c_str());
   return 1;

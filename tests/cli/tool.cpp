@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool.hpp"
 
+#include "support/compiler_search.hpp"
+
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -42,12 +44,14 @@ Channel make_terminal() {
 }
 
 std::vector<std::string> environment_of(const ToolSetting& setting) {
-  std::vector<std::string> environment = {std::string("CUBINET_CUDA_WHEELS=") + CUBINET_TEST_CUDA_WHEELS};
+  // Of two values of one variable the first counts.
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : setting.environment)
+    environment.push_back(name + "=" + value);
+  environment.push_back(std::string("CUDA_HOME=") + cuda_root());
   for (const char* name : {"PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"}) {
     if (const char* value = std::getenv(name)) environment.push_back(std::string(name) + "=" + value);
   }
-  for (const auto& [name, value] : setting.environment)
-    environment.push_back(name + "=" + value);
   return environment;
 }
 

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/gpu_check.sh names NVRTC to all that it runs, runs the examples, and counts each part by itself."""
+import json
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from script_tree import ScriptTest, make_program, make_toolkit  # noqa: E402
+
+# Two cases: one passes, one is skipped. What it was called with goes into a file.
+TESTS = """
+if [[ $1 == --list-test-cases ]]; then
+  printf '[doctest] listing all test case names\\n==========\\none, and a comma\\nanother\\n==========\\n'
+  exit 0
+fi
+printf '%s %s\\n' "$CUBINET_TEST_CUDA_ROOT" "$1" >>"$TMPDIR/calls"
+[[ $1 != --test-case=another ]] || exit 77
+"""
+EXAMPLE = """
+printf '%s\\n' "${0##*/}" "$@" >>"$TMPDIR/calls"
+[[ ${0##*/} != example_scale_add || $1 == */examples/custom_template/scale_add.cu ]] || exit 2
+"""
+BENCH = """
+printf '%s\\n' "$@" >>"$TMPDIR/calls"
+exit 1
+"""
+
+
+class GpuCheck(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        tree = self.root / "build/portable"
+        make_program(tree / "tests/loader/test_loader_stub", TESTS)
+        make_program(tree / "examples/example_rms_norm", EXAMPLE)
+        make_program(tree / "examples/example_scale_add", EXAMPLE)
+        make_program(tree / "bench/cubinet_bench", BENCH)
+        (tree / "gpu_check.list").write_text(
+            "examples/example_rms_norm\nexamples/example_scale_add\ntests/loader/test_loader_stub\n")
+        make_program(self.bin / "nvidia-smi", "echo 'A GPU, 1.2'\n")
+        self.results = self.folder / "results"
+
+    def check(self, *parts, **environment):
+        done = self.run_script("gpu_check.sh", "-o", self.results, *parts, **environment)
+        calls = self.folder / "calls"
+        self.calls = calls.read_text().splitlines() if calls.exists() else []
+        return done
+
+    def wheels(self):
+        return make_toolkit(self.root / "build/cuda-wheels/nvidia/cu13", 13000, "lib")
+
+    def test_tests_and_examples_are_outcomes(self):
+        done = self.check("tests")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "3 passed, 0 failed, 1 skipped\n")
+        outcomes = json.loads((self.results / "tests.json").read_text())
+        self.assertEqual([(test["executable"], test["test"], test["outcome"]) for test in outcomes["tests"]],
+                         [("example_rms_norm", "its result is right", "passed"),
+                          ("example_scale_add", "its result is right", "passed"),
+                          ("test_loader_stub", "one, and a comma", "passed"),
+                          ("test_loader_stub", "another", "skipped")])
+        self.assertIn("--test-case=one\\, and a comma", self.calls[-2])
+
+    def test_an_example_with_a_wrong_result_is_a_failure(self):
+        make_program(self.root / "build/portable/examples/example_rms_norm", "exit 1\n")
+        done = self.check("tests")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, "2 passed, 1 failed, 1 skipped\n")
+
+    def test_the_counts_of_the_tests_are_theirs_alone(self):
+        done = self.check("load", "tests")
+        self.assertEqual(done.stdout, "3 passed, 1 failed, 1 skipped\n")
+        outcomes = json.loads((self.results / "tests.json").read_text())
+        self.assertEqual([outcomes[name] for name in ("passed", "failed", "skipped")], [3, 0, 1])
+
+    def test_the_wheels_of_the_tree_are_used_where_it_lies_now(self):
+        wheels = self.wheels()
+        self.check("tests", "load", CUDA_HOME=make_toolkit(self.folder / "toolkit", 13000))
+        example = self.calls.index("example_rms_norm")
+        self.assertEqual(self.calls[example + 2], str(wheels))
+        self.assertIn(f"{wheels} --test-case=another", self.calls)
+        self.assertEqual(self.calls[self.calls.index("--toolkit-root") + 1], str(wheels))
+
+    def test_without_wheels_it_is_the_toolkit_of_the_machine(self):
+        toolkit = make_toolkit(self.folder / "toolkit", 13000)
+        self.check("tests", "load", CUDA_HOME=toolkit)
+        self.assertIn(f"{toolkit} --test-case=another", self.calls)
+        self.assertEqual(self.calls[self.calls.index("--toolkit-root") + 1], str(toolkit))
+
+    def test_wrong_usage_is_status_2(self):
+        for line in (["-o"], ["-c"], ["-o", ""], ["everything"]):
+            with self.subTest(line):
+                done = self.run_script("gpu_check.sh", *line)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("Usage: scripts/gpu_check.sh", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/setup.sh builds and runs with one CUDA, whatever else lies in the usual places."""
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from script_tree import ScriptTest, make_program, make_toolkit  # noqa: E402
+
+# Nothing is installed, and the machine's own toolkit is not looked at.
+CHOOSE = """
+source "$1/scripts/setup.sh"
+install_packages() { :; }
+usual_toolkit=$2
+setup
+env | grep -E '^(CUDA|CUBINET)' | sort
+echo "$usual_root"
+"""
+
+
+class Setup(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.usual = self.folder / "usual"
+
+    def choose(self, **environment):
+        done = self.run_bash(["-c", CHOOSE, "bash", str(self.root), str(self.usual)], **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        *exported, self.usual_root = done.stdout.splitlines()
+        return dict(line.split("=", 1) for line in exported)
+
+    def both(self, folder):
+        return {"CUDAToolkit_ROOT": str(folder), "CUDA_HOME": str(folder)}
+
+    def test_a_toolkit_in_the_usual_place_is_used(self):
+        make_toolkit(self.usual, 13000)
+        self.assertEqual(self.choose(), self.both(self.usual))
+        self.assertEqual(self.usual_root, str(self.usual))
+
+    def test_wheels_come_before_an_older_toolkit(self):
+        make_toolkit(self.usual, 12040)
+        wheels = make_toolkit(self.root / "build/cuda-wheels/nvidia/cu13", 13000, "lib")
+        self.assertEqual(self.choose(), self.both(wheels))
+
+    def test_a_named_toolkit_that_is_too_old_is_replaced(self):
+        old = make_toolkit(self.folder / "old", 12090)
+        make_toolkit(self.usual, 13000)
+        self.assertEqual(self.choose(CUDA_HOME=old), self.both(self.usual))
+        self.assertEqual(self.usual_root, str(old))
+
+    def test_the_toolkit_of_nvcc_is_found(self):
+        toolkit = make_toolkit(self.folder / "opt", 13010)
+        make_program(toolkit / "bin/nvcc", "exit 1\n")
+        (self.bin / "nvcc").symlink_to(toolkit / "bin/nvcc")
+        self.assertEqual(self.choose(), self.both(toolkit))
+        self.assertEqual(self.usual_root, str(self.usual))
+
+    def test_toolkits_are_looked_for_where_variables_name_them(self):
+        for name in ("CUDAToolkit_ROOT", "CUDA_HOME", "CUDA_PATH"):
+            with self.subTest(name):
+                toolkit = make_toolkit(self.folder / name, 13000, "lib")
+                exported = self.choose(**{name: toolkit})
+                exported.pop("CUDA_PATH", None)
+                self.assertEqual(exported, self.both(toolkit))
+                self.assertEqual(self.usual_root, str(self.usual) if name == "CUDAToolkit_ROOT" else str(toolkit))
+
+
+if __name__ == "__main__":
+    unittest.main()
