@@ -41,9 +41,9 @@ class ClosureBuilder {
     const IncludeScan scan = scan_includes(kernel_template.source());
     if (!scan.computed.empty()) {
       return Error{ErrorCode::invalid_argument,
-                   "the template '" + kernel_template.name() + "' includes what the macro " +
-                       scan.computed.front() + " names, which cannot be told before it is compiled",
-                   "write the header's name"};
+                   "the template '" + kernel_template.name() + "' has '" + scan.computed.front() +
+                       "', whose header cannot be told before it is compiled",
+                   "write the header's name there"};
     }
     hasher_.field("source", kernel_template.source());
     CUBINET_TRY(follow(scan, {}));
@@ -51,8 +51,8 @@ class ClosureBuilder {
       const Pending next = std::move(pending_.front());
       pending_.pop_front();
       const IncludeScan inner = scan_includes(next.text);
-      for (const std::string& macro : inner.computed)
-        hasher_.field("computed", macro);
+      for (const std::string& asked : inner.computed)
+        hasher_.field("computed", asked);
       CUBINET_TRY(follow(inner, next.folder));
     }
     closure_.digest = hasher_.finish();

@@ -54,8 +54,8 @@ struct IncludeClosure {
   bool still_valid(const FileProbe& probe = {}) const;
 };
 
-// invalid_argument for a source with a computed #include, whose content no fingerprint could cover; io for a
-// header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
+// invalid_argument for a source with a computed #include or __has_include, which no fingerprint could cover;
+// io for a header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template,
                                            const std::vector<std::filesystem::path>& include_directories,
                                            const FileProbe& probe = {});

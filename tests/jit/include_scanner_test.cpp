@@ -17,6 +17,10 @@ std::vector<std::string> names(std::string_view text) {
 
 using Names = std::vector<std::string>;
 
+Names computed(std::string_view text) {
+  return scan_includes(text).computed;
+}
+
 }  // namespace
 
 TEST_CASE("directives are found however they are written") {
@@ -52,12 +56,48 @@ TEST_CASE("what is no include is passed over") {
 
 TEST_CASE("an include of a macro is told apart") {
   const IncludeScan scan = scan_includes("#include HEADER_NAME\n#include <a.h>\n");
-  CHECK(scan.computed == Names{"HEADER_NAME"});
+  CHECK(scan.computed == Names{"#include HEADER_NAME"});
   CHECK(scan.directives.size() == 1);
+  CHECK(computed("/* x */ # include\tSTR(a.h)\n%:include_next B") ==
+        Names{"#include STR", "#include_next B"});
+  CHECK(computed("#inc\\\nlude \\\n X") == Names{"#include X"});
+}
+
+TEST_CASE("a question whose header is not written out is told apart") {
+  CHECK(computed("#if __has_include(WHERE)") == Names{"__has_include(WHERE)"});
+  CHECK(computed("#define HI __has_include\n#if HI(<a.h>)") == Names{"__has_include"});
+  CHECK(computed("#define HI(x) __has_include_next ( x )") == Names{"__has_include_next(x)"});
+  CHECK(computed("#if defined(__has_include) && __has_include(X)") == Names{"__has_include(X)"});
+  CHECK(computed("#ifdef __has_include\n#if __has_include(<a.h>) || __has_include( \"b.h\" )\n#endif\n#endif")
+            .empty());
+  CHECK(computed("#if defined __has_include || defined /* or */ ( __has_include )").empty());
+  CHECK(computed("#ifndef __has_include\n#define __has_include(x) 0\n#endif").empty());
+  CHECK(computed("#ifdef\n__has_include") == Names{"__has_include"});
+}
+
+TEST_CASE("what stands in a comment or a literal or within a line is not computed") {
+  CHECK(computed("// the #include order matters\n// see issue #import taxes\n").empty());
+  CHECK(computed("/* \n#include X\n __has_include(Y) */").empty());
+  CHECK(computed("const char* s = \"#include me\";\nconst char* t = \"\\\"\\n#include me __has_include\";")
+            .empty());
+  CHECK(computed("auto s = R\"x(\n#include X\n)\" )x\";").empty());
+  CHECK(computed("#define PRINT(x) #x\nint a; #include X\n").empty());
+}
+
+TEST_CASE("no literal, number or comment hides the code behind it") {
+  const std::string code = "\n#include X\n";
+  for (const char* before :
+       {"\"/*\"", "'\"'", "'\\''", "\"\\\\\"", "int a = 1'000'000; // '", "#error don't", "u8'\"' L\"'\"",
+        "auto s = R\"(\")\"; auto t = u8R\"d(/* )\" )d\";", "R\"not raw\"", "#include <a/*b>",
+        "#include <don't/x>", "#include \"a\\\"", "#if __has_include(<a//*>)", "/* \" */", "// \" /*",
+        "a < b", "FOOR\"(\"", "\""}) {
+    CHECK_MESSAGE(computed(before + code) == Names{"#include X"}, before);
+  }
 }
 
 TEST_CASE("every truncation gets an answer") {
-  const std::string text = "#include <a.h> \\\n %: /* */ include_next \"b\" __has_include(<c>) #include M";
+  const std::string text =
+      "#include <a.h> \\\n %: /* */ include_next \"b\" __has_include(<c>) R\"(\"\n#include M";
   for (std::size_t size = 0; size <= text.size(); ++size) {
     CHECK(scan_includes(std::string_view(text).substr(0, size)).directives.size() <= 3);
   }
