@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace cubinet {
 namespace {
@@ -34,13 +35,12 @@ double wave(const DecodeLaunch& launch, double blocks, double bytes, double mult
 
 // A first wave is spread over the multiprocessors; in a later one, blocks that end together make room for
 // their successors on the same one.
-double last_wave(const DecodeLaunch& launch, std::int64_t waves_before, std::int64_t blocks,
-                 double block_bytes) {
+double last_wave(const DecodeLaunch& launch, bool first, std::int64_t blocks, double block_bytes) {
   const std::int64_t multiprocessors = launch.multiprocessors;
   const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   const double count = static_cast<double>(blocks);
   const double bytes = block_bytes * count;
-  if (waves_before > 0) {
+  if (!first) {
     const std::int64_t busy = divide_up(blocks, launch.blocks_per_multiprocessor);
     return wave(launch, count, bytes, static_cast<double>(busy));
   }
@@ -53,17 +53,15 @@ double last_wave(const DecodeLaunch& launch, std::int64_t waves_before, std::int
 }  // namespace
 
 double estimate_microseconds(const DecodeLaunch& launch) {
-  const std::int64_t slots = std::int64_t{launch.multiprocessors} * launch.blocks_per_multiprocessor;
-  const std::int64_t full_waves = launch.blocks / slots;
-  const std::int64_t rest = launch.blocks % slots;
-  const double block_bytes = launch.blocks > 0 ? launch.bytes / static_cast<double>(launch.blocks) : 0;
-  const double slot_count = static_cast<double>(slots);
+  const double slots = static_cast<double>(launch.multiprocessors) * launch.blocks_per_multiprocessor;
+  const double full_waves = std::floor(launch.blocks / slots);
+  const auto rest = static_cast<std::int64_t>(std::fmod(launch.blocks, slots));
+  const double block_bytes = launch.blocks > 0 ? launch.bytes / launch.blocks : 0;
 
-  double time = static_cast<double>(full_waves) *
-                wave(launch, slot_count, block_bytes * slot_count, launch.multiprocessors);
-  if (rest > 0) time += last_wave(launch, full_waves, rest, block_bytes);
+  double time = full_waves * wave(launch, slots, block_bytes * slots, launch.multiprocessors);
+  if (rest > 0) time += last_wave(launch, full_waves == 0, rest, block_bytes);
   time = std::max(time, wave(launch, 1, launch.largest_block_bytes, 1));
-  time += kStart + kEmptyBlock * static_cast<double>(launch.empty_blocks) / slot_count;
+  time += kStart + kEmptyBlock * launch.empty_blocks / slots;
   if (launch.splits > 1) time += kReduction + kReductionPerSplit * launch.splits;
   return time;
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 namespace cubinet {
 
-// A way to run the main kernel, as far as its time depends on it.
+// A way to run the main kernel, as far as its time depends on it. Counts of blocks may pass 2^63 where a grid
+// that CUDA would refuse is still compared with others.
 struct DecodeLaunch {
-  std::int64_t blocks = 0;        // that have work
-  std::int64_t empty_blocks = 0;  // that find none: splits which a short sequence does not use
-  double bytes = 0;               // of K and V, all blocks together
+  double blocks = 0;        // that have work
+  double empty_blocks = 0;  // that find none: splits which a short sequence does not use
+  double bytes = 0;         // of K and V, all blocks together
   double largest_block_bytes = 0;
   double ring_bytes = 0;  // what one block keeps under way
   int blocks_per_multiprocessor = 1;

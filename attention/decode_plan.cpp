@@ -120,7 +120,8 @@ struct Splits {
 Splits evaluate(const DecodeProblem& problem, const DecodeDevice& device, const Tile& tile, int chunk,
                 int splits) {
   const int q_tiles = divide_up(problem.group() * problem.q_len, tile.q);
-  const std::int64_t columns = std::int64_t{problem.heads_kv} * q_tiles;
+  // What is multiplied by it is a double: sizes that check() accepts pass 2^63 together.
+  const double columns = static_cast<double>(problem.heads_kv) * q_tiles;
   std::int64_t blocks = 0;
   std::int64_t tokens = 0;
   const auto add = [&](int length, std::int64_t sequences) {
@@ -133,9 +134,9 @@ Splits evaluate(const DecodeProblem& problem, const DecodeDevice& device, const 
     add(length, 1);
 
   DecodeLaunch launch;
-  launch.blocks = blocks * columns;
-  launch.empty_blocks = std::int64_t{problem.batch} * splits * columns - launch.blocks;
-  launch.bytes = static_cast<double>(tokens * columns) * row_bytes(problem);
+  launch.blocks = static_cast<double>(blocks) * columns;
+  launch.empty_blocks = static_cast<double>(problem.batch) * splits * columns - launch.blocks;
+  launch.bytes = static_cast<double>(tokens) * columns * row_bytes(problem);
   launch.largest_block_bytes = static_cast<double>(chunk) * row_bytes(problem);
   launch.ring_bytes = static_cast<double>(tile.stages) * tile.kv * row_bytes(problem);
   launch.blocks_per_multiprocessor = tile.blocks_per_multiprocessor;
@@ -305,6 +306,16 @@ Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice&
   if (q_tiles * splits.count > std::numeric_limits<std::int32_t>::max()) {
     return Error{ErrorCode::invalid_argument,
                  "decode: q_len " + std::to_string(problem.q_len) + " makes a grid beyond CUDA's limit"};
+  }
+
+  const double partial_floats =
+      static_cast<double>(rows) * problem.batch * splits.count * (problem.head_dim_v + 1);
+  if (splits.count > 1 && partial_floats * sizeof(float) > 0x1p62) {
+    return Error{ErrorCode::invalid_argument,
+                 "decode: the workspace of batch " + std::to_string(problem.batch) + ", q_len " +
+                     std::to_string(problem.q_len) + ", heads_q " + std::to_string(problem.heads_q) +
+                     ", head_dim_v " + std::to_string(problem.head_dim_v) + " and " +
+                     std::to_string(splits.count) + " KV splits passes 2^62 bytes; ask for fewer splits"};
   }
 
   DecodePlan plan;

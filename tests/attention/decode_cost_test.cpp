@@ -6,11 +6,11 @@
 namespace cubinet {
 namespace {
 
-DecodeLaunch on_h200(std::int64_t blocks, double bytes, int splits) {
+DecodeLaunch on_h200(double blocks, double bytes, int splits) {
   DecodeLaunch launch;
   launch.blocks = blocks;
   launch.bytes = bytes;
-  launch.largest_block_bytes = bytes / static_cast<double>(blocks);
+  launch.largest_block_bytes = bytes / blocks;
   launch.ring_bytes = 96 * 1024;
   launch.blocks_per_multiprocessor = 2;
   launch.multiprocessors = 132;
@@ -26,7 +26,7 @@ double kv_bytes(double batch, double tokens) {
 // Measured on an H200, 3 stages of 64 tokens, kernels launched one after the other in a CUDA graph.
 TEST_CASE("The model is within a quarter of what was measured") {
   struct Row {
-    std::int64_t blocks;
+    double blocks;
     double bytes;
     int splits;
     double measured;
@@ -62,6 +62,14 @@ TEST_CASE("Empty blocks, more splits and a longer longest block cost time") {
 
 TEST_CASE("A launch without any work still has an estimate") {
   CHECK(estimate_microseconds(DecodeLaunch{}) > 0);
+}
+
+TEST_CASE("The estimate grows with grids of any size") {
+  const double once = estimate_microseconds(on_h200(1e6, 1e12, 1));
+  for (double factor = 10; factor < 1e25; factor *= 10) {
+    const double more = estimate_microseconds(on_h200(1e6 * factor, 1e12 * factor, 1));
+    CHECK(more / once == doctest::Approx(factor).epsilon(0.01));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -190,6 +191,41 @@ TEST_CASE("Smaller shared memory gets a shallower ring, none at all an error") {
   const auto no_device = plan_decode(llama(16, 4096), DecodeDevice{});
   REQUIRE_FALSE(no_device);
   CHECK(no_device.error().code == ErrorCode::invalid_argument);
+}
+
+// As large as check() accepts in everything but the head dims.
+DecodeProblem largest() {
+  DecodeProblem problem;
+  problem.batch = problem.heads_q = problem.heads_kv = 65535;
+  problem.q_len = std::numeric_limits<int>::max() / problem.heads_q;
+  problem.kv_len_max = 1 << 30;
+  return problem;
+}
+
+TEST_CASE("Sizes whose product passes 64 bits have a plan, and an estimate that follows them") {
+  DecodePlanLimits limits;
+  limits.splits = 1;
+  DecodeProblem problem = largest();
+  const auto whole = plan_decode(problem, kH200, limits);
+  REQUIRE(whole);
+  const double bytes_of_kv = 512.0 * problem.batch * problem.heads_kv * problem.kv_len_max;
+  CHECK(whole->estimated_microseconds > bytes_of_kv / 5e6);  // at 5 TB/s
+  problem.kv_len_max /= 1024;
+  const auto part = plan_decode(problem, kH200, limits);
+  REQUIRE(part);
+  CHECK(whole->estimated_microseconds / part->estimated_microseconds == doctest::Approx(1024).epsilon(0.01));
+}
+
+TEST_CASE("A workspace whose size passes 64 bits is refused by what makes it") {
+  DecodePlanLimits limits;
+  limits.splits = 256;
+  DecodeProblem problem = largest();
+  problem.head_dim_v = 1024;
+  const auto made = plan_decode(problem, kH200, limits);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().code == ErrorCode::invalid_argument);
+  for (const char* part : {"workspace", "batch 65535", "256 KV splits", "head_dim_v 1024"})
+    CHECK_MESSAGE(made.error().message.find(part) != std::string::npos, made.error().message);
 }
 
 TEST_CASE("A problem that is wrong in itself has no plan") {

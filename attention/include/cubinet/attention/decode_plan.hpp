@@ -74,8 +74,8 @@ struct DecodePlanLimits {
 inline constexpr int kMaximumDecodeSplits = 256;
 
 // Pure: the same problem, device and limits give the same plan. invalid_argument for a problem that check()
-// refuses, a number of splits out of range or a grid beyond CUDA's limits; unsupported when no tile, or none
-// of those allowed, fits the device's shared memory.
+// refuses, a number of splits out of range, a grid beyond CUDA's limits or a workspace beyond 2^62 bytes;
+// unsupported when no tile, or none of those allowed, fits the device's shared memory.
 Result<DecodePlan> plan_decode(const DecodeProblem& problem, const DecodeDevice& device,
                                const DecodePlanLimits& limits = {});
 
