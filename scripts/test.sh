@@ -30,7 +30,7 @@ declare -A labels=([dev]='unit|nvrtc|stub|package|layout' [asan]='unit|nvrtc|stu
 # What a tree leaves to the others: loops of one thread over every fault and every byte, which ThreadSanitizer slows
 # down tenfold and has nothing to say of, and what does not depend on how the library was built.
 declare -A left_out=([tsan]='a fault in any call|at any point of|every truncation|[Ff]lipped b|decoding an encoding'
-  [portable]='headers_compile_alone')
+  [portable]='headers_compile_alone|add_subdirectory|cuda_headers')
 
 # What of a tree is built: under the sanitizers what they run, of the portable tree what is particular to it.
 declare -A targets=([asan]='--target tests_unit tests_nvrtc tests_stub' [tsan]='--target tests_unit tests_stub'
