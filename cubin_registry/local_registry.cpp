@@ -184,9 +184,11 @@ Result<void> LocalRegistry::publish(const Cubin& cubin) {
   return {};
 }
 
+// The index's "yes" is believed, since it costs at most an image that the next sweep removes. Its "no" is
+// not: it lacks what was published while it was locked, or by a process that died before it came to the row.
 Result<bool> LocalRegistry::image_is_named(const Sha256Digest& digest, StoreLock& lock) {
   const auto named = index_.use(lock, [&](Index& index) { return index.names_image(digest); });
-  if (named) return *named;
+  if (named && *named) return true;
   bool found = false;
   CUBINET_TRY(store_.for_each_record([&](const std::string&, Result<StoredRecord> record) -> Result<void> {
     found = found || (record ? record->record->digest == digest : !names_nothing(record.error()));
@@ -195,9 +197,27 @@ Result<bool> LocalRegistry::image_is_named(const Sha256Digest& digest, StoreLock
   return found;
 }
 
+// REQUIRES: the exclusive lock.
+Result<void> LocalRegistry::remove_unnamed_image(const Sha256Digest& digest, StoreLock& lock) {
+  const fs::path path = store_.home().cubin(digest);
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
+  if (!status) return {};
+  CUBINET_TRY_ASSIGN(const bool named, image_is_named(digest, lock));
+  if (!named) CUBINET_TRY(store_.files().remove(path));
+  return {};
+}
+
 // REQUIRES: the exclusive lock. The row goes first: when the index is locked, nothing has happened yet.
 Result<bool> LocalRegistry::remove_locked(const CubinRecord& record, StoreLock& lock) {
-  const fs::path path = store_.home().record(entry_name(record.identity, record.fingerprint));
+  const std::string name = entry_name(record.identity, record.fingerprint);
+  const auto there = store_.read_record(name);
+  if (there && !(*there->record == record)) {
+    // Superseded since the caller found it: another record has the name now, and its row is to say so.
+    index_.run(lock, [&](Index& index) { return index.put(*there); });
+    CUBINET_TRY(remove_unnamed_image(record.digest, lock));
+    return false;
+  }
+  const fs::path path = store_.home().record(name);
   const auto erased = index_.use(lock, [&](Index& index) { return index.erase(record); });
   if (!erased) {
     // Without an index, or with one that is not ours to write, the files are all there is.
@@ -206,8 +226,7 @@ Result<bool> LocalRegistry::remove_locked(const CubinRecord& record, StoreLock& 
   }
   CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
   if (removed) CUBINET_TRY(store_.files().sync_directory(path.parent_path()));
-  CUBINET_TRY_ASSIGN(const bool named, image_is_named(record.digest, lock));
-  if (!named) CUBINET_TRY(store_.files().remove(store_.home().cubin(record.digest)));
+  CUBINET_TRY(remove_unnamed_image(record.digest, lock));
   return erased.value_or(false) || removed;
 }
 

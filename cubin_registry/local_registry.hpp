@@ -49,6 +49,7 @@ class LocalRegistry final : public Registry {
   Result<void> store_image(const Cubin& cubin);
   std::optional<Cubin> read_again_or_set_aside(std::shared_ptr<const CubinRecord> record);
   Result<bool> remove_locked(const CubinRecord& record, StoreLock& lock);
+  Result<void> remove_unnamed_image(const Sha256Digest& digest, StoreLock& lock);
   Result<bool> image_is_named(const Sha256Digest& digest, StoreLock& lock);
   Result<std::vector<StoredRecord>> all_good_records();
   Result<VerifyReport> verify_once();

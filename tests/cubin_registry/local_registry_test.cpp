@@ -8,6 +8,7 @@
 #include "cubin_registry/registry_fixture.hpp"
 #include "support/skip.hpp"
 
+#include <sqlite3.h>
 #include <xxhash.h>
 
 #include <chrono>
@@ -233,6 +234,64 @@ TEST_CASE("an image that two entries share goes with the last of them") {
   CHECK(registry->stats()->entries == 0);
   for (const auto& entry : fs::recursive_directory_iterator(home.home / "cubins"))
     CHECK(entry.is_directory());
+}
+
+TEST_CASE("an image that two entries share stays while an entry names it that the index lacks") {
+  HomeFixture home;
+  auto registry = home.open();
+  const Cubin first = cubin_of(1, "one");
+  const Cubin second = cubin_of(1, "two");
+  REQUIRE(publishes(*registry, first));
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open((home.home / "index.sqlite").c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  REQUIRE(publishes(*registry, second));
+  sqlite3_close(other);
+  const auto later = home.open();
+  CHECK(*later->remove(*first.record));
+  CHECK(serves(*later, second));
+  CHECK(*later->remove(*second.record));
+  for (const auto& entry : fs::recursive_directory_iterator(home.home / "cubins"))
+    CHECK(entry.is_directory());
+}
+
+// One entry under two records: what a bundle shipped first, and what a newer one did.
+Cubin shipped(int image, std::uint64_t version) {
+  const Cubin cubin = cubin_of(image);
+  auto record = std::make_shared<CubinRecord>(*cubin_of(1).record);
+  record->digest = cubin.record->digest;
+  record->size = cubin.record->size;
+  record->origin = CubinOrigin::bundle;
+  record->bundle_version = version;
+  return {record, cubin.image};
+}
+
+TEST_CASE("an old image that is damaged leaves the entry that superseded it") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, shipped(1, 1)));
+  const auto held = registry->find(shipped(1, 1).record->identity)->front();
+  REQUIRE(publishes(*registry, shipped(2, 2)));
+  write_file(Home(home.home).cubin(held->digest), Bytes(5));
+  CHECK_FALSE(registry->load(held)->has_value());
+  CHECK(serves(*registry, shipped(2, 2)));
+  CHECK_FALSE(*registry->remove(*held));
+  CHECK(serves(*registry, shipped(2, 2)));
+  CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("a row that its record superseded is mended by whoever finds the old image gone") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, shipped(1, 1)));
+  // The publisher of the second died before it came to the row.
+  FileStore store(posix_file_system(), Home(home.home), home.log.sink());
+  REQUIRE(store.write_image(shipped(2, 2).record->digest, *shipped(2, 2).image));
+  REQUIRE(store.write_record(shipped(2, 2).record));
+  CHECK(registry->find(shipped(1, 1).record->identity)->front()->bundle_version == 1);
+  fs::remove(Home(home.home).cubin(shipped(1, 1).record->digest));
+  CHECK_FALSE(registry->load(shipped(1, 1).record)->has_value());
+  CHECK(serves(*registry, shipped(2, 2)));
 }
 
 TEST_CASE("entries are listed by template, then key") {
