@@ -248,9 +248,36 @@ Result<AttentionDecodeParameters> parameters_for(const DecodeProblem& problem, c
   return p;
 }
 
+// A kernel that met such an address would stop with CUDA's error of a misaligned address, which names
+// nothing.
+Result<void> check_aligned(const char* tensor, std::uint64_t address, std::uint64_t alignment) {
+  if (address % alignment == 0) return {};
+  return Error{ErrorCode::invalid_argument, "decode: the address of " + std::string(tensor) + " is " +
+                                                std::to_string(address) + ", but must be a multiple of " +
+                                                std::to_string(alignment) + " bytes"};
+}
+
+Result<void> check_tensors(const DecodeTensors& tensors, bool reduces) {
+  CUBINET_TRY(check_aligned("q", tensors.q, 16));
+  CUBINET_TRY(check_aligned("k", tensors.k, 16));
+  CUBINET_TRY(check_aligned("v", tensors.v, 16));
+  CUBINET_TRY(check_aligned("o", tensors.o, 16));
+  CUBINET_TRY(check_aligned("lse", tensors.lse, 4));
+  CUBINET_TRY(check_aligned("page_table", tensors.page_table, 4));
+  CUBINET_TRY(check_aligned("kv_lengths", tensors.kv_lengths, 4));
+  if (!reduces) return {};
+  if (tensors.workspace == 0) {
+    return Error{
+        ErrorCode::invalid_argument,
+        "decode: there is no workspace, but a plan of several KV splits needs workspace_bytes of it"};
+  }
+  return check_aligned("workspace", tensors.workspace, 16);
+}
+
 }  // namespace
 
-AttentionDecodeParameters DecodePlan::arguments(const DecodeTensors& tensors) const {
+Result<AttentionDecodeParameters> DecodePlan::arguments(const DecodeTensors& tensors) const {
+  CUBINET_TRY(check_tensors(tensors, reduces()));
   AttentionDecodeParameters p = parameters;
   p.q = tensors.q;
   p.k = tensors.k;

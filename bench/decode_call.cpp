@@ -135,7 +135,7 @@ Result<DecodeCall> DecodeCall::create(const std::shared_ptr<const Device>& devic
                         call.buffers_[lse].address(),        call.buffers_[page_tables].address(),
                         call.buffers_[kv_lengths].address(), call.buffers_[workspace].address()};
   for (int copy = 0; copy < copies; ++copy) {
-    call.calls_.push_back(call.plan_.arguments(tensors));
+    CUBINET_TRY_ASSIGN(call.calls_.emplace_back(), call.plan_.arguments(tensors));
     tensors.page_table += inputs.page_table.size() * sizeof(std::int32_t);
   }
   return call;

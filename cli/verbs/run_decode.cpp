@@ -139,7 +139,7 @@ Result<DecodeKernels> find_kernels(Runtime& runtime, const DecodePlan& plan, int
 
 Result<void> launch(const DecodeKernels& kernels, const DecodePlan& plan, const DecodeTensors& tensors,
                     const Stream& stream) {
-  const auto arguments = plan.arguments(tensors);
+  CUBINET_TRY_ASSIGN(const auto arguments, plan.arguments(tensors));
   LaunchConfig config;
   config.grid = plan.grid;
   config.stream = stream.handle();

@@ -67,7 +67,7 @@ DeviceBuffer poisoned(const Gpu& gpu, std::size_t bytes) {
 void run(const Gpu& gpu, const DecodePlan& plan, const DecodeTensors& tensors) {
   const auto guard = ok(gpu.device->make_current());
   const Stream stream = ok(Stream::create(gpu.device));
-  const auto arguments = plan.arguments(tensors);
+  const auto arguments = ok(plan.arguments(tensors));
   LaunchConfig config;
   config.stream = stream.handle();
   config.programmatic_launch = true;

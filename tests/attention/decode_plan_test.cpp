@@ -16,6 +16,7 @@ namespace {
 constexpr DecodeDevice kH200{132, 227 * 1024};
 constexpr DecodeDevice kA100{108, 163 * 1024};
 constexpr DecodeDevice kGeForce{84, 99 * 1024};
+constexpr DecodeTensors kTensors{1 << 8, 2 << 8, 3 << 8, 4 << 8, 5 << 8, 6 << 8, 7 << 8, 8 << 8};
 
 DecodeProblem llama(int batch, int kv_len, int q_len = 1) {
   DecodeProblem problem;
@@ -172,13 +173,53 @@ TEST_CASE("The arguments carry the tensors and the scale in base 2") {
   DecodeProblem problem = llama(1, 4096);
   problem.softmax_scale = 0.5f;
   const DecodePlan made = plan(problem);
-  const auto p = made.arguments({1 << 8, 2 << 8, 3 << 8, 4 << 8, 5 << 8, 6 << 8, 7 << 8, 8 << 8});
-  CHECK(p.q == 1 << 8);
-  CHECK(p.kv_lengths == 7 << 8);
-  CHECK(p.partial_o == 8 << 8);
-  CHECK(p.partial_lse == (8 << 8) + made.partial_lse_offset);
-  CHECK(p.softmax_scale_log2 == doctest::Approx(0.5 / std::log(2.0)));
-  CHECK(plan(llama(64, 8192)).arguments({1, 2, 3, 4, 5, 6, 7, 8}).partial_o == 0);
+  const auto p = made.arguments(kTensors);
+  REQUIRE(p);
+  CHECK(p->q == 1 << 8);
+  CHECK(p->kv_lengths == 7 << 8);
+  CHECK(p->partial_o == 8 << 8);
+  CHECK(p->partial_lse == (8 << 8) + made.partial_lse_offset);
+  CHECK(p->softmax_scale_log2 == doctest::Approx(0.5 / std::log(2.0)));
+  const auto whole = plan(llama(64, 8192)).arguments(kTensors);
+  REQUIRE(whole);
+  CHECK(whole->partial_o == 0);
+}
+
+TEST_CASE("A tensor at an address that the kernels cannot read vectors from is refused by name") {
+  const DecodePlan made = plan(llama(1, 4096));
+  struct Row {
+    const char* name;
+    std::uint64_t DecodeTensors::*address;
+    std::uint64_t alignment;
+  };
+  const Row rows[] = {{"q", &DecodeTensors::q, 16},
+                      {"k", &DecodeTensors::k, 16},
+                      {"v", &DecodeTensors::v, 16},
+                      {"o", &DecodeTensors::o, 16},
+                      {"lse", &DecodeTensors::lse, 4},
+                      {"page_table", &DecodeTensors::page_table, 4},
+                      {"kv_lengths", &DecodeTensors::kv_lengths, 4},
+                      {"workspace", &DecodeTensors::workspace, 16}};
+  for (const Row& row : rows) {
+    DecodeTensors tensors = kTensors;
+    tensors.*row.address += row.alignment / 2;
+    const auto refused = made.arguments(tensors);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::invalid_argument);
+    CHECK_MESSAGE(refused.error().message.find(" of " + std::string(row.name) + " is ") != std::string::npos,
+                  refused.error().message);
+    tensors.*row.address += row.alignment / 2;
+    CHECK(made.arguments(tensors));
+  }
+}
+
+TEST_CASE("A workspace is asked for where one is needed and nowhere else") {
+  DecodeTensors tensors = kTensors;
+  tensors.workspace = 0;
+  const auto refused = plan(llama(1, 4096)).arguments(tensors);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("workspace") != std::string::npos);
+  CHECK(plan(llama(64, 8192)).arguments(tensors));
 }
 
 TEST_CASE("Smaller shared memory gets a shallower ring, none at all an error") {

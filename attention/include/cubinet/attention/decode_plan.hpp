@@ -20,7 +20,8 @@ struct DecodeDevice {
   std::uint32_t shared_bytes_per_block = 0;  // opt-in limit
 };
 
-// Device addresses of the tensors of one call. K and V are pools of pages.
+// Device addresses of the tensors of one call. K and V are pools of pages. The kernels read and write
+// vectors: q, k, v, o and workspace are multiples of 16 bytes, the others of 4.
 struct DecodeTensors {
   std::uint64_t q = 0;
   std::uint64_t k = 0;
@@ -51,8 +52,9 @@ struct DecodePlan {
   double estimated_microseconds = 0;  // of the cost model; comparable between plans, no promise
 
   bool reduces() const { return num_splits > 1; }
-  // The kernels' argument for these tensors.
-  kernel_templates::AttentionDecodeParameters arguments(const DecodeTensors& tensors) const;
+  // The kernels' argument for these tensors. invalid_argument names one that is not aligned as DecodeTensors
+  // says, or the workspace where one is needed and there is none.
+  Result<kernel_templates::AttentionDecodeParameters> arguments(const DecodeTensors& tensors) const;
 };
 
 // The shape of a kernel of the template.

@@ -8,7 +8,7 @@
 namespace cubinet::kernel_templates {
 
 // Addresses are device addresses (CUdeviceptr). Strides count elements; the innermost dimension is
-// contiguous. q, k, v, o and every stride of theirs are multiples of 16 bytes.
+// contiguous. q, k, v, o, every stride of theirs and partial_o are multiples of 16 bytes.
 struct AttentionDecodeParameters {
   unsigned long long q;    // [batch, q_len, heads_q, head_dim_qk]
   unsigned long long k;    // [pages, page_size, heads_kv, head_dim_qk] in any stride order
