@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
+#include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/runtime.hpp>
 
 #include <array>
@@ -29,9 +30,9 @@ Result<TemplateCatalog> bench_templates();
 
 struct BenchStruct {
   unsigned long long out = 0;  // 0: nothing is written
-  std::array<int, 50> values{};
+  std::array<int, 64> values{};
 };
-static_assert(sizeof(BenchStruct) == 208);
+static_assert(sizeof(BenchStruct) == sizeof(kernel_templates::AttentionDecodeParameters));
 
 KernelSpec attention_spec(int head_dim, int page_size);
 KernelSpec rms_norm_spec(int hidden_size);

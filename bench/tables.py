@@ -36,7 +36,8 @@ def decode(document):
              " kernels, us | TB/s of KV |", "|---|---|---|---|---|---|---|---|"]
     for row in document["rows"]:
         paths = row["paths"]
-        worst = max([path["worst_row_error"] for path in paths.values()] + [row["full_lengths"]["worst_row_error"]])
+        worst = max([path["worst_row_error"] for path in paths.values()] + [row["full_lengths"]["worst_row_error"]]
+                    + [row[part]["worst_row_error"] for part in ("further_lengths",) if part in row])
         times = {name: path["to_launchable_us"] for name, path in paths.items()}
         lines.append(f"| {row['name']} | {worst:.2e} | {times['empty registry'] / 1e3:.0f} |"
                      f" {times['warm registry'] / 1e3:.2f} | {times['bundle'] / 1e3:.2f} | {times['process cache']:.1f} |"

@@ -20,13 +20,22 @@ def shape_name(batch, kv_len, page):
     return f"batch {batch}, KV {kv_len}, page {page}"
 
 
+def copies_for(kv_bytes):
+    """As in decode_timing.cpp: a divisor of the graph's calls, so that the turns go on evenly from one launch of the
+    graph to the next."""
+    copies = max(1, min(CALLS_OF_GRAPH, -(-COLD_BYTES // kv_bytes)))
+    while CALLS_OF_GRAPH % copies:
+        copies += 1
+    return copies
+
+
 def flashinfer_graph(batch, kv_len, page):
     import flashinfer
     import torch
 
     pages = batch * (kv_len // page)
     kv_bytes = pages * page * 2 * 8 * 128 * 2
-    copies = max(1, min(CALLS_OF_GRAPH, -(-COLD_BYTES // kv_bytes)))
+    copies = copies_for(kv_bytes)
     cache = torch.randn(copies * pages, 2, page, 8, 128, dtype=torch.bfloat16, device="cuda")
     query = torch.randn(batch, 64, 128, dtype=torch.bfloat16, device="cuda") * 4
     indptr = torch.arange(batch + 1, dtype=torch.int32) * (kv_len // page)
