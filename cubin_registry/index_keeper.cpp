@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index_keeper.hpp"
 
+#include <array>
+#include <sys/stat.h>
+#include <unistd.h>
+
 namespace cubinet {
 namespace {
 
@@ -8,6 +12,22 @@ namespace fs = std::filesystem;
 
 // How long a look-up goes to the record files at once after the index was found locked or unreadable.
 constexpr std::chrono::milliseconds kPause{1'000};
+
+// Files that SQLite finds by the index's name, and believes: a journal is rolled back into it.
+constexpr std::array<const char*, 3> kCompanions = {"-journal", "-wal", "-shm"};
+
+fs::path companion_of(fs::path index, const char* suffix) {
+  index += suffix;
+  return index;
+}
+
+// An index is believed as records are: only where nobody else can have written it.
+const char* why_not_ours(const FileStatus& status) {
+  if (status.type != FileStatus::Type::regular || status.links != 1) return "is no file of its own";
+  if (status.owner != ::geteuid()) return "belongs to another user";
+  if ((status.permissions & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
+  return nullptr;
+}
 
 }  // namespace
 
@@ -34,6 +54,20 @@ Index::Source IndexKeeper::all_files() const {
       }};
 }
 
+Result<void> IndexKeeper::check_ours(const FileStatus& index) const {
+  if (const char* reason = why_not_ours(index)) {
+    return Error{ErrorCode::corruption, std::string("the index ") + reason};
+  }
+  for (const char* suffix : kCompanions) {
+    const fs::path file = companion_of(store_.home().index(), suffix);
+    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(file));
+    const char* reason = status ? why_not_ours(*status) : nullptr;
+    if (reason == nullptr) continue;
+    return Error{ErrorCode::corruption, "the index's '" + file.filename().string() + "' " + reason};
+  }
+  return {};
+}
+
 // REQUIRES: mutex_ is held.
 Result<Index*> IndexKeeper::usable_index() {
   if (index_ != nullptr && !index_->moved()) return index_.get();
@@ -42,9 +76,7 @@ Result<Index*> IndexKeeper::usable_index() {
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().index()));
   if (!status && !writable_) return Error{ErrorCode::not_found, "there is no index"};
   ++generation_;
-  if (status && (status->type != FileStatus::Type::regular || status->links != 1)) {
-    return Error{ErrorCode::corruption, "the index is no file of its own"};
-  }
+  if (status) CUBINET_TRY(check_ours(*status));
   const auto mode = writable_ ? Index::Mode::read_write : Index::Mode::read_only;
   CUBINET_TRY_ASSIGN(index_, Index::open(store_.home().index(), mode, all_files()));
   passed_over_.reset();
@@ -97,9 +129,8 @@ bool IndexKeeper::replace_damaged(const Error& error, unsigned generation) {
   index_.reset();
   const fs::path file = store_.home().index();
   if (!store_.set_aside(file, error.message)) return false;
-  for (const char* suffix : {"-journal", "-wal", "-shm"}) {
-    fs::path companion = file;
-    companion += suffix;
+  for (const char* suffix : kCompanions) {
+    const fs::path companion = companion_of(file, suffix);
     const auto status = store_.files().status(companion);
     if (status && *status) store_.set_aside(companion, "belongs to the damaged index");
   }

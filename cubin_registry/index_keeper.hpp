@@ -56,6 +56,8 @@ class IndexKeeper {
   template <class Ask>
   auto try_once(Ask&& ask, unsigned& generation) -> std::invoke_result_t<Ask, Index&>;
   Result<Index*> usable_index();
+  // corruption where the index, or a file that SQLite finds by its name, could be somebody else's work.
+  Result<void> check_ours(const FileStatus& index) const;
   // What follows an error: true when the index was replaced and the question may be asked again.
   bool recover(const Error& error, unsigned generation, StoreLock& lock);
   bool replace_damaged(const Error& error, unsigned generation);

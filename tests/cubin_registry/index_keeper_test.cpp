@@ -3,8 +3,11 @@
 #include "index_keeper.hpp"
 
 #include "cubin_registry/registry_fixture.hpp"
+#include "support/skip.hpp"
 
 #include <sqlite3.h>
+
+#include <unistd.h>
 
 namespace cubinet::test {
 namespace {
@@ -117,6 +120,35 @@ TEST_CASE("a newer schema is left alone, and everything works through the record
   CHECK(registry->rebuild().error().code == ErrorCode::unsupported);
   CHECK(read_file(indexed.index) == before);
   CHECK(indexed.home.log.count("schema version 99") == 1);
+}
+
+TEST_CASE("an index that others can write is set aside and made anew, and only passed over to read") {
+  for (const std::string suffix : {"", "-journal", "-wal"}) {
+    CAPTURE(suffix);
+    IndexedHome indexed(3);
+    const fs::path file = indexed.index.string() + suffix;
+    if (!fs::exists(file)) write_file(file, Bytes());
+    fs::permissions(file, fs::perms::group_write | fs::perms::others_write, fs::perm_options::add);
+    indexed.expect_all(*indexed.home.open(Access::read_only));
+    CHECK(fs::exists(file));
+    CHECK(indexed.home.log.count("can be written by others") == 1);
+    const auto registry = indexed.home.open();
+    indexed.expect_all(*registry);
+    CHECK(registry->stats()->quarantined == (file == indexed.index ? 1 : 2));
+    CHECK(registry->stats()->entries == 3);
+    CHECK((fs::status(indexed.index).permissions() & fs::perms::others_write) == fs::perms::none);
+    CHECK(registry->verify()->findings.empty());
+  }
+}
+
+TEST_CASE("an index of another user is set aside and made anew") {
+  if (::geteuid() != 0) return skip("gives a file to another user");
+  IndexedHome indexed(3);
+  REQUIRE(::chown(indexed.index.c_str(), 65534, 65534) == 0);
+  const auto registry = indexed.home.open();
+  indexed.expect_all(*registry);
+  CHECK(indexed.home.log.count("belongs to another user") > 0);
+  CHECK(registry->stats()->quarantined == 1);
 }
 
 TEST_CASE("an index locked by somebody else is passed over without a long wait") {
