@@ -161,7 +161,9 @@ class NvrtcCompiler final : public Compiler {
 };
 
 constexpr const char* kInstallRemedy =
-    "install the CUDA toolkit 12.0 or later, or `pip install nvidia-cuda-nvrtc` and name its folder";
+    "install the CUDA toolkit 12.0 or later, or `pip install --target FOLDER nvidia-cuda-nvrtc`; where it is "
+    "in none of these places, name it with CUDA_HOME, CUBINET_CUDA_WHEELS or --nvrtc to the tool, with "
+    "CompilerSearch in a program";
 
 Error nothing_found(const CompilerSearch& search) {
   std::string places;

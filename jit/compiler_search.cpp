@@ -13,16 +13,12 @@ namespace fs = std::filesystem;
 using Source = CompilerCandidate::Source;
 
 constexpr std::array<std::string_view, 2> kSonames = {"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr std::string_view kTooOld = "libnvrtc.so.11.2";  // of CUDA 11.2 to 11.8
 constexpr std::string_view kLibraryPrefix = "libnvrtc.so.";
 constexpr std::string_view kBuiltinsPrefix = "libnvrtc-builtins.so.";
 
-struct Place {
-  Source source;
-  fs::path folder;
-};
-
-std::vector<Place> places_of(const CompilerSearch& search) {
-  std::vector<Place> places;
+std::vector<CompilerPlace> places_of(const CompilerSearch& search) {
+  std::vector<CompilerPlace> places;
   for (const fs::path& root : search.toolkit_roots) {
     places.push_back({Source::toolkit, root / "lib64"});
     places.push_back({Source::toolkit, root / "lib"});
@@ -99,23 +95,30 @@ std::string_view to_string(Source source) {
   return "option";
 }
 
-std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search) {
+std::vector<CompilerCandidate> compilers_in(const std::vector<CompilerPlace>& places) {
   std::vector<CompilerCandidate> candidates;
-  if (search.library) {
-    add_candidate(candidates, Source::option, *search.library);
-    return candidates;
-  }
-  for (const Place& place : places_of(search)) {
+  for (const CompilerPlace& place : places) {
     for (const std::string_view soname : kSonames)
       add_candidate(candidates, place.source, place.folder / soname);
   }
+  if (!candidates.empty()) return candidates;
+  // One that is too old is better refused by name than not seen.
+  for (const CompilerPlace& place : places)
+    add_candidate(candidates, place.source, place.folder / kTooOld);
+  return candidates;
+}
+
+std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search) {
+  if (!search.library) return compilers_in(places_of(search));
+  std::vector<CompilerCandidate> candidates;
+  add_candidate(candidates, Source::option, *search.library);
   return candidates;
 }
 
 std::vector<fs::path> places_searched(const CompilerSearch& search) {
   if (search.library) return {*search.library};
   std::vector<fs::path> folders;
-  for (Place& place : places_of(search))
+  for (CompilerPlace& place : places_of(search))
     folders.push_back(std::move(place.folder));
   return folders;
 }

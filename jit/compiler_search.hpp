@@ -7,6 +7,15 @@
 
 namespace cubinet {
 
+// A folder that is looked into, and why.
+struct CompilerPlace {
+  CompilerCandidate::Source source;
+  std::filesystem::path folder;
+};
+
+// find_compilers() over these places and no others.
+std::vector<CompilerCandidate> compilers_in(const std::vector<CompilerPlace>& places);
+
 // The release that the file names of a candidate tell: that of the builtins ("libnvrtc-builtins.so.13.0"), or
 // of the library; nullopt when neither does.
 std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candidate);

@@ -111,7 +111,10 @@ TEST_CASE("a compiler that is missing, incomplete, too old or no library is refu
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::unavailable);
   CHECK(missing.error().message.find(search.library->string()) != std::string::npos);
-  CHECK_FALSE(missing.error().remedy.empty());
+  for (const char* way : {"CUDA_HOME", "CUBINET_CUDA_WHEELS", "--nvrtc", "CompilerSearch"}) {
+    CAPTURE(way);
+    CHECK(missing.error().remedy.find(way) != std::string::npos);
+  }
 
   touch(folder / "libnvrtc.so.13");
   const auto incomplete = Compiler::open(search);
@@ -131,6 +134,28 @@ TEST_CASE("a compiler that is missing, incomplete, too old or no library is refu
   REQUIRE_FALSE(old);
   CHECK(old.error().code == ErrorCode::unsupported);
   CHECK(old.error().message.find("11.2") != std::string::npos);
+}
+
+TEST_CASE("a compiler of CUDA 11 is found where there is nothing else, and is refused by name") {
+  const test::TempDir folder;
+  touch(folder / "old/libnvrtc.so.11.8.89");
+  fs::create_symlink(folder / "old/libnvrtc.so.11.8.89", folder / "old/libnvrtc.so.11.2");
+  touch(folder / "old/libnvrtc-builtins.so.11.8");
+  const std::vector<CompilerPlace> places = {{Source::toolkit, folder / "old"},
+                                             {Source::wheel, folder / "new"}};
+  const auto old = compilers_in(places);
+  REQUIRE(old.size() == 1);
+  CompilerSearch search;
+  search.library = old[0].library;
+  const auto refused = Compiler::open(search);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::unsupported);
+  CHECK(refused.error().message.find("NVRTC 11.8, which is too old") != std::string::npos);
+
+  touch(folder / "new/libnvrtc.so.12");
+  const auto found = compilers_in(places);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].library.filename() == "libnvrtc.so.12");
 }
 
 TEST_CASE("the places of a search end with those of the dynamic loader") {

@@ -17,8 +17,8 @@
 namespace cubinet {
 
 // Where to look for NVRTC, in this order: `library` (then nowhere else), the toolkits, the wheels, the
-// folders of the dynamic loader; in each place libnvrtc.so.13 before .12. The first that exists is used;
-// `doctor` lists the others.
+// folders of the dynamic loader; in each place libnvrtc.so.13 before .12. The first with its builtins beside
+// it is used; `doctor` lists the others.
 struct CompilerSearch {
   std::optional<std::filesystem::path> library;                            // the file itself
   std::vector<std::filesystem::path> toolkit_roots = {"/usr/local/cuda"};  // searched for lib64/ and lib/
@@ -33,7 +33,8 @@ struct CompilerCandidate {
       builtins;  // libnvrtc-builtins beside it; empty when there is none: it cannot compile then
 };
 std::string_view to_string(CompilerCandidate::Source source);
-// All that the search finds, best first, each file once. Reads folders only; loads nothing.
+// All that the search finds, best first, each file once; where there is nothing else, those of CUDA 11 too,
+// for Compiler::open to refuse. Reads folders only; loads nothing.
 std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search);
 // The folders and files that find_compilers() looks into, in its order.
 std::vector<std::filesystem::path> places_searched(const CompilerSearch& search);
