@@ -17,6 +17,10 @@ Rank rank_of(const CubinRecord& record, bool in_bundle_file, const LayerQuery& q
   return fits && !query.compiler_found ? Rank::build_without_compiler : Rank::unusable;
 }
 
+bool is_refused(const CubinRecord& record, const LayerQuery& query) {
+  return query.refused != nullptr && query.refused->contains(record);
+}
+
 std::string verdict_of(const CubinRecord& record, Rank rank, const LayerQuery& query) {
   switch (rank) {
     case Rank::current_build:
@@ -36,6 +40,21 @@ std::string verdict_of(const CubinRecord& record, Rank rank, const LayerQuery& q
 }
 
 }  // namespace
+
+bool RefusedBuilds::contains(const CubinRecord& record) const {
+  return std::any_of(records_.begin(), records_.end(), [&](const auto& refused) {
+    return refused->digest == record.digest && refused->kind == record.kind &&
+           refused->target == record.target && refused->entry_points == record.entry_points;
+  });
+}
+
+bool RefusedBuilds::contains_build(const KernelIdentity& identity, ImageKind kind,
+                                   const BuildFingerprint& today) const {
+  return std::any_of(records_.begin(), records_.end(), [&](const auto& refused) {
+    return refused->origin == CubinOrigin::compiled && refused->kind == kind &&
+           refused->fingerprint == today && refused->identity == identity;
+  });
+}
 
 std::vector<CubinLayers::Candidate> CubinLayers::candidates(const LayerQuery& query) {
   std::vector<Candidate> candidates;
@@ -84,7 +103,8 @@ std::optional<Cubin> CubinLayers::find_in_memory(const LayerQuery& query) const 
   if (memory_.empty()) return std::nullopt;
   const auto position = memory_.find({query.kind, query.identity.encoding()});
   if (position == memory_.end()) return std::nullopt;
-  if (rank_of(*position->second.record, false, query) == Rank::unusable) return std::nullopt;
+  const CubinRecord& record = *position->second.record;
+  if (rank_of(record, false, query) == Rank::unusable || is_refused(record, query)) return std::nullopt;
   return position->second;
 }
 
@@ -94,6 +114,7 @@ std::optional<FoundCubin> CubinLayers::find(const LayerQuery& query) {
   }
   for (const Candidate& candidate : candidates(query)) {
     if (rank_of(*candidate.record, candidate.bundle != nullptr, query) == Rank::unusable) break;
+    if (is_refused(*candidate.record, query)) continue;
     auto cubin = load(candidate);
     if (!cubin) continue;
     const auto source = candidate.bundle == nullptr ? KernelSource::registry : KernelSource::bundle;
@@ -114,16 +135,17 @@ std::vector<std::shared_ptr<const CubinRecord>> CubinLayers::all_records() {
   return records;
 }
 
-void CubinLayers::keep(const Cubin& cubin) {
+KernelSource CubinLayers::keep(const Cubin& cubin) {
   if (registry_ != nullptr) {
     const auto published = registry_->publish(cubin);
-    if (published) return;
+    if (published) return KernelSource::registry;
     const std::lock_guard lock(mutex_);
     const LogLevel level = std::exchange(told_, true) ? LogLevel::debug : LogLevel::warning;
     log(log_, level, "kept in memory only: " + published.error().to_line());
   }
   const std::lock_guard lock(mutex_);
   memory_.insert_or_assign({cubin.record->kind, cubin.record->identity.encoding()}, cubin);
+  return KernelSource::memory;
 }
 
 std::vector<ExplainedCandidate> CubinLayers::explain(const LayerQuery& query) {

@@ -12,6 +12,21 @@
 
 namespace cubinet {
 
+// Builds that were found for one request and did not load: those that the driver refused, and those whose
+// record lies about the image.
+class RefusedBuilds {
+ public:
+  void add(std::shared_ptr<const CubinRecord> record) { records_.push_back(std::move(record)); }
+  bool empty() const { return records_.empty(); }
+  // The same bytes are refused again, unless their record says other things of them.
+  bool contains(const CubinRecord& record) const;
+  // Whether one of them is the local build that a compilation would give once more.
+  bool contains_build(const KernelIdentity& identity, ImageKind kind, const BuildFingerprint& today) const;
+
+ private:
+  std::vector<std::shared_ptr<const CubinRecord>> records_;
+};
+
 // What one look-up for one target needs to know.
 struct LayerQuery {
   KernelIdentity identity;
@@ -21,6 +36,7 @@ struct LayerQuery {
   // cannot be read): then no local build counts as current.
   std::optional<BuildFingerprint> fingerprint;
   bool compiler_found = false;
+  const RefusedBuilds* refused = nullptr;  // passed over by find(); may be null
 };
 
 // Everywhere a cubin can lie at rest: this process's memory, the local registry, the bundles. Thread-safe.
@@ -39,8 +55,9 @@ class CubinLayers {
   // be read is logged and passed over.
   std::optional<FoundCubin> find(const LayerQuery& query);
 
-  // Keeps a build: in the registry, or in memory where there is none or it cannot take it (logged).
-  void keep(const Cubin& cubin);
+  // Keeps a build: in the registry, or in memory where there is none or it cannot take it (logged). Says
+  // where.
+  KernelSource keep(const Cubin& cubin);
 
   // Every build of this identity, in the order in which find() would take them.
   std::vector<ExplainedCandidate> explain(const LayerQuery& query);

@@ -25,7 +25,7 @@ LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target, Image
   return query;
 }
 
-Result<FoundCubin> CubinSource::build_alone(const CompileRequest& request, const LayerQuery& query) {
+Result<CubinSource::Built> CubinSource::build_alone(const CompileRequest& request, const LayerQuery& query) {
   std::unique_ptr<BuildLock> lock;
   if (layers_.registry() != nullptr && query.fingerprint) {
     auto locked = layers_.registry()->lock_for_build(query.identity, *query.fingerprint);
@@ -36,29 +36,37 @@ Result<FoundCubin> CubinSource::build_alone(const CompileRequest& request, const
     }
   }
   // Whoever held the lock, or flew, before us has kept what we are about to build.
-  if (auto found = layers_.find(query)) return *std::move(found);
+  if (auto found = layers_.find(query)) {
+    const KernelSource source = found->source;
+    return Built{*std::move(found), source};
+  }
   return compile(request);
 }
 
-Result<FoundCubin> CubinSource::compile(const CompileRequest& request) {
+Result<CubinSource::Built> CubinSource::compile(const CompileRequest& request) {
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(CompileOutput output, compiler->compile(request));
-  FoundCubin built;
-  built.source = KernelSource::compiled;
-  built.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));
-  built.cubin.image = std::move(output.image);
-  layers_.keep(built.cubin);
+  Built built;
+  built.found.source = KernelSource::compiled;
+  built.found.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));
+  built.found.cubin.image = std::move(output.image);
+  built.lies_in = layers_.keep(built.found.cubin);
   return built;
 }
 
 Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query) {
   const Stopwatch watch;
   CUBINET_TRY(kernel.kernel_template()->check_target(kernel.spec(), target));
-  auto built = builds_.run({query.kind, query.identity.encoding()}, [&] {
-    return build_alone(kernel.request().for_target(target, query.kind), query);
-  });
-  if (built) built->compile_seconds = watch.seconds();
-  return built;
+  bool leads = false;
+  CUBINET_TRY_ASSIGN(Built built,
+                     builds_.run({query.kind, query.identity.encoding(), query.fingerprint}, [&] {
+                       leads = true;
+                       return build_alone(kernel.request().for_target(target, query.kind), query);
+                     }));
+  // One compilation is told once: for those who waited it is a build that was found.
+  if (!leads) built.found.source = built.lies_in;
+  built.found.compile_seconds = watch.seconds();
+  return std::move(built.found);
 }
 
 Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& kernel, SmTarget target,
@@ -98,39 +106,45 @@ Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, Comput
 Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
   std::string looked_for;
   std::string passed_over;
-  for (const SmTarget target : targets_.targets(device)) {
-    looked_for += (looked_for.empty() ? "" : ", ") + target.to_string();
-    const std::string found = layers_.explain_miss(query(kernel, target, ImageKind::cubin));
-    if (!found.empty()) passed_over += "; for " + target.to_string() + " there are " + found;
+  const auto look = [&](const std::vector<SmTarget>& targets, ImageKind kind) {
+    for (const SmTarget target : targets) {
+      const std::string name = kind == ImageKind::ptx ? target.compute_name() : target.to_string();
+      looked_for += (looked_for.empty() ? "" : ", ") + name;
+      const std::string found = layers_.explain_miss(query(kernel, target, kind));
+      if (!found.empty()) passed_over += "; for " + name + " there are " + found;
+    }
+  };
+  look(targets_.targets(device), ImageKind::cubin);
+  look(targets_.ptx_targets(device), ImageKind::ptx);
+  if (looked_for.empty()) {
+    const std::string policy = targets_.to_string();
+    looked_for = policy.empty() ? "none" : "none, " + policy;
   }
-  return Error{
-      ErrorCode::not_found,
-      kernel.spec().to_string() + " is in no registry or bundle for a device of " + device.to_string() +
-          " (targets looked for: " + (looked_for.empty() ? "none, " + targets_.to_string() : looked_for) +
-          passed_over + "), and compiling is switched off",
-      "prebuild it with `cubinet prebuild`, or allow compilation"};
+  return Error{ErrorCode::not_found,
+               kernel.spec().to_string() + " is in no registry or bundle for a device of " +
+                   device.to_string() + " (targets looked for: " + looked_for + passed_over +
+                   "), and compiling is switched off",
+               "prebuild it with `cubinet prebuild`, or allow compilation"};
 }
 
-Result<FoundCubin> CubinSource::rebuild_for_device(const CachedKernel& kernel, ComputeCapability device) {
+Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device,
+                                           const RefusedBuilds& refused) {
   const Stopwatch watch;
-  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
-  CUBINET_TRY_ASSIGN(FoundCubin built, compile(kernel.request().for_target(target, ImageKind::cubin)));
-  built.compile_seconds = watch.seconds();
-  return built;
-}
-
-Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device) {
-  const Stopwatch watch;
+  const auto ask = [&](SmTarget target, ImageKind kind) {
+    LayerQuery asked = query(kernel, target, kind);
+    asked.refused = &refused;
+    return asked;
+  };
   std::vector<std::pair<SmTarget, LayerQuery>> asked;  // of cubins: one of them is built when none is found
   for (const SmTarget target : targets_.targets(device)) {
-    asked.emplace_back(target, query(kernel, target, ImageKind::cubin));
+    asked.emplace_back(target, ask(target, ImageKind::cubin));
     if (auto found = layers_.find(asked.back().second)) {
       found->find_seconds = watch.seconds();
       return *std::move(found);
     }
   }
   for (const SmTarget target : targets_.ptx_targets(device)) {
-    if (auto found = layers_.find(query(kernel, target, ImageKind::ptx))) {
+    if (auto found = layers_.find(ask(target, ImageKind::ptx))) {
       found->find_seconds = watch.seconds();
       return *std::move(found);
     }
@@ -140,7 +154,12 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
   CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
   const auto position =
       std::find_if(asked.begin(), asked.end(), [&](const auto& pair) { return pair.first == target; });
-  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, position->second));
+  const LayerQuery& wanted = position->second;
+  if (wanted.fingerprint && refused.contains_build(wanted.identity, wanted.kind, *wanted.fingerprint)) {
+    return Error{ErrorCode::unsupported, kernel.spec().to_string() + " was built for " + target.to_string() +
+                                             " as it would be today, and that does not load"};
+  }
+  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, wanted));
   built.find_seconds = find_seconds;
   return built;
 }

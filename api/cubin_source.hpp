@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <tuple>
 
 namespace cubinet {
 
@@ -27,21 +28,25 @@ class CubinSource {
   Result<std::optional<FoundCubin>> for_target(const CachedKernel& kernel, SmTarget target, ImageKind kind);
 
   // The best there is for a device: the cubins of every target that runs on it, best first, then PTX, before
-  // anything is compiled. A miss under compile = never is not_found and says what was looked for.
-  Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device);
+  // anything is compiled. What is `refused` is passed over, and not built once more. A miss under compile =
+  // never is not_found and says what was looked for.
+  Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device,
+                                const RefusedBuilds& refused = {});
 
   // What for_device() would do, and why. Reads no image, compiles nothing.
   KernelExplanation explain(const CachedKernel& kernel, ComputeCapability device);
 
-  // A new cubin for the device's best target, whatever lies in the layers: for when what was found there did
-  // not load.
-  Result<FoundCubin> rebuild_for_device(const CachedKernel& kernel, ComputeCapability device);
-
  private:
   LayerQuery query(const CachedKernel& kernel, SmTarget target, ImageKind kind);
+  // What a flight brought, and where those who joined it would find that.
+  struct Built {
+    FoundCubin found;
+    KernelSource lies_in = KernelSource::registry;
+  };
+
   Result<FoundCubin> build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query);
-  Result<FoundCubin> compile(const CompileRequest& request);
-  Result<FoundCubin> build_alone(const CompileRequest& request, const LayerQuery& query);
+  Result<Built> compile(const CompileRequest& request);
+  Result<Built> build_alone(const CompileRequest& request, const LayerQuery& query);
   Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device);
   Error miss(const CachedKernel& kernel, ComputeCapability device);
 
@@ -50,7 +55,8 @@ class CubinSource {
   CompilePolicy policy_;
   TargetPolicy targets_;
   LogSink log_;
-  SingleFlight<std::pair<ImageKind, Bytes>, FoundCubin> builds_;
+  // By fingerprint too: who asks after a header was edited does not join a build of the text before.
+  SingleFlight<std::tuple<ImageKind, Bytes, std::optional<BuildFingerprint>>, Built> builds_;
 };
 
 }  // namespace cubinet

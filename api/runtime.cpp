@@ -7,6 +7,7 @@
 #include <cubinet/runtime.hpp>
 
 #include <atomic>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -101,9 +102,8 @@ class RuntimeImplementation final : public Runtime {
   Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point);
   Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
-  Result<std::shared_ptr<const Module>> load_module(const CachedKernel& kernel,
-                                                    const std::shared_ptr<const Device>& device,
-                                                    FoundCubin& found);
+  Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);
+  void say_passed_over(const FoundCubin& found, const Error& reason);
   Result<Function> load_imported(std::string_view function_name, int device, KernelEvent& event);
   static void describe(const FoundCubin& found, KernelEvent& event);
   void tell(KernelEvent& event, const Stopwatch& watch, const Error* error);
@@ -119,6 +119,8 @@ class RuntimeImplementation final : public Runtime {
   ModuleCache modules_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
   mutable Counters counters_;
+  std::mutex told_mutex_;
+  std::set<Sha256Digest> told_;  // images that were said to be passed over; guarded by told_mutex_
 };
 
 Result<void> RuntimeImplementation::check_process() const {
@@ -175,19 +177,33 @@ Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, 
   return functions;
 }
 
-// What was found may not load: PTX of a version that this driver does not know, or a bundle whose record lies
-// about its image. The template is still there to build from.
-Result<std::shared_ptr<const Module>> RuntimeImplementation::load_module(
-    const CachedKernel& kernel, const std::shared_ptr<const Device>& device, FoundCubin& found) {
-  auto module = modules_.get_or_load(device, found.cubin);
-  if (module || found.source == KernelSource::compiled || options_.compile == CompilePolicy::never)
-    return module;
-  const ErrorCode code = module.error().code;
-  const bool of_the_image = code == ErrorCode::corruption || code == ErrorCode::unsupported;
-  if (!of_the_image && found.cubin.record->kind != ImageKind::ptx) return module;
-  log(options_.log, LogLevel::warning, "passed over, and built anew: " + module.error().to_line());
-  CUBINET_TRY_ASSIGN(found, source_.rebuild_for_device(kernel, device->properties().capability));
-  return modules_.get_or_load(device, found.cubin);
+// Whether another build of the kernel may load where this one did not: an image that the driver refuses, a
+// record that lies about its image, a kernel that asks for what the device lacks. PTX fails in more ways, all
+// of them in the driver's compiler.
+bool is_refusal(const FoundCubin& found, const Error& error) {
+  return error.code == ErrorCode::corruption || error.code == ErrorCode::unsupported ||
+         found.cubin.record->kind == ImageKind::ptx;
+}
+
+// Said once for an image: who asks again and again is told in detail only.
+void RuntimeImplementation::say_passed_over(const FoundCubin& found, const Error& reason) {
+  bool told = false;
+  {
+    const std::lock_guard lock(told_mutex_);
+    told = !told_.insert(found.cubin.record->digest).second;
+  }
+  log(options_.log, told ? LogLevel::debug : LogLevel::warning,
+      std::string(to_string(found.source)) + " build passed over: " + reason.to_line());
+}
+
+Result<LoadedFunctions> RuntimeImplementation::load_cubin(const std::shared_ptr<const Device>& device,
+                                                          const Cubin& cubin) {
+  CUBINET_TRY_ASSIGN(const auto module, modules_.get_or_load(device, cubin));
+  LoadedFunctions functions;
+  for (const EntryPoint& entry : cubin.record->entry_points) {
+    CUBINET_TRY_ASSIGN(functions.emplace_back(), module->function(entry.name));
+  }
+  return functions;
 }
 
 void RuntimeImplementation::describe(const FoundCubin& found, KernelEvent& event) {
@@ -196,25 +212,40 @@ void RuntimeImplementation::describe(const FoundCubin& found, KernelEvent& event
   event.kind = record.kind;
   event.key = record.identity.key();
   event.bytes = record.size;
-  event.find_seconds = found.find_seconds;
-  event.compile_seconds = found.compile_seconds;
+  event.find_seconds += found.find_seconds;
+  event.compile_seconds += found.compile_seconds;
 }
 
 Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel& kernel, int device,
                                                              KernelEvent& event) {
   CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
-  CUBINET_TRY_ASSIGN(FoundCubin found, source_.for_device(kernel, opened->properties().capability));
-  const Stopwatch load_watch;
-  auto module = load_module(kernel, opened, found);
-  describe(found, event);
-  if (!module) return std::move(module).error();
-  LoadedFunctions functions;
-  for (const EntryPoint& entry : found.cubin.record->entry_points) {
-    CUBINET_TRY_ASSIGN(functions.emplace_back(), (*module)->function(entry.name));
+  // Where one build does not load the next best is tried, a new one last; where none does, the first refusal
+  // is the answer: it is that of the best.
+  RefusedBuilds refused;
+  std::optional<Error> refusal;
+  while (true) {
+    const auto found = source_.for_device(kernel, opened->properties().capability, refused);
+    if (!found && refusal) {
+      if (!refusal->detail.empty()) refusal->detail += "\n";
+      refusal->detail += "nothing else can be had: " + found.error().to_line();
+      return *std::move(refusal);
+    }
+    if (!found) return found.error();
+    describe(*found, event);
+    const Stopwatch load_watch;
+    auto functions = load_cubin(opened, found->cubin);
+    event.load_seconds += load_watch.seconds();
+    if (functions) {
+      event.source = found->source;
+      return functions;
+    }
+    if (!is_refusal(*found, functions.error())) return functions;
+    say_passed_over(*found, functions.error());
+    if (!refusal) refusal = functions.error();
+    // Found once more by a request that was joined, and which had not refused it.
+    if (refused.contains(*found->cubin.record)) return *std::move(refusal);
+    refused.add(found->cubin.record);
   }
-  event.load_seconds = load_watch.seconds();
-  event.source = found.source;
-  return functions;
 }
 
 // Not joined in flight: threads that meet here read the file twice and load the module once.

@@ -24,6 +24,23 @@ constexpr int kStickyErrors[] = {
     CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED,
 };
 
+// What the driver says of an image, before it runs, is no trouble of the driver's: another image may do.
+ErrorCode code_for(int result) {
+  switch (result) {
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_INVALID_SOURCE:
+      return ErrorCode::corruption;
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_JIT_COMPILATION_DISABLED:
+      return ErrorCode::unsupported;
+    default:
+      return ErrorCode::driver;
+  }
+}
+
 const char* remedy_for(int result) {
   if (std::find(std::begin(kStickyErrors), std::end(kStickyErrors), result) != std::end(kStickyErrors)) {
     return "a kernel that ran earlier on this device has failed and its context is unusable: start the "
@@ -186,7 +203,7 @@ Error Driver::error(int result, const char* function, const std::string& what) c
   const char* text = nullptr;
   if (api_->cuGetErrorName(status, &name) != CUDA_SUCCESS || name == nullptr) name = "an unknown error";
   if (api_->cuGetErrorString(status, &text) != CUDA_SUCCESS || text == nullptr) text = "no description";
-  Error error{ErrorCode::driver,
+  Error error{code_for(result),
               what + ": " + function + " gives " + name + " (" + std::to_string(result) + "), " + text,
               remedy_for(result)};
   error.native = result;

@@ -177,6 +177,50 @@ TEST_CASE("a bundle entry that is damaged is passed over for the next best and s
   CHECK(said.find("passed over") != std::string::npos);
 }
 
+TEST_CASE("what was refused is passed over wherever it lies, the same bytes under a better record are not") {
+  const TempDir folder;
+  const Cubin honest = build_of("a");
+  CubinRecord lie = *honest.record;
+  lie.entry_points.front().symbol = "gone";
+  const Cubin forged{std::make_shared<const CubinRecord>(lie), honest.image};
+  CubinLayers layers(
+      registry_at(folder / "home"),
+      {bundle_at(folder / "old.bundle", {honest}, 1), bundle_at(folder / "new.bundle", {forged}, 2)}, {});
+  RefusedBuilds refused;
+  LayerQuery asked = query("today");
+  asked.refused = &refused;
+  CHECK(layers.find(asked)->cubin.record->entry_points.front().symbol == "gone");
+  refused.add(layers.find(asked)->cubin.record);
+  CHECK(layers.find(asked)->cubin.record->entry_points == honest.record->entry_points);
+  refused.add(honest.record);
+  CHECK_FALSE(layers.find(asked));
+  CHECK(layers.keep(build_of("today")) == KernelSource::registry);
+  CHECK(layers.find(asked)->source == KernelSource::registry);
+  refused.add(build_of("today").record);
+  CHECK_FALSE(layers.find(asked));
+
+  CubinLayers in_memory(nullptr, {}, {});
+  CHECK(in_memory.keep(build_of("today")) == KernelSource::memory);
+  CHECK(in_memory.find(query("today")));
+  CHECK_FALSE(in_memory.find(asked));
+}
+
+TEST_CASE("a refused local build of today is what a compilation would give, one of a bundle is not") {
+  RefusedBuilds refused;
+  const KernelIdentity identity = identify(spec(), kTarget);
+  const auto contains = [&](std::string_view build, ImageKind kind = ImageKind::cubin) {
+    return refused.contains_build(identity, kind, fake_fingerprint(build));
+  };
+  CubinRecord bundled = *build_of("today").record;
+  bundled.origin = CubinOrigin::bundle;
+  refused.add(std::make_shared<const CubinRecord>(bundled));
+  CHECK_FALSE(contains("today"));
+  refused.add(build_of("today").record);
+  CHECK(contains("today"));
+  CHECK_FALSE(contains("tomorrow"));
+  CHECK_FALSE(contains("today", ImageKind::ptx));
+}
+
 TEST_CASE("without a registry a build is kept in memory") {
   CubinLayers layers(nullptr, {}, {});
   CHECK_FALSE(layers.find(query("today")));

@@ -100,6 +100,22 @@ TEST_CASE("sixteen threads that want one kernel compile it once") {
   const auto stats = runtime->registry()->stats();
   REQUIRE(stats);
   CHECK(stats->entries == 1);
+  CHECK(runtime->counters().compiled == 1);
+  CHECK(runtime->counters().registry_hits == 15);
+}
+
+TEST_CASE("where there is no registry those who waited for a build have it from memory") {
+  const TempDir home;
+  auto options = runtime_options(home / "h");
+  options.home.reset();
+  const auto runtime = make_runtime(std::move(options));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] { CHECK(runtime->cubin(scale_spec(), kSpecific).has_value()); });
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(runtime->counters().compiled == 1);
+  CHECK(runtime->counters().memory_hits == 7);
 }
 
 #if !defined(__SANITIZE_THREAD__)
@@ -150,8 +166,26 @@ TEST_CASE("under compile never a miss is empty for a target and explained for a 
   const auto missed = source.for_device(kernel, {9, 0});
   REQUIRE_FALSE(missed);
   CHECK(missed.error().code == ErrorCode::not_found);
-  CHECK(missed.error().message.find("sm_90a, sm_90") != std::string::npos);
+  CHECK(missed.error().message.find("targets looked for: sm_90a, sm_90, compute_90a, compute_90,") !=
+        std::string::npos);
   CHECK(missed.error().remedy.find("prebuild") != std::string::npos);
+}
+
+TEST_CASE("a miss on an unknown device names what was looked for, and the policy where that is nothing") {
+  CubinLayers layers(nullptr, {}, {});
+  Environment environment(compiler_search(), {});
+  const auto catalog = scale_catalog();
+  const CachedKernel kernel(nullptr, *catalog.find("scale"),
+                            *(*catalog.find("scale"))->resolve(scale_spec()));
+  const auto message = [&](const TargetPolicy& policy, ComputeCapability device) {
+    CubinSource source(layers, environment, CompilePolicy::never, policy, {});
+    return source.for_device(kernel, device).error().message;
+  };
+  CHECK(message({}, {13, 0}).find("(targets looked for: compute_121, compute_120,") != std::string::npos);
+  CHECK(message({}, {7, 0}).find("(targets looked for: none)") != std::string::npos);
+  TargetPolicy pinned;
+  pinned.pinned = kSpecific;
+  CHECK(message(pinned, {8, 0}).find("(targets looked for: none, pins sm_90a)") != std::string::npos);
 }
 
 TEST_CASE("the specific target wins over the baseline and a removal falls back to it") {

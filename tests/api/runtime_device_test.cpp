@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests for a device: against the stub driver here, unchanged against the real one where there is a GPU.
-#include "runtime_fixture.hpp"
+#include "device_fixture.hpp"
 
 #include <cubinet/runtime.hpp>
 
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 
 namespace cubinet {
 namespace {
 
 using namespace test;
-
-RuntimeOptions device_options(const std::filesystem::path& home, Journal* journal = nullptr) {
-  RuntimeOptions options = runtime_options(home, journal);
-  if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver.library = library;
-  return options;
-}
 
 TEST_CASE("a function is compiled, then loaded from the registry, then served by the process") {
   const TempDir home;
@@ -76,19 +69,66 @@ TEST_CASE("a bundle whose record lies about its image is passed over, and the ke
   const auto builder = make_runtime(device_options(home / "builder"));
   const auto capability = (*builder->device(0))->properties().capability;
   const SmTarget best = targets_for(capability).front();
-  const auto built = builder->cubin(scale_spec(), best);
-  REQUIRE(built);
-  CubinRecord lie = *(*built)->cubin.record;
-  lie.entry_points.front().symbol = "not_in_the_image";
-  Cubin forged{std::make_shared<const CubinRecord>(lie), (*built)->cubin.image};
-  REQUIRE(create_bundle(*posix_file_system(), home / "lie.bundle", {forged}, {"lie", 9}));
   auto options = device_options(home / "h", &journal);
-  options.bundles.push_back(home / "lie.bundle");
+  options.bundles.push_back(bundle_of(*builder, home / "lie.bundle", {best}, 9, true));
   const auto runtime = make_runtime(std::move(options));
   REQUIRE(runtime->function(scale_spec(), 0));
   REQUIRE(journal.events.size() == 1);
   CHECK(journal.events[0].source == KernelSource::compiled);
-  CHECK(journal.said("passed over, and built anew"));
+  CHECK(journal.said("bundle build passed over"));
+}
+
+TEST_CASE("under compile never the next bundle is tried where one lies") {
+  const TempDir home;
+  const auto builder = make_runtime(device_options(home / "builder"));
+  const auto targets = targets_for((*builder->device(0))->properties().capability);
+  Journal journal;
+  auto options = device_options(home / "h", &journal);
+  options.compile = CompilePolicy::never;
+  options.bundles = {bundle_of(*builder, home / "lie.bundle", {targets.front()}, 9, true),
+                     bundle_of(*builder, home / "good.bundle", {targets.front()}, 1)};
+  REQUIRE(make_runtime(options)->function(scale_spec(), 0));
+  REQUIRE(journal.events.size() == 1);
+  CHECK(journal.events[0].target == targets.front());
+}
+
+TEST_CASE("where no build loads the refusal of the best is the answer") {
+  const TempDir home;
+  const auto builder = make_runtime(device_options(home / "builder"));
+  const auto targets = targets_for((*builder->device(0))->properties().capability);
+  auto options = device_options(home / "h");
+  options.compile = CompilePolicy::never;
+  options.bundles = {bundle_of(*builder, home / "lie.bundle", {targets.front(), targets.back()}, 9, true)};
+  const auto function = make_runtime(options)->function(scale_spec(), 0);
+  REQUIRE_FALSE(function);
+  CHECK(function.error().code == ErrorCode::corruption);
+  CHECK(function.error().message.find(targets.front().to_string() + " on device 0") != std::string::npos);
+  CHECK(function.error().detail.find("nothing else can be had") != std::string::npos);
+}
+
+TEST_CASE("a kernel that can never load is compiled once") {
+  const TempDir home;
+  std::string source = kScaleTemplate;
+  const std::string kernel = "__global__ void scale(";
+  source.replace(source.find(kernel), kernel.size(), "__global__ void __launch_bounds__(64) scale(");
+  for (const bool with_home : {true, false}) {
+    Journal journal;
+    auto options = device_options(home / "h", &journal);
+    options.templates = scale_catalog(source);
+    if (!with_home) options.home.reset();
+    const auto runtime = make_runtime(std::move(options));
+    for (int request = 0; request < 3; ++request) {
+      const auto function = runtime->function(scale_spec(), 0);
+      REQUIRE_FALSE(function);
+      CHECK(function.error().code == ErrorCode::unsupported);
+      CHECK(function.error().message.find("128 threads") != std::string::npos);
+    }
+    REQUIRE(journal.events.size() == 3);
+    CHECK(journal.events[0].compile_seconds > 0);
+    CHECK(journal.events[1].compile_seconds == 0);
+    CHECK(journal.events[2].compile_seconds == 0);
+    CHECK(journal.lines.size() == 3);  // the last two in detail only
+  }
 }
 
 TEST_CASE("functions outlive their runtime") {
@@ -135,8 +175,8 @@ TEST_CASE("a released kernel is loaded again when it is asked for again") {
 
 TEST_CASE("sixteen threads get one kernel that was compiled and loaded once") {
   const TempDir home;
-  Journal journal;
-  const auto runtime = make_runtime(device_options(home / "h", &journal));
+  const Stub stub;
+  const auto runtime = make_runtime(device_options(home / "h"));
   std::atomic<int> right{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 16; ++i) {
@@ -149,6 +189,8 @@ TEST_CASE("sixteen threads get one kernel that was compiled and loaded once") {
     thread.join();
   CHECK(right == 16);
   CHECK(runtime->counters().compiled == 1);
+  CHECK(runtime->counters().process_hits == 15);
+  if (stub.calls != nullptr) CHECK(stub.calls("cuLibraryLoadData") == 1);
 }
 
 TEST_CASE("PTX serves a device that no cubin is there for, and a cubin goes before it") {

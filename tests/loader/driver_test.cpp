@@ -70,6 +70,21 @@ TEST_CASE("An error of the driver carries its name, number and text") {
   CHECK(unknown.message.find("(123456)") != std::string::npos);
 }
 
+TEST_CASE("What the driver says of an image is told apart from its own troubles") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto code = [&](int result) {
+    return test.driver->error(result, "cuLibraryLoadData", "loading").code;
+  };
+  for (const int result : {CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_INVALID_PTX, CUDA_ERROR_INVALID_SOURCE})
+    CHECK(code(result) == ErrorCode::corruption);
+  for (const int result : {CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+                           CUDA_ERROR_JIT_COMPILER_NOT_FOUND, CUDA_ERROR_JIT_COMPILATION_DISABLED})
+    CHECK(code(result) == ErrorCode::unsupported);
+  for (const int result : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_NOT_FOUND})
+    CHECK(code(result) == ErrorCode::driver);
+}
+
 TEST_CASE("The fault of an earlier kernel is told apart from the failing call") {
   const DriverUnderTest test;
   if (!test.ready) return;

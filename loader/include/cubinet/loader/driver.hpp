@@ -68,7 +68,8 @@ class Driver {
   bool in_opening_process() const { return fork_guard_.in_original_process(); }
   // unsupported in any other process, the remedy included.
   Result<void> check_process() const;
-  // An error for a failed driver call: "<what>: <function> gives CUDA_ERROR_… (number), text".
+  // An error for a failed driver call: "<what>: <function> gives CUDA_ERROR_… (number), text". corruption or
+  // unsupported for what the driver says of an image, else driver.
   Error error(int result, const char* function, const std::string& what) const;
   // The same for calls whose failure can only be reported: logs a warning. Silent when the driver has shut
   // down already, as it has where static objects are destroyed at process exit.
