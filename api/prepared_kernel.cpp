@@ -6,12 +6,12 @@ namespace cubinet {
 Result<Function> pick_function(const LoadedFunctions& functions, std::string_view entry_point,
                                const KernelSpec& spec) {
   if (entry_point.empty() && !functions.empty()) return functions.front();
-  std::string names;
   for (const Function& function : functions) {
-    const std::string& name = function.entry_point().name;
-    if (name == entry_point) return function;
-    names += (names.empty() ? "" : ", ") + name;
+    if (function.entry_point().name == entry_point) return function;
   }
+  std::string names;  // only now: a hit allocates nothing
+  for (const Function& function : functions)
+    names += (names.empty() ? "" : ", ") + function.entry_point().name;
   return Error{ErrorCode::not_found, spec.to_string() + " has no function '" + std::string(entry_point) + "'",
                "it has " + names};
 }
