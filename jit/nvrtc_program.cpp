@@ -1,9 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvrtc_program.hpp"
 
+#include <atomic>
+#include <dlfcn.h>
+#include <signal.h>
 #include <utility>
 
 namespace cubinet {
+namespace {
+
+// The library that `address` lies in; nullptr where it lies in none.
+const void* library_of(void* address) {
+  Dl_info info = {};
+  return address != nullptr && ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+// What NVRTC does to the process's signals while it compiles for the first time (13.0): its own handlers,
+// which call exit(4), for some milliseconds; then the handlers that it found, by signal(), which drops their
+// flags and masks. Where that compilation fails, its own stay until the next. Other threads' signals cannot
+// be kept from a handler, so this only undoes it: an action that is neither NVRTC's nor what signal() leaves
+// of the one before was set by the program meanwhile, and stays.
+class SignalActions {
+ public:
+  explicit SignalActions(const NvrtcApi& api)
+      : library_(library_of(reinterpret_cast<void*>(api.nvrtcCompileProgram))) {
+    for (Kept& kept : kept_)
+      kept.valid = ::sigaction(kept.signal, nullptr, &kept.action) == 0 && !is_nvrtcs(kept.action);
+  }
+
+  void restore() const {
+    for (const Kept& kept : kept_) {
+      struct sigaction now = {};
+      if (!kept.valid || ::sigaction(kept.signal, nullptr, &now) != 0) continue;
+      // The kernel's own flag SA_RESTORER may be among them, too.
+      constexpr int kFlags =
+          SA_RESTART | SA_SIGINFO | SA_NODEFER | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+      const bool put_back =
+          handler_of(now) == handler_of(kept.action) && (now.sa_flags & kFlags) == SA_RESTART;
+      if (put_back || is_nvrtcs(now)) ::sigaction(kept.signal, &kept.action, nullptr);
+    }
+  }
+
+ private:
+  struct Kept {
+    int signal;
+    bool valid = false;
+    struct sigaction action = {};
+  };
+
+  // sa_handler and sa_sigaction share their place; which one is meant does not matter here.
+  static void* handler_of(const struct sigaction& action) {
+    return reinterpret_cast<void*>(action.sa_handler);
+  }
+  bool is_nvrtcs(const struct sigaction& action) const {
+    return library_ != nullptr && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
+           library_of(handler_of(action)) == library_;
+  }
+
+  const void* library_;
+  Kept kept_[3] = {{SIGINT}, {SIGTERM}, {SIGXFSZ}};
+};
+
+}  // namespace
 
 Error nvrtc_error(const NvrtcApi& api, nvrtcResult result, const std::string& doing) {
   Error error{ErrorCode::internal, "NVRTC failed while " + doing + ": " + api.nvrtcGetErrorString(result)};
@@ -52,7 +110,17 @@ nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& flags) {
   pointers.reserve(flags.size());
   for (const std::string& flag : flags)
     pointers.push_back(flag.c_str());
-  return api_->nvrtcCompileProgram(handle_, static_cast<int>(pointers.size()), pointers.data());
+  const auto run = [&] {
+    return api_->nvrtcCompileProgram(handle_, static_cast<int>(pointers.size()), pointers.data());
+  };
+  // The function of the NVRTC that has done to the signals all that it will do.
+  static std::atomic<decltype(api_->nvrtcCompileProgram)> settled{nullptr};
+  if (settled == api_->nvrtcCompileProgram) return run();
+  const SignalActions signals(*api_);
+  const nvrtcResult result = run();
+  signals.restore();
+  if (result == NVRTC_SUCCESS) settled = api_->nvrtcCompileProgram;
+  return result;
 }
 
 std::string NvrtcProgram::log() const {

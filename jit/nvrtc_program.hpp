@@ -29,7 +29,8 @@ class NvrtcProgram {
   ~NvrtcProgram();
 
   Result<void> add_name_expression(const std::string& expression);
-  // The compiler's verdict as a value: what it means depends on what was compiled.
+  // The compiler's verdict as a value: what it means depends on what was compiled. The actions of SIGINT,
+  // SIGTERM and SIGXFSZ are afterwards what they were before; see Compiler for the moment between.
   nvrtcResult compile(const std::vector<std::string>& flags);
   std::string log() const;  // without trailing white space
   Result<Bytes> cubin() const;

@@ -8,6 +8,9 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <csignal>
+
 using namespace cubinet;
 
 namespace {
@@ -41,6 +44,39 @@ TEST_CASE("a program is compiled to a cubin, to PTX and to the symbols of its na
   CHECK(as_text(*ptx).find(".target sm_90a") != std::string_view::npos);
   CHECK(ptx->back() == std::byte{0});
   CHECK_FALSE(program->lowered_name("never<1>"));
+}
+
+TEST_CASE("the first compilation of a process leaves its signal actions as they were") {
+  // Handlers, flags and a mask that signal() would drop, through a compilation that fails and one that does
+  // not.
+  constexpr std::array kSignals = {SIGINT, SIGTERM, SIGXFSZ};
+  std::array<struct sigaction, 3> before = {};
+  struct sigaction ours = {};
+  ours.sa_sigaction = [](int, siginfo_t*, void*) {};
+  ours.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+  sigaddset(&ours.sa_mask, SIGUSR1);
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    ::sigaction(kSignals[i], &ours, &before[i]);
+  const auto nvrtc = api();
+  for (const std::string source : {"oops;", "__global__ void k() {}"}) {
+    CAPTURE(source);
+    auto program = NvrtcProgram::create(*nvrtc, source, "p.cu", {});
+    REQUIRE(program);
+    program->compile({"--gpu-architecture=sm_90a"});
+    for (const int signal : kSignals) {
+      CAPTURE(signal);
+      struct sigaction now = {};
+      ::sigaction(signal, nullptr, &now);
+      const bool same_handler = now.sa_sigaction == ours.sa_sigaction;
+      CHECK(same_handler);
+      CHECK((now.sa_flags & SA_SIGINFO) != 0);
+      CHECK((now.sa_flags & static_cast<int>(SA_RESETHAND)) != 0);
+      CHECK((now.sa_flags & SA_RESTART) == 0);
+      CHECK(sigismember(&now.sa_mask, SIGUSR1) == 1);
+    }
+  }
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    ::sigaction(kSignals[i], &before[i], nullptr);
 }
 
 TEST_CASE("what does not compile leaves a log and no image") {

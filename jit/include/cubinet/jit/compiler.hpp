@@ -69,6 +69,11 @@ struct CompileOutput {
 
 // NVRTC in process, opened at run time. Thread-safe: requests compile concurrently. NVRTC itself is loaded by
 // the first compilation (100 ms and more), not by open().
+//
+// NVRTC replaces the actions of SIGINT, SIGTERM and SIGXFSZ for some milliseconds (3 to 130 were seen) at the
+// beginning of a process's first compilation, by handlers that call exit(4); afterwards they are put back as
+// they were. Only blocking the signals in every thread, or compiling something early, keeps one that arrives
+// in that moment from ending the process so.
 class Compiler {
  public:
   // Finds NVRTC and reads the build-ids of it and its builtins from the files. unavailable, with the places
