@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interrupt.hpp"
 
-#include <atomic>
 #include <cstdlib>
-#include <signal.h>
+#include <system_error>
 
 namespace cubinet::cli {
 namespace {
-
-// A signal handler has no other way to say anything. Written by the handler and the guard alone.
-std::atomic<int> received_signal{0};
-static_assert(std::atomic<int>::is_always_lock_free, "the handler must not lock");
-
-extern "C" void remember_signal(int signal) {
-  received_signal.store(signal, std::memory_order_relaxed);
-}
-
-constexpr int kSignals[] = {SIGINT, SIGTERM};
 
 // A background job of a shell ignores SIGINT, and is to go on doing so.
 bool ignored(int signal) {
@@ -24,34 +13,55 @@ bool ignored(int signal) {
   return ::sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
 }
 
+// Whatever handler a library has put there.
+[[noreturn]] void end_by(int signal) {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(signal, &action, nullptr);
+  sigset_t one;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  ::raise(signal);
+  std::_Exit(128 + signal);  // as a shell would say it
+}
+
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
-  received_signal = 0;
-  struct sigaction action = {};
-  action.sa_handler = remember_signal;
-  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
-  ::sigemptyset(&action.sa_mask);
-  for (const int signal : kSignals) {
-    if (!ignored(signal)) ::sigaction(signal, &action, nullptr);
+InterruptGuard::InterruptGuard(First first) : first_(first), ignored_{ignored(SIGINT), ignored(SIGTERM)} {
+  ::sigemptyset(&signals_);
+  ::sigaddset(&signals_, SIGINT);
+  ::sigaddset(&signals_, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &signals_, &mask_before_);
+  try {
+    taker_ = std::thread([this] { take_signals(); });
+  } catch (const std::system_error&) {
+    // The system gives no thread: signals act as they would without a guard.
+    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
 }
 
 InterruptGuard::~InterruptGuard() {
-  for (const int signal : kSignals) {
-    if (!ignored(signal)) ::signal(signal, SIG_DFL);
+  if (!taker_.joinable()) return;
+  stopping_ = true;
+  // Sent to the thread alone, and blocked there: it only wakes it.
+  ::pthread_kill(taker_.native_handle(), SIGINT);
+  taker_.join();
+  ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+void InterruptGuard::take_signals() {
+  while (true) {
+    int signal = 0;
+    if (::sigwait(&signals_, &signal) != 0) continue;
+    if (stopping_) return;
+    if (ignored_[signal == SIGINT ? 0 : 1]) continue;
+    if (received_.exchange(signal) != 0 || first_ == First::ends) end_by(signal);
   }
 }
 
-bool InterruptGuard::requested() const {
-  return received_signal.load(std::memory_order_relaxed) != 0;
-}
-
 void InterruptGuard::end_process() const {
-  const int signal = received_signal.load();
-  ::signal(signal, SIG_DFL);
-  ::raise(signal);
-  std::_Exit(128 + signal);  // the signal is blocked: say it as a shell would
+  end_by(received_.load());
 }
 
 }  // namespace cubinet::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
+#include "interrupt.hpp"
 #include "kernel_arguments.hpp"
 #include "output_file.hpp"
 #include "parallel.hpp"
@@ -239,6 +240,8 @@ Result<ExitStatus> compile(const Context& context, const CompileVerbOptions& opt
   const auto kernel = resolve_kernel(catalog, options.kernel);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
   CUBINET_TRY_ASSIGN(const auto files, output_files(context, options, *kernel));
+  // By the signal, not by NVRTC's handler with a status of its own.
+  const InterruptGuard interrupt(InterruptGuard::First::ends);
   auto outcomes = options.emit == "source"     ? generate_sources(*kernel, compile_options(options))
                   : goes_through_home(options) ? find_or_compile(context, options, catalog, *kernel)
                                                : compile_directly(context, options, *kernel);

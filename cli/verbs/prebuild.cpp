@@ -231,6 +231,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   // What a template refuses needs no compiler to be told.
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
+  const InterruptGuard interrupt;  // before the compiler is loaded, and so before any thread of its
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}));
   refuse_unknown_targets(*runtime, expansion);
   if (!expansion.refused.empty() && !options.skip_refused)
@@ -243,7 +244,6 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   const unsigned jobs = jobs_within(context.jobs(), options.memory);
   context.console().message(
       LogLevel::info, fmt::format("{}, {} at a time", plural(expansion.kernels.size(), "kernel"), jobs));
-  const InterruptGuard interrupt;
   const BuildTally tally = build_all(context, *runtime, expansion.kernels, interrupt, jobs);
   return conclude(context, options, tally, output, expansion.refused, interrupt);
 }

@@ -5,43 +5,118 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
 
 using namespace cubinet::test;
+using namespace std::chrono_literals;
+using cubinet::cli::InterruptGuard;
 
-TEST_CASE("the first signal is remembered and the second ends the process") {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+namespace {
+
+// The thread that takes the signals needs a moment.
+bool requested_soon(const InterruptGuard& guard) {
+  for (int i = 0; i < 5000 && !guard.requested(); ++i)
+    std::this_thread::sleep_for(1ms);
+  return guard.requested();
+}
+
+// Runs it in a process of its own; gives its exit status, or 128 and the signal that ended it.
+template <class Child>
+int status_of(const Child& child) {
+  const pid_t process = ::fork();
+  REQUIRE(process >= 0);
+  if (process == 0) {
     ::signal(SIGINT, SIG_DFL);  // it may be ignored where the tests run in the background
-    const cubinet::cli::InterruptGuard guard;
-    ::raise(SIGINT);
-    if (!guard.requested()) ::_exit(1);
-    ::raise(SIGINT);
-    ::_exit(2);
+    ::_exit(child());
   }
   int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK(WIFSIGNALED(status));
-  CHECK(WTERMSIG(status) == SIGINT);
+  ::waitpid(process, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+extern "C" void leave_with_four(int) {
+  ::_exit(4);
+}
+
+// Takes seconds to compile.
+std::string slow_template() {
+  std::string source = R"(/* cubinet-template
+{ "name": "k0", "interface": 1, "summary": "many kernels in one source", "minimum_target": "sm_80",
+  "parameters": [], "constraints": [],
+  "kernels": [ {"name": "k0", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 8} ] }
+*/
+#include <cubinet/parameters.cuh>
+)";
+  for (int i = 0; i < 200; ++i) {
+    source += "extern \"C\" __global__ void k" + std::to_string(i) +
+              "(float* p) { for (int i = 0; i < 100; ++i) p[i * threadIdx.x] += __sinf(p[i]) * " +
+              std::to_string(i) + "; }\n";
+  }
+  return source;
+}
+
+}  // namespace
+
+TEST_CASE("the first signal is remembered and the second ends the process") {
+  CHECK(status_of([] {
+          const InterruptGuard guard;
+          ::kill(::getpid(), SIGTERM);
+          if (!requested_soon(guard)) return 1;
+          ::kill(::getpid(), SIGINT);
+          std::this_thread::sleep_for(10s);
+          return 2;
+        }) == 128 + SIGINT);
+}
+
+TEST_CASE("a handler that a library has put in place gets neither the first nor the second signal") {
+  CHECK(status_of([] {
+          const InterruptGuard guard;
+          ::signal(SIGINT, leave_with_four);
+          ::kill(::getpid(), SIGINT);
+          if (!requested_soon(guard)) return 1;
+          ::kill(::getpid(), SIGINT);
+          std::this_thread::sleep_for(10s);
+          return 2;
+        }) == 128 + SIGINT);
+  CHECK(status_of([]() -> int {
+          const InterruptGuard guard;
+          ::signal(SIGTERM, leave_with_four);
+          ::kill(::getpid(), SIGTERM);
+          if (!requested_soon(guard)) return 1;
+          guard.end_process();
+        }) == 128 + SIGTERM);
+  CHECK(status_of([] {
+          const InterruptGuard guard(InterruptGuard::First::ends);
+          ::signal(SIGINT, leave_with_four);
+          ::kill(::getpid(), SIGINT);
+          std::this_thread::sleep_for(10s);
+          return 2;
+        }) == 128 + SIGINT);
 }
 
 TEST_CASE("without a signal the guard leaves no trace") {
   ::signal(SIGINT, SIG_DFL);
-  { const cubinet::cli::InterruptGuard guard; }
+  { const InterruptGuard guard; }
   struct sigaction action = {};
   ::sigaction(SIGINT, nullptr, &action);
   const bool untouched = action.sa_handler == SIG_DFL;
   CHECK(untouched);
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  CHECK(sigismember(&mask, SIGINT) == 0);
+  CHECK(sigismember(&mask, SIGTERM) == 0);
 }
 
 TEST_CASE("a signal that is ignored stays ignored") {
   ::signal(SIGTERM, SIG_IGN);
   {
-    const cubinet::cli::InterruptGuard guard;
-    ::raise(SIGTERM);
+    const InterruptGuard guard;
+    ::kill(::getpid(), SIGTERM);
+    ::kill(::getpid(), SIGTERM);
+    std::this_thread::sleep_for(20ms);
     CHECK_FALSE(guard.requested());
   }
   ::raise(SIGTERM);
@@ -72,4 +147,40 @@ TEST_CASE("after an interrupt a prebuild has kept what is finished and the next 
   CHECK(next.status == 0);
   CHECK(next.json()["reused"] == finished);
   CHECK(next.json()["compiled"] == 16 - finished);
+}
+
+TEST_CASE("an interrupt during the first compilation of the process ends it as a later one does") {
+  for (int i = 0; i < 20; ++i) {
+    const Sandbox sandbox;
+    sandbox.write("m.json", R"({"kernels": [{"template": "rms_norm",
+      "parameters": {"hidden_size": [256, 512, 768, 1024, 1280, 1536]}, "targets": ["sm_80"]}]})");
+    ToolSetting setting;
+    setting.interrupt_milliseconds = {20 + 10 * i};
+    const ToolResult result = sandbox.run(
+        {"prebuild", sandbox.path("m.json"), "-o", sandbox.path("b.bundle"), "--jobs", "1"}, setting);
+    CAPTURE(i);
+    CAPTURE(result.err);
+    CHECK((result.status == 128 + SIGINT || result.status == 0));
+    const ToolResult compiled =
+        sandbox.run({"compile", "rms_norm", "-p", "hidden_size=2048", "--target", "sm_80,sm_90a"}, setting);
+    CHECK((compiled.status == 128 + SIGINT || compiled.status == 0));
+  }
+}
+
+TEST_CASE("a second interrupt leaves the kernel that is being compiled") {
+  const Sandbox sandbox;
+  sandbox.write("slow.cu", slow_template());
+  sandbox.write("m.json", R"({"kernels": [{"template": "k0", "targets": ["sm_90a"]}]})");
+  const std::vector<std::string> line = {
+      "prebuild",        sandbox.path("m.json"), "-o", sandbox.path("b.bundle"),
+      "--template-file", sandbox.path("slow.cu")};
+  ToolSetting setting;
+  setting.interrupt_milliseconds = {600, 100};
+  const auto begin = std::chrono::steady_clock::now();
+  const ToolResult result = sandbox.run(line, setting);
+  const auto left = std::chrono::steady_clock::now() - begin;
+  CAPTURE(result.err);
+  CHECK(result.status == 128 + SIGINT);
+  CHECK(left < 1700ms);
+  CHECK_FALSE(contains(result.err, "[1/1]"));
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -100,11 +101,36 @@ class Reader {
   std::string& text_;
 };
 
+// Sends the interrupts whose time has come; gives the milliseconds to the next one, -1 where none is left.
+class Interrupts {
+ public:
+  Interrupts(pid_t child, const std::vector<int>& waits) : child_(child), waits_(waits) {}
+
+  int send_due() {
+    while (sent_ < waits_.size()) {
+      const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - last_);
+      if (passed.count() < waits_[sent_]) return waits_[sent_] - static_cast<int>(passed.count());
+      ::kill(child_, SIGINT);
+      last_ = Clock::now();
+      ++sent_;
+    }
+    return -1;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  pid_t child_;
+  const std::vector<int>& waits_;
+  Clock::time_point last_ = Clock::now();
+  std::size_t sent_ = 0;
+};
+
 void drain(pid_t child, Reader& out, Reader& err, const ToolResult& result, const ToolSetting& setting) {
   bool interrupted = setting.interrupt_after.empty();
+  Interrupts interrupts(child, setting.interrupt_milliseconds);
   while (out.open() || err.open()) {
     std::array<pollfd, 2> waited = {{{out.descriptor(), POLLIN, 0}, {err.descriptor(), POLLIN, 0}}};
-    if (::poll(waited.data(), waited.size(), -1) < 0 && errno != EINTR) fail("poll");
+    if (::poll(waited.data(), waited.size(), interrupts.send_due()) < 0 && errno != EINTR) fail("poll");
     if (waited[0].revents != 0) out.read_some();
     if (waited[1].revents != 0) err.read_some();
     if (!interrupted && contains(result.err, setting.interrupt_after)) {

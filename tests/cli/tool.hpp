@@ -34,6 +34,8 @@ struct ToolSetting {
   std::filesystem::path folder;      // the working directory; empty: this one
   // Sends SIGINT once this text has been seen on stderr.
   std::string interrupt_after;
+  // Sends one so long after the start, and each further one so long after the one before.
+  std::vector<int> interrupt_milliseconds;
 };
 
 // Runs the built executable without a shell and waits for its end.
