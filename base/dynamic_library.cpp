@@ -1,15 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/dynamic_library.hpp>
+#include <cubinet/base/elf.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <dlfcn.h>
+#include <elf.h>
 #include <fstream>
 #include <glob.h>
 #include <link.h>
 #include <utility>
 
 namespace cubinet {
+
+namespace {
+
+const link_map* map_of(void* handle) {
+  link_map* map = nullptr;
+  return ::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map : nullptr;
+}
+
+// Where the file lies that the loader chose.
+std::filesystem::path path_of(void* handle, const std::string& name) {
+  const link_map* map = map_of(handle);
+  return map != nullptr && map->l_name != nullptr && *map->l_name != '\0' ? map->l_name : name;
+}
+
+struct BuildIdSearch {
+  ElfW(Addr) base;
+  std::optional<Bytes> found;
+};
+
+// Called for each library of the process; ends the walk at the one that lies at the base.
+int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
+  auto& search = *static_cast<BuildIdSearch*>(data);
+  if (library->dlpi_addr != search.base) return 0;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = library->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    // The loader's own account of where it put the segment. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    const auto* begin = reinterpret_cast<const std::byte*>(library->dlpi_addr + segment.p_vaddr);
+    const auto walked = for_each_elf_note(ByteView(begin, segment.p_memsz),
+                                          [&](std::string_view owner, std::uint32_t type, ByteView payload) {
+                                            if (owner == "GNU" && type == NT_GNU_BUILD_ID)
+                                              search.found = Bytes(payload.begin(), payload.end());
+                                            return !search.found;
+                                          });
+    if (walked && search.found) break;  // other segments of notes may be aligned in another way
+  }
+  return 1;
+}
+
+}  // namespace
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::string& name) {
   void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -20,13 +62,21 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& name) {
                  {},
                  reason == nullptr ? "" : reason};
   }
-  std::filesystem::path path = name;
-  link_map* map = nullptr;
-  if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr &&
-      *map->l_name != '\0') {
-    path = map->l_name;
-  }
-  return DynamicLibrary(handle, std::move(path));
+  return DynamicLibrary(handle, path_of(handle, name));
+}
+
+std::optional<DynamicLibrary> DynamicLibrary::find_loaded(const std::string& soname) {
+  void* handle = ::dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (handle == nullptr) return std::nullopt;
+  return DynamicLibrary(handle, path_of(handle, soname));
+}
+
+std::optional<Bytes> DynamicLibrary::build_id() const {
+  const link_map* map = map_of(handle_);
+  if (map == nullptr) return std::nullopt;
+  BuildIdSearch search{map->l_addr, std::nullopt};
+  ::dl_iterate_phdr(read_build_id, &search);
+  return search.found;
 }
 
 DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept

@@ -106,6 +106,15 @@ class NvrtcCompiler final : public Compiler {
     const std::lock_guard lock(load_mutex_);
     if (loaded_.api != nullptr) return loaded_;
     CUBINET_TRY_ASSIGN(auto api, NvrtcApi::open(location_.library, location_.builtins));
+    CUBINET_TRY_ASSIGN(const std::string loaded_as,
+                       loaded_identity(location_, api->library(), *api->builtins()));
+    // Fingerprints name the compiler whose files were read when it was opened.
+    if (loaded_as != identity_) {
+      return Error{ErrorCode::unavailable,
+                   "'" + location_.library.string() + "' was " + identity_ +
+                       " when it was looked for, and what is loaded now is " + loaded_as,
+                   "start the process again: NVRTC was replaced while it ran"};
+    }
     int count = 0;
     nvrtcResult result = api->nvrtcGetNumSupportedArchs(&count);
     std::vector<int> architectures(static_cast<std::size_t>(std::max(count, 0)));

@@ -24,16 +24,34 @@ Result<std::string> build_of(const std::filesystem::path& library) {
   return "sha256:" + sha256(file.content()).to_hex();
 }
 
-}  // namespace
+Result<std::string> loaded_build_of(const DynamicLibrary& library) {
+  const auto build_id = library.build_id();
+  if (build_id && !build_id->empty()) return to_hex(*build_id);
+  return build_of(library.path());
+}
 
-Result<std::string> compiler_identity(const CompilerCandidate& candidate) {
-  CUBINET_TRY_ASSIGN(const std::string library, build_of(candidate.library));
-  CUBINET_TRY_ASSIGN(const std::string builtins, build_of(candidate.builtins));
+std::string identity_of(const CompilerCandidate& candidate, const std::string& library,
+                        const std::string& builtins) {
   std::string text = "NVRTC ";
   if (const auto version = version_by_file_name(candidate)) {
     text += std::to_string(version->major) + "." + std::to_string(version->minor) + ", ";
   }
   return text + "build " + library + "+" + builtins;
+}
+
+}  // namespace
+
+Result<std::string> compiler_identity(const CompilerCandidate& candidate) {
+  CUBINET_TRY_ASSIGN(const std::string library, build_of(candidate.library));
+  CUBINET_TRY_ASSIGN(const std::string builtins, build_of(candidate.builtins));
+  return identity_of(candidate, library, builtins);
+}
+
+Result<std::string> loaded_identity(const CompilerCandidate& candidate, const DynamicLibrary& library,
+                                    const DynamicLibrary& builtins) {
+  CUBINET_TRY_ASSIGN(const std::string library_build, loaded_build_of(library));
+  CUBINET_TRY_ASSIGN(const std::string builtins_build, loaded_build_of(builtins));
+  return identity_of(candidate, library_build, builtins_build);
 }
 
 }  // namespace cubinet

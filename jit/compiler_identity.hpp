@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "nvrtc_api.hpp"
+
 #include <cubinet/jit/compiler.hpp>
 
 namespace cubinet {
@@ -9,5 +11,10 @@ namespace cubinet {
 // the GNU build-ids of libnvrtc and its builtins, or the SHA-256 of a file that has none. The same for the
 // same files wherever they lie.
 Result<std::string> compiler_identity(const CompilerCandidate& candidate);
+
+// The same of the libraries as they are in memory: the files may have been replaced since they were read, and
+// what the process had loaded before stays.
+Result<std::string> loaded_identity(const CompilerCandidate& candidate, const DynamicLibrary& library,
+                                    const DynamicLibrary& builtins);
 
 }  // namespace cubinet

@@ -5,11 +5,12 @@ namespace cubinet {
 
 Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::path& library,
                                                        const std::filesystem::path& builtins) {
+  std::optional<DynamicLibrary> opened_builtins;
   if (!builtins.empty()) {
     // NVRTC opens its builtins by soname at its first compilation, which finds neither those beside it where
     // the dynamic loader does not search nor, with two releases installed, surely its own. One that is loaded
     // is taken.
-    CUBINET_TRY(DynamicLibrary::open(builtins.string()));
+    CUBINET_TRY_ASSIGN(opened_builtins, DynamicLibrary::open(builtins.string()));
   }
   auto opened = DynamicLibrary::open(library.string());
   if (!opened) {
@@ -18,7 +19,7 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
         "install NVRTC 12.0 or later (the CUDA toolkit, or the wheel nvidia-cuda-nvrtc), or name its library";
     return error;
   }
-  const std::shared_ptr<NvrtcApi> api(new NvrtcApi(std::move(*opened)));
+  const std::shared_ptr<NvrtcApi> api(new NvrtcApi(std::move(*opened), std::move(opened_builtins)));
   std::string missing;
 #define CUBINET_RESOLVE(name, major, minor)                                   \
   api->name = reinterpret_cast<decltype(&::name)>(api->library_.find(#name)); \
@@ -34,12 +35,29 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
                      std::to_string(api->version_.minor) + ", which is too old",
                  "install NVRTC 12.0 or later"};
   }
+  CUBINET_TRY(api->check_builtins());
   if (!missing.empty()) {
     return Error{ErrorCode::unavailable,
                  "'" + library.string() + "' has no function " + missing + ": it is no NVRTC",
                  "name another library, or install NVRTC 12.0 or later"};
   }
   return std::shared_ptr<const NvrtcApi>(api);
+}
+
+// The host process, or another library in it, may have loaded builtins before us: NVRTC asks for them by
+// soname and gets the first.
+Result<void> NvrtcApi::check_builtins() const {
+  if (!builtins_) return {};
+  const auto used = DynamicLibrary::find_loaded("libnvrtc-builtins.so." + std::to_string(version_.major) +
+                                                "." + std::to_string(version_.minor));
+  if (!used || used->is_same_as(*builtins_)) return {};
+  const auto build = used->build_id();
+  if (build && build == builtins_->build_id()) return {};
+  return Error{ErrorCode::unavailable,
+               "'" + library_.path().string() + "' would compile with '" + used->path().string() +
+                   "', which the process has loaded already, and not with its own '" +
+                   builtins_->path().string() + "'",
+               "name the libnvrtc that lies beside the builtins that are loaded, or load none before"};
 }
 
 }  // namespace cubinet

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace cubinet {
 
@@ -43,20 +44,26 @@ struct NvrtcVersion {
 class NvrtcApi {
  public:
   // unavailable when the library cannot be opened or lacks a function; unsupported when it is older
-  // than 12.0. `builtins`, when given, are loaded too and are the ones that NVRTC will use.
+  // than 12.0. `builtins`, when given, are loaded too and are the ones that NVRTC will use: unavailable where
+  // the process has others of that release already.
   static Result<std::shared_ptr<const NvrtcApi>> open(const std::filesystem::path& library,
                                                       const std::filesystem::path& builtins = {});
 
   NvrtcVersion version() const { return version_; }
+  const DynamicLibrary& library() const { return library_; }
+  const std::optional<DynamicLibrary>& builtins() const { return builtins_; }  // nullopt: none were given
 
 #define CUBINET_DECLARE(name, major, minor) decltype(&::name) name = nullptr;
   CUBINET_NVRTC_FUNCTIONS(CUBINET_DECLARE)
 #undef CUBINET_DECLARE
 
  private:
-  explicit NvrtcApi(DynamicLibrary library) : library_(std::move(library)) {}
+  NvrtcApi(DynamicLibrary library, std::optional<DynamicLibrary> builtins)
+      : library_(std::move(library)), builtins_(std::move(builtins)) {}
+  Result<void> check_builtins() const;
 
   DynamicLibrary library_;
+  std::optional<DynamicLibrary> builtins_;
   NvrtcVersion version_;
 };
 

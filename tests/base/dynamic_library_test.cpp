@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/dynamic_library.hpp>
+#include <cubinet/base/elf.hpp>
+#include <cubinet/base/mapped_file.hpp>
 
 #include <doctest/doctest.h>
 
@@ -29,6 +31,34 @@ TEST_CASE("a moved library keeps its symbols") {
   REQUIRE(library);
   const DynamicLibrary moved = *std::move(library);
   CHECK(moved.find("sin") != nullptr);
+}
+
+TEST_CASE("a library that the process has is found by its soname, and nothing is loaded for one it has not") {
+  CHECK_FALSE(DynamicLibrary::find_loaded("libcubinet-not-there.so.9"));
+  const auto opened = DynamicLibrary::open("libm.so.6");
+  REQUIRE(opened);
+  const auto found = DynamicLibrary::find_loaded("libm.so.6");
+  REQUIRE(found);
+  CHECK(found->is_same_as(*opened));
+  CHECK(found->path() == opened->path());
+  const auto other = DynamicLibrary::open("libc.so.6");
+  REQUIRE(other);
+  CHECK_FALSE(other->is_same_as(*opened));
+}
+
+TEST_CASE("the build id of a library in memory is that of its file") {
+  for (const char* soname : {"libm.so.6", "libc.so.6"}) {
+    const auto library = DynamicLibrary::open(soname);
+    REQUIRE(library);
+    const auto file = MappedFile::open(library->path());
+    REQUIRE(file);
+    const auto elf = ElfImage::parse(file->content());
+    REQUIRE(elf);
+    const auto expected = elf_build_id(*elf);
+    REQUIRE(expected);
+    CHECK(library->build_id() == *expected);
+    CHECK(library->build_id().has_value());
+  }
 }
 
 TEST_CASE("the search path of the loader holds the folder of a library it finds, and each folder once") {

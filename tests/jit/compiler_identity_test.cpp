@@ -73,3 +73,24 @@ TEST_CASE("a file that is gone or no library is an error") {
   CHECK(open("absent").error().code == ErrorCode::not_found);
   CHECK(open("empty").error().code == ErrorCode::unavailable);
 }
+
+TEST_CASE("what is loaded keeps its identity when the files are replaced") {
+  const test::TempDir folder;
+  const CompilerCandidate candidate{CompilerCandidate::Source::option, folder / "libnvrtc.so.13",
+                                    folder / "libnvrtc-builtins.so.13.0"};
+  fs::copy_file(CUBINET_TEST_BUILTINS, candidate.library);
+  fs::copy_file(CUBINET_TEST_BUILTINS, candidate.builtins);
+  const auto before = compiler_identity(candidate);
+  REQUIRE(before);
+  const auto library = DynamicLibrary::open(candidate.library.string());
+  const auto builtins = DynamicLibrary::open(candidate.builtins.string());
+  REQUIRE(library);
+  REQUIRE(builtins);
+  const auto loaded = [&] { return *loaded_identity(candidate, *library, *builtins); };
+  CHECK(*before == "NVRTC 13.0, build 0a+0a");
+  CHECK(loaded() == *before);
+  fs::remove(candidate.library);
+  fs::copy_file(CUBINET_TEST_BUILTINS_OTHER, candidate.library);
+  CHECK(*compiler_identity(candidate) == "NVRTC 13.0, build 0b+0a");
+  CHECK(loaded() == *before);
+}

@@ -243,3 +243,39 @@ TEST_CASE("opening a compiler does not load it, and tells where it lies") {
   CHECK(std::filesystem::exists(nvrtc->location().builtins));
   CHECK(nvrtc->identity().find("build") != std::string::npos);
 }
+
+TEST_CASE("an NVRTC that was replaced before it was loaded compiles nothing under the old name") {
+  const test::TempDir folder;
+  const auto installed = compiler()->location();
+  const auto library = folder / "libnvrtc.so.13";
+  std::filesystem::copy_file(installed.library, library);
+  std::filesystem::copy_file(installed.builtins, folder.path() / installed.builtins.filename());
+  CompilerSearch search;
+  search.library = library;
+  const auto opened = Compiler::open(search);
+  REQUIRE(opened);
+  const std::string identity = (*opened)->identity();
+  std::string build;  // its bytes
+  for (std::size_t at = identity.find("build ") + 6; identity[at] != '+'; at += 2)
+    build.push_back(static_cast<char>(std::stoi(identity.substr(at, 2), nullptr, 16)));
+  {
+    std::ifstream file(installed.library, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t at = bytes.find(build);
+    REQUIRE(at != std::string::npos);
+    bytes[at] = static_cast<char>(bytes[at] ^ 1);
+    std::filesystem::remove(library);
+    std::ofstream(library, std::ios::binary) << bytes;
+  }
+  const auto output = (*opened)->compile(test::scale_request());
+  REQUIRE_FALSE(output);
+  CHECK(output.error().code == ErrorCode::unavailable);
+  CHECK_MESSAGE(output.error().message.find(identity) != std::string::npos, output.error().message);
+  CHECK(output.error().remedy.find("replaced") != std::string::npos);
+  const auto again = Compiler::open(search);
+  REQUIRE(again);
+  CHECK((*again)->identity() != identity);
+  const auto built = (*again)->compile(test::scale_request());
+  REQUIRE_MESSAGE(built, built.error().message);
+  CHECK(built->record.compiler == (*again)->identity());
+}

@@ -41,3 +41,23 @@ TEST_CASE("builtins that cannot be opened are told before the library is") {
   CHECK(api.error().code == ErrorCode::unavailable);
   CHECK(api.error().message.find("libnvrtc-builtins.so.13.0") != std::string::npos);
 }
+
+TEST_CASE("builtins that the process has already are taken where they are of the same build") {
+  const auto twin = DynamicLibrary::open(CUBINET_TEST_BUILTINS_TWIN);
+  REQUIRE(twin);
+  const auto api = NvrtcApi::open(CUBINET_TEST_BROKEN_NVRTC, CUBINET_TEST_BUILTINS);
+  REQUIRE_FALSE(api);
+  CHECK(api.error().message.find("it is no NVRTC") != std::string::npos);
+}
+
+TEST_CASE("builtins of another build that the process has already are told, with both paths") {
+  const auto first = DynamicLibrary::open(CUBINET_TEST_BUILTINS);
+  REQUIRE(first);
+  const auto api = NvrtcApi::open(CUBINET_TEST_BROKEN_NVRTC, CUBINET_TEST_BUILTINS_OTHER);
+  REQUIRE_FALSE(api);
+  CHECK(api.error().code == ErrorCode::unavailable);
+  const auto used = DynamicLibrary::find_loaded("libnvrtc-builtins.so.13.99");
+  REQUIRE(used);
+  CHECK_MESSAGE(api.error().message.find(used->path().string()) != std::string::npos, api.error().message);
+  CHECK(api.error().message.find(CUBINET_TEST_BUILTINS_OTHER) != std::string::npos);
+}

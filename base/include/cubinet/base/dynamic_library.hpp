@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/bytes.hpp>
 #include <cubinet/base/result.hpp>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,9 @@ class DynamicLibrary {
   // `name` is a path, or a soname that the dynamic loader searches. unavailable, with the loader's own words
   // in detail, when it cannot be opened.
   static Result<DynamicLibrary> open(const std::string& name);
+  // The library that the process has under this soname, which is the one that everybody who opens the soname
+  // gets; nullopt when it has none. Loads nothing.
+  static std::optional<DynamicLibrary> find_loaded(const std::string& soname);
 
   DynamicLibrary(DynamicLibrary&& other) noexcept;
   DynamicLibrary& operator=(DynamicLibrary&& other) noexcept;
@@ -26,6 +31,10 @@ class DynamicLibrary {
   void* find(const char* symbol) const;
   // Where the file lies that the loader chose; the name as given when that cannot be told.
   const std::filesystem::path& path() const { return path_; }
+  // The GNU build-id of what is in memory, whatever has become of the file; nullopt when it has none.
+  std::optional<Bytes> build_id() const;
+  // Whether both are one library, loaded once.
+  bool is_same_as(const DynamicLibrary& other) const { return handle_ == other.handle_; }
 
  private:
   DynamicLibrary(void* handle, std::filesystem::path path) : handle_(handle), path_(std::move(path)) {}
