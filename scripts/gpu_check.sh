@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# On a machine with a GPU, from a portable tree: runs the tests labelled gpu and stub against the real driver and the
-# examples, then the benchmarks, then those peers whose Python packages are there, and leaves JSON. Needs a driver and NVRTC: no CMake,
-# no ctest, no compiler.
+# On a machine with a GPU, from a portable tree: runs the examples, the tests labelled gpu and stub against the real
+# driver, then the benchmarks, then those peers whose Python packages are there, and leaves JSON. Needs a driver and
+# NVRTC: no CMake, no ctest, no compiler.
 #
 # Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [PART]...
 #   RESULTS  a folder; default build/gpu_results
 #   COMMIT   what was built, for the results; default: the commit that the tree was configured at
-#   PART     tests (and examples), benchmarks, sanitizer, peers (all four without one); or one of a group alone: compile, load,
-#            launch, decode, table; launch_peers, decode_peers, first_kernel
+#   PART     tests (with the examples), benchmarks, sanitizer, peers (all four without one); or one of a group alone:
+#            compile, load, launch, decode, table; launch_peers, decode_peers, first_kernel
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
@@ -22,7 +22,7 @@ results=$root/build/gpu_results
 list=$tree/gpu_check.list
 
 usage() {
-  sed -n '/^# Usage/,/^#  *launch,/s/^# //p' "${BASH_SOURCE[0]}" >&2
+  sed -n '/^# Usage/,/^#  *compile,/s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/compiler_search.hpp"
 #include "tool.hpp"
 
 #include <doctest/doctest.h>
@@ -58,6 +59,13 @@ TEST_CASE("a home that cannot be used is a problem of doctor") {
   CHECK(sandbox.run({"doctor"}).status == 0);
   CHECK(contains(sandbox.run({"doctor"}).out, "problem: "));
   CHECK(sandbox.run({"doctor", "--require", "home"}).status == 3);
+}
+
+TEST_CASE("doctor shows the places that are searched, the toolkit that is named first") {
+  const Sandbox sandbox;
+  const auto searched = sandbox.run({"doctor", "--json"}).json()["compiler"]["searched"];
+  CHECK(searched[0] == std::string(cuda_root()) + "/lib64");
+  CHECK(searched[1] == std::string(cuda_root()) + "/lib");
 }
 
 TEST_CASE("doctor marks the compiler that is used among all that were found") {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler_search.hpp"
 
+#include "support/compiler_search.hpp"
 #include "support/temp_dir.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 using namespace cubinet;
@@ -165,4 +167,14 @@ TEST_CASE("the places of a search end with those of the dynamic loader") {
   CHECK(places[1] == "/toolkit/lib");
   CHECK(places[2] == "/wheel/nvidia/cu13/lib");
   CHECK(places[3] == "/wheel/nvidia/cuda_nvrtc/lib");
+}
+
+TEST_CASE("tests look first into the CUDA that they were built with, or into that of where they are now") {
+  const char* given = std::getenv("CUBINET_TEST_CUDA_ROOT");
+  const std::string before = given == nullptr ? "" : given;
+  CHECK(places_searched(test::compiler_search()).front() == fs::path(test::cuda_root()) / "lib64");
+  ::setenv("CUBINET_TEST_CUDA_ROOT", "/moved/wheels", 1);
+  CHECK(places_searched(test::compiler_search()).front() == "/moved/wheels/lib64");
+  ::unsetenv("CUBINET_TEST_CUDA_ROOT");
+  if (given != nullptr) ::setenv("CUBINET_TEST_CUDA_ROOT", before.c_str(), 1);
 }
