@@ -22,13 +22,31 @@ Result<T> structure_at(ByteView image, std::uint64_t offset, const char* what) {
   return value;
 }
 
-Result<std::string_view> string_at(ByteView table, std::uint64_t offset) {
-  if (offset >= table.size()) return corrupt("a name lies outside its string table");
-  const std::string_view rest = as_text(table.subspan(static_cast<std::size_t>(offset)));
-  const std::size_t end = rest.find('\0');
-  if (end == std::string_view::npos) return corrupt("a name has no end");
-  return rest.substr(0, end);
-}
+// The names of real cubins have up to some thousand bytes, all names of a library of kernels a few million.
+constexpr std::size_t kMaximumNameBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaximumBytesOfNames = std::size_t{16} << 20;
+
+// A string table. Any number of sections or symbols can name one long string, so what is read is limited: a
+// file must not cost more than its size.
+class NameTable {
+ public:
+  explicit NameTable(ByteView content) : content_(content) {}
+
+  Result<std::string_view> at(std::uint64_t offset) {
+    if (offset >= content_.size()) return corrupt("a name lies outside its string table");
+    const std::string_view rest = as_text(content_.subspan(static_cast<std::size_t>(offset)));
+    const std::string_view name = rest.substr(0, rest.substr(0, kMaximumNameBytes + 1).find('\0'));
+    if (name.size() > kMaximumNameBytes) return corrupt("a name has more than 64 KiB");
+    if (name.size() == rest.size()) return corrupt("a name has no end");
+    bytes_read_ += name.size();
+    if (bytes_read_ > kMaximumBytesOfNames) return corrupt("its names have more than 16 MiB in all");
+    return name;
+  }
+
+ private:
+  ByteView content_;
+  std::size_t bytes_read_ = 0;
+};
 
 Result<ByteView> section_content(ByteView image, const Elf64_Shdr& header) {
   if (header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL) return ByteView();
@@ -66,11 +84,12 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
         structure_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr), "the section table"));
   }
   if (header.e_shstrndx >= headers.size()) return corrupt("it names no section-name table");
-  CUBINET_TRY_ASSIGN(const ByteView names, section_content(image, headers[header.e_shstrndx]));
+  CUBINET_TRY_ASSIGN(const ByteView name_bytes, section_content(image, headers[header.e_shstrndx]));
+  NameTable names(name_bytes);
   elf.sections_.reserve(headers.size());
   for (const Elf64_Shdr& section_header : headers) {
     ElfSection section;
-    CUBINET_TRY_ASSIGN(section.name, string_at(names, section_header.sh_name));
+    CUBINET_TRY_ASSIGN(section.name, names.at(section_header.sh_name));
     CUBINET_TRY_ASSIGN(section.content, section_content(image, section_header));
     section.type = section_header.sh_type;
     section.flags = section_header.sh_flags;
@@ -89,26 +108,30 @@ const ElfSection* ElfImage::find_section(std::string_view name) const {
 }
 
 Result<std::vector<ElfSymbol>> ElfImage::symbols() const {
-  std::vector<ElfSymbol> symbols;
+  const ElfSection* table = nullptr;
   for (const ElfSection& section : sections_) {
     if (section.type != SHT_SYMTAB) continue;
-    if (section.link >= sections_.size()) return corrupt("the symbol table names no string table");
-    const ByteView names = sections_[section.link].content;
-    symbols.reserve(symbols.size() + section.content.size() / sizeof(Elf64_Sym));
-    for (std::size_t offset = 0; offset + sizeof(Elf64_Sym) <= section.content.size();
-         offset += sizeof(Elf64_Sym)) {
-      CUBINET_TRY_ASSIGN(const auto raw, structure_at<Elf64_Sym>(section.content, offset, "a symbol"));
-      ElfSymbol symbol;
-      if (raw.st_name != 0) {
-        CUBINET_TRY_ASSIGN(symbol.name, string_at(names, raw.st_name));
-      }
-      symbol.type = ELF64_ST_TYPE(raw.st_info);
-      symbol.other = raw.st_other;
-      symbol.section = raw.st_shndx;
-      symbol.value = raw.st_value;
-      symbol.size = raw.st_size;
-      symbols.push_back(symbol);
+    if (table != nullptr) return corrupt("it has two symbol tables");  // the specification allows one
+    table = &section;
+  }
+  std::vector<ElfSymbol> symbols;
+  if (table == nullptr) return symbols;
+  if (table->link >= sections_.size()) return corrupt("the symbol table names no string table");
+  NameTable names(sections_[table->link].content);
+  symbols.reserve(table->content.size() / sizeof(Elf64_Sym));
+  for (std::size_t offset = 0; offset + sizeof(Elf64_Sym) <= table->content.size();
+       offset += sizeof(Elf64_Sym)) {
+    CUBINET_TRY_ASSIGN(const auto raw, structure_at<Elf64_Sym>(table->content, offset, "a symbol"));
+    ElfSymbol symbol;
+    if (raw.st_name != 0) {
+      CUBINET_TRY_ASSIGN(symbol.name, names.at(raw.st_name));
     }
+    symbol.type = ELF64_ST_TYPE(raw.st_info);
+    symbol.other = raw.st_other;
+    symbol.section = raw.st_shndx;
+    symbol.value = raw.st_value;
+    symbol.size = raw.st_size;
+    symbols.push_back(symbol);
   }
   return symbols;
 }

@@ -15,6 +15,7 @@ constexpr std::uint32_t kSpecificAbi7 = 0x800;  // e_flags, where the ABI versio
 constexpr std::uint32_t kSpecificAbi8 = 0x8;    // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
 constexpr std::uint8_t kCompatFormat = 2;       // .nv.compat attribute: format, tag, 16-bit value
 constexpr std::uint8_t kCompatSpecific = 9;
+constexpr std::size_t kMaximumKernels = 4096;  // a file of one translation unit; libraries have many files
 
 Error not_a_cubin(std::string reason) {
   return Error{ErrorCode::corruption, "not a usable cubin: " + std::move(reason),
@@ -88,6 +89,7 @@ Result<CubinInspection> inspect_cubin(ByteView image) {
   if (!symbols) return not_a_cubin(symbols.error().message);
   for (const ElfSymbol& symbol : *symbols) {
     if (symbol.type == kSymbolFunction && (symbol.other & kEntryFunction) != 0) {
+      if (inspection.kernels.size() == kMaximumKernels) return not_a_cubin("it has more than 4096 kernels");
       inspection.kernels.emplace_back(symbol.name);
     }
   }

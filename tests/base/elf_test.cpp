@@ -6,7 +6,11 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <cstring>
+#include <elf.h>
 #include <filesystem>
+#include <string>
 
 namespace cubinet {
 namespace {
@@ -74,6 +78,83 @@ TEST_CASE("every flipped bit gives an error or a value and reads nothing outside
     }
   }
   CHECK(refused > 0);
+}
+
+template <class T>
+void put(Bytes& bytes, std::size_t offset, const T& value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof(T));
+}
+
+// The bytes of `content` at the end of an image whose last `tables` sections are symbol tables of them; the
+// names of sections and symbols come from `names`.
+Bytes elf_of(std::size_t tables, ByteView content, ByteView names) {
+  const std::size_t sections_at = sizeof(Elf64_Ehdr);
+  const std::size_t names_at = sections_at + (tables + 1) * sizeof(Elf64_Shdr);
+  Bytes bytes(names_at);
+  bytes.insert(bytes.end(), names.begin(), names.end());
+  bytes.insert(bytes.end(), content.begin(), content.end());
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_shoff = sections_at;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = static_cast<Elf64_Half>(tables + 1);
+  put(bytes, 0, header);
+  for (std::size_t i = 0; i <= tables; ++i) {
+    Elf64_Shdr section{};
+    section.sh_name = i == 0 ? 0 : 1;
+    section.sh_type = i == 0 ? SHT_STRTAB : SHT_SYMTAB;
+    section.sh_offset = i == 0 ? names_at : names_at + names.size();
+    section.sh_size = i == 0 ? names.size() : content.size();
+    put(bytes, sections_at + i * sizeof(Elf64_Shdr), section);
+  }
+  return bytes;
+}
+
+Bytes name_of(std::size_t length) {
+  Bytes names(length + 2, std::byte{'a'});
+  names.front() = names.back() = std::byte{0};
+  return names;
+}
+
+Bytes symbols_of(std::size_t count) {
+  Bytes content(count * sizeof(Elf64_Sym));
+  Elf64_Sym symbol{};
+  symbol.st_name = 1;
+  for (std::size_t i = 0; i < count; ++i)
+    put(content, i * sizeof(Elf64_Sym), symbol);
+  return content;
+}
+
+std::string refusal(const Bytes& image) {
+  const auto elf = ElfImage::parse(image);
+  if (!elf) return elf.error().message;
+  const auto symbols = elf->symbols();
+  return symbols ? std::string() : symbols.error().message;
+}
+
+TEST_CASE("an image that says one thing very often is refused at once") {
+  using std::string;
+  CHECK(refusal(elf_of(1, symbols_of(100), name_of(8000))).empty());
+  const auto start = std::chrono::steady_clock::now();
+  // A megabyte each, and gigabytes when taken at their word.
+  CHECK(refusal(elf_of(65'000, symbols_of(40'000), name_of(10))).find("two symbol tables") != string::npos);
+  CHECK(refusal(elf_of(1, symbols_of(40'000), name_of(200'000))).find("more than 64 KiB") != string::npos);
+  CHECK(refusal(elf_of(1, symbols_of(40'000), name_of(60'000))).find("more than 16 MiB") != string::npos);
+  CHECK(refusal(elf_of(65'000, {}, name_of(60'000))).find("more than 16 MiB") != string::npos);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(1));
+}
+
+TEST_CASE("a name ends before its table does") {
+  Bytes names = name_of(20);
+  names.back() = std::byte{'a'};
+  CHECK(refusal(elf_of(1, symbols_of(1), names)).find("has no end") != std::string::npos);
+  names = name_of(200'000);
+  names.back() = std::byte{'a'};
+  CHECK(refusal(elf_of(1, symbols_of(1), names)).find("more than 64 KiB") != std::string::npos);
+  CHECK(refusal(elf_of(1, symbols_of(1), name_of(65'536))).empty());
+  CHECK_FALSE(refusal(elf_of(1, symbols_of(1), name_of(65'537))).empty());
 }
 
 TEST_CASE("offsets near the end of the number range are refused") {

@@ -70,6 +70,17 @@ TEST_CASE("where the suffix cannot be told the metadata is believed, the number 
   CHECK(contradicts(*inspection, {10, 3, TargetKind::family}));
 }
 
+TEST_CASE("a file of more kernels than any has is refused") {
+  test::FakeCubin description;
+  description.code_bytes = 4;
+  description.kernels.assign(4096, {"same", 0});
+  CHECK(inspect_cubin(test::make_fake_cubin(description))->kernels.size() == 4096);
+  description.kernels.push_back({"one_more", 0});
+  const auto refused = inspect_cubin(test::make_fake_cubin(description));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("4096 kernels") != std::string::npos);
+}
+
 TEST_CASE("what is no cubin is damaged, not a crash") {
   CHECK(inspect_cubin({}).error().code == ErrorCode::corruption);
   CHECK(inspect_cubin(as_bytes("#!/bin/sh")).error().code == ErrorCode::corruption);

@@ -31,8 +31,8 @@ struct ElfSymbol {
 };
 
 // A little-endian 64-bit ELF image: a cubin or a shared library. Parsing reads the header and the section
-// table and checks every offset against the image; any input gives a value or a corruption error. Holds
-// views: the image must outlive it.
+// table and checks every offset against the image; any input gives a value or a corruption error, in time and
+// memory of the order of its size. Holds views: the image must outlive it.
 class ElfImage {
  public:
   static Result<ElfImage> parse(ByteView image);
@@ -45,7 +45,8 @@ class ElfImage {
 
   const std::vector<ElfSection>& sections() const { return sections_; }
   const ElfSection* find_section(std::string_view name) const;
-  // The symbols of .symtab; empty when there is none.
+  // The symbols of .symtab; empty when there is none. corruption for two tables, and for a name of more than
+  // 64 KiB or names of more than 16 MiB, as for those of sections.
   Result<std::vector<ElfSymbol>> symbols() const;
 
  private:
