@@ -70,9 +70,9 @@ std::string suffix_of(TargetKind kind) {
   return "";
 }
 
-// "90" -> 9.0, "103" -> 10.3: the last digit is the minor.
+// "90" -> 9.0, "103" -> 10.3: the last digit is the minor. One name a capability: "090" is none.
 std::optional<ComputeCapability> parse_digits(std::string_view digits) {
-  if (digits.size() < 2 || digits.size() > 3) return std::nullopt;
+  if (digits.size() < 2 || digits.size() > 3 || digits.front() == '0') return std::nullopt;
   if (!std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) {
     return std::nullopt;
   }

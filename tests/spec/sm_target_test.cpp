@@ -74,8 +74,9 @@ TEST_CASE("every known target is parsed from its own name, with and without the 
 }
 
 TEST_CASE("what is no target is refused with the reason and the known ones") {
-  for (const char* name : {"sm_101a", "sm_101", "sm_90f", "sm_80a", "sm_83", "sm_", "", "sm_9", "sm_1000",
-                           "90b", "sm_90aa", "compute_90", "SM_90", "sm_-90", "sm_ 90"}) {
+  for (const char* name :
+       {"sm_101a", "sm_101", "sm_90f", "sm_80a", "sm_83", "sm_", "", "sm_9", "sm_1000", "90b", "sm_90aa",
+        "sm_090", "sm_090a", "090a", "compute_90", "SM_90", "sm_-90", "sm_ 90"}) {
     const auto parsed = SmTarget::parse(name);
     REQUIRE_FALSE_MESSAGE(parsed, name);
     CHECK(parsed.error().code == ErrorCode::invalid_argument);
@@ -88,7 +89,7 @@ TEST_CASE("a capability is written in three ways") {
   CHECK(device("9.0") == device("90"));
   CHECK(device("sm_103") == device("10.3"));
   CHECK(device("12.1").to_string() == "12.1");
-  for (const char* name : {"", "9", "9.", ".0", "9.0.0", "nine", "9.00"}) {
+  for (const char* name : {"", "9", "9.", ".0", "9.0.0", "nine", "9.00", "09.0", "sm_090", "07"}) {
     CHECK_FALSE_MESSAGE(ComputeCapability::parse(name), name);
   }
 }
