@@ -7,7 +7,9 @@
 #include <cubinet/kernel_table/row_codec.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/ptx.hpp>
 
+#include <algorithm>
 #include <chrono>
 
 namespace cubinet {
@@ -65,24 +67,37 @@ Result<void> tell_symbols(const NvrtcProgram& program, const std::vector<std::st
   return {};
 }
 
+Error no_such_kernel(const CompileRequest& request, const std::string& symbol) {
+  return Error{ErrorCode::invalid_argument,
+               "the template '" + request.kernel_template->name() + "' declares the kernel '" + symbol +
+                   "', and its source defines none of that name",
+               "declare it extern \"C\" __global__, or give its C++ name as symbol_expression"};
+}
+
+Error wrong_target(const CompileRequest& request, const std::string& built) {
+  return Error{ErrorCode::internal,
+               "NVRTC was asked for " + request.target.to_string() + " and built " + built};
+}
+
 // The driver "loads" a cubin that lacks a function, or one for another target, without a word: what the
 // compiler gave us is held against what the template declares before anybody keeps it.
-Result<void> check_symbols(const CompileRequest& request, const Bytes& image,
-                           const std::vector<EntryPoint>& entries) {
-  CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
-  for (const EntryPoint& entry : entries) {
-    bool found = false;
-    for (const std::string& kernel : inspection.kernels)
-      found = found || kernel == entry.symbol;
-    if (found) continue;
-    return Error{ErrorCode::invalid_argument,
-                 "the template '" + request.kernel_template->name() + "' declares the kernel '" +
-                     entry.symbol + "', and its source defines none of that name",
-                 "declare it extern \"C\" __global__, or give its C++ name as symbol_expression"};
+Result<void> check_output(const CompileRequest& request, const Bytes& image,
+                          const std::vector<EntryPoint>& entries) {
+  std::vector<std::string> kernels;
+  if (request.kind == ImageKind::cubin) {
+    CUBINET_TRY_ASSIGN(CubinInspection inspection, inspect_cubin(image));
+    if (contradicts(inspection, request.target))
+      return wrong_target(request, "a cubin for " + inspection.target_name());
+    kernels = std::move(inspection.kernels);
+  } else {
+    CUBINET_TRY_ASSIGN(PtxInspection inspection, inspect_ptx(image));
+    if (inspection.target != request.target)
+      return wrong_target(request, "PTX for " + inspection.target.compute_name());
+    kernels = std::move(inspection.kernels);
   }
-  if (contradicts(inspection, request.target)) {
-    return Error{ErrorCode::internal, "NVRTC was asked for " + request.target.to_string() +
-                                          " and built a cubin for " + inspection.target_name()};
+  for (const EntryPoint& entry : entries) {
+    if (std::find(kernels.begin(), kernels.end(), entry.symbol) == kernels.end())
+      return no_such_kernel(request, entry.symbol);
   }
   return {};
 }
@@ -118,7 +133,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   output.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   CUBINET_TRY(tell_symbols(program, kernel_template.symbol_expressions(), record.entry_points));
-  if (request.kind == ImageKind::cubin) CUBINET_TRY(check_symbols(request, image, record.entry_points));
+  CUBINET_TRY(check_output(request, image, record.entry_points));
   record.identity = identify(request.spec, request.target);
   record.target = request.target;
   record.kind = request.kind;

@@ -80,9 +80,13 @@ __global__ void kernel(float* data) { data[threadIdx.x] *= n; }
 }  // namespace my
 )cu",
                          R"(, "symbol_expression": "my::kernel<cubinet::parameters::factor>")");
-  const CompileOutput output = compiled(test::request_of(test::parse_template(source)));
-  CHECK(output.record.entry_points[0].name == "scale");
-  CHECK(output.record.entry_points[0].symbol == "_ZN2my6kernelILi2EEEvPf");
+  CompileRequest request = test::request_of(test::parse_template(source));
+  for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx}) {
+    request.kind = kind;
+    const CompileOutput output = compiled(request);
+    CHECK(output.record.entry_points[0].name == "scale");
+    CHECK(output.record.entry_points[0].symbol == "_ZN2my6kernelILi2EEEvPf");
+  }
 }
 
 TEST_CASE("PTX is text for the virtual target") {
@@ -122,9 +126,13 @@ TEST_CASE("source that does not compile gives the log and the specification") {
 }
 
 TEST_CASE("a declared kernel that the source does not define is refused") {
-  const Error missing = refused(test::scale_request("extern \"C\" __global__ void other() {}\n"));
-  CHECK(missing.code == ErrorCode::invalid_argument);
-  CHECK(missing.message.find("declares the kernel 'scale'") != std::string::npos);
+  CompileRequest other = test::scale_request("extern \"C\" __global__ void other() {}\n");
+  for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx}) {
+    other.kind = kind;
+    const Error missing = refused(other);
+    CHECK(missing.code == ErrorCode::invalid_argument);
+    CHECK(missing.message.find("declares the kernel 'scale'") != std::string::npos);
+  }
   const Error mangled = refused(test::scale_request("__global__ void scale() {}\n"));
   CHECK(mangled.remedy.find("extern \"C\"") != std::string::npos);
   const Error wrong_name = refused(test::request_of(
