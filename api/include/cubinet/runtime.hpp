@@ -114,7 +114,8 @@ class Runtime {
   virtual Result<Function> function(const KernelSpec& spec, int device,
                                     std::string_view entry_point = {}) = 0;
   // The same without resolving again: the path for every launch. A hit neither allocates nor waits for
-  // anybody who builds or loads. invalid_argument for a kernel that another Runtime prepared.
+  // anybody who builds or loads; whether it is still what would be built today is not asked (see release()).
+  // invalid_argument for a kernel that another Runtime prepared.
   virtual Result<Function> function(const PreparedKernel& kernel, int device,
                                     std::string_view entry_point = {}) = 0;
 
@@ -133,8 +134,9 @@ class Runtime {
   // nothing.
   virtual Result<KernelExplanation> explain(const KernelSpec& spec, ComputeCapability device) = 0;
 
-  // Forgets the functions of a kernel on a device. The module is unloaded when the last Function handed out
-  // is gone. False when there was nothing to forget.
+  // Forgets the functions of a kernel on a device, so that the next request looks beyond the process cache:
+  // for a header that was edited, say. The module is unloaded when the last Function handed out is gone.
+  // False when there was nothing to forget.
   virtual bool release(const PreparedKernel& kernel, int device) = 0;
 
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
