@@ -84,14 +84,17 @@ class RuntimeImplementation final : public Runtime {
 
   bool release(const PreparedKernel& kernel, int device) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
-    return cached.owner() == owner_.get() && cached.forget(device);
+    return check_process() && cached.owner() == owner_.get() && cached.forget(device);
   }
 
   Result<std::shared_ptr<const Device>> device(int ordinal) override {
     CUBINET_TRY(check_process());
     return environment_.device(ordinal);
   }
-  Result<std::shared_ptr<Compiler>> compiler() override { return environment_.compiler(); }
+  Result<std::shared_ptr<Compiler>> compiler() override {
+    CUBINET_TRY(check_process());
+    return environment_.compiler();
+  }
   const TemplateCatalog& templates() const override { return options_.templates; }
   Registry* registry() override { return layers_.registry(); }
   RuntimeCounters counters() const override;

@@ -5,7 +5,9 @@
 #include <cubinet/runtime.hpp>
 
 #include <atomic>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 namespace cubinet {
 namespace {
@@ -172,6 +174,23 @@ TEST_CASE("a released kernel is loaded again when it is asked for again") {
   REQUIRE(runtime->function(*kernel, 0));
   CHECK(runtime->counters().registry_hits == 1);
 }
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a forked child releases nothing of its parent") {
+  const TempDir home;
+  const auto runtime = make_runtime(device_options(home / "h"));
+  const auto kernel = *runtime->prepare(scale_spec());
+  REQUIRE(runtime->function(*kernel, 0));
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) ::_exit(runtime->release(*kernel, 0) ? 1 : 0);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(runtime->release(*kernel, 0));
+}
+#endif
 
 TEST_CASE("sixteen threads get one kernel that was compiled and loaded once") {
   const TempDir home;

@@ -114,6 +114,8 @@ TEST_CASE("a bundle that cannot be opened is an error") {
 TEST_CASE("a runtime of the parent refuses to work in a forked child") {
   const TempDir home;
   const auto runtime = make_runtime(runtime_options(home / "h"));
+  const auto kernel = runtime->prepare(scale_spec());
+  REQUIRE(kernel);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -121,7 +123,9 @@ TEST_CASE("a runtime of the parent refuses to work in a forked child") {
       return !result && result.error().code == ErrorCode::unsupported;
     };
     ::_exit(refused(runtime->cubin(scale_spec(), kTarget)) && refused(runtime->prepare(scale_spec())) &&
-                    refused(runtime->function(scale_spec(), 0))
+                    refused(runtime->function(scale_spec(), 0)) && refused(runtime->function(**kernel, 0)) &&
+                    refused(runtime->device(0)) && refused(runtime->compiler()) &&
+                    !runtime->release(**kernel, 0)
                 ? 0
                 : 1);
   }
