@@ -105,37 +105,38 @@ bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lo
   }
   const bool was_shared = lock.held() && !lock.exclusive();
   const bool was_free = !lock.held();
-  bool replaced = false;
-  if (lock.exclude()) replaced = replace_damaged(error, generation);
-  if (!replaced) pass_over(error);
+  auto replaced = lock.exclude();
+  if (replaced) replaced = replace_damaged(error, generation);
+  if (!replaced) pass_over(replaced.error().code == ErrorCode::busy ? error : replaced.error());
   if (was_free) lock.release();
   // Whoever only read, or added, goes on either way: without the lock nothing is lost but a race against
   // removal.
   if (was_shared) static_cast<void>(lock.share());
-  return replaced;
+  return replaced.has_value();
 }
 
 // REQUIRES: the exclusive StoreLock is held, so no other process replaces the index at the same time.
-bool IndexKeeper::replace_damaged(const Error& error, unsigned generation) {
+Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generation) {
   const std::lock_guard guard(mutex_);
-  if (generation != generation_) return true;             // another thread did
-  if (index_ != nullptr && index_->moved()) return true;  // another process did
-  if (index_ == nullptr) {
-    // It could not be opened. Another process may have replaced it before we got the lock.
-    auto again = usable_index();
-    if (again) return true;
-    if (again.error().code != ErrorCode::corruption) return false;
-  }
+  if (generation != generation_) return {};             // another thread did
+  if (index_ != nullptr && index_->moved()) return {};  // another process did
+  // One that could not be opened may have been replaced before we got the lock, and in one that was open a
+  // newer build may have made its schema: then our statements fail as they do in a damaged one.
+  const bool was_open = index_ != nullptr;
+  index_.reset();
+  auto again = usable_index();
+  if (again && !was_open) return {};
+  if (!again && again.error().code != ErrorCode::corruption) return std::move(again).error();
   index_.reset();
   const fs::path file = store_.home().index();
-  if (!store_.set_aside(file, error.message)) return false;
+  if (!store_.set_aside(file, error.message)) return error;
   for (const char* suffix : kCompanions) {
     const fs::path companion = companion_of(file, suffix);
     const auto status = store_.files().status(companion);
     if (status && *status) store_.set_aside(companion, "belongs to the damaged index");
   }
   log(store_.log_sink(), LogLevel::warning, "making the index anew from the records");
-  return true;
+  return {};
 }
 
 void IndexKeeper::open(StoreLock& lock) {

@@ -60,7 +60,8 @@ class IndexKeeper {
   Result<void> check_ours(const FileStatus& index) const;
   // What follows an error: true when the index was replaced and the question may be asked again.
   bool recover(const Error& error, unsigned generation, StoreLock& lock);
-  bool replace_damaged(const Error& error, unsigned generation);
+  // The error is why there is no usable index afterwards.
+  Result<void> replace_damaged(const Error& error, unsigned generation);
   void pass_over(const Error& error);
 
   FileStore& store_;

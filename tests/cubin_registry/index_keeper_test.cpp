@@ -122,6 +122,31 @@ TEST_CASE("a newer schema is left alone, and everything works through the record
   CHECK(indexed.home.log.count("schema version 99") == 1);
 }
 
+TEST_CASE("a newer schema is left alone by a registry that had the index open before") {
+  // One more column of kernels that this build does not know, and a table in another form.
+  for (const std::string change : {"ALTER TABLE kernels ADD COLUMN mNew INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE kernels RENAME COLUMN checksum TO check_sum;"
+                                   "INSERT INTO kernel_columns VALUES ('mNew', 0)",
+                                   "BEGIN; ALTER TABLE entries RENAME COLUMN record TO content;"
+                                   "PRAGMA user_version = 99; COMMIT"}) {
+    CAPTURE(change);
+    IndexedHome indexed(3);
+    const auto registry = indexed.home.open();
+    indexed.expect_all(*registry);
+    indexed.execute(change.c_str());
+    const Bytes before = read_file(indexed.index);
+    indexed.expect_all(*registry);
+    CHECK(registry->kernel_rows());
+    indexed.cubins.push_back(cubin_of(9));
+    REQUIRE(publishes(*registry, indexed.cubins.back()));
+    indexed.expect_all(*registry);
+    CHECK(registry->list()->size() == 4);
+    CHECK(registry->stats()->quarantined == 0);
+    CHECK(read_file(indexed.index) == before);
+    CHECK(indexed.home.log.count("use the newer cubinet") == 1);
+  }
+}
+
 TEST_CASE("an index that others can write is set aside and made anew, and only passed over to read") {
   for (const std::string suffix : {"", "-journal", "-wal"}) {
     CAPTURE(suffix);
