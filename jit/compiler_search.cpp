@@ -17,18 +17,24 @@ constexpr std::string_view kTooOld = "libnvrtc.so.11.2";  // of CUDA 11.2 to 11.
 constexpr std::string_view kLibraryPrefix = "libnvrtc.so.";
 constexpr std::string_view kBuiltinsPrefix = "libnvrtc-builtins.so.";
 
+// Each folder once: a variable often names the usual place.
 std::vector<CompilerPlace> places_of(const CompilerSearch& search) {
   std::vector<CompilerPlace> places;
+  const auto add = [&](Source source, fs::path folder) {
+    const bool known = std::any_of(places.begin(), places.end(),
+                                   [&](const CompilerPlace& place) { return place.folder == folder; });
+    if (!known) places.push_back({source, std::move(folder)});
+  };
   for (const fs::path& root : search.toolkit_roots) {
-    places.push_back({Source::toolkit, root / "lib64"});
-    places.push_back({Source::toolkit, root / "lib"});
+    add(Source::toolkit, root / "lib64");
+    add(Source::toolkit, root / "lib");
   }
   for (const fs::path& root : search.wheel_roots) {
-    places.push_back({Source::wheel, root / "nvidia/cu13/lib"});        // nvidia-cuda-nvrtc
-    places.push_back({Source::wheel, root / "nvidia/cuda_nvrtc/lib"});  // nvidia-cuda-nvrtc-cu12
+    add(Source::wheel, root / "nvidia/cu13/lib");        // nvidia-cuda-nvrtc
+    add(Source::wheel, root / "nvidia/cuda_nvrtc/lib");  // nvidia-cuda-nvrtc-cu12
   }
   for (fs::path& folder : dynamic_loader_search_path())
-    places.push_back({Source::library_path, std::move(folder)});
+    add(Source::library_path, std::move(folder));
   return places;
 }
 

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -167,6 +168,13 @@ TEST_CASE("the places of a search end with those of the dynamic loader") {
   CHECK(places[1] == "/toolkit/lib");
   CHECK(places[2] == "/wheel/nvidia/cu13/lib");
   CHECK(places[3] == "/wheel/nvidia/cuda_nvrtc/lib");
+}
+
+TEST_CASE("a place that is named twice is searched once") {
+  const auto places = places_searched(search_of({"/toolkit", "/toolkit"}, {"/wheel", "/wheel"}));
+  REQUIRE(places.size() >= 4);
+  CHECK(places[3] == "/wheel/nvidia/cuda_nvrtc/lib");
+  CHECK(std::count(places.begin(), places.end(), "/toolkit/lib64") == 1);
 }
 
 TEST_CASE("tests look first into the CUDA that they were built with, or into that of where they are now") {
