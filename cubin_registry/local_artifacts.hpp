@@ -56,6 +56,7 @@ class LocalArtifacts final : public ArtifactStore {
   Result<std::optional<std::set<Sha256Digest>>> named_images() const;
   Result<std::uint64_t> remove_unnamed_images(const std::vector<Sha256Digest>& candidates);
   void end_bringing();
+  Result<bool> somebody_brings_images() const;
   std::filesystem::path bring_lock_path() const { return store_.home().locks() / "artifacts.lock"; }
 
   FileStore& store_;

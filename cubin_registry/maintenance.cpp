@@ -5,8 +5,10 @@
 #include "sqlite.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 namespace cubinet {
 namespace {
@@ -14,6 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 using Kind = RegistryFinding::Kind;
+
+// Longer than it takes from one step of a publish to the next.
+constexpr std::chrono::milliseconds kMoment{200};
 
 // One pass over all records and images.
 struct Survey {
@@ -116,6 +121,22 @@ class Verification {
   std::set<std::pair<Sha256Digest, std::uint64_t>> checked_;
 };
 
+// Locked by another process, or made by a newer or an older build: as good as it was.
+bool says_nothing_of_the_index(const Error& error) {
+  return error.code == ErrorCode::busy || error.code == ErrorCode::unsupported ||
+         error.code == ErrorCode::unavailable;
+}
+
+// Leaves those of `findings` that are among `others`.
+void keep_common(std::vector<RegistryFinding>& findings, const std::vector<RegistryFinding>& others) {
+  const auto is_new = [&](const RegistryFinding& finding) {
+    return std::none_of(others.begin(), others.end(), [&](const RegistryFinding& other) {
+      return other.kind == finding.kind && other.file == finding.file && other.reason == finding.reason;
+    });
+  };
+  findings.erase(std::remove_if(findings.begin(), findings.end(), is_new), findings.end());
+}
+
 // Images that no record names. Returns the bytes freed.
 Result<std::uint64_t> remove_unnamed_images(FileStore& store, const Survey& survey, bool locked) {
   if (!survey.complete) {
@@ -216,18 +237,23 @@ Result<RegistryStats> LocalRegistry::stats() {
   return stats;
 }
 
-// Two passes when the first finds something: a publish in progress looks like damage for a moment, and under
-// the exclusive lock there is none.
+// Two passes when the first finds something: a publish in progress looks like damage for a moment. Under the
+// exclusive lock there is none; without it, what is not found a moment later again was no damage.
 Result<VerifyReport> LocalRegistry::verify() {
   CUBINET_TRY(check_process());
   StoreLock lock = store_lock();
-  CUBINET_TRY_ASSIGN(VerifyReport report, verify_once());
-  if (report.findings.empty() || !access_.writable()) return report;
-  if (auto locked = lock.exclude(); !locked) {
-    log(store_.log_sink(), LogLevel::warning, "verified while others write: " + locked.error().to_line());
-    return report;
+  CUBINET_TRY_ASSIGN(const VerifyReport first, verify_once());
+  if (first.findings.empty()) return first;
+  if (access_.writable()) {
+    auto locked = lock.exclude();
+    if (locked && lock.real()) return verify_once();
+    if (!locked)
+      log(store_.log_sink(), LogLevel::warning, "verified while others write: " + locked.error().to_line());
   }
-  return verify_once();
+  std::this_thread::sleep_for(kMoment);
+  CUBINET_TRY_ASSIGN(VerifyReport second, verify_once());
+  keep_common(second.findings, first.findings);
+  return second;
 }
 
 Result<VerifyReport> LocalRegistry::verify_once() {
@@ -244,6 +270,8 @@ Result<VerifyReport> LocalRegistry::verify_once() {
   });
   if (rows) {
     verification.check_index(survey, *rows);
+  } else if (says_nothing_of_the_index(rows.error())) {
+    log(store_.log_sink(), LogLevel::warning, "the index was not checked: " + rows.error().to_line());
   } else if (rows.error().code != ErrorCode::not_found) {
     verification.add(Kind::damaged_index, store_.home().index(), rows.error().message);
   }

@@ -66,6 +66,23 @@ TEST_CASE("images that are being brought in survive a sweep of another process")
   CHECK(fs::exists(other.path / other.content.files[0].name));
 }
 
+TEST_CASE("a home that was copied is sound, and so is one that images are being brought into") {
+  HomeFixture fixture;
+  const ArtifactFolder folder(fixture.folder / "published", 0, 2, ArtifactPlacement::copied);
+  REQUIRE(folder.publish(*fixture.open()));
+  HomeFixture copied;
+  fs::copy(fixture.home, copied.home, fs::copy_options::recursive);
+  fs::permissions(copied.home, fs::perms::owner_all);
+  fs::last_write_time(copied.home / "imports" / "1.import", fs::file_time_type::clock::now());
+  const auto reader = copied.open(RegistryOptions::Access::read_only);
+  CHECK(kinds_of(*reader).empty());
+  const auto importer = copied.open();
+  const ArtifactFolder other(fixture.folder / "other", 5, 1);
+  const ArtifactFile& file = other.content.files[0];
+  REQUIRE(importer->artifacts().bring(other.path / file.name, file.digest, ArtifactPlacement::copied));
+  CHECK(kinds_of(*reader).empty());
+}
+
 TEST_CASE("a damaged import is named by verify, set aside by rebuild, and the others stay") {
   TwoImports fixture;
   const fs::path file = fixture.home / "imports" / "1.import";

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/forwarding_files.hpp"
 #include "cubin_registry/registry_fixture.hpp"
 #include "local_registry.hpp"
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <utility>
 
 namespace cubinet::test {
 namespace {
@@ -83,6 +88,56 @@ TEST_CASE("each kind of damage is found by its name, and a second look changes n
   CHECK(verify_twice() == removed);
   write_file(record, recorded);
   CHECK(verify_twice().empty());
+}
+
+// Does something once, between the look at the records and that at the images.
+struct InterruptedFiles : ForwardingFiles {
+  fs::path folder;
+  std::function<void()> interrupt;
+
+  Result<std::vector<std::string>> list(const fs::path& path) override {
+    if (path == folder && interrupt) std::exchange(interrupt, nullptr)();
+    return ForwardingFiles::list(path);
+  }
+};
+
+TEST_CASE("what others do meanwhile is no damage to a registry that only reads, and damage is") {
+  HomeFixture home;
+  const auto writer = home.open();
+  REQUIRE(publishes(*writer, cubin_of(1)));
+  const fs::path image = home.only_file("cubins");
+  const auto files = std::make_shared<InterruptedFiles>();
+  files->folder = home.home / "cubins";
+  RegistryOptions options = home.options(RegistryOptions::Access::read_only);
+  options.files = files;
+  const auto reader = *Registry::open(options);
+  files->interrupt = [&] { REQUIRE(publishes(*writer, cubin_of(2))); };
+  CHECK(reader->verify()->findings.empty());
+  CHECK_FALSE(files->interrupt);
+  CHECK(reader->verify()->entries == 2);
+  write_file(image, Bytes(7));
+  files->interrupt = [&] { REQUIRE(publishes(*writer, cubin_of(3))); };
+  CHECK(kinds_of(*reader->verify()) == std::vector<Kind>{Kind::damaged_cubin});
+}
+
+TEST_CASE("an index that is locked or of another version is no damage to a registry that only reads") {
+  HomeFixture home;
+  REQUIRE(publishes(*home.open(), cubin_of(1)));
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open((home.home / "index.sqlite").c_str(), &other) == SQLITE_OK);
+  const auto execute = [&](const char* sql) {
+    REQUIRE(sqlite3_exec(other, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+  };
+  const auto reader = home.open(RegistryOptions::Access::read_only);
+  execute("BEGIN EXCLUSIVE");
+  CHECK(reader->verify()->findings.empty());
+  CHECK(home.log.count("the index was not checked") == 1);
+  CHECK(home.open(RegistryOptions::Access::read_only)->verify()->findings.empty());
+  execute("ROLLBACK; PRAGMA user_version=99");
+  CHECK(home.open(RegistryOptions::Access::read_only)->verify()->findings.empty());
+  execute("PRAGMA user_version=1");
+  CHECK(home.open(RegistryOptions::Access::read_only)->verify()->findings.empty());
+  sqlite3_close(other);
 }
 
 TEST_CASE("rebuilding makes the index from the records and sets damaged ones aside") {

@@ -128,6 +128,7 @@ class Registry {
 
   virtual Result<RegistryStats> stats() = 0;
   // Reads and checks everything; changes nothing.
+  // An index that is locked, or of another version, is no finding: the log says that it was not checked.
   virtual Result<VerifyReport> verify() = 0;
   // Derives the index anew from the record files, setting damaged ones aside; returns what it indexed.
   virtual Result<std::uint64_t> rebuild() = 0;

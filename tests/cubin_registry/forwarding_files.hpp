@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/file_system.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace cubinet::test {
+
+// The operating system's files, for tests that watch or change a call or two of them.
+class ForwardingFiles : public FileSystem {
+ public:
+  using Path = std::filesystem::path;
+
+  Result<Bytes> read(const Path& path, std::uint64_t limit) override { return files_->read(path, limit); }
+  Result<Bytes> read_own(const Path& path, std::uint64_t limit) override {
+    return files_->read_own(path, limit);
+  }
+  Result<Bytes> read_range(const Path& path, std::uint64_t offset, std::uint64_t count) override {
+    return files_->read_range(path, offset, count);
+  }
+  Result<std::unique_ptr<WritableFile>> create(const Path& path) override { return files_->create(path); }
+  Result<void> link(const Path& from, const Path& to) override { return files_->link(from, to); }
+  Result<void> rename(const Path& from, const Path& to) override { return files_->rename(from, to); }
+  Result<void> sync_directory(const Path& path) override { return files_->sync_directory(path); }
+  Result<bool> remove(const Path& path) override { return files_->remove(path); }
+  Result<void> create_directories(const Path& path, Mode mode) override {
+    return files_->create_directories(path, mode);
+  }
+  Result<std::optional<FileStatus>> status(const Path& path) override { return files_->status(path); }
+  Result<std::vector<std::string>> list(const Path& path) override { return files_->list(path); }
+  Result<std::unique_ptr<FileLock>> lock(const Path& path, Wait wait, Sharing sharing) override {
+    return files_->lock(path, wait, sharing);
+  }
+  bool writable(const Path& path) override { return files_->writable(path); }
+
+ private:
+  std::shared_ptr<FileSystem> files_ = posix_file_system();
+};
+
+}  // namespace cubinet::test
