@@ -23,7 +23,8 @@ fs::path companion_of(fs::path index, const char* suffix) {
 
 // An index is believed as records are: only where nobody else can have written it.
 const char* why_not_ours(const FileStatus& status) {
-  if (status.type != FileStatus::Type::regular || status.links != 1) return "is no file of its own";
+  // No link at all: a journal that its owner removes while we look.
+  if (status.type != FileStatus::Type::regular || status.links > 1) return "is no file of its own";
   if (status.owner != ::geteuid()) return "belongs to another user";
   if ((status.permissions & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
   return nullptr;
