@@ -61,15 +61,19 @@ Result<std::optional<std::set<Sha256Digest>>> LocalArtifacts::named_images() con
   return std::optional<std::set<Sha256Digest>>(std::move(named));
 }
 
+// While it is held nobody brings images in; nullptr while somebody does.
+std::unique_ptr<FileLock> LocalArtifacts::lock_out_bringers() {
+  auto alone =
+      store_.files().lock(bring_lock_path(), FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
+  if (alone && *alone) return *std::move(alone);
+  log(store_.log_sink(), LogLevel::info, "no imported image is removed while a folder is being imported");
+  return nullptr;
+}
+
+// REQUIRES: nobody brings images in.
 Result<std::uint64_t> LocalArtifacts::remove_unnamed_images(const std::vector<Sha256Digest>& candidates) {
   std::uint64_t freed = 0;
   if (candidates.empty()) return freed;
-  const auto alone =
-      store_.files().lock(bring_lock_path(), FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
-  if (!alone || *alone == nullptr) {
-    log(store_.log_sink(), LogLevel::info, "no imported image is removed while a folder is being imported");
-    return freed;
-  }
   CUBINET_TRY_ASSIGN(const auto named, named_images());
   if (!named) {
     log(store_.log_sink(), LogLevel::warning,
@@ -89,18 +93,21 @@ Result<std::uint64_t> LocalArtifacts::remove_unnamed_images(const std::vector<Sh
 }
 
 Result<std::uint64_t> LocalArtifacts::sweep() {
-  std::uint64_t freed = 0;
-  for (const fs::path& folder : {store_.home().imports(), store_.home().artifacts()}) {
-    CUBINET_TRY_ASSIGN(const std::uint64_t bytes, remove_left_overs(store_, folder));
-    freed += bytes;
-  }
+  CUBINET_TRY_ASSIGN(const std::uint64_t freed, remove_left_overs(store_, store_.home().imports()));
+  CUBINET_TRY_ASSIGN(const auto folder, store_.files().status(store_.home().artifacts()));
+  if (!folder) return freed;
+  // A temporary file that is a link has the age of the file that it is a link to: nobody may be at work on
+  // it.
+  const auto alone = lock_out_bringers();
+  if (alone == nullptr) return freed;
+  CUBINET_TRY_ASSIGN(const std::uint64_t left, remove_left_overs(store_, store_.home().artifacts()));
   CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().artifacts()));
   std::vector<Sha256Digest> images;
   for (const fs::path& path : paths) {
     if (const auto digest = store_.home().artifact_digest(path)) images.push_back(*digest);
   }
   CUBINET_TRY_ASSIGN(const std::uint64_t unnamed, remove_unnamed_images(images));
-  return freed + unnamed;
+  return freed + left + unnamed;
 }
 
 Result<void> LocalArtifacts::verify(VerifyReport& report) {

@@ -234,7 +234,8 @@ Result<bool> LocalArtifacts::remove(std::uint64_t number) {
     std::vector<Sha256Digest> images;
     for (const ArtifactFile& file : import->content.files)
       images.push_back(file.digest);
-    CUBINET_TRY(remove_unnamed_images(images));
+    const auto alone = lock_out_bringers();
+    if (alone != nullptr) CUBINET_TRY(remove_unnamed_images(images));
   }
   return true;
 }

@@ -54,6 +54,7 @@ class LocalArtifacts final : public ArtifactStore {
   // Every import in force that can be read; others are logged.
   Result<std::vector<StoredImport>> good_imports() const;
   Result<std::optional<std::set<Sha256Digest>>> named_images() const;
+  std::unique_ptr<FileLock> lock_out_bringers();
   Result<std::uint64_t> remove_unnamed_images(const std::vector<Sha256Digest>& candidates);
   void end_bringing();
   Result<bool> somebody_brings_images() const;

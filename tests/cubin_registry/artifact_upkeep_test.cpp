@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_registry/artifact_fixture.hpp"
+#include "cubin_registry/forwarding_files.hpp"
 #include "home.hpp"
+
+#include <chrono>
+#include <functional>
 
 namespace cubinet::test {
 namespace {
@@ -64,6 +68,32 @@ TEST_CASE("images that are being brought in survive a sweep of another process")
   CHECK(fixture.open()->sweep());
   CHECK_FALSE(fs::exists(image));
   CHECK(fs::exists(other.path / other.content.files[0].name));
+}
+
+// Does something after each link.
+struct LinkingFiles : ForwardingFiles {
+  std::function<void()> after;
+
+  Result<void> link(const fs::path& from, const fs::path& to) override {
+    auto linked = ForwardingFiles::link(from, to);
+    if (after) after();
+    return linked;
+  }
+};
+
+TEST_CASE("a link to an old file survives a sweep before it has its name") {
+  HomeFixture fixture;
+  const ArtifactFolder folder(fixture.folder / "published", 0, 2, ArtifactPlacement::linked);
+  for (const ArtifactFile& file : folder.content.files)
+    fs::last_write_time(folder.path / file.name, fs::file_time_type::clock::now() - std::chrono::hours(48));
+  const auto files = std::make_shared<LinkingFiles>();
+  RegistryOptions options = fixture.options();
+  options.files = files;
+  const auto importer = *Registry::open(options);
+  const auto other = fixture.open();
+  files->after = [&] { CHECK(*other->sweep() == 0); };
+  REQUIRE(folder.publish(*importer));
+  CHECK(serves(*importer, folder.content, 1));
 }
 
 TEST_CASE("a home that was copied is sound, and so is one that images are being brought into") {
