@@ -110,7 +110,8 @@ Result<OpenFile> open_regular(const fs::path& path, int flags) {
   if (file.descriptor.get() < 0) return failed("open", path);
   if (::fstat(file.descriptor.get(), &file.info) != 0) return failed("inspect", path);
   if (!S_ISREG(file.info.st_mode)) {
-    return Error{ErrorCode::io, "'" + path.string() + "' is no regular file", {}, {}, EISDIR};
+    return Error{
+        ErrorCode::invalid_argument, "'" + path.string() + "' is no regular file", "name a file", {}, EISDIR};
   }
   return file;
 }
@@ -140,8 +141,10 @@ Result<Bytes> read_at(const OpenFile& file, const fs::path& path, std::uint64_t 
 Result<Bytes> read_whole(const OpenFile& file, const fs::path& path, std::uint64_t limit) {
   const auto size = static_cast<std::uint64_t>(file.info.st_size);
   if (size > limit) {
-    return Error{ErrorCode::io, "'" + path.string() + "' holds " + std::to_string(size) +
-                                    " bytes, more than the " + std::to_string(limit) + " allowed here"};
+    return Error{ErrorCode::invalid_argument,
+                 "'" + path.string() + "' holds " + std::to_string(size) + " bytes, more than the " +
+                     std::to_string(limit) + " allowed here",
+                 "name another file"};
   }
   return read_at(file, path, 0, size);
 }
@@ -157,13 +160,21 @@ class PosixFileSystem final : public FileSystem {
     auto file = open_regular(path, O_NOFOLLOW);
     if (!file) {
       Error error = std::move(file).error();
-      if (error.native == ELOOP || error.native == EISDIR) error.code = ErrorCode::untrusted;
+      if (error.native == ELOOP || error.native == EISDIR) {
+        error.code = ErrorCode::untrusted;
+        error.remedy.clear();  // nobody named it
+      }
       return error;
     }
     if (const char* reason = why_not_ours(file->info)) {
       return Error{ErrorCode::untrusted, "'" + path.string() + "' " + reason};
     }
-    return read_whole(*file, path, limit);
+    auto content = read_whole(*file, path, limit);
+    if (content || content.error().code != ErrorCode::invalid_argument) return content;
+    Error error = std::move(content).error();
+    error.code = ErrorCode::io;
+    error.remedy.clear();
+    return error;
   }
 
   Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::uint64_t count) override {

@@ -127,6 +127,9 @@ ArtifactImportOptions import_options(const Context& context, const ImportOptions
 
 Result<ExitStatus> import(const Context& context, const ImportOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  if (options.folder.empty())
+    return Error{ErrorCode::invalid_argument, "the name of the folder is empty",
+                 "name a folder of published cubins"};
   // A mistyped path makes no home.
   std::error_code unknown;
   if (!std::filesystem::is_directory(options.folder, unknown))

@@ -45,10 +45,14 @@ TEST_CASE("reading what is missing, too large or no regular file is an error of 
   const auto files = posix_file_system();
   CHECK(files->read(folder / "none", 10).error().code == ErrorCode::not_found);
   std::ofstream(folder / "large") << "12345678901";
-  CHECK(files->read(folder / "large", 10).error().code == ErrorCode::io);
-  CHECK(files->read(folder.path(), 10).error().code == ErrorCode::io);
+  CHECK(files->read(folder / "large", 10).error().code == ErrorCode::invalid_argument);
+  CHECK(files->read_own(folder / "large", 10).error().code == ErrorCode::io);
+  CHECK(files->read(folder.path(), 10).error().code == ErrorCode::invalid_argument);
+  CHECK_FALSE(files->read(folder.path(), 10).error().remedy.empty());
+  CHECK(files->read_range(folder.path(), 0, 10).error().code == ErrorCode::invalid_argument);
+  CHECK(files->read_own(folder.path(), 10).error().code == ErrorCode::untrusted);
   REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
-  CHECK(files->read(folder / "fifo", 10).error().code == ErrorCode::io);  // and does not hang
+  CHECK(files->read(folder / "fifo", 10).error().code == ErrorCode::invalid_argument);  // and does not hang
 }
 
 TEST_CASE("an atomic write replaces the old content and leaves no other file behind") {

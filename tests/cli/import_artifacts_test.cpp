@@ -150,3 +150,9 @@ TEST_CASE("an interrupted import ends by the signal, and the next one goes on") 
   const int known = 600 - rest.json()["read"].get<int>();
   CHECK((known == 256 || known == 512));
 }
+
+TEST_CASE("a folder without a name is wrong input and makes no home") {
+  const Sandbox sandbox;
+  CHECK(sandbox.run({"import-artifacts", ""}).status == 2);
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+}

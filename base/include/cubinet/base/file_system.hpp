@@ -48,12 +48,15 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // The whole file; not_found when there is none. `limit` refuses larger files (io).
+  // The whole file; not_found when there is none, invalid_argument for what is no regular file or holds more
+  // than `limit` bytes.
   virtual Result<Bytes> read(const std::filesystem::path& path, std::uint64_t limit) = 0;
   // As `read`, of a file that only we can have written: untrusted unless it is a regular file of the calling
   // user, with one name, that group and others cannot write. Does not follow a symbolic link.
+  // A larger file is an error of io.
   virtual Result<Bytes> read_own(const std::filesystem::path& path, std::uint64_t limit) = 0;
-  // `count` bytes from `offset` on, fewer where the file ends before. not_found when there is no file.
+  // `count` bytes from `offset` on, fewer where the file ends before. not_found when there is no file,
+  // invalid_argument for what is no regular one.
   virtual Result<Bytes> read_range(const std::filesystem::path& path, std::uint64_t offset,
                                    std::uint64_t count) = 0;
   // Creates a file that did not exist (io with EEXIST otherwise), mode 0644 less the umask's group and other
