@@ -60,6 +60,14 @@ Result<json> parse_json(std::string_view text, std::string_view origin) {
   return document;
 }
 
+// As the file has it, for a message. Of a list or an object only that it is one: its text may be long, and
+// its depth more than the stack that dump() takes for it.
+std::string shown(const json& value) {
+  if (value.is_array()) return "a list";
+  if (value.is_object()) return "an object";
+  return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80);
+}
+
 Result<ParameterValue> parse_value(const json& value, const std::string& where) {
   if (value.is_boolean()) return ParameterValue(value.get<bool>());
   if (value.is_string()) return ParameterValue(value.get<std::string>());
@@ -68,8 +76,7 @@ Result<ParameterValue> parse_value(const json& value, const std::string& where) 
       (!value.is_number_unsigned() ||
        value.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
   if (fits) return ParameterValue(value.get<std::int64_t>());
-  return wrong(where, fmt::format("{} is neither an integer, a flag nor a string",
-                                  value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80)));
+  return wrong(where, fmt::format("{} is neither an integer, a flag nor a string", shown(value)));
 }
 
 Result<std::vector<ParameterValue>> parse_values(const json& values, const std::string& where) {

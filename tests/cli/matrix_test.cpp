@@ -132,3 +132,23 @@ TEST_CASE("a matrix that stands for too much is refused before it is expanded") 
   REQUIRE_FALSE(expansion);
   CHECK(contains(expansion.error().message, "100000"));
 }
+
+TEST_CASE("a value of any depth is refused without its text") {
+  std::string lists(1'000'000, '[');
+  lists.append(1'000'000, ']');
+  std::string objects;
+  for (int i = 0; i < 1'000'000; ++i)
+    objects += "{\"a\":";
+  objects += "1";
+  objects.append(1'000'000, '}');
+  for (const std::string& deep : {lists, objects}) {
+    const std::string kind = deep.front() == '[' ? "a list" : "an object";
+    CHECK(contains(refusal(R"({"kernels": [{"template": "t", "parameters": {"p": [)" + deep +
+                           R"(]}, "targets": ["sm_80"]}]})"),
+                   kind + " is neither"));
+    refusal(deep);
+    refusal(R"({"kernels": )" + deep + "}");
+    refusal(R"({"kernels": [{"template": )" + deep + "}]}");
+    refusal(R"({"kernels": [{"template": "t", "targets": )" + deep + "}]}");
+  }
+}
