@@ -63,23 +63,35 @@ Result<ExitStatus> verify_bundle(const Context& context, const BundleArguments& 
 }
 
 Result<ExitStatus> import_bundles(const Context& context, const BundleArguments& arguments) {
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
-  nlohmann::json imports = nlohmann::json::array();
-  bool refused = false;
+  // All before the home: a mistyped name makes none, and leaves nothing half done.
+  std::vector<std::shared_ptr<const Bundle>> bundles;
   for (const std::string& file : arguments.files) {
-    CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), file));
-    CUBINET_TRY_ASSIGN(const ImportReport report, import_bundle(*bundle, *registry));
-    nlohmann::json one = describe_bundle(*bundle);
-    one["imported"] = report.imported;
-    one["present"] = report.present;
-    one["refused"] = describe_findings(report.refused);
-    imports.push_back(std::move(one));
-    print_findings(context, file, report.refused);
-    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused", file, report.imported,
-                                       report.present, report.refused.size()));
-    refused = refused || !report.refused.empty();
+    CUBINET_TRY_ASSIGN(bundles.emplace_back(), Bundle::open(context.files(), file));
   }
-  context.console().document({{"home", registry->home().string()}, {"imports", std::move(imports)}});
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
+  nlohmann::json document = {{"home", registry->home().string()}, {"imports", nlohmann::json::array()}};
+  bool refused = false;
+  for (std::size_t i = 0; i < bundles.size(); ++i) {
+    const std::string& file = arguments.files[i];
+    const auto report = import_bundle(*bundles[i], *registry);
+    if (!report) {
+      // What was imported before stays.
+      document.update(error_document(report.error()));
+      context.console().document(document);
+      context.console().error(report.error());
+      return exit_status_of(report.error().code);
+    }
+    nlohmann::json one = describe_bundle(*bundles[i]);
+    one["imported"] = report->imported;
+    one["present"] = report->present;
+    one["refused"] = describe_findings(report->refused);
+    document["imports"].push_back(std::move(one));
+    print_findings(context, file, report->refused);
+    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused", file,
+                                       report->imported, report->present, report->refused.size()));
+    refused = refused || !report->refused.empty();
+  }
+  context.console().document(document);
   return refused ? ExitStatus::negative : ExitStatus::done;
 }
 

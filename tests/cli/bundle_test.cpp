@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "home_fixture.hpp"
 
+#include <sys/stat.h>
+
 using namespace cubinet;
 using namespace cubinet::test;
 
@@ -91,4 +93,42 @@ TEST_CASE("bundle import into a home that is not usable ends with 3") {
   const std::string bundle = make_bundle(sandbox, three_cubins());
   sandbox.write("home", "a file");
   CHECK(sandbox.run({"bundle", "import", bundle}).status == 3);
+}
+
+TEST_CASE("a bundle that is not there keeps the others from being imported and makes no home") {
+  const Sandbox sandbox;
+  const std::string bundle = make_bundle(sandbox, three_cubins());
+  const ToolResult result = sandbox.run({"bundle", "import", bundle, sandbox.path("missing"), "--json"});
+  CHECK(result.status == 2);
+  CHECK(result.json()["error"]["code"] == "not_found");
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+}
+
+TEST_CASE("what was imported before an error is in the error document") {
+  const Sandbox sandbox;
+  const auto cubins = three_cubins();
+  const auto files = posix_file_system();
+  REQUIRE(create_bundle(*files, sandbox / "first", {cubins[0]}, {"first", 1}));
+  REQUIRE(create_bundle(*files, sandbox / "second", {cubins[1]}, {"second", 1}));
+  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  // Where the second one's image would go lies a file.
+  sandbox.write("home/cubins/" + cubins[1].record->digest.to_hex().substr(0, 2), "no folder");
+  const ToolResult result =
+      sandbox.run({"bundle", "import", sandbox.path("first"), sandbox.path("second"), "--json"});
+  CAPTURE(result.out);
+  CHECK(result.status == 3);
+  const auto document = result.json();
+  CHECK(document["error"]["code"] == "io");
+  REQUIRE(document["imports"].size() == 1);
+  CHECK(document["imports"][0]["imported"] == 1);
+}
+
+TEST_CASE("a folder or a pipe where a bundle is expected is wrong input") {
+  const Sandbox sandbox;
+  REQUIRE(::mkfifo((sandbox / "pipe").c_str(), 0600) == 0);
+  for (const std::string& name : {sandbox.path(""), sandbox.path("pipe")}) {
+    const ToolResult result = run_tool({"bundle", "list", name, "--json"});
+    CHECK(result.status == 2);
+    CHECK_FALSE(result.json()["error"]["remedy"].get<std::string>().empty());
+  }
 }
