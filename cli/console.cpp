@@ -35,12 +35,23 @@ LevelStyle style_of(LogLevel level) {
 std::string printable(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) {
+  int continuing = 0;  // bytes of a character of UTF-8 that are still to come
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
+    // U+0080 to U+009F, which terminals obey like escape sequences: as UTF-8, or as bare bytes.
+    const auto in_c1 = [](unsigned char next) { return next >= 0x80 && next < 0xa0; };
+    const bool c1 = (continuing == 0 && in_c1(byte)) ||
+                    (byte == 0xc2 && i + 1 < text.size() && in_c1(static_cast<unsigned char>(text[i + 1])));
+    if (byte >= 0xc0) {
+      continuing = c1 ? 0 : byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
+    } else {
+      continuing = byte >= 0x80 && continuing > 0 ? continuing - 1 : 0;
+    }
+    if (c0 || c1) {
       shown += fmt::format("\\x{:02x}", byte);
     } else {
-      shown += c;
+      shown += text[i];
     }
   }
   return shown;

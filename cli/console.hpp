@@ -62,7 +62,8 @@ class Console {
   std::string status_line_;
 };
 
-// The text with control characters other than newline and tab written as \xNN.
+// The text with control characters other than newline and tab, the C1 controls of UTF-8 among them, written
+// as \xNN a byte.
 std::string printable(std::string_view text);
 
 }  // namespace cubinet::cli
