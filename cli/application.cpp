@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
+#include <new>
 #include <string_view>
 
 namespace cubinet::cli {
@@ -110,6 +112,11 @@ bool asks_for_json(int argc, const char* const* argv) {
     const std::string_view argument = argv[i];
     if (argument == "--") return false;
     if (argument == "--json") return true;
+    if (argument.starts_with("--json=")) {
+      const std::string_view value = argument.substr(argument.find('=') + 1);
+      constexpr std::string_view kNo[] = {"false", "off", "no", "disable", "-", "0"};
+      return std::find(std::begin(kNo), std::end(kNo), value) == std::end(kNo);
+    }
   }
   return false;
 }
@@ -156,6 +163,9 @@ int run(int argc, const char* const* argv, const Environment& environment) {
   ExitStatus status = ExitStatus::negative;
   try {
     status = parse_and_perform(argc, argv, environment, console);
+  } catch (const std::bad_alloc&) {
+    status = context.fail(Error{ErrorCode::unavailable, "the memory does not suffice for this",
+                                "ask for less at a time, or free some memory"});
   } catch (const std::exception& exception) {
     status = context.fail(Error{ErrorCode::internal, std::string("internal error: ") + exception.what(),
                                 "please report it with the command line"});

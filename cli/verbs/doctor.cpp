@@ -225,6 +225,7 @@ Result<ExitStatus> doctor(const Context& context, const DoctorOptions& options) 
     document["problems"].push_back(std::move(problem));
     const bool required =
         std::find(options.required.begin(), options.required.end(), finding.part) != options.required.end();
+    if (required && status == ExitStatus::done) document.update(error_document(*finding.problem));
     if (required) status = ExitStatus::environment;
   }
   print(context, findings);

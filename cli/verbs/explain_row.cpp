@@ -104,6 +104,7 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
     text += "\nnear: " + near.nearest[i].to_string(scope.device);
   }
   if (!fix.empty()) text += "\nto have it: " + fix;
+  if (!found) document.update(error_document(Error{ErrorCode::not_found, reason, fix}));
   context.console().text(text);
   context.console().document(document);
   return found ? ExitStatus::done : ExitStatus::negative;

@@ -106,7 +106,8 @@ TEST_CASE("a line that cannot be parsed is an error document with json") {
                                                {"compile", "--json"},
                                                {"doctor", "--frobnicate", "--json"},
                                                {"--json"},
-                                               {"doctor", "--jobs", "many", "--json"}}) {
+                                               {"doctor", "--jobs", "many", "--json"},
+                                               {"--json=true", "frobnicate"}}) {
     const ToolResult result = run_tool(line);
     CHECK(result.status == 2);
     CHECK(result.err.empty());
@@ -115,6 +116,12 @@ TEST_CASE("a line that cannot be parsed is an error document with json") {
     CHECK_FALSE(error["message"].get<std::string>().empty());
     CHECK_FALSE(error["remedy"].get<std::string>().empty());
   }
+}
+
+TEST_CASE("json that is switched off is not taken for the format of an error") {
+  const ToolResult result = run_tool({"--json=false", "frobnicate"});
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
 }
 
 TEST_CASE("numbers that are none, out of range, signed or followed by something are refused by name") {

@@ -47,7 +47,9 @@ TEST_CASE("what is missing is a problem, and an exit status only where it is req
   CHECK_FALSE((*compiler)["remedy"].get<std::string>().empty());
   auto required = no_compiler;
   required.insert(required.end(), {"--require", "compiler"});
+  CHECK_FALSE(looked.json().contains("error"));
   CHECK(sandbox.run(required).status == 3);
+  CHECK(sandbox.run(required).json()["error"]["code"] == "unavailable");
   CHECK(sandbox.run({"doctor", "--require", "home"}).status == 0);
   CHECK(sandbox.run({"doctor", "--require", "luck"}).status == 2);
 }
