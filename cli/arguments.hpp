@@ -50,6 +50,9 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
 // The candidates nearest to `name` by edit distance, best first, at most three, none that is far off.
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates);
 
+// The text as a shell reads it as one word: as it is, or within single quotes.
+std::string shell_quoted(std::string_view text);
+
 // "A, B, C".
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 

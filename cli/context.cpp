@@ -44,6 +44,12 @@ unsigned Context::jobs() const {
   return options_.jobs == 0 ? default_jobs() : options_.jobs;
 }
 
+ProtectedFiles Context::protected_files(std::vector<std::string> inputs) const {
+  ProtectedFiles kept{std::move(inputs), {}};
+  if (auto folder = home()) kept.home = *std::move(folder);
+  return kept;
+}
+
 CompilerSearch Context::compiler_search() const {
   CompilerSearch search;
   if (!options_.nvrtc.empty()) search.library = options_.nvrtc;

@@ -4,6 +4,7 @@
 #include "console.hpp"
 #include "environment.hpp"
 #include "exit_status.hpp"
+#include "output_file.hpp"
 
 #include <cubinet/runtime.hpp>
 
@@ -40,6 +41,8 @@ class Context {
   // Where the home's name comes from, for people.
   std::string home_origin() const;
   unsigned jobs() const;
+  // These inputs, and the home where one is named.
+  ProtectedFiles protected_files(std::vector<std::string> inputs) const;
   CompilerSearch compiler_search() const;
 
   // The templates of the library and those of the files.

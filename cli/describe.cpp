@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "describe.hpp"
 
+#include "arguments.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +80,7 @@ std::string describe_origin(const CubinRecord& record) {
 std::string compile_command(const KernelSpec& spec, SmTarget target) {
   std::string command = "cubinet compile " + spec.template_name;
   for (const auto& [name, value] : spec.parameters)
-    command += " -p " + name + "=" + to_string(value);
+    command += " -p " + shell_quoted(name + "=" + to_string(value));
   return command + " --target " + target.to_string();
 }
 

@@ -13,6 +13,12 @@ void add_template_files(CLI::App& verb, std::vector<std::string>& files) {
   add_list(verb, "--template-file", files, "FILE", "A template of your own; may be repeated");
 }
 
+void add_template_sources(CLI::App& verb, TemplateSources& sources) {
+  add_template_files(verb, sources.template_files);
+  add_list(verb, "-I", sources.include_directories, "FOLDER",
+           "Where headers of your templates are found; may be repeated");
+}
+
 void add_parameters(CLI::App& verb, std::vector<std::string>& parameters) {
   add_list(verb, "-p,--parameter", parameters, "NAME=VALUE", "A parameter of the template; may be repeated");
 }
@@ -24,7 +30,23 @@ void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
   add_parameters(verb, arguments.parameters);
   add_list(verb, "--target", arguments.targets, "sm_90a[,...]", "The SM targets; may be repeated")
       ->required();
-  add_template_files(verb, arguments.template_files);
+  add_template_sources(verb, arguments.sources);
+}
+
+std::string TemplateSources::to_arguments() const {
+  std::string line;
+  for (const std::string& file : template_files)
+    line += " --template-file " + shell_quoted(file);
+  for (const std::string& directory : include_directories)
+    line += " -I " + shell_quoted(directory);
+  return line;
+}
+
+CompileOptions compile_options(const TemplateSources& sources) {
+  CompileOptions options;
+  for (const std::string& directory : sources.include_directories)
+    options.include_directories.emplace_back(directory);
+  return options;
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/jit/compiler.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <CLI/App.hpp>
@@ -11,17 +12,30 @@
 
 namespace cubinet::cli {
 
-// TEMPLATE -p name=value … --target sm_90a[,…] [--template-file FILE …], as several verbs take it.
+// [--template-file FILE …] [-I FOLDER …]: templates of the user's own, and where their headers are found.
+// Every verb that compiles, or tells what a compilation would give, takes both.
+struct TemplateSources {
+  std::vector<std::string> template_files;
+  std::vector<std::string> include_directories;
+
+  // As the line would be written: " --template-file FILE -I FOLDER", quoted for a shell.
+  std::string to_arguments() const;
+};
+
+// TEMPLATE -p name=value … --target sm_90a[,…] and the sources, as several verbs take them.
 struct KernelArguments {
   std::string template_name;
   std::vector<std::string> parameters;
   std::vector<std::string> targets;
-  std::vector<std::string> template_files;
+  TemplateSources sources;
 };
 
 void add_template_files(CLI::App& verb, std::vector<std::string>& files);
+void add_template_sources(CLI::App& verb, TemplateSources& sources);
 void add_parameters(CLI::App& verb, std::vector<std::string>& parameters);
 void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments);
+
+CompileOptions compile_options(const TemplateSources& sources);
 
 // A complete, checked specification and the targets it is wanted for; each of them can launch it.
 struct ResolvedKernel {

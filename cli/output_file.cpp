@@ -3,33 +3,92 @@
 
 #include <cerrno>
 #include <system_error>
+#include <unistd.h>
 
 namespace cubinet::cli {
+namespace {
 
-Result<std::filesystem::path> check_output_file(FileSystem& files, const std::string& name) {
-  namespace fs = std::filesystem;
-  if (name.empty()) return Error{ErrorCode::invalid_argument, "the name of the output file is empty"};
+namespace fs = std::filesystem;
+
+// What temporary_path_beside() adds to a name: dots, three numbers of 32 bits, "tmp".
+constexpr std::size_t kTemporaryNameBytes = 38;
+constexpr int kMostLinks = 40;  // as the kernel
+
+Error refused(const std::string& name, const std::string& reason, std::string remedy = {}) {
+  return Error{ErrorCode::invalid_argument, "cannot write '" + name + "': " + reason, std::move(remedy)};
+}
+
+// Without symbolic links, the last one included when what it names is not there.
+Result<fs::path> real_path(const std::string& name) {
   std::error_code failure;
-  fs::path path = fs::weakly_canonical(name, failure);
+  fs::path path = fs::absolute(name, failure);
+  for (int i = 0; !failure && i < kMostLinks; ++i) {
+    path = fs::weakly_canonical(path, failure);
+    std::error_code no_link;
+    const fs::path target = fs::read_symlink(path, no_link);
+    if (failure || no_link) break;
+    path = path.parent_path() / target;
+  }
+  if (failure.value() == ENAMETOOLONG) return refused(name, "the name is too long", "choose a shorter one");
+  if (failure.value() == ELOOP) return refused(name, "its symbolic links have no end", "name another file");
   if (failure) return io_error("cannot write '" + name + "'", failure.value());
-  if (path.is_relative()) path = fs::absolute(path, failure);
-  if (!path.has_filename())
-    return Error{ErrorCode::invalid_argument, "'" + name + "' names a folder, not a file"};
-  CUBINET_TRY_ASSIGN(const auto status, files.status(path));
-  if (status && status->type == FileStatus::Type::directory) {
-    return Error{ErrorCode::invalid_argument, "'" + name + "' is a folder", "name a file in it"};
+  return path;
+}
+
+bool same_file(const FileStatus& a, const FileStatus& b) {
+  return a.device == b.device && a.inode == b.inode;
+}
+
+Result<bool> lies_in(FileSystem& files, const fs::path& path, const fs::path& folder) {
+  std::error_code unknown;
+  const fs::path real = fs::canonical(folder, unknown);
+  if (unknown) return false;  // it is not there
+  CUBINET_TRY_ASSIGN(const auto wanted, files.status(real));
+  for (fs::path parent = path.parent_path(); wanted; parent = parent.parent_path()) {
+    CUBINET_TRY_ASSIGN(const auto status, files.status(parent));
+    if (status && same_file(*status, *wanted)) return true;
+    if (parent == parent.parent_path()) break;
   }
-  if (status && status->type != FileStatus::Type::regular) {
-    // Renaming over /dev/null would replace the device for everybody.
-    return Error{ErrorCode::invalid_argument, "'" + name + "' is not a regular file"};
+  return false;
+}
+
+Result<void> check_kept(FileSystem& files, const std::string& name, const fs::path& path,
+                        const std::optional<FileStatus>& status, const ProtectedFiles& keep) {
+  for (const std::string& input : keep.inputs) {
+    std::error_code unknown;
+    const fs::path real = fs::canonical(input, unknown);
+    if (unknown || !status) continue;
+    CUBINET_TRY_ASSIGN(const auto input_status, files.status(real));
+    if (input_status && same_file(*input_status, *status))
+      return refused(name, "it is '" + input + "', which is read", "name another file with -o");
   }
+  if (!keep.home) return {};
+  CUBINET_TRY_ASSIGN(const bool in_home, lies_in(files, path, *keep.home));
+  if (in_home)
+    return refused(name, "it lies in the home '" + keep.home->string() + "'", "name a file outside it");
+  return {};
+}
+
+}  // namespace
+
+Result<fs::path> check_output_file(FileSystem& files, const std::string& name, const ProtectedFiles& keep) {
+  if (name.empty()) return Error{ErrorCode::invalid_argument, "the name of the output file is empty"};
+  CUBINET_TRY_ASSIGN(const fs::path path, real_path(name));
+  if (!path.has_filename()) return refused(name, "it is a folder", "name a file in it");
   const fs::path folder = path.parent_path();
   CUBINET_TRY_ASSIGN(const auto folder_status, files.status(folder));
-  if (!folder_status || folder_status->type != FileStatus::Type::directory) {
-    return Error{ErrorCode::invalid_argument,
-                 "cannot write '" + name + "': there is no folder '" + folder.string() + "'",
-                 "create the folder first"};
-  }
+  if (!folder_status || folder_status->type != FileStatus::Type::directory)
+    return refused(name, "there is no folder '" + folder.string() + "'", "create the folder first");
+  const long longest = ::pathconf(folder.c_str(), _PC_NAME_MAX);
+  if (longest > 0 &&
+      path.filename().native().size() + kTemporaryNameBytes > static_cast<std::size_t>(longest))
+    return refused(name, "the name is too long", "choose a shorter one");
+  CUBINET_TRY_ASSIGN(const auto status, files.status(path));
+  if (status && status->type == FileStatus::Type::directory)
+    return refused(name, "it is a folder", "name a file in it");
+  // Renaming over /dev/null would replace the device for everybody.
+  if (status && status->type != FileStatus::Type::regular) return refused(name, "it is not a regular file");
+  CUBINET_TRY(check_kept(files, name, path, status, keep));
   if (!files.writable(folder))
     return io_error("cannot write '" + name + "'", EACCES, "name a file in another folder");
   return path;

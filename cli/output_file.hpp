@@ -4,13 +4,24 @@
 #include <cubinet/base/file_system.hpp>
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace cubinet::cli {
 
-// Where a result named by the user will be written by renaming over it: symbolic links are followed, so that
-// the rename replaces the file and not the link; a folder, a device or a missing parent is refused before
-// anything is computed. Returns the path to write.
-Result<std::filesystem::path> check_output_file(FileSystem& files, const std::string& name);
+// What a result may not be written over: the files it is made of, by whatever name, and everything in the
+// home, which belongs to the registry.
+struct ProtectedFiles {
+  std::vector<std::string> inputs;
+  std::optional<std::filesystem::path> home;
+};
+
+// Where a result named by the user will be written by renaming over it: symbolic links are followed, also one
+// to a file that is not there yet, so that the rename replaces the file and not the link. What cannot be
+// written is refused before anything is computed: a folder, a device, a missing parent, a name that leaves
+// no room for that of the temporary file. Returns the path to write.
+Result<std::filesystem::path> check_output_file(FileSystem& files, const std::string& name,
+                                                const ProtectedFiles& keep = {});
 
 }  // namespace cubinet::cli

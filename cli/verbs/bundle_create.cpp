@@ -106,7 +106,12 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
                  "--template, --target, --key and --all-builds choose from the home",
                  "leave them out when cubin files are named"};
   }
-  CUBINET_TRY_ASSIGN(const std::filesystem::path output, check_output_file(*context.files(), options.output));
+  std::vector<std::string> inputs = options.cubins;
+  for (const std::string& cubin : options.cubins)
+    inputs.push_back(cubin + ".record");
+  CUBINET_TRY_ASSIGN(
+      const std::filesystem::path output,
+      check_output_file(*context.files(), options.output, context.protected_files(std::move(inputs))));
   auto cubins =
       options.cubins.empty() ? load_from_home(context, options) : read_cubins(context, options.cubins);
   if (!cubins) return cubins.error();

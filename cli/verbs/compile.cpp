@@ -17,7 +17,6 @@ namespace {
 
 struct CompileVerbOptions {
   KernelArguments kernel;
-  std::vector<std::string> include_directories;
   std::string emit = "cubin";
   bool line_info = false;
   bool record = false;
@@ -49,6 +48,10 @@ Error unusable_output(std::string message) {
                "for several targets name a folder, or a file with {target} in its name"};
 }
 
+std::filesystem::path record_path(const std::filesystem::path& file) {
+  return file.string() + ".record";
+}
+
 // The file of each target; empty paths where nothing is to be written to a file.
 Result<std::vector<std::filesystem::path>> output_files(const Context& context,
                                                         const CompileVerbOptions& options,
@@ -63,20 +66,23 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
   constexpr std::string_view kPlaceholder = "{target}";
   std::error_code ignored;
   const bool folder = output.ends_with('/') || std::filesystem::is_directory(output, ignored);
-  const std::size_t placeholder = output.find(kPlaceholder);
-  if (kernel.targets.size() > 1 && !folder && placeholder == std::string::npos) {
+  if (kernel.targets.size() > 1 && !folder && output.find(kPlaceholder) == std::string::npos) {
     return unusable_output(fmt::format("'{}' is one file for {} targets", output, kernel.targets.size()));
   }
+  const ProtectedFiles kept = context.protected_files(options.kernel.sources.template_files);
   for (std::size_t i = 0; i < kernel.targets.size(); ++i) {
     const std::string target = kernel.targets[i].to_string();
     std::string name = output;
     if (folder) {
       name += fmt::format("{}{}.{}.{}{}", output.ends_with('/') ? "" : "/", kernel.spec.template_name, target,
                           identify(kernel.spec, kernel.targets[i]).key().to_string(), extension(options));
-    } else if (placeholder != std::string::npos) {
-      name.replace(placeholder, kPlaceholder.size(), target);
     }
-    CUBINET_TRY_ASSIGN(files[i], check_output_file(*context.files(), name));
+    for (std::size_t at = name.find(kPlaceholder); !folder && at != std::string::npos;
+         at = name.find(kPlaceholder, at + target.size()))
+      name.replace(at, kPlaceholder.size(), target);
+    CUBINET_TRY_ASSIGN(files[i], check_output_file(*context.files(), name, kept));
+    if (options.record)
+      CUBINET_TRY(check_output_file(*context.files(), record_path(files[i]).string(), kept));
   }
   return files;
 }
@@ -93,10 +99,8 @@ CompileRequest request_for(const ResolvedKernel& kernel, SmTarget target, const 
 }
 
 CompileOptions compile_options(const CompileVerbOptions& options) {
-  CompileOptions converted;
+  CompileOptions converted = compile_options(options.kernel.sources);
   converted.line_info = options.line_info;
-  for (const std::string& directory : options.include_directories)
-    converted.include_directories.emplace_back(directory);
   return converted;
 }
 
@@ -136,14 +140,23 @@ Result<std::vector<Outcome>> compile_directly(const Context& context, const Comp
   return outcomes;
 }
 
+Error lost() {
+  return Error{ErrorCode::unavailable,
+               "the home cannot be used and no output file is named: the result would be lost",
+               "name a file with -o, or another home with --home"};
+}
+
+// What could not be kept there is a warning to the Runtime, which has it in memory.
+bool lies_in_home(Runtime& runtime, const CubinRecord& record) {
+  const auto kept = runtime.registry()->find(record.identity);
+  return !kept || std::any_of(kept->begin(), kept->end(),
+                              [&](const auto& one) { return one->digest == record.digest; });
+}
+
 Result<std::vector<Outcome>> find_or_compile(const Context& context, const CompileVerbOptions& options,
                                              const TemplateCatalog& catalog, const ResolvedKernel& kernel) {
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, compile_options(options)));
-  if (runtime->registry() == nullptr && options.output.empty()) {
-    return Error{ErrorCode::unavailable,
-                 "the home cannot be used and no output file is named: the result would be lost",
-                 "name a file with -o, or another home with --home"};
-  }
+  if (runtime->registry() == nullptr && options.output.empty()) return lost();
   std::vector<Outcome> outcomes(kernel.targets.size());
   const auto work = [&](std::size_t index) {
     Outcome& outcome = outcomes[index];
@@ -159,6 +172,7 @@ Result<std::vector<Outcome>> find_or_compile(const Context& context, const Compi
       outcome.source = to_string((*found)->source);
       outcome.seconds =
           (*found)->source == KernelSource::compiled ? (*found)->compile_seconds : (*found)->find_seconds;
+      if (options.output.empty() && !lies_in_home(*runtime, *outcome.record)) outcome.error = lost();
     }
   };
   run_parallel(outcomes.size(), context.jobs(), work);
@@ -170,8 +184,7 @@ Result<void> write_outcome(const Context& context, const CompileVerbOptions& opt
   if (outcome.file.empty()) return {};
   CUBINET_TRY(write_file_atomically(*context.files(), outcome.file, *outcome.content));
   if (!options.record) return {};
-  return write_file_atomically(*context.files(), outcome.file.string() + ".record",
-                               encode_record(*outcome.record));
+  return write_file_atomically(*context.files(), record_path(outcome.file), encode_record(*outcome.record));
 }
 
 nlohmann::json describe_outcome(const Outcome& outcome, SmTarget target, bool inline_text) {
@@ -236,7 +249,7 @@ Result<ExitStatus> compile(const Context& context, const CompileVerbOptions& opt
     return Error{ErrorCode::invalid_argument, "a cubin with line information is not kept in the home",
                  "name a file with -o"};
   }
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.kernel.template_files));
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.kernel.sources.template_files));
   const auto kernel = resolve_kernel(catalog, options.kernel);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
   CUBINET_TRY_ASSIGN(const auto files, output_files(context, options, *kernel));
@@ -261,7 +274,6 @@ void add_compile(CLI::App& root, Action& chosen) {
       ->check(CLI::IsMember({"cubin", "ptx", "source"}))
       ->type_name("KIND");
   verb->add_flag("--lineinfo", options->line_info, "Source lines for profilers; not kept in the home");
-  add_list(*verb, "-I", options->include_directories, "FOLDER", "Where headers are found; may be repeated");
   add_text(*verb, "-o,--output", options->output, "FILE",
            "A file, a folder, or a name with {target} in it; - is stdout");
   verb->add_flag("--record", options->record,

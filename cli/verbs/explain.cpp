@@ -15,7 +15,7 @@ namespace {
 struct ExplainOptions {
   std::string subject;
   std::vector<std::string> parameters;
-  std::vector<std::string> template_files;
+  TemplateSources sources;
   std::vector<std::string> bundles;
   std::string device;
   TargetOptions targets;
@@ -94,13 +94,15 @@ std::string text_of(const KernelExplanation& explanation, const std::string& fix
 Result<ExitStatus> explain_spec(const Context& context, const TemplateCatalog& catalog,
                                 const KernelSpec& spec, const ExplainOptions& options,
                                 const ExplainScope& scope) {
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, {}, options.bundles, scope.policy));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, compile_options(options.sources), {},
+                                                         options.bundles, scope.policy));
   const auto explained = runtime->explain(spec, scope.device);
   if (!explained) return context.fail(explained.error(), ExitStatus::usage);
   const KernelExplanation& explanation = *explained;
   std::string fix;
   if (explanation.would_compile) {
-    fix = compile_command(explanation.spec, *explanation.would_compile);
+    fix = compile_command(explanation.spec, *explanation.would_compile) + options.sources.to_arguments();
+    if (context.home_origin() == "--home") fix += " --home " + shell_quoted(context.home()->string());
   } else if (explanation.cannot_compile) {
     fix = explanation.cannot_compile->remedy;
   }
@@ -123,9 +125,14 @@ Result<ExitStatus> explain_spec(const Context& context, const TemplateCatalog& c
     document["nearest"].push_back(describe_near(near));
   document["reason"] = reason_of(explanation);
   document["fix"] = fix;
+  const bool answered = explanation.chosen || explanation.would_compile;
+  if (!answered)
+    document.update(error_document(
+        Error{explanation.cannot_compile ? explanation.cannot_compile->code : ErrorCode::not_found,
+              reason_of(explanation), fix}));
   context.console().text(text_of(explanation, fix));
   context.console().document(document);
-  return explanation.chosen || explanation.would_compile ? ExitStatus::done : ExitStatus::negative;
+  return answered ? ExitStatus::done : ExitStatus::negative;
 }
 
 // A key says which kernel is meant; the kernel is then explained for the device, whatever target the key has.
@@ -159,7 +166,7 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
   ExplainScope scope;
   CUBINET_TRY_ASSIGN(scope.device, ComputeCapability::parse(options.device));
   CUBINET_TRY_ASSIGN(scope.policy, parse_target_policy(options.targets));
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.template_files));
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.sources.template_files));
   const auto kernel_template = catalog.find(options.subject);
   if (kernel_template) {
     const auto spec = parse_parameters(**kernel_template, options.parameters);
@@ -196,7 +203,7 @@ void add_explain(CLI::App& root, Action& chosen) {
       ->required()
       ->type_name("");
   add_parameters(*verb, options->parameters);
-  add_template_files(*verb, options->template_files);
+  add_template_sources(*verb, options->sources);
   add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0")->required();
   add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
   add_target_options(*verb, options->targets);

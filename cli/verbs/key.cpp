@@ -28,7 +28,7 @@ CurrentBuild current_build(const Context& context) {
 }
 
 Result<ExitStatus> key(const Context& context, const KernelArguments& arguments) {
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(arguments.template_files));
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(arguments.sources.template_files));
   const auto kernel = resolve_kernel(catalog, arguments);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
   const CurrentBuild build = current_build(context);
@@ -48,6 +48,7 @@ Result<ExitStatus> key(const Context& context, const KernelArguments& arguments)
       request.kernel_template = kernel->kernel_template;
       request.spec = kernel->spec;
       request.target = target;
+      request.options = compile_options(arguments.sources);
       CUBINET_TRY_ASSIGN(const BuildFingerprint fingerprint, build.compiler->fingerprint(request));
       described["fingerprint"] = fingerprint.to_string();
       text += "\n  fingerprint  " + fingerprint.to_string();

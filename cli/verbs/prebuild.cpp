@@ -28,7 +28,7 @@ struct PrebuildOptions {
   std::uint64_t version = 0;
   std::uint64_t memory = UINT64_MAX;  // for compilations
   bool skip_refused = false;
-  std::vector<std::string> template_files;
+  TemplateSources sources;
 };
 
 struct BuildFailure {
@@ -223,16 +223,21 @@ Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& optio
 }
 
 Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& options) {
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.template_files));
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.sources.template_files));
   CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(options.matrix, kMaximumMatrixBytes));
   CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(as_text(text), options.matrix));
   CUBINET_TRY_ASSIGN(MatrixExpansion expansion, expand_matrix(elements, catalog));
-  CUBINET_TRY_ASSIGN(const std::filesystem::path output, check_output_file(*context.files(), options.output));
+  std::vector<std::string> inputs = options.sources.template_files;
+  inputs.push_back(options.matrix);
+  const ProtectedFiles kept = context.protected_files(std::move(inputs));
+  CUBINET_TRY_ASSIGN(const std::filesystem::path output,
+                     check_output_file(*context.files(), options.output, kept));
+  CUBINET_TRY(check_output_file(*context.files(), partial_path(output).string(), kept));
   // What a template refuses needs no compiler to be told.
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
   const InterruptGuard interrupt;  // before the compiler is loaded, and so before any thread of its
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, compile_options(options.sources)));
   refuse_unknown_targets(*runtime, expansion);
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
@@ -269,7 +274,7 @@ void add_prebuild(CLI::App& root, Action& chosen) {
       ->type_name("SIZE");
   verb->add_flag("--skip-refused", options->skip_refused,
                  "Build the rest when some combinations are refused");
-  add_template_files(*verb, options->template_files);
+  add_template_sources(*verb, options->sources);
   verb->footer(R"(The matrix stands for the product of its lists:
   {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
                 "targets": ["sm_80", "sm_90a"]}]}

@@ -14,8 +14,7 @@ namespace {
 struct PruneOptions {
   bool stale = false;
   bool dry_run = false;
-  std::vector<std::string> template_files;
-  std::vector<std::string> include_directories;
+  TemplateSources sources;
 };
 
 enum class Currency { current, stale, unknown };
@@ -71,13 +70,9 @@ struct PruneTally {
 };
 
 Result<PruneTally> prune_stale(const Context& context, const PruneOptions& options, Registry& registry) {
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.template_files));
+  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.sources.template_files));
   CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(context.compiler_search()));
-  CompileOptions compile_options;
-  for (const std::string& directory : options.include_directories) {
-    compile_options.include_directories.emplace_back(directory);
-  }
-  const StaleRule rule(catalog, *compiler, std::move(compile_options));
+  const StaleRule rule(catalog, *compiler, compile_options(options.sources));
   CUBINET_TRY_ASSIGN(const auto records, registry.list());
   PruneTally tally;
   for (const auto& record : records) {
@@ -148,8 +143,7 @@ void add_registry_prune(CLI::App& registry, Action& chosen) {
       "--stale", options->stale,
       "Entries that a compilation here and now would not produce, too; those of other compilers included");
   verb->add_flag("--dry-run", options->dry_run, "Say what would be removed, change nothing");
-  add_template_files(*verb, options->template_files);
-  add_list(*verb, "-I", options->include_directories, "FOLDER", "Where headers of those templates are found");
+  add_template_sources(*verb, options->sources);
   verb->footer(R"(Removes left-over temporary files, images without an entry and entries without an image.
 
 Examples:

@@ -55,6 +55,13 @@ TEST_CASE("the nearest names come first and far ones not at all") {
   CHECK(nearest_names(std::string(100'000, 'x'), names).empty());
 }
 
+TEST_CASE("a word that a shell would read otherwise is quoted") {
+  CHECK(shell_quoted("a/b-1.cu") == "a/b-1.cu");
+  CHECK(shell_quoted("") == "''");
+  CHECK(shell_quoted("a b") == "'a b'");
+  CHECK(shell_quoted("it's $HOME") == "'it'\\''s $HOME'");
+}
+
 TEST_CASE("a repeated option takes one value at a time") {
   CLI::App app;
   std::vector<std::string> values;

@@ -113,3 +113,18 @@ TEST_CASE("bundle create refuses wrong usage") {
   CHECK(sandbox.run({"bundle", "create", "x.cubin", "-o", sandbox.path("b"), "--template", "one"}).status ==
         2);
 }
+
+TEST_CASE("a bundle is not written over a cubin or record that goes into it, nor into the home") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  write_cubin(sandbox, "a.cubin", three_cubins()[0]);
+  const std::string cubin = sandbox.path("a.cubin");
+  const std::string content = sandbox.read("a.cubin");
+  const std::string record = sandbox.read("a.cubin.record");
+  CHECK(sandbox.run({"bundle", "create", "-o", cubin, cubin}).status == 2);
+  CHECK(sandbox.run({"bundle", "create", "-o", cubin + ".record", cubin}).status == 2);
+  CHECK(sandbox.read("a.cubin") == content);
+  CHECK(sandbox.read("a.cubin.record") == record);
+  CHECK(sandbox.run({"bundle", "create", "-o", sandbox.path("home/index.sqlite")}).status == 2);
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+}

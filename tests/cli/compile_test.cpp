@@ -201,6 +201,56 @@ TEST_CASE("output that cannot be written is told before anything is compiled") {
   CHECK_FALSE(std::filesystem::exists(sandbox.home()));
 }
 
+TEST_CASE("compile does not write over the template that it reads, nor into the home") {
+  const Sandbox sandbox;
+  sandbox.write("broken.cu", kBrokenTemplate);
+  sandbox.write("x.record", kBrokenTemplate);
+  const auto line = [&](const char* file, const char* output, bool record) {
+    std::vector<std::string> words = {
+        "compile", "broken", "--template-file",   sandbox.path(file), "--target",
+        "sm_90a",  "-o",     sandbox.path(output)};
+    if (record) words.emplace_back("--record");
+    return sandbox.run(words);
+  };
+  for (const ToolResult& result : {line("broken.cu", "broken.cu", false), line("x.record", "x", true)}) {
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, "which is read"));
+  }
+  CHECK(sandbox.read("broken.cu") == kBrokenTemplate);
+  REQUIRE(compile(sandbox, {"--target", "sm_90a"}).status == 0);
+  const ToolResult inside = compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("home/index.sqlite")});
+  CHECK(inside.status == 2);
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+}
+
+TEST_CASE("every target in the pattern is replaced") {
+  const Sandbox sandbox;
+  std::filesystem::create_directory(sandbox / "sm_90a");
+  CHECK(compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("{target}/norm.{target}.cubin")}).status ==
+        0);
+  CHECK(std::filesystem::exists(sandbox / "sm_90a/norm.sm_90a.cubin"));
+}
+
+TEST_CASE("a result that a home of ones own cannot take is not said to be done") {
+  if (::geteuid() != 0) return skip("needs root to make a home of somebody else");
+  const Sandbox sandbox;
+  constexpr unsigned kNobody = 65534;
+  std::filesystem::permissions(sandbox / "", std::filesystem::perms::all);
+  std::filesystem::copy_file(tool_path(), sandbox / "cubinet");
+  ToolSetting nobody;
+  nobody.user = kNobody;
+  nobody.executable = sandbox / "cubinet";
+  REQUIRE(sandbox.run({"registry", "rebuild"}, nobody).status == 0);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox.home()))
+    std::filesystem::permissions(entry.path(), std::filesystem::perms(0555));
+  std::filesystem::permissions(sandbox.home(), std::filesystem::perms(0555));
+  const ToolResult lost = compile(sandbox, {"--target", "sm_90a", "--json"}, nobody);
+  CAPTURE(lost.err);
+  CHECK(lost.status == 3);
+  CHECK(lost.json()["error"]["code"] == "unavailable");
+  CHECK(compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin")}, nobody).status == 0);
+}
+
 TEST_CASE("compile refuses options that do not go together") {
   const Sandbox sandbox;
   CHECK(compile(sandbox, {"--target", "sm_90a", "--emit", "fatbin"}).status == 2);

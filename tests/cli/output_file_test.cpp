@@ -28,6 +28,63 @@ TEST_CASE("a symbolic link is followed, so that what it names is replaced") {
   CHECK(*check_output_file(*posix_file_system(), sandbox.path("link")) == sandbox / "real");
 }
 
+TEST_CASE("a symbolic link to what is not there yet is followed, and one without an end is refused") {
+  const test::Sandbox sandbox;
+  fs::create_symlink("made", sandbox / "second");
+  fs::create_symlink(sandbox / "second", sandbox / "first");
+  CHECK(*check_output_file(*posix_file_system(), sandbox.path("first")) == sandbox / "made");
+  fs::create_symlink("loop2", sandbox / "loop1");
+  fs::create_symlink("loop1", sandbox / "loop2");
+  const auto loop = check_output_file(*posix_file_system(), sandbox.path("loop1"));
+  REQUIRE_FALSE(loop);
+  CHECK(loop.error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("a name that leaves no room for the temporary file is refused") {
+  const test::Sandbox sandbox;
+  const auto files = posix_file_system();
+  CHECK(check_output_file(*files, sandbox.path(std::string(200, 'x'))));
+  for (const std::size_t length : {std::size_t{218}, std::size_t{255}, std::size_t{256}, std::size_t{5000}}) {
+    CAPTURE(length);
+    const auto path = check_output_file(*files, sandbox.path(std::string(length, 'x')));
+    REQUIRE_FALSE(path);
+    CHECK(path.error().code == ErrorCode::invalid_argument);
+    CHECK(test::contains(path.error().message, "too long"));
+  }
+}
+
+TEST_CASE("what is read is not written, by whatever name") {
+  const test::Sandbox sandbox;
+  const auto files = posix_file_system();
+  sandbox.write("input", "content");
+  fs::create_symlink(sandbox / "input", sandbox / "soft");
+  fs::create_hard_link(sandbox / "input", sandbox / "hard");
+  sandbox.write("other", "content");
+  const cli::ProtectedFiles kept{{sandbox.path("input"), sandbox.path("missing")}, {}};
+  for (const char* name : {"input", "soft", "hard", "./input"}) {
+    CAPTURE(name);
+    const auto path = check_output_file(*files, sandbox.path(name), kept);
+    REQUIRE_FALSE(path);
+    CHECK(path.error().code == ErrorCode::invalid_argument);
+  }
+  CHECK(check_output_file(*files, sandbox.path("other"), kept));
+  CHECK(check_output_file(*files, sandbox.path("missing"), kept));
+}
+
+TEST_CASE("nothing is written into the home") {
+  const test::Sandbox sandbox;
+  const auto files = posix_file_system();
+  const cli::ProtectedFiles kept{{}, sandbox.home()};
+  CHECK(check_output_file(*files, sandbox.path("home.bundle"), kept));  // there is no home yet
+  fs::create_directories(sandbox.home() / "cubins");
+  fs::create_directory_symlink(sandbox.home(), sandbox / "way");
+  for (const char* name : {"home/index.sqlite", "home/cubins/x", "way/x"}) {
+    CAPTURE(name);
+    CHECK_FALSE(check_output_file(*files, sandbox.path(name), kept));
+  }
+  CHECK(check_output_file(*files, sandbox.path("home.bundle"), kept));
+}
+
 TEST_CASE("folders, devices and missing folders are refused") {
   const test::Sandbox sandbox;
   const auto files = posix_file_system();

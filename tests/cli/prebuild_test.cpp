@@ -155,3 +155,28 @@ TEST_CASE("prebuild refuses sizes and outputs that are none") {
   CHECK(sandbox.run({"prebuild", sandbox.path("m.json"), "-o", sandbox.path("missing/b")}).status == 2);
   CHECK(sandbox.run({"prebuild", sandbox.path("m.json")}).status == 2);
 }
+
+TEST_CASE("prebuild writes over nothing that it reads or that is not its own") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", kMatrix);
+  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  const std::string matrix = sandbox.path("m.json");
+  const std::string index = sandbox.read("home/index.sqlite");
+  std::filesystem::create_directory(sandbox / "b.bundle.partial");
+  sandbox.write("x.partial", kMatrix);
+  const std::vector<std::vector<std::string>> lines = {{matrix, "-o", matrix},
+                                                       {matrix, "-o", sandbox.path("home/index.sqlite")},
+                                                       {matrix, "-o", sandbox.path("b.bundle")},
+                                                       {sandbox.path("x.partial"), "-o", sandbox.path("x")},
+                                                       {matrix, "-o", sandbox.path(std::string(215, 'x'))}};
+  for (std::vector<std::string> line : lines) {
+    CAPTURE(line.back());
+    line.insert(line.begin(), "prebuild");
+    const ToolResult result = sandbox.run(line);
+    CHECK(result.status == 2);
+    CHECK_FALSE(contains(result.err, "[1/"));
+  }
+  CHECK(sandbox.read("m.json") == kMatrix);
+  CHECK(sandbox.read("x.partial") == kMatrix);
+  CHECK(sandbox.read("home/index.sqlite") == index);
+}
