@@ -127,8 +127,8 @@ Result<void> LocalArtifacts::verify(VerifyReport& report) {
     const bool in_place = content.placement == ArtifactPlacement::in_place;
     for (const ArtifactFile& file : content.files) {
       if (!in_place && !named.insert(file.digest).second) continue;
-      const auto image =
-          in_place ? imports_.read_in_place(content.folder, file) : imports_.read_image(file.digest);
+      const auto image = in_place ? imports_.read_in_place(content.folder, file)
+                                  : imports_.read_image(file.digest, file.size);
       if (image) {
         report.bytes += file.size;
         continue;

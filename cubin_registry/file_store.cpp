@@ -35,7 +35,8 @@ Error damaged(const fs::path& path, const std::string& reason) {
 Result<std::shared_ptr<const Bytes>> FileStore::read_image(const Sha256Digest& digest,
                                                            std::uint64_t size) const {
   const fs::path path = home_.cubin(digest);
-  CUBINET_TRY_ASSIGN(Bytes image, files_->read_own(path, kMaximumFileBytes));
+  // One that has grown is refused before its bytes are read: they might not fit into memory.
+  CUBINET_TRY_ASSIGN(Bytes image, files_->read_own(path, std::min(size, kMaximumFileBytes)));
   if (image.size() != size) {
     return damaged(path,
                    "it holds " + std::to_string(image.size()) + " bytes instead of " + std::to_string(size));

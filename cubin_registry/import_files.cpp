@@ -143,9 +143,10 @@ Result<bool> ImportFiles::remove(std::uint64_t number) {
   return removed;
 }
 
-Result<std::shared_ptr<const Bytes>> ImportFiles::read_image(const Sha256Digest& digest) const {
+Result<std::shared_ptr<const Bytes>> ImportFiles::read_image(const Sha256Digest& digest,
+                                                             std::uint64_t size) const {
   const fs::path path = store_.home().artifact(digest);
-  return checked(store_.files().read(path, kMaximumFileBytes), path, digest);
+  return checked(store_.files().read(path, std::min(size, kMaximumFileBytes)), path, digest);
 }
 
 Result<std::shared_ptr<const Bytes>> ImportFiles::read_in_place(const fs::path& folder,
@@ -171,7 +172,10 @@ Result<bool> ImportFiles::try_link(const fs::path& from, const fs::path& to, con
 
 Result<void> ImportFiles::bring(const fs::path& from, const Sha256Digest& digest, ArtifactPlacement how) {
   const fs::path to = store_.home().artifact(digest);
-  auto there = read_image(digest);
+  // What a link names is read for its size; what is there has the same, or is replaced.
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(from));
+  const bool sized = status && status->type == FileStatus::Type::regular;
+  auto there = read_image(digest, sized ? status->size : kMaximumFileBytes);
   if (there) return {};
   if (there.error().code == ErrorCode::corruption) store_.set_aside(to, there.error().message);
   CUBINET_TRY(make_folder(store_.home().artifacts()));

@@ -59,7 +59,8 @@ class ImportFiles {
   Result<bool> remove(std::uint64_t number);
 
   // Bytes of an image in artifacts/, which may have other names and another owner: its digest decides.
-  Result<std::shared_ptr<const Bytes>> read_image(const Sha256Digest& digest) const;
+  // Refused unread when it has more than `size` bytes.
+  Result<std::shared_ptr<const Bytes>> read_image(const Sha256Digest& digest, std::uint64_t size) const;
   // Bytes of a file of a folder that is used in place.
   Result<std::shared_ptr<const Bytes>> read_in_place(const std::filesystem::path& folder,
                                                      const ArtifactFile& file) const;

@@ -288,7 +288,7 @@ Result<std::optional<std::shared_ptr<const Bytes>>> LocalArtifacts::load(const S
   for (const ArtifactLocation& location : *locations) {
     auto image = location.placement == ArtifactPlacement::in_place
                      ? imports_.read_in_place(location.folder, location.file)
-                     : imports_.read_image(digest);
+                     : imports_.read_image(digest, location.file.size);
     if (image) return std::optional<std::shared_ptr<const Bytes>>(*std::move(image));
     log(store_.log_sink(), LogLevel::error, "imported cubin passed over: " + image.error().to_line());
   }

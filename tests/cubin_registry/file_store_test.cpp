@@ -57,6 +57,19 @@ TEST_CASE("the record of another entry under this name is damage") {
   CHECK(fixture.store.read_record(fixture.name).error().code == ErrorCode::corruption);
 }
 
+TEST_CASE("an image that has grown is refused before it is read") {
+  StoreFixture fixture;
+  const CubinRecord& record = *fixture.cubin.record;
+  REQUIRE(fixture.store.write_image(record.digest, *fixture.cubin.image));
+  fs::resize_file(fixture.store.home().cubin(record.digest), std::uintmax_t{1} << 30);
+  const auto grown = fixture.store.read_image(record.digest, record.size);
+  REQUIRE_FALSE(grown);
+  CHECK(grown.error().message.find("more than the " + std::to_string(record.size)) != std::string::npos);
+  REQUIRE(publishes(*fixture.registry, fixture.cubin));
+  CHECK(serves(*fixture.registry, fixture.cubin));
+  CHECK(fixture.registry->stats()->quarantined == 1);
+}
+
 TEST_CASE("planted links, folders and pipes are refused, as records and as images") {
   StoreFixture fixture;
   REQUIRE(fixture.store.write_record(fixture.cubin.record));

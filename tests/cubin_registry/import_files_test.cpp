@@ -80,13 +80,31 @@ TEST_CASE("a file in place is read as it is, and refused when it is another one 
   CHECK_FALSE(fixture.imports.read_in_place(folder.path, file));
 }
 
+TEST_CASE("an image that has grown is not read, and replaced by whoever brings it again") {
+  FilesFixture fixture;
+  const ArtifactFolder folder(fixture.home.folder / "published", 0, 1);
+  const ArtifactFile& file = folder.content.files[0];
+  for (const ArtifactPlacement how : {ArtifactPlacement::copied, ArtifactPlacement::linked}) {
+    REQUIRE(fixture.imports.bring(folder.path / file.name, file.digest, how));
+    const fs::path image = fixture.store.home().artifact(file.digest);
+    fs::copy_file(image, image.string() + ".grown");
+    fs::rename(image.string() + ".grown", image);
+    fs::resize_file(image, std::uintmax_t{1} << 30);
+    const auto grown = fixture.imports.read_image(file.digest, file.size);
+    REQUIRE_FALSE(grown);
+    CHECK(grown.error().message.find("allowed here") != std::string::npos);
+    REQUIRE(fixture.imports.bring(folder.path / file.name, file.digest, how));
+    CHECK(**fixture.imports.read_image(file.digest, file.size) == artifact_image(0));
+  }
+}
+
 TEST_CASE("a link that is not possible becomes a copy") {
   FilesFixture fixture;
   const ArtifactFolder folder(fixture.home.folder / "published", 0, 1);
   const ArtifactFile& file = folder.content.files[0];
   fs::create_symlink(folder.path / file.name, folder.path / "link");
   REQUIRE(fixture.imports.bring(folder.path / "link", file.digest, ArtifactPlacement::linked));
-  CHECK(**fixture.imports.read_image(file.digest) == artifact_image(0));
+  CHECK(**fixture.imports.read_image(file.digest, file.size) == artifact_image(0));
   CHECK_FALSE(fixture.imports.bring(folder.path / "none", sha256(as_bytes("x")), ArtifactPlacement::linked));
 }
 
