@@ -127,8 +127,11 @@ std::vector<std::shared_ptr<const CubinRecord>> CubinLayers::all_records() {
   std::vector<std::shared_ptr<const CubinRecord>> records;
   if (registry_ != nullptr) {
     auto listed = registry_->list();
-    if (listed) records = *std::move(listed);
-    if (!listed) log(log_, LogLevel::warning, "registry passed over: " + listed.error().to_line());
+    if (listed) {
+      records = *std::move(listed);
+    } else {
+      log(log_, LogLevel::warning, "registry passed over: " + listed.error().to_line());
+    }
   }
   for (const auto& bundle : bundles_)
     records.insert(records.end(), bundle->records().begin(), bundle->records().end());

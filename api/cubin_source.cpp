@@ -109,9 +109,9 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
   const auto look = [&](const std::vector<SmTarget>& targets, ImageKind kind) {
     for (const SmTarget target : targets) {
       const std::string name = kind == ImageKind::ptx ? target.compute_name() : target.to_string();
-      looked_for += (looked_for.empty() ? "" : ", ") + name;
+      looked_for.append(looked_for.empty() ? "" : ", ").append(name);
       const std::string found = layers_.explain_miss(query(kernel, target, kind));
-      if (!found.empty()) passed_over += "; for " + name + " there are " + found;
+      if (!found.empty()) passed_over.append("; for ").append(name).append(" there are ").append(found);
     }
   };
   look(targets_.targets(device), ImageKind::cubin);

@@ -60,7 +60,7 @@ std::shared_ptr<const CachedKernel> PreparedKernels::intern(
     kernel = std::make_shared<const CachedKernel>(owner_, std::move(kernel_template), std::move(resolved),
                                                   options_);
   }
-  const std::shared_ptr<const CachedKernel> interned = kernel;  // the next line may move `kernel`
+  std::shared_ptr<const CachedKernel> interned = kernel;  // the next line may move `kernel`
   kernels_.try_emplace(asked, interned);
   return interned;
 }
