@@ -20,6 +20,7 @@ void FaultPlan::set(Kind kind, unsigned at, int error_number) {
 }
 
 int FaultPlan::before_call() {
+  if (watcher_) watcher_();
   ++calls_;
   const bool now = calls_ == at_;
   const bool hit = kind_ != Kind::none && (now || (kind_ == Kind::error_from_then_on && calls_ > at_));

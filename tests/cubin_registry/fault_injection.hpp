@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace cubinet::test {
 
@@ -19,6 +20,8 @@ class FaultPlan {
   // The `at`-th call (from 1) fails with `error_number`, or ends the process before or after it is carried
   // out.
   void set(Kind kind, unsigned at, int error_number = ENOSPC);
+  // Called at every call, whether it goes through or not.
+  void watch(std::function<void()> watcher) { watcher_ = std::move(watcher); }
   // 0 when the call goes through, otherwise the errno it fails with. May not return.
   int before_call();
   void after_call();
@@ -33,6 +36,7 @@ class FaultPlan {
   int error_number_ = 0;
   unsigned calls_ = 0;
   bool reached_ = false;
+  std::function<void()> watcher_;
 };
 
 // The status with which a process ends that a FaultPlan has ended.

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// No machine can be switched off here, so the calls are watched that a file's survival depends on: content
+// synced before its name, the name before what refers to it.
+#include "cubin_registry/artifact_fixture.hpp"
+#include "cubin_registry/fault_injection.hpp"
+#include "cubin_registry/forwarding_files.hpp"
+
+#include <cubinet/cubin_registry/bundle.hpp>
+
+namespace cubinet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What was done, in order; one line for the same several times over.
+struct Calls {
+  std::vector<std::string> lines;
+  void add(std::string line) {
+    if (lines.empty() || lines.back() != line) lines.push_back(std::move(line));
+  }
+};
+
+class WatchedFile final : public WritableFile {
+ public:
+  WatchedFile(std::unique_ptr<WritableFile> file, Calls& calls) : file_(std::move(file)), calls_(calls) {}
+
+  Result<void> write(ByteView bytes) override {
+    calls_.add("write");
+    return file_->write(bytes);
+  }
+  Result<void> sync() override {
+    calls_.add("sync");
+    return file_->sync();
+  }
+  Result<void> close() override {
+    calls_.add("close");
+    return file_->close();
+  }
+
+ private:
+  std::unique_ptr<WritableFile> file_;
+  Calls& calls_;
+};
+
+class WatchedFiles final : public ForwardingFiles {
+ public:
+  WatchedFiles(Path root, Calls& calls) : root_(std::move(root)), calls_(calls) {}
+
+  Result<std::unique_ptr<WritableFile>> create(const Path& path) override {
+    calls_.add("create in " + name_of(path.parent_path()));
+    auto file = ForwardingFiles::create(path);
+    if (!file) return file;
+    return std::unique_ptr<WritableFile>(std::make_unique<WatchedFile>(*std::move(file), calls_));
+  }
+  Result<void> link(const Path& from, const Path& to) override {
+    calls_.add("link in " + name_of(to.parent_path()));
+    return ForwardingFiles::link(from, to);
+  }
+  Result<void> rename(const Path& from, const Path& to) override {
+    CHECK(from.parent_path() == to.parent_path());
+    calls_.add("rename in " + name_of(to.parent_path()));
+    return ForwardingFiles::rename(from, to);
+  }
+  Result<void> sync_directory(const Path& path) override {
+    calls_.add("sync " + name_of(path));
+    return ForwardingFiles::sync_directory(path);
+  }
+  Result<void> create_directories(const Path& path, Mode mode) override {
+    calls_.add("make " + name_of(path));
+    return ForwardingFiles::create_directories(path, mode);
+  }
+
+ private:
+  // "cubins", and "cubins/*" for the folders in it, which digests name.
+  std::string name_of(const Path& folder) const {
+    const Path relative = folder.lexically_relative(root_);
+    return relative.has_parent_path() ? (relative.parent_path() / "*").string() : relative.string();
+  }
+
+  Path root_;
+  Calls& calls_;
+};
+
+// A new home, every call of which is watched, those of SQLite as "index".
+struct WatchedHome : HomeFixture {
+  Calls calls;
+  std::shared_ptr<FaultPlan> plan = std::make_shared<FaultPlan>();
+  FaultyVfs vfs{plan};
+  std::shared_ptr<FileSystem> files = std::make_shared<WatchedFiles>(home, calls);
+  std::unique_ptr<Registry> registry;
+
+  WatchedHome() {
+    RegistryOptions watched = options();
+    watched.files = files;
+    auto opened = Registry::open(watched);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().to_line());
+    registry = *std::move(opened);
+    plan->watch([this] { calls.add("index"); });
+    calls.lines.clear();
+  }
+};
+
+using Lines = std::vector<std::string>;
+
+Lines stored_in(const std::string& folder) {
+  return {"create in " + folder, "write", "sync", "close", "rename in " + folder, "sync " + folder};
+}
+
+Lines joined(std::initializer_list<Lines> parts) {
+  Lines all;
+  for (const Lines& part : parts)
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+TEST_CASE("a publish makes the image durable, then the record, then writes the index") {
+  WatchedHome home;
+  REQUIRE(publishes(*home.registry, cubin_of(1)));
+  CHECK(home.calls.lines == joined({{"make cubins/*", "sync cubins"},
+                                    stored_in("cubins/*"),
+                                    {"make records/*", "sync records"},
+                                    stored_in("records/*"),
+                                    {"index"}}));
+}
+
+TEST_CASE("an import makes its images durable, then itself, then writes the index") {
+  const Lines folders = {"make artifacts", "sync .", "make artifacts/*", "sync artifacts"};
+  const Lines import = joined({{"make imports", "sync ."}, stored_in("imports"), {"index"}});
+  {
+    WatchedHome home;
+    const ArtifactFolder folder(home.folder / "published", 0, 1, ArtifactPlacement::copied);
+    REQUIRE(folder.publish(*home.registry));
+    CHECK(home.calls.lines == joined({folders, stored_in("artifacts/*"), import}));
+  }
+  WatchedHome home;
+  const ArtifactFolder folder(home.folder / "published", 0, 1, ArtifactPlacement::linked);
+  REQUIRE(folder.publish(*home.registry));
+  const Lines linked = {"link in artifacts/*", "rename in artifacts/*", "sync artifacts/*"};
+  CHECK(home.calls.lines == joined({folders, linked, import}));
+}
+
+TEST_CASE("an import is gone from the disk before its rows are, and the row of an entry before its record") {
+  WatchedHome home;
+  const ArtifactFolder folder(home.folder / "published", 0, 1);
+  REQUIRE(folder.publish(*home.registry));
+  home.calls.lines.clear();
+  REQUIRE(*home.registry->artifacts().remove(1));
+  CHECK(home.calls.lines == Lines{"sync imports", "index"});
+  REQUIRE(publishes(*home.registry, cubin_of(1)));
+  home.calls.lines.clear();
+  REQUIRE(*home.registry->remove(*cubin_of(1).record));
+  CHECK(home.calls.lines == Lines{"index", "sync records/*", "index"});
+}
+
+TEST_CASE("a bundle is durable when it has been created") {
+  WatchedHome home;
+  REQUIRE(create_bundle(*home.files, home.home / "kernels.bundle", {cubin_of(1), cubin_of(2)}, {}));
+  CHECK(home.calls.lines == stored_in("."));
+}
+
+}  // namespace
+}  // namespace cubinet::test
