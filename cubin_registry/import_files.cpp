@@ -15,14 +15,15 @@ namespace fs = std::filesystem;
 // A hundred times the largest that is known.
 constexpr std::uint64_t kMaximumImportBytes = std::uint64_t{1} << 30;
 
-// "7.import": one name for one number.
+// "7.import": one name for one number, and none that SQLite could not hold.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   constexpr std::string_view kSuffix = ".import";
   if (!name.ends_with(kSuffix)) return std::nullopt;
   name.remove_suffix(kSuffix.size());
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size() || number == 0 || name.front() == '0') {
+  if (error != std::errc() || end != name.data() + name.size() || number == 0 || name.front() == '0' ||
+      number > kMaximumImportNumber) {
     return std::nullopt;
   }
   return number;

@@ -7,11 +7,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace cubinet {
+
+// Of a signed 64-bit column.
+inline constexpr std::uint64_t kMaximumImportNumber = std::numeric_limits<std::int64_t>::max();
 
 // Which file an import is: enough to see that the index was made from another one.
 struct ImportStamp {

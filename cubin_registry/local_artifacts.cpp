@@ -202,6 +202,11 @@ Result<std::uint64_t> LocalArtifacts::publish(const ArtifactImport& import) {
     return replaced->number;
   }
   CUBINET_TRY_ASSIGN(const auto stamps, imports_.stamps());
+  if (!stamps.empty() && stamps.back().number == kMaximumImportNumber) {
+    return Error{ErrorCode::invalid_argument,
+                 "no import can follow '" + store_.home().import(stamps.back().number).string() + "'",
+                 "remove that file, and import its folder again"};
+  }
   const std::uint64_t number = stamps.empty() ? 1 : stamps.back().number + 1;
   CUBINET_TRY_ASSIGN(const ImportStamp stamp, imports_.write(number, encoded));
   // From here on the import is there, whatever becomes of its rows and of the one that it replaces: who looks

@@ -25,7 +25,8 @@ TEST_CASE("imports are files named by their numbers, and nothing else in the fol
   REQUIRE(stamp);
   CHECK(stamp->size == bytes.size());
   for (const char* name :
-       {"0.import", "012.import", "x.import", ".12.import", "13.imports", "13", "-1.import"})
+       {"0.import", "012.import", "x.import", ".12.import", "13.imports", "13", "-1.import",
+        "9223372036854775808.import", "18446744073709551615.import", "18446744073709551616.import"})
     write_file(fixture.registry->home() / "imports" / name, bytes);
   const auto stamps = *fixture.imports.stamps();
   REQUIRE(stamps.size() == 1);

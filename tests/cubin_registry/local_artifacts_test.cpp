@@ -192,6 +192,24 @@ TEST_CASE("only verified bytes are brought in, and a damaged image is replaced")
   CHECK(serves(*registry, folder.content, 1));
 }
 
+TEST_CASE("the largest number of an import is the last, and a larger name is no import") {
+  TwoImports fixture;
+  const fs::path imports = fixture.home / "imports";
+  fs::rename(imports / "2.import", imports / "18446744073709551615.import");
+  CHECK(fixture.registry->artifacts().list()->size() == 1);
+  CHECK(*fixture.second.publish(*fixture.registry) == 2);
+  fs::remove(imports / "18446744073709551615.import");
+  fs::rename(imports / "2.import", imports / "9223372036854775807.import");
+  CHECK(serves(*fixture.registry, fixture.second.content, 9223372036854775807U));
+  const ArtifactFolder third(fixture.folder / "third", 20, 2);
+  const auto refused = third.publish(*fixture.registry);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("9223372036854775807.import") != std::string::npos);
+  CHECK(serves(*fixture.registry, fixture.first.content, 1));
+  CHECK(*fixture.registry->artifacts().remove(9223372036854775807U));
+  CHECK(*third.publish(*fixture.registry) == 2);
+}
+
 TEST_CASE("what was verified is remembered, by folder and name") {
   HomeFixture fixture;
   const auto registry = fixture.open();
