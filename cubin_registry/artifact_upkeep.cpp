@@ -71,43 +71,41 @@ std::unique_ptr<FileLock> LocalArtifacts::lock_out_bringers() {
 }
 
 // REQUIRES: nobody brings images in.
-Result<std::uint64_t> LocalArtifacts::remove_unnamed_images(const std::vector<Sha256Digest>& candidates) {
-  std::uint64_t freed = 0;
-  if (candidates.empty()) return freed;
+Result<void> LocalArtifacts::remove_unnamed_images(const std::vector<Sha256Digest>& candidates,
+                                                   FileSweep& sweep) {
+  if (candidates.empty()) return {};
   CUBINET_TRY_ASSIGN(const auto named, named_images());
   if (!named) {
     log(store_.log_sink(), LogLevel::warning,
         "no imported image is removed while there are imports that cannot be read");
-    return freed;
+    return {};
   }
   for (const Sha256Digest& digest : candidates) {
     if (named->count(digest) != 0) continue;
     const fs::path path = store_.home().artifact(digest);
     CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
     if (!status) continue;
-    CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
     // The bytes of a file with another name stay.
-    if (removed && status->links <= 1) freed += status->size;
+    CUBINET_TRY(sweep.remove(path, status->links <= 1 ? status->size : 0));
   }
-  return freed;
+  return {};
 }
 
-Result<std::uint64_t> LocalArtifacts::sweep() {
-  CUBINET_TRY_ASSIGN(const std::uint64_t freed, remove_left_overs(store_, store_.home().imports()));
+Result<void> LocalArtifacts::sweep(FileSweep& sweep) {
+  CUBINET_TRY(remove_left_overs(sweep, store_.home().imports()));
   CUBINET_TRY_ASSIGN(const auto folder, store_.files().status(store_.home().artifacts()));
-  if (!folder) return freed;
+  if (!folder) return {};
   // A temporary file that is a link has the age of the file that it is a link to: nobody may be at work on
   // it.
-  const auto alone = lock_out_bringers();
-  if (alone == nullptr) return freed;
-  CUBINET_TRY_ASSIGN(const std::uint64_t left, remove_left_overs(store_, store_.home().artifacts()));
+  const auto alone = sweep.only_counts() ? nullptr : lock_out_bringers();
+  if (alone == nullptr && !sweep.only_counts()) return {};
+  CUBINET_TRY(remove_left_overs(sweep, store_.home().artifacts()));
   CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().artifacts()));
   std::vector<Sha256Digest> images;
   for (const fs::path& path : paths) {
     if (const auto digest = store_.home().artifact_digest(path)) images.push_back(*digest);
   }
-  CUBINET_TRY_ASSIGN(const std::uint64_t unnamed, remove_unnamed_images(images));
-  return freed + left + unnamed;
+  return remove_unnamed_images(images, sweep);
 }
 
 Result<void> LocalArtifacts::verify(VerifyReport& report) {

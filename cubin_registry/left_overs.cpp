@@ -31,17 +31,26 @@ Result<bool> is_stray(const FileStore& store, const fs::path& path) {
   return status && (!is_temporary(path) || is_left_over(*status));
 }
 
-Result<std::uint64_t> remove_left_overs(FileStore& store, const fs::path& folder) {
-  std::uint64_t freed = 0;
+Result<void> FileSweep::remove(const fs::path& path, std::uint64_t bytes) {
+  if (!only_counts()) {
+    CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
+    if (!removed) return {};
+  }
+  ++report.files;
+  report.bytes += bytes;
+  return {};
+}
+
+Result<void> remove_left_overs(FileSweep& sweep, const fs::path& folder) {
+  const FileStore& store = sweep.store();
   CUBINET_TRY_ASSIGN(const auto paths, store.files_below(folder));
   for (const fs::path& path : paths) {
     if (!is_temporary(path)) continue;
     CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
     if (!status || !is_left_over(*status)) continue;
-    CUBINET_TRY_ASSIGN(const bool removed, store.files().remove(path));
-    if (removed) freed += status->size;
+    CUBINET_TRY(sweep.remove(path, status->size));
   }
-  return freed;
+  return {};
 }
 
 }  // namespace cubinet

@@ -3,6 +3,8 @@
 
 #include "file_store.hpp"
 
+#include <cubinet/cubin_registry/registry.hpp>
+
 #include <cstdint>
 #include <filesystem>
 
@@ -15,7 +17,24 @@ bool is_temporary(const std::filesystem::path& path);
 // A file that has no business where it is: any but a temporary one that may still be written.
 Result<bool> is_stray(const FileStore& store, const std::filesystem::path& path);
 
-// Removes what interrupted writes left in a folder of one or two levels. Returns the bytes freed.
-Result<std::uint64_t> remove_left_overs(FileStore& store, const std::filesystem::path& folder);
+// Removes files, or only counts those that would be removed.
+class FileSweep {
+ public:
+  FileSweep(FileStore& store, SweepMode mode) : store_(store), mode_(mode) {}
+
+  bool only_counts() const { return mode_ == SweepMode::count; }
+  FileStore& store() const { return store_; }
+  // `bytes`: what its removal frees.
+  Result<void> remove(const std::filesystem::path& path, std::uint64_t bytes);
+
+  SweepReport report;
+
+ private:
+  FileStore& store_;
+  const SweepMode mode_;
+};
+
+// What interrupted writes left in a folder of one or two levels.
+Result<void> remove_left_overs(FileSweep& sweep, const std::filesystem::path& folder);
 
 }  // namespace cubinet

@@ -240,7 +240,8 @@ Result<bool> LocalArtifacts::remove(std::uint64_t number) {
     for (const ArtifactFile& file : import->content.files)
       images.push_back(file.digest);
     const auto alone = lock_out_bringers();
-    if (alone != nullptr) CUBINET_TRY(remove_unnamed_images(images));
+    FileSweep sweep(store_, SweepMode::remove);
+    if (alone != nullptr) CUBINET_TRY(remove_unnamed_images(images, sweep));
   }
   return true;
 }

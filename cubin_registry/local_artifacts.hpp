@@ -4,6 +4,7 @@
 #include "home_access.hpp"
 #include "import_files.hpp"
 #include "index_keeper.hpp"
+#include "left_overs.hpp"
 
 #include <cubinet/cubin_registry/artifact_store.hpp>
 
@@ -38,9 +39,9 @@ class LocalArtifacts final : public ArtifactStore {
   Result<void> set_damaged_aside();
   // Reads and checks every import and every file that one names.
   Result<void> verify(VerifyReport& report);
-  // Removes images that no import names and what interrupted writes left; returns the bytes freed. None is
-  // removed while an import cannot be read or somebody brings images in. REQUIRES: the exclusive StoreLock.
-  Result<std::uint64_t> sweep();
+  // Removes images that no import names and what interrupted writes left. None is removed while an import
+  // cannot be read or somebody brings images in. REQUIRES: the exclusive StoreLock, unless it only counts.
+  Result<void> sweep(FileSweep& sweep);
 
  private:
   // Brings the index up to the import files, where it can be written. False: ask the files.
@@ -55,7 +56,7 @@ class LocalArtifacts final : public ArtifactStore {
   Result<std::vector<StoredImport>> good_imports() const;
   Result<std::optional<std::set<Sha256Digest>>> named_images() const;
   std::unique_ptr<FileLock> lock_out_bringers();
-  Result<std::uint64_t> remove_unnamed_images(const std::vector<Sha256Digest>& candidates);
+  Result<void> remove_unnamed_images(const std::vector<Sha256Digest>& candidates, FileSweep& sweep);
   void end_bringing();
   Result<bool> somebody_brings_images() const;
   std::filesystem::path bring_lock_path() const { return store_.home().locks() / "artifacts.lock"; }

@@ -35,7 +35,8 @@ class LocalRegistry final : public Registry {
   Result<RegistryStats> stats() override;
   Result<VerifyReport> verify() override;
   Result<std::uint64_t> rebuild() override;
-  Result<std::uint64_t> sweep() override;
+  using Registry::sweep;
+  Result<SweepReport> sweep(SweepMode mode) override;
 
  private:
   Result<void> check_process() const { return access_.check_process(); }

@@ -137,14 +137,14 @@ void keep_common(std::vector<RegistryFinding>& findings, const std::vector<Regis
   findings.erase(std::remove_if(findings.begin(), findings.end(), is_new), findings.end());
 }
 
-// Images that no record names. Returns the bytes freed.
-Result<std::uint64_t> remove_unnamed_images(FileStore& store, const Survey& survey, bool locked) {
+// Images that no record names.
+Result<void> remove_unnamed_images(FileSweep& sweep, const Survey& survey, bool locked) {
+  const FileStore& store = sweep.store();
   if (!survey.complete) {
     log(store.log_sink(), LogLevel::warning,
         "no image is removed while there are records that cannot be read");
-    return std::uint64_t{0};
+    return {};
   }
-  std::uint64_t freed = 0;
   CUBINET_TRY_ASSIGN(const auto images, store.files_below(store.home().cubins()));
   for (const fs::path& path : images) {
     const auto digest = store.home().cubin_digest(path);
@@ -152,10 +152,9 @@ Result<std::uint64_t> remove_unnamed_images(FileStore& store, const Survey& surv
     CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
     // Where there are no locks, somebody may be between the image and its record.
     if (!status || (!locked && !is_left_over(*status))) continue;
-    CUBINET_TRY_ASSIGN(const bool removed, store.files().remove(path));
-    if (removed) freed += status->size;
+    CUBINET_TRY(sweep.remove(path, status->size));
   }
-  return freed;
+  return {};
 }
 
 // A lock file is removed by whoever holds its lock, and FileSystem::lock looks again whether the file it
@@ -296,25 +295,31 @@ Result<std::uint64_t> LocalRegistry::rebuild() {
   return Error{ErrorCode::busy, "the index was locked by another process", "try again"};
 }
 
-Result<std::uint64_t> LocalRegistry::sweep() {
-  CUBINET_TRY(check_writable());
+Result<std::uint64_t> Registry::sweep() {
+  CUBINET_TRY_ASSIGN(const SweepReport report, sweep(SweepMode::remove));
+  return report.bytes;
+}
+
+Result<SweepReport> LocalRegistry::sweep(SweepMode mode) {
+  FileSweep sweep(store_, mode);
+  CUBINET_TRY(sweep.only_counts() ? check_process() : check_writable());
   StoreLock lock = store_lock();
-  CUBINET_TRY(lock.exclude());
-  std::uint64_t freed = 0;
+  if (!sweep.only_counts()) CUBINET_TRY(lock.exclude());
   for (const fs::path& folder :
        {store_.home().cubins(), store_.home().records(), store_.home().quarantine()}) {
-    CUBINET_TRY_ASSIGN(const std::uint64_t bytes, remove_left_overs(store_, folder));
-    freed += bytes;
+    CUBINET_TRY(remove_left_overs(sweep, folder));
   }
-  CUBINET_TRY(remove_idle_locks(store_, access_.lock_path()));
+  if (!sweep.only_counts()) CUBINET_TRY(remove_idle_locks(store_, access_.lock_path()));
   CUBINET_TRY_ASSIGN(const Survey survey, survey_records(store_));
   for (const auto& [name, stored] : survey.records) {
     CUBINET_TRY_ASSIGN(const auto image, store_.files().status(store_.home().cubin(stored.record->digest)));
-    if (!image) CUBINET_TRY(remove_locked(*stored.record, lock));
+    if (image) continue;
+    if (!sweep.only_counts()) CUBINET_TRY(remove_locked(*stored.record, lock));
+    ++sweep.report.entries;
   }
-  CUBINET_TRY_ASSIGN(const std::uint64_t unnamed, remove_unnamed_images(store_, survey, lock.real()));
-  CUBINET_TRY_ASSIGN(const std::uint64_t imported, artifacts_.sweep());
-  return freed + unnamed + imported;
+  CUBINET_TRY(remove_unnamed_images(sweep, survey, sweep.only_counts() || lock.real()));
+  CUBINET_TRY(artifacts_.sweep(sweep));
+  return sweep.report;
 }
 
 }  // namespace cubinet

@@ -103,22 +103,12 @@ Result<ExitStatus> prune(const Context& context, const PruneOptions& options) {
   if (options.stale) {
     CUBINET_TRY_ASSIGN(tally, prune_stale(context, options, *registry));
   }
-  std::uint64_t freed = 0;
-  std::uint64_t strays = 0;
-  if (options.dry_run) {
-    CUBINET_TRY_ASSIGN(const VerifyReport report, registry->verify());
-    for (const RegistryFinding& finding : report.findings) {
-      if (finding.kind == RegistryFinding::Kind::stray_file) ++strays;
-    }
-  } else {
-    CUBINET_TRY_ASSIGN(freed, registry->sweep());
-  }
-  const std::string stale = fmt::format("{} stale", plural(tally.removed, "entry"));
-  context.console().text(options.dry_run
-                             ? fmt::format("{}: {}, {}; nothing was changed", registry->home().string(),
-                                           stale, plural(strays, "stray file"))
-                             : fmt::format("{}: {} removed, {} of files that nothing used freed",
-                                           registry->home().string(), stale, format_bytes(freed)));
+  CUBINET_TRY_ASSIGN(const SweepReport swept,
+                     registry->sweep(options.dry_run ? SweepMode::count : SweepMode::remove));
+  context.console().text(fmt::format(
+      "{}: {} stale, {} without an image, {} of {} that nothing uses: {}", registry->home().string(),
+      plural(tally.removed, "entry"), plural(swept.entries, "entry"), plural(swept.files, "file"),
+      format_bytes(swept.bytes), options.dry_run ? "would be removed; nothing was changed" : "removed"));
   if (tally.unknown > 0) {
     context.console().message(
         LogLevel::warning,
@@ -129,8 +119,9 @@ Result<ExitStatus> prune(const Context& context, const PruneOptions& options) {
                               {"dry_run", options.dry_run},
                               {"stale", std::move(tally.entries)},
                               {"unknown", tally.unknown},
-                              {"swept_bytes", freed},
-                              {"stray_files", strays}});
+                              {"entries_without_image", swept.entries},
+                              {"swept_files", swept.files},
+                              {"swept_bytes", swept.bytes}});
   return ExitStatus::done;
 }
 

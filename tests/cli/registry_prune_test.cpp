@@ -71,3 +71,27 @@ TEST_CASE("stale cannot be told without a compiler") {
   CHECK(sandbox.run({"registry", "prune", "--stale", "--nvrtc", sandbox.path("none.so")}).status == 3);
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
 }
+
+TEST_CASE("a dry run of prune reports what prune then does") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  std::filesystem::remove(first_file(sandbox.home() / "cubins", ".cubin"));
+  sandbox.write("home/cubins/README", "no cubin");
+  std::filesystem::create_directories(sandbox.home() / "cubins/ab");
+  sandbox.write("home/cubins/ab/" + std::string("ab") + std::string(62, '0') + ".cubin", "nobody names it");
+  sandbox.write("home/records/.young.tmp", "somebody may be at work on it");
+  auto dry = sandbox.run({"registry", "prune", "--dry-run", "--json"}).json();
+  CHECK(dry["entries_without_image"] == 1);
+  CHECK(dry["swept_files"] == 1);
+  CHECK(dry["swept_bytes"] == 15);
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
+  auto done = sandbox.run({"registry", "prune", "--json"}).json();
+  for (auto* document : {&dry, &done})
+    document->erase("dry_run");
+  CHECK(dry == done);
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 2);
+  const auto again = sandbox.run({"registry", "prune", "--dry-run", "--json"}).json();
+  CHECK(again["entries_without_image"] == 0);
+  CHECK(again["swept_files"] == 0);
+  CHECK(std::filesystem::exists(sandbox / "home/cubins/README"));
+}

@@ -28,11 +28,19 @@ TEST_CASE("what an interrupted write left is removed after an hour, and nothing 
   CHECK_FALSE(*is_stray(store, folder / "none"));
   CHECK(is_temporary(fresh));
   CHECK_FALSE(is_temporary(named));
-  CHECK(*remove_left_overs(store, folder) == 10);
+  FileSweep count(store, SweepMode::count);
+  CHECK(remove_left_overs(count, folder));
+  CHECK(count.report.files == 1);
+  CHECK(count.report.bytes == 10);
+  CHECK(fs::exists(old_one));
+  FileSweep sweep(store, SweepMode::remove);
+  CHECK(remove_left_overs(sweep, folder));
+  CHECK(sweep.report.bytes == 10);
   CHECK_FALSE(fs::exists(old_one));
   CHECK(fs::exists(fresh));
   CHECK(fs::exists(named));
-  CHECK(*remove_left_overs(store, fixture.home / "none") == 0);
+  CHECK(remove_left_overs(sweep, fixture.home / "none"));
+  CHECK(sweep.report.files == 1);
 }
 
 }  // namespace

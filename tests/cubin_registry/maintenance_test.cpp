@@ -172,6 +172,12 @@ TEST_CASE("sweeping removes what is left over and nothing that is used") {
   const auto held = registry->lock_for_build(cubin_of(1).record->identity, cubin_of(1).record->fingerprint);
   for (const auto& entry : fs::directory_iterator(home.home / "locks"))
     make_old(entry.path());
+  const auto counted = registry->sweep(SweepMode::count);
+  REQUIRE(counted);
+  CHECK(counted->files == 2);
+  CHECK(counted->bytes == 20);
+  CHECK(fs::exists(old));
+  CHECK(fs::exists(idle_lock));
   CHECK(*registry->sweep() == 20);
   CHECK(fs::exists(young));
   CHECK_FALSE(fs::exists(old));
@@ -187,7 +193,8 @@ TEST_CASE("sweeping removes an entry whose image is gone") {
   auto registry = home.open();
   REQUIRE(publishes(*registry, cubin_of(1)));
   fs::remove(home.only_file("cubins"));
-  CHECK(registry->sweep().has_value());
+  CHECK(registry->sweep(SweepMode::count)->entries == 1);
+  CHECK(registry->sweep(SweepMode::remove)->entries == 1);
   CHECK(registry->find(cubin_of(1).record->identity)->empty());
   CHECK(registry->verify()->findings.empty());
 }

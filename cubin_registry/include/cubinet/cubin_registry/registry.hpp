@@ -64,6 +64,14 @@ struct VerifyReport {
   std::vector<RegistryFinding> findings;  // empty: all is well
 };
 
+// What a sweep removes.
+struct SweepReport {
+  std::uint64_t entries = 0;  // whose image is gone
+  std::uint64_t files = 0;    // left over, or images that nothing names
+  std::uint64_t bytes = 0;    // of those files
+};
+enum class SweepMode { remove, count };
+
 // Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released
 // by destruction, and by the kernel when its owner dies.
 class BuildLock {
@@ -133,8 +141,11 @@ class Registry {
   // Derives the index anew from the record files, setting damaged ones aside; returns what it indexed.
   virtual Result<std::uint64_t> rebuild() = 0;
   // Removes temporary files older than an hour, images that no record names, and records whose image is gone.
-  // Removes no image while some record cannot be read. Returns the bytes freed.
-  virtual Result<std::uint64_t> sweep() = 0;
+  // Removes no image while some record cannot be read. With SweepMode::count nothing is changed, and the
+  // report is what a sweep would remove now; of an entry that is just being published it may count the image.
+  virtual Result<SweepReport> sweep(SweepMode mode) = 0;
+  // Removes; returns the bytes freed.
+  Result<std::uint64_t> sweep();
 };
 
 }  // namespace cubinet
