@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
 #include "describe.hpp"
+#include "interrupt.hpp"
 #include "kernel_rows.hpp"
 #include "verbs.hpp"
 
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <numeric>
 
 namespace cubinet::cli {
@@ -275,11 +277,25 @@ Result<AttentionResolution> resolve(const Context& context, const DecodeProblem&
   return without.plan ? std::move(without) : std::move(resolution);
 }
 
+// In the host's memory, which the line may ask too much of.
+Result<DecodeInputs> inputs_of(const Context& context, const DecodeProblem& problem,
+                               const DecodeRunOptions& options) {
+  try {
+    return make_decode_inputs(problem, problem.kv_lengths, options.seed, context.jobs());
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::unavailable,
+                 fmt::format("the memory does not suffice: K and V alone take {}",
+                             format_bytes(static_cast<std::uint64_t>(kv_bytes(problem)))),
+                 "ask for a smaller batch or fewer tokens"};
+  }
+}
+
 Result<ExitStatus> run_decode(const Context& context, const DecodeRunOptions& options) {
   CUBINET_TRY_ASSIGN(const DecodeProblem asked, problem_of(options));
   DecodeRun run;
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
+  const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
   const auto observe = [&run, first = true](const KernelEvent& event) mutable {
     if (std::exchange(first, false)) run.kernel = event;
   };
@@ -293,8 +309,7 @@ Result<ExitStatus> run_decode(const Context& context, const DecodeRunOptions& op
   run.plan = *resolution.plan->decode;
   const DecodeProblem& problem = *resolution.plan->decode_problem;
   CUBINET_TRY_ASSIGN(const DecodeKernels kernels, find_kernels(*runtime, run.plan, options.device));
-  CUBINET_TRY_ASSIGN(const DecodeInputs inputs,
-                     make_decode_inputs(problem, problem.kv_lengths, options.seed, context.jobs()));
+  CUBINET_TRY_ASSIGN(const DecodeInputs inputs, inputs_of(context, problem, options));
   CUBINET_TRY_ASSIGN(const DecodeBuffers buffers, DecodeBuffers::create(device, problem, inputs, run.plan));
   CUBINET_TRY_ASSIGN(const auto current, device->make_current());
   CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(device));

@@ -126,6 +126,21 @@ TEST_CASE("a device that is not there is told") {
   CHECK(contains(result.json()["error"]["message"].get<std::string>(), "900"));
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they end the process instead
+TEST_CASE("a problem that does not fit into the memory is told with what it takes") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("it would fill the memory of a GPU first");
+  const Sandbox sandbox;
+  const ToolResult result =
+      sandbox.run({"run", "decode", "--batch", "4096", "--kv-len", "2000000", "--heads-q", "64", "--heads-kv",
+                   "64", "--head-dim-qk", "128", "--page-size", "64", "--json"},
+                  with_driver());
+  CAPTURE(result.out);
+  CHECK(result.status == 3);
+  CHECK(result.json()["error"]["code"] == "unavailable");
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), " TiB"));
+}
+#endif
+
 TEST_CASE("run decode needs its shape") {
   CHECK(run_tool({"run", "decode", "--batch", "1"}).status == 2);
 }
