@@ -182,7 +182,7 @@ Result<void> SqliteIndex::choose_journal(const std::filesystem::path& file, bool
 Result<void> SqliteIndex::prepare(const std::filesystem::path& file, Mode mode, const Source& source) {
   database_.set_time_limit(kOpenLimit);
   CUBINET_TRY(adopt_schema(mode, source));
-  if (mode == Mode::read_write) {
+  if (mode != Mode::read_only) {
     CUBINET_TRY(choose_journal(file, created_));
   } else {
     CUBINET_TRY_ASSIGN(const std::string journal, database_.text("PRAGMA journal_mode"));
@@ -378,7 +378,7 @@ Result<void> SqliteIndex::check() {
 Result<std::unique_ptr<Index>> Index::open(const std::filesystem::path& file, Mode mode,
                                            const Source& source) {
   const auto database_mode =
-      mode == Mode::read_write ? sqlite::Database::Mode::read_write : sqlite::Database::Mode::read_only;
+      mode == Mode::read_only ? sqlite::Database::Mode::read_only : sqlite::Database::Mode::read_write;
   CUBINET_TRY_ASSIGN(auto database, sqlite::Database::open(file, database_mode));
   auto index = std::make_unique<SqliteIndex>(std::move(database));
   CUBINET_TRY(index->prepare(file, mode, source));

@@ -28,7 +28,8 @@ struct IndexTotals {
 // schema, which must not be touched.
 class Index {
  public:
-  enum class Mode { read_write, read_only };
+  // as_it_is: to be written, but neither made nor made anew.
+  enum class Mode { read_write, as_it_is, read_only };
   // Calls `add` for every record or import there is. Used inside the transaction that creates the schema, so
   // that nobody ever sees an index that is new and empty beside records that are old.
   using AddRecord = std::function<Result<void>(const StoredRecord& record)>;
@@ -37,7 +38,8 @@ class Index {
     std::function<Result<void>(const AddRecord& add)> records;
     std::function<Result<void>(const AddImport& add)> imports;
   };
-  // An index of an older schema is made anew from `source`; opened read-only it is unavailable.
+  // An index that is empty or of an older schema is made anew from `source`; in the other modes it is
+  // not_found or unavailable.
   static Result<std::unique_ptr<Index>> open(const std::filesystem::path& file, Mode mode,
                                              const Source& source);
   virtual ~Index() = default;

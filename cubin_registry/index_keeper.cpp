@@ -70,15 +70,17 @@ Result<void> IndexKeeper::check_ours(const FileStatus& index) const {
 }
 
 // REQUIRES: mutex_ is held.
-Result<Index*> IndexKeeper::usable_index() {
+Result<Index*> IndexKeeper::usable_index(Making making) {
   if (index_ != nullptr && !index_->moved()) return index_.get();
   index_.reset();
   if (passed_over_ && (newer_schema_ || std::chrono::steady_clock::now() < ask_again_)) return *passed_over_;
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().index()));
-  if (!status && !writable_) return Error{ErrorCode::not_found, "there is no index"};
+  const bool made_here = writable_ && making == Making::yes;
+  if (!status && !made_here) return Error{ErrorCode::not_found, "there is no index"};
   ++generation_;
   if (status) CUBINET_TRY(check_ours(*status));
-  const auto mode = writable_ ? Index::Mode::read_write : Index::Mode::read_only;
+  const auto to_write = made_here ? Index::Mode::read_write : Index::Mode::as_it_is;
+  const auto mode = writable_ ? to_write : Index::Mode::read_only;
   CUBINET_TRY_ASSIGN(index_, Index::open(store_.home().index(), mode, all_files()));
   passed_over_.reset();
   return index_.get();
@@ -92,6 +94,21 @@ void IndexKeeper::pass_over(const Error& error) {
   ask_again_ = std::chrono::steady_clock::now() + kPause;
   const LogLevel level = std::exchange(told_, true) ? LogLevel::debug : LogLevel::warning;
   log(store_.log_sink(), level, "the index is not used, the record files are: " + error.to_line());
+}
+
+bool IndexKeeper::make(const Error& error, StoreLock& lock) {
+  const bool to_be_made = error.code == ErrorCode::not_found || error.code == ErrorCode::unavailable;
+  if (!to_be_made || !writable_ || lock.held()) return false;
+  auto made = lock.share();
+  if (made) {
+    const std::lock_guard guard(mutex_);
+    if (auto index = usable_index(Making::yes); !index) made = std::move(index).error();
+  }
+  lock.release();
+  // One that is damaged is replaced by whoever asks again.
+  if (made || made.error().code == ErrorCode::corruption) return true;
+  pass_over(made.error());
+  return false;
 }
 
 bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lock) {
@@ -125,7 +142,7 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
   // newer build may have made its schema: then our statements fail as they do in a damaged one.
   const bool was_open = index_ != nullptr;
   index_.reset();
-  auto again = usable_index();
+  auto again = usable_index(Making::yes);
   if (again && !was_open) return {};
   if (!again && again.error().code != ErrorCode::corruption) return std::move(again).error();
   index_.reset();
@@ -137,6 +154,7 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
     if (status && *status) store_.set_aside(companion, "belongs to the damaged index");
   }
   log(store_.log_sink(), LogLevel::warning, "making the index anew from the records");
+  CUBINET_TRY(usable_index(Making::yes));
   return {};
 }
 
@@ -146,7 +164,7 @@ void IndexKeeper::open(StoreLock& lock) {
 
 std::optional<Error> IndexKeeper::why_unusable() {
   const std::lock_guard lock(mutex_);
-  auto index = usable_index();
+  auto index = usable_index(Making::no);
   if (index) return std::nullopt;
   return std::move(index).error();
 }

@@ -19,9 +19,10 @@ namespace cubinet {
 // anew from the records; one of a newer schema is left alone; one that is locked, or cannot be read, is
 // passed over for a while.
 //
-// Thread-safe. The lock order is StoreLock before the mutex in here: an index is replaced only under the
-// exclusive StoreLock, when nobody can be in the middle of writing to it (its journal is found by name: that
-// of another file would be rolled back into the new one).
+// Thread-safe. The lock order is StoreLock before the mutex in here. An index is replaced only under the
+// exclusive StoreLock, and rows are written, and the index made, only under the shared one, so that nobody is
+// in the middle of writing to one that is replaced (its journal is found by name: that of another file would
+// be rolled back into the new one).
 class IndexKeeper {
  public:
   IndexKeeper(FileStore& store, bool writable) : store_(store), imports_(store), writable_(writable) {}
@@ -33,7 +34,8 @@ class IndexKeeper {
   template <class Ask>
   auto use(StoreLock& lock, Ask&& ask)
       -> std::optional<typename std::invoke_result_t<Ask, Index&>::value_type>;
-  // The same for a question whose answer has no value: whether it was carried out.
+  // The same for a question whose answer has no value: whether it was carried out. REQUIRES: `lock` is held
+  // where `ask` writes.
   template <class Ask>
   bool run(StoreLock& lock, Ask&& ask);
 
@@ -41,7 +43,7 @@ class IndexKeeper {
   template <class Ask>
   auto look(Ask&& ask) -> std::invoke_result_t<Ask, Index&> {
     unsigned generation = 0;
-    return try_once(std::forward<Ask>(ask), generation);
+    return try_once(std::forward<Ask>(ask), Making::no, generation);
   }
 
   // All the records and imports there are; what cannot be read is logged and left out.
@@ -52,10 +54,16 @@ class IndexKeeper {
   void abandon();
 
  private:
+  // Whether an index that is missing or of an older schema is made: by whoever holds the StoreLock.
+  enum class Making { no, yes };
+  static Making making(const StoreLock& lock) { return lock.held() ? Making::yes : Making::no; }
+
   // A look at the index under the mutex. `generation` tells which one it was.
   template <class Ask>
-  auto try_once(Ask&& ask, unsigned& generation) -> std::invoke_result_t<Ask, Index&>;
-  Result<Index*> usable_index();
+  auto try_once(Ask&& ask, Making making, unsigned& generation) -> std::invoke_result_t<Ask, Index&>;
+  Result<Index*> usable_index(Making making);
+  // What follows an error of one who does not hold the lock: true when the index was made.
+  bool make(const Error& error, StoreLock& lock);
   // corruption where the index, or a file that SQLite finds by its name, could be somebody else's work.
   Result<void> check_ours(const FileStatus& index) const;
   // What follows an error: true when the index was replaced and the question may be asked again.
@@ -77,9 +85,10 @@ class IndexKeeper {
 };
 
 template <class Ask>
-auto IndexKeeper::try_once(Ask&& ask, unsigned& generation) -> std::invoke_result_t<Ask, Index&> {
+auto IndexKeeper::try_once(Ask&& ask, Making making, unsigned& generation)
+    -> std::invoke_result_t<Ask, Index&> {
   const std::lock_guard lock(mutex_);
-  auto index = usable_index();
+  auto index = usable_index(making);
   generation = generation_;
   if (!index) return std::move(index).error();
   return ask(**index);
@@ -89,8 +98,9 @@ template <class Ask>
 auto IndexKeeper::use(StoreLock& lock, Ask&& ask)
     -> std::optional<typename std::invoke_result_t<Ask, Index&>::value_type> {
   unsigned generation = 0;
-  auto answer = try_once(ask, generation);
-  if (!answer && recover(answer.error(), generation, lock)) answer = try_once(ask, generation);
+  auto answer = try_once(ask, making(lock), generation);
+  if (!answer && make(answer.error(), lock)) answer = try_once(ask, making(lock), generation);
+  if (!answer && recover(answer.error(), generation, lock)) answer = try_once(ask, making(lock), generation);
   if (!answer) return std::nullopt;
   return *std::move(answer);
 }

@@ -333,6 +333,7 @@ Result<void> LocalArtifacts::remember(const fs::path& folder, std::span<const Ve
   if (files.empty()) return {};
   StoreLock lock = access_.store_lock();
   // Where it cannot be written, what was verified is verified again.
+  if (!lock.share()) return {};
   index_.run(lock, [&](Index& index) { return index.remember(folder.native(), files); });
   return {};
 }

@@ -7,6 +7,10 @@
 
 #include <cubinet/cubin_registry/bundle.hpp>
 
+#include <sqlite3.h>
+
+#include <utility>
+
 namespace cubinet::test {
 namespace {
 
@@ -65,6 +69,10 @@ class WatchedFiles final : public ForwardingFiles {
     calls_.add("sync " + name_of(path));
     return ForwardingFiles::sync_directory(path);
   }
+  Result<std::unique_ptr<FileLock>> lock(const Path& path, Wait wait, Sharing sharing) override {
+    calls_.add((sharing == Sharing::shared ? "share " : "exclude ") + path.filename().string());
+    return ForwardingFiles::lock(path, wait, sharing);
+  }
   Result<void> create_directories(const Path& path, Mode mode) override {
     calls_.add("make " + name_of(path));
     return ForwardingFiles::create_directories(path, mode);
@@ -90,13 +98,19 @@ struct WatchedHome : HomeFixture {
   std::unique_ptr<Registry> registry;
 
   WatchedHome() {
+    plan->watch([this] { calls.add("index"); });
+    reopen();
+  }
+  // The calls that it took.
+  std::vector<std::string> reopen() {
+    registry.reset();
+    calls.lines.clear();
     RegistryOptions watched = options();
     watched.files = files;
     auto opened = Registry::open(watched);
     REQUIRE_MESSAGE(opened.has_value(), opened.error().to_line());
     registry = *std::move(opened);
-    plan->watch([this] { calls.add("index"); });
-    calls.lines.clear();
+    return std::exchange(calls.lines, {});
   }
 };
 
@@ -116,7 +130,7 @@ Lines joined(std::initializer_list<Lines> parts) {
 TEST_CASE("a publish makes the image durable, then the record, then writes the index") {
   WatchedHome home;
   REQUIRE(publishes(*home.registry, cubin_of(1)));
-  CHECK(home.calls.lines == joined({{"make cubins/*", "sync cubins"},
+  CHECK(home.calls.lines == joined({{"share store.lock", "make cubins/*", "sync cubins"},
                                     stored_in("cubins/*"),
                                     {"make records/*", "sync records"},
                                     stored_in("records/*"),
@@ -124,8 +138,10 @@ TEST_CASE("a publish makes the image durable, then the record, then writes the i
 }
 
 TEST_CASE("an import makes its images durable, then itself, then writes the index") {
-  const Lines folders = {"make artifacts", "sync .", "make artifacts/*", "sync artifacts"};
-  const Lines import = joined({{"make imports", "sync ."}, stored_in("imports"), {"index"}});
+  const Lines folders = {"share artifacts.lock", "make artifacts", "sync .", "make artifacts/*",
+                         "sync artifacts"};
+  const Lines import =
+      joined({{"exclude store.lock", "make imports", "sync ."}, stored_in("imports"), {"index"}});
   {
     WatchedHome home;
     const ArtifactFolder folder(home.folder / "published", 0, 1, ArtifactPlacement::copied);
@@ -145,11 +161,28 @@ TEST_CASE("an import is gone from the disk before its rows are, and the row of a
   REQUIRE(folder.publish(*home.registry));
   home.calls.lines.clear();
   REQUIRE(*home.registry->artifacts().remove(1));
-  CHECK(home.calls.lines == Lines{"sync imports", "index"});
+  CHECK(home.calls.lines == Lines{"exclude store.lock", "sync imports", "index"});
   REQUIRE(publishes(*home.registry, cubin_of(1)));
   home.calls.lines.clear();
   REQUIRE(*home.registry->remove(*cubin_of(1).record));
-  CHECK(home.calls.lines == Lines{"index", "sync records/*", "index"});
+  CHECK(home.calls.lines == Lines{"exclude store.lock", "index", "sync records/*", "index"});
+}
+
+TEST_CASE("the index is made and written under the store lock, and opened without") {
+  WatchedHome home;
+  CHECK(home.reopen() == Lines{"index"});
+  REQUIRE(home.registry->artifacts().remember("/published", std::vector<VerifiedFile>(1)));
+  CHECK(home.calls.lines == Lines{"share store.lock", "index"});
+  fs::remove(home.home / "index.sqlite");
+  CHECK(home.reopen() == Lines{"share store.lock", "index"});
+  sqlite3* connection = nullptr;
+  REQUIRE(sqlite3_open((home.home / "index.sqlite").c_str(), &connection) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(connection, "PRAGMA user_version=1", nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(connection);
+  CHECK(home.reopen() == Lines{"index", "share store.lock", "index"});
+  fs::remove(home.home / "index.sqlite");
+  CHECK(home.registry->find(cubin_of(1).record->identity)->empty());
+  CHECK(home.calls.lines == Lines{"share store.lock", "index"});
 }
 
 TEST_CASE("a bundle is durable when it has been created") {
