@@ -121,7 +121,7 @@ class Verification {
   std::set<std::pair<Sha256Digest, std::uint64_t>> checked_;
 };
 
-// Locked by another process, or made by a newer or an older build: as good as it was.
+// Locked by another process, left by one that died, or made by a newer or an older build: as good as it was.
 bool says_nothing_of_the_index(const Error& error) {
   return error.code == ErrorCode::busy || error.code == ErrorCode::unsupported ||
          error.code == ErrorCode::unavailable;

@@ -21,6 +21,12 @@ Error error_of(sqlite3* connection, int status) {
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
       return Error{ErrorCode::busy, std::move(message), {}, {}, 0};
+    case SQLITE_READONLY:  // opened to read, and what a writer that died began is to be rolled back first
+      return Error{ErrorCode::unavailable,
+                   std::move(message),
+                   "open the registry to write: what a process left unfinished is finished then",
+                   {},
+                   0};
     case SQLITE_FULL:
       return Error{ErrorCode::io, std::move(message), "free some space", {}, ENOSPC};
     default:

@@ -57,7 +57,7 @@ class Run {
 
 // A connection, set up for a file that may hold anything: no memory mapping, no trust in its schema. Not
 // thread-safe. Errors: corruption (damaged, or no database), busy (locked for longer than the time limit),
-// unsupported, io.
+// unavailable (nothing can be written here), unsupported, io.
 class Database {
  public:
   enum class Mode { read_write, read_only };
