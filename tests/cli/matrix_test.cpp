@@ -134,13 +134,13 @@ TEST_CASE("a matrix that stands for too much is refused before it is expanded") 
 }
 
 TEST_CASE("a value of any depth is refused without its text") {
-  std::string lists(1'000'000, '[');
-  lists.append(1'000'000, ']');
+  std::string lists(200'000, '[');
+  lists.append(200'000, ']');
   std::string objects;
-  for (int i = 0; i < 1'000'000; ++i)
+  for (int i = 0; i < 200'000; ++i)
     objects += "{\"a\":";
   objects += "1";
-  objects.append(1'000'000, '}');
+  objects.append(200'000, '}');
   for (const std::string& deep : {lists, objects}) {
     const std::string kind = deep.front() == '[' ? "a list" : "an object";
     CHECK(contains(refusal(R"({"kernels": [{"template": "t", "parameters": {"p": [)" + deep +
