@@ -180,7 +180,7 @@ run_sanitizer() {
     # The driver tells how many arguments a kernel takes only by refusing to describe one more: such a refusal is the
     # loader's way to count them, not an error.
     [[ $tool != memcheck ]] || more=(--report-api-errors no)
-    measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${wheels[@]}" \
+    measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${nvrtc[@]}" \
       "${commit[@]}" -o "$results/sanitizer_$tool.json" decode --small
   done
 }

@@ -87,6 +87,17 @@ class GpuCheck(ScriptTest):
         self.assertIn(f"{toolkit} --test-case=another", self.calls)
         self.assertEqual(self.calls[self.calls.index("--toolkit-root") + 1], str(toolkit))
 
+    def test_every_part_gives_the_benchmarks_the_same_nvrtc(self):
+        toolkit = make_toolkit(self.folder / "toolkit", 13000)
+        make_program(self.bin / "compute-sanitizer", 'while [[ $1 != */cubinet_bench ]]; do shift; done\n"$@"\n')
+        for part, runs in (("sanitizer", 4), ("compile", 1), ("table", 1), ("launch", 1), ("decode", 1)):
+            with self.subTest(part):
+                (self.folder / "calls").unlink(missing_ok=True)
+                self.check(part, CUDA_HOME=toolkit)
+                named = [i for i, word in enumerate(self.calls) if word == "--toolkit-root"]
+                self.assertEqual(len(named), runs)
+                self.assertEqual({self.calls[i + 1] for i in named}, {str(toolkit)})
+
     def test_wrong_usage_is_status_2(self):
         for line in (["-o"], ["-c"], ["-o", ""], ["everything"]):
             with self.subTest(line):
