@@ -184,37 +184,33 @@ Result<void> LocalRegistry::publish(const Cubin& cubin) {
   return {};
 }
 
-// The index's "yes" is believed, since it costs at most an image that the next sweep removes. Its "no" is
-// not: it lacks what was published while it was locked, or by a process that died before it came to the row.
-Result<bool> LocalRegistry::image_is_named(const Sha256Digest& digest, StoreLock& lock) {
-  const auto named = index_.use(lock, [&](Index& index) { return index.names_image(digest); });
-  if (named && *named) return true;
-  bool found = false;
+// REQUIRES: the exclusive lock. The index's "yes" is believed, since it costs at most an image that the next
+// sweep removes. Its "no" is not: it lacks what was published while it was locked, or by a process that died
+// before it came to the row. So the records are read, once for all images.
+Result<void> LocalRegistry::remove_images_unless_named(std::set<Sha256Digest> digests, StoreLock& lock) {
+  for (auto digest = digests.begin(); digest != digests.end();) {
+    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().cubin(*digest)));
+    const auto named = index_.use(lock, [&](Index& index) { return index.names_image(*digest); });
+    digest = !status || (named && *named) ? digests.erase(digest) : std::next(digest);
+  }
+  if (digests.empty()) return {};
   CUBINET_TRY(store_.for_each_record([&](const std::string&, Result<StoredRecord> record) -> Result<void> {
-    found = found || (record ? record->record->digest == digest : !names_nothing(record.error()));
+    if (record) digests.erase(record->record->digest);
+    if (!record && !names_nothing(record.error())) digests.clear();  // it may name any of them
     return {};
   }));
-  return found;
-}
-
-// REQUIRES: the exclusive lock.
-Result<void> LocalRegistry::remove_unnamed_image(const Sha256Digest& digest, StoreLock& lock) {
-  const fs::path path = store_.home().cubin(digest);
-  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
-  if (!status) return {};
-  CUBINET_TRY_ASSIGN(const bool named, image_is_named(digest, lock));
-  if (!named) CUBINET_TRY(store_.files().remove(path));
+  for (const Sha256Digest& digest : digests)
+    CUBINET_TRY(store_.files().remove(store_.home().cubin(digest)));
   return {};
 }
 
 // REQUIRES: the exclusive lock. The row goes first: when the index is locked, nothing has happened yet.
-Result<bool> LocalRegistry::remove_locked(const CubinRecord& record, StoreLock& lock) {
+Result<bool> LocalRegistry::remove_entry(const CubinRecord& record, StoreLock& lock) {
   const std::string name = entry_name(record.identity, record.fingerprint);
   const auto there = store_.read_record(name);
   if (there && !(*there->record == record)) {
     // Superseded since the caller found it: another record has the name now, and its row is to say so.
     index_.run(lock, [&](Index& index) { return index.put(*there); });
-    CUBINET_TRY(remove_unnamed_image(record.digest, lock));
     return false;
   }
   const fs::path path = store_.home().record(name);
@@ -226,8 +222,29 @@ Result<bool> LocalRegistry::remove_locked(const CubinRecord& record, StoreLock& 
   }
   CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
   if (removed) CUBINET_TRY(store_.files().sync_directory(path.parent_path()));
-  CUBINET_TRY(remove_unnamed_image(record.digest, lock));
   return erased.value_or(false) || removed;
+}
+
+// REQUIRES: the exclusive lock.
+Result<bool> LocalRegistry::remove_locked(const CubinRecord& record, StoreLock& lock) {
+  CUBINET_TRY_ASSIGN(const bool removed, remove_entry(record, lock));
+  CUBINET_TRY(remove_images_unless_named({record.digest}, lock));
+  return removed;
+}
+
+Result<std::uint64_t> LocalRegistry::remove(const Records& records) {
+  CUBINET_TRY(check_writable());
+  StoreLock lock = store_lock();
+  CUBINET_TRY(lock.exclude());
+  std::uint64_t count = 0;
+  std::set<Sha256Digest> digests;
+  for (const auto& record : records) {
+    CUBINET_TRY_ASSIGN(const bool removed, remove_entry(*record, lock));
+    count += removed ? 1U : 0U;
+    digests.insert(record->digest);
+  }
+  CUBINET_TRY(remove_images_unless_named(std::move(digests), lock));
+  return count;
 }
 
 Result<bool> LocalRegistry::remove(const CubinRecord& record) {

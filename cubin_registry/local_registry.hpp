@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace cubinet {
@@ -27,6 +28,7 @@ class LocalRegistry final : public Registry {
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
   Result<void> publish(const Cubin& cubin) override;
   Result<bool> remove(const CubinRecord& record) override;
+  Result<std::uint64_t> remove(const std::vector<std::shared_ptr<const CubinRecord>>& records) override;
   Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
                                                     const BuildFingerprint& fingerprint) override;
   Result<std::vector<std::shared_ptr<const CubinRecord>>> list() override;
@@ -50,8 +52,8 @@ class LocalRegistry final : public Registry {
   Result<void> store_image(const Cubin& cubin);
   std::optional<Cubin> read_again_or_set_aside(std::shared_ptr<const CubinRecord> record);
   Result<bool> remove_locked(const CubinRecord& record, StoreLock& lock);
-  Result<void> remove_unnamed_image(const Sha256Digest& digest, StoreLock& lock);
-  Result<bool> image_is_named(const Sha256Digest& digest, StoreLock& lock);
+  Result<bool> remove_entry(const CubinRecord& record, StoreLock& lock);
+  Result<void> remove_images_unless_named(std::set<Sha256Digest> digests, StoreLock& lock);
   Result<std::vector<StoredRecord>> all_good_records();
   Result<VerifyReport> verify_once();
 

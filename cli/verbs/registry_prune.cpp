@@ -75,6 +75,7 @@ Result<PruneTally> prune_stale(const Context& context, const PruneOptions& optio
   const StaleRule rule(catalog, *compiler, compile_options(options.sources));
   CUBINET_TRY_ASSIGN(const auto records, registry.list());
   PruneTally tally;
+  std::vector<std::shared_ptr<const CubinRecord>> stale;
   for (const auto& record : records) {
     const Judgement judgement = rule.judge(*record);
     const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),
@@ -84,14 +85,14 @@ Result<PruneTally> prune_stale(const Context& context, const PruneOptions& optio
       context.console().message(LogLevel::info, fmt::format("kept: {}: {}", subject, judgement.reason));
     }
     if (judgement.currency != Currency::stale) continue;
-    if (!options.dry_run) CUBINET_TRY(registry.remove(*record));
-    ++tally.removed;
-    context.console().text(
-        fmt::format("{}{}: {}", options.dry_run ? "stale: " : "removed: ", subject, judgement.reason));
+    stale.push_back(record);
+    context.console().text(fmt::format("stale: {}: {}", subject, judgement.reason));
     nlohmann::json entry = describe(*record);
     entry["reason"] = judgement.reason;
     tally.entries.push_back(std::move(entry));
   }
+  tally.removed = stale.size();
+  if (!options.dry_run) CUBINET_TRY(registry.remove(stale));
   return tally;
 }
 

@@ -255,6 +255,25 @@ TEST_CASE("an image that two entries share stays while an entry names it that th
     CHECK(entry.is_directory());
 }
 
+TEST_CASE("many entries go at once, with the images that none of those that stay names") {
+  HomeFixture home;
+  auto registry = home.open();
+  std::vector<std::shared_ptr<const CubinRecord>> going;
+  for (int image = 1; image <= 4; ++image) {
+    going.push_back(cubin_of(image, "one").record);
+    REQUIRE(publishes(*registry, cubin_of(image, "one")));
+  }
+  const Cubin staying = cubin_of(4, "two");
+  REQUIRE(publishes(*registry, staying));
+  CHECK(*registry->remove(going) == 4);
+  CHECK(*registry->remove(going) == 0);
+  CHECK(*registry->remove(std::vector<std::shared_ptr<const CubinRecord>>()) == 0);
+  CHECK(serves(*registry, staying));
+  CHECK(registry->stats()->entries == 1);
+  CHECK(registry->stats()->cubins == 1);
+  CHECK(registry->verify()->findings.empty());
+}
+
 // One entry under two records: what a bundle shipped first, and what a newer one did.
 Cubin shipped(int image, std::uint64_t version) {
   const Cubin cubin = cubin_of(image);

@@ -120,6 +120,9 @@ class Registry {
   virtual Result<void> publish(const Cubin& cubin) = 0;
   // Removes one entry, and its image when no other entry uses it. False when there was none.
   virtual Result<bool> remove(const CubinRecord& record) = 0;
+  // The same for many, under one lock and with one look at the records that stay; how many there were. An
+  // error leaves the entries before the failing one removed.
+  virtual Result<std::uint64_t> remove(const std::vector<std::shared_ptr<const CubinRecord>>& records) = 0;
 
   // Waits until nobody else in any process builds this identity and fingerprint; busy after 10 minutes. The
   // caller looks again before it builds. A home that cannot be locked gives a lock that keeps nobody out.
