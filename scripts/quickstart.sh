@@ -10,8 +10,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 setup
 build=$root/build/release
 mkdir -p "$build"
-{ cmake --preset release -S "$root" -DCUBINET_BUILD_EXAMPLES=OFF -DCUBINET_WARNINGS_AS_ERRORS=OFF && cmake --build "$build" --parallel "$(nproc)"; } \
-  >"$root/build/release.log" 2>&1 || {
+# A folder as a few units: half the time of a first build.
+{
+  cmake --preset release -S "$root" -DCUBINET_BUILD_EXAMPLES=OFF -DCUBINET_WARNINGS_AS_ERRORS=OFF -DCMAKE_UNITY_BUILD=ON &&
+    cmake --build "$build" --parallel "$(nproc)"
+} >"$root/build/release.log" 2>&1 || {
   tail -n 30 "$root/build/release.log" >&2
   die "the release tree could not be built: the compiler's words are above and in build/release.log"
 }
