@@ -17,7 +17,6 @@ namespace cubinet {
 class RefusedBuilds {
  public:
   void add(std::shared_ptr<const CubinRecord> record) { records_.push_back(std::move(record)); }
-  bool empty() const { return records_.empty(); }
   // The same bytes are refused again, unless their record says other things of them.
   bool contains(const CubinRecord& record) const;
   // Whether one of them is the local build that a compilation would give once more.

@@ -116,9 +116,22 @@ Result<OpenFile> open_regular(const fs::path& path, int flags) {
   return file;
 }
 
+FileStatus status_of(const struct stat& info) {
+  FileStatus status;
+  status.type = type_of(info.st_mode);
+  status.size = static_cast<std::uint64_t>(info.st_size);
+  status.owner = info.st_uid;
+  status.permissions = info.st_mode & 07777U;
+  status.modified_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  status.changed_ns = std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
+  status.links = info.st_nlink;
+  status.device = info.st_dev;
+  status.inode = info.st_ino;
+  return status;
+}
+
 const char* why_not_ours(const struct stat& info) {
-  if (info.st_uid != ::geteuid()) return "belongs to another user";
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
+  if (const char* reason = why_not_trusted(status_of(info))) return reason;
   if (info.st_nlink != 1) return "has another name (a hard link)";
   return nullptr;
 }
@@ -236,17 +249,7 @@ class PosixFileSystem final : public FileSystem {
       if (errno == ENOENT || errno == ENOTDIR) return std::optional<FileStatus>();
       return failed("inspect", path);
     }
-    FileStatus status;
-    status.type = type_of(info.st_mode);
-    status.size = static_cast<std::uint64_t>(info.st_size);
-    status.owner = info.st_uid;
-    status.permissions = info.st_mode & 07777U;
-    status.modified_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
-    status.changed_ns = std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
-    status.links = info.st_nlink;
-    status.device = info.st_dev;
-    status.inode = info.st_ino;
-    return std::optional<FileStatus>(status);
+    return std::optional<FileStatus>(status_of(info));
   }
 
   Result<std::vector<std::string>> list(const fs::path& path) override {
@@ -318,6 +321,12 @@ Result<void> write_and_rename(FileSystem& files, const fs::path& temporary, cons
 }
 
 }  // namespace
+
+const char* why_not_trusted(const FileStatus& status) {
+  if (status.owner != ::geteuid()) return "belongs to another user";
+  if ((status.permissions & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
+  return nullptr;
+}
 
 Result<void> write_file_atomically(FileSystem& files, const fs::path& path, ByteView content) {
   const fs::path temporary = temporary_path_beside(path);

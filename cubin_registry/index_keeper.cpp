@@ -2,8 +2,6 @@
 #include "index_keeper.hpp"
 
 #include <array>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace cubinet {
 namespace {
@@ -25,9 +23,7 @@ fs::path companion_of(fs::path index, const char* suffix) {
 const char* why_not_ours(const FileStatus& status) {
   // No link at all: a journal that its owner removes while we look.
   if (status.type != FileStatus::Type::regular || status.links > 1) return "is no file of its own";
-  if (status.owner != ::geteuid()) return "belongs to another user";
-  if ((status.permissions & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
-  return nullptr;
+  return why_not_trusted(status);
 }
 
 }  // namespace

@@ -1,29 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces operator new for this executable, to count what a hit takes from the heap: nothing.
 #include "device_fixture.hpp"
-
-#include <cstdlib>
-#include <new>
-
-namespace {
-thread_local unsigned allocations = 0;
-}
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size == 0 ? 1 : size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "support/allocation_count.hpp"
 
 namespace cubinet {
 namespace {
@@ -43,13 +20,13 @@ TEST_CASE("a hit allocates nothing, by whatever entry point it is asked for") {
   const auto kernel = *runtime->prepare(scale_spec());
   REQUIRE(runtime->function(*kernel, 0));
   for (const std::string_view entry_point : {"", "scale_each_element_by_the_factor", "scale_twice"}) {
-    const unsigned before = allocations;
+    const unsigned before = allocations();
     const bool found = runtime->function(*kernel, 0, entry_point).has_value();
-    const unsigned after = allocations;
+    const unsigned after = allocations();
     CHECK(found);
     CHECK_MESSAGE(after == before, entry_point);
   }
-  CHECK(allocations > 0);
+  CHECK(allocations() > 0);
 }
 
 }  // namespace

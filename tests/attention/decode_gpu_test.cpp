@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What attention_decode computes, over the parameters of its template and the ways to run it. Needs a GPU and
 // NVRTC.
+#include "support/ok.hpp"
 #include "support/skip.hpp"
 
 #include <cubinet/attention/decode_plan.hpp>
@@ -24,6 +25,8 @@
 namespace cubinet {
 namespace {
 
+using test::ok;
+
 // A runtime that keeps everything in memory, and its first device with a stream.
 struct Gpu {
   std::shared_ptr<Runtime> runtime;
@@ -40,16 +43,6 @@ struct Gpu {
     return Gpu{*made, *opened};
   }
 };
-
-template <class T>
-T ok(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().to_line()));
-  return *std::move(result);
-}
-
-void ok(const Result<void>& result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().to_line()));
-}
 
 template <class T>
 DeviceBuffer upload(const Gpu& gpu, const std::vector<T>& values) {

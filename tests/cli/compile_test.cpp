@@ -29,6 +29,11 @@ constexpr const char* kBrokenTemplate = R"(/* cubinet-template
 extern "C" __global__ void broken() { undeclared = 7; }
 )";
 
+// A build folder, and the NVRTC fetched into it, may lie where only its owner may look.
+bool may_compile(const Sandbox& sandbox, const ToolSetting& user) {
+  return sandbox.run({"doctor", "--require", "compiler"}, user).status == 0;
+}
+
 }  // namespace
 
 TEST_CASE("compile writes a cubin, keeps it in the home, and finds it there the next time") {
@@ -171,11 +176,6 @@ TEST_CASE("a home that is not usable is warned of once and does not stop a compi
   const ToolResult lost = compile(sandbox, {"--target", "sm_80", "--json"});
   CHECK(lost.status == 3);
   CHECK(lost.json()["error"]["code"] == "unavailable");
-}
-
-// A build folder, and the NVRTC fetched into it, may lie where only its owner may look.
-bool may_compile(const Sandbox& sandbox, const ToolSetting& user) {
-  return sandbox.run({"doctor", "--require", "compiler"}, user).status == 0;
 }
 
 TEST_CASE("a home of somebody else is neither read nor written by an unprivileged user") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The division that kernels do is compiled from the header that the host compiles: both have to agree. Needs
 // a GPU and NVRTC.
+#include "support/ok.hpp"
 #include "support/skip.hpp"
 
 #include <cubinet/kernel_templates/fast_divisor.hpp>
@@ -19,6 +20,8 @@
 
 namespace cubinet {
 namespace {
+
+using test::ok;
 
 using kernel_templates::FastDivisor;
 
@@ -52,12 +55,6 @@ struct DivideParameters {
   int count = 0;
   int pad = 0;
 };
-
-template <class T>
-T ok(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().to_line()));
-  return *std::move(result);
-}
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
 

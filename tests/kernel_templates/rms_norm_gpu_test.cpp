@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rms_norm computes, against float64. Needs a GPU and NVRTC.
+#include "support/ok.hpp"
 #include "support/skip.hpp"
 
 #include <cubinet/attention/decode_inputs.hpp>
@@ -21,6 +22,8 @@
 
 namespace cubinet {
 namespace {
+
+using test::ok;
 
 constexpr std::size_t kRows = 11;      // no multiple of 2, 4 or 8 rows a block
 constexpr std::size_t kSpareRows = 8;  // where a block that is not full would read and write
@@ -49,16 +52,6 @@ struct Case {
         .set("residual_add", ParameterValue(residual_add));
   }
 };
-
-template <class T>
-T ok(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().to_line()));
-  return *std::move(result);
-}
-
-void ok(const Result<void>& result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().to_line()));
-}
 
 std::size_t bytes_of(DataType type) {
   return bits_of(type) / 8;

@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces operator new for this executable, to count what the launch path takes from the heap: nothing.
 #include "loader/driver_under_test.hpp"
+#include "support/allocation_count.hpp"
 
 #include <cuda.h>
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <new>
-
-namespace {
-thread_local unsigned allocations = 0;
-}
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-
 using namespace cubinet;
+using cubinet::test::allocations;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::needs_stub;
 
@@ -43,13 +25,13 @@ TEST_CASE("A launch that succeeds allocates nothing") {
   REQUIRE(ranks.launch(clustered, words, words));
   // The stub keeps a list of launches: it is told to succeed without doing anything.
   test.stub->fail("cuLaunchKernelEx", 1, CUDA_SUCCESS);
-  const unsigned before = allocations;
+  const unsigned before = allocations();
   const bool added = add.launch(plain, pointer, pointer, pointer, 0U).has_value();
-  const unsigned after_plain = allocations;
+  const unsigned after_plain = allocations();
   test.stub->fail("cuLaunchKernelEx", 1, CUDA_SUCCESS);
-  const unsigned before_clustered = allocations;
+  const unsigned before_clustered = allocations();
   const bool ranked = ranks.launch(clustered, words, words).has_value();
-  const unsigned after_clustered = allocations;
+  const unsigned after_clustered = allocations();
   CHECK(added);
   CHECK(ranked);
   CHECK(after_plain == before);

@@ -25,6 +25,10 @@ struct FileStatus {
   std::uint64_t inode = 0;
 };
 
+// Why this process's user cannot answer for what a file holds: "belongs to another user", "can be written by
+// others". nullptr where nobody else could have written it.
+const char* why_not_trusted(const FileStatus& status);
+
 // A file being written. Destroyed without close(), the descriptor is closed and its errors are lost, which is
 // right for a file that is being abandoned and wrong for one that is kept.
 class WritableFile {

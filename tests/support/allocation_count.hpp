@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace cubinet::test {
+
+// How often this thread has taken memory from the heap. Only for an executable that links
+// cubinet_test_allocation_count, which replaces operator new for all of it.
+unsigned allocations();
+
+}  // namespace cubinet::test
