@@ -72,7 +72,7 @@ std::vector<CubinLayers::Candidate> CubinLayers::candidates(const LayerQuery& qu
       if (record->kind == query.kind) candidates.push_back({std::move(record), bundle.get()});
   }
   const auto version = [](const Candidate& candidate) {
-    return candidate.bundle == nullptr ? candidate.record->bundle_version
+    return candidate.bundle == nullptr ? candidate.record->version
                                        : candidate.bundle->options().version;
   };
   std::stable_sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {

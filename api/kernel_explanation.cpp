@@ -39,7 +39,7 @@ std::vector<NearKernel> nearest(const std::vector<std::shared_ptr<const CubinRec
   std::vector<NearKernel> near;
   for (const auto& record : records) {
     const auto decoded = decode_identity(record->identity.encoding());
-    if (!decoded || decoded->spec.template_name != asked.spec.template_name) continue;
+    if (!decoded || decoded->spec.name != asked.spec.name) continue;
     NearKernel kernel{record, differences(asked.spec, decoded->spec),
                       verdict_on(*record, asked.device, asked.policy)};
     if (kernel.differences.empty() && kernel.target_verdict.empty()) continue;  // listed under its target

@@ -137,7 +137,7 @@ Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_cache
   CUBINET_TRY(check_process());  // before any lock: a thread that the child does not have may hold it
   const KernelIdentity asked = identify_without_target(spec);
   if (auto known = prepared_.find(asked)) return known;
-  CUBINET_TRY_ASSIGN(auto kernel_template, options_.templates.find(spec.template_name));
+  CUBINET_TRY_ASSIGN(auto kernel_template, options_.templates.find(spec.name));
   CUBINET_TRY_ASSIGN(KernelSpec resolved, kernel_template->resolve(spec));
   return prepared_.intern(asked, std::move(resolved), std::move(kernel_template));
 }

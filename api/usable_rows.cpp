@@ -25,7 +25,7 @@ enum class Verdict { usable, stale, foreign };
 Result<Verdict> judge(const CubinRecord& record, const TemplateCatalog& templates, Compiler* compiler,
                       const CompileOptions& options) {
   CUBINET_TRY_ASSIGN(DecodedIdentity identity, decode_identity(record.identity.encoding()));
-  const auto known = templates.find(identity.spec.template_name);
+  const auto known = templates.find(identity.spec.name);
   if (!known) return Verdict::usable;
   if (record.interface_version != (*known)->interface_version()) return Verdict::foreign;
   if (record.origin == CubinOrigin::bundle || compiler == nullptr) return Verdict::usable;

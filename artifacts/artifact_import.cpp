@@ -110,7 +110,7 @@ class RootImport {
     } else {
       CUBINET_TRY_ASSIGN(report.number, store_.publish(import));
     }
-    CUBINET_TRY(note_specifications(import.rows));
+    note_specifications(import.rows);
     note(std::move(report));
     return {};
   }
@@ -120,13 +120,9 @@ class RootImport {
     report_.folders.push_back(std::move(report));
   }
 
-  Result<void> note_specifications(const std::vector<KernelRow>& rows) {
-    for (const KernelRow& row : rows) {
-      RowIdentity identity = identity_of(row);
-      identity.target = {};
-      CUBINET_TRY_ASSIGN(specifications_.emplace_back(), encode_row_identity(identity));
-    }
-    return {};
+  void note_specifications(const std::vector<KernelRow>& rows) {
+    for (const KernelRow& row : rows)
+      specifications_.push_back(encode_row(row));
   }
 
   const ArtifactImportOptions& options_;

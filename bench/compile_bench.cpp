@@ -162,7 +162,7 @@ Result<void> bench_compile(const Settings& settings, const CompileOptionsOfBench
   };
   for (const auto& [name, spec] : cases) {
     CompileRequest request;
-    CUBINET_TRY_ASSIGN(request.kernel_template, templates.find(spec.template_name));
+    CUBINET_TRY_ASSIGN(request.kernel_template, templates.find(spec.name));
     CUBINET_TRY_ASSIGN(request.spec, request.kernel_template->resolve(spec));
     request.target = target;
     CUBINET_TRY(bench.run(name, request, spec, report));

@@ -77,7 +77,7 @@ Result<double> cubinet_pass(const Settings& settings, const Store& store, const 
   }
   CUBINET_TRY(runtime->function(store.primer, settings.device));
   // The template's own first fingerprint hashes its source; later ones look it up.
-  if (group.specs.front().template_name != store.primer.template_name) {
+  if (group.specs.front().name != store.primer.name) {
     CUBINET_TRY(runtime->function(*prepared.back(), settings.device));
     prepared.pop_back();
   }
@@ -111,7 +111,7 @@ Result<PreparedRequests> prepare_requests(const TemplateCatalog& templates, cons
   PreparedRequests requests;
   for (const Cubin& cubin : group.cubins) {
     CUBINET_TRY_ASSIGN(DecodedIdentity identity, decode_identity(cubin.record->identity.encoding()));
-    CUBINET_TRY_ASSIGN(auto kernel_template, templates.find(identity.spec.template_name));
+    CUBINET_TRY_ASSIGN(auto kernel_template, templates.find(identity.spec.name));
     requests.push_back(std::make_unique<const PreparedRequest>(std::move(kernel_template),
                                                                std::move(identity.spec), CompileOptions{}));
   }

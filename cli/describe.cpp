@@ -20,7 +20,7 @@ nlohmann::json describe(const KernelSpec& spec) {
   nlohmann::json parameters = nlohmann::json::object();
   for (const auto& [name, value] : spec.parameters)
     parameters[name] = describe(value);
-  return {{"template", spec.template_name}, {"parameters", std::move(parameters)}};
+  return {{"template", spec.name}, {"parameters", std::move(parameters)}};
 }
 
 nlohmann::json describe(const EntryPoint& entry_point) {
@@ -42,7 +42,7 @@ KernelSpec spec_of(const CubinRecord& record) {
   auto decoded = decode_identity(record.identity.encoding());
   if (decoded) return std::move(decoded->spec);
   KernelSpec unknown;
-  unknown.template_name = "?";
+  unknown.name = "?";
   return unknown;
 }
 
@@ -55,7 +55,7 @@ nlohmann::json describe(const CubinRecord& record) {
   described["bytes"] = record.size;
   described["interface_version"] = record.interface_version;
   described["origin"] = record.origin == CubinOrigin::bundle ? "bundle" : "compiled";
-  if (record.origin == CubinOrigin::bundle) described["bundle_version"] = record.bundle_version;
+  if (record.origin == CubinOrigin::bundle) described["bundle_version"] = record.version;
   return described;
 }
 
@@ -74,11 +74,11 @@ nlohmann::json describe_fully(const CubinRecord& record) {
 
 std::string describe_origin(const CubinRecord& record) {
   if (record.origin == CubinOrigin::compiled) return "compiled here";
-  return fmt::format("a bundle of version {}", record.bundle_version);
+  return fmt::format("a bundle of version {}", record.version);
 }
 
 std::string compile_command(const KernelSpec& spec, SmTarget target) {
-  std::string command = "cubinet compile " + spec.template_name;
+  std::string command = "cubinet compile " + spec.name;
   for (const auto& [name, value] : spec.parameters)
     command += " -p " + shell_quoted(name + "=" + to_string(value));
   return command + " --target " + target.to_string();

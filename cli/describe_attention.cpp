@@ -62,9 +62,8 @@ MultiCtasKvMode mode_of(const AttentionPlan& plan) {
                                                  : MultiCtasKvMode::disabled;
 }
 
-nlohmann::json key_text(const KernelRow& row) {
-  const auto encoding = encode_row_identity(identity_of(row));
-  return encoding ? nlohmann::json(key_of(*encoding).to_string()) : nlohmann::json(nullptr);
+std::string key_text(const KernelRow& row) {
+  return identify(published_spec(row), row.target).key().to_string();
 }
 
 void add_row(const AttentionPlan& plan, nlohmann::json& document) {

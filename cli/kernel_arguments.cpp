@@ -76,7 +76,7 @@ Result<void> check_parameter_name(const KernelTemplate& kernel_template, std::st
 Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
                                     const std::vector<std::string>& assignments) {
   KernelSpec spec;
-  spec.template_name = kernel_template.name();
+  spec.name = kernel_template.name();
   for (const std::string& assignment : assignments) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0) {

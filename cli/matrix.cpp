@@ -175,7 +175,7 @@ Result<std::uint64_t> count_combinations(const std::vector<MatrixElement>& eleme
 // Every choice of one value a parameter; the last parameter changes fastest.
 std::vector<KernelSpec> combinations(const MatrixElement& element) {
   std::vector<KernelSpec> specs(1);
-  specs.front().template_name = element.template_name;
+  specs.front().name = element.template_name;
   for (const auto& [name, values] : element.parameters) {
     std::vector<KernelSpec> extended;
     for (const KernelSpec& spec : specs) {

@@ -30,7 +30,7 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
   std::vector<std::shared_ptr<const CubinRecord>> selected;
   for (auto& record : records) {
     if (passes(targets, ImageTarget{record->target, record->kind}) && passes(keys, record->identity.key()) &&
-        passes(filter.templates, spec_of(*record).template_name)) {
+        passes(filter.templates, spec_of(*record).name)) {
       selected.push_back(std::move(record));
     }
   }

@@ -25,7 +25,7 @@ std::string describe(const CubinRecord& record) {
 std::shared_ptr<const CubinRecord> as_bundled(const CubinRecord& record, std::uint64_t version) {
   auto bundled = std::make_shared<CubinRecord>(record);
   bundled->origin = CubinOrigin::bundle;
-  bundled->bundle_version = version;
+  bundled->version = version;
   return bundled;
 }
 

@@ -76,7 +76,7 @@ Result<void> read_records(ByteReader& reader, BundleManifest& manifest) {
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(const std::string bytes, reader.string());
     CUBINET_TRY_ASSIGN(CubinRecord record, decode_record(as_bytes(bytes)));
-    if (record.origin != CubinOrigin::bundle || record.bundle_version != manifest.options.version) {
+    if (record.origin != CubinOrigin::bundle || record.version != manifest.options.version) {
       return damaged("it holds the record of another bundle");
     }
     if (!manifest.records.empty() && !bundle_order(*manifest.records.back(), record)) {

@@ -146,7 +146,7 @@ Result<std::int64_t> EntryTable::insert(const StoredRecord& stored, const Bytes&
   bound.bind(1, as_integer(record.identity.key()))
       .bind(2, stored.published_ns)
       .bind(3, static_cast<std::int64_t>(record.size))
-      .bind(4, std::string_view(decoded.spec.template_name))
+      .bind(4, std::string_view(decoded.spec.name))
       .bind(5, std::string_view(target))
       .bind(6, ByteView(record.fingerprint.digest.bytes))
       .bind(7, ByteView(record.digest.bytes))

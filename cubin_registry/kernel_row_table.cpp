@@ -199,7 +199,8 @@ Result<std::vector<KernelRow>> KernelRowTable::read(const std::map<std::uint64_t
 }
 
 Result<void> KernelRowTable::insert(Owner owner, std::int64_t id, const KernelRow& row) {
-  CUBINET_TRY_ASSIGN(const Bytes identity, encode_row_identity(identity_of(row)));
+  CUBINET_TRY(check_ranges(row));
+  const KernelKey own_key = identify(published_spec(row), row.target).key();
   const Bytes extra_bytes = encode_extras(row.extras);
   const std::string target_text = stored_target(row.target);
   const bool compiled = row.provenance.origin == RowOrigin::compiled;
@@ -207,7 +208,7 @@ Result<void> KernelRowTable::insert(Owner owner, std::int64_t id, const KernelRo
   for (const Column& column : kernel_columns())
     cells.numbers[cells.count++] = column.get(row);
   const std::size_t numbers = cells.count;
-  cells.numbers[cells.count++] = static_cast<std::int64_t>(key_of(identity).value);
+  cells.numbers[cells.count++] = static_cast<std::int64_t>(own_key.value);
   cells.numbers[cells.count++] = static_cast<std::int64_t>(row.provenance.origin);
   cells.numbers[cells.count++] = static_cast<std::int64_t>(row.provenance.version);
   cells.blobs = {as_bytes(row.implementation),

@@ -31,7 +31,7 @@ bool says_nothing_of_the_file(const Error& error) {
 // made beside a bundle's when that one was of no use, and a newer bundle vouches for what it ships.
 bool supersedes(const CubinRecord& wanted, const CubinRecord& there) {
   if (there.origin != CubinOrigin::bundle) return false;
-  return wanted.origin == CubinOrigin::compiled || wanted.bundle_version > there.bundle_version;
+  return wanted.origin == CubinOrigin::compiled || wanted.version > there.version;
 }
 
 Records without_times(std::vector<StoredRecord> stored) {
@@ -289,7 +289,7 @@ Result<Records> LocalRegistry::list() {
   std::vector<std::pair<std::string, std::shared_ptr<const CubinRecord>>> named;
   for (StoredRecord& stored : records) {
     CUBINET_TRY_ASSIGN(DecodedIdentity decoded, decode_identity(stored.record->identity.encoding()));
-    named.emplace_back(std::move(decoded.spec.template_name), std::move(stored.record));
+    named.emplace_back(std::move(decoded.spec.name), std::move(stored.record));
   }
   std::stable_sort(named.begin(), named.end(), [](const auto& a, const auto& b) {
     if (a.first != b.first) return a.first < b.first;

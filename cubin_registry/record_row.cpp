@@ -8,22 +8,18 @@ namespace cubinet {
 std::optional<KernelRow> row_of(const CubinRecord& record) {
   if (record.row.empty() || record.kind != ImageKind::cubin || record.entry_points.empty())
     return std::nullopt;
-  auto identity = decode_row_identity(record.row);
-  if (!identity || identity->target != record.target) return std::nullopt;
+  auto decoded = decode_row(record.row);
+  if (!decoded) return std::nullopt;
   const EntryPoint& entry = record.entry_points.front();
-  KernelRow row;
-  row.selector = identity->selector;
-  row.traits = identity->traits;
-  row.target = identity->target;
-  row.extras = std::move(identity->extras);
-  row.implementation = std::move(identity->implementation);
+  KernelRow row = *std::move(decoded);
+  row.target = record.target;
   row.function_name = entry.symbol;
   row.shared_bytes = entry.dynamic_shared_bytes;
   row.threads = entry.threads;
   row.digest = record.digest;
   const bool compiled = record.origin == CubinOrigin::compiled;
   row.provenance.origin = compiled ? RowOrigin::compiled : RowOrigin::bundle;
-  row.provenance.version = record.bundle_version;
+  row.provenance.version = record.version;
   if (compiled) row.provenance.fingerprint = record.fingerprint.digest;
   if (!check_ranges(row)) return std::nullopt;
   return row;

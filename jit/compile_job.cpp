@@ -106,8 +106,8 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
 Result<Bytes> encoded_row(const CompileRequest& request) {
   CUBINET_TRY_ASSIGN(auto row, request.kernel_template->row(request.spec));
   if (!row) return Bytes();
-  row->target = request.target;
-  return encode_row_identity(identity_of(*row));
+  CUBINET_TRY(check_ranges(*row));
+  return encode_row(*row);
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ constexpr std::int64_t kU32 = std::numeric_limits<std::uint32_t>::max();
 
 template <class Access>
 constexpr Column column(std::string_view name, std::string_view header_name, ColumnKind kind, bool asked_for,
-                        std::int64_t default_value, std::int64_t maximum) {
-  return {name, header_name, kind, asked_for, default_value, &Access::get, &Access::set, maximum};
+                        std::int64_t default_value, std::int64_t maximum, bool identifies = true) {
+  return {name,    header_name, kind, asked_for, default_value, &Access::get, &Access::set,
+          maximum, identifies};
 }
 
 template <class Access>
@@ -105,8 +106,9 @@ constexpr std::array kColumns = {
                                                  0, 1),
     column<Trait<&KernelTraits::stages>>("stages", "", ColumnKind::integer, false, 0, kU16),
     column<Own<&KernelRow::shared_bytes>>("shared_bytes", "mSharedMemBytes", ColumnKind::integer, false, 0,
-                                          kU32),
-    column<Own<&KernelRow::threads>>("threads", "mThreadsPerCTA", ColumnKind::integer, false, 512, kU32),
+                                          kU32, false),
+    column<Own<&KernelRow::threads>>("threads", "mThreadsPerCTA", ColumnKind::integer, false, 512, kU32,
+                                     false),
 };
 
 std::string_view enumeration_text(std::string_view column, std::int64_t value) {

@@ -91,7 +91,8 @@ Result<ResolvedRows> resolve_conflicts(std::vector<KernelRow> rows) {
   std::vector<Entry> entries;
   entries.reserve(rows.size());
   for (KernelRow& row : rows) {
-    CUBINET_TRY_ASSIGN(Bytes identity, encode_row_identity(identity_of(row)));
+    CUBINET_TRY(check_ranges(row));
+    Bytes identity = identify(published_spec(row), row.target).encoding();
     entries.push_back({std::move(identity), std::move(row)});
   }
   std::sort(entries.begin(), entries.end(), goes_before);

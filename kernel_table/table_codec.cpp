@@ -15,62 +15,44 @@ namespace {
 constexpr BinaryFormat kTableFormat{.name = "a kernel table",
                                     .magic = "CTAB",
                                     .newest = kTableVersion,
+                                    .oldest = 2,
                                     .damage_remedy = "import its source again"};
 // Far above any table: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumColumns = 1024;
 constexpr std::uint32_t kMaximumRows = 10'000'000;
 
-enum class StoredKind : std::uint8_t { integer, flag, data_type, enumeration, text, digest, long_integer };
+enum class StoredKind : std::uint8_t { integer, flag, data_type, enumeration, text, digest };
 
 // The columns that are no numbers, after those of kernel_columns().
-enum class TextColumn {
-  implementation,
-  target,
-  function_name,
-  digest,
-  origin,
-  stale,
-  version,
-  source,
-  fingerprint
-};
+enum class TextColumn { implementation, layout, pin, target, function_name, digest };
 struct NamedTextColumn {
   std::string_view name;
   StoredKind kind;
   TextColumn column;
 };
-constexpr std::array<NamedTextColumn, 9> kTextColumns = {{
+constexpr std::array<NamedTextColumn, 6> kTextColumns = {{
     {"implementation", StoredKind::text, TextColumn::implementation},
+    {"layout", StoredKind::text, TextColumn::layout},
+    {"pin", StoredKind::text, TextColumn::pin},
     {"target", StoredKind::text, TextColumn::target},
     {"function_name", StoredKind::text, TextColumn::function_name},
     {"digest", StoredKind::digest, TextColumn::digest},
-    {"origin", StoredKind::enumeration, TextColumn::origin},
-    {"stale", StoredKind::flag, TextColumn::stale},
-    {"version", StoredKind::long_integer, TextColumn::version},
-    {"source", StoredKind::text, TextColumn::source},
-    {"fingerprint", StoredKind::digest, TextColumn::fingerprint},
 }};
 
 void write_text_column(ByteWriter& writer, const KernelRow& row, TextColumn column) {
   switch (column) {
     case TextColumn::implementation:
       return writer.string(row.implementation);
+    case TextColumn::layout:
+      return writer.string(row.layout);
+    case TextColumn::pin:
+      return writer.string(row.pin);
     case TextColumn::target:
       return writer.string(stored_target(row.target));
     case TextColumn::function_name:
       return writer.string(row.function_name);
     case TextColumn::digest:
       return writer.raw(row.digest.bytes);
-    case TextColumn::origin:
-      return writer.u32(static_cast<std::uint32_t>(row.provenance.origin));
-    case TextColumn::stale:
-      return writer.u32(row.provenance.stale ? 1 : 0);
-    case TextColumn::version:
-      return writer.u64(row.provenance.version);
-    case TextColumn::source:
-      return writer.string(row.provenance.source);
-    case TextColumn::fingerprint:
-      return writer.raw(row.provenance.fingerprint.bytes);
   }
 }
 
@@ -87,8 +69,6 @@ Result<StoredValue> read_value(ByteReader& reader, StoredKind kind) {
     CUBINET_TRY_ASSIGN(value.text, reader.string());
   } else if (kind == StoredKind::digest) {
     CUBINET_TRY_ASSIGN(value.digest, read_digest(reader));
-  } else if (kind == StoredKind::long_integer) {
-    CUBINET_TRY_ASSIGN(value.number, reader.u64());
   } else {
     CUBINET_TRY_ASSIGN(value.number, reader.u32());
   }
@@ -100,6 +80,12 @@ Result<void> set_text_column(KernelRow& row, TextColumn column, StoredValue& val
     case TextColumn::implementation:
       row.implementation = std::move(value.text);
       return {};
+    case TextColumn::layout:
+      row.layout = std::move(value.text);
+      return {};
+    case TextColumn::pin:
+      row.pin = std::move(value.text);
+      return {};
     case TextColumn::target: {
       CUBINET_TRY_ASSIGN(row.target, parse_stored_target(value.text));
       return {};
@@ -109,24 +95,6 @@ Result<void> set_text_column(KernelRow& row, TextColumn column, StoredValue& val
       return {};
     case TextColumn::digest:
       row.digest = value.digest;
-      return {};
-    case TextColumn::origin:
-      if (value.number > static_cast<std::uint64_t>(RowOrigin::imported)) {
-        return kTableFormat.damaged("holds a row of an unknown origin");
-      }
-      row.provenance.origin = static_cast<RowOrigin>(value.number);
-      return {};
-    case TextColumn::stale:
-      row.provenance.stale = value.number != 0;
-      return {};
-    case TextColumn::version:
-      row.provenance.version = value.number;
-      return {};
-    case TextColumn::source:
-      row.provenance.source = std::move(value.text);
-      return {};
-    case TextColumn::fingerprint:
-      row.provenance.fingerprint = value.digest;
       return {};
   }
   return {};
@@ -144,7 +112,7 @@ Result<StoredColumn> read_column(ByteReader& reader) {
   StoredColumn column;
   CUBINET_TRY_ASSIGN(column.name, reader.string());
   CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
-  if (kind > static_cast<std::uint8_t>(StoredKind::long_integer))
+  if (kind > static_cast<std::uint8_t>(StoredKind::digest))
     return kTableFormat.damaged("has a column of unknown kind");
   column.kind = static_cast<StoredKind>(kind);
   column.number = find_column(column.name);

@@ -62,13 +62,13 @@ class DeclaredTemplate final : public KernelTemplate {
   const std::vector<std::string>& symbol_expressions() const override { return symbol_expressions_; }
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
-    if (spec.template_name != name()) {
-      return Error{ErrorCode::invalid_argument, "a specification of '" + printable(spec.template_name) +
+    if (spec.name != name()) {
+      return Error{ErrorCode::invalid_argument, "a specification of '" + printable(spec.name) +
                                                     "' was given to the template '" + name() + "'"};
     }
     CUBINET_TRY(check_names(spec));
     KernelSpec resolved;
-    resolved.template_name = name();
+    resolved.name = name();
     for (const ParameterDeclaration& parameter : declaration_.parameters) {
       CUBINET_TRY_ASSIGN(ParameterValue value, value_of(spec, parameter));
       resolved.parameters.emplace(parameter.name, std::move(value));

@@ -5,7 +5,8 @@
 namespace cubinet {
 namespace {
 
-constexpr BinaryFormat kRecordFormat{.name = "a cubin's record", .magic = "CREC", .newest = kRecordVersion};
+constexpr BinaryFormat kRecordFormat{
+    .name = "a cubin's record", .magic = "CREC", .newest = kRecordVersion, .oldest = 3};
 constexpr std::uint32_t kMaximumEntryPoints = 4096;
 
 enum EntryFlags : std::uint8_t { kProgrammaticLaunch = 1, kCooperative = 2 };
@@ -62,11 +63,11 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   }
   record.kind = static_cast<ImageKind>(kind);
   CUBINET_TRY_ASSIGN(const std::uint8_t origin, reader.u8());
-  if (origin > static_cast<std::uint8_t>(CubinOrigin::bundle)) {
+  if (origin > static_cast<std::uint8_t>(CubinOrigin::imported)) {
     return kRecordFormat.damaged("holds an unknown origin");
   }
   record.origin = static_cast<CubinOrigin>(origin);
-  CUBINET_TRY_ASSIGN(record.bundle_version, reader.u64());
+  CUBINET_TRY_ASSIGN(record.version, reader.u64());
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   if (count > kMaximumEntryPoints) return kRecordFormat.damaged("has too many functions");
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -75,10 +76,24 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(record.compiler, reader.string());
   CUBINET_TRY_ASSIGN(record.options, reader.string());
   CUBINET_TRY_ASSIGN(record.warnings, reader.string());
+  CUBINET_TRY_ASSIGN(const ByteView row, read_blob(reader));
+  record.row.assign(row.begin(), row.end());
   return record;
 }
 
 }  // namespace
+
+std::string_view to_string(CubinOrigin origin) {
+  switch (origin) {
+    case CubinOrigin::compiled:
+      return "compiled";
+    case CubinOrigin::bundle:
+      return "bundle";
+    case CubinOrigin::imported:
+      return "imported";
+  }
+  return "compiled";
+}
 
 std::string CubinRecord::target_name() const {
   return kind == ImageKind::ptx ? target.compute_name() : target.to_string();
@@ -101,7 +116,7 @@ Bytes encode_record(const CubinRecord& record) {
   writer.u32(record.interface_version);
   writer.u8(static_cast<std::uint8_t>(record.kind));
   writer.u8(static_cast<std::uint8_t>(record.origin));
-  writer.u64(record.bundle_version);
+  writer.u64(record.version);
   writer.u32(static_cast<std::uint32_t>(record.entry_points.size()));
   for (const EntryPoint& entry : record.entry_points)
     write_entry_point(writer, entry);
@@ -114,13 +129,8 @@ Bytes encode_record(const CubinRecord& record) {
 }
 
 Result<CubinRecord> decode_record(ByteView bytes) {
-  constexpr std::uint16_t kFirstVersionWithRow = 2;
   CUBINET_TRY_ASSIGN(auto fields, kRecordFormat.read_checked(bytes));
   CUBINET_TRY_ASSIGN(CubinRecord record, read_fields(fields.reader));
-  if (fields.version >= kFirstVersionWithRow) {
-    CUBINET_TRY_ASSIGN(const ByteView row, read_blob(fields.reader));
-    record.row.assign(row.begin(), row.end());
-  }
   if (fields.reader.remaining() != 0) return kRecordFormat.damaged("has bytes after its end");
   return record;
 }

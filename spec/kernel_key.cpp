@@ -4,13 +4,15 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 
 namespace cubinet {
 namespace {
 
 constexpr BinaryFormat kKeyFormat{
-    .name = "a kernel's encoding", .magic = "CKEY", .newest = kKeySchemaVersion};
+    .name = "a kernel's encoding", .magic = "CKEY", .newest = kKeySchemaVersion, .oldest = 2};
+constexpr std::size_t kTargetBytes = 5;
 // Far above any real specification: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumParameters = 4096;
 
@@ -82,72 +84,115 @@ Result<KernelKey> KernelKey::parse(std::string_view text) {
   return key;
 }
 
-KernelIdentity identify(const KernelSpec& spec, SmTarget target) {
-  ByteWriter writer;
+namespace {
+
+std::uint64_t hash_of(ByteView bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+void write_kernel(ByteWriter& writer, const KernelSpec& spec) {
   kKeyFormat.write_head(writer);
-  writer.string(spec.template_name);
-  writer.u16(target.major);
-  writer.u16(target.minor);
-  writer.u8(static_cast<std::uint8_t>(target.kind));
+  writer.u8(static_cast<std::uint8_t>(spec.maker));
+  writer.string(spec.name);
   writer.u32(static_cast<std::uint32_t>(spec.parameters.size()));
   for (const auto& [name, value] : spec.parameters) {
     writer.string(name);
     write_value(writer, value);
   }
-  KernelIdentity identity;
-  identity.target_ = target;
-  identity.encoding_ = writer.take();
-  identity.key_.value = XXH3_64bits(identity.encoding_.data(), identity.encoding_.size());
-  return identity;
+  writer.u32(0);
 }
 
-namespace {
-
-// Reads an encoding from end to end, calling `parameter(name, value)` for each; accepts canonical ones only,
-// so whatever passes is what `identify` would write.
-template <class Parameter>
-Result<SmTarget> walk_encoding(ByteView encoding, std::string& template_name, Parameter&& parameter) {
-  ByteReader reader(encoding);
+// Accepts canonical encodings only, so whatever passes is what write_kernel() would write.
+Result<KernelSpec> read_kernel(ByteReader& reader) {
   CUBINET_TRY(kKeyFormat.read_head(reader));
-  CUBINET_TRY_ASSIGN(template_name, reader.string());
-  CUBINET_TRY_ASSIGN(const SmTarget target, read_target(reader));
+  KernelSpec spec;
+  CUBINET_TRY_ASSIGN(const std::uint8_t maker, reader.u8());
+  if (maker > static_cast<std::uint8_t>(KernelMaker::function)) {
+    return kKeyFormat.damaged("is of an unknown maker");
+  }
+  spec.maker = static_cast<KernelMaker>(maker);
+  CUBINET_TRY_ASSIGN(spec.name, reader.string());
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   if (count > kMaximumParameters) return kKeyFormat.damaged("has too many parameters");
-  std::string previous;
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(std::string name, reader.string());
-    if (i > 0 && name <= previous) {
+    if (i > 0 && name <= spec.parameters.rbegin()->first) {
       return kKeyFormat.damaged("does not list its parameters in order");
     }
     CUBINET_TRY_ASSIGN(ParameterValue value, read_value(reader));
-    parameter(name, std::move(value));
-    previous = std::move(name);
+    spec.parameters.emplace_hint(spec.parameters.end(), std::move(name), std::move(value));
   }
-  if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
-  return target;
+  CUBINET_TRY_ASSIGN(const std::uint32_t others, reader.u32());
+  if (others != 0) {
+    return Error{ErrorCode::unsupported, "a kernel's encoding says more than this build knows",
+                 "use the version of cubinet that wrote it"};
+  }
+  return spec;
 }
 
 }  // namespace
 
+KernelIdentity::KernelIdentity(Bytes encoding, SmTarget target)
+    : encoding_(std::move(encoding)), target_(target) {
+  key_.value = hash_of(encoding_);
+  kernel_hash_ = hash_of(kernel_encoding());
+}
+
+ByteView KernelIdentity::kernel_encoding() const {
+  return ByteView(encoding_).first(encoding_.size() - std::min(encoding_.size(), kTargetBytes));
+}
+
+KernelId KernelIdentity::kernel() const {
+  KernelId id;
+  const ByteView kernel = kernel_encoding();
+  id.encoding_.assign(kernel.begin(), kernel.end());
+  id.hash_ = kernel_hash_;
+  return id;
+}
+
+bool KernelIdentity::is_of(const KernelId& kernel) const {
+  const ByteView own = kernel_encoding();
+  return kernel_hash_ == kernel.hash() &&
+         std::equal(own.begin(), own.end(), kernel.encoding().begin(), kernel.encoding().end());
+}
+
+KernelId identify(const KernelSpec& spec) {
+  ByteWriter writer;
+  write_kernel(writer, spec);
+  KernelId id;
+  id.encoding_ = writer.take();
+  id.hash_ = hash_of(id.encoding_);
+  return id;
+}
+
+KernelIdentity identify(const KernelSpec& spec, SmTarget target) {
+  ByteWriter writer;
+  write_kernel(writer, spec);
+  writer.u16(target.major);
+  writer.u16(target.minor);
+  writer.u8(static_cast<std::uint8_t>(target.kind));
+  return KernelIdentity(writer.take(), target);
+}
+
+Result<KernelSpec> decode_kernel(ByteView encoding) {
+  ByteReader reader(encoding);
+  CUBINET_TRY_ASSIGN(KernelSpec spec, read_kernel(reader));
+  if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
+  return spec;
+}
+
 Result<DecodedIdentity> decode_identity(ByteView encoding) {
+  ByteReader reader(encoding);
   DecodedIdentity decoded;
-  auto& parameters = decoded.spec.parameters;
-  CUBINET_TRY_ASSIGN(
-      decoded.target,
-      walk_encoding(encoding, decoded.spec.template_name, [&](const std::string& name, ParameterValue value) {
-        parameters.emplace_hint(parameters.end(), name, std::move(value));
-      }));
+  CUBINET_TRY_ASSIGN(decoded.spec, read_kernel(reader));
+  CUBINET_TRY_ASSIGN(decoded.target, read_target(reader));
+  if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
   return decoded;
 }
 
 Result<KernelIdentity> identity_from_encoding(Bytes encoding) {
-  KernelIdentity identity;
-  std::string template_name;
-  CUBINET_TRY_ASSIGN(identity.target_, walk_encoding(encoding, template_name,
-                                                     [](const std::string&, const ParameterValue&) {}));
-  identity.key_.value = XXH3_64bits(encoding.data(), encoding.size());
-  identity.encoding_ = std::move(encoding);
-  return identity;
+  CUBINET_TRY_ASSIGN(const DecodedIdentity decoded, decode_identity(encoding));
+  return KernelIdentity(std::move(encoding), decoded.target);
 }
 
 }  // namespace cubinet

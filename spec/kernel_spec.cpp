@@ -9,16 +9,29 @@ std::string to_string(const ParameterValue& value) {
   return std::get<std::string>(value);
 }
 
-KernelSpec& KernelSpec::set(std::string_view name, ParameterValue value) {
-  parameters.insert_or_assign(std::string(name), std::move(value));
+std::string_view to_string(KernelMaker maker) {
+  switch (maker) {
+    case KernelMaker::kernel_template:
+      return "template";
+    case KernelMaker::publisher:
+      return "publisher";
+    case KernelMaker::function:
+      return "function";
+  }
+  return "template";
+}
+
+KernelSpec& KernelSpec::set(std::string_view parameter, ParameterValue value) {
+  parameters.insert_or_assign(std::string(parameter), std::move(value));
   return *this;
 }
 
 std::string KernelSpec::to_string() const {
-  std::string text = template_name + "(";
+  if (maker == KernelMaker::function && parameters.empty()) return name;
+  std::string text = name + "(";
   const char* separator = "";
-  for (const auto& [name, value] : parameters) {
-    text += separator + name + "=" + cubinet::to_string(value);
+  for (const auto& [parameter, value] : parameters) {
+    text += separator + parameter + "=" + cubinet::to_string(value);
     separator = ", ";
   }
   return text + ")";

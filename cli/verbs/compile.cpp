@@ -74,7 +74,7 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
     const std::string target = kernel.targets[i].to_string();
     std::string name = output;
     if (folder) {
-      name += fmt::format("{}{}.{}.{}{}", output.ends_with('/') ? "" : "/", kernel.spec.template_name, target,
+      name += fmt::format("{}{}.{}.{}{}", output.ends_with('/') ? "" : "/", kernel.spec.name, target,
                           identify(kernel.spec, kernel.targets[i]).key().to_string(), extension(options));
     }
     for (std::size_t at = name.find(kPlaceholder); !folder && at != std::string::npos;

@@ -150,7 +150,7 @@ Result<std::optional<ExitStatus>> explain_key(const Context& context, const Temp
   }
   if (records.empty()) return explain_row(context, key, scope);
   const KernelSpec spec = spec_of(*records.front());
-  const auto known = catalog.find(spec.template_name);
+  const auto known = catalog.find(spec.name);
   if (!known) {
     return context.fail(Error{known.error().code,
                               fmt::format("the key {} is of {}: {}", key.to_string(), spec.to_string(),

@@ -110,26 +110,19 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
   return found ? ExitStatus::done : ExitStatus::negative;
 }
 
-bool same_kernel(const RowIdentity& a, const RowIdentity& b) {
-  return a.selector == b.selector && a.traits == b.traits && a.extras == b.extras &&
-         a.implementation == b.implementation;
-}
-
 }  // namespace
 
 Result<std::optional<ExitStatus>> explain_row(const Context& context, KernelKey key,
                                               const ExplainScope& scope) {
   CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows, rows_of_home(context));
-  std::optional<RowIdentity> wanted;
+  std::optional<KernelRow> wanted;
   for (const KernelRow& row : rows) {
-    const RowIdentity identity = identity_of(row);
-    const auto encoding = encode_row_identity(identity);
-    if (encoding && key_of(*encoding) == key) wanted = identity;
+    if (identify(published_spec(row), row.target).key() == key) wanted = row;
   }
   if (!wanted) return std::optional<ExitStatus>();
   std::vector<Candidate> candidates;
   for (const KernelRow& row : rows) {
-    if (!same_kernel(identity_of(row), *wanted)) continue;
+    if (!(published_spec(row) == published_spec(*wanted))) continue;
     candidates.push_back({{row.function_name, row.shared_bytes, row.threads, row.target, row.digest},
                           row.provenance.source,
                           "",

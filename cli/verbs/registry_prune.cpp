@@ -33,7 +33,7 @@ class StaleRule {
   Judgement judge(const CubinRecord& record) const {
     const auto decoded = decode_identity(record.identity.encoding());
     if (!decoded) return {Currency::unknown, decoded.error().message};
-    const auto kernel_template = catalog_.find(decoded->spec.template_name);
+    const auto kernel_template = catalog_.find(decoded->spec.name);
     // It may be a template of the user's that was not named with --template-file.
     if (!kernel_template) return {Currency::unknown, kernel_template.error().message};
     if (record.interface_version != (*kernel_template)->interface_version()) {

@@ -157,7 +157,7 @@ TEST_CASE("an imported entry counts as a bundle entry, never as a stale local bu
   CHECK(digest_of(found) == build_of("elsewhere").record->digest.to_hex());
   CHECK(found->source == KernelSource::registry);
   CHECK(found->cubin.record->origin == CubinOrigin::bundle);
-  CHECK(found->cubin.record->bundle_version == 3);
+  CHECK(found->cubin.record->version == 3);
   CHECK_FALSE(layers.find(query("today", 2)));
 }
 

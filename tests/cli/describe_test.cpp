@@ -35,7 +35,7 @@ TEST_CASE("columns are as wide as their widest cell and lines do not end in blan
 
 TEST_CASE("the command line of a kernel names its parameters and its target") {
   KernelSpec spec;
-  spec.template_name = "t";
+  spec.name = "t";
   spec.set("flag", true).set("number", 64);
   CHECK(compile_command(spec, SmTarget{9, 0, TargetKind::specific}) ==
         "cubinet compile t -p flag=true -p number=64 --target sm_90a");
@@ -43,14 +43,14 @@ TEST_CASE("the command line of a kernel names its parameters and its target") {
 
 TEST_CASE("values keep their types in JSON") {
   KernelSpec spec;
-  spec.template_name = "t";
+  spec.name = "t";
   spec.set("flag", true).set("number", 64).set("type", "bf16");
   CHECK(describe(spec).dump() == R"({"parameters":{"flag":true,"number":64,"type":"bf16"},"template":"t"})");
 }
 
 TEST_CASE("a record tells its specification, target, origin and digests") {
   KernelSpec spec;
-  spec.template_name = "t";
+  spec.name = "t";
   spec.set("number", 64);
   Cubin cubin = test::make_cubin(spec);
   const auto described = describe_fully(*cubin.record);
@@ -62,7 +62,7 @@ TEST_CASE("a record tells its specification, target, origin and digests") {
   CHECK(described["entry_points"][0]["threads"] == 128);
   CubinRecord imported = *cubin.record;
   imported.origin = CubinOrigin::bundle;
-  imported.bundle_version = 7;
+  imported.version = 7;
   CHECK(describe(imported)["bundle_version"] == 7);
   CHECK(describe_origin(imported) == "a bundle of version 7");
 }

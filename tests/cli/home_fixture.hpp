@@ -17,7 +17,7 @@ namespace cubinet::test {
 
 inline KernelSpec named_spec(const std::string& name, int number = 1) {
   KernelSpec spec;
-  spec.template_name = name;
+  spec.name = name;
   spec.set("number", number);
   return spec;
 }

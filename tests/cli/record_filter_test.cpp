@@ -10,9 +10,9 @@ using namespace cubinet::cli;
 
 TEST_CASE("records pass when they meet every kind of filter that is given") {
   KernelSpec one;
-  one.template_name = "one";
+  one.name = "one";
   KernelSpec two;
-  two.template_name = "two";
+  two.name = "two";
   test::FakeCubin ampere;
   ampere.target = {8, 0, TargetKind::baseline};
   const std::vector<std::shared_ptr<const CubinRecord>> records = {test::make_cubin(one).record,

@@ -12,7 +12,7 @@ KernelSpec norm_spec() {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
   KernelSpec spec;
-  spec.template_name = "rms_norm";
+  spec.name = "rms_norm";
   spec.set("hidden_size", 256);
   const auto resolved = (*catalog->find("rms_norm"))->resolve(spec);
   REQUIRE(resolved);

@@ -14,7 +14,7 @@ BundleManifest manifest_of(int count) {
   for (int i = 0; i < count; ++i) {
     auto record = std::make_shared<CubinRecord>(*cubin_of(i).record);
     record->origin = CubinOrigin::bundle;
-    record->bundle_version = 7;
+    record->version = 7;
     manifest.images.push_back({record->digest, 0, record->size});
     manifest.records.push_back(record);
   }

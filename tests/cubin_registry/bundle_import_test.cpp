@@ -18,7 +18,7 @@ std::shared_ptr<const Bundle> bundle_of(const fs::path& path, std::vector<Cubin>
 Cubin as_imported(const Cubin& cubin) {
   auto record = std::make_shared<CubinRecord>(*cubin.record);
   record->origin = CubinOrigin::bundle;
-  record->bundle_version = 4;
+  record->version = 4;
   return {record, cubin.image};
 }
 

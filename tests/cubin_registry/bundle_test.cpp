@@ -37,7 +37,7 @@ TEST_CASE("a bundle gives back what it was made of, marked with its bundle") {
   CHECK(bundle->find(cubin_of(3).record->identity).empty());
   const auto record = bundle->find(cubin_of(1).record->identity).front();
   CHECK(record->origin == CubinOrigin::bundle);
-  CHECK(record->bundle_version == 3);
+  CHECK(record->version == 3);
   const auto loaded = bundle->load(record);
   REQUIRE(loaded);
   CHECK(*loaded->image == *cubin_of(1).image);

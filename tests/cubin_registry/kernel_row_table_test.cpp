@@ -63,9 +63,8 @@ TEST_CASE("every field is a column of its own, which plain SQL reads") {
     const auto value = fixture.database.integer("SELECT " + std::string(column.name) + " FROM kernels");
     CHECK(*value == column.get(rows[0]));
   }
-  const Bytes identity = *encode_row_identity(identity_of(rows[0]));
   CHECK(static_cast<std::uint64_t>(*fixture.database.integer("SELECT key FROM kernels")) ==
-        key_of(identity).value);
+        identify(published_spec(rows[0]), rows[0].target).key().value);
   CHECK(*fixture.database.text("SELECT function_name FROM kernels") == rows[0].function_name);
   CHECK(*fixture.database.text("SELECT implementation FROM kernels") == rows[0].implementation);
   CHECK(*fixture.database.text("SELECT lower(hex(digest)) FROM kernels") == rows[0].digest.to_hex());

@@ -18,11 +18,10 @@ namespace fs = std::filesystem;
 Cubin cubin_with_row(int number, std::string_view build = "build") {
   const Cubin plain = cubin_of(number, build);
   auto record = std::make_shared<CubinRecord>(*plain.record);
-  RowIdentity identity;
-  identity.selector.head_dim_qk = static_cast<std::uint16_t>(8 * number);
-  identity.target = record->target;
-  identity.implementation = "attention_decode";
-  record->row = *encode_row_identity(identity);
+  KernelRow row;
+  row.selector.head_dim_qk = static_cast<std::uint16_t>(8 * number);
+  row.implementation = "attention_decode";
+  record->row = encode_row(row);
   return {record, plain.image};
 }
 

@@ -62,7 +62,7 @@ KernelIdentity colliding_identity(char free_byte) {
   text.replace(16 * kBlock - kPrefix + 8, 8, std::string(8, free_byte));
   text += std::string(150 - kPrefix - text.size(), 'y');  // 129 to 240 bytes are hashed this way
   KernelSpec spec;
-  spec.template_name = "t";
+  spec.name = "t";
   spec.set("p", ParameterValue(text));
   return identify(spec, SmTarget{9, 0, TargetKind::specific});
 }
@@ -136,7 +136,7 @@ TEST_CASE("an entry that is there stays, unless its image is damaged or a bundle
     Cubin cubin = cubin_of(3);
     auto bundled = std::make_shared<CubinRecord>(*cubin.record);
     bundled->origin = CubinOrigin::bundle;
-    bundled->bundle_version = version;
+    bundled->version = version;
     return Cubin{bundled, cubin.image};
   };
   REQUIRE(publishes(*registry, from_bundle(5)));
@@ -281,7 +281,7 @@ Cubin shipped(int image, std::uint64_t version) {
   record->digest = cubin.record->digest;
   record->size = cubin.record->size;
   record->origin = CubinOrigin::bundle;
-  record->bundle_version = version;
+  record->version = version;
   return {record, cubin.image};
 }
 
@@ -307,7 +307,7 @@ TEST_CASE("a row that its record superseded is mended by whoever finds the old i
   FileStore store(posix_file_system(), Home(home.home), home.log.sink());
   REQUIRE(store.write_image(shipped(2, 2).record->digest, *shipped(2, 2).image));
   REQUIRE(store.write_record(shipped(2, 2).record));
-  CHECK(registry->find(shipped(1, 1).record->identity)->front()->bundle_version == 1);
+  CHECK(registry->find(shipped(1, 1).record->identity)->front()->version == 1);
   fs::remove(Home(home.home).cubin(shipped(1, 1).record->digest));
   CHECK_FALSE(registry->load(shipped(1, 1).record)->has_value());
   CHECK(serves(*registry, shipped(2, 2)));
@@ -319,7 +319,7 @@ TEST_CASE("entries are listed by template, then key") {
   for (int i = 0; i < 20; ++i)
     REQUIRE(publishes(*registry, cubin_of(i)));
   KernelSpec spec;
-  spec.template_name = "a_template";
+  spec.name = "a_template";
   REQUIRE(publishes(*registry, make_cubin(spec)));
   const auto listed = registry->list();
   REQUIRE(listed->size() == 21);

@@ -8,18 +8,17 @@
 namespace cubinet::test {
 namespace {
 
-CubinRecord record_with_row(SmTarget target) {
+CubinRecord record_with_row() {
   CubinRecord record = *cubin_of(1).record;
-  RowIdentity identity;
-  identity.target = target;
-  identity.implementation = "attention_decode";
-  identity.traits.stages = 3;
-  record.row = *encode_row_identity(identity);
+  KernelRow row;
+  row.implementation = "attention_decode";
+  row.traits.stages = 3;
+  record.row = encode_row(row);
   return record;
 }
 
 TEST_CASE("the row of a record has its launch facts, its digest and where it comes from") {
-  CubinRecord record = record_with_row(cubin_of(1).record->target);
+  CubinRecord record = record_with_row();
   record.entry_points[0].dynamic_shared_bytes = 77;
   const auto row = row_of(record);
   REQUIRE(row);
@@ -33,26 +32,24 @@ TEST_CASE("the row of a record has its launch facts, its digest and where it com
   CHECK(row->provenance.origin == RowOrigin::compiled);
   CHECK(row->provenance.fingerprint == record.fingerprint.digest);
   record.origin = CubinOrigin::bundle;
-  record.bundle_version = 9;
+  record.version = 9;
   CHECK(row_of(record)->provenance.origin == RowOrigin::bundle);
   CHECK(row_of(record)->provenance.version == 9);
   CHECK(row_of(record)->provenance.fingerprint == Sha256Digest{});
 }
 
 TEST_CASE("PTX, records without a row and rows that lie or cannot be read have none") {
-  const SmTarget target = cubin_of(1).record->target;
   CHECK_FALSE(row_of(*cubin_of(1).record));
-  CHECK_FALSE(row_of(record_with_row({12, 0, TargetKind::specific})));
-  CubinRecord record = record_with_row(target);
+  CubinRecord record = record_with_row();
   record.kind = ImageKind::ptx;
   CHECK_FALSE(row_of(record));
-  record = record_with_row(target);
+  record = record_with_row();
   record.entry_points.clear();
   CHECK_FALSE(row_of(record));
-  record = record_with_row(target);
+  record = record_with_row();
   record.entry_points[0].threads = 5000;
   CHECK_FALSE(row_of(record));
-  record = record_with_row(target);
+  record = record_with_row();
   for (std::size_t size = 1; size < record.row.size(); ++size) {
     CubinRecord cut = record;
     cut.row.resize(size);

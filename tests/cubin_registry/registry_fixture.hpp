@@ -20,7 +20,7 @@ namespace cubinet::test {
 
 inline KernelSpec spec_of(int head_dim) {
   KernelSpec spec;
-  spec.template_name = "attention_decode";
+  spec.name = "attention_decode";
   return spec.set("dtype_q", "bf16").set("head_dim_qk", head_dim);
 }
 

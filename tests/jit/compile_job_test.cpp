@@ -55,13 +55,12 @@ TEST_CASE("a cubin and its record belong together") {
   CHECK(record.row.empty());
 }
 
-TEST_CASE("a cubin whose template declares a row has it in its record, of the target it was built for") {
+TEST_CASE("a cubin whose template declares a row has it in its record") {
   const CompileRequest request = test::builtin_request("attention_decode", "sm_90a");
   const CompileOutput output = compiled(request);
-  const auto row = decode_row_identity(output.record.row);
+  const auto row = decode_row(output.record.row);
   REQUIRE(row);
   CHECK(row->implementation == "attention_decode");
-  CHECK(row->target == request.target);
   CHECK(row->selector.head_dim_qk == 64);
   CHECK(row->selector.tokens_per_page == 64);
   CHECK(row->traits.stages == 2);

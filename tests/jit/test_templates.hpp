@@ -32,7 +32,7 @@ inline std::shared_ptr<const KernelTemplate> parse_template(const std::string& s
 inline CompileRequest request_of(std::shared_ptr<const KernelTemplate> kernel_template,
                                  const char* target = "sm_90a") {
   CompileRequest request;
-  request.spec.template_name = kernel_template->name();
+  request.spec.name = kernel_template->name();
   request.kernel_template = std::move(kernel_template);
   request.target = *SmTarget::parse(target);
   return request;

@@ -133,7 +133,7 @@ Cubin compile(const char* source, SmTarget target) {
   const auto parsed = KernelTemplate::parse(source, "test_kernels.cpp");
   REQUIRE_MESSAGE(parsed.has_value(), parsed.error().to_line());
   KernelSpec spec;
-  spec.template_name = (*parsed)->name();
+  spec.name = (*parsed)->name();
   CompileRequest request;
   request.kernel_template = *parsed;
   request.spec = spec;

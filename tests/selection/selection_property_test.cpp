@@ -69,7 +69,7 @@ class Generator {
     std::vector<KernelRow> distinct;
     for (const KernelRow& candidate : rows) {
       const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const KernelRow& other) {
-        return identity_of(other) == identity_of(candidate);
+        return published_spec(other) == published_spec(candidate) && other.target == candidate.target;
       });
       if (!seen) distinct.push_back(candidate);
     }

@@ -30,22 +30,24 @@ TEST_CASE("keys and encodings equal the golden vectors") {
   const Golden vectors[] = {
       {KernelSpec{"", {}},
        {0, 0, TargetKind::baseline},
-       "434b4559010000000000000000000000000000",
-       "a6e9b17bce1f241e"},
+       "434b45590200000000000000000000000000000000000000",
+       "be0112efdabb0d6a"},
       {sample(), kSm90a,
-       "434b4559010010000000617474656e74696f6e5f6465636f64650900000001030000000700000064747970655f71020400000"
-       "0626631360b000000686561645f64696d5f716b0180000000000000000e000000736c6964696e675f77696e646f770000",
-       "779ce25371f497c9"},
+       "434b455902000010000000617474656e74696f6e5f6465636f6465030000000700000064747970655f710204000000626631"
+       "360b000000686561645f64696d5f716b0180000000000000000e000000736c6964696e675f77696e646f7700000000000009"
+       "00000001",
+       "f55ac6876b6634b4"},
       {sample(),
        {10, 0, TargetKind::family},
-       "434b4559010010000000617474656e74696f6e5f6465636f64650a00000002030000000700000064747970655f71020400000"
-       "0626631360b000000686561645f64696d5f716b0180000000000000000e000000736c6964696e675f77696e646f770000",
-       "3d99c175f02db048"},
+       "434b455902000010000000617474656e74696f6e5f6465636f6465030000000700000064747970655f710204000000626631"
+       "360b000000686561645f64696d5f716b0180000000000000000e000000736c6964696e675f77696e646f770000000000000a"
+       "00000002",
+       "48be3d159e17d5f9"},
       {KernelSpec{"rms_norm", {}}.set("hidden_size", 4096),
        {8, 0, TargetKind::baseline},
-       "434b4559010008000000726d735f6e6f726d0800000000010000000b00000068696464656e5f73697a6501001000000000000"
-       "0",
-       "1adc4b29dcc7379d"},
+       "434b455902000008000000726d735f6e6f726d010000000b00000068696464656e5f73697a65010010000000000000000000"
+       "000800000000",
+       "f33e35314758d015"},
   };
   for (const Golden& golden : vectors) {
     const KernelIdentity identity = identify(golden.spec, golden.target);
@@ -61,7 +63,7 @@ KernelSpec random_spec(std::mt19937_64& random) {
       c = static_cast<char>(random() % 256);
     return value;
   };
-  KernelSpec spec{text(20), {}};
+  KernelSpec spec{text(20), {}, static_cast<KernelMaker>(random() % 3)};
   const std::size_t count = random() % 8;
   for (std::size_t i = 0; i < count; ++i) {
     switch (random() % 3) {
@@ -91,6 +93,9 @@ TEST_CASE("decoding an encoding gives the specification and target back") {
     const auto again = identity_from_encoding(identity.encoding());
     REQUIRE(again);
     REQUIRE(*again == identity);
+    REQUIRE(again->kernel() == identify(spec));
+    REQUIRE(again->is_of(identify(spec)));
+    REQUIRE(*decode_kernel(identify(spec).encoding()) == spec);
   }
 }
 
@@ -116,6 +121,8 @@ TEST_CASE("specifications that differ in one place have other encodings and keys
   add(KernelSpec{"attention_decod", sample().parameters}, kSm90a);
   add(KernelSpec{"ab", {}}.set("c", 0), kSm90a);
   add(KernelSpec{"a", {}}.set("bc", 0), kSm90a);
+  for (const KernelMaker maker : {KernelMaker::publisher, KernelMaker::function})
+    add(KernelSpec{"attention_decode", sample().parameters, maker}, kSm90a);
   CHECK(keys.size() == count);
   CHECK(encodings.size() == count);
 }
@@ -142,17 +149,27 @@ TEST_CASE("every flipped bit is refused or decodes to another identity") {
   }
 }
 
-TEST_CASE("a newer schema is unsupported, not damaged") {
+TEST_CASE("one kernel on two targets is one kernel with two keys, and another kernel is another one") {
+  const KernelIdentity specific = identify(sample(), kSm90a);
+  const KernelIdentity baseline = identify(sample(), {9, 0, TargetKind::baseline});
+  CHECK(specific.kernel() == baseline.kernel());
+  CHECK(specific.kernel_hash() == identify(sample()).hash());
+  CHECK(specific.key() != baseline.key());
+  CHECK_FALSE(specific.is_of(identify(sample().set("head_dim_qk", 64))));
+}
+
+TEST_CASE("a newer schema, and a request that says more than is known, are unsupported, not damaged") {
   Bytes encoding = identify(sample(), kSm90a).encoding();
-  encoding[4] = std::byte{2};
-  const auto decoded = decode_identity(encoding);
-  REQUIRE_FALSE(decoded);
-  CHECK(decoded.error().code == ErrorCode::unsupported);
+  encoding[4] = std::byte{kKeySchemaVersion + 1};
+  CHECK(decode_identity(encoding).error().code == ErrorCode::unsupported);
+  encoding = identify(sample(), kSm90a).encoding();
+  encoding[encoding.size() - 9] = std::byte{1};
+  CHECK(decode_identity(encoding).error().code == ErrorCode::unsupported);
 }
 
 TEST_CASE("a schema that was never stored is damaged") {
   Bytes encoding = identify(sample(), kSm90a).encoding();
-  encoding[4] = std::byte{0};
+  encoding[4] = std::byte{1};
   const auto decoded = decode_identity(encoding);
   REQUIRE_FALSE(decoded);
   CHECK(decoded.error().code == ErrorCode::corruption);

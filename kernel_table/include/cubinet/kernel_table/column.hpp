@@ -26,6 +26,7 @@ struct Column {
   std::int64_t (*get)(const KernelRow&);
   void (*set)(KernelRow&, std::int64_t);  // REQUIRES: fits(value)
   std::int64_t maximum;
+  bool identifies = true;  // part of a kernel's identity; not so what its launch needs to know
 
   bool fits(std::int64_t value) const { return value >= 0 && value <= maximum; }
 };

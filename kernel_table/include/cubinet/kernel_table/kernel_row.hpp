@@ -94,6 +94,10 @@ struct KernelRow {
   // Whose kernels these are: the set that shares one parameter struct and one planner. Part of the identity:
   // two rows of equal selector and different implementation are two kernels.
   std::string implementation;
+  // Of a published kernel, part of the identity: the name of the layout of its arguments, where it is known,
+  // and the SHA-256 of the metadata that lists it in hexadecimal. Rows of two versions are never one kernel.
+  std::string layout;
+  std::string pin;
 
   std::string function_name;       // the kernel's symbol; a published cubin's file is <function_name>.cubin
   std::uint32_t shared_bytes = 0;  // dynamic shared memory a block

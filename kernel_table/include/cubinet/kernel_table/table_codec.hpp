@@ -18,12 +18,13 @@ namespace cubinet {
 //   <columns>::= u32 count { <string> name, u8 kind }
 //   <rows>   ::= u32 count { one value a column, then u32 count { <string> name <string> value } }  ; extras
 //   value    ::= kinds 0 integer, 1 flag, 2 data type, 3 enumeration: u32
-//                kind 4 text: <string> ; kind 5 digest: 32 bytes ; kind 6 long: u64
+//                kind 4 text: <string> ; kind 5 digest: 32 bytes
 //
 // A column of a name that the reader does not know becomes an extra column of every row; one that the reader
 // knows and the table lacks has its default. So a table of fewer or more columns is read by the same version;
-// the version counts changes of this grammar. Version history: 1 (2026-11) the first.
-inline constexpr std::uint16_t kTableVersion = 1;
+// the version counts changes of this grammar. Rows of a table have no provenance: it is that of the file that holds
+// the table. Version history: 2 (2026-11) layout and pin, no provenance; 1 was never released.
+inline constexpr std::uint16_t kTableVersion = 2;
 
 // "10.7f": the form in which tables hold a target, which every one has, known to this build or not.
 std::string stored_target(SmTarget target);

@@ -38,9 +38,10 @@ struct EntryPoint {
 };
 
 // How an entry came to be where it is. A local build is current while its fingerprint is what would be built
-// now; an entry from a bundle is current while its interface version fits. Stored in records: DO NOT
-// RENUMBER.
-enum class CubinOrigin : std::uint8_t { compiled = 0, bundle = 1 };
+// now; one from a bundle while its interface version fits; one of an imported folder as long as it is there.
+// Stored in records: DO NOT RENUMBER.
+enum class CubinOrigin : std::uint8_t { compiled = 0, bundle = 1, imported = 2 };
+std::string_view to_string(CubinOrigin origin);  // "compiled", "bundle", "imported"
 
 // What the image is: machine code, or PTX that the driver compiles when it is loaded. PTX runs on devices
 // that no cubin was built for; everything else goes before it. Stored in records: DO NOT RENUMBER.
@@ -57,13 +58,14 @@ struct CubinRecord {
   std::uint64_t size = 0;               // of the image, in bytes
   std::uint32_t interface_version = 0;  // of the template's argument structure and semantics
   CubinOrigin origin = CubinOrigin::compiled;
-  std::uint64_t bundle_version = 0;  // of the bundle it came from; 0 for a local build
+  // Of the bundle it came from, or the number under which its folder was imported; 0 for a local build.
+  std::uint64_t version = 0;
   std::vector<EntryPoint> entry_points;
   std::string compiler;  // "NVRTC 13.0, build 4f1c…", for people
   std::string options;   // the compile options, one line, for people
   std::string warnings;  // the compiler's log of a successful build
-  // The identity of its row in the table of kernels, encoded (kernel_table/row_codec.hpp); empty where its
-  // template declares none. Kept as it is: nothing here depends on what it says.
+  // Its row in the table of kernels, encoded (kernel_table/row_codec.hpp); empty where its template declares
+  // none. Kept as it is: nothing here depends on what it says.
   Bytes row{};
 
   // "sm_90a", or "compute_90a" for PTX.
@@ -74,8 +76,8 @@ struct CubinRecord {
 
 // The record's bytes, little-endian; the layout is docs/formats/record.md:
 //   "CREC" u16 version, fields, 32 bytes SHA-256 of all that precedes.
-// Version history: 2 (2026-11) the row; records of version 1 have none. 1 (2026-11) the first.
-inline constexpr std::uint16_t kRecordVersion = 2;
+// Version history: 3 (2026-11) identities of schema 2, imported kernels; 1 and 2 were never released.
+inline constexpr std::uint16_t kRecordVersion = 3;
 Bytes encode_record(const CubinRecord& record);
 // corruption for damaged bytes, unsupported for a newer version.
 Result<CubinRecord> decode_record(ByteView bytes);

@@ -5,30 +5,33 @@
 #include <cubinet/spec/kernel_spec.hpp>
 #include <cubinet/spec/sm_target.hpp>
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace cubinet {
 
-// The canonical encoding of a specification and a target, the identity of a kernel. Little-endian:
+// The canonical encoding of a kernel, and of a kernel on a target. Little-endian:
 //
 // clang-format off
-//   <encoding>  ::= <magic> <schema> <template> <target> <count> { <parameter> }  ; parameters ascend by name
-//   <magic>     ::= "CKEY"
-//   <schema>    ::= u16                                                           ; kKeySchemaVersion
-//   <template>  ::= <string>
-//   <target>    ::= u16 major, u16 minor, u8 kind                                 ; TargetKind
-//   <count>     ::= u32
-//   <parameter> ::= <string> ( u8 0, u8 flag | u8 1, i64 integer | u8 2, <string> )
+//   <identity>  ::= <kernel> <target>
+//   <kernel>    ::= "CKEY" u16 kKeySchemaVersion, u8 maker, <string> name, u32 count { <parameter> },
+//                   u32 count { <string> kind <string> name <string> value }
+//   <parameter> ::= <string> ( u8 0, u8 flag | u8 1, i64 integer | u8 2, <string> )   ; ascending by name
+//   <target>    ::= u16 major, u16 minor, u8 kind                                     ; TargetKind
 //   <string>    ::= u32 length, bytes
 // clang-format on
 //
-// Version history: 1 (2026-11) the first.
+// The second list is for what else a request may say (options, definitions, texts from memory); this version
+// writes none of it, and one that holds some is of a newer build. The target stands last, so that a kernel's
+// encoding is the beginning of each of its identities.
+//
+// Version history: 2 (2026-11) makers, room for the rest of a request; 1 was never released.
 // No path, time, compiler or environment is part of it. Golden vectors in tests/spec pin it.
-inline constexpr std::uint16_t kKeySchemaVersion = 1;
+inline constexpr std::uint16_t kKeySchemaVersion = 2;
 
-// XXH3-64 of the canonical encoding: an index, not a proof. Whoever finds something by key compares the
+// XXH3-64 of a kernel's identity: an index, not a proof. Whoever finds something by key compares the
 // encoding.
 struct KernelKey {
   std::uint64_t value = 0;
@@ -39,8 +42,27 @@ struct KernelKey {
   friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
 };
 
-// The identity of one kernel on one target. Immutable; made by `identify` only, so that both sides of a
-// look-up build it through one function.
+// Which kernel, whatever it is built for. Immutable; made by `identify` only, so that both sides of a look-up
+// build it through one function.
+class KernelId {
+ public:
+  KernelId() = default;
+
+  const Bytes& encoding() const { return encoding_; }
+  std::uint64_t hash() const { return hash_; }  // XXH3-64 of the encoding
+
+  friend bool operator==(const KernelId& a, const KernelId& b) {
+    return a.hash_ == b.hash_ && a.encoding_ == b.encoding_;
+  }
+
+ private:
+  friend KernelId identify(const KernelSpec& spec);
+  friend class KernelIdentity;
+  Bytes encoding_;
+  std::uint64_t hash_ = 0;
+};
+
+// A kernel on one target. Immutable; made by `identify` and `identity_from_encoding` only.
 class KernelIdentity {
  public:
   KernelIdentity() = default;
@@ -48,6 +70,9 @@ class KernelIdentity {
   KernelKey key() const { return key_; }
   const Bytes& encoding() const { return encoding_; }
   SmTarget target() const { return target_; }  // as the encoding states it
+  KernelId kernel() const;
+  std::uint64_t kernel_hash() const { return kernel_hash_; }
+  bool is_of(const KernelId& kernel) const;
 
   friend bool operator==(const KernelIdentity& a, const KernelIdentity& b) {
     return a.key_ == b.key_ && a.encoding_ == b.encoding_;
@@ -56,21 +81,26 @@ class KernelIdentity {
  private:
   friend KernelIdentity identify(const KernelSpec& spec, SmTarget target);
   friend Result<KernelIdentity> identity_from_encoding(Bytes encoding);
+  KernelIdentity(Bytes encoding, SmTarget target);
+  ByteView kernel_encoding() const;
+
   KernelKey key_;
+  std::uint64_t kernel_hash_ = 0;
   Bytes encoding_;
   SmTarget target_;
 };
 
 // The specification should be complete (KernelTemplate::resolve fills in the defaults): parameters that are
 // left out are simply not part of the identity.
+KernelId identify(const KernelSpec& spec);
 KernelIdentity identify(const KernelSpec& spec, SmTarget target);
 
-// The inverse: any bytes give a specification and target whose encoding they are, or corruption (or
-// unsupported for a newer schema).
+// The inverses: any bytes give what they encode, or corruption (or unsupported for a newer schema).
 struct DecodedIdentity {
   KernelSpec spec;
   SmTarget target;
 };
+Result<KernelSpec> decode_kernel(ByteView encoding);
 Result<DecodedIdentity> decode_identity(ByteView encoding);
 
 // For an encoding that was stored: checks that it is canonical and computes its key.

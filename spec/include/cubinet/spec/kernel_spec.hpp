@@ -17,29 +17,39 @@ using ParameterValue = std::variant<bool, std::int64_t, std::string>;
 
 std::string to_string(const ParameterValue& value);  // "true", "128", "bf16"
 
-// What a caller asks for: a template by name and values for its parameters, of any template, ours or the
-// user's. A plain value; knows nothing of what the template allows (KernelTemplate::resolve does).
+// Who makes a kernel. Stored in identities: DO NOT RENUMBER.
+enum class KernelMaker : std::uint8_t {
+  kernel_template = 0,  // a template, ours or the user's, under values for its parameters
+  publisher = 1,  // a publisher's attention kernel: the columns of its row, the argument layout, the pin
+  function = 2,   // a function that is known by its name: a publisher's GEMM, a user's cubin
+};
+std::string_view to_string(KernelMaker maker);  // "template", "publisher", "function"
+
+// Which kernel: who makes it, and typed values that tell it from the maker's others. What a caller asks for
+// and what everything that lies in a store is known by. A plain value; knows nothing of what a template
+// allows (KernelTemplate::resolve does).
 //
 // Parameters are ordered by name, so two specifications are equal whatever order they were written in.
 struct KernelSpec {
-  std::string template_name;
+  std::string name;  // the template's, the publisher's, the function's
   std::map<std::string, ParameterValue, std::less<>> parameters;
+  KernelMaker maker = KernelMaker::kernel_template;
 
   // Sets one parameter and returns *this, so that a specification can be written as one expression.
-  KernelSpec& set(std::string_view name, ParameterValue value);
+  KernelSpec& set(std::string_view parameter, ParameterValue value);
   // Chosen by the argument's own type: `true` is a flag, any integer an integer, text a name.
   template <class Value, class = std::enable_if_t<!std::is_same_v<Value, ParameterValue>>>
-  KernelSpec& set(std::string_view name, const Value& value) {
+  KernelSpec& set(std::string_view parameter, const Value& value) {
     if constexpr (std::is_same_v<Value, bool>) {
-      return set(name, ParameterValue(value));
+      return set(parameter, ParameterValue(value));
     } else if constexpr (std::is_integral_v<Value>) {
-      return set(name, ParameterValue(static_cast<std::int64_t>(value)));
+      return set(parameter, ParameterValue(static_cast<std::int64_t>(value)));
     } else {
-      return set(name, ParameterValue(std::string(value)));
+      return set(parameter, ParameterValue(std::string(value)));
     }
   }
 
-  // "attention_decode(dtype_q=bf16, head_dim_qk=128)", for messages.
+  // "attention_decode(dtype_q=bf16, head_dim_qk=128)", for messages; a function without values: its name.
   std::string to_string() const;
 
   friend bool operator==(const KernelSpec&, const KernelSpec&) = default;

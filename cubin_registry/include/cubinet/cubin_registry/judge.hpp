@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/spec/cubin.hpp>
+#include <cubinet/spec/image_target.hpp>
+#include <cubinet/spec/target_policy.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cubinet {
+
+// What is wanted of one kernel, and what is known here and now. A plain value.
+struct Wish {
+  // Targets that may be taken, best first: targets_wanted() of a device, or the one that was asked for.
+  std::vector<ImageTarget> targets;
+  // Of the template's arguments and semantics; nullopt where no template of that name is known: then what was
+  // shipped is taken at its word.
+  std::optional<std::uint32_t> interface_version;
+  // What would be built now, for the targets for which there are local builds. Without an entry a local build
+  // is never current.
+  std::vector<std::pair<ImageTarget, BuildFingerprint>> today;
+  bool compiler_found = false;
+};
+
+// The targets of a device under a policy, best first: those of machine code, then those of PTX.
+std::vector<ImageTarget> targets_wanted(ComputeCapability device, const TargetPolicy& policy);
+
+// A build that lies somewhere, as much of it as decides.
+struct Offer {
+  ImageTarget target;
+  CubinOrigin origin = CubinOrigin::compiled;
+  std::uint32_t interface_version = 0;
+  std::uint64_t version = 0;  // of the bundle or import; 0 for a local build
+  BuildFingerprint fingerprint;
+  Sha256Digest digest;
+  std::size_t store = 0;  // the place of its store in the list of stores
+
+  static Offer of(const CubinRecord& record, std::size_t store);
+};
+
+// How a build stands among those of its target, best first.
+enum class Standing : std::uint8_t {
+  current,    // a local build that would be the same today
+  shipped,    // from a bundle or an imported folder, of the interface version that the template has
+  unchecked,  // a local build of the right interface version where nothing can tell whether it is current
+  stale,      // a local build of another compiler, template text or options
+  foreign,    // of another interface version of the template
+};
+Standing standing_of(const Offer& offer, const Wish& wish);
+bool is_usable(Standing standing);      // current, shipped, unchecked
+std::string explain(const Offer& offer, const Wish& wish);  // the standing as a sentence
+
+// One offer, judged.
+struct Judgement {
+  std::size_t offer = 0;  // its place in what was handed in
+  Standing standing = Standing::stale;
+  bool wanted_target = false;  // its target is among the wish's
+  bool usable() const { return wanted_target && is_usable(standing); }
+};
+
+// The one rule by which a build wins. Usable builds come first, the best in front: by target, then standing,
+// then the higher version, then the order of stores, then the smaller fingerprint and digest. What is not usable
+// follows. Pure: the answer depends on the set of offers, never on their order.
+std::vector<Judgement> judge(const Wish& wish, std::span<const Offer> offers);
+
+}  // namespace cubinet

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/result.hpp>
+#include <cubinet/kernel_table/kernel_row.hpp>
+#include <cubinet/spec/cubin.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+enum class StoreKind : std::uint8_t { memory, home, bundle, imported };
+std::string_view to_string(StoreKind kind);  // "memory", "home", "bundle", "imported"
+
+// What a store says of itself; the same for as long as it is open.
+struct StoreDescription {
+  StoreKind kind = StoreKind::memory;
+  std::string place;      // the folder or file, absolute; empty for memory
+  bool writable = false;  // takes builds: it is a WritableStore
+};
+
+using CubinRecords = std::vector<std::shared_ptr<const CubinRecord>>;
+
+// A row of the table of kernels and the build that it is of.
+struct StoredRow {
+  KernelRow row;
+  std::shared_ptr<const CubinRecord> record;
+};
+using StoredRows = std::vector<StoredRow>;
+
+// A place where cubins lie: this process's memory, a home, a bundle file, an imported folder. Which of its
+// builds is taken is not for a store to say (judge.hpp).
+//
+// Thread-safe. Whatever enumerates is complete or fails: an answer never leaves out a build that was published
+// before the call and can be read. A damaged entry is no build: it is told to the log, set aside where the
+// store may do that, and found by `verify`. In a process forked after the store was opened every call but the
+// destructor is unavailable.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual const StoreDescription& description() const = 0;
+  // Where a build of this store lies, for people: the place, or that of the folder that it was imported from.
+  virtual std::string place_of(const CubinRecord& record) const { return description().place; }
+
+  // Every build of a kernel, for every target and of every kind, in no order. A miss is an empty list.
+  virtual Result<CubinRecords> find(const KernelId& kernel) = 0;
+  // Every build whose key is `key`, and every build that has a function of this name (the symbol): for those
+  // who do not have the specification.
+  virtual Result<CubinRecords> find_key(KernelKey key) = 0;
+  virtual Result<CubinRecords> find_function(std::string_view symbol) = 0;
+  // Every build, by maker, name, key, then fingerprint.
+  virtual Result<CubinRecords> list() = 0;
+  // Every attention kernel's row: of compiled and bundled machine code whose template declares one, and of
+  // published kernels. The same object for as long as nothing changes.
+  virtual Result<std::shared_ptr<const StoredRows>> rows() = 0;
+  // The verified image of a build that this store listed; nullopt when it is gone or damaged (which is told
+  // to the log, and set right where the store may).
+  virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
+};
+
+// Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released
+// by destruction, and by the kernel when its owner dies.
+class BuildLock {
+ public:
+  virtual ~BuildLock() = default;
+};
+
+// A store that takes builds.
+class WritableStore : public Store {
+ public:
+  // Makes the build durable, then visible. REQUIRES: the record's digest and size are the image's
+  // (invalid_argument otherwise; checked), and the record could be read back. A build that is there and whole
+  // is left as it is: builds of one identity, kind and fingerprint are interchangeable. A damaged one is
+  // replaced, and so is a bundle's by a local build or by a newer bundle's. An error means that it is not
+  // kept. busy when the store is locked for more than 10 s.
+  virtual Result<void> publish(const Cubin& cubin) = 0;
+  // Removes builds, and images that nothing else uses; how many of them there were. An error leaves those
+  // before the failing one removed.
+  virtual Result<std::uint64_t> remove(const CubinRecords& records) = 0;
+  // Waits until nobody else in any process builds this; busy after 10 minutes. The caller looks again before
+  // it builds. A place that knows no locks gives a lock that keeps nobody out; one that has them and refuses
+  // is an error.
+  virtual Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
+                                                            const BuildFingerprint& fingerprint) = 0;
+};
+
+// Builds of this process alone. Keeps every image that it is given until it is destroyed.
+std::shared_ptr<WritableStore> make_memory_store();
+
+}  // namespace cubinet
