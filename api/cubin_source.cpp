@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_source.hpp"
 
-#include "stopwatch.hpp"
+#include <cubinet/base/stopwatch.hpp>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "named_kernels.hpp"
 
-#include "stopwatch.hpp"
+#include <cubinet/base/stopwatch.hpp>
 
 namespace cubinet {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_source.hpp"
 #include "named_kernels.hpp"
-#include "stopwatch.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
+#include <cubinet/base/stopwatch.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <atomic>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifact_reader.hpp"
 
+#include <cubinet/spec/cubin.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
@@ -74,7 +76,7 @@ Result<ArtifactReader::Content> ArtifactReader::read(const std::filesystem::path
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0) return failed("open", path);
   CUBINET_TRY_ASSIGN(const FileFacts before, facts_of(file.get(), path));
-  if (before.size > kMaximumArtifactBytes) {
+  if (before.size > kMaximumImageBytes) {
     return Error{ErrorCode::io, "'" + path.string() + "' holds " + std::to_string(before.size) +
                                     " bytes, too many to be read"};
   }

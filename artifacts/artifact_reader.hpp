@@ -22,9 +22,6 @@ struct FileFacts {
 // invalid_argument for what is no regular file, io otherwise.
 Result<FileFacts> file_facts(const std::filesystem::path& path);
 
-// Published cubins are below 1 MiB, headers below 10 MiB: what is larger is not read.
-inline constexpr std::uint64_t kMaximumArtifactBytes = std::uint64_t{256} << 20;
-
 // Reads one file after the other into one buffer. Not thread-safe.
 class ArtifactReader {
  public:
@@ -36,7 +33,8 @@ class ArtifactReader {
     bool settled = false;
   };
 
-  // The errors of file_facts, and io for a file that is too large.
+  // The errors of file_facts, and io for a file of more than kMaximumImageBytes: published cubins are below
+  // 1 MiB, headers below 10 MiB.
   Result<Content> read(const std::filesystem::path& path);
 
  private:

@@ -197,7 +197,8 @@ class Judge {
     if (kernels.empty()) return damaged(file.name, "it holds no kernel");
     if (std::find(kernels.begin(), kernels.end(), std::string()) != kernels.end())
       return damaged(file.name, "it holds a kernel without a name");
-    for (const std::string& function : kernels) {
+    // A symbol table may hold one name any number of times.
+    for (const std::string& function : std::set<std::string>(kernels.begin(), kernels.end())) {
       plain_.push_back({{function, 0, 0, own_target(check.file.inspection), check.file.digest}, file.name});
     }
     return true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parallel_for.hpp"
 #include "visible_range.hpp"
 
 #include <cubinet/attention/decode_reference.hpp>
+#include <cubinet/base/parallel.hpp>
 
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/base/text.hpp>
 #include <cubinet/selection/explanation.hpp>
 
 namespace cubinet {
@@ -51,8 +52,12 @@ class ImportedBackend final : public AttentionBackend {
   }
 
   static std::string none_runs_here(const KernelIndex& index) {
-    return "none of the " + std::to_string(index.usage().other_targets) + " published rows runs on " +
-           index.device().to_string();
+    const KernelIndex::Usage& usage = index.usage();
+    std::string reason = "none of the " +
+                         plural(usage.other_targets + usage.not_understood, "published row") + " runs on " +
+                         index.device().to_string();
+    if (usage.not_understood > 0) reason += ": " + usage.passed_over();
+    return reason;
   }
 };
 

@@ -5,6 +5,8 @@
 #include "context.hpp"
 #include "verbs/verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -28,7 +30,7 @@ constexpr const char* kExamples = R"(Examples:
   cubinet bundle verify kernels.bundle
   cubinet import-artifacts flashinfer_cubin/cubins
 
-Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
+EnvironmentVariables: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
 CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 
@@ -121,7 +123,7 @@ bool asks_for_json(int argc, const char* const* argv) {
   return false;
 }
 
-ExitStatus parse_and_perform(int argc, const char* const* argv, const Environment& environment,
+ExitStatus parse_and_perform(int argc, const char* const* argv, const EnvironmentVariables& environment,
                              Console& console) {
   GlobalOptions options;
   Action chosen;
@@ -155,7 +157,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
 
 }  // namespace
 
-int run(int argc, const char* const* argv, const Environment& environment) {
+int run(int argc, const char* const* argv, const EnvironmentVariables& environment) {
   Console console(environment.no_color ? Color::never : Color::automatic);
   console.set_format(asks_for_json(argc, argv) ? OutputFormat::json : OutputFormat::text);
   const GlobalOptions no_options;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <numeric>
 
 namespace cubinet::cli {
 
@@ -81,44 +80,6 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
   return app.add_option_function<std::string>(names, store, help)->type_name(type);
 }
 
-namespace {
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
-
-std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates) {
-  const std::string_view asked = name.substr(0, 64);
-  std::vector<std::pair<std::size_t, std::string>> scored;
-  for (const std::string& candidate : candidates) {
-    std::size_t distance = edit_distance(asked, candidate);
-    // "head_dim" means "head_dim_qk", however many letters it leaves out.
-    if (asked.size() >= 3 && candidate.find(asked) != std::string::npos)
-      distance = std::min<std::size_t>(distance, 1);
-    if (distance <= std::max<std::size_t>(1, std::max(asked.size(), candidate.size()) / 3)) {
-      scored.emplace_back(distance, candidate);
-    }
-  }
-  std::sort(scored.begin(), scored.end());
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < scored.size() && i < 3; ++i)
-    names.push_back(scored[i].second);
-  return names;
-}
-
 std::string shell_quoted(std::string_view text) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -134,10 +95,6 @@ std::string shell_quoted(std::string_view text) {
     }
   }
   return quoted + "'";
-}
-
-std::string join(const std::vector<std::string>& words, std::string_view separator) {
-  return fmt::format("{}", fmt::join(words, separator));
 }
 
 }  // namespace cubinet::cli

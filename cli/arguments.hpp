@@ -47,13 +47,7 @@ CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::
 CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& type,
                       const std::string& help);
 
-// The candidates nearest to `name` by edit distance, best first, at most three, none that is far off.
-std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates);
-
 // The text as a shell reads it as one word: as it is, or within single quotes.
 std::string shell_quoted(std::string_view text);
-
-// "A, B, C".
-std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
 }  // namespace cubinet::cli

@@ -3,6 +3,8 @@
 
 #include "arguments.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -32,31 +34,6 @@ LevelStyle style_of(LogLevel level) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  std::string shown;
-  shown.reserve(text.size());
-  int continuing = 0;  // bytes of a character of UTF-8 that are still to come
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
-    // U+0080 to U+009F, which terminals obey like escape sequences: as UTF-8, or as bare bytes.
-    const auto in_c1 = [](unsigned char next) { return next >= 0x80 && next < 0xa0; };
-    const bool c1 = (continuing == 0 && in_c1(byte)) ||
-                    (byte == 0xc2 && i + 1 < text.size() && in_c1(static_cast<unsigned char>(text[i + 1])));
-    if (byte >= 0xc0) {
-      continuing = c1 ? 0 : byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
-    } else {
-      continuing = byte >= 0x80 && continuing > 0 ? continuing - 1 : 0;
-    }
-    if (c0 || c1) {
-      shown += fmt::format("\\x{:02x}", byte);
-    } else {
-      shown += text[i];
-    }
-  }
-  return shown;
-}
-
 Console::Console(Color color) : terminal_(::isatty(STDERR_FILENO) == 1) {
   color_ = terminal_ && color == Color::automatic;
 }
@@ -70,7 +47,7 @@ void Console::text(std::string_view text) {
   if (json()) return;
   const std::lock_guard lock(mutex_);
   erase_status_line();
-  write(stdout, printable(text));
+  write(stdout, printable_lines(text));
   write(stdout, "\n");
 }
 
@@ -113,11 +90,14 @@ void Console::write_line(std::string_view line) {
 void Console::error(const Error& error) {
   message(LogLevel::error, error.message);
   if (!error.remedy.empty()) note("  " + error.remedy);
-  if (error.detail.empty()) return;
+  if (!error.detail.empty()) log(error.detail);
+}
+
+void Console::log(std::string_view text) {
   const std::lock_guard lock(mutex_);
   erase_status_line();
-  write(stderr, printable(error.detail));
-  if (!error.detail.ends_with('\n')) write(stderr, "\n");
+  write(stderr, printable_lines(text));
+  if (!text.ends_with('\n')) write(stderr, "\n");
 }
 
 LogSink Console::log_sink() {

@@ -17,7 +17,9 @@ enum class OutputFormat { text, json };
 enum class Color { automatic, never };
 
 // The two streams of the tool: data on stdout, messages on stderr. Text from outside (names, compiler logs)
-// is shown with its control characters escaped, so that no file can drive the reader's terminal. Thread-safe.
+// is shown with its control characters escaped, so that no file can drive the reader's terminal. Messages are
+// one line each, whatever names they hold; what becomes part of `text` goes through printable() before.
+// Thread-safe.
 class Console {
  public:
   explicit Console(Color color);
@@ -36,6 +38,8 @@ class Console {
 
   // A line on stderr, always.
   void note(std::string_view text);
+  // Lines on stderr, always: what a compiler said.
+  void log(std::string_view text);
   // A message on stderr: warnings and errors always, info with -v, debug with -vv.
   void message(LogLevel level, std::string_view text);
   void error(const Error& error);
@@ -61,9 +65,5 @@ class Console {
   bool stdout_failed_ = false;
   std::string status_line_;
 };
-
-// The text with control characters other than newline and tab, the C1 controls of UTF-8 among them, written
-// as \xNN a byte.
-std::string printable(std::string_view text);
 
 }  // namespace cubinet::cli

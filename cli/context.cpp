@@ -53,7 +53,7 @@ ProtectedFiles Context::protected_files(std::vector<std::string> inputs) const {
 CompilerSearch Context::compiler_search() const {
   CompilerSearch search;
   if (!options_.nvrtc.empty()) search.library = options_.nvrtc;
-  std::vector<fs::path> toolkits;
+  std::vector<std::string> toolkits;
   if (environment_.cuda_home) toolkits.emplace_back(*environment_.cuda_home);
   if (environment_.cuda_path && environment_.cuda_path != environment_.cuda_home) {
     toolkits.emplace_back(*environment_.cuda_path);

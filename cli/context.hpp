@@ -2,7 +2,7 @@
 #pragma once
 
 #include "console.hpp"
-#include "environment.hpp"
+#include "environment_variables.hpp"
 #include "exit_status.hpp"
 #include "output_file.hpp"
 
@@ -29,7 +29,7 @@ struct GlobalOptions {
 // What a verb works with. Immutable but for what it writes to the console.
 class Context {
  public:
-  Context(const Environment& environment, const GlobalOptions& options, Console& console)
+  Context(const EnvironmentVariables& environment, const GlobalOptions& options, Console& console)
       : environment_(environment), options_(options), console_(console) {}
 
   Console& console() const { return console_; }
@@ -61,7 +61,7 @@ class Context {
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
 
  private:
-  const Environment& environment_;
+  const EnvironmentVariables& environment_;
   const GlobalOptions& options_;
   Console& console_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();

@@ -3,6 +3,8 @@
 
 #include "arguments.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,18 +104,13 @@ std::string format_seconds(double seconds) {
   return fmt::format("{:.2f} us", seconds * 1e6);
 }
 
-std::string plural(std::uint64_t count, const std::string& noun) {
-  const bool ends_in_y = noun.ends_with('y');
-  if (count == 1) return fmt::format("1 {}", noun);
-  return ends_in_y ? fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1))
-                   : fmt::format("{} {}s", count, noun);
-}
-
 Table::Table(std::vector<std::string> header) {
   rows_.push_back(std::move(header));
 }
 
 void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row)
+    cell = printable(cell);
   rows_.push_back(std::move(row));
 }
 

@@ -29,11 +29,11 @@ std::string describe_origin(const CubinRecord& record);  // "compiled here", "bu
 // The command line that builds a kernel.
 std::string compile_command(const KernelSpec& spec, SmTarget target);
 
-std::string format_bytes(std::uint64_t bytes);                     // "45.2 KiB"
-std::string format_seconds(double seconds);                        // "1.23 s", "4.56 ms", "7.89 us"
-std::string plural(std::uint64_t count, const std::string& noun);  // "1 kernel", "2 kernels"
+std::string format_bytes(std::uint64_t bytes);  // "45.2 KiB"
+std::string format_seconds(double seconds);     // "1.23 s", "4.56 ms", "7.89 us"
 
-// Lines of columns, each as wide as its widest cell; the last column is not padded.
+// Lines of columns, each as wide as its widest cell; the last column is not padded. Cells may hold text from
+// outside: control characters are escaped.
 class Table {
  public:
   explicit Table(std::vector<std::string> header);

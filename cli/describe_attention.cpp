@@ -3,6 +3,7 @@
 
 #include "describe.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <fmt/format.h>

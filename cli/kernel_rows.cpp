@@ -3,6 +3,7 @@
 
 #include "describe.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/conflict.hpp>
 #include <cubinet/kernel_table/metadata_header.hpp>
 #include <cubinet/usable_rows.hpp>
@@ -12,7 +13,6 @@
 namespace cubinet::cli {
 namespace {
 
-constexpr std::uint64_t kMaximumHeaderBytes = std::uint64_t{1} << 30U;
 constexpr std::size_t kListedProblems = 5;
 
 void tell_conflicts(const Context& context, const std::vector<RowConflict>& conflicts) {
@@ -23,7 +23,7 @@ void tell_conflicts(const Context& context, const std::vector<RowConflict>& conf
 }  // namespace
 
 Result<std::vector<KernelRow>> rows_of_header(const Context& context, const std::string& file) {
-  CUBINET_TRY_ASSIGN(const Bytes bytes, context.files()->read(file, kMaximumHeaderBytes));
+  CUBINET_TRY_ASSIGN(const Bytes bytes, context.files()->read(file, kMaximumImageBytes));
   auto header = read_metadata_header(as_text(bytes));
   if (!header) {
     Error error = header.error();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "application.hpp"
-#include "environment.hpp"
+#include "environment_variables.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,8 +14,8 @@ std::optional<std::string> variable(const char* name) {
   return std::string(value);
 }
 
-cubinet::cli::Environment read_environment() {
-  cubinet::cli::Environment environment;
+cubinet::cli::EnvironmentVariables read_environment() {
+  cubinet::cli::EnvironmentVariables environment;
   environment.cubinet_home = variable("CUBINET_HOME");
   environment.cuda_wheels = variable("CUBINET_CUDA_WHEELS");
   environment.cuda_home = variable("CUDA_HOME");

@@ -4,12 +4,12 @@
 #include "arguments.hpp"
 #include "kernel_arguments.hpp"
 
+#include <cubinet/base/json_object.hpp>
+
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <set>
 
 namespace cubinet::cli {
@@ -22,42 +22,6 @@ constexpr const char* kShape =
 
 Error wrong(std::string_view where, std::string_view what) {
   return Error{ErrorCode::invalid_argument, fmt::format("{}: {}", where, what), kShape};
-}
-
-// JSON leaves open what a name that comes twice means, and nlohmann takes the last: here it is refused.
-class DuplicateNames {
- public:
-  bool operator()(int /*depth*/, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::object_start) names_.emplace_back();
-    if (event == json::parse_event_t::object_end) names_.pop_back();
-    if (event == json::parse_event_t::key && !names_.back().insert(value.get<std::string>()).second &&
-        !first_) {
-      first_ = value.get<std::string>();
-    }
-    return true;
-  }
-  const std::optional<std::string>& first() const { return first_; }
-
- private:
-  std::vector<std::set<std::string>> names_;
-  std::optional<std::string> first_;
-};
-
-Result<json> parse_json(std::string_view text, std::string_view origin) {
-  DuplicateNames duplicates;
-  json document;
-  try {
-    document = json::parse(text, std::ref(duplicates));
-  } catch (const json::exception& exception) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: …"
-    std::string_view reason = exception.what();
-    if (const std::size_t bracket = reason.find("] "); bracket != std::string_view::npos)
-      reason.remove_prefix(bracket + 2);
-    return wrong(origin, fmt::format("not JSON: {}", reason));
-  }
-  if (duplicates.first())
-    return wrong(origin, fmt::format("the name \"{}\" comes twice in one object", *duplicates.first()));
-  return document;
 }
 
 // As the file has it, for a message. Of a list or an object only that it is one: its text may be long, and
@@ -109,48 +73,47 @@ Result<std::vector<ImageTarget>> parse_element_targets(const json& targets, cons
 }
 
 Result<MatrixElement> parse_element(const json& value, const std::string& where) {
-  if (!value.is_object()) return wrong(where, "not an object");
+  CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, where));
   MatrixElement element;
-  for (const auto& item : value.items()) {
-    const std::string place = where + "." + item.key();
-    if (item.key() == "template") {
-      if (!item.value().is_string()) return wrong(place, "not a string");
-      element.template_name = item.value().get<std::string>();
-    } else if (item.key() == "parameters") {
-      if (!item.value().is_object()) return wrong(place, "not an object");
-      for (const auto& parameter : item.value().items()) {
-        CUBINET_TRY_ASSIGN(element.parameters[parameter.key()],
-                           parse_values(parameter.value(), place + "." + parameter.key()));
-      }
-    } else if (item.key() == "targets") {
-      CUBINET_TRY_ASSIGN(element.targets, parse_element_targets(item.value(), place));
-    } else {
-      return wrong(where, fmt::format("unknown name \"{}\"", item.key()));
+  CUBINET_TRY_ASSIGN(element.template_name, object.text("template"));
+  if (object.has("parameters")) {
+    CUBINET_TRY_ASSIGN(const json* parameters, object.get("parameters"));
+    if (!parameters->is_object()) return object.error("'parameters' is no object");
+    for (const auto& parameter : parameters->items()) {
+      CUBINET_TRY_ASSIGN(element.parameters[parameter.key()],
+                         parse_values(parameter.value(), where + ".parameters." + parameter.key()));
     }
   }
-  if (element.template_name.empty()) return wrong(where, "\"template\" is missing");
-  if (element.targets.empty()) return wrong(where, "\"targets\" is missing");
+  CUBINET_TRY_ASSIGN(const json* targets, object.get("targets"));
+  CUBINET_TRY_ASSIGN(element.targets, parse_element_targets(*targets, where + ".targets"));
+  CUBINET_TRY(object.finish());
   return element;
+}
+
+Result<std::vector<MatrixElement>> parse_elements(std::string_view text, const std::string& origin) {
+  auto document = parse_strict_json(text);
+  if (!document)
+    return wrong(fmt::format("{}:{}", origin, document.error().native), document.error().message);
+  CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(*document, origin));
+  CUBINET_TRY_ASSIGN(const json* kernels, object.get("kernels"));
+  CUBINET_TRY(object.finish());
+  if (!kernels->is_array() || kernels->empty()) return object.error("'kernels' is no list, or an empty one");
+  std::vector<MatrixElement> elements;
+  for (std::size_t i = 0; i < kernels->size(); ++i) {
+    CUBINET_TRY_ASSIGN(elements.emplace_back(),
+                       parse_element((*kernels)[i], fmt::format("{}: kernels[{}]", origin, i)));
+  }
+  return elements;
 }
 
 }  // namespace
 
 Result<std::vector<MatrixElement>> parse_matrix(std::string_view text, std::string_view origin) {
-  CUBINET_TRY_ASSIGN(const json document, parse_json(text, origin));
-  if (!document.is_object() || !document.contains("kernels")) return wrong(origin, "\"kernels\" is missing");
-  if (document.size() != 1) {
-    for (const auto& item : document.items()) {
-      if (item.key() != "kernels") return wrong(origin, fmt::format("unknown name \"{}\"", item.key()));
-    }
-  }
-  const json& kernels = document["kernels"];
-  if (!kernels.is_array() || kernels.empty()) return wrong(origin, "\"kernels\" is no list, or an empty one");
-  std::vector<MatrixElement> elements;
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    CUBINET_TRY_ASSIGN(elements.emplace_back(),
-                       parse_element(kernels[i], fmt::format("{}: kernels[{}]", origin, i)));
-  }
-  return elements;
+  auto elements = parse_elements(text, std::string(origin));
+  if (elements || !elements.error().remedy.empty()) return elements;
+  Error error = std::move(elements).error();
+  error.remedy = kShape;
+  return error;
 }
 
 namespace {

@@ -22,7 +22,8 @@ struct MatrixElement {
   std::vector<ImageTarget> targets;
 };
 
-// invalid_argument says where: "FILE: kernels[2].targets: …", or the line and column of a syntax error.
+// invalid_argument says where: "FILE: kernels[2].targets: …", or "FILE:12: …" with the line of a syntax
+// error.
 Result<std::vector<MatrixElement>> parse_matrix(std::string_view text, std::string_view origin);
 
 struct MatrixKernel {

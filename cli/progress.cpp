@@ -20,8 +20,7 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-Progress::Progress(Console& console, std::size_t total)
-    : console_(console), total_(total), begin_(std::chrono::steady_clock::now()) {
+Progress::Progress(Console& console, std::size_t total) : console_(console), total_(total) {
   draw();
 }
 
@@ -47,11 +46,11 @@ void Progress::tick() {
 
 void Progress::draw() {
   const std::size_t filled = total_ == 0 ? kBarWidth : kBarWidth * done_ / total_;
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin_;
+  const double elapsed = watch_.seconds();
   std::string line = fmt::format("[{:=<{}}{: <{}}] {}/{}  {:.0f} s", "", filled, "", kBarWidth - filled,
-                                 done_, total_, elapsed.count());
+                                 done_, total_, elapsed);
   if (done_ > 0 && done_ < total_) {
-    const double left = elapsed.count() / static_cast<double>(done_) * static_cast<double>(total_ - done_);
+    const double left = elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_);
     line += fmt::format(", about {:.0f} s left", left);
   }
   // A line that wraps could not be erased again.

@@ -3,7 +3,8 @@
 
 #include "console.hpp"
 
-#include <chrono>
+#include <cubinet/base/stopwatch.hpp>
+
 #include <cstddef>
 #include <mutex>
 #include <string>
@@ -27,7 +28,7 @@ class Progress {
 
   Console& console_;
   const std::size_t total_;
-  const std::chrono::steady_clock::time_point begin_;
+  const Stopwatch watch_;
   std::mutex mutex_;
   std::size_t done_ = 0;
 };

@@ -31,7 +31,6 @@ if(CUBINET_BUILD_CLI OR CUBINET_BUILD_BENCHMARKS)
 endif()
 if(CUBINET_BUILD_TESTS)
   find_package(doctest CONFIG REQUIRED)
-  include(${doctest_DIR}/doctest.cmake)
 endif()
 
 # zstd 1.5.6 and later export this name themselves.

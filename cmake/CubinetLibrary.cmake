@@ -24,6 +24,11 @@ foreach(module IN LISTS modules)
 endforeach()
 target_link_libraries(cubinet PRIVATE $<BUILD_INTERFACE:cubinet_settings> ${linked})
 
+# What tests and benchmarks see beyond the library's public headers.
+add_library(cubinet_internal INTERFACE)
+cubinet_include_roots(roots ${modules})
+target_include_directories(cubinet_internal INTERFACE ${roots})
+
 if(BUILD_SHARED_LIBS)
   # The namespace is the interface: everything else, static copies of third-party code included, stays inside.
   target_link_options(cubinet PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/cubinet.map")

@@ -1,9 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-# One folder is one module is one target. A module sees its own include root and those of the modules that it
-# names in DEPENDS (and, through them, what their public headers need): an include in another direction
-# does not compile.
+# One folder is one module is one target. A module sees its own include roots and those of the modules that
+# cmake/modules.txt names for it, and nothing that these see: an include in another direction does not compile.
+#
+# A module has two include roots: include/ is installed, internal/ is for the modules of this tree alone. Headers of
+# both are included as <cubinet/module/header.hpp>, and none of include/ includes one of internal/.
 
 include_guard(GLOBAL)
+
+set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/modules.txt)
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/modules.txt lines REGEX "^[a-z]" ENCODING UTF-8)
+set(CUBINET_ALL_MODULES "")
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "^([a-z_]+) \\| ([a-z_ ]*)\\|.*" "\\1;\\2" words "${line}")
+  list(POP_FRONT words module)
+  string(REGEX MATCHALL "[a-z_]+" CUBINET_INCLUDES_${module} "${words}")
+  list(APPEND CUBINET_ALL_MODULES ${module})
+endforeach()
+
+# cubinet_include_roots(<variable> <module>...): the folders under which the headers of the modules lie.
+function(cubinet_include_roots variable)
+  set(roots "")
+  foreach(module IN LISTS ARGN)
+    list(APPEND roots ${PROJECT_SOURCE_DIR}/${module}/include ${PROJECT_SOURCE_DIR}/${module}/internal)
+  endforeach()
+  set(${variable} ${roots} PARENT_SCOPE)
+endfunction()
 
 add_library(cubinet_settings INTERFACE)
 target_compile_features(cubinet_settings INTERFACE cxx_std_20)
@@ -47,15 +68,14 @@ if(CUBINET_PORTABLE)
   target_link_options(cubinet_settings INTERFACE -static-libstdc++ -s "LINKER:--gc-sections")
 endif()
 
-# cubinet_add_module(<name> SOURCES ... [ALONE <source>...] [HEADERS ...] [DEPENDS <module>...]
-#                    [PRIVATE_LIBRARIES <target>...])
+# cubinet_add_module(<name> SOURCES ... [ALONE <source>...] [HEADERS ...] [PRIVATE_LIBRARIES <target>...])
 #
-# SOURCES and HEADERS are relative to the module's folder. ALONE names those SOURCES that share a file-local name with a
+# SOURCES and HEADERS, which are those of both include roots, are relative to the module's folder. ALONE names those SOURCES that share a file-local name with a
 # neighbour: where CMAKE_UNITY_BUILD puts several sources into one unit, they stay by themselves. The target is an object
 # library cubinet_<name>; the installed library is assembled from all of them. PRIVATE_LIBRARIES never reach a public
 # header.
 function(cubinet_add_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;ALONE;HEADERS;DEPENDS;PRIVATE_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;ALONE;HEADERS;PRIVATE_LIBRARIES" ${ARGN})
   set(target cubinet_${name})
   add_library(${target} OBJECT ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -65,16 +85,13 @@ function(cubinet_add_module name)
     # script instead (cmake/cubinet.map).
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   endif()
-  target_include_directories(${target} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  cubinet_include_roots(roots ${name} ${CUBINET_INCLUDES_${name}})
+  target_include_directories(${target} PRIVATE ${roots})
   target_link_libraries(${target} PRIVATE cubinet_settings ${arg_PRIVATE_LIBRARIES})
-  foreach(dependency IN LISTS arg_DEPENDS)
-    # Only the include root travels: linking an object library publicly would add its objects twice.
-    target_include_directories(
-      ${target} PUBLIC $<TARGET_PROPERTY:cubinet_${dependency},INTERFACE_INCLUDE_DIRECTORIES>)
-  endforeach()
-  foreach(header IN LISTS arg_HEADERS)
-    set_property(GLOBAL APPEND PROPERTY CUBINET_PUBLIC_HEADERS "${CMAKE_CURRENT_SOURCE_DIR}/${header}")
-  endforeach()
+  set_property(GLOBAL PROPERTY CUBINET_HEADERS_${name} "${arg_HEADERS}")
+  list(FILTER arg_HEADERS INCLUDE REGEX "^include/")
+  list(TRANSFORM arg_HEADERS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  set_property(GLOBAL APPEND PROPERTY CUBINET_PUBLIC_HEADERS ${arg_HEADERS})
   set_property(GLOBAL APPEND PROPERTY CUBINET_MODULES ${name})
   if(arg_PRIVATE_LIBRARIES)
     set_property(GLOBAL APPEND PROPERTY CUBINET_PRIVATE_LIBRARIES ${arg_PRIVATE_LIBRARIES})
@@ -85,8 +102,8 @@ endfunction()
 #                   [LIBRARIES <target>...] [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
 #
 # One executable test_<module><SUFFIX>, one ctest "<module>/<name>" a TEST_CASE, labelled with all of LABELS (unit
-# when there are none). The tests see the module's private headers and those of the modules in USES; modules
-# that are not part of the assembled library are linked by their objects.
+# when there are none) and its test suite, if it has one. The tests see both include roots of every module of the assembled library, the module's private
+# headers and those of the modules in USES; modules that are not part of that library are linked by their objects.
 function(cubinet_add_tests module)
   cmake_parse_arguments(arg "" "SUFFIX" "SOURCES;ALONE;LABELS;USES;LIBRARIES;ENVIRONMENT" ${ARGN})
   if(NOT CUBINET_BUILD_TESTS)
@@ -96,11 +113,14 @@ function(cubinet_add_tests module)
   add_executable(${target} ${arg_SOURCES})
   set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${target} PRIVATE cubinet_settings cubinet cubinet_test_main cubinet_test_support
+  target_link_libraries(${target} PRIVATE cubinet_settings cubinet cubinet_internal cubinet_test_main cubinet_test_support
                                           doctest::doctest ${arg_LIBRARIES})
+  # A check is one call, without a handler of exceptions around it: a fifth of what a test takes to compile.
+  target_compile_definitions(${target} PRIVATE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
   get_property(assembled GLOBAL PROPERTY CUBINET_LIBRARY_MODULES)
   foreach(used IN LISTS module arg_USES)
-    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/${used})
+    cubinet_include_roots(roots ${used})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/${used} ${roots})
     if(TARGET cubinet_${used} AND NOT used IN_LIST assembled)
       target_link_libraries(${target} PRIVATE cubinet_${used})
     endif()
@@ -130,26 +150,28 @@ function(cubinet_add_tests module)
     endif()
     add_dependencies(tests_${group} ${target})
   endforeach()
-  if(CUBINET_TEST_LAUNCHER)
-    set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${CUBINET_TEST_LAUNCHER}")
-  endif()
-  doctest_discover_tests(${target} TEST_PREFIX "${module}${arg_SUFFIX}/")
-  # doctest's script flattens lists, so properties that are lists are set by a script of our own, which runs
-  # after it. An executable in which no test was found is a failing test.
-  set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
-  # Generated, so that an environment may hold generator expressions.
+  # What discovery writes lies beside the executable; before that is linked, its tests are one that fails.
+  set(prefix ${CMAKE_CURRENT_BINARY_DIR}/${target})
+  file(WRITE ${prefix}_settings.cmake.in "set(labels [==[${arg_LABELS}]==])\nset(environment [==[${arg_ENVIRONMENT}]==])\n")
+  file(GENERATE OUTPUT ${prefix}_settings.cmake INPUT ${prefix}_settings.cmake.in)
+  add_custom_command(
+    TARGET ${target}
+    POST_BUILD
+    BYPRODUCTS ${prefix}_tests.cmake
+    COMMAND
+      ${CMAKE_COMMAND} -DEXECUTABLE=$<TARGET_FILE:${target}> "-DLAUNCHER=${CUBINET_TEST_LAUNCHER}"
+      -DPREFIX=${module}${arg_SUFFIX}/ -DSETTINGS=${prefix}_settings.cmake -DOUTPUT=${prefix}_tests.cmake -P
+      ${PROJECT_SOURCE_DIR}/cmake/DiscoverTests.cmake
+    VERBATIM)
   file(
-    GENERATE
-    OUTPUT ${script}
-    CONTENT
-      "if(${target}_TESTS)
-  set_tests_properties(\${${target}_TESTS} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS [==[${arg_LABELS}]==]
-                       ENVIRONMENT [==[${arg_ENVIRONMENT}]==])
-elseif(EXISTS [==[$<TARGET_FILE:${target}>]==])
-  add_test(${target}_holds_no_test ${target}_holds_no_test)
+    WRITE ${prefix}_include.cmake
+    "if(EXISTS [==[${prefix}_tests.cmake]==])
+  include([==[${prefix}_tests.cmake]==])
+else()
+  add_test(${target}_is_not_built ${target}_is_not_built)
 endif()
 ")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${prefix}_include.cmake)
 endfunction()
 
 # cubinet_add_to_gpu_check(<target>): names an executable, of tests or an example, that scripts/gpu_check.sh runs, on a

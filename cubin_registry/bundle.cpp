@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle_format.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ Result<void> check_whole(const Cubin& cubin) {
     return Error{ErrorCode::invalid_argument,
                  "the record of " + describe(*cubin.record) + " describes another image"};
   }
-  return {};
+  return check_storable(*cubin.record);
 }
 
 bool same_entry(const CubinRecord& a, const CubinRecord& b) {
@@ -182,11 +183,17 @@ Result<VerifyReport> FileBundle::verify() const {
 
 Result<void> create_bundle(FileSystem& files, const fs::path& path, std::vector<Cubin> cubins,
                            const BundleOptions& options) {
+  if (!is_printable(options.name)) {
+    return Error{ErrorCode::invalid_argument,
+                 "a bundle cannot be named '" + printable(options.name, kQuotedBytes) + "'",
+                 "give it a name of one line, without control characters"};
+  }
   Images images;
   CUBINET_TRY_ASSIGN(BundleManifest manifest, make_manifest(cubins, options, images));
   const Bytes head = encode_bundle_head(manifest);
-  if (manifest.file_bytes > kMaximumFileBytes || head.size() > kMaximumManifestBytes) {
-    return Error{ErrorCode::invalid_argument, "a bundle cannot hold more than 8 GiB", "make several"};
+  if (manifest.file_bytes > kMaximumBundleBytes || head.size() > kMaximumManifestBytes) {
+    return Error{ErrorCode::invalid_argument, "a bundle cannot hold more than 8 GiB, or 256 MiB of records",
+                 "make several"};
   }
   const fs::path temporary = temporary_path_beside(path);
   auto written = write_bundle(files, temporary, head, manifest, images);

@@ -49,7 +49,8 @@ std::optional<std::uint64_t> lay_out(std::vector<BundleImage>& images, std::uint
   std::uint64_t end = kBundleHeaderBytes + manifest_bytes;
   for (BundleImage& image : images) {
     image.offset = aligned(end);
-    if (image.size > kMaximumFileBytes || image.offset > kMaximumFileBytes - image.size) return std::nullopt;
+    if (image.size > kMaximumImageBytes || image.offset > kMaximumBundleBytes - image.size)
+      return std::nullopt;
     end = image.offset + image.size;
   }
   return end;
@@ -109,7 +110,7 @@ const BundleImage* find_image(const std::vector<BundleImage>& images, const Sha2
 Bytes encode_bundle_head(BundleManifest& manifest) {
   // The numbers have fixed widths: the manifest's size is known before the offsets are.
   const std::uint64_t manifest_bytes = encode_manifest(manifest).size();
-  manifest.file_bytes = lay_out(manifest.images, manifest_bytes).value_or(kMaximumFileBytes + 1);
+  manifest.file_bytes = lay_out(manifest.images, manifest_bytes).value_or(kMaximumBundleBytes + 1);
   manifest.head_bytes = kBundleHeaderBytes + manifest_bytes;
   const Bytes encoded = encode_manifest(manifest);
   ByteWriter writer;

@@ -24,7 +24,8 @@ namespace cubinet {
 inline constexpr std::size_t kBundleHeaderBytes = 56;
 inline constexpr std::uint64_t kBundleAlignment = 64;
 // Tens of thousands of entries need some 50 MB; a damaged length must not exhaust memory.
-inline constexpr std::uint64_t kMaximumManifestBytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMaximumManifestBytes = std::uint64_t{256} << 20;
+inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{8} << 30;
 
 struct BundleImage {
   Sha256Digest digest;

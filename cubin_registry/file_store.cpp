@@ -10,8 +10,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRecordSuffix = ".record";
-// A record is a few hundred bytes and the warnings of one compilation.
-constexpr std::uint64_t kMaximumRecordBytes = std::uint64_t{16} << 20;
 
 std::optional<std::string> entry_name_of(std::string_view file_name) {
   if (file_name.starts_with('.') || !file_name.ends_with(kRecordSuffix)) return std::nullopt;
@@ -36,7 +34,7 @@ Result<std::shared_ptr<const Bytes>> FileStore::read_image(const Sha256Digest& d
                                                            std::uint64_t size) const {
   const fs::path path = home_.cubin(digest);
   // One that has grown is refused before its bytes are read: they might not fit into memory.
-  CUBINET_TRY_ASSIGN(Bytes image, files_->read_own(path, std::min(size, kMaximumFileBytes)));
+  CUBINET_TRY_ASSIGN(Bytes image, files_->read_own(path, std::min(size, kMaximumImageBytes)));
   if (image.size() != size) {
     return damaged(path,
                    "it holds " + std::to_string(image.size()) + " bytes instead of " + std::to_string(size));

@@ -12,9 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A hundred times the largest that is known.
-constexpr std::uint64_t kMaximumImportBytes = std::uint64_t{1} << 30;
-
 // "7.import": one name for one number, and none that SQLite could not hold.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   constexpr std::string_view kSuffix = ".import";
@@ -147,13 +144,14 @@ Result<bool> ImportFiles::remove(std::uint64_t number) {
 Result<std::shared_ptr<const Bytes>> ImportFiles::read_image(const Sha256Digest& digest,
                                                              std::uint64_t size) const {
   const fs::path path = store_.home().artifact(digest);
-  return checked(store_.files().read(path, std::min(size, kMaximumFileBytes)), path, digest);
+  return checked(store_.files().read(path, std::min(size, kMaximumImageBytes)), path, digest);
 }
 
 Result<std::shared_ptr<const Bytes>> ImportFiles::read_in_place(const fs::path& folder,
                                                                 const ArtifactFile& file) const {
   const fs::path path = folder / file.name;
-  return checked(store_.files().read(path, std::max<std::uint64_t>(file.size, 1)), path, file.digest);
+  const std::uint64_t limit = std::clamp<std::uint64_t>(file.size, 1, kMaximumImageBytes);
+  return checked(store_.files().read(path, limit), path, file.digest);
 }
 
 // Where the file that got the second name is not the one that was verified, it loses it again.
@@ -161,7 +159,7 @@ Result<bool> ImportFiles::try_link(const fs::path& from, const fs::path& to, con
   const fs::path temporary = temporary_path_beside(to);
   if (!store_.files().link(from, temporary)) return false;
   Result<void> linked = [&]() -> Result<void> {
-    CUBINET_TRY(checked(store_.files().read(temporary, kMaximumFileBytes), from, digest));
+    CUBINET_TRY(checked(store_.files().read(temporary, kMaximumImageBytes), from, digest));
     CUBINET_TRY(store_.files().rename(temporary, to));
     return store_.files().sync_directory(to.parent_path());
   }();
@@ -176,7 +174,7 @@ Result<void> ImportFiles::bring(const fs::path& from, const Sha256Digest& digest
   // What a link names is read for its size; what is there has the same, or is replaced.
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(from));
   const bool sized = status && status->type == FileStatus::Type::regular;
-  auto there = read_image(digest, sized ? status->size : kMaximumFileBytes);
+  auto there = read_image(digest, sized ? status->size : kMaximumImageBytes);
   if (there) return {};
   if (there.error().code == ErrorCode::corruption) store_.set_aside(to, there.error().message);
   CUBINET_TRY(make_folder(store_.home().artifacts()));
@@ -185,7 +183,7 @@ Result<void> ImportFiles::bring(const fs::path& from, const Sha256Digest& digest
     CUBINET_TRY_ASSIGN(const bool linked, try_link(from, to, digest));
     if (linked) return {};
   }
-  CUBINET_TRY_ASSIGN(const auto image, checked(store_.files().read(from, kMaximumFileBytes), from, digest));
+  CUBINET_TRY_ASSIGN(const auto image, checked(store_.files().read(from, kMaximumImageBytes), from, digest));
   return write_file_atomically(store_.files(), to, *image);
 }
 

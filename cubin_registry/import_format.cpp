@@ -5,7 +5,6 @@
 #include <cubinet/kernel_table/table_codec.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <unordered_set>
 
 namespace cubinet {
@@ -222,7 +221,7 @@ Result<Bytes> encode_import(const ArtifactImport& import) {
   for (KernelRow& row : rows)
     row.provenance = RowProvenance{};
   CUBINET_TRY_ASSIGN(const Bytes table, encode_table(rows));
-  if (table.size() > std::numeric_limits<std::uint32_t>::max()) return refused("its table is too large");
+  if (table.size() > kMaximumImportBytes) return refused("its table is too large");
   const Bytes body = encode_body(table, import);
   ByteWriter content;
   content.string(import.folder.native());
@@ -238,6 +237,7 @@ Result<Bytes> encode_import(const ArtifactImport& import) {
   writer.string(as_text(content.bytes()));
   write_checksum(writer);
   writer.raw(body);
+  if (writer.bytes().size() > kMaximumImportBytes) return refused("it is too large");
   return writer.take();
 }
 

@@ -20,6 +20,8 @@ namespace cubinet {
 // The import's number is the file's name and nowhere else, so that equal contents are equal bytes.
 // Version history: 1 (2026-11) the first.
 inline constexpr std::uint16_t kImportVersion = 1;
+// Of a file, written or read: twenty-five times the largest that is known.
+inline constexpr std::uint64_t kMaximumImportBytes = std::uint64_t{256} << 20;
 
 // invalid_argument for what could not be read back: a relative folder, a file name that leads out of it, a
 // row out of range, a kernel whose cubin is not among the files.

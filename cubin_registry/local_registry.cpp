@@ -51,11 +51,7 @@ Result<void> check_complete(const Cubin& cubin) {
         ErrorCode::invalid_argument,
         "the record of kernel " + cubin.record->identity.key().to_string() + " describes another image"};
   }
-  // What could not be read back must not be written.
-  if (!identity_from_encoding(cubin.record->identity.encoding())) {
-    return Error{ErrorCode::invalid_argument, "a cubin's record names no kernel"};
-  }
-  return {};
+  return check_storable(*cubin.record);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ constexpr std::size_t kMaximumClosures = 256;
 
 Result<std::shared_ptr<const IncludeClosure>> ClosureCache::get(
     const std::shared_ptr<const KernelTemplate>& kernel_template,
-    const std::vector<std::filesystem::path>& include_directories) {
+    const std::vector<std::string>& include_directories) {
   const Key key{kernel_template, include_directories};
   std::shared_ptr<const IncludeClosure> known;
   {
@@ -30,7 +30,7 @@ Result<std::shared_ptr<const IncludeClosure>> ClosureCache::get(
 }
 
 Result<bool> ClosureCache::is_current(const IncludeClosure& closure, const KernelTemplate& kernel_template,
-                                      const std::vector<std::filesystem::path>& include_directories) const {
+                                      const std::vector<std::string>& include_directories) const {
   if (!closure.still_valid(probe_)) return false;
   if (closure.settled) return true;
   CUBINET_TRY_ASSIGN(const IncludeClosure now,

@@ -20,15 +20,15 @@ class ClosureCache {
   // One whose files were edited a moment ago is not kept: their next edit might not show.
   Result<std::shared_ptr<const IncludeClosure>> get(
       const std::shared_ptr<const KernelTemplate>& kernel_template,
-      const std::vector<std::filesystem::path>& include_directories);
+      const std::vector<std::string>& include_directories);
 
   // Whether every file still holds what it held when the closure was taken.
   Result<bool> is_current(const IncludeClosure& closure, const KernelTemplate& kernel_template,
-                          const std::vector<std::filesystem::path>& include_directories) const;
+                          const std::vector<std::string>& include_directories) const;
 
  private:
   // Holds the template, so that no other can come to lie at its address.
-  using Key = std::pair<std::shared_ptr<const KernelTemplate>, std::vector<std::filesystem::path>>;
+  using Key = std::pair<std::shared_ptr<const KernelTemplate>, std::vector<std::string>>;
 
   const FileProbe probe_;
   std::mutex mutex_;

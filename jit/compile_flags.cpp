@@ -39,7 +39,7 @@ std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersi
     flags.emplace_back("--no-source-include");
   }
   for (const auto& directory : request.options.include_directories) {
-    flags.push_back("--include-path=" + directory.string());
+    flags.push_back("--include-path=" + directory);
   }
   return flags;
 }

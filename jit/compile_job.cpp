@@ -4,13 +4,12 @@
 #include "compile_flags.hpp"
 #include "nvrtc_program.hpp"
 
+#include <cubinet/base/stopwatch.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/image_check.hpp>
 #include <cubinet/spec/ptx.hpp>
-
-#include <algorithm>
-#include <chrono>
 
 namespace cubinet {
 namespace {
@@ -95,10 +94,10 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
       return wrong_target(request, "PTX for " + inspection.target.compute_name());
     kernels = std::move(inspection.kernels);
   }
-  for (const EntryPoint& entry : entries) {
-    if (std::find(kernels.begin(), kernels.end(), entry.symbol) == kernels.end())
-      return no_such_kernel(request, entry.symbol);
-  }
+  std::vector<std::string> symbols;
+  for (const EntryPoint& entry : entries)
+    symbols.push_back(entry.symbol);
+  if (const std::string* missing = missing_symbol(kernels, symbols)) return no_such_kernel(request, *missing);
   return {};
 }
 
@@ -119,7 +118,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   CubinRecord& record = output.record;
   CUBINET_TRY_ASSIGN(record.entry_points, kernel_template.entry_points(request.spec));
 
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   CUBINET_TRY_ASSIGN(NvrtcProgram program,
                      NvrtcProgram::create(api, kernel_template.source(), program_name(request),
                                           headers_of(closure, parameters_header)));
@@ -130,7 +129,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   std::string log = readable_log(program.log());
   if (result != NVRTC_SUCCESS) return compile_error(api, request, result, std::move(log));
   CUBINET_TRY_ASSIGN(Bytes image, request.kind == ImageKind::cubin ? program.cubin() : program.ptx());
-  output.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  output.seconds = watch.seconds();
 
   CUBINET_TRY(tell_symbols(program, kernel_template.symbol_expressions(), record.entry_points));
   CUBINET_TRY(check_output(request, image, record.entry_points));

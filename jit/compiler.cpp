@@ -2,7 +2,6 @@
 #include "closure_cache.hpp"
 #include "compile_flags.hpp"
 #include "compile_job.hpp"
-#include "compile_queue.hpp"
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
 
@@ -76,14 +75,6 @@ class NvrtcCompiler final : public Compiler {
     return output;
   }
 
-  void compile_all(const std::vector<CompileRequest>& requests, unsigned jobs,
-                   const std::function<void(std::size_t, Result<CompileOutput>)>& done,
-                   const std::function<bool()>& cancelled) override {
-    run_compile_queue(
-        requests.size(), jobs == 0 ? default_jobs() : jobs,
-        [&](std::size_t index) { return compile(requests[index]); }, done, cancelled);
-  }
-
  private:
   struct Loaded {
     std::shared_ptr<const NvrtcApi> api;
@@ -111,7 +102,7 @@ class NvrtcCompiler final : public Compiler {
     // Fingerprints name the compiler whose files were read when it was opened.
     if (loaded_as != identity_) {
       return Error{ErrorCode::unavailable,
-                   "'" + location_.library.string() + "' was " + identity_ +
+                   "'" + location_.library + "' was " + identity_ +
                        " when it was looked for, and what is loaded now is " + loaded_as,
                    "start the process again: NVRTC was replaced while it ran"};
     }
@@ -121,7 +112,7 @@ class NvrtcCompiler final : public Compiler {
     if (result == NVRTC_SUCCESS) result = api->nvrtcGetSupportedArchs(architectures.data());
     if (result != NVRTC_SUCCESS) {
       return Error{ErrorCode::unavailable,
-                   "'" + location_.library.string() +
+                   "'" + location_.library +
                        "' does not tell its targets: " + api->nvrtcGetErrorString(result)};
     }
     loaded_.targets = targets_of(architectures, api->version());
@@ -177,7 +168,7 @@ constexpr const char* kInstallRemedy =
 Error nothing_found(const CompilerSearch& search) {
   std::string places;
   for (const auto& place : places_searched(search))
-    places += (places.empty() ? "" : ", ") + place.string();
+    places += (places.empty() ? "" : ", ") + place;
   return Error{ErrorCode::unavailable,
                "no NVRTC (libnvrtc.so.13 or libnvrtc.so.12) was found; searched: " + places, kInstallRemedy};
 }
@@ -193,13 +184,13 @@ Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
   const CompilerCandidate& chosen = usable == candidates.end() ? candidates.front() : *usable;
   if (const auto version = version_by_file_name(chosen); version && version->major < kOldestNvrtcMajor) {
     return Error{ErrorCode::unsupported,
-                 "'" + chosen.library.string() + "' is NVRTC " + std::to_string(version->major) + "." +
+                 "'" + chosen.library + "' is NVRTC " + std::to_string(version->major) + "." +
                      std::to_string(version->minor) + ", which is too old",
                  "install NVRTC 12.0 or later"};
   }
   if (usable == candidates.end()) {
     return Error{ErrorCode::unavailable,
-                 "'" + chosen.library.string() + "' has no libnvrtc-builtins beside it",
+                 "'" + chosen.library + "' has no libnvrtc-builtins beside it",
                  "install NVRTC again: both libraries belong into one folder"};
   }
   CUBINET_TRY_ASSIGN(std::string identity, compiler_identity(chosen));

@@ -25,11 +25,11 @@ std::vector<CompilerPlace> places_of(const CompilerSearch& search) {
                                    [&](const CompilerPlace& place) { return place.folder == folder; });
     if (!known) places.push_back({source, std::move(folder)});
   };
-  for (const fs::path& root : search.toolkit_roots) {
+  for (const fs::path root : search.toolkit_roots) {
     add(Source::toolkit, root / "lib64");
     add(Source::toolkit, root / "lib");
   }
-  for (const fs::path& root : search.wheel_roots) {
+  for (const fs::path root : search.wheel_roots) {
     add(Source::wheel, root / "nvidia/cu13/lib");        // nvidia-cuda-nvrtc
     add(Source::wheel, root / "nvidia/cuda_nvrtc/lib");  // nvidia-cuda-nvrtc-cu12
   }
@@ -76,13 +76,13 @@ void add_candidate(std::vector<CompilerCandidate>& candidates, Source source, co
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return;
   // One file reached by several links is one compiler; NVRTC looks for its builtins beside the real one.
-  fs::path library = fs::canonical(file, error);
+  const fs::path library = fs::canonical(file, error);
   if (error) return;
   const bool known = std::any_of(candidates.begin(), candidates.end(),
                                  [&](const CompilerCandidate& other) { return other.library == library; });
   if (known) return;
-  fs::path builtins = builtins_beside(library);
-  candidates.push_back({source, std::move(library), std::move(builtins)});
+  const fs::path builtins = builtins_beside(library);
+  candidates.push_back({source, library, builtins});
 }
 
 }  // namespace
@@ -121,17 +121,17 @@ std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search) {
   return candidates;
 }
 
-std::vector<fs::path> places_searched(const CompilerSearch& search) {
+std::vector<std::string> places_searched(const CompilerSearch& search) {
   if (search.library) return {*search.library};
-  std::vector<fs::path> folders;
-  for (CompilerPlace& place : places_of(search))
-    folders.push_back(std::move(place.folder));
+  std::vector<std::string> folders;
+  for (const CompilerPlace& place : places_of(search))
+    folders.push_back(place.folder);
   return folders;
 }
 
 std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candidate) {
-  const auto builtins = version_after(candidate.builtins.filename().string(), kBuiltinsPrefix);
-  return builtins ? builtins : version_after(candidate.library.filename().string(), kLibraryPrefix);
+  const auto builtins = version_after(fs::path(candidate.builtins).filename().string(), kBuiltinsPrefix);
+  return builtins ? builtins : version_after(fs::path(candidate.library).filename().string(), kLibraryPrefix);
 }
 
 }  // namespace cubinet

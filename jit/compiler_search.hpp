@@ -5,6 +5,8 @@
 
 #include <cubinet/jit/compiler.hpp>
 
+#include <filesystem>
+
 namespace cubinet {
 
 // A folder that is looked into, and why.

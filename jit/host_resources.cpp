@@ -15,8 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-// One compilation of a large attention kernel: 93 MB measured, 207 MB with CUDA's heaviest headers.
-constexpr std::uint64_t kBytesPerJob = 250'000'000;
 
 // The first number of a file; kUnlimited when there is none ("max" too).
 std::uint64_t number_in(const fs::path& file) {
@@ -120,13 +118,14 @@ HostResources read_host_resources(const fs::path& root) {
   return resources;
 }
 
-unsigned jobs_for(const HostResources& resources) {
-  const std::uint64_t by_memory = resources.available_bytes / kBytesPerJob;
-  return static_cast<unsigned>(std::clamp<std::uint64_t>(by_memory, 1, std::max(resources.cores, 1U)));
+unsigned jobs_within(unsigned jobs, std::uint64_t bytes) {
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>(bytes / kBytesPerCompilation, 1, std::max(jobs, 1U)));
 }
 
 unsigned default_jobs() {
-  return jobs_for(read_host_resources());
+  const HostResources resources = read_host_resources();
+  return jobs_within(resources.cores, resources.available_bytes);
 }
 
 }  // namespace cubinet

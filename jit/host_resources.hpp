@@ -17,7 +17,4 @@ struct HostResources {
 // limit.
 HostResources read_host_resources(const std::filesystem::path& root = "/");
 
-// As many as there are cores, and as fit into the memory at 250 MB each; at least 1.
-unsigned jobs_for(const HostResources& resources);
-
 }  // namespace cubinet

@@ -34,7 +34,7 @@ std::int64_t nanoseconds(const timespec& time) {
 
 class ClosureBuilder {
  public:
-  ClosureBuilder(const std::vector<fs::path>& directories, const FileProbe& probe)
+  ClosureBuilder(const std::vector<std::string>& directories, const FileProbe& probe)
       : directories_(directories), probe_(probe) {}
 
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
@@ -90,7 +90,7 @@ class ClosureBuilder {
     }
     if (fs::path(name).is_absolute()) return file(name);
     if (!folder.empty()) CUBINET_TRY(file(folder / name));
-    for (const fs::path& directory : directories_)
+    for (const fs::path directory : directories_)
       CUBINET_TRY(file(directory / name));
     return {};
   }
@@ -123,7 +123,7 @@ class ClosureBuilder {
     return {};
   }
 
-  const std::vector<fs::path>& directories_;
+  const std::vector<std::string>& directories_;
   const FileProbe& probe_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();
   Sha256Hasher hasher_;
@@ -170,7 +170,7 @@ bool IncludeClosure::still_valid(const FileProbe& probe) const {
 }
 
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template,
-                                           const std::vector<fs::path>& include_directories,
+                                           const std::vector<std::string>& include_directories,
                                            const FileProbe& probe) {
   return ClosureBuilder(include_directories, probe).run(kernel_template);
 }

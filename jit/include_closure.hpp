@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/callback.hpp>
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,8 +35,8 @@ struct FileStamp {
 // Where stamps and the time come from. Replaced in tests: an edit that no file time shows cannot be made at
 // will.
 struct FileProbe {
-  std::function<FileStamp(const std::filesystem::path&)> stamp = FileStamp::take;
-  std::function<std::int64_t()> now_ns = wall_clock_ns;  // since 1970, the clock that file times follow
+  Callback<FileStamp(const std::filesystem::path&)> stamp = FileStamp::take;
+  Callback<std::int64_t()> now_ns = wall_clock_ns;  // since 1970, the clock that file times follow
 
   static std::int64_t wall_clock_ns();
 };
@@ -57,7 +57,7 @@ struct IncludeClosure {
 // invalid_argument for a source with a computed #include or __has_include, which no fingerprint could cover;
 // io for a header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template,
-                                           const std::vector<std::filesystem::path>& include_directories,
+                                           const std::vector<std::string>& include_directories,
                                            const FileProbe& probe = {});
 
 }  // namespace cubinet

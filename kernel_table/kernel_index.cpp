@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace cubinet {
@@ -43,6 +45,7 @@ KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device, std::o
   for (const SmTarget target : targets_for(device))
     rank.emplace(target, rank.size());
   std::vector<Entry> entries;
+  std::set<std::string_view> unknown;
   for (std::uint32_t number = 0; number < index.rows_->size(); ++number) {
     const KernelRow& row = (*index.rows_)[number];
     if (types && !is_of(row.selector, *types)) continue;
@@ -52,10 +55,14 @@ KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device, std::o
       ++index.usage_.other_targets;
     } else if (!row.understood()) {
       ++index.usage_.not_understood;
+      for (const ExtraColumn& extra : row.extras) {
+        if (!extra.is_off()) unknown.insert(extra.name);
+      }
     } else {
       entries.push_back({encode_selector(row.selector), found->second, number});
     }
   }
+  index.usage_.unknown_columns.assign(unknown.begin(), unknown.end());
   std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
     if (a.encoding != b.encoding) return a.encoding < b.encoding;
     if (a.target_rank != b.target_rank) return a.target_rank < b.target_rank;
@@ -104,6 +111,18 @@ void KernelIndex::count_usage(std::uint32_t first, std::uint32_t count) {
     if (candidate.target.kind == TargetKind::family) ++usage_.family;
     if (candidate.target.kind == TargetKind::baseline) ++usage_.baseline;
   }
+}
+
+std::string KernelIndex::Usage::passed_over() const {
+  constexpr std::size_t kNamed = 3;
+  if (not_understood == 0) return "";
+  std::string names;
+  for (std::size_t i = 0; i < std::min(unknown_columns.size(), kNamed); ++i)
+    names += (i > 0 ? ", " : "") + printable(unknown_columns[i], kQuotedBytes);
+  if (unknown_columns.size() > kNamed)
+    names += " and " + std::to_string(unknown_columns.size() - kNamed) + " more";
+  return plural(not_understood, "row") + " passed over, with a variant on that this version does not know (" +
+         names + ")";
 }
 
 std::span<const std::uint32_t> KernelIndex::find(const SelectorEncoding& encoding) const {

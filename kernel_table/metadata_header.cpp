@@ -22,7 +22,8 @@ enum class Role {
   digest,
   k_only,  // two flags that make one enumeration
   separate_kv,
-  ignored,  // mCubin, mCubinSize: null and 0
+  heads_in_cta,  // mMaxNumHeadsQPerKvInCta: follows from other columns
+  ignored,       // mCubin, mCubinSize: null and 0
   extra,
 };
 
@@ -32,13 +33,20 @@ struct HeaderColumn {
   const Column* column = nullptr;
 };
 
-constexpr std::array<std::pair<std::string_view, Role>, 8> kRoles = {{
+// Of headers from before December 2025 (27 columns, and the 25 of July 2025 without mGroupsHeadsQ): how many
+// Q heads of one KV head a CTA can take. A generation kernel takes as many as its tile has rows, a context
+// kernel one; in all 2,456 rows of flashinfer-cubin 0.4.0 the column says just that, so that it adds nothing
+// to tile and kernel type. A row that says something else is a kernel that we do not understand.
+constexpr std::string_view kHeadsInCta = "mMaxNumHeadsQPerKvInCta";
+
+constexpr std::array<std::pair<std::string_view, Role>, 9> kRoles = {{
     {"mDataTypeKv", Role::common_kv},
     {"mSM", Role::target},
     {"mFuncName", Role::function_name},
     {"sha256", Role::digest},
     {"mEnablesBf16QFp8KvKOnlyTransform", Role::k_only},
     {"mSeparateTransformedKv", Role::separate_kv},
+    {kHeadsInCta, Role::heads_in_cta},
     {"mCubin", Role::ignored},
     {"mCubinSize", Role::ignored},
 }};
@@ -92,7 +100,8 @@ std::optional<std::string_view> parse_string(std::string_view text) {
 class HeaderReader : public MetadataVisitor {
  public:
   void on_struct(std::string_view name, const std::vector<std::string_view>& fields) override {
-    if (structs_.size() < kMaximumStructs) structs_.insert_or_assign(name, fields);
+    if (structs_.size() < kMaximumStructs && fields.size() <= kMaximumColumns)
+      structs_.insert_or_assign(name, fields);
   }
 
   void on_row(std::string_view array_type, std::size_t line,
@@ -123,7 +132,9 @@ class HeaderReader : public MetadataVisitor {
   }
 
  private:
+  // Columns are looked up anew for every array: a text of many of both must not take their product.
   static constexpr std::size_t kMaximumStructs = 64;
+  static constexpr std::size_t kMaximumColumns = 1024;
 
   void map_columns(std::string_view array_type) {
     mapped_type_ = array_type;
@@ -167,6 +178,7 @@ class HeaderReader : public MetadataVisitor {
   struct Draft {
     KernelRow row;
     std::optional<std::int64_t> common_kv;
+    std::string_view heads_in_cta;
     bool k_only = false;
     bool separate_kv = false;
   };
@@ -176,7 +188,7 @@ class HeaderReader : public MetadataVisitor {
       return problem(line, "has " + std::to_string(values.size()) + " values for " +
                                std::to_string(columns_.size()) + " columns");
     }
-    Draft draft{blank_, {}, false, false};
+    Draft draft{blank_, {}, {}, false, false};
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (auto read = read_value(columns_[i], values[i], draft); !read) {
         return problem(line, read.error().message);
@@ -245,6 +257,9 @@ class HeaderReader : public MetadataVisitor {
         return read_flag(column, text, draft.k_only);
       case Role::separate_kv:
         return read_flag(column, text, draft.separate_kv);
+      case Role::heads_in_cta:
+        draft.heads_in_cta = text;
+        return {};
       case Role::ignored:
         return {};
       case Role::extra:
@@ -280,8 +295,17 @@ class HeaderReader : public MetadataVisitor {
     if (!declared_.head_dim_per_cta) row.selector.head_dim_per_cta_v = row.selector.head_dim_v;
     row.selector.dynamic_page =
         row.selector.tokens_per_page == kDynamicPage && row.function_name.find("P128") == std::string::npos;
+    keep_heads_in_cta(draft);
     std::sort(row.extras.begin(), row.extras.end(),
               [](const ExtraColumn& a, const ExtraColumn& b) { return a.name < b.name; });
+  }
+
+  static void keep_heads_in_cta(Draft& draft) {
+    if (draft.heads_in_cta.empty()) return;
+    const KernelSelector& selector = draft.row.selector;
+    const std::int64_t implied = selector.kernel_type == KernelType::context ? 1 : selector.tile_size_q;
+    if (parse_integer(draft.heads_in_cta) == implied) return;
+    draft.row.extras.push_back({std::string(kHeadsInCta), std::string(draft.heads_in_cta)});
   }
 
   // { nullptr, 0, <shared bytes>, "<function>", <threads>, "<sha256>", …, <ns>::SmVersion::Sm100f }

@@ -4,6 +4,7 @@
 #include "parameters_header.hpp"
 #include "template_declaration.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 
 #include <algorithm>
@@ -63,7 +64,8 @@ class DeclaredTemplate final : public KernelTemplate {
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     if (spec.name != name()) {
-      return Error{ErrorCode::invalid_argument, "a specification of '" + printable(spec.name) +
+      return Error{ErrorCode::invalid_argument, "a specification of '" +
+                                                    printable(spec.name, kQuotedBytes) +
                                                     "' was given to the template '" + name() + "'"};
     }
     CUBINET_TRY(check_names(spec));
@@ -143,7 +145,7 @@ class DeclaredTemplate final : public KernelTemplate {
         names.push_back(parameter.name);
       return Error{
           ErrorCode::invalid_argument,
-          "the template '" + name() + "' has no parameter '" + printable(given) + "'",
+          "the template '" + name() + "' has no parameter '" + printable(given, kQuotedBytes) + "'",
           names.empty() ? "it has no parameters" : "it has " + join(nearest_first(names, given), ", ")};
     }
     return {};

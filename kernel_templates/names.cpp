@@ -3,14 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
-#include <utility>
 
 namespace cubinet {
 namespace {
 
 constexpr std::size_t kMaximumNameLength = 64;
-constexpr std::size_t kMaximumPrintedLength = 120;
 
 // The words of C++20 that a lower-case name could be, and the qualifiers NVRTC predefines.
 constexpr std::array<std::string_view, 92> kReserved = {
@@ -30,20 +27,6 @@ constexpr std::array<std::string_view, 92> kReserved = {
     "xor_eq",
 };
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 bool is_identifier(std::string_view text) {
@@ -52,37 +35,6 @@ bool is_identifier(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   });
   return letters && std::find(kReserved.begin(), kReserved.end(), text) == kReserved.end();
-}
-
-std::vector<std::string> nearest_first(std::vector<std::string> names, std::string_view wanted) {
-  std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (std::string& name : names) {
-    const std::size_t distance = edit_distance(wanted.substr(0, kMaximumNameLength), name);
-    ranked.emplace_back(distance, std::move(name));
-  }
-  std::sort(ranked.begin(), ranked.end());
-  names.clear();
-  for (auto& [distance, name] : ranked)
-    names.push_back(std::move(name));
-  return names;
-}
-
-std::string join(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += separator;
-    text += part;
-  }
-  return text;
-}
-
-std::string printable(std::string_view text) {
-  std::string out(text.substr(0, kMaximumPrintedLength));
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  if (text.size() > kMaximumPrintedLength) out += "...";
-  return out;
 }
 
 }  // namespace cubinet

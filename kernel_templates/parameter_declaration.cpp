@@ -2,6 +2,7 @@
 #include "names.hpp"
 #include "parameter_check.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 
 #include <algorithm>
@@ -77,7 +78,7 @@ bool value_fits(const ParameterDeclaration& declaration, const ParameterValue& v
 
 Result<void> check_parameter_value(const ParameterDeclaration& declaration, const ParameterValue& value) {
   const std::string* text = std::get_if<std::string>(&value);
-  const std::string shown = text != nullptr ? "'" + printable(*text) + "'" : to_string(value);
+  const std::string shown = text != nullptr ? "'" + printable(*text, kQuotedBytes) + "'" : to_string(value);
   if (!type_fits(declaration, value)) {
     return not_allowed(declaration, shown + ", which is no " + std::string(to_string(declaration.type)));
   }
@@ -86,7 +87,7 @@ Result<void> check_parameter_value(const ParameterDeclaration& declaration, cons
 }
 
 Result<ParameterValue> parse_parameter_value(const ParameterDeclaration& declaration, std::string_view text) {
-  const std::string shown = "'" + printable(text) + "'";
+  const std::string shown = "'" + printable(text, kQuotedBytes) + "'";
   ParameterValue value = std::string(text);
   if (declaration.type == ParameterType::flag) {
     if (text != "true" && text != "false") return not_allowed(declaration, shown);

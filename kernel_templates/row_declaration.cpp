@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "row_declaration.hpp"
 
-#include "json_object.hpp"
 #include "names.hpp"
 #include "template_declaration.hpp"
+
+#include <cubinet/base/json_object.hpp>
+#include <cubinet/base/text.hpp>
 
 #include <algorithm>
 
@@ -47,8 +49,9 @@ Result<std::int64_t> value_of(const Column& column, const Expression& expression
   if (const auto* text = std::get_if<std::string>(&value)) number = parse_column_text(column, *text);
   if (number && column.fits(*number)) return *number;
   return Error{ErrorCode::invalid_argument,
-               "the row's '" + std::string(column.name) + "' cannot be '" + printable(to_string(value)) +
-                   "', which '" + printable(expression.text()) + "' gives",
+               "the row's '" + std::string(column.name) + "' cannot be '" +
+                   printable(to_string(value), kQuotedBytes) + "', which '" +
+                   printable(expression.text(), kQuotedBytes) + "' gives",
                std::string(column.name) + " is " + allowed_by(column)};
 }
 
@@ -62,7 +65,7 @@ Result<const Column*> column_named(const JsonObject& object, const std::string& 
   for (const Column& other : kernel_columns()) {
     if (!is_of_kernel(other)) names.emplace_back(other.name);
   }
-  return object.error("a kernel's row has no column '" + printable(name) + "'; did you mean '" +
+  return object.error("a kernel's row has no column '" + printable(name, kQuotedBytes) + "'; did you mean '" +
                       nearest_first(names, name).front() + "'?");
 }
 

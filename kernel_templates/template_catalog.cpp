@@ -2,6 +2,7 @@
 #include "embedded_files.hpp"
 #include "names.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 namespace cubinet {
@@ -42,7 +43,7 @@ Result<std::shared_ptr<const KernelTemplate>> TemplateCatalog::find(std::string_
   for (const auto& [known, kernel_template] : templates_)
     names.push_back(known);
   return Error{
-      ErrorCode::not_found, "there is no template '" + printable(name) + "'",
+      ErrorCode::not_found, "there is no template '" + printable(name, kQuotedBytes) + "'",
       names.empty() ? "the catalogue is empty" : "there are " + join(nearest_first(names, name), ", ")};
 }
 

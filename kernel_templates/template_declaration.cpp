@@ -4,6 +4,7 @@
 #include "names.hpp"
 #include "parameter_check.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/spec/data_type.hpp>
 
 #include <algorithm>
@@ -58,7 +59,7 @@ Result<Declared> find_declaration(std::string_view source) {
 Result<std::string> identifier(JsonObject& object, std::string_view what) {
   CUBINET_TRY_ASSIGN(std::string name, object.text("name"));
   if (is_identifier(name)) return name;
-  return object.error("'" + printable(name) + "' cannot name a " + std::string(what) +
+  return object.error("'" + printable(name, kQuotedBytes) + "' cannot name a " + std::string(what) +
                       ": a name is [a-z][a-z0-9_]*, at most 64 characters and no word of C++");
 }
 
@@ -68,7 +69,7 @@ Result<ParameterType> parameter_type(JsonObject& object) {
        {ParameterType::integer, ParameterType::flag, ParameterType::data_type, ParameterType::choice}) {
     if (to_string(type) == name) return type;
   }
-  return object.error("'" + printable(name) + "' is no type: int, bool, dtype and choice are");
+  return object.error("'" + printable(name, kQuotedBytes) + "' is no type: int, bool, dtype and choice are");
 }
 
 Result<ParameterValue> value_of(const JsonObject& object, ParameterType type, const json& value) {
@@ -124,9 +125,10 @@ Result<void> read_range(JsonObject& object, ParameterDeclaration& parameter) {
 }
 
 Result<ParameterDeclaration> read_parameter(const json& value) {
-  const std::string where = value.is_object() && value.contains("name") && value["name"].is_string()
-                                ? "parameter '" + printable(value["name"].get_ref<const std::string&>()) + "'"
-                                : "a parameter";
+  const std::string where =
+      value.is_object() && value.contains("name") && value["name"].is_string()
+          ? "parameter '" + printable(value["name"].get_ref<const std::string&>(), kQuotedBytes) + "'"
+          : "a parameter";
   CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, where));
   ParameterDeclaration parameter;
   CUBINET_TRY_ASSIGN(parameter.name, identifier(object, "parameter"));
@@ -310,7 +312,7 @@ Result<Expression> typed_expression(const JsonObject& object, std::string_view m
 }
 
 Result<TemplateDeclaration> parse_template_declaration(std::string_view source, std::string_view origin) {
-  const std::string file = printable(origin);
+  const std::string file = printable(origin, kQuotedBytes);
   const auto placed = [&file](Error error, std::size_t line) {
     error.message = file + (line == 0 ? "" : ":" + std::to_string(line)) + ": " + error.message;
     error.native = 0;
@@ -325,17 +327,14 @@ Result<TemplateDeclaration> parse_template_declaration(std::string_view source, 
   }
   auto declared = find_declaration(source);
   if (!declared) return placed(std::move(declared).error(), 0);
-  const auto line_of = [&](std::size_t offset) {
-    const std::string_view before = source.substr(0, declared->offset + offset);
-    return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
-  };
+  const std::string_view before = source.substr(0, declared->offset);
+  const std::size_t first_line = 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   auto value = parse_strict_json(declared->text);
   if (!value) {
-    const auto offset = static_cast<std::size_t>(value.error().native);
-    return placed(value.error(), line_of(std::min(offset, declared->text.size())));
+    return placed(value.error(), first_line + static_cast<std::size_t>(value.error().native) - 1);
   }
   auto declaration = read_declaration(*value);
-  if (!declaration) return placed(std::move(declaration).error(), line_of(0));
+  if (!declaration) return placed(std::move(declaration).error(), first_line);
   return declaration;
 }
 

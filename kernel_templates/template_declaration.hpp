@@ -2,9 +2,9 @@
 #pragma once
 
 #include "expression.hpp"
-#include "json_object.hpp"
 #include "row_declaration.hpp"
 
+#include <cubinet/base/json_object.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 
 #include <array>

@@ -3,6 +3,7 @@
 
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/base/dynamic_library.hpp>
+#include <cubinet/base/fork_guard.hpp>
 #include <cubinet/loader/driver.hpp>
 
 #include <algorithm>
@@ -143,7 +144,7 @@ std::string DeviceProperties::to_string() const {
   return "device " + std::to_string(ordinal) + " (" + name + ")";
 }
 
-Driver::Driver() = default;
+Driver::Driver() : fork_guard_(std::make_unique<const ForkGuard>()) {}
 Driver::~Driver() = default;
 
 Result<std::shared_ptr<const Driver>> Driver::open(const DriverOptions& options) {
@@ -188,6 +189,10 @@ Result<void> Driver::read_devices() {
 bool Driver::has_libraries() const {
   return api_->cuLibraryLoadData != nullptr && api_->cuLibraryUnload != nullptr &&
          api_->cuLibraryGetKernel != nullptr && api_->cuKernelGetFunction != nullptr;
+}
+
+bool Driver::in_opening_process() const {
+  return fork_guard_->in_original_process();
 }
 
 Result<void> Driver::check_process() const {

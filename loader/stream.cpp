@@ -113,7 +113,7 @@ Result<float> Event::milliseconds_since(const Event& start) const {
   return milliseconds;
 }
 
-Result<Graph> Graph::capture(const Stream& stream, const std::function<Result<void>()>& record) {
+Result<Graph> Graph::capture(const Stream& stream, const Callback<Result<void>()>& record) {
   const Device& device = *stream.device();
   const DriverApi& api = device.driver()->api();
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device.make_current());

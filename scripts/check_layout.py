@@ -9,21 +9,9 @@ import re
 import sys
 from pathlib import Path
 
-# What each module may include. The build enforces it for the paths it knows; this closes the rest.
-MAY_INCLUDE = {
-    "base": set(),
-    "spec": {"base"},
-    "kernel_table": {"base", "spec"},
-    "selection": {"base", "spec", "kernel_table"},
-    "kernel_templates": {"base", "spec", "kernel_table"},
-    "jit": {"base", "spec", "kernel_table", "kernel_templates"},
-    "cubin_registry": {"base", "spec", "kernel_table"},
-    "artifacts": {"base", "spec", "kernel_table", "cubin_registry"},
-    "loader": {"base", "spec"},
-    "api": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader"},
-    "attention": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "loader", "api"},
-    "cli": {"base", "spec", "kernel_table", "selection", "kernel_templates", "jit", "cubin_registry", "artifacts", "loader", "api", "attention"},
-}
+# The architecture: the modules, what each may include and what it knows. CMake reads the same file.
+MODULES = "cmake/modules.txt"
+ARCHITECTURE = "docs/architecture.md"
 
 # Third-party headers and system calls that have one home. Folders and files, relative to the root.
 ONLY_IN = {
@@ -45,6 +33,9 @@ PRIOR_DEFECTS = "docs/prior-defects.md"
 PRIOR_ITEMS = [f"A{n}" for n in range(1, 46)] + [f"B{n}" for n in range(1, 32)]
 PRIOR_ITEMS += ["B9a", "B9b", "B18a", "B30a", "B30b"]
 
+# The test suites, which are labels of tests: CONTRIBUTING.md says what each means.
+TEST_SUITES = {"loop"}
+
 MAXIMUM_LINES = 600
 CODE = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 SPDX_REQUIRED = CODE | {".py", ".sh", ".cmake", ".map", ".in", ".sql"}
@@ -65,9 +56,20 @@ def strip_comments(text):
     return re.sub(pattern, replacement, text, flags=re.DOTALL)
 
 
+def read_modules(root):
+    """Of each module, in the file's order, what it may include and the clause that says what it knows."""
+    modules = {}
+    for line in (Path(root) / MODULES).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, included, knows = (part.strip() for part in line.split("|", 2))
+            modules[name] = (included.split(), knows)
+    return modules
+
+
 class Checker:
     def __init__(self, root):
         self.root = root
+        self.modules = read_modules(root)
         self.files = sorted(self.walk())
         self.violations = []
 
@@ -96,11 +98,27 @@ class Checker:
                 self.check_links(path)
             if path.endswith((".cmake", "CMakeLists.txt")) and re.search(r"\bGLOB(_RECURSE)?\b", self.read(path)):
                 self.report(path, "file(GLOB) of sources: list them")
+        self.check_modules()
         self.check_sources_are_built()
         self.check_namesake_tests()
         self.check_test_names()
         self.check_prior_defects()
         return self.violations
+
+    def check_modules(self):
+        """A module includes modules before it, and docs/architecture.md says what the file says."""
+        known = []
+        for name, (included, _) in self.modules.items():
+            for other in included:
+                if other not in known:
+                    self.report(MODULES, f"{name} includes {other}, which is not above it")
+            known.append(name)
+        if ARCHITECTURE in self.files:
+            rows = re.findall(r"^\| `(\w+)/` \| ([^|]*) \| ([^|]*) \|", self.read(ARCHITECTURE), re.MULTILINE)
+            told = {name: (re.findall(r"\w+", included), knows) for name, included, knows in rows}
+            for name in sorted(set(self.modules) | set(told)):
+                if self.modules.get(name) != told.get(name):
+                    self.report(ARCHITECTURE, f"its line of {name}/ is not that of {MODULES}")
 
     def check_spdx(self, path):
         text = self.read(path)
@@ -124,18 +142,21 @@ class Checker:
         for bracket, header in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', code, re.MULTILINE):
             if ".." in header.split("/"):
                 self.report(path, f'includes "{header}": a path upwards hides a dependency')
-            if module in MAY_INCLUDE and header.startswith("cubinet/"):
-                self.check_direction(path, module, header)
-            if module in MAY_INCLUDE and public and not header.startswith("cubinet/"):
+            if module in self.modules and header.startswith("cubinet/"):
+                self.check_direction(path, module, header, public)
+            if module in self.modules and public and not header.startswith("cubinet/"):
                 if bracket == '"' or not re.fullmatch(r"[a-z_0-9]+", header):
                     self.report(path, f"a public header includes {header}: the standard library and <cubinet/...> only")
 
-    def check_direction(self, path, module, header):
+    def check_direction(self, path, module, header, public):
         parts = header.split("/")
         included = parts[1] if len(parts) > 2 else "api"
-        if included in MAY_INCLUDE and included != module and included not in MAY_INCLUDE[module]:
-            if (self.root / included / "include" / header).exists():
-                self.report(path, f"{module} includes <{header}>: {included} is above it or beside it")
+        internal = (self.root / included / "internal" / header).exists()
+        if public and internal:
+            self.report(path, f"a public header includes <{header}>, which is not installed")
+        if included in self.modules and included != module and included not in self.modules[module][0]:
+            if internal or (self.root / included / "include" / header).exists():
+                self.report(path, f"{module} includes <{header}>: {MODULES} does not name {included} for it")
 
     def check_links(self, path):
         for target in re.findall(r"\]\(([^)\s]+)\)", self.read(path)):
@@ -147,18 +168,18 @@ class Checker:
     def check_sources_are_built(self):
         lists = {path: self.read(path) for path in self.files if Path(path).name == "CMakeLists.txt"}
         for path in self.files:
-            if Path(path).suffix != ".cpp":
+            if Path(path).suffix != ".cpp" and not re.match(r"\w+/(include|internal)/cubinet/", path):
                 continue
             folders = list(Path(path).parents)[:-1]
             names = [Path(path).relative_to(folder).as_posix() for folder in folders]
             texts = [lists.get((folder / "CMakeLists.txt").as_posix(), "") for folder in folders]
             if not any(re.search(rf"(?<![\w/.]){re.escape(n)}\b|/{re.escape(n)}\b", t) for n, t in zip(names, texts)):
-                self.report(path, "is named by no CMakeLists.txt, so it is not built")
+                self.report(path, "is named by no CMakeLists.txt, so it is not built or installed")
 
     def check_namesake_tests(self):
         for path in self.files:
             parts = Path(path).parts
-            if parts[0] not in MAY_INCLUDE or Path(path).suffix != ".cpp":
+            if parts[0] not in self.modules or Path(path).suffix != ".cpp":
                 continue
             test = f"tests/{parts[0]}/{Path(path).stem}_test.cpp"
             if path in NO_NAMESAKE_TEST:
@@ -206,6 +227,9 @@ class Checker:
             text = self.read(path)
             if re.search(r"\bTEST_CASE_TEMPLATE", text):
                 self.report(path, "TEST_CASE_TEMPLATE makes names with '<' and '>'")
+            for suite in re.findall(r'\btest_suite\s*\(\s*"([^"]*)"', text):
+                if suite not in TEST_SUITES:
+                    self.report(path, f"test suite {suite!r}: a label that no run asks for")
             for name in self.test_names(path):
                 if not re.fullmatch(r"[A-Za-z0-9, ]+", name):
                     self.report(path, f"test name {name!r}: letters, digits, spaces and commas only")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/text.hpp>
 #include <cubinet/selection/explanation.hpp>
 
 #include <algorithm>
@@ -72,7 +73,10 @@ void add_trace(const SelectionTrace& trace, std::vector<std::string>& lines) {
     lines.push_back("the rules' first choice is not in the table: " + kernel_text(trace.wanted));
 }
 
-void add_refusals(const SelectionTrace& trace, const DeviceFacts& device, std::vector<std::string>& lines) {
+void add_refusals(const SelectionTrace& trace, const DeviceFacts& device, const KernelIndex& index,
+                  std::vector<std::string>& lines) {
+  if (std::string passed_over = index.usage().passed_over(); !passed_over.empty())
+    lines.push_back(std::move(passed_over));
   if (trace.over_shared_limit != 0) {
     lines.push_back(text(trace.over_shared_limit) + " rows need more than the device's " +
                     text(device.shared_limit()) + " bytes of shared memory");
@@ -95,7 +99,12 @@ std::string NearMiss::to_string(ComputeCapability device) const {
     line += separator + difference.to_string();
     separator = ", ";
   }
-  if (!row->understood()) line += "; has a variant on that this version does not know";
+  for (const ExtraColumn& extra : row->extras) {
+    if (!extra.is_off()) {
+      line +=
+          "; has a variant on that this version does not know (" + printable(extra.name, kQuotedBytes) + ")";
+    }
+  }
   if (!runs_here) line += "; " + why_not_on(row->target, device);
   return line;
 }
@@ -145,7 +154,7 @@ std::vector<std::string> explain(const AttentionProblem& problem, const DeviceFa
   std::vector<std::string> lines;
   if (!selection.found) {
     lines.push_back(miss_reason(problem, device, selection));
-    add_refusals(selection.trace, device, lines);
+    add_refusals(selection.trace, device, index, lines);
     for (const NearMiss& miss : nearest_rows(index, selection.trace.wanted, kNearest))
       lines.push_back("nearest: " + miss.to_string(index.device()));
     return lines;
@@ -159,7 +168,7 @@ std::vector<std::string> explain(const AttentionProblem& problem, const DeviceFa
   if (launch.wasted_rows != 0)
     lines.push_back(text(launch.wasted_rows) + " rows of a full tile hold nothing");
   add_trace(selection.trace, lines);
-  add_refusals(selection.trace, device, lines);
+  add_refusals(selection.trace, device, index, lines);
   return lines;
 }
 

@@ -7,7 +7,6 @@ namespace {
 
 constexpr BinaryFormat kRecordFormat{
     .name = "a cubin's record", .magic = "CREC", .newest = kRecordVersion, .oldest = 3};
-constexpr std::uint32_t kMaximumEntryPoints = 4096;
 
 enum EntryFlags : std::uint8_t { kProgrammaticLaunch = 1, kCooperative = 2 };
 
@@ -56,6 +55,7 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(record.fingerprint.digest, read_digest(reader));
   CUBINET_TRY_ASSIGN(record.digest, read_digest(reader));
   CUBINET_TRY_ASSIGN(record.size, reader.u64());
+  if (record.size > kMaximumImageBytes) return kRecordFormat.damaged("is of an image of more than 64 MiB");
   CUBINET_TRY_ASSIGN(record.interface_version, reader.u32());
   CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
   if (kind > static_cast<std::uint8_t>(ImageKind::ptx)) {
@@ -69,7 +69,7 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   record.origin = static_cast<CubinOrigin>(origin);
   CUBINET_TRY_ASSIGN(record.version, reader.u64());
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumEntryPoints) return kRecordFormat.damaged("has too many functions");
+  if (count > kMaximumImageKernels) return kRecordFormat.damaged("has too many functions");
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(record.entry_points.emplace_back(), read_entry_point(reader));
   }
@@ -129,10 +129,21 @@ Bytes encode_record(const CubinRecord& record) {
 }
 
 Result<CubinRecord> decode_record(ByteView bytes) {
+  if (bytes.size() > kMaximumRecordBytes) return kRecordFormat.damaged("has more than 16 MiB");
   CUBINET_TRY_ASSIGN(auto fields, kRecordFormat.read_checked(bytes));
   CUBINET_TRY_ASSIGN(CubinRecord record, read_fields(fields.reader));
   if (fields.reader.remaining() != 0) return kRecordFormat.damaged("has bytes after its end");
   return record;
+}
+
+Result<void> check_storable(const CubinRecord& record) {
+  if (auto read = decode_record(encode_record(record)); !read) {
+    return Error{ErrorCode::invalid_argument,
+                 "the record of kernel " + record.identity.key().to_string() +
+                     " cannot be kept: " + std::move(read).error().message,
+                 "make fewer kernels of one source, or a smaller image"};
+  }
+  return {};
 }
 
 }  // namespace cubinet

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/elf.hpp>
+#include <cubinet/base/text.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
-
-#include <algorithm>
+#include <cubinet/spec/image_check.hpp>
 
 namespace cubinet {
 namespace {
@@ -15,7 +15,6 @@ constexpr std::uint32_t kSpecificAbi7 = 0x800;  // e_flags, where the ABI versio
 constexpr std::uint32_t kSpecificAbi8 = 0x8;    // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
 constexpr std::uint8_t kCompatFormat = 2;       // .nv.compat attribute: format, tag, 16-bit value
 constexpr std::uint8_t kCompatSpecific = 9;
-constexpr std::size_t kMaximumKernels = 4096;  // a file of one translation unit; libraries have many files
 
 Error not_a_cubin(std::string reason) {
   return Error{ErrorCode::corruption, "not a usable cubin: " + std::move(reason),
@@ -89,7 +88,8 @@ Result<CubinInspection> inspect_cubin(ByteView image) {
   if (!symbols) return not_a_cubin(symbols.error().message);
   for (const ElfSymbol& symbol : *symbols) {
     if (symbol.type == kSymbolFunction && (symbol.other & kEntryFunction) != 0) {
-      if (inspection.kernels.size() == kMaximumKernels) return not_a_cubin("it has more than 4096 kernels");
+      if (inspection.kernels.size() == kMaximumImageKernels)
+        return not_a_cubin("it has more than 4096 kernels");
       inspection.kernels.emplace_back(symbol.name);
     }
   }
@@ -108,11 +108,9 @@ Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std:
     return not_a_cubin("it is built for " + inspection.target_name() + " and listed as " +
                        stated.to_string());
   }
-  for (const std::string& symbol : symbols) {
-    if (std::find(inspection.kernels.begin(), inspection.kernels.end(), symbol) == inspection.kernels.end()) {
-      return not_a_cubin("it holds no kernel '" + symbol + "' (" + std::to_string(inspection.kernels.size()) +
-                         " others)");
-    }
+  if (const std::string* missing = missing_symbol(inspection.kernels, symbols)) {
+    return not_a_cubin("it holds no kernel '" + printable(*missing, kQuotedBytes) + "' (" +
+                       std::to_string(inspection.kernels.size()) + " others)");
   }
   return {};
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/text.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 #include <cubinet/spec/image_check.hpp>
 #include <cubinet/spec/ptx.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -14,15 +16,22 @@ Result<void> check_ptx(const CubinRecord& record, ByteView image, const std::vec
     return Error{ErrorCode::corruption, "not usable PTX: it is for " + inspection.target.compute_name() +
                                             " and listed as " + record.target_name()};
   }
-  for (const std::string& symbol : symbols) {
-    if (std::find(inspection.kernels.begin(), inspection.kernels.end(), symbol) == inspection.kernels.end()) {
-      return Error{ErrorCode::corruption, "not usable PTX: it holds no kernel '" + symbol + "'"};
-    }
+  if (const std::string* missing = missing_symbol(inspection.kernels, symbols)) {
+    return Error{ErrorCode::corruption,
+                 "not usable PTX: it holds no kernel '" + printable(*missing, kQuotedBytes) + "'"};
   }
   return {};
 }
 
 }  // namespace
+
+const std::string* missing_symbol(const std::vector<std::string>& kernels,
+                                  const std::vector<std::string>& symbols) {
+  const std::set<std::string_view> there(kernels.begin(), kernels.end());
+  const auto missing = std::find_if(symbols.begin(), symbols.end(),
+                                    [&](const std::string& symbol) { return !there.contains(symbol); });
+  return missing == symbols.end() ? nullptr : &*missing;
+}
 
 Result<void> check_image(const CubinRecord& record, ByteView image) {
   std::vector<std::string> symbols;

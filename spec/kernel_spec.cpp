@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/text.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 
 namespace cubinet {
@@ -27,11 +28,11 @@ KernelSpec& KernelSpec::set(std::string_view parameter, ParameterValue value) {
 }
 
 std::string KernelSpec::to_string() const {
-  if (maker == KernelMaker::function && parameters.empty()) return name;
-  std::string text = name + "(";
+  if (maker == KernelMaker::function && parameters.empty()) return printable(name);
+  std::string text = printable(name) + "(";
   const char* separator = "";
   for (const auto& [parameter, value] : parameters) {
-    text += separator + parameter + "=" + cubinet::to_string(value);
+    text += separator + printable(parameter) + "=" + printable(cubinet::to_string(value));
     separator = ", ";
   }
   return text + ")";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/spec/image_check.hpp>
 #include <cubinet/spec/ptx.hpp>
 
 #include <algorithm>
@@ -70,6 +71,7 @@ Result<PtxInspection> inspect_ptx(ByteView image) {
     if (*word == ".version") {
       inspection.version = *argument;
     } else if (*word == ".entry") {
+      if (inspection.kernels.size() == kMaximumImageKernels) return not_ptx("it has more than 4096 kernels");
       inspection.kernels.emplace_back(*argument);
     } else if (!has_target) {
       auto target = SmTarget::parse(*argument);

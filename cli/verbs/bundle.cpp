@@ -3,6 +3,8 @@
 #include "describe.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 namespace cubinet::cli {
@@ -26,8 +28,8 @@ Result<ExitStatus> list_bundle(const Context& context, const BundleArguments& ar
   for (const auto& record : bundle->records())
     document["records"].push_back(describe(*record));
   context.console().text(record_table(bundle->records()).to_string());
-  context.console().text(fmt::format("{}, version {}: {}", bundle->options().name, bundle->options().version,
-                                     plural(bundle->records().size(), "kernel")));
+  context.console().text(fmt::format("{}, version {}: {}", printable(bundle->options().name),
+                                     bundle->options().version, plural(bundle->records().size(), "kernel")));
   context.console().document(document);
   return ExitStatus::done;
 }
@@ -36,8 +38,8 @@ void print_findings(const Context& context, const std::string& subject,
                     const std::vector<RegistryFinding>& findings) {
   for (const RegistryFinding& finding : findings) {
     const std::string where = finding.file.empty() ? "" : finding.file.string() + ": ";
-    context.console().text(
-        fmt::format("{}: {}: {}{}", subject, to_string(finding.kind), where, finding.reason));
+    context.console().text(fmt::format("{}: {}: {}{}", printable(subject), to_string(finding.kind),
+                                       printable(where), printable(finding.reason)));
   }
 }
 
@@ -55,9 +57,10 @@ Result<ExitStatus> verify_bundle(const Context& context, const BundleArguments& 
   document["bytes"] = report.bytes;
   document["findings"] = describe_findings(report.findings);
   print_findings(context, arguments.files.front(), report.findings);
-  context.console().text(fmt::format(
-      "{}: {}, {}, {}", arguments.files.front(), plural(report.entries, "kernel"), format_bytes(report.bytes),
-      report.findings.empty() ? "all sound" : plural(report.findings.size(), "finding")));
+  context.console().text(
+      fmt::format("{}: {}, {}, {}", printable(arguments.files.front()), plural(report.entries, "kernel"),
+                  format_bytes(report.bytes),
+                  report.findings.empty() ? "all sound" : plural(report.findings.size(), "finding")));
   context.console().document(document);
   return report.findings.empty() ? ExitStatus::done : ExitStatus::negative;
 }
@@ -87,7 +90,7 @@ Result<ExitStatus> import_bundles(const Context& context, const BundleArguments&
     one["refused"] = describe_findings(report->refused);
     document["imports"].push_back(std::move(one));
     print_findings(context, file, report->refused);
-    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused", file,
+    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused", printable(file),
                                        report->imported, report->present, report->refused.size()));
     refused = refused || !report->refused.empty();
   }

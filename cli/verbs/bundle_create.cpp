@@ -5,6 +5,7 @@
 #include "record_filter.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/spec/image_check.hpp>
 
 #include <fmt/format.h>
@@ -14,8 +15,6 @@
 
 namespace cubinet::cli {
 namespace {
-
-constexpr std::uint64_t kMaximumRecordBytes = std::uint64_t{64} << 20;
 
 struct BundleCreateOptions {
   std::vector<std::string> cubins;
@@ -29,7 +28,7 @@ struct BundleCreateOptions {
 // FILE and FILE.record, as `compile -o FILE --record` writes them. A record that is not the file's is
 // refused: the bundle would carry a kernel under a wrong name.
 Result<Cubin> read_cubin(const Context& context, const std::string& file) {
-  CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumFileBytes));
+  CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumImageBytes));
   const auto record_bytes = context.files()->read(file + ".record", kMaximumRecordBytes);
   if (!record_bytes) {
     Error error = record_bytes.error();
@@ -126,7 +125,7 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
   bundle_options.version = options.version;
   const std::size_t count = cubins->size();
   CUBINET_TRY(create_bundle(*context.files(), output, *std::move(cubins), bundle_options));
-  context.console().text(fmt::format("{}: {}", output.string(), plural(count, "kernel")));
+  context.console().text(fmt::format("{}: {}", printable(output.string()), plural(count, "kernel")));
   context.console().document({{"bundle", output.string()},
                               {"name", bundle_options.name},
                               {"version", bundle_options.version},

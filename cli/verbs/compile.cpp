@@ -4,13 +4,14 @@
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
 #include "output_file.hpp"
-#include "parallel.hpp"
 #include "verbs.hpp"
+
+#include <cubinet/base/parallel.hpp>
+#include <cubinet/base/text.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 
 namespace cubinet::cli {
 namespace {
@@ -125,8 +126,9 @@ Result<std::vector<Outcome>> compile_directly(const Context& context, const Comp
                                    options.emit == "ptx" ? ImageKind::ptx : ImageKind::cubin));
   }
   std::vector<Outcome> outcomes(requests.size());
-  const auto done = [&](std::size_t index, Result<CompileOutput> output) {
+  parallel_for(requests.size(), context.jobs(), [&](std::size_t index) {
     Outcome& outcome = outcomes[index];
+    auto output = compiler->compile(requests[index]);
     if (!output) {
       outcome.error = output.error();
       return;
@@ -135,8 +137,7 @@ Result<std::vector<Outcome>> compile_directly(const Context& context, const Comp
     outcome.record = std::make_shared<const CubinRecord>(std::move(output->record));
     outcome.source = "compiled";
     outcome.seconds = output->seconds;
-  };
-  compiler->compile_all(requests, context.jobs(), done, [] { return false; });
+  });
   return outcomes;
 }
 
@@ -175,7 +176,7 @@ Result<std::vector<Outcome>> find_or_compile(const Context& context, const Compi
       if (options.output.empty() && !lies_in_home(*runtime, *outcome.record)) outcome.error = lost();
     }
   };
-  run_parallel(outcomes.size(), context.jobs(), work);
+  parallel_for(outcomes.size(), context.jobs(), work);
   return outcomes;
 }
 
@@ -184,6 +185,7 @@ Result<void> write_outcome(const Context& context, const CompileVerbOptions& opt
   if (outcome.file.empty()) return {};
   CUBINET_TRY(write_file_atomically(*context.files(), outcome.file, *outcome.content));
   if (!options.record) return {};
+  CUBINET_TRY(check_storable(*outcome.record));
   return write_file_atomically(*context.files(), record_path(outcome.file), encode_record(*outcome.record));
 }
 
@@ -217,8 +219,8 @@ Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& opt
       continue;
     }
     if (outcome.record && !outcome.record->warnings.empty()) {
-      console.message(LogLevel::warning, "the compiler warned about " + kernel.spec.to_string() + ":\n" +
-                                             outcome.record->warnings);
+      console.message(LogLevel::warning, "the compiler warned about " + kernel.spec.to_string() + ":");
+      console.log(outcome.record->warnings);
     }
     results.push_back(describe_outcome(outcome, kernel.targets[i], to_stdout));
     if (to_stdout) {
@@ -228,7 +230,7 @@ Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& opt
       console.text(fmt::format("{}  {}  {}  {} in {}{}", kernel.targets[i].to_string(), key,
                                format_bytes(outcome.content->size()), outcome.source,
                                format_seconds(outcome.seconds),
-                               outcome.file.empty() ? "" : "  -> " + outcome.file.string()));
+                               outcome.file.empty() ? "" : "  -> " + printable(outcome.file.string())));
     }
   }
   nlohmann::json document = first_error ? error_document(*first_error) : describe(kernel.spec);

@@ -3,6 +3,8 @@
 #include "describe.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <CLI/Version.hpp>
 #include <fmt/format.h>
 
@@ -65,16 +67,16 @@ Finding examine_driver(const Context& context) {
 }
 
 void list_candidates(Finding& finding, const std::vector<CompilerCandidate>& candidates,
-                     const std::filesystem::path& chosen) {
+                     const std::string& chosen) {
   finding.described["candidates"] = nlohmann::json::array();
   for (const CompilerCandidate& candidate : candidates) {
     const bool used = candidate.library == chosen;
     finding.lines.emplace_back(
         "candidate",
-        fmt::format("{} {}: {}", used ? "*" : " ", to_string(candidate.source), candidate.library.string()));
+        fmt::format("{} {}: {}", used ? "*" : " ", to_string(candidate.source), candidate.library));
     finding.described["candidates"].push_back({{"source", to_string(candidate.source)},
-                                               {"library", candidate.library.string()},
-                                               {"builtins", candidate.builtins.string()},
+                                               {"library", candidate.library},
+                                               {"builtins", candidate.builtins},
                                                {"chosen", used}});
   }
 }
@@ -86,19 +88,19 @@ Finding examine_compiler(const Context& context) {
   const auto compiler = Compiler::open(search);
   finding.lines.emplace_back("compiler", compiler ? (*compiler)->identity() : "none");
   finding.described["searched"] = nlohmann::json::array();
-  for (const std::filesystem::path& place : places_searched(search)) {
-    finding.lines.emplace_back("searched", place.string());
-    finding.described["searched"].push_back(place.string());
+  for (const std::string& place : places_searched(search)) {
+    finding.lines.emplace_back("searched", place);
+    finding.described["searched"].push_back(place);
   }
   list_candidates(finding, find_compilers(search),
-                  compiler ? (*compiler)->location().library : std::filesystem::path());
+                  compiler ? (*compiler)->location().library : std::string());
   if (!compiler) {
     finding.problem = compiler.error();
     return finding;
   }
   finding.described["identity"] = (*compiler)->identity();
-  finding.described["library"] = (*compiler)->location().library.string();
-  finding.described["builtins"] = (*compiler)->location().builtins.string();
+  finding.described["library"] = (*compiler)->location().library;
+  finding.described["builtins"] = (*compiler)->location().builtins;
   const auto targets = (*compiler)->supported_targets();
   if (!targets) {
     finding.problem = targets.error();
@@ -196,14 +198,14 @@ void print(const Context& context, const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     for (const auto& [name, value] : finding.lines)
-      text += fmt::format("{:<11} {}\n", name, value);
+      text += fmt::format("{:<11} {}\n", name, printable(value));
   }
   bool problems = false;
   for (const Finding& finding : findings) {
     if (!finding.problem) continue;
     problems = true;
-    text += fmt::format("\nproblem: {}", finding.problem->message);
-    if (!finding.problem->remedy.empty()) text += "\n  " + finding.problem->remedy;
+    text += fmt::format("\nproblem: {}", printable(finding.problem->message));
+    if (!finding.problem->remedy.empty()) text += "\n  " + printable(finding.problem->remedy);
   }
   text += problems ? "" : "\nno problem found";
   context.console().text(text);

@@ -7,6 +7,8 @@
 #include "target_options.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 namespace cubinet::cli {
@@ -62,7 +64,7 @@ std::string reason_of(const KernelExplanation& explanation) {
 
 std::string text_of(const KernelExplanation& explanation, const std::string& fix) {
   std::string text = fmt::format("{} on {}\n{}", explanation.spec.to_string(), explanation.device.to_string(),
-                                 reason_of(explanation));
+                                 printable(reason_of(explanation)));
   if (const std::string policy = explanation.policy.to_string(); !policy.empty())
     text += "\npolicy: " + policy;
   text += "\nlooked for, best first:";
@@ -77,17 +79,18 @@ std::string text_of(const KernelExplanation& explanation, const std::string& fix
       const ExplainedCandidate& candidate = target.candidates[k];
       const bool chosen =
           explanation.chosen && explanation.chosen->target == i && explanation.chosen->candidate == k;
-      text += fmt::format("\n{} {:<13} {} {}: {}", chosen ? "*" : " ", name, to_string(candidate.source),
-                          candidate.record->fingerprint.to_string().substr(0, 12), candidate.verdict);
+      text +=
+          fmt::format("\n{} {:<13} {} {}: {}", chosen ? "*" : " ", name, to_string(candidate.source),
+                      candidate.record->fingerprint.to_string().substr(0, 12), printable(candidate.verdict));
     }
   }
   for (const NearKernel& near : explanation.nearest) {
     std::string why = join(near.differences);
     if (!near.target_verdict.empty()) why += (why.empty() ? "" : "; ") + near.target_verdict;
     text += fmt::format("\nnear: {} for {}: {}", near.record->identity.key().to_string(),
-                        near.record->target_name(), why);
+                        near.record->target_name(), printable(why));
   }
-  if (!fix.empty()) text += "\nto have it: " + fix;
+  if (!fix.empty()) text += "\nto have it: " + printable(fix);
   return text;
 }
 

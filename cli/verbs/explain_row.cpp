@@ -4,6 +4,7 @@
 #include "kernel_rows.hpp"
 #include "target_options.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 #include <cubinet/selection/explanation.hpp>
 
@@ -87,7 +88,7 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
       {"kernel", subject}, {"device", scope.device.to_string()},    {"policy", describe(scope.policy)},
       {"chosen", nullptr}, {"candidates", nlohmann::json::array()}, {"reason", reason},
       {"fix", fix},        {"nearest", nlohmann::json::array()}};
-  std::string text = fmt::format("{} on {}\n{}", subject, scope.device.to_string(), reason);
+  std::string text = fmt::format("{} on {}\n{}", printable(subject), scope.device.to_string(), reason);
   for (const Candidate& candidate : candidates) {
     const PlainKernel& kernel = candidate.kernel;
     nlohmann::json described = {{"function", kernel.function_name},    {"target", kernel.target.to_string()},
@@ -97,7 +98,7 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
     if (candidate.chosen) document["chosen"] = described;
     document["candidates"].push_back(std::move(described));
     text += fmt::format("\n{} {:<9} {} ({}): {}", candidate.chosen ? "*" : " ", kernel.target.to_string(),
-                        kernel.function_name, candidate.source, candidate.verdict);
+                        printable(kernel.function_name), printable(candidate.source), candidate.verdict);
   }
   for (std::size_t i = 0; !found && i < near.nearest.size(); ++i) {
     document["nearest"].push_back(describe_near_row(near.nearest[i]));

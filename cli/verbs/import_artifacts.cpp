@@ -2,16 +2,16 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
-#include "parallel.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/artifacts/artifact_folder.hpp>
 #include <cubinet/artifacts/artifact_import.hpp>
+#include <cubinet/base/parallel.hpp>
+#include <cubinet/base/stopwatch.hpp>
+#include <cubinet/base/text.hpp>
 
 #include <fmt/format.h>
-
-#include <chrono>
 
 namespace cubinet::cli {
 namespace {
@@ -78,8 +78,8 @@ std::string join_counts(const std::map<std::string, std::uint64_t>& counts) {
 
 void print(Console& console, const ArtifactImportReport& report, double seconds) {
   for (const ArtifactFolderReport& folder : report.folders) {
-    console.text(fmt::format("{}: {}, {}, {}", folder.folder.string(), plural(folder.counts.rows, "row"),
-                             plural(folder.counts.plain, "plain kernel"),
+    console.text(fmt::format("{}: {}, {}, {}", printable(folder.folder.string()),
+                             plural(folder.counts.rows, "row"), plural(folder.counts.plain, "plain kernel"),
                              plural(folder.counts.cubins, "cubin")));
   }
   for (const auto& [kind, name] : kKinds) {
@@ -87,8 +87,9 @@ void print(Console& console, const ArtifactImportReport& report, double seconds)
     // What is ignored is not worth a line each.
     if (kind == ArtifactFindingKind::ignored) continue;
     for (const ArtifactFinding& finding : findings.first) {
-      console.text(fmt::format("{}: {}: {}", to_string(kind), (finding.folder / finding.name).string(),
-                               finding.reason));
+      console.text(fmt::format("{}: {}: {}", to_string(kind),
+                               printable((finding.folder / finding.name).string()),
+                               printable(finding.reason)));
     }
     if (findings.count > findings.first.size())
       console.text(fmt::format("{}: and {} more", to_string(kind), findings.count - findings.first.size()));
@@ -119,14 +120,14 @@ ArtifactImportOptions import_options(const Context& context, const ImportOptions
     const auto perform = [&](std::size_t index) {
       progress.finished(fmt::format("{}: {}", folder.filename().string(), work(index)));
     };
-    run_parallel(count, context.jobs(), perform,
+    parallel_for(count, context.jobs(), perform,
                  {[&interrupt] { return interrupt.requested(); }, [&progress] { progress.tick(); }});
   };
   return chosen;
 }
 
 Result<ExitStatus> import(const Context& context, const ImportOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   if (options.folder.empty())
     return Error{ErrorCode::invalid_argument, "the name of the folder is empty",
                  "name a folder of published cubins"};
@@ -139,7 +140,7 @@ Result<ExitStatus> import(const Context& context, const ImportOptions& options) 
   CUBINET_TRY_ASSIGN(
       const ArtifactImportReport report,
       import_artifacts(options.folder, import_options(context, options, interrupt), registry->artifacts()));
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds = watch.seconds();
   Console& console = context.console();
   nlohmann::json document = describe_report(report, seconds);
   document["home"] = registry->home().string();

@@ -5,14 +5,16 @@
 #include "kernel_arguments.hpp"
 #include "matrix.hpp"
 #include "output_file.hpp"
-#include "parallel.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
+
+#include <cubinet/base/parallel.hpp>
+#include <cubinet/base/stopwatch.hpp>
+#include <cubinet/base/text.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 
 namespace cubinet::cli {
@@ -109,7 +111,7 @@ ExitStatus fail_for_refusals(const Context& context, const std::vector<MatrixRef
 // this process, the next one goes on from there.
 BuildTally build_all(const Context& context, Runtime& runtime, const std::vector<MatrixKernel>& kernels,
                      const InterruptGuard& interrupt, unsigned jobs) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   BuildTally tally;
   std::mutex mutex;
   Progress progress(context.console(), kernels.size());
@@ -145,9 +147,9 @@ BuildTally build_all(const Context& context, Runtime& runtime, const std::vector
     }
     progress.tick();
   };
-  run_parallel(kernels.size(), jobs, work, {[&] { return interrupt.requested(); }, tick});
+  parallel_for(kernels.size(), jobs, work, {[&] { return interrupt.requested(); }, tick});
   tally.interrupted = interrupt.requested() && tally.cubins.size() + tally.failures.size() < kernels.size();
-  tally.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  tally.seconds = watch.seconds();
   return tally;
 }
 
@@ -198,7 +200,7 @@ Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& optio
   if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
   report_failures(context, tally);
   if (!bundle.empty()) {
-    console.text(fmt::format("{}: {}, {} compiled, {} from the home, in {}", bundle.string(),
+    console.text(fmt::format("{}: {}, {} compiled, {} from the home, in {}", printable(bundle.string()),
                              plural(tally.cubins.size(), "kernel"), tally.compiled, tally.reused,
                              format_seconds(tally.seconds)));
   }

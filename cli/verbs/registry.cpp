@@ -4,6 +4,8 @@
 #include "record_filter.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 namespace cubinet::cli {
@@ -48,10 +50,10 @@ std::string show_text(const CubinRecord& record) {
       "  interface    {}\n  compiler     {}\n  options      {}",
       spec_of(record).to_string(), record.target_name(), record.identity.key().to_string(),
       record.fingerprint.to_string(), describe_origin(record), record.digest.to_hex(), record.size,
-      record.interface_version, record.compiler, record.options);
+      record.interface_version, printable(record.compiler), printable(record.options));
   for (const EntryPoint& entry_point : record.entry_points) {
     text += fmt::format("\n  kernel       {}: {} threads, {} bytes of shared memory, {} bytes of arguments",
-                        entry_point.name, entry_point.threads, entry_point.dynamic_shared_bytes,
+                        printable(entry_point.name), entry_point.threads, entry_point.dynamic_shared_bytes,
                         entry_point.parameter_bytes);
   }
   if (!record.warnings.empty()) text += "\n  warnings" + indented(record.warnings);
@@ -82,11 +84,11 @@ Result<ExitStatus> verify(const Context& context, const NoOptions& /*options*/) 
   nlohmann::json findings = nlohmann::json::array();
   for (const RegistryFinding& finding : report.findings) {
     findings.push_back(describe(finding));
-    context.console().text(
-        fmt::format("{}: {}: {}", to_string(finding.kind), finding.file.string(), finding.reason));
+    context.console().text(fmt::format("{}: {}: {}", to_string(finding.kind),
+                                       printable(finding.file.string()), printable(finding.reason)));
   }
   context.console().text(
-      fmt::format("{}: {}, {}, {}", registry->home().string(), plural(report.entries, "entry"),
+      fmt::format("{}: {}, {}, {}", printable(registry->home().string()), plural(report.entries, "entry"),
                   format_bytes(report.bytes),
                   report.findings.empty() ? "all sound" : plural(report.findings.size(), "finding")));
   context.console().document({{"home", registry->home().string()},
@@ -99,7 +101,8 @@ Result<ExitStatus> verify(const Context& context, const NoOptions& /*options*/) 
 Result<ExitStatus> rebuild(const Context& context, const NoOptions& /*options*/) {
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
   CUBINET_TRY_ASSIGN(const std::uint64_t indexed, registry->rebuild());
-  context.console().text(fmt::format("{}: {} indexed", registry->home().string(), plural(indexed, "entry")));
+  context.console().text(
+      fmt::format("{}: {} indexed", printable(registry->home().string()), plural(indexed, "entry")));
   context.console().document({{"home", registry->home().string()}, {"indexed", indexed}});
   return ExitStatus::done;
 }

@@ -4,6 +4,8 @@
 #include "kernel_arguments.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 #include <map>
@@ -86,7 +88,7 @@ Result<PruneTally> prune_stale(const Context& context, const PruneOptions& optio
     }
     if (judgement.currency != Currency::stale) continue;
     stale.push_back(record);
-    context.console().text(fmt::format("stale: {}: {}", subject, judgement.reason));
+    context.console().text(fmt::format("stale: {}: {}", subject, printable(judgement.reason)));
     nlohmann::json entry = describe(*record);
     entry["reason"] = judgement.reason;
     tally.entries.push_back(std::move(entry));
@@ -106,10 +108,11 @@ Result<ExitStatus> prune(const Context& context, const PruneOptions& options) {
   }
   CUBINET_TRY_ASSIGN(const SweepReport swept,
                      registry->sweep(options.dry_run ? SweepMode::count : SweepMode::remove));
-  context.console().text(fmt::format(
-      "{}: {} stale, {} without an image, {} of {} that nothing uses: {}", registry->home().string(),
-      plural(tally.removed, "entry"), plural(swept.entries, "entry"), plural(swept.files, "file"),
-      format_bytes(swept.bytes), options.dry_run ? "would be removed; nothing was changed" : "removed"));
+  context.console().text(fmt::format("{}: {} stale, {} without an image, {} of {} that nothing uses: {}",
+                                     printable(registry->home().string()), plural(tally.removed, "entry"),
+                                     plural(swept.entries, "entry"), plural(swept.files, "file"),
+                                     format_bytes(swept.bytes),
+                                     options.dry_run ? "would be removed; nothing was changed" : "removed"));
   if (tally.unknown > 0) {
     context.console().message(
         LogLevel::warning,

@@ -3,6 +3,7 @@
 #include "describe.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
 #include <cubinet/usable_rows.hpp>
 
@@ -47,6 +48,7 @@ nlohmann::json describe_usage(const DeviceUsage& found) {
       {"by_target", {{"specific", usage.specific}, {"family", usage.family}, {"baseline", usage.baseline}}},
       {"other_targets", usage.other_targets},
       {"not_understood", usage.not_understood},
+      {"unknown_columns", usage.unknown_columns},
       {"conflicts", found.conflicts},
   };
 }
@@ -61,7 +63,7 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
   std::string text = fmt::format(
       "home         {}\nentries      {}\ncubins       {}\nsize         {}\nquarantined  {}\n"
       "index        SQLite {}, journal mode {}",
-      registry->home().string(), stats.entries, stats.cubins, format_bytes(stats.cubin_bytes),
+      printable(registry->home().string()), stats.entries, stats.cubins, format_bytes(stats.cubin_bytes),
       stats.quarantined, stats.sqlite_version, stats.journal_mode);
   nlohmann::json document = {{"home", registry->home().string()},
                              {"entries", stats.entries},
@@ -79,7 +81,7 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
         found.rows, device->to_string(), usage.usable, usage.specific, usage.family, usage.baseline,
         usage.other_targets);
     if (found.conflicts > 0) text += fmt::format("; {} refused by a conflict", found.conflicts);
-    if (usage.not_understood > 0) text += fmt::format("; {} not understood", usage.not_understood);
+    if (usage.not_understood > 0) text += "; " + usage.passed_over();
     document.update(describe_usage(found));
   }
   context.console().text(text);

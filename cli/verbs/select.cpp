@@ -6,6 +6,8 @@
 #include "kernel_rows.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 namespace cubinet::cli {
@@ -68,12 +70,13 @@ ExitStatus report_none(const Context& context, const SelectOptions& options, con
     auto lines = explain(problem, backends.device, *backends.imported_rows, *decline.selection);
     lines.erase(lines.begin());  // the reason of the decline
     document["trace"] = lines;
-    text += "\n" + join(lines, "\n");
+    for (const std::string& line : lines)
+      text += "\n" + printable(line);
   }
   const std::vector<std::string> fixes = fixes_for(options, problem, backends, known);
   document["fixes"] = fixes;
   for (const std::string& fix : fixes)
-    text += "\ntry: " + fix;
+    text += "\ntry: " + printable(fix);
   context.console().document(document);
   if (!context.console().json()) context.console().error(error);
   if (!text.empty()) context.console().text(text.substr(1));
@@ -104,15 +107,15 @@ void report(const Context& context, const AttentionProblem& problem, const Backe
   document["policy"] = describe(backends.policy.targets);
   context.console().document(document);
 
-  std::string text =
-      fmt::format("{}\nbackend    {} ({}: {})", summary, plan.backend, resolution.requested, order);
+  std::string text = fmt::format("{}\nbackend    {} ({}: {})", printable(summary), plan.backend,
+                                 resolution.requested, order);
   for (const BackendDecline& decline : resolution.declined)
-    text += fmt::format("\ndeclined   {}: {}", decline.backend, decline.reason);
+    text += fmt::format("\ndeclined   {}: {}", decline.backend, printable(decline.reason));
   text += fmt::format("\nworkspace  {} of scratch, {} of counters", plan.workspace.scratch_bytes,
                       plan.workspace.counter_bytes);
   if (plan.not_launchable) text += "\nlaunch     no: " + *plan.not_launchable;
   for (const std::string& line : trace)
-    text += "\n  " + line;
+    text += "\n  " + printable(line);
   context.console().text(text);
 }
 

@@ -4,6 +4,8 @@
 #include "kernel_arguments.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 namespace cubinet::cli {
@@ -84,12 +86,12 @@ Result<ExitStatus> show_template(const Context& context, const TemplateCatalog& 
   }
   std::string text =
       fmt::format("{}: {}\ninterface version {}, from {} up\n\n{}", kernel_template->name(),
-                  kernel_template->summary(), kernel_template->interface_version(),
+                  printable(kernel_template->summary()), kernel_template->interface_version(),
                   kernel_template->minimum_target().to_string(), parameter_table(*kernel_template));
   if (!kernel_template->constraints().empty()) {
     text += "\n\nConstraints:";
     for (const std::string& constraint : kernel_template->constraints())
-      text += "\n  " + constraint;
+      text += "\n  " + printable(constraint);
   }
   // Threads and shared memory are functions of the parameters: known once those without a default are given.
   const auto resolved = kernel_template->resolve(given);

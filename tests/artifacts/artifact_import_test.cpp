@@ -92,7 +92,8 @@ TEST_CASE_FIXTURE(Fixture, "every file removed in turn is found and named, and t
   CHECK(import().total.rows == 6);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a flipped bit anywhere in a cubin is found, and the rest is in") {
+TEST_CASE_FIXTURE(Fixture, "a flipped bit anywhere in a cubin is found, and the rest is in" *
+                               doctest::test_suite("loop")) {
   const std::string name = folder.kernel(2).function + ".cubin";
   const std::string content = read_file(folder / name);
   for (std::size_t offset = 0; offset < content.size(); offset += offset < 96 ? 1 : 61) {
@@ -106,7 +107,8 @@ TEST_CASE_FIXTURE(Fixture, "a flipped bit anywhere in a cubin is found, and the 
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a flipped bit anywhere in the list or the header is found") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a flipped bit anywhere in the list or the header is found" * doctest::test_suite("loop")) {
   for (const char* name : {"checksums.txt", "include/flashInferMetaInfo.h"}) {
     const std::string content = read_file(folder / name);
     for (std::size_t offset = 0; offset < content.size(); offset += 7) {

@@ -3,6 +3,8 @@
 
 #include "artifacts/published_folder.hpp"
 
+#include <cubinet/spec/cubin.hpp>
+
 #include <doctest/doctest.h>
 
 #include <sys/stat.h>
@@ -35,6 +37,14 @@ TEST_CASE("a file is settled once the clock of file times has moved on") {
   CHECK(reader.read(folder / "file")->settled);
   write_file(folder / "file", "two");
   CHECK_FALSE(*file_facts(folder / "file") == facts);
+}
+
+TEST_CASE("a file of more than an image may have is not read, however little of it is there") {
+  const TempDir folder;
+  write_file(folder / "sparse", "tiny");
+  std::filesystem::resize_file(folder / "sparse", kMaximumImageBytes + 1);
+  ArtifactReader reader;
+  CHECK(reader.read(folder / "sparse").error().code == ErrorCode::io);
 }
 
 TEST_CASE("what is no readable regular file is an error and hangs nobody") {

@@ -62,6 +62,20 @@ TEST_CASE("no rows, rows for other devices and a problem without a row are three
   CHECK(test::holds(reason(other, context), "no kernel for bf16"));
 }
 
+TEST_CASE("where no row is understood the count is of all of them, and the column is named") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  std::vector<KernelRow> rows = test::published_rows(problem);
+  for (KernelRow& row : rows)
+    row.extras = {{"mFuture", "7"}};
+  const std::string all = std::to_string(rows.size());
+  rows.push_back(rows.front());
+  rows.back().target = {9, 0, TargetKind::specific};
+  const std::string said = reason(problem, BackendContext::create(test::kB200, rows));
+  CHECK(test::holds(said, "none of the " + std::to_string(rows.size())));
+  CHECK(test::holds(said, all + " rows passed over"));
+  CHECK(test::holds(said, "mFuture"));
+}
+
 TEST_CASE("a custom mask is never served by rows that would ignore it") {
   AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   std::vector<KernelRow> rows = test::published_rows(problem);

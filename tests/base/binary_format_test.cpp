@@ -82,7 +82,8 @@ TEST_CASE("the fields of a checked format are given once its digest is right") {
   CHECK(fields->reader.remaining() == 0);
 }
 
-TEST_CASE("no flipped byte and no lost byte of a checked format goes unnoticed") {
+TEST_CASE("no flipped byte and no lost byte of a checked format goes unnoticed" *
+          doctest::test_suite("loop")) {
   const Bytes whole = checked_sample();
   for (std::size_t i = 0; i < whole.size(); ++i) {
     Bytes flipped = whole;

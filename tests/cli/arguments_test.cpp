@@ -46,15 +46,6 @@ TEST_CASE("targets are split at commas, kept in order and listed once") {
   }
 }
 
-TEST_CASE("the nearest names come first and far ones not at all") {
-  const std::vector<std::string> names = {"head_dim_qk", "head_dim_v", "page_size", "dtype_q"};
-  CHECK(nearest_names("hed_dim_qk", names).front() == "head_dim_qk");
-  CHECK(nearest_names("page", names) == std::vector<std::string>{"page_size"});
-  CHECK(nearest_names("zzzzzzzzz", names).empty());
-  CHECK(nearest_names("", names).empty());
-  CHECK(nearest_names(std::string(100'000, 'x'), names).empty());
-}
-
 TEST_CASE("a word that a shell would read otherwise is quoted") {
   CHECK(shell_quoted("a/b-1.cu") == "a/b-1.cu");
   CHECK(shell_quoted("") == "''");

@@ -88,6 +88,16 @@ TEST_CASE("cubin files that are not what their records say are refused") {
   CHECK_FALSE(std::filesystem::exists(bundle));
 }
 
+TEST_CASE("a cubin file that is huge in length alone is refused before it is read") {
+  const Sandbox sandbox;
+  write_cubin(sandbox, "sparse.cubin", three_cubins()[0]);
+  std::filesystem::resize_file(sandbox / "sparse.cubin", std::uint64_t{4} << 30);
+  const ToolResult result = sandbox.run(
+      {"bundle", "create", sandbox.path("sparse.cubin"), "-o", sandbox.path("b.bundle"), "--json"});
+  CHECK(result.status == 2);
+  CHECK(result.json()["error"]["code"] == "invalid_argument");
+}
+
 TEST_CASE("a record of another target than the file is refused") {
   const Sandbox sandbox;
   Cubin cubin = three_cubins().front();

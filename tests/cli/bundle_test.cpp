@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "home_fixture.hpp"
 
+#include <algorithm>
 #include <sys/stat.h>
 
 using namespace cubinet;
@@ -14,7 +15,38 @@ std::string make_bundle(const Sandbox& sandbox, const std::vector<Cubin>& cubins
   return sandbox.path("b.bundle");
 }
 
+// The bundle under another name of the same length, with the checksum that goes with it.
+void rename_bundle(const Sandbox& sandbox, const std::string& from, const std::string& to) {
+  constexpr std::size_t kHeader = 56;
+  constexpr std::size_t kDigest = 24;
+  std::string bytes = sandbox.read("b.bundle");
+  REQUIRE(bytes.substr(kHeader + 4, from.size()) == from);
+  bytes.replace(kHeader + 4, to.size(), to);
+  std::uint64_t manifest_bytes = 0;
+  for (std::size_t i = 8; i > 0; --i)
+    manifest_bytes = manifest_bytes << 8U | static_cast<unsigned char>(bytes[8 + i - 1]);
+  Sha256Hasher hasher;
+  hasher.raw(as_bytes(bytes.substr(0, kDigest)));
+  hasher.raw(as_bytes(bytes.substr(kHeader, manifest_bytes)));
+  const Sha256Digest digest = hasher.finish();
+  bytes.replace(kDigest, digest.bytes.size(), as_text(digest.bytes));
+  sandbox.write("b.bundle", bytes);
+}
+
 }  // namespace
+
+TEST_CASE("a bundle name of several lines forges no line of the list") {
+  const Sandbox sandbox;
+  const std::string bundle = make_bundle(sandbox, three_cubins());
+  const ToolResult before = run_tool({"bundle", "list", bundle});
+  rename_bundle(sandbox, "name", "\n\x1b[m");
+  const ToolResult after = run_tool({"bundle", "list", bundle});
+  CHECK(after.status == 0);
+  CHECK(std::count(after.out.begin(), after.out.end(), '\n') ==
+        std::count(before.out.begin(), before.out.end(), '\n'));
+  CHECK(contains(after.out, "\\x0a\\x1b[m, version 5"));
+  CHECK(run_tool({"bundle", "list", bundle, "--json"}).json()["name"] == "\n\x1b[m");
+}
 
 TEST_CASE("bundle list prints what a bundle holds") {
   const Sandbox sandbox;
@@ -28,7 +60,8 @@ TEST_CASE("bundle list prints what a bundle holds") {
   CHECK(document["name"] == "name");
 }
 
-TEST_CASE("bundle verify ends with 0 for a sound bundle and 1 for every flipped bit") {
+TEST_CASE("bundle verify ends with 0 for a sound bundle and 1 for every flipped bit" *
+          doctest::test_suite("loop")) {
   const Sandbox sandbox;
   const std::string bundle = make_bundle(sandbox, three_cubins());
   CHECK(run_tool({"bundle", "verify", bundle}).status == 0);

@@ -5,20 +5,7 @@
 
 #include <doctest/doctest.h>
 
-using cubinet::cli::printable;
 using namespace cubinet::test;
-
-TEST_CASE("control characters from outside are shown, not sent to the terminal") {
-  CHECK(printable("a\tb\nc") == "a\tb\nc");
-  CHECK(printable("\x1b[31m") == "\\x1b[31m");
-  CHECK(printable(std::string("\0\x7f\r", 3)) == "\\x00\\x7f\\x0d");
-  CHECK(printable("grün ě €") == "grün ě €");
-  CHECK(printable("\xc2\x9b"
-                  "31m") == "\\xc2\\x9b31m");  // U+009B opens an escape sequence as ESC [ does
-  CHECK(printable("\x9b"
-                  "31m") == "\\x9b31m");
-  CHECK(printable("\xc2\xa9") == "\xc2\xa9");
-}
 
 TEST_CASE("a name with an escape sequence does not reach the terminal as one") {
   const ToolResult result = run_tool({"templates", "\x1b]0;owned\x07"});

@@ -19,12 +19,6 @@ TEST_CASE("bytes and seconds are shown with three or four digits and a unit") {
   CHECK(format_seconds(2.5e-6) == "2.50 us");
 }
 
-TEST_CASE("one has no plural") {
-  CHECK(plural(1, "kernel") == "1 kernel");
-  CHECK(plural(0, "kernel") == "0 kernels");
-  CHECK(plural(2, "entry") == "2 entries");
-}
-
 TEST_CASE("columns are as wide as their widest cell and lines do not end in blanks") {
   Table table({"A", "LONG", "C"});
   CHECK(table.empty());

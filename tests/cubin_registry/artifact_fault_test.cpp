@@ -60,7 +60,8 @@ struct ImportFaults {
   }
 };
 
-TEST_CASE("importing a folder again survives a fault in any call, with the old import or the new one") {
+TEST_CASE("importing a folder again survives a fault in any call, with the old import or the new one" *
+          doctest::test_suite("loop")) {
   for (const ArtifactPlacement placement : kPlacements) {
     ImportFaults imports(placement);
     for (const FaultCase& fault : kFaultCases) {
@@ -77,7 +78,8 @@ TEST_CASE("importing a folder again survives a fault in any call, with the old i
   }
 }
 
-TEST_CASE("a process killed at any point of an import leaves the old import or the new one") {
+TEST_CASE("a process killed at any point of an import leaves the old import or the new one" *
+          doctest::test_suite("loop")) {
   if (!can_fork()) return skip("forks");
   for (const ArtifactPlacement placement : kPlacements) {
     ImportFaults imports(placement);
@@ -88,7 +90,8 @@ TEST_CASE("a process killed at any point of an import leaves the old import or t
   }
 }
 
-TEST_CASE("removing an import survives a fault in any call, and is finished by the next attempt") {
+TEST_CASE("removing an import survives a fault in any call, and is finished by the next attempt" *
+          doctest::test_suite("loop")) {
   ImportFaults imports(ArtifactPlacement::copied);
   for (const FaultCase& fault : kFaultCases) {
     bool removed = false;
@@ -112,7 +115,8 @@ TEST_CASE("removing an import survives a fault in any call, and is finished by t
   }
 }
 
-TEST_CASE("reading imports survives a fault in any call and never gives a wrong answer") {
+TEST_CASE("reading imports survives a fault in any call and never gives a wrong answer" *
+          doctest::test_suite("loop")) {
   ImportFaults imports(ArtifactPlacement::linked);
   const Sha256Digest digest = sha256(artifact_image(10));
   for (const FaultCase& fault : kFaultCases) {

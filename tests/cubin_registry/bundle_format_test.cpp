@@ -68,7 +68,8 @@ TEST_CASE("a manifest is read as it was written, its images aligned and in a row
   CHECK(find_image(manifest_of(3).images, Sha256Digest{}) == nullptr);
 }
 
-TEST_CASE("every flipped bit and every truncation of header and manifest is damage") {
+TEST_CASE("every flipped bit and every truncation of header and manifest is damage" *
+          doctest::test_suite("loop")) {
   BundleManifest manifest = manifest_of(2);
   const Bytes head = encode_bundle_head(manifest);
   for (std::size_t i = 0; i < head.size(); ++i) {
@@ -119,6 +120,19 @@ TEST_CASE("a manifest with a valid checksum and false contents is refused") {
   BundleManifest foreign = manifest_of(3);
   foreign.options.version = 8;
   CHECK(refused(foreign));
+}
+
+TEST_CASE("a header that states a manifest above the limit is damaged before anything is read for it") {
+  BundleManifest manifest = manifest_of(1);
+  Bytes header = encode_bundle_head(manifest);
+  header.resize(kBundleHeaderBytes);
+  const auto stating = [&](std::uint64_t manifest_bytes) {
+    for (std::size_t i = 0; i < 8; ++i)
+      header[8 + i] = static_cast<std::byte>(manifest_bytes >> (8 * i));
+    return decode_bundle_header(header);
+  };
+  CHECK(stating(std::uint64_t{256} << 20));
+  CHECK(stating((std::uint64_t{256} << 20) + 1).error().code == ErrorCode::corruption);
 }
 
 }  // namespace

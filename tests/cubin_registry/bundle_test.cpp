@@ -55,6 +55,24 @@ TEST_CASE("the bytes of a bundle do not depend on the order or the repetition of
   CHECK(read_file(fixture.path) == first);
 }
 
+TEST_CASE("a name of several lines, and a record that could not be read back, make no bundle") {
+  BundleFixture fixture;
+  for (const char* name : {"a\nb", "\x1b[31m", "a\tb"}) {
+    const auto created = create_bundle(*fixture.files, fixture.path, {cubin_of(1)}, {name, 1});
+    REQUIRE_FALSE(created);
+    CHECK(created.error().code == ErrorCode::invalid_argument);
+    CHECK(created.error().message.find(name) == std::string::npos);
+  }
+  Cubin cubin = cubin_of(1);
+  auto record = std::make_shared<CubinRecord>(*cubin.record);
+  record->warnings.assign(kMaximumRecordBytes, 'w');
+  cubin.record = record;
+  const auto created = create_bundle(*fixture.files, fixture.path, {cubin}, {"name", 1});
+  REQUIRE_FALSE(created);
+  CHECK(created.error().code == ErrorCode::invalid_argument);
+  CHECK_FALSE(fs::exists(fixture.path));
+}
+
 TEST_CASE("equal images are stored once") {
   BundleFixture fixture;
   fixture.create({cubin_of(1, "a")});
@@ -87,7 +105,8 @@ TEST_CASE("what contradicts itself is not bundled, and no file is left") {
   }
 }
 
-TEST_CASE("every flipped byte of a bundle is found, and no wrong image given out") {
+TEST_CASE("every flipped byte of a bundle is found, and no wrong image given out" *
+          doctest::test_suite("loop")) {
   BundleFixture fixture;
   const std::vector<Cubin> cubins = {cubin_of(1), cubin_of(2)};
   fixture.create(cubins);
@@ -108,7 +127,8 @@ TEST_CASE("every flipped byte of a bundle is found, and no wrong image given out
   }
 }
 
-TEST_CASE("every truncation of a bundle is found, and what is whole can still be loaded") {
+TEST_CASE("every truncation of a bundle is found, and what is whole can still be loaded" *
+          doctest::test_suite("loop")) {
   BundleFixture fixture;
   fixture.create({cubin_of(1), cubin_of(2)});
   const Bytes whole = read_file(fixture.path);

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("publishing survives a fault in any call") {
+TEST_CASE("publishing survives a fault in any call" * doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin earlier = cubin_of(1);
   const Cubin later = cubin_of(2);
@@ -39,7 +39,7 @@ TEST_CASE("publishing survives a fault in any call") {
   }
 }
 
-TEST_CASE("looking up and loading survive a fault in any call") {
+TEST_CASE("looking up and loading survive a fault in any call" * doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin cubin = cubin_of(1);
   for (const FaultCase& fault : kFaultCases) {
@@ -58,7 +58,7 @@ TEST_CASE("looking up and loading survive a fault in any call") {
   }
 }
 
-TEST_CASE("removing survives a fault in any call") {
+TEST_CASE("removing survives a fault in any call" * doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin kept = cubin_of(1);
   const Cubin removed = cubin_of(2);
@@ -88,7 +88,8 @@ TEST_CASE("removing survives a fault in any call") {
   }
 }
 
-TEST_CASE("setting a damaged image and a damaged index aside survives a fault in any call") {
+TEST_CASE("setting a damaged image and a damaged index aside survives a fault in any call" *
+          doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin whole = cubin_of(1);
   const Cubin damaged = cubin_of(2);
@@ -115,7 +116,7 @@ TEST_CASE("setting a damaged image and a damaged index aside survives a fault in
   }
 }
 
-TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call") {
+TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call" * doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin cubin = cubin_of(1);
   for (const FaultCase& fault : kFaultCases) {
@@ -163,7 +164,8 @@ TEST_CASE("a bundle is created whole or not at all, whatever call fails") {
   }
 }
 
-TEST_CASE("a process killed at any point of a publish loses nothing, and nobody waits for its locks") {
+TEST_CASE("a process killed at any point of a publish loses nothing, and nobody waits for its locks" *
+          doctest::test_suite("loop")) {
   if (!can_fork()) return skip("forks");
   FaultyHome faulty;
   const Cubin earlier = cubin_of(1);

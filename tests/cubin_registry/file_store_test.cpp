@@ -32,7 +32,8 @@ TEST_CASE("a record is written under its own name and read back") {
   CHECK(fixture.store.records_of(KernelKey{1})->empty());
 }
 
-TEST_CASE("every flipped bit and every truncation of a record is damage, and is passed over") {
+TEST_CASE("every flipped bit and every truncation of a record is damage, and is passed over" *
+          doctest::test_suite("loop")) {
   StoreFixture fixture;
   REQUIRE(fixture.store.write_record(fixture.cubin.record));
   const Bytes whole = read_file(fixture.file);

@@ -195,7 +195,7 @@ TEST_CASE("a damaged image is quarantined, logged, a miss, and can be published 
   CHECK(notes == 7);
 }
 
-TEST_CASE("every flipped byte and every truncation of an image is caught") {
+TEST_CASE("every flipped byte and every truncation of an image is caught" * doctest::test_suite("loop")) {
   HomeFixture home;
   const Cubin cubin = cubin_of(1);
   REQUIRE(publishes(*home.open(), cubin));
@@ -403,6 +403,18 @@ TEST_CASE("a build lock keeps others out, and is released by its owner or the de
   CHECK(status == 0);
   CHECK(fs::exists(marker));
   CHECK(registry->lock_for_build(record.identity, record.fingerprint).has_value());
+}
+
+TEST_CASE("what could not be read back is not published") {
+  HomeFixture home;
+  auto registry = home.open();
+  Cubin cubin = cubin_of(1);
+  auto record = std::make_shared<CubinRecord>(*cubin.record);
+  record->warnings.assign(kMaximumRecordBytes, 'w');
+  cubin.record = record;
+  CHECK(registry->publish(cubin).error().code == ErrorCode::invalid_argument);
+  CHECK(registry->list()->empty());
+  CHECK(registry->verify()->findings.empty());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 // A file system whose times stand still, so that no edit to the same size shows, and a clock that is set.
 struct CoarseFiles {
   test::TempDir folder;
-  std::vector<fs::path> directories = {folder.path()};
+  std::vector<std::string> directories = {folder.path()};
   std::shared_ptr<const KernelTemplate> source =
       test::parse_template(test::scale_source("#include <tile.h>\n"));
   std::int64_t edited_ns = 1'700'000'000'123'456'789;

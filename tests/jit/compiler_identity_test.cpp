@@ -72,8 +72,8 @@ TEST_CASE("what is loaded keeps its identity when the files are replaced") {
   fs::copy_file(CUBINET_TEST_BUILTINS, candidate.builtins);
   const auto before = compiler_identity(candidate);
   REQUIRE(before);
-  const auto library = DynamicLibrary::open(candidate.library.string());
-  const auto builtins = DynamicLibrary::open(candidate.builtins.string());
+  const auto library = DynamicLibrary::open(candidate.library);
+  const auto builtins = DynamicLibrary::open(candidate.builtins);
   REQUIRE(library);
   REQUIRE(builtins);
   const auto loaded = [&] { return *loaded_identity(candidate, *library, *builtins); };

@@ -25,13 +25,13 @@ void touch(const fs::path& path) {
 std::vector<CompilerCandidate> found_in(const fs::path& below, const CompilerSearch& search) {
   std::vector<CompilerCandidate> candidates;
   for (CompilerCandidate& candidate : find_compilers(search)) {
-    if (candidate.library.string().starts_with(fs::canonical(below).string()))
+    if (candidate.library.starts_with(fs::canonical(below).string()))
       candidates.push_back(candidate);
   }
   return candidates;
 }
 
-CompilerSearch search_of(std::vector<fs::path> toolkits, std::vector<fs::path> wheels) {
+CompilerSearch search_of(std::vector<std::string> toolkits, std::vector<std::string> wheels) {
   CompilerSearch search;
   search.toolkit_roots = std::move(toolkits);
   search.wheel_roots = std::move(wheels);
@@ -53,12 +53,12 @@ TEST_CASE("toolkits come before wheels, newer releases of one place before older
   const auto found = found_in(folder.path(), search_of({folder / "toolkit"}, {folder / "wheel"}));
   REQUIRE(found.size() == 4);
   CHECK(found[0].source == Source::toolkit);
-  CHECK(found[0].library.filename() == "libnvrtc.so.13");
-  CHECK(found[0].builtins.filename() == "libnvrtc-builtins.so.13.0");
-  CHECK(found[1].builtins.filename() == "libnvrtc-builtins.so.12.9");
+  CHECK(fs::path(found[0].library).filename() == "libnvrtc.so.13");
+  CHECK(fs::path(found[0].builtins).filename() == "libnvrtc-builtins.so.13.0");
+  CHECK(fs::path(found[1].builtins).filename() == "libnvrtc-builtins.so.12.9");
   CHECK(found[2].source == Source::wheel);
-  CHECK(found[2].builtins.filename() == "libnvrtc-builtins.so.13.1");
-  CHECK(found[3].builtins.filename() == "libnvrtc-builtins.so.12.4");
+  CHECK(fs::path(found[2].builtins).filename() == "libnvrtc-builtins.so.13.1");
+  CHECK(fs::path(found[3].builtins).filename() == "libnvrtc-builtins.so.12.4");
   CHECK(to_string(found[0].source) == "toolkit");
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("the builtins are those of the same release where the name of the libr
   }
   const auto found = found_in(folder.path(), search_of({folder.path()}, {}));
   REQUIRE(found.size() == 1);
-  CHECK(found[0].builtins.filename() == "libnvrtc-builtins.so.12.4");
+  CHECK(fs::path(found[0].builtins).filename() == "libnvrtc-builtins.so.12.4");
   CHECK(*version_by_file_name(found[0]) == NvrtcVersion{12, 4});
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a library that is named is the only one looked at") {
   REQUIRE(found.size() == 1);
   CHECK(found[0].source == Source::option);
   CHECK(found[0].builtins.empty());
-  CHECK(places_searched(search) == std::vector<fs::path>{folder / "libnvrtc.so.13"});
+  CHECK(places_searched(search) == std::vector<std::string>{folder / "libnvrtc.so.13"});
   search.library = folder / "absent.so";
   CHECK(find_compilers(search).empty());
   search.library = folder.path();
@@ -113,7 +113,7 @@ TEST_CASE("a compiler that is missing, incomplete, too old or no library is refu
   const auto missing = Compiler::open(search);
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::unavailable);
-  CHECK(missing.error().message.find(search.library->string()) != std::string::npos);
+  CHECK(missing.error().message.find(*search.library) != std::string::npos);
   for (const char* way : {"CUDA_HOME", "CUBINET_CUDA_WHEELS", "--nvrtc", "CompilerSearch"}) {
     CAPTURE(way);
     CHECK(missing.error().remedy.find(way) != std::string::npos);
@@ -158,7 +158,7 @@ TEST_CASE("a compiler of CUDA 11 is found where there is nothing else, and is re
   touch(folder / "new/libnvrtc.so.12");
   const auto found = compilers_in(places);
   REQUIRE(found.size() == 1);
-  CHECK(found[0].library.filename() == "libnvrtc.so.12");
+  CHECK(fs::path(found[0].library).filename() == "libnvrtc.so.12");
 }
 
 TEST_CASE("the places of a search end with those of the dynamic loader") {

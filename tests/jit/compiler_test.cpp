@@ -3,6 +3,7 @@
 #include "support/compiler_search.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/base/parallel.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/jit/prepared_request.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
@@ -61,15 +62,11 @@ TEST_CASE("the templates of the library compile for old and new targets without 
     requests.push_back(test::builtin_request("attention_decode", target));
     requests.push_back(test::builtin_request("rms_norm", target));
   }
-  std::size_t told = 0;
-  nvrtc->compile_all(requests, 0,
-                     [&](std::size_t, const Result<CompileOutput>& output) {
-                       ++told;
-                       REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
-                       CHECK(output->record.warnings.empty());
-                     },
-                     {});
-  CHECK(told == requests.size());
+  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
+    const auto output = nvrtc->compile(requests[i]);
+    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+    CHECK(output->record.warnings.empty());
+  });
 }
 
 TEST_CASE("every data type is a type of the device code") {
@@ -233,7 +230,7 @@ TEST_CASE("an NVRTC that was replaced before it was loaded compiles nothing unde
   const auto installed = compiler()->location();
   const auto library = folder / "libnvrtc.so.13";
   std::filesystem::copy_file(installed.library, library);
-  std::filesystem::copy_file(installed.builtins, folder.path() / installed.builtins.filename());
+  std::filesystem::copy_file(installed.builtins, folder.path() / std::filesystem::path(installed.builtins).filename());
   CompilerSearch search;
   search.library = library;
   const auto opened = Compiler::open(search);

@@ -28,11 +28,11 @@ struct FakeMachine {
 }  // namespace
 
 TEST_CASE("jobs are limited by cores and by memory and never none") {
-  CHECK(jobs_for({16, std::uint64_t{64} << 30}) == 16);
-  CHECK(jobs_for({16, 1'000'000'000}) == 4);
-  CHECK(jobs_for({16, 999'999'999}) == 3);
-  CHECK(jobs_for({16, 0}) == 1);
-  CHECK(jobs_for({0, 0}) == 1);
+  CHECK(jobs_within(16, UINT64_MAX) == 16);
+  CHECK(jobs_within(16, kBytesPerCompilation * 4) == 4);
+  CHECK(jobs_within(16, kBytesPerCompilation * 4 - 1) == 3);
+  CHECK(jobs_within(16, 0) == 1);
+  CHECK(jobs_within(0, UINT64_MAX) == 1);
   CHECK(default_jobs() >= 1);
   CHECK(default_jobs() <= std::max(std::thread::hardware_concurrency(), 1U));
 }

@@ -19,7 +19,7 @@ void write(const fs::path& path, std::string_view text) {
   std::ofstream(path, std::ios::trunc) << text;
 }
 
-IncludeClosure closure_of(const std::string& body, const std::vector<fs::path>& directories = {}) {
+IncludeClosure closure_of(const std::string& body, const std::vector<std::string>& directories = {}) {
   auto closure = close_over_includes(*test::parse_template(test::scale_source(body)), directories);
   REQUIRE_MESSAGE(closure, closure.error().message);
   return *closure;
@@ -73,7 +73,7 @@ TEST_CASE("a closure is valid until a file changes, vanishes or appears where on
   const test::TempDir late;
   write(late / "a.h", "int a;\n");
   const std::string body = "#include <a.h>\n#include <missing.h>\n";
-  const std::vector<fs::path> directories = {early.path(), late.path()};
+  const std::vector<std::string> directories = {early.path(), late.path()};
   IncludeClosure closure = closure_of(body, directories);
   CHECK(closure.still_valid());
   write(early / "a.h", "int a;\n");

@@ -137,6 +137,20 @@ TEST_CASE("usage counts specifications by the kind of the best target") {
   CHECK(KernelIndex::build(rows, {9, 0}).usage().usable == 0);
 }
 
+TEST_CASE("rows that are passed over are counted, and the columns that nobody knows are named") {
+  KernelRow unknown = test::sample_row(kFamily100);
+  unknown.extras = {{"mFuture", "true"}, {"mOff", "false"}};
+  KernelRow elsewhere = test::sample_row({9, 0, TargetKind::specific});
+  elsewhere.extras = {{"mElsewhere", "1"}};
+  const auto usage = KernelIndex::build(table({unknown, unknown, elsewhere}), {10, 0}).usage();
+  CHECK(usage.not_understood == 2);
+  CHECK(usage.other_targets == 1);
+  CHECK(usage.unknown_columns == std::vector<std::string>{"mFuture"});
+  CHECK(usage.passed_over().find("2 rows") == 0);
+  CHECK(usage.passed_over().find("(mFuture)") != std::string::npos);
+  CHECK(KernelIndex::build(table({elsewhere}), {10, 0}).usage().passed_over().empty());
+}
+
 TEST_CASE("an index without rows finds nothing") {
   const KernelIndex index = KernelIndex::build(table({}), {10, 0});
   CHECK(index.find(KernelSelector{}).empty());

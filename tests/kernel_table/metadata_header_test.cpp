@@ -97,6 +97,37 @@ TEST_CASE("a page of 128 is any page unless the name says P128") {
   CHECK_FALSE(read->rows[2].selector.dynamic_page);
 }
 
+// The 27 columns of flashinfer-cubin 0.4.0, in its order.
+const std::string kOlderColumns =
+    "Data_type mDataTypeQ;\nData_type mDataTypeKv;\nData_type mDataTypeO;\nint mTileSizeQ;\nint "
+    "mTileSizeKv;\n"
+    "int mStepQ;\nint mStepKv;\nint mHeadDimPerCtaV;\nint mHeadDimQk;\nint mHeadDimV;\nint mSM;\n"
+    "const unsigned char* mCubin;\nunsigned int mCubinSize;\nconst char* mFuncName;\nint mSharedMemBytes;\n"
+    "int mThreadsPerCTA;\nint mQkvLayout;\nint mNumTokensPerPage;\nint mMaskType;\nint mKernelType;\n"
+    "int mMaxNumHeadsQPerKvInCta;\nint mTileScheduler;\nint mMultiCtasKvMode;\nbool mGroupsHeadsQ;\n"
+    "bool mReuseSmemKForV;\nbool m2CtaMma;\nconst char* sha256;\n";
+
+std::string older(int tile_q, int kernel_type, int heads_in_cta) {
+  return "{ DATA_TYPE_E4M3, DATA_TYPE_E4M3, DATA_TYPE_BF16, " + std::to_string(tile_q) +
+         ", 128, 128, 128, 64, 64, 64, kSM_100f, nullptr, 0, \"f\", 50000, 512, 2, 16, 0, " +
+         std::to_string(kernel_type) + ", " + std::to_string(heads_in_cta) +
+         ", 0, 0, true, false, false, \"" + kDigest + "\"},\n";
+}
+
+TEST_CASE("the older column of heads in a CTA is understood where it says what tile and kernel type say") {
+  const auto read =
+      read_metadata_header(header(kOlderColumns, older(16, 2, 16) + older(128, 3, 128) + older(128, 0, 1) +
+                                                     older(16, 2, 8) + older(128, 0, 128)));
+  REQUIRE(read);
+  CHECK(read->columns.size() == 27);
+  CHECK(read->problem_count == 0);
+  REQUIRE(read->rows.size() == 5);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(read->rows[i].extras.empty());
+  CHECK(read->rows[3].extras == std::vector<ExtraColumn>{{"mMaxNumHeadsQPerKvInCta", "8"}});
+  CHECK(read->rows[4].extras == std::vector<ExtraColumn>{{"mMaxNumHeadsQPerKvInCta", "128"}});
+}
+
 TEST_CASE("the numbering of modes from before September 2025 is recognised") {
   const auto old =
       read_metadata_header(header(kFewColumns, few("kSM_100", "aMultiCtasKvCgaVarSeq", 2, 32, 2) +

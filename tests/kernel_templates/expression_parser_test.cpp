@@ -81,7 +81,8 @@ TEST_CASE("depth and length are limited") {
   CHECK_FALSE(Expression::parse(chain + "2", kSymbols));
 }
 
-TEST_CASE("every truncation and every changed byte of an expression gets an answer") {
+TEST_CASE("every truncation and every changed byte of an expression gets an answer" *
+          doctest::test_suite("loop")) {
   const std::string text =
       "yes && (n * 3 - 2) % 5 >= min(n, 4) ? max(bytes(dtype), -n) / 2 : mask == 'abc' ? 1 : 0";
   REQUIRE(Expression::parse(text, kSymbols));

@@ -15,16 +15,3 @@ TEST_CASE("identifiers are lower case names that are no words of the language") 
   CHECK(is_identifier(std::string(64, 'a')));
   CHECK_FALSE(is_identifier(std::string(65, 'a')));
 }
-
-TEST_CASE("the nearest name comes first") {
-  CHECK(nearest_first({"mask", "head_dim", "rows"}, "head_dmi").front() == "head_dim");
-  CHECK(nearest_first({"b", "a"}, "c") == std::vector<std::string>{"a", "b"});
-  CHECK(nearest_first({}, "c").empty());
-}
-
-TEST_CASE("text from outside is shortened and shows no control characters") {
-  CHECK(printable("a\nb\x1b[31m") == "a?b?[31m");
-  CHECK(printable(std::string(500, 'x')) == std::string(120, 'x') + "...");
-  CHECK(join({"a", "b"}, ", ") == "a, b");
-  CHECK(join({}, ", ").empty());
-}

@@ -127,7 +127,8 @@ TEST_CASE("a source with a NUL is refused, since the compiler would not see the 
   refused(source, "NUL");
 }
 
-TEST_CASE("every truncation and every changed byte of a template gets an answer") {
+TEST_CASE("every truncation and every changed byte of a template gets an answer" *
+          doctest::test_suite("loop")) {
   const std::string& source = test::kSampleSource;
   std::size_t accepted = 0;
   const auto answers = [&](const std::string& text) {

@@ -11,12 +11,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import check_layout  # noqa: E402
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+ARROWS = "# one line a module\nbase | | bytes\nspec | base | keys\ncli | base spec | the tool\n"
+TABLE = "| `base/` |  | bytes | x |\n| `spec/` | base | keys | x |\n| `cli/` | base, spec | the tool | x |\n"
 GOOD = {
-    "base/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(SOURCES bytes.cpp)\n",
+    "cmake/modules.txt": ARROWS,
+    "docs/architecture.md": TABLE,
+    "base/internal/cubinet/base/elf.hpp": SPDX,
+    "base/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(SOURCES bytes.cpp"
+                           " HEADERS include/cubinet/base/bytes.hpp internal/cubinet/base/elf.hpp)\n",
     "base/bytes.cpp": SPDX + "#include <cubinet/base/bytes.hpp>\n// dlopen() is spoken of here\n",
     "base/include/cubinet/base/bytes.hpp": SPDX + "#pragma once\n#include <vector>\n",
     "cli/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(SOURCES main.cpp)\n",
     "cli/main.cpp": SPDX + 'int main() { return getenv("HOME") != nullptr; }\n',
+    "spec/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(HEADERS include/cubinet/spec/key.hpp)\n",
     "spec/include/cubinet/spec/key.hpp": SPDX + "#pragma once\n#include <cubinet/base/bytes.hpp>\n",
     "tests/base/CMakeLists.txt": "# SPDX-License-Identifier: Apache-2.0\nadd(SOURCES bytes_test.cpp)\n",
     "tests/base/bytes_test.cpp": SPDX + 'TEST_CASE("bytes are copied, all 3") {}\n',
@@ -74,7 +81,20 @@ class CheckLayout(unittest.TestCase):
         self.refuses({"base/bytes.cpp": SPDX + '#include "../spec/key.hpp"\n'}, "base/bytes.cpp", "upwards")
 
     def test_includes_go_one_way(self):
-        self.refuses({"base/bytes.cpp": SPDX + "#include <cubinet/spec/key.hpp>\n"}, "base/bytes.cpp", "above it")
+        self.refuses({"base/bytes.cpp": SPDX + "#include <cubinet/spec/key.hpp>\n"}, "base/bytes.cpp", "does not name spec")
+
+    def test_installed_headers_include_installed_ones(self):
+        path = "spec/include/cubinet/spec/key.hpp"
+        self.refuses({path: SPDX + "#include <cubinet/base/elf.hpp>\n"}, path, "not installed")
+        path = "base/internal/cubinet/base/more.hpp"
+        self.refuses({path: SPDX}, path, "named by no CMakeLists.txt")
+
+    def test_the_architecture_is_said_once(self):
+        path = "cmake/modules.txt"
+        self.refuses({path: ARROWS.replace("base | |", "base | spec |")}, path, "base includes spec")
+        self.refuses({path: ARROWS + "more | base | more\n"}, "docs/architecture.md", "its line of more/")
+        for other in (TABLE.replace("base, spec", "spec"), TABLE.replace("keys", "locks"), TABLE.replace("spec/", "sp/")):
+            self.refuses({"docs/architecture.md": other}, "docs/architecture.md", "its line of ")
 
     def test_length_is_limited(self):
         self.refuses({"base/bytes.cpp": SPDX + "\n" * 600}, "base/bytes.cpp", "the limit is")
@@ -98,6 +118,12 @@ class CheckLayout(unittest.TestCase):
 
         self.refuses({"tests/base/bytes_test.cpp": twice + 'TEST_CASE("one") {}\n'},
                      "tests/base/bytes_test.cpp", "is also in")
+
+    def test_suites_are_labels(self):
+        path = "tests/base/bytes_test.cpp"
+        test = SPDX + 'TEST_CASE("bytes are copied" * doctest::test_suite("%s")) {}\n'
+        self.assertEqual(self.violations({path: test % "loop"}), [])
+        self.refuses({path: test % "lop"}, path, "a label that no run asks for")
 
     def test_links_lead_somewhere(self):
         self.refuses({"README.md": "[x](docs/none.md)\n"}, "README.md", "does not exist")

@@ -56,6 +56,18 @@ TEST_CASE("rows over the limit of shared memory and refused targets are counted"
         std::string::npos);
 }
 
+TEST_CASE("rows that are not understood are part of the answer, of a hit and of a miss") {
+  AttentionProblem problem = test::generation(64, 1, 8192, 64, 8);
+  std::vector<KernelRow> rows = test::rows_for(problem);
+  rows.push_back(rows.front());
+  rows.back().extras = {{"mFuture", "true"}};
+  CHECK(joined(problem, test::kB200, test::index_of(rows)).find("(mFuture)") != std::string::npos);
+  const std::string miss = joined(problem, test::kB200, test::index_of({rows.back()}));
+  CHECK(miss.find("no kernel for bf16") == 0);
+  CHECK(miss.find("\n1 row passed over") != std::string::npos);
+  CHECK(miss.find("nearest: " + rows.back().function_name) != std::string::npos);
+}
+
 TEST_CASE("the nearest rows come by differences, those that run here first") {
   const AttentionProblem problem = test::generation(64, 1, 8192, 64, 8);
   std::vector<KernelRow> rows = test::rows_for(problem);

@@ -89,7 +89,7 @@ TEST_CASE("what is no cubin is damaged, not a crash") {
   CHECK(inspect_cubin(other).error().message.find("not for CUDA") != std::string::npos);
 }
 
-TEST_CASE("every truncation and every flipped bit gives an answer") {
+TEST_CASE("every truncation and every flipped bit gives an answer" * doctest::test_suite("loop")) {
   const Bytes image = cubin_for({9, 0, TargetKind::specific});
   for (std::size_t length = 0; length < image.size(); ++length) {
     static_cast<void>(inspect_cubin(ByteView(image).first(length)));

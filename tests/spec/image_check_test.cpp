@@ -43,5 +43,15 @@ TEST_CASE("PTX is held to its record, and neither passes for the other") {
   CHECK_FALSE(check_image(record, ptx_for("sm_90a")));
 }
 
+TEST_CASE("the first symbol that an image lacks is named") {
+  const std::vector<std::string> kernels = {"c", "a", "a"};
+  CHECK(missing_symbol(kernels, {"a", "c"}) == nullptr);
+  CHECK(missing_symbol(kernels, {}) == nullptr);
+  const std::vector<std::string> symbols = {"a", "d", "b"};
+  REQUIRE(missing_symbol(kernels, symbols) != nullptr);
+  CHECK(*missing_symbol(kernels, symbols) == "d");
+  CHECK(missing_symbol({}, symbols) == &symbols.front());
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -80,7 +80,7 @@ KernelSpec random_spec(std::mt19937_64& random) {
   return spec;
 }
 
-TEST_CASE("decoding an encoding gives the specification and target back") {
+TEST_CASE("decoding an encoding gives the specification and target back" * doctest::test_suite("loop")) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100'000; ++i) {
     const KernelSpec spec = random_spec(random);
@@ -127,7 +127,7 @@ TEST_CASE("specifications that differ in one place have other encodings and keys
   CHECK(encodings.size() == count);
 }
 
-TEST_CASE("every truncation and every trailing byte is refused") {
+TEST_CASE("every truncation and every trailing byte is refused" * doctest::test_suite("loop")) {
   const Bytes encoding = identify(sample(), kSm90a).encoding();
   for (std::size_t length = 0; length < encoding.size(); ++length) {
     CHECK_FALSE(decode_identity(ByteView(encoding).first(length)));
@@ -137,7 +137,7 @@ TEST_CASE("every truncation and every trailing byte is refused") {
   CHECK_FALSE(decode_identity(longer));
 }
 
-TEST_CASE("every flipped bit is refused or decodes to another identity") {
+TEST_CASE("every flipped bit is refused or decodes to another identity" * doctest::test_suite("loop")) {
   const KernelIdentity original = identify(sample(), kSm90a);
   for (std::size_t i = 0; i < original.encoding().size(); ++i) {
     for (unsigned bit = 0; bit < 8; ++bit) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/ptx.hpp>
 
 #include <doctest/doctest.h>
@@ -47,7 +48,15 @@ TEST_CASE("what is no PTX is damaged") {
   CHECK_FALSE(inspect_ptx(ptx(kText + std::string(1, '\0') + kText)));
 }
 
-TEST_CASE("every truncation and every flipped bit of PTX gives an answer") {
+TEST_CASE("PTX of more kernels than any has is refused") {
+  std::string text = ".version 9.0\n.target sm_90\n";
+  for (std::uint32_t i = 0; i < kMaximumImageKernels; ++i)
+    text += ".entry k()\n";
+  CHECK(inspect_ptx(ptx(text))->kernels.size() == kMaximumImageKernels);
+  CHECK(inspect_ptx(ptx(text + ".entry k()\n")).error().code == ErrorCode::corruption);
+}
+
+TEST_CASE("every truncation and every flipped bit of PTX gives an answer" * doctest::test_suite("loop")) {
   const Bytes image = ptx(kText);
   for (std::size_t length = 0; length < image.size(); ++length) {
     CHECK_FALSE(inspect_ptx(ByteView(image).first(length)));

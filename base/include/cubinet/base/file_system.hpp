@@ -96,10 +96,6 @@ class FileSystem {
 // The operating system's. Stateless; may be shared.
 std::shared_ptr<FileSystem> posix_file_system();
 
-// No cubin, index record or bundle read by this project may be larger: a damaged length must not exhaust
-// memory.
-inline constexpr std::uint64_t kMaximumFileBytes = std::uint64_t{8} << 30;
-
 // Convenience over FileSystem for callers that write one file: writes `path` so that after a crash it holds
 // the old or the new content, never a mixture: temporary file in the same folder, fsync, rename, fsync of the
 // folder.

@@ -22,12 +22,13 @@ namespace cubinet {
 inline constexpr std::uint16_t kBundleVersion = 1;
 
 struct BundleOptions {
-  std::string name;           // for people; part of the manifest
+  std::string name;           // for people, without control characters; part of the manifest
   std::uint64_t version = 0;  // the newest of several bundles wins
 };
 
 // Writes a bundle atomically. Equal images are stored once; the order of `cubins` does not change the bytes.
-// invalid_argument when two of them have one identity and fingerprint but different bytes.
+// invalid_argument when two of them have one identity and fingerprint but different bytes, for a name that
+// holds control characters, and for what is above the limits of docs/formats/bundle.md.
 Result<void> create_bundle(FileSystem& files, const std::filesystem::path& path, std::vector<Cubin> cubins,
                            const BundleOptions& options);
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/base/log.hpp>
+#include <cubinet/base/callback.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,24 +18,23 @@ namespace cubinet {
 // folders of the dynamic loader; in each place libnvrtc.so.13 before .12. The first with its builtins beside
 // it is used; `doctor` lists the others.
 struct CompilerSearch {
-  std::optional<std::filesystem::path> library;                            // the file itself
-  std::vector<std::filesystem::path> toolkit_roots = {"/usr/local/cuda"};  // searched for lib64/ and lib/
-  std::vector<std::filesystem::path> wheel_roots;  // folders that pip installed nvidia-cuda-nvrtc into
+  std::optional<std::string> library;                            // the file itself
+  std::vector<std::string> toolkit_roots = {"/usr/local/cuda"};  // searched for lib64/ and lib/
+  std::vector<std::string> wheel_roots;  // folders that pip installed nvidia-cuda-nvrtc into
 };
 
 struct CompilerCandidate {
   enum class Source { option, toolkit, wheel, library_path };
   Source source = Source::option;
-  std::filesystem::path library;  // libnvrtc, without symbolic links
-  std::filesystem::path
-      builtins;  // libnvrtc-builtins beside it; empty when there is none: it cannot compile then
+  std::string library;   // libnvrtc, without symbolic links
+  std::string builtins;  // libnvrtc-builtins beside it; empty when there is none: it cannot compile then
 };
 std::string_view to_string(CompilerCandidate::Source source);
 // All that the search finds, best first, each file once; where there is nothing else, those of CUDA 11 too,
 // for Compiler::open to refuse. Reads folders only; loads nothing.
 std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search);
 // The folders and files that find_compilers() looks into, in its order.
-std::vector<std::filesystem::path> places_searched(const CompilerSearch& search);
+std::vector<std::string> places_searched(const CompilerSearch& search);
 
 // Options of a compilation that are the caller's, not the template's. All of them are part of the build
 // fingerprint.
@@ -45,7 +42,7 @@ struct CompileOptions {
   bool line_info = false;  // source lines for profilers
   // For user templates that include headers of CUDA's or of their own. Searched in this order, after the
   // embedded headers. Their contents are part of the fingerprint, their paths are not.
-  std::vector<std::filesystem::path> include_directories;
+  std::vector<std::string> include_directories;
   std::string to_string() const;  // one line, without the directories' paths
 };
 
@@ -101,17 +98,17 @@ class Compiler {
   // that this NVRTC cannot build, or on which the kernel could never be launched. Warnings are kept in the
   // record.
   virtual Result<CompileOutput> compile(const CompileRequest& request) = 0;
-
-  // Compiles all, at most `jobs` at a time (0: default_jobs()), and calls `done` (from several threads, one
-  // call at a time) with each outcome as it comes. `cancelled` (may be empty) is asked before each: what is
-  // finished is kept, and `done` is not called for what was not begun. Neither may throw.
-  virtual void compile_all(const std::vector<CompileRequest>& requests, unsigned jobs,
-                           const std::function<void(std::size_t index, Result<CompileOutput> outcome)>& done,
-                           const std::function<bool()>& cancelled) = 0;
 };
 
-// How many compilations may run at once on this machine: the processor cores and the memory that this process
-// may use now, control groups' limits included, at 250 MB a compilation. At least 1.
+// What one compilation is counted as: 40 to 100 MiB were measured for our templates (NVRTC 13.0), twice as
+// much for sources that include CUDA's heaviest headers.
+inline constexpr std::uint64_t kBytesPerCompilation = std::uint64_t{256} << 20;
+
+// How many compilations fit into `bytes` of memory: `jobs` at most, one at least.
+unsigned jobs_within(unsigned jobs, std::uint64_t bytes);
+
+// As many as there are processor cores and memory for that this process may use now, control groups' limits
+// included.
 unsigned default_jobs();
 
 // The source that would be compiled, complete in one file: generated header, embedded headers and template,

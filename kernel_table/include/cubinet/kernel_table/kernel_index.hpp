@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -56,8 +57,13 @@ class KernelIndex {
     std::size_t specific = 0;
     std::size_t family = 0;
     std::size_t baseline = 0;
-    std::size_t other_targets = 0;   // rows that do not run on the device
-    std::size_t not_understood = 0;  // rows with an unknown column that is on
+    std::size_t other_targets = 0;               // rows that do not run on the device
+    std::size_t not_understood = 0;              // rows that would run but have an unknown column that is on
+    std::vector<std::string> unknown_columns{};  // the names of those columns, ascending
+
+    // "2340 rows passed over, with a variant on that this version does not know (mFuture)"; empty where
+    // every row that would run is understood. An answer of "none" without it would not be true.
+    std::string passed_over() const;
   };
   const Usage& usage() const { return usage_; }
 

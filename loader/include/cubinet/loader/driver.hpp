@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/spec/sm_target.hpp>
@@ -22,6 +21,7 @@ using CUfunction = struct CUfunc_st*;
 
 namespace cubinet {
 
+class ForkGuard;   // base: tells a process from its children
 struct DriverApi;  // loader/driver_api.hpp: the table of driver functions, private
 
 struct DriverOptions {
@@ -64,8 +64,8 @@ class Driver {
   // Whether cuLibrary* is there (CUDA 12.0); without it modules are loaded a context at a time.
   bool has_libraries() const;
 
-  // True in the process that opened the driver. One load; no system call.
-  bool in_opening_process() const { return fork_guard_.in_original_process(); }
+  // True in the process that opened the driver. No system call.
+  bool in_opening_process() const;
   // unsupported in any other process, the remedy included.
   Result<void> check_process() const;
   // An error for a failed driver call: "<what>: <function> gives CUDA_ERROR_… (number), text". corruption or
@@ -80,7 +80,7 @@ class Driver {
   Result<void> read_devices();
 
   std::unique_ptr<const DriverApi> api_;
-  ForkGuard fork_guard_;
+  std::unique_ptr<const ForkGuard> fork_guard_;
   std::string library_path_;
   std::vector<DeviceProperties> devices_;
   LogSink log_;

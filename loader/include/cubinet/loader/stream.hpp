@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/callback.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/loader/driver.hpp>
 
-#include <functional>
 #include <memory>
 
 using CUevent = struct CUevent_st*;
@@ -61,7 +61,7 @@ class Graph {
   // Captures what `record` puts into the stream, on this thread, and makes it launchable. An error of
   // `record` ends the capture and is returned; the stream is usable afterwards. The Functions launched in
   // `record` have to outlive the graph.
-  static Result<Graph> capture(const Stream& stream, const std::function<Result<void>()>& record);
+  static Result<Graph> capture(const Stream& stream, const Callback<Result<void>()>& record);
   Graph(Graph&& other) noexcept;
   Graph& operator=(Graph&& other) noexcept;
   ~Graph();

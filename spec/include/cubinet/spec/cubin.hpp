@@ -79,8 +79,20 @@ struct CubinRecord {
 // Version history: 3 (2026-11) identities of schema 2, imported kernels; 1 and 2 were never released.
 inline constexpr std::uint16_t kRecordVersion = 3;
 Bytes encode_record(const CubinRecord& record);
-// corruption for damaged bytes, unsupported for a newer version.
+// corruption for damaged bytes and for what is above the limits, unsupported for a newer version.
 Result<CubinRecord> decode_record(ByteView bytes);
+
+// No record and no image of ours is larger, nor is any read that is: a stated length must not exhaust memory.
+// A record is a few hundred bytes, its row and the warnings of one compilation; the images that are known are
+// below 10 MiB.
+inline constexpr std::uint64_t kMaximumRecordBytes = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMaximumImageBytes = std::uint64_t{64} << 20;
+// Of one image: it is made of one translation unit, and libraries have many files.
+inline constexpr std::uint32_t kMaximumImageKernels = 4096;
+
+// Asked by whatever is about to keep a cubin (a home, a bundle, a file): invalid_argument where its record
+// could not be read back.
+Result<void> check_storable(const CubinRecord& record);
 
 // Cubin bytes in memory that were checked against record->digest. Immutable and shared: what was verified is
 // what is loaded.

@@ -11,4 +11,9 @@ namespace cubinet {
 // record's digest.
 Result<void> check_image(const CubinRecord& record, ByteView image);
 
+// The first of `symbols` that is not among `kernels`; nullptr where all are. Takes n log n: an image states
+// as many names as it likes.
+const std::string* missing_symbol(const std::vector<std::string>& kernels,
+                                  const std::vector<std::string>& symbols);
+
 }  // namespace cubinet

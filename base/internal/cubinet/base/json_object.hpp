@@ -14,7 +14,7 @@
 namespace cubinet {
 
 // JSON text to a value, stricter than the library: a repeated member, a depth over 8, and anything after the
-// value are errors too. invalid_argument holds the byte offset in `native`.
+// value are errors too. invalid_argument holds the line, from 1 on, in `native`.
 Result<nlohmann::json> parse_strict_json(std::string_view text);
 
 // One JSON object of which every member has to be asked for: finish() refuses those that nobody did, so that

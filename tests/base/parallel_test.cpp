@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parallel.hpp"
+#include <cubinet/base/parallel.hpp>
 
 #include <doctest/doctest.h>
 
@@ -10,14 +10,14 @@
 #include <stdexcept>
 #include <thread>
 
-using namespace cubinet::cli;
+using namespace cubinet;
 
 TEST_CASE("every piece of work is done once, by no more threads than allowed") {
   std::mutex mutex;
   std::set<std::size_t> done;
   std::atomic<int> running{0};
   std::atomic<int> most{0};
-  run_parallel(100, 4, [&](std::size_t index) {
+  parallel_for(100, 4, [&](std::size_t index) {
     const int now = ++running;
     int seen = most;
     while (seen < now && !most.compare_exchange_weak(seen, now)) {
@@ -31,23 +31,23 @@ TEST_CASE("every piece of work is done once, by no more threads than allowed") {
   CHECK(most <= 4);
 }
 
-TEST_CASE("no work and no threads are fine") {
-  run_parallel(0, 4, [](std::size_t) { FAIL("there is nothing to do"); });
-  std::size_t count = 0;
-  run_parallel(3, 0, [&](std::size_t) { ++count; });
+TEST_CASE("no work is fine, and no number of threads stands for one a core") {
+  parallel_for(0, 4, [](std::size_t) { FAIL("there is nothing to do"); });
+  std::atomic<std::size_t> count{0};
+  parallel_for(3, 0, [&](std::size_t) { ++count; });
   CHECK(count == 3);
 }
 
 TEST_CASE("once cancelled nothing more is begun") {
   std::atomic<std::size_t> begun{0};
-  run_parallel(1000, 2, [&](std::size_t) { ++begun; }, {[&] { return begun >= 10; }, {}});
+  parallel_for(1000, 2, [&](std::size_t) { ++begun; }, {[&] { return begun >= 10; }, {}});
   CHECK(begun >= 10);
   CHECK(begun <= 12);
 }
 
 TEST_CASE("an exception of the work arrives at the caller and stops the rest") {
   std::atomic<std::size_t> begun{0};
-  CHECK_THROWS_AS(run_parallel(1000, 2,
+  CHECK_THROWS_AS(parallel_for(1000, 2,
                                [&](std::size_t) {
                                  ++begun;
                                  throw std::runtime_error("no");
@@ -58,14 +58,7 @@ TEST_CASE("an exception of the work arrives at the caller and stops the rest") {
 
 TEST_CASE("the caller is called while it waits") {
   std::atomic<int> ticks{0};
-  run_parallel(1, 1, [](std::size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(350)); },
+  parallel_for(1, 1, [](std::size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(350)); },
                {{}, [&] { ++ticks; }});
   CHECK(ticks >= 1);
-}
-
-TEST_CASE("as many compilations as fit into the memory, at least one") {
-  CHECK(jobs_within(8, 0) == 1);
-  CHECK(jobs_within(8, kBytesPerCompilation * 3) == 3);
-  CHECK(jobs_within(2, UINT64_MAX) == 2);
-  CHECK(jobs_within(0, UINT64_MAX) == 1);
 }

@@ -8,7 +8,7 @@ namespace cubinet::cli {
 
 // The environment variables that mean something to the tool, read once in main.cpp. A variable that is set to
 // nothing counts as not set.
-struct Environment {
+struct EnvironmentVariables {
   std::optional<std::string> cubinet_home;  // CUBINET_HOME: the local home
   std::optional<std::string>
       cuda_wheels;  // CUBINET_CUDA_WHEELS: folders, separated by ':', with NVIDIA's wheels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parallel.hpp"
+#include <cubinet/base/parallel.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 class WorkQueue {
@@ -61,28 +61,26 @@ class WorkQueue {
 
 }  // namespace
 
-void run_parallel(std::size_t count, unsigned jobs, const std::function<void(std::size_t)>& work,
+void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,
                   const ParallelHooks& hooks) {
   WorkQueue queue(count, work, hooks);
-  std::vector<std::thread> threads;
-  const std::size_t wanted = std::min<std::size_t>(std::max(jobs, 1U), count);
-  try {
-    threads.reserve(wanted);
-    while (threads.size() < wanted)
-      threads.emplace_back([&queue] { queue.serve(); });
-  } catch (const std::system_error&) {
-    // A limit on threads: fewer do the same work, at worst this one alone.
-    if (threads.empty()) queue.serve();
+  const std::size_t most = threads != 0 ? threads : std::max(std::thread::hardware_concurrency(), 1U);
+  const std::size_t wanted = std::min(most, count);
+  std::vector<std::thread> workers;
+  if (wanted > 1 || hooks.tick) {
+    try {
+      workers.reserve(wanted);
+      while (workers.size() < wanted)
+        workers.emplace_back([&queue] { queue.serve(); });
+    } catch (const std::system_error&) {
+      // A limit on threads: fewer do the same work, at worst this one alone.
+    }
   }
-  if (!threads.empty()) queue.wait_for(threads.size());
-  for (std::thread& thread : threads)
-    thread.join();
+  if (workers.empty()) queue.serve();
+  if (!workers.empty()) queue.wait_for(workers.size());
+  for (std::thread& worker : workers)
+    worker.join();
   if (queue.failure()) std::rethrow_exception(queue.failure());
 }
 
-unsigned jobs_within(unsigned jobs, std::uint64_t bytes) {
-  const std::uint64_t fitting = std::max<std::uint64_t>(1, bytes / kBytesPerCompilation);
-  return static_cast<unsigned>(std::min<std::uint64_t>(std::max(jobs, 1U), fitting));
-}
-
-}  // namespace cubinet::cli
+}  // namespace cubinet

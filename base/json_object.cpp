@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "json_object.hpp"
+#include <cubinet/base/json_object.hpp>
+#include <cubinet/base/text.hpp>
 
-#include "names.hpp"
-
+#include <algorithm>
 #include <vector>
 
 namespace cubinet {
@@ -12,9 +12,9 @@ using nlohmann::json;
 
 constexpr std::size_t kMaximumNesting = 8;
 
-Error syntax_error(std::string reason, std::size_t offset) {
+Error syntax_error(std::string reason, std::string_view before) {
   Error error{ErrorCode::invalid_argument, std::move(reason)};
-  error.native = static_cast<long>(offset);
+  error.native = static_cast<long>(1 + std::count(before.begin(), before.end(), '\n'));
   return error;
 }
 
@@ -30,7 +30,7 @@ struct StrictnessWatch {
     if (event == json::parse_event_t::key && !open_objects.empty()) {
       const auto& key = parsed.get_ref<const std::string&>();
       if (!open_objects.back().insert(key).second)
-        complaint = "the member '" + printable(key) + "' is repeated";
+        complaint = "the member '" + printable(key, kQuotedBytes) + "' is repeated";
     }
     return true;
   }
@@ -42,17 +42,18 @@ Result<json> parse_strict_json(std::string_view text) {
   StrictnessWatch watch;
   try {
     json value = json::parse(text.begin(), text.end(), std::ref(watch));
-    if (!watch.complaint.empty()) return syntax_error(watch.complaint, 0);
+    if (!watch.complaint.empty()) return syntax_error(watch.complaint, {});
     return value;
   } catch (const json::parse_error& error) {
     const std::string_view what =
         error.what();  // "[json.exception.parse_error.101] parse error at line …: reason"
     const std::size_t reason = what.find(": ");
     return syntax_error(
-        "it is no JSON: " + printable(reason == std::string_view::npos ? what : what.substr(reason + 2)),
-        error.byte == 0 ? 0 : error.byte - 1);
+        "it is no JSON: " +
+            printable(reason == std::string_view::npos ? what : what.substr(reason + 2), kQuotedBytes),
+        text.substr(0, error.byte == 0 ? 0 : std::min(error.byte - 1, text.size())));
   } catch (const json::exception& error) {
-    return syntax_error("it is no JSON: " + printable(error.what()), 0);
+    return syntax_error("it is no JSON: " + printable(error.what(), kQuotedBytes), {});
   }
 }
 
@@ -116,7 +117,7 @@ Result<void> JsonObject::finish() const {
   for (const auto& [member, value] : object_->items()) {
     if (known_.contains(member)) continue;
     const std::vector<std::string> names(known_.begin(), known_.end());
-    return error("there is no member '" + printable(member) + "'; did you mean '" +
+    return error("there is no member '" + printable(member, kQuotedBytes) + "'; did you mean '" +
                  nearest_first(names, member).front() + "'?");
   }
   return {};

@@ -36,6 +36,9 @@ inline constexpr std::size_t kMaximumListedProblems = 100;
 // whose name has no P128 takes any page (dynamic_page). A header in which a mode of 2 goes with the name part
 // MultiCtasKvCga numbers the modes as before September 2025: its 2 becomes cga.
 //
+// mMaxNumHeadsQPerKvInCta, which headers had until 2025, repeats what tile and kernel type say (the rows of a
+// generation kernel's tile, 1 for context): it is dropped where it does and kept in extras where it does not.
+//
 // Any bytes give a header or an error: corruption where the text ends inside something, unsupported where
 // the struct lacks a column that has no default, invalid_argument where no kernel is found. A row that does
 // not fit (count of values, a value, a range) is a problem with its line.

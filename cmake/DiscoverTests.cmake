@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Run after a test executable was linked, by cubinet_add_tests: writes the file that makes each TEST_CASE a ctest. Its
+# labels are those of the executable and the name of the test suite that it is in. doctest's own script sets a label
+# with one more run of the executable a test, and no property that is a list.
+#
+#   cmake -DEXECUTABLE=<file> [-DLAUNCHER=<command>] -DPREFIX=<text> -DSETTINGS=<file> -DOUTPUT=<file> -P DiscoverTests.cmake
+#
+# SETTINGS sets `labels` and `environment`.
+include(${SETTINGS})
+execute_process(COMMAND ${LAUNCHER} ${EXECUTABLE} --list-test-cases --reporters=xml OUTPUT_VARIABLE listed
+                RESULT_VARIABLE status)
+# Names are letters, digits, spaces and commas (scripts/check_layout.py): nothing that XML or a list would change.
+string(REGEX MATCHALL "<TestCase name=\"[^\"]*\"( testsuite=\"[^\"]*\")?" cases "${listed}")
+if(status OR NOT cases)
+  message(FATAL_ERROR "'${EXECUTABLE}' names no test case (${status}):\n${listed}")
+endif()
+set(script "")
+foreach(case IN LISTS cases)
+  string(REGEX REPLACE "<TestCase name=\"([^\"]*)\".*" "\\1" name "${case}")
+  set(case_labels ${labels})
+  if(case MATCHES " testsuite=\"([^\"]*)\"")
+    list(APPEND case_labels ${CMAKE_MATCH_1})
+  endif()
+  # A comma separates filters.
+  string(REPLACE "," "\\," filter "${name}")
+  string(APPEND script "add_test([==[${PREFIX}${name}]==] ${LAUNCHER} [==[${EXECUTABLE}]==] [==[--test-case=${filter}]==])
+set_tests_properties([==[${PREFIX}${name}]==] PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS [==[${case_labels}]==]
+                     ENVIRONMENT [==[${environment}]==])
+")
+endforeach()
+file(WRITE ${OUTPUT} "${script}")

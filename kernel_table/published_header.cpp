@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/kernel_table/published_header.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace cubinet {
+namespace {
+
+constexpr std::array<PublishedHeader, 3> kHeaders = {{
+    {"2f605255e71d673768f5bece66dde9e2e9f4c873347bfe8fefcffbf86a3c847d", "flashinfer-cubin 0.4.0", "0.4.0",
+     1088},
+    {"c9a1572617ab34e9073d9166c5673434651f47fcd9cadf9320a7c99d7c6b9627", "flashinfer-cubin 0.6.2", "0.6.2",
+     1152},
+    {"f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b418", "flashinfer-cubin 0.6.13", "0.6.13",
+     1280},
+}};
+
+}  // namespace
+
+const PublishedHeader* find_published_header(const Sha256Digest& digest) {
+  const std::string hex = digest.to_hex();
+  const auto* const found = std::find_if(kHeaders.begin(), kHeaders.end(),
+                                         [&](const PublishedHeader& header) { return header.sha256 == hex; });
+  return found == kHeaders.end() ? nullptr : &*found;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/kernel_table/published_header.hpp>
+
+#include <doctest/doctest.h>
+
+namespace cubinet {
+namespace {
+
+const PublishedHeader* find(std::string_view hex) {
+  const auto digest = Sha256Digest::parse(hex);
+  REQUIRE(digest);
+  return find_published_header(*digest);
+}
+
+TEST_CASE("published headers are known by their content, each with the layout of its kernel arguments") {
+  const PublishedHeader* newest = find("f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b418");
+  REQUIRE(newest != nullptr);
+  CHECK(newest->publisher == "flashinfer-cubin 0.6.13");
+  CHECK(newest->argument_layout == "0.6.13");
+  CHECK(newest->argument_bytes == 1280);
+  const PublishedHeader* older = find("c9a1572617ab34e9073d9166c5673434651f47fcd9cadf9320a7c99d7c6b9627");
+  REQUIRE(older != nullptr);
+  CHECK(older->argument_layout == "0.6.2");
+  CHECK(older->argument_bytes == 1152);
+  const PublishedHeader* oldest = find("2f605255e71d673768f5bece66dde9e2e9f4c873347bfe8fefcffbf86a3c847d");
+  REQUIRE(oldest != nullptr);
+  CHECK(oldest->argument_layout == "0.4.0");
+  CHECK(oldest->argument_bytes == 1088);
+}
+
+TEST_CASE("a header that differs in one bit is not known") {
+  CHECK(find("f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b419") == nullptr);
+  CHECK(find_published_header(Sha256Digest{}) == nullptr);
+}
+
+}  // namespace
+}  // namespace cubinet
