@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/attention/resolution.hpp>
+#include <cubinet/attention/backend.hpp>
 
 namespace cubinet {
 namespace {
@@ -14,19 +14,39 @@ Error no_such_backend(std::string_view name, const AttentionBackends& backends) 
 }
 
 // What a plan that may only be looked at says to somebody who wants to launch.
-BackendDecline declined_launch(const AttentionPlan& plan) {
-  const std::string what =
-      plan.row ? plan.row->function_name : std::string("a kernel that is assumed to exist");
-  return {plan.backend, "it chooses " + what + " but cannot launch it: " + *plan.not_launchable,
-          plan.selection, plan.rows};
+BackendDecline declined_launch(AttentionPlan plan, std::string_view backend) {
+  const std::string what = plan.row.function_name.empty() ? std::string("a kernel that is assumed to exist")
+                                                          : plan.row.function_name;
+  return {std::string(backend),
+          "it chooses " + what + " but cannot launch it: " + plan.not_launchable,
+          std::move(plan.trace),
+          {}};
 }
 
-const BackendRule* rule_for(const AttentionProblem& problem, AttentionPurpose purpose,
-                            const BackendContext& context) {
-  for (const BackendRule& rule : backend_rules()) {
-    if (rule.purpose == purpose && rule.applies(problem, context)) return &rule;
+Result<void> check_request(const PlanRequest& request) {
+  CUBINET_TRY(check_problem(request.problem));
+  CUBINET_TRY(check_device(request.device));
+  const auto device = request.kernels.device();
+  if (!device || *device == request.device.capability) return {};
+  return Error{ErrorCode::invalid_argument, "the kernels to plan with are those of a device of " +
+                                                device->to_string() + ", and the plan is for one of " +
+                                                request.device.capability.to_string()};
+}
+
+// The backends to ask, in order; of one that was named, that one.
+Result<std::vector<std::shared_ptr<const AttentionBackend>>> order_for(const PlanRequest& request,
+                                                                       const AttentionBackends& backends,
+                                                                       std::string& source) {
+  const std::string& requested = request.options.backend;
+  if (requested == kAutomaticBackend) {
+    const BackendRule* rule = backends.rule_for(request);
+    source = rule != nullptr ? rule->source : "as they were added";
+    return backends.order_of(rule);
   }
-  return nullptr;
+  source = "named";
+  const AttentionBackend* named = backends.find(requested);
+  if (named == nullptr) return no_such_backend(requested, backends);
+  return std::vector{named->shared_from_this()};
 }
 
 }  // namespace
@@ -35,35 +55,20 @@ std::string_view to_string(AttentionPurpose purpose) {
   return purpose == AttentionPurpose::launch ? "launch" : "select";
 }
 
-Result<AttentionBackends> AttentionBackends::builtin() {
-  AttentionBackends backends;
-  CUBINET_TRY_ASSIGN(std::shared_ptr<const AttentionBackend> templates, make_template_backend());
-  CUBINET_TRY(backends.add(std::move(templates)));
-  CUBINET_TRY(backends.add(make_imported_backend()));
-  return backends;
+const CostModel& PlanRequest::costs() const {
+  static const std::shared_ptr<const CostModel> kDefault = default_cost_model();
+  return options.costs != nullptr ? *options.costs : *kDefault;
 }
 
-Result<void> AttentionBackends::add(std::shared_ptr<const AttentionBackend> backend) {
-  if (backend->name() == kAutomaticBackend || find(backend->name()) != nullptr) {
-    return Error{ErrorCode::invalid_argument,
-                 "the name of the attention backend '" + std::string(backend->name()) + "' is taken"};
+std::optional<std::uint32_t> PlanRequest::occupancy_of(const KernelRequest& kernel) const {
+  for (const MeasuredOccupancy& measured : options.occupancy) {
+    if (measured.kernel == kernel) return measured.count;
   }
-  backends_.push_back(std::move(backend));
-  return {};
+  return std::nullopt;
 }
 
-const AttentionBackend* AttentionBackends::find(std::string_view name) const {
-  for (const auto& backend : backends_) {
-    if (backend->name() == name) return backend.get();
-  }
-  return nullptr;
-}
-
-std::vector<std::string> AttentionBackends::names() const {
-  std::vector<std::string> names;
-  for (const auto& backend : backends_)
-    names.emplace_back(backend->name());
-  return names;
+std::string_view AttentionPlan::backend_name() const {
+  return backend->name();
 }
 
 Error AttentionResolution::error() const {
@@ -77,47 +82,42 @@ Error AttentionResolution::error() const {
   return Error{ErrorCode::unsupported, std::move(message)};
 }
 
-Result<AttentionResolution> survey_backends(const AttentionProblem& problem, std::string_view requested,
-                                            AttentionPurpose purpose, const BackendContext& context,
-                                            const AttentionBackends& backends) {
-  CUBINET_TRY(check_problem(problem));
-  CUBINET_TRY(check_device(context.device));
+Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, const DeviceFacts& device,
+                                              const AvailableKernels& kernels,
+                                              const AttentionBackends& backends, const PlanOptions& options) {
+  PlanRequest request{problem, device, kernels, options};
+  CUBINET_TRY(check_request(request));
   AttentionResolution resolution;
-  resolution.requested = requested;
-  resolution.purpose = purpose;
-  std::vector<const AttentionBackend*> order;
-  if (requested != kAutomaticBackend) {
-    order.push_back(backends.find(requested));
-    if (order.back() == nullptr) return no_such_backend(requested, backends);
-  } else if ((resolution.rule = rule_for(problem, purpose, context)) != nullptr) {
-    for (const std::string_view name : resolution.rule->order) {
-      if (const AttentionBackend* backend = backends.find(name)) order.push_back(backend);
-    }
-  }
-  for (const AttentionBackend* backend : order) {
-    CUBINET_TRY_ASSIGN(Consideration answer, backend->consider(problem, context));
+  resolution.requested = options.backend;
+  resolution.purpose = options.purpose;
+  CUBINET_TRY_ASSIGN(const auto order, order_for(request, backends, resolution.order));
+  for (const auto& backend : order) {
+    CUBINET_TRY_ASSIGN(Consideration answer, backend->consider(request));
     if (auto* decline = std::get_if<BackendDecline>(&answer)) {
+      decline->backend = backend->name();
       resolution.declined.push_back(std::move(*decline));
       continue;
     }
     auto& plan = std::get<AttentionPlan>(answer);
-    if (purpose == AttentionPurpose::launch && !plan.launchable()) {
-      resolution.declined.push_back(declined_launch(plan));
+    if (options.purpose == AttentionPurpose::launch && !plan.launchable()) {
+      resolution.declined.push_back(declined_launch(std::move(plan), backend->name()));
       continue;
     }
+    plan.request = std::move(request);
+    plan.backend = backend;
     resolution.plan = std::move(plan);
     break;
   }
   return resolution;
 }
 
-Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, std::string_view requested,
-                                              AttentionPurpose purpose, const BackendContext& context,
-                                              const AttentionBackends& backends) {
+Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const DeviceFacts& device,
+                                     const AvailableKernels& kernels, const AttentionBackends& backends,
+                                     const PlanOptions& options) {
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
-                     survey_backends(problem, requested, purpose, context, backends));
+                     resolve_attention(problem, device, kernels, backends, options));
   if (!resolution.plan) return resolution.error();
-  return resolution;
+  return *std::move(resolution.plan);
 }
 
 }  // namespace cubinet

@@ -40,8 +40,8 @@ struct FirstOptions {
 };
 Result<void> bench_first(const Settings& settings, const FirstOptions& options);
 
-// The kernel table at 100 and 50,000 rows: loading it beside a bare SQLite scan, looking up beside a bare map,
-// selecting. Needs no GPU.
+// The kernel table at 100 and 50,000 rows: loading it beside a bare SQLite scan, looking up beside a bare
+// map, selecting. Needs no GPU.
 Result<void> bench_table(const Settings& settings, Report& report);
 
 // Decode attention through the empty home, the warm home, the bundle and the process cache: error against

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks.hpp"
-#include "decode_call.hpp"
+#include "decode_problems.hpp"
 #include "decode_timing.hpp"
 
-#include <cubinet/attention/decode_reference.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <algorithm>
@@ -17,9 +16,10 @@ constexpr std::uint64_t kSeed = 20261121;
 
 // Beside the borders of a page and of a split from the longest length down, and where nearly or really
 // nothing is left.
-std::vector<std::int32_t> further_lengths(const DecodeProblem& problem) {
-  const int longest = problem.kv_len_max;
-  std::vector<std::int32_t> lengths = {longest - 1, longest - problem.page_size + 1, longest / 2 + 1, 1, 0};
+std::vector<std::int32_t> further_lengths(const AttentionProblem& problem) {
+  const auto longest = static_cast<std::int32_t>(problem.kv_len);
+  const auto page = static_cast<std::int32_t>(problem.tokens_per_page);
+  std::vector<std::int32_t> lengths = {longest - 1, longest - page + 1, longest / 2 + 1, 1, 0};
   for (std::int32_t& length : lengths)
     length = std::clamp(length, 0, longest);
   return lengths;
@@ -30,8 +30,13 @@ struct Path {
   const char* name;
   KernelSource expected;
   double seconds = 0;
-  DecodeKernels kernels;
+  BoundAttention attention;
 };
+
+// REQUIRES: a plan of our templates.
+const KernelSpec& specification_of(const AttentionPlan& plan) {
+  return std::get<KernelSpec>(plan.steps.front().kernel);
+}
 
 class DecodeBench {
  public:
@@ -50,37 +55,40 @@ class DecodeBench {
   bool all_within_tolerance() const { return all_within_tolerance_; }
 
  private:
-  Result<void> check_all_paths(const DecodeProblem& problem, nlohmann::json& row) {
-    const std::vector<std::int32_t> lengths = make_decode_lengths(problem, LengthPattern::borders);
-    CUBINET_TRY_ASSIGN(const DecodeInputs inputs, make_decode_inputs(problem, lengths, kSeed));
-    CUBINET_TRY_ASSIGN(const DecodeCall call, DecodeCall::create(device_, problem, inputs, 1));
+  Result<void> check_all_paths(const AttentionProblem& problem, nlohmann::json& row) {
+    const std::vector<std::int32_t> lengths = make_kv_lengths(problem, LengthPattern::borders);
+    CUBINET_TRY_ASSIGN(const AttentionInputs inputs, make_attention_inputs(problem, lengths, kSeed));
+    CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device_, problem));
+    CUBINET_TRY_ASSIGN(const TensorBuffers buffers,
+                       TensorBuffers::create(device_, problem, inputs, plan.workspace));
     const double reference_start = now_seconds();
-    CUBINET_TRY_ASSIGN(const DecodeOutputs reference, decode_reference(problem, inputs));
+    CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(problem, inputs));
     row["reference_seconds"] = now_seconds() - reference_start;
-    row["specification"] = call.plan().spec.to_string();
-    row["splits"] = call.plan().num_splits;
+    row["specification"] = specification_of(plan).to_string();
+    row["splits"] = plan.division.kv_splits;
     row["rows_compared"] = reference.lse.size();
-    CUBINET_TRY_ASSIGN(const std::vector<Path> paths, walk_paths(call.plan()));
+    CUBINET_TRY_ASSIGN(const std::vector<Path> paths, walk_paths(plan));
     for (const Path& path : paths) {
-      CUBINET_TRY_ASSIGN(const DecodeError error, run_compared(call, path.kernels, reference));
+      CUBINET_TRY_ASSIGN(const AttentionDeviation error, run_compared(path.attention, buffers, reference));
       row["paths"][path.name] = judge(error);
       row["paths"][path.name]["to_launchable_us"] = path.seconds * 1e6;
     }
     // A batch of one has room for one border only, and it is the one that is split.
-    if (problem.batch == 1) return check_further_lengths(problem, paths.back().kernels, row);
+    if (problem.batch == 1) return check_further_lengths(problem, paths.back().attention, row);
     return {};
   }
 
-  Result<void> check_further_lengths(const DecodeProblem& problem, const DecodeKernels& kernels,
+  Result<void> check_further_lengths(const AttentionProblem& problem, const BoundAttention& attention,
                                      nlohmann::json& row) {
     const std::vector<std::int32_t> lengths = further_lengths(problem);
-    DecodeError worst;
+    AttentionDeviation worst;
     for (const std::int32_t length : lengths) {
-      CUBINET_TRY_ASSIGN(const DecodeInputs inputs, make_decode_inputs(problem, {length}, kSeed));
+      CUBINET_TRY_ASSIGN(const AttentionInputs inputs, make_attention_inputs(problem, {length}, kSeed));
       // The plan is made of the problem alone: the same for every length.
-      CUBINET_TRY_ASSIGN(const DecodeCall call, DecodeCall::create(device_, problem, inputs, 1));
-      CUBINET_TRY_ASSIGN(const DecodeOutputs reference, decode_reference(problem, inputs));
-      CUBINET_TRY_ASSIGN(const DecodeError error, run_compared(call, kernels, reference));
+      CUBINET_TRY_ASSIGN(const TensorBuffers buffers,
+                         TensorBuffers::create(device_, problem, inputs, attention.plan().workspace));
+      CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(problem, inputs));
+      CUBINET_TRY_ASSIGN(const AttentionDeviation error, run_compared(attention, buffers, reference));
       worst.worst_row = std::max(worst.worst_row, error.worst_row);
       worst.worst_lse = std::max(worst.worst_lse, error.worst_lse);
     }
@@ -95,62 +103,62 @@ class DecodeBench {
     return "not finite";
   }
 
-  Result<std::vector<Path>> walk_paths(const DecodePlan& plan) {
+  Result<std::vector<Path>> walk_paths(const AttentionPlan& plan) {
     const std::filesystem::path home = fresh_path(settings_, "home");
     const std::filesystem::path bundle = fresh_path(settings_, "decode.cubundle");
     std::vector<Path> paths;
     std::shared_ptr<Runtime> runtime;
-    CUBINET_TRY_ASSIGN(paths.emplace_back(),
+    CUBINET_TRY_ASSIGN(Path compiled,
                        walk("empty registry", KernelSource::compiled, home, {}, plan, runtime));
-    CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> found,
-                       runtime->cubin(plan.spec, paths.back().kernels.main.record().target));
+    paths.push_back(std::move(compiled));
+    CUBINET_TRY_ASSIGN(
+        const std::optional<FoundCubin> found,
+        runtime->cubin(specification_of(plan), paths.back().attention.functions().front().record().target));
     CUBINET_TRY(create_bundle(*posix_file_system(), bundle, {found->cubin}, {"decode", 1}));
-    CUBINET_TRY_ASSIGN(paths.emplace_back(),
+    CUBINET_TRY_ASSIGN(Path found_in_home,
                        walk("warm registry", KernelSource::registry, home, {}, plan, runtime));
-    CUBINET_TRY_ASSIGN(paths.emplace_back(),
+    paths.push_back(std::move(found_in_home));
+    CUBINET_TRY_ASSIGN(Path found_in_bundle,
                        walk("bundle", KernelSource::bundle, {}, {bundle}, plan, runtime));
-    Path again{"process cache", KernelSource::process, 0, {}};
+    paths.push_back(std::move(found_in_bundle));
     const double start = now_seconds();
-    CUBINET_TRY_ASSIGN(again.kernels, request_kernels(*runtime, plan, settings_.device));
-    again.seconds = now_seconds() - start;
-    paths.push_back(std::move(again));
+    CUBINET_TRY_ASSIGN(BoundAttention again, BoundAttention::bind(*runtime, plan, settings_.device));
+    paths.push_back({"process cache", KernelSource::process, now_seconds() - start, std::move(again)});
     return paths;
   }
 
   // A new Runtime and its first request; leaves the Runtime in `runtime`.
   Result<Path> walk(const char* name, KernelSource expected, const std::filesystem::path& home,
-                    std::vector<std::filesystem::path> bundles, const DecodePlan& plan,
+                    std::vector<std::filesystem::path> bundles, const AttentionPlan& plan,
                     std::shared_ptr<Runtime>& runtime) {
     RuntimeOptions options = runtime_options(settings_, home);
     options.bundles = std::move(bundles);
     if (expected != KernelSource::compiled) options.compile = CompilePolicy::never;
     std::optional<KernelSource> source;
     options.observer = [&source](const KernelEvent& event) { source = event.source; };
-    Path path{name, expected, 0, {}};
     const double start = now_seconds();
     CUBINET_TRY_ASSIGN(runtime, Runtime::create(std::move(options)));
-    CUBINET_TRY_ASSIGN(path.kernels, request_kernels(*runtime, plan, settings_.device));
-    path.seconds = now_seconds() - start;
+    CUBINET_TRY_ASSIGN(BoundAttention attention, BoundAttention::bind(*runtime, plan, settings_.device));
+    const double seconds = now_seconds() - start;
     if (source != expected) {
       return Error{ErrorCode::internal, std::string("the path '") + name + "' gave a kernel from elsewhere"};
     }
-    return path;
+    return Path{name, expected, seconds, std::move(attention)};
   }
 
-  Result<DecodeError> run_compared(const DecodeCall& call, const DecodeKernels& kernels,
-                                   const DecodeOutputs& reference) const {
+  Result<AttentionDeviation> run_compared(const BoundAttention& attention, const TensorBuffers& buffers,
+                                          const AttentionOutputs& reference) const {
     // A sanitizer that looks for reads of uninitialised memory must not be fed a written workspace.
-    CUBINET_TRY(call.poison(options_.time ? Poison::outputs_and_workspace : Poison::outputs));
-    CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
-    CUBINET_TRY(call.launch(kernels, 0, stream_.handle()));
+    CUBINET_TRY(buffers.poison(/*scratch=*/options_.time));
+    CUBINET_TRY(attention.run(buffers.tensors(), stream_.handle()));
     CUBINET_TRY(stream_.synchronize());
-    CUBINET_TRY_ASSIGN(const Bytes output, call.read_output());
-    CUBINET_TRY_ASSIGN(const std::vector<float> lse, call.read_lse());
-    return compare_decode(call.problem(), reference, output, lse);
+    CUBINET_TRY_ASSIGN(const Bytes output, buffers.output());
+    CUBINET_TRY_ASSIGN(const std::vector<float> lse, buffers.lse());
+    return compare_attention(attention.plan().request.problem, reference, output, lse);
   }
 
   // The errors as JSON; notes whether they are within tolerance.
-  nlohmann::json judge(const DecodeError& error) {
+  nlohmann::json judge(const AttentionDeviation& error) {
     const bool within = error.worst_row < kTolerance && error.worst_lse < kTolerance;
     all_within_tolerance_ = all_within_tolerance_ && within;
     return {{"worst_row_error", finite_or_text(error.worst_row)},
@@ -161,22 +169,23 @@ class DecodeBench {
   Result<void> time(const NamedProblem& named, nlohmann::json& row) {
     CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
                        Runtime::create(runtime_options(settings_, {})));
-    CUBINET_TRY_ASSIGN(const DecodeInputs inputs, full_length_inputs(named.problem));
+    CUBINET_TRY_ASSIGN(const AttentionInputs inputs, full_length_inputs(named.problem));
     CUBINET_TRY_ASSIGN(const TimedDecode timed,
                        TimedDecode::create(device_, *runtime, named.problem, inputs));
-    CUBINET_TRY_ASSIGN(const DecodeOutputs reference, decode_reference(named.problem, inputs));
-    CUBINET_TRY_ASSIGN(const DecodeError error, run_compared(timed.call(), timed.kernels(), reference));
+    CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(named.problem, inputs));
+    CUBINET_TRY_ASSIGN(const AttentionDeviation error,
+                       run_compared(timed.attention(), timed.buffers(), reference));
     row["full_lengths"] = judge(error);
     std::vector<double> seconds;
     for (int round = 0; round < settings_.rounds + 1; ++round) {
       CUBINET_TRY_ASSIGN(const double measured, timed.seconds_a_call());
       if (round > 0) seconds.push_back(measured);
     }
-    const std::uint64_t bytes = timed.call().kv_bytes();
+    const std::uint64_t bytes = kv_bytes_read(named.problem, inputs);
     row["kernel_us"] = median(seconds) * 1e6;
     row["kv_bytes"] = bytes;
     row["kv_terabytes_per_second"] = static_cast<double>(bytes) / median(seconds) / 1e12;
-    row["kv_copies"] = timed.call().copies();
+    row["kv_copies"] = timed.buffers().copies();
     return {};
   }
 

@@ -9,16 +9,16 @@
 namespace cubinet::bench {
 namespace {
 
-constexpr int kCallsOfGraph = 20;
+constexpr std::uint32_t kCallsOfGraph = 20;
 constexpr int kGraphLaunches = 5;
 constexpr std::uint64_t kColdBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kTimingSeed = 42;
 
 // A divisor of the graph's calls, so that the turns go on evenly from one launch of the graph to the next: of
 // 16 copies the first 4 would be read again after 4 calls.
-int copies_for(std::uint64_t kv_bytes) {
+std::uint32_t copies_for(std::uint64_t kv_bytes) {
   const std::uint64_t needed = (kColdBytes + kv_bytes - 1) / kv_bytes;
-  int copies = static_cast<int>(std::clamp<std::uint64_t>(needed, 1, kCallsOfGraph));
+  auto copies = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(needed, 1, kCallsOfGraph));
   while (kCallsOfGraph % copies != 0)
     ++copies;
   return copies;
@@ -26,28 +26,29 @@ int copies_for(std::uint64_t kv_bytes) {
 
 }  // namespace
 
-Result<DecodeInputs> full_length_inputs(const DecodeProblem& problem) {
-  return make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), kTimingSeed);
+Result<AttentionInputs> full_length_inputs(const AttentionProblem& problem) {
+  return make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), kTimingSeed);
 }
 
 Result<TimedDecode> TimedDecode::create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                        const DecodeProblem& problem, const DecodeInputs& inputs) {
+                                        const AttentionProblem& problem, const AttentionInputs& inputs) {
+  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device, problem));
+  CUBINET_TRY_ASSIGN(BoundAttention attention, BoundAttention::bind(runtime, plan, device->ordinal()));
   const std::uint64_t kv_bytes = (inputs.k.size() + inputs.v.size()) * 2;
-  CUBINET_TRY_ASSIGN(DecodeCall created, DecodeCall::create(device, problem, inputs, copies_for(kv_bytes)));
-  auto call = std::make_unique<DecodeCall>(std::move(created));
-  CUBINET_TRY_ASSIGN(DecodeKernels kernels, request_kernels(runtime, call->plan(), device->ordinal()));
+  CUBINET_TRY_ASSIGN(
+      TensorBuffers buffers,
+      TensorBuffers::create(device, problem, inputs, attention.plan().workspace, copies_for(kv_bytes)));
   CUBINET_TRY_ASSIGN(Stream stream, Stream::create(device));
-  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
   const auto record = [&]() -> Result<void> {
-    for (int i = 0; i < kCallsOfGraph; ++i) {
-      CUBINET_TRY(call->launch(kernels, i % call->copies(), stream.handle()));
+    for (std::uint32_t i = 0; i < kCallsOfGraph; ++i) {
+      CUBINET_TRY(attention.run(buffers.tensors(i % buffers.copies()), stream.handle()));
     }
     return {};
   };
   CUBINET_TRY_ASSIGN(Graph graph, Graph::capture(stream, record));
   CUBINET_TRY_ASSIGN(Event start, Event::create(device));
   CUBINET_TRY_ASSIGN(Event end, Event::create(device));
-  return TimedDecode(std::move(call), std::move(kernels), std::move(stream), std::move(graph),
+  return TimedDecode(std::move(attention), std::move(buffers), std::move(stream), std::move(graph),
                      std::move(start), std::move(end));
 }
 
@@ -67,7 +68,7 @@ Result<void> serve_decode_times(const Settings& settings) {
   CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, runtime->device(settings.device));
   std::vector<std::pair<std::string, TimedDecode>> timed;
   for (const NamedProblem& named : llama_problems()) {
-    CUBINET_TRY_ASSIGN(const DecodeInputs inputs, full_length_inputs(named.problem));
+    CUBINET_TRY_ASSIGN(const AttentionInputs inputs, full_length_inputs(named.problem));
     CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, named.problem, inputs));
     timed.emplace_back(named.name, std::move(created));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "decode_call.hpp"
+#include "decode_problems.hpp"
 #include "kernel_set.hpp"
 
 #include <cubinet/loader/stream.hpp>
@@ -11,31 +11,31 @@
 namespace cubinet::bench {
 
 // Every sequence at its full length.
-Result<DecodeInputs> full_length_inputs(const DecodeProblem& problem);
+Result<AttentionInputs> full_length_inputs(const AttentionProblem& problem);
 
-// One problem, captured as a CUDA graph of 20 calls that read KV caches in turn: together at
-// least 256 MB, several times an L2, so that no call finds its KV there.
+// One problem, captured as a CUDA graph of 20 runs that read KV caches in turn: together at
+// least 256 MB, several times an L2, so that no run finds its KV there.
 class TimedDecode {
  public:
   static Result<TimedDecode> create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                    const DecodeProblem& problem, const DecodeInputs& inputs);
+                                    const AttentionProblem& problem, const AttentionInputs& inputs);
   // By events around several launches of the graph.
   Result<double> seconds_a_call() const;
-  const DecodeCall& call() const { return *call_; }
-  const DecodeKernels& kernels() const { return kernels_; }
+  const BoundAttention& attention() const { return attention_; }
+  const TensorBuffers& buffers() const { return buffers_; }
 
  private:
-  TimedDecode(std::unique_ptr<DecodeCall> call, DecodeKernels kernels, Stream stream, Graph graph,
-              Event start, Event end)
-      : call_(std::move(call)),
-        kernels_(std::move(kernels)),
+  TimedDecode(BoundAttention attention, TensorBuffers buffers, Stream stream, Graph graph, Event start,
+              Event end)
+      : attention_(std::move(attention)),
+        buffers_(std::move(buffers)),
         stream_(std::move(stream)),
         graph_(std::move(graph)),
         start_(std::move(start)),
         end_(std::move(end)) {}
 
-  std::unique_ptr<DecodeCall> call_;
-  DecodeKernels kernels_;
+  BoundAttention attention_;
+  TensorBuffers buffers_;
   Stream stream_;
   Graph graph_;
   Event start_;

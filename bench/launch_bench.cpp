@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bare_driver.hpp"
 #include "benchmarks.hpp"
+#include "decode_problems.hpp"
 
 #include <array>
 #include <thread>
@@ -158,6 +159,77 @@ Result<LaunchCase> prepare_case(const Settings& settings, Runtime& runtime, cons
   return prepared;
 }
 
+// A step of a plan as the driver takes it, with its argument written.
+struct BareStep {
+  CUfunction function = nullptr;
+  CUlaunchAttribute programmatic{};
+  CUlaunchConfig config{};
+  std::vector<std::byte> argument;
+};
+
+std::vector<BareStep> bare_steps(const BoundAttention& attention, const AttentionTensors& tensors) {
+  std::vector<BareStep> steps(attention.functions().size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const PlanStep& step = attention.plan().steps[i];
+    BareStep& bare = steps[i];
+    bare.function = attention.functions()[i].handle();
+    bare.programmatic.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    bare.programmatic.value.programmaticStreamSerializationAllowed = 1;
+    bare.config = {step.grid[0],
+                   step.grid[1],
+                   step.grid[2],
+                   step.threads,
+                   1,
+                   1,
+                   step.shared_bytes,
+                   nullptr,
+                   &bare.programmatic,
+                   step.starts_early ? 1U : 0U};
+    bare.argument.resize(step.arguments->size());
+    step.arguments->prepare(bare.argument);
+    step.arguments->write(tensors, bare.argument);
+  }
+  return steps;
+}
+
+// run() of attention beside the same kernels launched by the driver alone.
+Result<void> add_attention(const Settings& settings, Runtime& runtime, const BareDriverApi& api,
+                           std::uint32_t splits, Report& report) {
+  AttentionProblem problem;
+  problem.heads_q = 8;
+  problem.kv_len = 128;
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, runtime.device(settings.device));
+  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device, problem, splits));
+  CUBINET_TRY_ASSIGN(const BoundAttention attention, BoundAttention::bind(runtime, plan, settings.device));
+  CUBINET_TRY_ASSIGN(const AttentionInputs inputs, make_attention_inputs(problem, {128}, 1));
+  CUBINET_TRY_ASSIGN(const TensorBuffers buffers,
+                     TensorBuffers::create(device, problem, inputs, attention.plan().workspace));
+  const AttentionTensors tensors = buffers.tensors();
+  std::vector<BareStep> steps = bare_steps(attention, tensors);
+  const auto bare = [&] {
+    return time_launches(api, [&]() -> Result<void> {
+      for (BareStep& step : steps) {
+        void* argument = step.argument.data();
+        CUBINET_TRY(
+            check(api.launch_kernel_ex(&step.config, step.function, &argument, nullptr), "cuLaunchKernelEx"));
+      }
+      return {};
+    });
+  };
+  const std::vector<Contender> contenders = {
+      {"bare cuLaunchKernelEx", bare},
+      {"cubinet, run()", [&] { return time_launches(api, [&] { return attention.run(tensors, nullptr); }); }},
+      {"bare cuLaunchKernelEx, again", bare},
+  };
+  CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, settings.rounds));
+  nlohmann::json row =
+      report.rounds_row("attention, " + std::to_string(steps.size()) + " kernels", rounds, "ns");
+  Report::add_ratio(row, rounds, 1, 0, std::nullopt);
+  Report::add_ratio(row, rounds, 2, 0, std::nullopt);  // the spread of one thing measured twice
+  report.add(std::move(row));
+  return {};
+}
+
 }  // namespace
 
 Result<void> bench_launch(const Settings& settings, const LaunchOptions& options, Report& report) {
@@ -174,6 +246,8 @@ Result<void> bench_launch(const Settings& settings, const LaunchOptions& options
   constexpr int* kNone = nullptr;
   CUBINET_TRY(add_case(settings, runtime, driver.api(), arguments, report, kNone, kNone, kNone, kNone, kNone,
                        kNone, kNone, kNone, 1, 2, 3, 4, 5, 6, 7, 8));
+  for (const std::uint32_t splits : {1U, 2U})
+    CUBINET_TRY(add_attention(settings, *runtime, driver.api(), splits, report));
   if (options.only_launch) return {};
   return add_look_ups(settings, runtime, report);
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks.hpp"
+#include "published/selection.hpp"
 #include "table_rows.hpp"
 
 #include <cubinet/cubin_registry/artifact_store.hpp>
 #include <cubinet/cubin_registry/registry.hpp>
 #include <cubinet/kernel_table/conflict.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
-#include <cubinet/selection/selection.hpp>
-#include <cubinet/selection/selection_cache.hpp>
 
 #include <sqlite3.h>
 
@@ -116,7 +115,6 @@ struct Tables {
   BareMap map;
   std::vector<SelectorEncoding> asked;
   SelectionPolicy policy;
-  std::unique_ptr<SelectionCache> cache;
 };
 
 Tables tables_of(std::size_t count) {
@@ -132,7 +130,6 @@ Tables tables_of(std::size_t count) {
   std::mt19937_64 random(7);
   for (std::size_t i = 0; i < kBatch; ++i)
     tables.asked.push_back(all[random() % all.size()]);
-  tables.cache = std::make_unique<SelectionCache>(kFacts, tables.index, tables.policy);
   return tables;
 }
 
@@ -177,13 +174,6 @@ Result<double> selections(const Tables& tables) {
   });
 }
 
-Result<double> cached_selections(const Tables& tables) {
-  return mean_of(kBatch, [&](std::size_t i) {
-    const auto selection = tables.cache->select(problems()[i % 8]);
-    return selection && (*selection)->found ? 1U : 0U;
-  });
-}
-
 }  // namespace
 
 Result<void> bench_table(const Settings& settings, Report& report) {
@@ -197,20 +187,18 @@ Result<void> bench_table(const Settings& settings, Report& report) {
     contenders.push_back({"std::unordered_map" + rows, [tables] { return map_lookups(*tables); }});
     contenders.push_back({"look-up" + rows, [tables] { return index_lookups(*tables); }});
     contenders.push_back({"decode selection" + rows, [tables] { return selections(*tables); }});
-    contenders.push_back({"cached selection" + rows, [tables] { return cached_selections(*tables); }});
   }
   CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, settings.rounds));
   nlohmann::json row = report.rounds_row("look-up and selection", rounds, "ns");
-  for (const std::size_t first : {std::size_t{0}, std::size_t{4}}) {
+  for (const std::size_t first : {std::size_t{0}, std::size_t{3}}) {
     Report::add_ratio(row, rounds, first + 1, first, 1.2);
     Report::add_ratio(row, rounds, first + 2, first + 1, 50.0);
-    Report::add_ratio(row, rounds, first + 3, first + 1, 3.0);
   }
   // How much dearer a larger table is, beside how much dearer it is for the map.
   std::vector<double> growth;
   for (std::size_t round = 0; round < rounds.seconds(0).size(); ++round) {
-    growth.push_back(rounds.seconds(5)[round] / rounds.seconds(1)[round] /
-                     (rounds.seconds(4)[round] / rounds.seconds(0)[round]));
+    growth.push_back(rounds.seconds(4)[round] / rounds.seconds(1)[round] /
+                     (rounds.seconds(3)[round] / rounds.seconds(0)[round]));
   }
   const double ratio = median(std::move(growth));
   row["ratios"]["growth of a look-up : growth of std::unordered_map"] = {

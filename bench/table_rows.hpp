@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/problem.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
-#include <cubinet/selection/attention_problem.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -43,12 +43,31 @@ std::uint32_t given_or(std::uint32_t value, std::uint32_t otherwise) {
   return value != 0 ? value : otherwise;
 }
 
+Result<DataType> parse_data_type_option(const std::string& name, const char* option) {
+  if (const auto type = parse_data_type(name)) return *type;
+  std::vector<std::string> names;
+  for (const DataType type : all_data_types())
+    names.emplace_back(to_string(type));
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("{}: '{}' is no data type", option, name.substr(0, 40)),
+               "write one of " + join(names)};
+}
+
+// The output of narrow types is bf16: few kernels write those.
+DataType default_output(DataType q) {
+  return bits_of(q) >= 16 ? q : DataType::bf16;
+}
+
 }  // namespace
 
-void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
+void add_operation_argument(CLI::App& verb, AttentionArguments& arguments) {
   verb.add_option("--op", arguments.operation, "decode (default), prefill or mla-decode")
-      ->check(CLI::IsMember({"decode", "prefill", "mla-decode"}))
+      ->check(CLI::IsMember(
+          std::vector<std::string>(std::begin(kAttentionOperations), std::end(kAttentionOperations))))
       ->type_name("OPERATION");
+}
+
+void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
   add_integer(verb, "--batch", arguments.batch, 1, kMost, "Sequences (default: 1)");
   add_integer(verb, "--q-len", arguments.q_len, 1, kMost,
               "Query tokens of a sequence (default: 1; prefill: as --kv-len)");
@@ -63,8 +82,9 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
   add_integer(verb, "--head-dim-v", arguments.head_dim_v, 1, kMost,
               "Elements of a row of V (default: as Q and K; mla-decode: 512)");
   add_text(verb, "--dtype-q", arguments.dtype_q, "TYPE", "bf16 (default), fp16, fp32, e4m3, e2m1");
-  add_text(verb, "--dtype-kv", arguments.dtype_kv, "TYPE", "of K and V (default: bf16)");
-  add_text(verb, "--dtype-o", arguments.dtype_o, "TYPE", "of the output (default: bf16)");
+  add_text(verb, "--dtype-kv", arguments.dtype_kv, "TYPE", "of K and V (default: as Q)");
+  add_text(verb, "--dtype-o", arguments.dtype_o, "TYPE",
+           "of the output (default: bf16; fp16 and fp32 where Q is)");
   add_integer(verb, "--page-size", arguments.page_size, 0, kMost,
               "Tokens of a page (default: 64); 0: KV is contiguous");
   add_integer(verb, "--window", arguments.window, 1, kMost, "Newest tokens that a query sees (default: all)");
@@ -73,19 +93,16 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
       ->check(CLI::IsMember({"causal", "dense", "custom"}))
       ->type_name("MASK");
   verb.add_flag("--sinks", arguments.sinks, "With attention sinks");
+  verb.add_option("--layout", arguments.kv_order,
+                  "of the pages: nhd (default), token by token; hnd, head by head")
+      ->check(CLI::IsMember({"nhd", "hnd"}))
+      ->type_name("LAYOUT");
+}
+
+void add_device_arguments(CLI::App& verb, DeviceArguments& arguments) {
   add_text(verb, "--device", arguments.device, "DEVICE", "10.3 or sm_103; need not be here")->required();
   add_integer(verb, "--sm-count", arguments.sm_count, 1, kMost,
               "Its multiprocessors (known by themselves: " + usual_devices() + ")");
-}
-
-Result<DataType> parse_data_type_option(const std::string& name, const char* option) {
-  if (const auto type = parse_data_type(name)) return *type;
-  std::vector<std::string> names;
-  for (const DataType type : all_data_types())
-    names.emplace_back(to_string(type));
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("{}: '{}' is no data type", option, name.substr(0, 40)),
-               "write one of " + join(names)};
 }
 
 Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments) {
@@ -100,25 +117,31 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   problem.head_dim_qk = given_or(arguments.head_dim_qk, latent ? 576 : 128);
   problem.head_dim_v = given_or(arguments.head_dim_v, latent ? 512 : problem.head_dim_qk);
   if (latent && !problem.is_mla_generation()) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("--op mla-decode has head dims 576/512, not {}/{}", problem.head_dim_qk,
-                             problem.head_dim_v),
-                 "leave --head-dim-qk and --head-dim-v out, or use --op decode"};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("mla-decode has head dims 576/512, not {}/{}", problem.head_dim_qk, problem.head_dim_v),
+        "leave --head-dim-qk and --head-dim-v out, or ask for decode"};
   }
   CUBINET_TRY_ASSIGN(problem.data_type_q, parse_data_type_option(arguments.dtype_q, "--dtype-q"));
-  CUBINET_TRY_ASSIGN(problem.data_type_k, parse_data_type_option(arguments.dtype_kv, "--dtype-kv"));
+  CUBINET_TRY_ASSIGN(problem.data_type_k,
+                     parse_data_type_option(
+                         arguments.dtype_kv.empty() ? arguments.dtype_q : arguments.dtype_kv, "--dtype-kv"));
   problem.data_type_v = problem.data_type_k;
-  CUBINET_TRY_ASSIGN(problem.data_type_o, parse_data_type_option(arguments.dtype_o, "--dtype-o"));
+  problem.data_type_o = default_output(problem.data_type_q);
+  if (!arguments.dtype_o.empty()) {
+    CUBINET_TRY_ASSIGN(problem.data_type_o, parse_data_type_option(arguments.dtype_o, "--dtype-o"));
+  }
   problem.layout = arguments.page_size == 0 ? QkvLayout::contiguous_kv : QkvLayout::paged_kv;
   problem.tokens_per_page = arguments.page_size;
   problem.mask = mask_of(arguments.mask);
   problem.window = given_or(arguments.window, kUnlimited);
   problem.sinks = arguments.sinks;
+  problem.kv_order = arguments.kv_order == "hnd" ? KvOrder::hnd : KvOrder::nhd;
   CUBINET_TRY(check_problem(problem));
   return problem;
 }
 
-Result<DeviceFacts> device_facts_of(const AttentionArguments& arguments) {
+Result<DeviceFacts> device_facts_of(const DeviceArguments& arguments) {
   DeviceFacts device;
   CUBINET_TRY_ASSIGN(device.capability, ComputeCapability::parse(arguments.device));
   device.sm_count = arguments.sm_count;

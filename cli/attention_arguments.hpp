@@ -3,8 +3,8 @@
 
 #include "target_options.hpp"
 
+#include <cubinet/attention/problem.hpp>
 #include <cubinet/base/result.hpp>
-#include <cubinet/selection/attention_problem.hpp>
 
 #include <CLI/App.hpp>
 
@@ -13,8 +13,7 @@
 
 namespace cubinet::cli {
 
-// An attention problem and a device that need not be here, as options say them. A value of 0 or "" is an
-// option that was not given.
+// An attention problem as options say it. A value of 0 or "" is an option that was not given.
 struct AttentionArguments {
   std::string operation = "decode";
   std::uint32_t batch = 1;
@@ -25,24 +24,30 @@ struct AttentionArguments {
   std::uint32_t head_dim_qk = 0;
   std::uint32_t head_dim_v = 0;
   std::string dtype_q = "bf16";
-  std::string dtype_kv = "bf16";
-  std::string dtype_o = "bf16";
+  std::string dtype_kv;
+  std::string dtype_o;
   std::uint32_t page_size = 64;
   std::uint32_t window = 0;
   std::string mask = "causal";
+  std::string kv_order = "nhd";
   bool sinks = false;
+};
+
+// A device that need not be here.
+struct DeviceArguments {
   std::string device;
   std::uint32_t sm_count = 0;
 };
 
+// All but the operation, which is an option of one command and the name of another.
 void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments);
-
-// A data type by name; the error names the option.
-Result<DataType> parse_data_type_option(const std::string& name, const char* option);
+void add_operation_argument(CLI::App& verb, AttentionArguments& arguments);
+void add_device_arguments(CLI::App& verb, DeviceArguments& arguments);
+inline constexpr const char* kAttentionOperations[] = {"decode", "prefill", "mla-decode"};
 
 // The problem, checked. invalid_argument names what is wrong.
 Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments);
 // invalid_argument where the number of multiprocessors was not given and is not known.
-Result<DeviceFacts> device_facts_of(const AttentionArguments& arguments);
+Result<DeviceFacts> device_facts_of(const DeviceArguments& arguments);
 
 }  // namespace cubinet::cli

@@ -22,16 +22,16 @@ nlohmann::json describe_workspace(const WorkspaceSizes& sizes) {
           {"partial_stats_bytes", sizes.partial_stats_bytes}};
 }
 
-nlohmann::json describe_launch(const LaunchConfiguration& launch) {
-  nlohmann::json described = {{"threads", launch.threads},
-                              {"shared_bytes", launch.shared_bytes},
-                              {"heads_per_cta", launch.heads_per_cta},
-                              {"tokens_per_cta_q", launch.tokens_per_cta_q},
-                              {"wasted_rows", launch.wasted_rows},
+nlohmann::json describe_launch(const AttentionPlan& plan) {
+  const PlanStep& main = plan.steps.front();
+  nlohmann::json described = {{"threads", main.threads},
+                              {"shared_bytes", main.shared_bytes},
+                              {"heads_per_cta", plan.division.heads_per_block},
+                              {"tokens_per_cta_q", plan.division.tokens_per_block},
+                              {"wasted_rows", plan.division.wasted_rows},
                               {"reduction", nullptr}};
-  if (launch.reduction) {
-    described["reduction"] = {{"grid", launch.reduction->grid}, {"threads", launch.reduction->threads}};
-  }
+  if (plan.steps.size() > 1)
+    described["reduction"] = {{"grid", plan.steps[1].grid}, {"threads", plan.steps[1].threads}};
   return described;
 }
 
@@ -39,28 +39,18 @@ nlohmann::json describe_launch(const LaunchConfiguration& launch) {
 void add_candidates(const AttentionPlan& plan, nlohmann::json& document) {
   auto candidates = nlohmann::json::array();
   auto missing = nlohmann::json::array();
-  if (plan.selection) {
-    const SelectionTrace& trace = plan.selection->trace;
-    for (std::size_t i = 0; i < trace.candidate_count; ++i) {
-      const TraceCandidate& candidate = trace.candidates[i];
-      if (!candidate.exists) {
-        missing.push_back(candidate.tile_size_q);
-        continue;
-      }
-      candidates.push_back({{"tile_size_q", candidate.tile_size_q},
-                            {"kv_splits", candidate.kv_splits},
-                            {"ctas", candidate.ctas},
-                            {"time", candidate.time}});
+  for (const PlanCandidate& candidate : plan.candidates) {
+    if (!candidate.exists) {
+      missing.push_back(candidate.tile_size_q);
+      continue;
     }
+    candidates.push_back({{"tile_size_q", candidate.tile_size_q},
+                          {"kv_splits", candidate.kv_splits},
+                          {"ctas", candidate.blocks},
+                          {"time", candidate.time}});
   }
   document["candidates"] = std::move(candidates);
   document["missing_candidates"] = std::move(missing);
-}
-
-// A kernel of ours serves split and unsplit launches; its row names the former.
-MultiCtasKvMode mode_of(const AttentionPlan& plan) {
-  return plan.launch.ctas_kv > 1 || !plan.decode ? plan.kernel.selector.multi_ctas_kv_mode
-                                                 : MultiCtasKvMode::disabled;
 }
 
 std::string key_text(const KernelRow& row) {
@@ -70,12 +60,12 @@ std::string key_text(const KernelRow& row) {
 void add_row(const AttentionPlan& plan, nlohmann::json& document) {
   for (const char* field : {"key", "target", "function", "digest", "source"})
     document[field] = nullptr;
-  if (!plan.row) return;
-  document["key"] = key_text(*plan.row);
-  document["target"] = plan.row->target.to_string();
-  document["function"] = plan.row->function_name;
-  if (plan.exists()) document["digest"] = plan.row->digest.to_hex();
-  if (!plan.row->provenance.source.empty()) document["source"] = plan.row->provenance.source;
+  if (plan.row.function_name.empty()) return;
+  document["key"] = key_text(plan.row);
+  document["target"] = plan.row.target.to_string();
+  document["function"] = plan.row.function_name;
+  if (plan.exists()) document["digest"] = plan.row.digest.to_hex();
+  if (!plan.row.provenance.source.empty()) document["source"] = plan.row.provenance.source;
 }
 
 }  // namespace
@@ -100,34 +90,33 @@ nlohmann::json describe(const AttentionProblem& problem) {
 }
 
 nlohmann::json describe(const AttentionPlan& plan) {
-  const KernelSelector& selector = plan.kernel.selector;
-  nlohmann::json document = {{"backend", plan.backend},
+  const KernelSelector& selector = plan.row.selector;
+  const PlanStep& main = plan.steps.front();
+  nlohmann::json document = {{"backend", plan.backend_name()},
                              {"kernel_type", to_string(selector.kernel_type)},
                              {"tile_size_q", selector.tile_size_q},
                              {"tile_size_kv", selector.tile_size_kv},
                              {"head_dim_per_cta_v", selector.head_dim_per_cta_v},
                              {"two_cta", selector.two_cta},
-                             {"multi_ctas_kv_mode", to_string(mode_of(plan))},
+                             {"multi_ctas_kv_mode", to_string(plan.division.kv_mode)},
                              {"scheduler", to_string(selector.scheduler)},
-                             {"kv_splits", plan.launch.ctas_kv},
-                             {"grid", plan.launch.grid},
-                             {"cluster_x", plan.launch.cluster_x},
-                             {"passes", plan.selection ? plan.selection->trace.pass_count : 1},
+                             {"kv_splits", plan.division.kv_splits},
+                             {"grid", main.grid},
+                             {"cluster_x", main.cluster_x},
+                             {"passes", plan.passes},
                              {"mask", to_string(selector.mask)},
                              {"page_size", selector.tokens_per_page},
                              {"dynamic_page", selector.dynamic_page},
-                             {"launch", describe_launch(plan.launch)},
+                             {"launch", describe_launch(plan)},
                              {"workspace", describe_workspace(plan.workspace)},
                              {"exists", plan.exists()},
                              {"launchable", plan.launchable()},
                              {"not_launchable", nullptr},
                              {"specification", nullptr},
                              {"estimated_microseconds", nullptr}};
-  if (plan.not_launchable) document["not_launchable"] = *plan.not_launchable;
-  if (plan.decode) {
-    document["specification"] = describe(plan.decode->spec);
-    document["estimated_microseconds"] = plan.decode->estimated_microseconds;
-  }
+  if (!plan.launchable()) document["not_launchable"] = plan.not_launchable;
+  if (const auto* spec = std::get_if<KernelSpec>(&main.kernel)) document["specification"] = describe(*spec);
+  if (plan.cost.in_microseconds) document["estimated_microseconds"] = plan.cost.time;
   add_candidates(plan, document);
   add_row(plan, document);
   return document;
@@ -156,33 +145,26 @@ nlohmann::json describe(const NearMiss& miss, ComputeCapability device) {
 }
 
 std::string summary_of(const AttentionPlan& plan) {
-  const KernelSelector& selector = plan.kernel.selector;
+  const KernelSelector& selector = plan.row.selector;
   const std::string name =
-      !plan.row ? "a kernel that is assumed to exist"
-                : fmt::format("{} for {}{}", plan.row->function_name, plan.row->target.to_string(),
-                              plan.exists() ? "" : ", not compiled yet");
-  const auto& grid = plan.launch.grid;
+      plan.row.function_name.empty()
+          ? "a kernel that is assumed to exist"
+          : fmt::format("{} for {}{}", plan.row.function_name, plan.row.target.to_string(),
+                        plan.exists() ? "" : ", not compiled yet");
+  const PlanStep& main = plan.steps.front();
+  const std::uint32_t splits = plan.division.kv_splits;
   return fmt::format("{}: {} {}x{}{}, {} columns of V a CTA, {}, {}, {}, grid {}x{}x{}{}", name,
                      to_string(selector.kernel_type), selector.tile_size_q, selector.tile_size_kv,
                      selector.two_cta ? " with a pair of CTAs" : "", selector.head_dim_per_cta_v,
-                     to_string(mode_of(plan)), to_string(selector.scheduler),
-                     plan.launch.ctas_kv > 1 ? plural(plan.launch.ctas_kv, "KV split") : "KV not split",
-                     grid[0], grid[1], grid[2],
-                     plan.launch.cluster_x > 1 ? fmt::format(", clusters of {}", plan.launch.cluster_x) : "");
+                     to_string(plan.division.kv_mode), to_string(selector.scheduler),
+                     splits > 1 ? plural(splits, "KV split") : "KV not split", main.grid[0], main.grid[1],
+                     main.grid[2], main.cluster_x > 1 ? fmt::format(", clusters of {}", main.cluster_x) : "");
 }
 
-std::vector<std::string> trace_of(const AttentionProblem& problem, const BackendContext& context,
-                                  const AttentionPlan& plan) {
-  if (plan.selection) {
-    const KernelIndex none = KernelIndex::build(std::make_shared<std::vector<KernelRow>>(), {});
-    auto lines = explain(problem, context.device, context.imported_rows ? *context.imported_rows : none,
-                         *plan.selection);
-    lines.erase(lines.begin());  // the decision, which is told by itself
-    return lines;
-  }
-  if (!plan.decode) return {};
-  return {plan.decode->spec.to_string(),
-          fmt::format("{:.1f} us by the cost model", plan.decode->estimated_microseconds)};
+std::vector<std::string> trace_of(const AttentionPlan& plan) {
+  std::vector<std::string> lines = plan.trace;
+  if (plan.cost.in_microseconds) lines.push_back(fmt::format("{:.1f} us by the cost model", plan.cost.time));
+  return lines;
 }
 
 }  // namespace cubinet::cli

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/attention/resolution.hpp>
-#include <cubinet/selection/explanation.hpp>
+#include <cubinet/attention/backend.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -22,7 +21,7 @@ nlohmann::json describe(const NearMiss& miss, ComputeCapability device);
 
 // One sentence on the kernel and its launch.
 std::string summary_of(const AttentionPlan& plan);
-std::vector<std::string> trace_of(const AttentionProblem& problem, const BackendContext& context,
-                                  const AttentionPlan& plan);
+// What was weighed, a sentence each.
+std::vector<std::string> trace_of(const AttentionPlan& plan);
 
 }  // namespace cubinet::cli

@@ -34,7 +34,14 @@ Device::~Device() {
 
 Result<Device::ContextGuard> Device::make_current() const {
   CUBINET_TRY(driver_->check_process());
-  if (const CUresult result = driver_->api().cuCtxPushCurrent(context_); result != CUDA_SUCCESS) {
+  const DriverApi& api = driver_->api();
+  // The common case, which a launch should not pay for: two calls less.
+  CUcontext current = nullptr;
+  if (const CUresult result = api.cuCtxGetCurrent(&current); result != CUDA_SUCCESS) {
+    return driver_->error(result, "cuCtxGetCurrent", "making " + properties().to_string() + " current");
+  }
+  if (current == context_) return ContextGuard(nullptr);
+  if (const CUresult result = api.cuCtxPushCurrent(context_); result != CUDA_SUCCESS) {
     return driver_->error(result, "cuCtxPushCurrent", "making " + properties().to_string() + " current");
   }
   return ContextGuard(driver_.get());

@@ -30,6 +30,7 @@
   X(cuDevicePrimaryCtxRelease, 11000)                  \
   X(cuCtxPushCurrent, 4000)                            \
   X(cuCtxPopCurrent, 4000)                             \
+  X(cuCtxGetCurrent, 4000)                             \
   X(cuLibraryLoadData, 12000)                          \
   X(cuLibraryUnload, 12000)                            \
   X(cuLibraryGetKernel, 12000)                         \
@@ -45,6 +46,8 @@
   X(cuLaunchKernelEx, 11060)                           \
   X(cuLaunchCooperativeKernel, 9000)                   \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
+  X(cuOccupancyMaxActiveClusters, 11070)               \
+  X(cuPointerGetAttribute, 4000)                       \
   X(cuMemAlloc, 3020)                                  \
   X(cuMemFree, 3020)                                   \
   X(cuMemcpyHtoD, 3020)                                \

@@ -104,26 +104,36 @@ Result<void> check_cluster(const Launch& launch, const LoadedFunction& function)
   return function.grant_cluster(launch.blocks_per_cluster);
 }
 
+// A launch in the driver's form. Its attributes lie in it: it is not copied.
+struct DriverLaunch {
+  CUlaunchAttribute attributes[3];
+  CUlaunchConfig config;
+
+  DriverLaunch(const Launch& launch, CUstream stream) {
+    unsigned count = 0;
+    if (launch.blocks_per_cluster > 1) {
+      attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      attributes[count++].value.clusterDim = {launch.cluster[0], launch.cluster[1], launch.cluster[2]};
+    }
+    if (launch.programmatic) {
+      attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+      attributes[count++].value.programmaticStreamSerializationAllowed = 1;
+    }
+    if (launch.cooperative) {
+      attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+      attributes[count++].value.cooperative = 1;
+    }
+    config = {launch.grid[0],  launch.grid[1],      launch.grid[2], launch.block[0], launch.block[1],
+              launch.block[2], launch.shared_bytes, stream,         attributes,      count};
+  }
+  DriverLaunch(const DriverLaunch&) = delete;
+  DriverLaunch& operator=(const DriverLaunch&) = delete;
+};
+
 Result<void> submit_extended(const Launch& launch, const LoadedFunction& function, CUstream stream,
                              const void* const* arguments) {
-  CUlaunchAttribute attributes[3];
-  unsigned count = 0;
-  if (launch.blocks_per_cluster > 1) {
-    attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attributes[count++].value.clusterDim = {launch.cluster[0], launch.cluster[1], launch.cluster[2]};
-  }
-  if (launch.programmatic) {
-    attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    attributes[count++].value.programmaticStreamSerializationAllowed = 1;
-  }
-  if (launch.cooperative) {
-    attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-    attributes[count++].value.cooperative = 1;
-  }
-  const CUlaunchConfig config = {
-      launch.grid[0],  launch.grid[1],      launch.grid[2], launch.block[0], launch.block[1],
-      launch.block[2], launch.shared_bytes, stream,         attributes,      count};
-  const CUresult result = function.driver().api().cuLaunchKernelEx(&config, function.handle(),
+  const DriverLaunch submitted(launch, stream);
+  const CUresult result = function.driver().api().cuLaunchKernelEx(&submitted.config, function.handle(),
                                                                    const_cast<void**>(arguments), nullptr);
   if (result != CUDA_SUCCESS) return function.subject().error(result, "cuLaunchKernelEx", "launching");
   return {};
@@ -226,6 +236,32 @@ Result<int> Function::maximum_blocks_per_multiprocessor(std::uint32_t threads,
     return loaded_->subject().error(result, "cuOccupancyMaxActiveBlocksPerMultiprocessor", "measuring");
   }
   return blocks;
+}
+
+Result<int> Function::maximum_active_clusters(const LaunchConfig& config) const {
+  if (loaded_ == nullptr) {
+    return Error{ErrorCode::invalid_argument, "an empty function handle has no occupancy"};
+  }
+  const LoadedFunction& function = *loaded_;
+  const auto measure = function.driver().api().cuOccupancyMaxActiveClusters;
+  if (measure == nullptr) {
+    return refusal(ErrorCode::unsupported, function,
+                   "the occupancy of clusters needs CUDA 11.7, and the driver is of CUDA " +
+                       cuda_version_text(function.driver().version()));
+  }
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device().make_current());
+  const Launch launch(config, function);
+  CUBINET_TRY(check_grid(launch, function));
+  CUBINET_TRY(check_block(launch, function));
+  CUBINET_TRY(check_cluster(launch, function));
+  CUBINET_TRY(function.grant_shared_bytes(launch.shared_bytes));
+  int clusters = 0;
+  const DriverLaunch measured(launch, nullptr);
+  const CUresult result = measure(&clusters, function.handle(), &measured.config);
+  if (result != CUDA_SUCCESS) {
+    return function.subject().error(result, "cuOccupancyMaxActiveClusters", "measuring");
+  }
+  return clusters;
 }
 
 }  // namespace cubinet

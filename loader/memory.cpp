@@ -82,4 +82,18 @@ Result<void> DeviceBuffer::fill(std::byte value) const {
   return driver.error(result, "cuMemsetD8", "filling " + buffer_text(*device_, size_));
 }
 
+Result<int> device_of_address(const Device& device, std::uint64_t address) {
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device.make_current());
+  int ordinal = -1;
+  const Driver& driver = *device.driver();
+  const CUresult result =
+      driver.api().cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
+  if (result == CUDA_SUCCESS) return ordinal;
+  if (result == CUDA_ERROR_INVALID_VALUE) {
+    return Error{ErrorCode::invalid_argument,
+                 "the address " + std::to_string(address) + " is no device memory that the driver knows"};
+  }
+  return driver.error(result, "cuPointerGetAttribute", "looking up an address");
+}
+
 }  // namespace cubinet

@@ -15,7 +15,7 @@ ARCHITECTURE = "docs/architecture.md"
 
 # Third-party headers and system calls that have one home. Folders and files, relative to the root.
 ONLY_IN = {
-    r"#\s*include\s*<cuda\.h>": ("loader/", "tests/stub_driver/", "tests/loader/", "tests/selection/tensor_map_gpu_test.cpp", "bench/"),
+    r"#\s*include\s*<cuda\.h>": ("loader/", "tests/stub_driver/", "tests/loader/", "bench/"),
     r"#\s*include\s*<cuda_runtime": ("bench/",),
     r"#\s*include\s*<nvrtc\.h>": ("jit/nvrtc_", "bench/"),
     r"#\s*include\s*<sqlite3\.h>": ("cubin_registry/", "tests/cubin_registry/", "bench/table_bench.cpp"),

@@ -6,7 +6,6 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
-#include <cubinet/selection/explanation.hpp>
 
 #include <fmt/format.h>
 
@@ -44,21 +43,16 @@ void choose_target(std::vector<Candidate>& candidates, const ExplainScope& scope
   }
 }
 
-// The rows that do run on the device and differ least from a kernel.
-struct NearRows {
-  KernelRows rows;                // that `nearest` points into
-  std::vector<NearMiss> nearest;  // best first
-};
-
-NearRows near_rows(std::vector<KernelRow> rows, const KernelSelector& wanted, const ExplainScope& scope) {
-  NearRows near;
-  near.rows = std::make_shared<const std::vector<KernelRow>>(std::move(rows));
-  near.nearest = nearest_rows(KernelIndex::build(near.rows, scope.device), wanted, near.rows->size());
-  std::erase_if(near.nearest, [&](const NearMiss& miss) {
+// The rows that do run on the device and differ least from a kernel, best first.
+std::vector<NearMiss> near_rows(std::vector<KernelRow> rows, const KernelSelector& wanted,
+                                const ExplainScope& scope) {
+  const auto shared = std::make_shared<const std::vector<KernelRow>>(std::move(rows));
+  auto nearest = nearest_rows(KernelIndex::build(shared, scope.device), wanted, shared->size());
+  std::erase_if(nearest, [&](const NearMiss& miss) {
     return !miss.runs_here || miss.differences.empty() || !scope.policy.allows(miss.row->target);
   });
-  if (near.nearest.size() > kNearestShown) near.nearest.resize(kNearestShown);
-  return near;
+  if (nearest.size() > kNearestShown) nearest.resize(kNearestShown);
+  return nearest;
 }
 
 nlohmann::json describe_near_row(const NearMiss& near) {
@@ -72,7 +66,7 @@ nlohmann::json describe_near_row(const NearMiss& near) {
 
 // The near rows are told where the kernel itself has no build for the device.
 ExitStatus report(const Context& context, std::string_view subject, std::vector<Candidate> candidates,
-                  const NearRows& near, const ExplainScope& scope) {
+                  const std::vector<NearMiss>& nearest, const ExplainScope& scope) {
   choose_target(candidates, scope);
   const auto best =
       std::find_if(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.chosen; });
@@ -100,9 +94,9 @@ ExitStatus report(const Context& context, std::string_view subject, std::vector<
     text += fmt::format("\n{} {:<9} {} ({}): {}", candidate.chosen ? "*" : " ", kernel.target.to_string(),
                         printable(kernel.function_name), printable(candidate.source), candidate.verdict);
   }
-  for (std::size_t i = 0; !found && i < near.nearest.size(); ++i) {
-    document["nearest"].push_back(describe_near_row(near.nearest[i]));
-    text += "\nnear: " + near.nearest[i].to_string(scope.device);
+  for (std::size_t i = 0; !found && i < nearest.size(); ++i) {
+    document["nearest"].push_back(describe_near_row(nearest[i]));
+    text += "\nnear: " + nearest[i].to_string(scope.device);
   }
   if (!fix.empty()) text += "\nto have it: " + fix;
   if (!found) document.update(error_document(Error{ErrorCode::not_found, reason, fix}));

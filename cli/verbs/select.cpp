@@ -15,6 +15,7 @@ namespace {
 
 struct SelectOptions {
   AttentionArguments problem;
+  DeviceArguments device;
   TargetOptions targets;
   std::string backend{kAutomaticBackend};
   std::string table;
@@ -26,34 +27,45 @@ Result<std::vector<KernelRow>> rows_for(const Context& context, const SelectOpti
   return options.table.empty() ? rows_of_home(context) : rows_of_header(context, options.table);
 }
 
+// The question, as the backends are asked it.
+struct Question {
+  AttentionProblem problem;
+  DeviceFacts device;
+  AvailableKernels kernels;
+  AttentionBackends backends;
+  PlanOptions options;
+};
+
 // What would make a problem work that nothing serves.
-std::vector<std::string> fixes_for(const SelectOptions& options, const AttentionProblem& problem,
-                                   const BackendContext& context, const AttentionBackends& backends) {
+std::vector<std::string> fixes_for(const SelectOptions& options, const Question& question) {
   std::vector<std::string> fixes;
-  const bool imported = context.imported_rows && !context.imported_rows->rows()->empty();
-  if (options.table.empty() && !imported) fixes.emplace_back("cubinet import-artifacts FOLDER");
-  if (context.policy.targets != TargetPolicy{})
+  const bool published = !question.kernels.of(kPublishedImplementation).rows()->empty();
+  if (options.table.empty() && !published) fixes.emplace_back("cubinet import-artifacts FOLDER");
+  if (question.options.targets != TargetPolicy{})
     fixes.emplace_back("the same command without --prefer, --forbid and --pin");
-  const auto ours = survey_backends(problem, kTemplatesBackend, AttentionPurpose::launch, context, backends);
-  if (ours && ours->plan) fixes.push_back(compile_command(ours->plan->decode->spec, ours->plan->row->target));
+  PlanOptions launching = question.options;
+  launching.backend = kTemplatesBackend;
+  launching.purpose = AttentionPurpose::launch;
+  const auto ours =
+      plan_attention(question.problem, question.device, question.kernels, question.backends, launching);
+  if (!ours) return fixes;
+  const auto* spec = std::get_if<KernelSpec>(&ours->steps.front().kernel);
+  if (spec != nullptr) fixes.push_back(compile_command(*spec, ours->row.target));
   return fixes;
 }
 
 // The rows nearest to what a decline looked for, and what keeps each from being taken.
-nlohmann::json describe_nearest(const BackendDecline& decline, const BackendContext& context) {
+nlohmann::json describe_nearest(const BackendDecline& decline, const Question& question) {
   auto nearest = nlohmann::json::array();
-  if (!decline.selection || !context.imported_rows) return nearest;
-  for (const NearMiss& miss :
-       nearest_rows(*context.imported_rows, decline.selection->trace.wanted, kNearestShown)) {
-    nearest.push_back(describe(miss, context.device.capability));
-    const auto refusal = context.policy.targets.refusal(miss.row->target);
+  for (const NearMiss& miss : decline.nearest) {
+    nearest.push_back(describe(miss, question.device.capability));
+    const auto refusal = question.options.targets.refusal(miss.row->target);
     nearest.back()["policy"] = refusal ? nlohmann::json(*refusal) : nlohmann::json(nullptr);
   }
   return nearest;
 }
 
-ExitStatus report_none(const Context& context, const SelectOptions& options, const AttentionProblem& problem,
-                       const BackendContext& backends, const AttentionBackends& known,
+ExitStatus report_none(const Context& context, const SelectOptions& options, const Question& question,
                        const AttentionResolution& resolution) {
   const Error error = resolution.error();
   nlohmann::json document = error_document(error);
@@ -65,15 +77,13 @@ ExitStatus report_none(const Context& context, const SelectOptions& options, con
   document["trace"] = nlohmann::json::array();
   std::string text;
   for (const BackendDecline& decline : resolution.declined) {
-    if (!decline.selection || !backends.imported_rows) continue;
-    document["nearest"] = describe_nearest(decline, backends);
-    auto lines = explain(problem, backends.device, *backends.imported_rows, *decline.selection);
-    lines.erase(lines.begin());  // the reason of the decline
-    document["trace"] = lines;
-    for (const std::string& line : lines)
+    if (decline.trace.empty()) continue;
+    document["nearest"] = describe_nearest(decline, question);
+    document["trace"] = decline.trace;
+    for (const std::string& line : decline.trace)
       text += "\n" + printable(line);
   }
-  const std::vector<std::string> fixes = fixes_for(options, problem, backends, known);
+  const std::vector<std::string> fixes = fixes_for(options, question);
   document["fixes"] = fixes;
   for (const std::string& fix : fixes)
     text += "\ntry: " + printable(fix);
@@ -83,60 +93,64 @@ ExitStatus report_none(const Context& context, const SelectOptions& options, con
   return ExitStatus::negative;
 }
 
-// Where the order of the backends comes from.
-std::string order_of(const AttentionResolution& resolution) {
-  if (resolution.rule != nullptr) return std::string(resolution.rule->source);
-  return resolution.requested == kAutomaticBackend ? "the rows were given" : "named";
-}
-
-void report(const Context& context, const AttentionProblem& problem, const BackendContext& backends,
-            const AttentionResolution& resolution) {
+void report(const Context& context, const Question& question, const AttentionResolution& resolution) {
   const AttentionPlan& plan = *resolution.plan;
   const std::string summary = summary_of(plan);
-  const std::vector<std::string> trace = trace_of(problem, backends, plan);
-  const std::string order = order_of(resolution);
+  const std::vector<std::string> trace = trace_of(plan);
   nlohmann::json document = describe(plan);
   document["requested"] = resolution.requested;
-  document["order"] = order;
+  document["order"] = resolution.order;
   document["declines"] = describe_declines(resolution);
   document["reason"] = summary;
   document["trace"] = trace;
-  document["problem"] = describe(problem);
-  document["device"] = {{"capability", backends.device.capability.to_string()},
-                        {"sm_count", backends.device.sm_count}};
-  document["policy"] = describe(backends.policy.targets);
+  document["problem"] = describe(question.problem);
+  document["device"] = {{"capability", question.device.capability.to_string()},
+                        {"sm_count", question.device.sm_count}};
+  document["policy"] = describe(question.options.targets);
   context.console().document(document);
 
-  std::string text = fmt::format("{}\nbackend    {} ({}: {})", printable(summary), plan.backend,
-                                 resolution.requested, order);
+  std::string text = fmt::format("{}\nbackend    {} ({}: {})", printable(summary), plan.backend_name(),
+                                 resolution.requested, resolution.order);
   for (const BackendDecline& decline : resolution.declined)
     text += fmt::format("\ndeclined   {}: {}", decline.backend, printable(decline.reason));
   text += fmt::format("\nworkspace  {} of scratch, {} of counters", plan.workspace.scratch_bytes,
                       plan.workspace.counter_bytes);
-  if (plan.not_launchable) text += "\nlaunch     no: " + *plan.not_launchable;
+  if (!plan.launchable()) text += "\nlaunch     no: " + plan.not_launchable;
   for (const std::string& line : trace)
     text += "\n  " + printable(line);
   context.console().text(text);
 }
 
+Result<Question> question_of(const Context& context, const SelectOptions& options) {
+  Question question;
+  CUBINET_TRY_ASSIGN(question.problem, attention_problem_of(options.problem));
+  CUBINET_TRY_ASSIGN(question.device, device_facts_of(options.device));
+  question.options.backend = options.backend;
+  question.options.purpose = AttentionPurpose::select;
+  question.options.assumes_all_kernels = options.assume_all_kernels;
+  question.options.explains = true;
+  CUBINET_TRY_ASSIGN(question.options.targets, parse_target_policy(options.targets));
+  CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows, rows_for(context, options));
+  question.kernels = AvailableKernels::create(std::move(rows), question.device.capability);
+  CUBINET_TRY_ASSIGN(question.backends, AttentionBackends::builtin());
+  return question;
+}
+
 Result<ExitStatus> select_attention(const Context& context, const SelectOptions& options) {
-  CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(options.problem));
-  CUBINET_TRY_ASSIGN(const DeviceFacts device, device_facts_of(options.problem));
-  SelectionPolicy policy;
-  policy.assumes_all_kernels = options.assume_all_kernels;
-  CUBINET_TRY_ASSIGN(policy.targets, parse_target_policy(options.targets));
-  CUBINET_TRY_ASSIGN(const std::vector<KernelRow> rows, rows_for(context, options));
-  const BackendContext backends = BackendContext::create(device, rows, policy);
-  CUBINET_TRY_ASSIGN(const AttentionBackends known, AttentionBackends::builtin());
+  CUBINET_TRY_ASSIGN(Question question, question_of(context, options));
   // A table that is given, or assumed, is what the question is about.
   const bool table = options.assume_all_kernels || !options.table.empty();
-  const bool automatic = options.backend == kAutomaticBackend;
-  const std::string_view asked = table && automatic ? kImportedBackend : std::string_view(options.backend);
+  const bool decided = table && options.backend == kAutomaticBackend;
+  if (decided) question.options.backend = kPublishedBackend;
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
-                     survey_backends(problem, asked, AttentionPurpose::select, backends, known));
-  resolution.requested = options.backend;
-  if (!resolution.plan) return report_none(context, options, problem, backends, known, resolution);
-  report(context, problem, backends, resolution);
+                     resolve_attention(question.problem, question.device, question.kernels, question.backends,
+                                       question.options));
+  if (decided) {
+    resolution.requested = options.backend;
+    resolution.order = "the rows were given";
+  }
+  if (!resolution.plan) return report_none(context, options, question, resolution);
+  report(context, question, resolution);
   return ExitStatus::done;
 }
 
@@ -148,10 +162,12 @@ void add_select(CLI::App& root, Action& chosen) {
   CLI::App* verb =
       select->add_subcommand("attention", "The kernel, launch and workspace of an attention problem");
   auto options = std::make_shared<SelectOptions>();
+  add_operation_argument(*verb, options->problem);
   add_attention_arguments(*verb, options->problem);
+  add_device_arguments(*verb, options->device);
   add_target_options(*verb, options->targets);
   add_text(*verb, "--backend", options->backend, "NAME",
-           "auto (default), templates or imported; a named one is asked alone");
+           "auto (default), templates or published; a named one is asked alone");
   CLI::Option* table = add_text(*verb, "--table", options->table, "FILE",
                                 "The rows of this published metadata header instead of the home's");
   verb->add_flag("--assume-all-kernels", options->assume_all_kernels,

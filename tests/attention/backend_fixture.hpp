@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "selection/problems.hpp"
+#include "attention/problems.hpp"
 
-#include <cubinet/attention/resolution.hpp>
+#include <cubinet/attention/backend.hpp>
 
 #include <doctest/doctest.h>
 
@@ -29,17 +29,37 @@ inline AttentionBackends builtin_backends() {
   return *std::move(backends);
 }
 
-inline AttentionResolution survey(const AttentionProblem& problem, std::string_view requested,
-                                  AttentionPurpose purpose, const BackendContext& context) {
-  auto resolution = survey_backends(problem, requested, purpose, context, builtin_backends());
+// What backends are asked, but for the problem.
+struct Known {
+  DeviceFacts device;
+  AvailableKernels kernels;
+  PlanOptions options;
+
+  static Known on(const DeviceFacts& device, const std::vector<KernelRow>& rows = {}) {
+    return {device, AvailableKernels::create(rows, device.capability), {}};
+  }
+};
+
+inline AttentionResolution resolve(const AttentionProblem& problem, std::string_view requested,
+                                   AttentionPurpose purpose, const Known& known) {
+  PlanOptions options = known.options;
+  options.backend = requested;
+  options.purpose = purpose;
+  auto resolution = resolve_attention(problem, known.device, known.kernels, builtin_backends(), options);
   REQUIRE_MESSAGE(resolution, resolution.error().to_line());
   return *std::move(resolution);
 }
 
+inline AttentionPlan plan_of(const AttentionProblem& problem, std::string_view backend, const Known& known,
+                             AttentionPurpose purpose = AttentionPurpose::select) {
+  AttentionResolution resolution = resolve(problem, backend, purpose, known);
+  REQUIRE_MESSAGE(resolution.plan, resolution.error().to_line());
+  return *std::move(resolution.plan);
+}
+
 // Why the one backend declines; empty when it does not.
-inline std::string decline_of(const AttentionProblem& problem, std::string_view backend,
-                              const BackendContext& context) {
-  const AttentionResolution resolution = survey(problem, backend, AttentionPurpose::select, context);
+inline std::string decline_of(const AttentionProblem& problem, std::string_view backend, const Known& known) {
+  const AttentionResolution resolution = resolve(problem, backend, AttentionPurpose::select, known);
   if (resolution.plan) return "";
   REQUIRE(resolution.declined.size() == 1);
   CHECK(resolution.declined[0].backend == backend);

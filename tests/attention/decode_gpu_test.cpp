@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention_decode computes, over the parameters of its template and the ways to run it. Needs a GPU and
-// NVRTC.
+// What attention computes through plan, bind and run with our templates, over their parameters and the ways
+// to run it. Needs a GPU and NVRTC.
 #include "support/ok.hpp"
 #include "support/skip.hpp"
 
-#include <cubinet/attention/decode_plan.hpp>
-#include <cubinet/attention/decode_reference.hpp>
-#include <cubinet/loader/memory.hpp>
+#include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/reference.hpp>
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/runtime.hpp>
 
@@ -14,6 +13,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -27,7 +27,7 @@ namespace {
 
 using test::ok;
 
-// A runtime that keeps everything in memory, and its first device with a stream.
+// A runtime that keeps everything in memory, and its first device.
 struct Gpu {
   std::shared_ptr<Runtime> runtime;
   std::shared_ptr<const Device> device;
@@ -44,43 +44,22 @@ struct Gpu {
   }
 };
 
-template <class T>
-DeviceBuffer upload(const Gpu& gpu, const std::vector<T>& values) {
-  DeviceBuffer buffer = ok(DeviceBuffer::allocate(gpu.device, values.size() * sizeof(T)));
-  ok(buffer.copy_from(std::as_bytes(std::span(values))));
-  return buffer;
+// `splits` 0: as planned.
+BoundAttention bind(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0,
+                    bool starts_early = true) {
+  const DeviceProperties& properties = gpu.device->properties();
+  PlanOptions options;
+  if (splits > 0) options.splits = splits;
+  options.starts_early = starts_early;
+  const AttentionPlan plan = ok(plan_attention(
+      problem, {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block},
+      {}, ok(AttentionBackends::builtin()), options));
+  return ok(BoundAttention::bind(*gpu.runtime, plan, 0));
 }
 
-DeviceBuffer poisoned(const Gpu& gpu, std::size_t bytes) {
-  DeviceBuffer buffer = ok(DeviceBuffer::allocate(gpu.device, bytes));
-  ok(buffer.fill(std::byte{0xff}));  // NaN in every type of an output
-  return buffer;
-}
-
-void run(const Gpu& gpu, const DecodePlan& plan, const DecodeTensors& tensors) {
-  const auto guard = ok(gpu.device->make_current());
-  const Stream stream = ok(Stream::create(gpu.device));
-  const auto arguments = ok(plan.arguments(tensors));
-  LaunchConfig config;
-  config.stream = stream.handle();
-  config.programmatic_launch = true;
-  config.grid = plan.grid;
-  const auto prepared = ok(gpu.runtime->prepare(plan.spec));
-  ok(ok(gpu.runtime->function(*prepared, 0, "attention_decode")).launch(config, arguments));
-  if (plan.reduces()) {
-    config.grid = plan.reduce_grid;
-    ok(ok(gpu.runtime->function(*prepared, 0, "attention_decode_reduce")).launch(config, arguments));
-  }
-  ok(stream.synchronize());
-}
-
-DecodePlan plan_for(const Gpu& gpu, const DecodeProblem& problem, int splits) {
-  const auto& properties = gpu.device->properties();
-  DecodePlanLimits limits;
-  if (splits > 0) limits.splits = splits;
-  return ok(plan_decode(
-      problem, {static_cast<int>(properties.multiprocessors), properties.maximum_shared_bytes_per_block},
-      limits));
+TensorBuffers upload(const Gpu& gpu, const BoundAttention& attention, const AttentionInputs& inputs) {
+  const AttentionPlan& plan = attention.plan();
+  return ok(TensorBuffers::create(gpu.device, plan.request.problem, inputs, plan.workspace));
 }
 
 struct Outputs {
@@ -88,60 +67,52 @@ struct Outputs {
   std::vector<float> lse;
 };
 
-Outputs decode(const Gpu& gpu, const DecodeProblem& problem, const DecodePlan& plan,
-               const DecodeInputs& inputs) {
-  const std::size_t rows = static_cast<std::size_t>(problem.batch) * static_cast<std::size_t>(problem.q_len) *
-                           static_cast<std::size_t>(problem.heads_q);
-  const std::size_t row_elements = static_cast<std::size_t>(problem.head_dim_v);
-  const DeviceBuffer q = upload(gpu, inputs.q);
-  const DeviceBuffer k = upload(gpu, inputs.k);
-  const DeviceBuffer v = upload(gpu, inputs.v);
-  const DeviceBuffer table = upload(gpu, inputs.page_table);
-  const DeviceBuffer lengths = upload(gpu, inputs.kv_lengths);
-  const DeviceBuffer o = poisoned(gpu, rows * row_elements * (bits_of(problem.dtype_o) / 8));
-  const DeviceBuffer lse = poisoned(gpu, rows * sizeof(float));
-  const DeviceBuffer workspace = poisoned(gpu, plan.workspace_bytes);
-  run(gpu, plan,
-      {q.address(), k.address(), v.address(), o.address(), lse.address(), table.address(), lengths.address(),
-       workspace.address()});
-  Outputs outputs{Bytes(o.size()), std::vector<float>(rows)};
-  ok(o.copy_to(outputs.o));
-  ok(lse.copy_to(std::as_writable_bytes(std::span(outputs.lse))));
-  return outputs;
+Outputs decode(const Gpu& gpu, const BoundAttention& attention, const AttentionInputs& inputs) {
+  const TensorBuffers buffers = upload(gpu, attention, inputs);
+  const Stream stream = ok(Stream::create(gpu.device));
+  ok(attention.check(buffers.tensors()));
+  ok(attention.run(buffers.tensors(), stream.handle()));  // no context is current
+  ok(stream.synchronize());
+  return {ok(buffers.output()), ok(buffers.lse())};
 }
 
-// `splits` 0: as planned.
-void check_against_reference(const Gpu& gpu, const DecodeProblem& problem, int splits = 0) {
-  const DecodePlan plan = plan_for(gpu, problem, splits);
-  CAPTURE(plan.spec.to_string());
-  CAPTURE(plan.num_splits);
-  const DecodeInputs inputs =
-      ok(make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::borders), 11));
-  const Outputs outputs = decode(gpu, problem, plan, inputs);
-  const DecodeOutputs reference = ok(decode_reference(problem, inputs));
-  const DecodeError error = ok(compare_decode(problem, reference, outputs.o, outputs.lse));
+void compare(const AttentionProblem& problem, const AttentionInputs& inputs, const Bytes& o,
+             const std::vector<float>& lse) {
+  const AttentionOutputs reference = ok(attention_reference(problem, inputs));
+  const AttentionDeviation error = ok(compare_attention(problem, reference, o, lse));
   CHECK(error.worst_row < 1e-2);
   CHECK(error.worst_lse < 1e-3);
 }
 
+// `splits` 0: as planned.
+void check_against_reference(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0) {
+  const BoundAttention attention = bind(gpu, problem, splits);
+  CAPTURE(std::get<KernelSpec>(attention.plan().steps.front().kernel).to_string());
+  CAPTURE(attention.plan().division.kv_splits);
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+  const Outputs outputs = decode(gpu, attention, inputs);
+  compare(problem, inputs, outputs.o, outputs.lse);
+}
+
 // 19 sequences: the longest, an empty one, and lengths on both sides of slices, pages and tiles.
-DecodeProblem many_borders(int head_dim, int page_size) {
-  DecodeProblem problem;
+AttentionProblem many_borders(std::uint32_t head_dim, std::uint32_t page_size) {
+  AttentionProblem problem;
   problem.batch = 19;
   problem.heads_q = 16;
   problem.heads_kv = 2;
   problem.head_dim_qk = problem.head_dim_v = head_dim;
-  problem.page_size = page_size;
-  problem.kv_len_max = 700;
+  problem.tokens_per_page = page_size;
+  problem.kv_len = 700;
   return problem;
 }
 
 TEST_CASE("Decode attention agrees with float64 for every head dim and page size, split or not") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  for (const int head_dim : {64, 128, 256}) {
-    for (const int page_size : {16, 32, 64, 128}) {
-      for (const int splits : {1, 3})
+  for (const std::uint32_t head_dim : {64U, 128U, 256U}) {
+    for (const std::uint32_t page_size : {16U, 32U, 64U, 128U}) {
+      for (const std::uint32_t splits : {1U, 3U})
         check_against_reference(*gpu, many_borders(head_dim, page_size), splits);
     }
   }
@@ -151,8 +122,8 @@ TEST_CASE("Decode attention agrees with float64 for every head dim and page size
 TEST_CASE("Head dims of Q K and of V need not be alike") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  for (const auto& [qk, v] : {std::pair{256, 128}, std::pair{64, 256}, std::pair{128, 64}}) {
-    DecodeProblem problem = many_borders(qk, 64);
+  for (const auto& [qk, v] : {std::pair{256U, 128U}, std::pair{64U, 256U}, std::pair{128U, 64U}}) {
+    AttentionProblem problem = many_borders(qk, 64);
     problem.head_dim_v = v;
     check_against_reference(*gpu, problem, 2);
   }
@@ -163,11 +134,11 @@ TEST_CASE("Both input types, all output types and both layouts agree") {
   if (!gpu) return;
   for (const DataType type : {DataType::bf16, DataType::fp16}) {
     for (const DataType output : {DataType::bf16, DataType::fp16, DataType::fp32}) {
-      DecodeProblem problem = many_borders(128, 32);
-      problem.dtype_q = problem.dtype_kv = type;
-      problem.dtype_o = output;
-      problem.layout = output == DataType::fp32 ? KvLayout::hnd : KvLayout::nhd;
-      for (const int splits : {1, 2})
+      AttentionProblem problem = many_borders(128, 32);
+      problem.data_type_q = problem.data_type_k = problem.data_type_v = type;
+      problem.data_type_o = output;
+      problem.kv_order = output == DataType::fp32 ? KvOrder::hnd : KvOrder::nhd;
+      for (const std::uint32_t splits : {1U, 2U})
         check_against_reference(*gpu, problem, splits);
     }
   }
@@ -176,12 +147,12 @@ TEST_CASE("Both input types, all output types and both layouts agree") {
 TEST_CASE("Several query tokens, causal or dense, fill tiles of every size and more than one") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  for (const int q_len : {2, 3, 4, 8, 13}) {
-    for (const DecodeMask mask : {DecodeMask::causal, DecodeMask::dense}) {
-      DecodeProblem problem = many_borders(q_len == 13 ? 256 : 128, 64);
+  for (const std::uint32_t q_len : {2U, 3U, 4U, 8U, 13U}) {
+    for (const AttentionMask mask : {AttentionMask::causal, AttentionMask::dense}) {
+      AttentionProblem problem = many_borders(q_len == 13 ? 256 : 128, 64);
       problem.q_len = q_len;
       problem.mask = mask;
-      for (const int splits : {1, 3})
+      for (const std::uint32_t splits : {1U, 3U})
         check_against_reference(*gpu, problem, splits);
     }
   }
@@ -191,8 +162,8 @@ TEST_CASE(
     "Groups of one head, of a number that does not divide the tile, and of more heads than it has rows") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  for (const auto& [heads_q, heads_kv] : {std::pair{4, 4}, std::pair{15, 3}, std::pair{71, 1}}) {
-    DecodeProblem problem = many_borders(64, 16);
+  for (const auto& [heads_q, heads_kv] : {std::pair{4U, 4U}, std::pair{15U, 3U}, std::pair{71U, 1U}}) {
+    AttentionProblem problem = many_borders(64, 16);
     problem.heads_q = heads_q;
     problem.heads_kv = heads_kv;
     check_against_reference(*gpu, problem);
@@ -202,12 +173,12 @@ TEST_CASE(
 TEST_CASE("A window hides older tokens, whose pages are never read") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  for (const int window : {1, 16, 37, 300}) {
-    for (const int q_len : {1, 7}) {
-      DecodeProblem problem = many_borders(128, 16);
+  for (const std::uint32_t window : {1U, 16U, 37U, 300U}) {
+    for (const std::uint32_t q_len : {1U, 7U}) {
+      AttentionProblem problem = many_borders(128, 16);
       problem.window = window;
       problem.q_len = q_len;
-      for (const int splits : {1, 3})
+      for (const std::uint32_t splits : {1U, 3U})
         check_against_reference(*gpu, problem, splits);
     }
   }
@@ -216,34 +187,34 @@ TEST_CASE("A window hides older tokens, whose pages are never read") {
 TEST_CASE("A plan for one long sequence, and one for known uneven lengths, agree") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  DecodeProblem problem = many_borders(128, 64);
+  AttentionProblem problem = many_borders(128, 64);
   problem.batch = 1;
-  problem.kv_len_max = 20000;
+  problem.kv_len = 20000;
   check_against_reference(*gpu, problem);
   problem.batch = 6;
-  problem.kv_lengths = make_decode_lengths(problem, LengthPattern::borders);
+  problem.kv_lengths = make_kv_lengths(problem, LengthPattern::borders);
   check_against_reference(*gpu, problem);
 }
 
 TEST_CASE("An infinite value in the last token makes its element infinite and no other, split or not") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  DecodeProblem problem = many_borders(128, 64);
+  AttentionProblem problem = many_borders(128, 64);
   problem.batch = problem.heads_kv = 1;
-  problem.dtype_o = DataType::fp32;
-  DecodeInputs inputs =
-      ok(make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), 11));
+  problem.data_type_o = DataType::fp32;
+  AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 11));
   inputs.q.assign(inputs.q.size(), 0);  // every token weighs the same
   constexpr std::size_t kElement = 5;
-  const auto last = static_cast<std::size_t>(problem.kv_len_max - 1);
-  const auto page_size = static_cast<std::size_t>(problem.page_size);
+  const std::size_t last = problem.kv_len - 1;
+  const std::size_t page_size = problem.tokens_per_page;
   const auto page = static_cast<std::size_t>(inputs.page_table[last / page_size]);
-  const auto row_elements = static_cast<std::size_t>(problem.head_dim_v);
+  const std::size_t row_elements = problem.head_dim_v;
   inputs.v[(page * page_size + last % page_size) * row_elements + kElement] =
-      from_float(std::numeric_limits<float>::infinity(), problem.dtype_kv);
-  for (const int splits : {1, 2, 3, 5}) {
+      from_float(std::numeric_limits<float>::infinity(), problem.data_type_k);
+  for (const std::uint32_t splits : {1U, 2U, 3U, 5U}) {
     CAPTURE(splits);
-    const Outputs outputs = decode(*gpu, problem, plan_for(*gpu, problem, splits), inputs);
+    const Outputs outputs = decode(*gpu, bind(*gpu, problem, splits), inputs);
     std::vector<float> o(outputs.o.size() / sizeof(float));
     std::memcpy(o.data(), outputs.o.data(), outputs.o.size());
     for (std::size_t i = 0; i < o.size(); ++i) {
@@ -257,29 +228,99 @@ TEST_CASE("An infinite value in the last token makes its element infinite and no
 TEST_CASE("The log sum exp of 131072 equal logits in one split stays exact to the rounding of a float") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
-  DecodeProblem problem;
+  AttentionProblem problem;
   problem.heads_q = 16;
-  problem.kv_len_max = 131072;
-  problem.dtype_o = DataType::fp32;
-  DecodeInputs inputs =
-      ok(make_decode_inputs(problem, make_decode_lengths(problem, LengthPattern::uniform), 11));
+  problem.kv_len = 131072;
+  problem.data_type_o = DataType::fp32;
+  AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 11));
   // Every key is all ones and a head's query is one number of 8 bits throughout, so that the raw logits are
   // exact. Times the scale they are not, each head's by another residue: what of it a slice left behind would
   // add up over 2048 of them.
-  inputs.k.assign(inputs.k.size(), from_float(1.0f, problem.dtype_kv));
+  inputs.k.assign(inputs.k.size(), from_float(1.0f, problem.data_type_k));
   const auto query_of = [](std::size_t head) { return 3.75f + static_cast<float>(head) / 64.0f; };
-  const auto elements = static_cast<std::size_t>(problem.head_dim_qk);
+  const std::size_t elements = problem.head_dim_qk;
   for (std::size_t i = 0; i < inputs.q.size(); ++i)
-    inputs.q[i] = from_float(query_of(i / elements), problem.dtype_q);
+    inputs.q[i] = from_float(query_of(i / elements), problem.data_type_q);
 
-  const Outputs outputs = decode(*gpu, problem, plan_for(*gpu, problem, 1), inputs);
-  REQUIRE(outputs.lse.size() == static_cast<std::size_t>(problem.heads_q));
+  const Outputs outputs = decode(*gpu, bind(*gpu, problem, 1), inputs);
+  REQUIRE(outputs.lse.size() == problem.heads_q);
   for (std::size_t head = 0; head < outputs.lse.size(); ++head) {
     CAPTURE(head);
     const double logit =
         static_cast<double>(query_of(head)) * problem.head_dim_qk * problem.scale();  // 42 to 45
-    CHECK(std::abs(outputs.lse[head] - (logit + std::log(problem.kv_len_max))) < 1e-4);
+    CHECK(std::abs(outputs.lse[head] - (logit + std::log(problem.kv_len))) < 1e-4);
   }
+}
+
+TEST_CASE("A graph of runs is replayed with other lengths, and the context need not be current") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t splits : {1U, 4U}) {
+    AttentionProblem problem = many_borders(128, 64);
+    problem.batch = 3;
+    const BoundAttention attention = bind(*gpu, problem, splits);
+    const auto longest = static_cast<std::int32_t>(problem.kv_len);
+    AttentionInputs inputs = ok(make_attention_inputs(problem, {longest, longest, longest}, 11));
+    const TensorBuffers buffers = upload(*gpu, attention, inputs);
+    const Stream stream = ok(Stream::create(gpu->device));
+    const Graph graph =
+        ok(Graph::capture(stream, [&] { return attention.run(buffers.tensors(), stream.handle()); }));
+    for (const std::vector<std::int32_t>& lengths :
+         {std::vector<std::int32_t>{1, 0, 64}, {65, 129, 3}, {longest, 640, 641}}) {
+      inputs.kv_lengths = lengths;
+      ok(buffers.set_kv_lengths(lengths));
+      ok(buffers.poison(/*scratch=*/true));
+      ok(graph.launch(stream));
+      ok(stream.synchronize());
+      compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
+    }
+  }
+}
+
+TEST_CASE("Two threads run one bound attention at once, each with a stream and a workspace of its own") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  const AttentionProblem problem = many_borders(128, 64);
+  const BoundAttention attention = bind(*gpu, problem, 4);
+  const auto work = [&](std::uint64_t seed) -> Result<AttentionDeviation> {
+    CUBINET_TRY_ASSIGN(
+        const AttentionInputs inputs,
+        make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), seed));
+    CUBINET_TRY_ASSIGN(const TensorBuffers buffers,
+                       TensorBuffers::create(gpu->device, problem, inputs, attention.plan().workspace));
+    CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(gpu->device));
+    for (int i = 0; i < 200; ++i)
+      CUBINET_TRY(attention.run(buffers.tensors(), stream.handle()));
+    CUBINET_TRY(stream.synchronize());
+    CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(problem, inputs, 1));
+    CUBINET_TRY_ASSIGN(const Bytes o, buffers.output());
+    CUBINET_TRY_ASSIGN(const std::vector<float> lse, buffers.lse());
+    return compare_attention(problem, reference, o, lse);
+  };
+  auto first = std::async(std::launch::async, work, 1);
+  auto second = std::async(std::launch::async, work, 2);
+  CHECK(ok(first.get()).worst_row < 1e-2);
+  CHECK(ok(second.get()).worst_row < 1e-2);
+}
+
+TEST_CASE("Tensors with strides of their own are read and written where they lie") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem = many_borders(128, 64);
+  problem.kv_order = KvOrder::hnd;
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+  problem.kv_order = KvOrder::nhd;  // what the plan takes, against which the strides of the tensors win
+  const BoundAttention attention = bind(*gpu, problem, 2);
+  const TensorBuffers buffers = upload(*gpu, attention, inputs);
+  AttentionTensors tensors = buffers.tensors();
+  tensors.k.strides = tensors.v.strides = {2 * 64 * 128, 128, 64 * 128};
+  const Stream stream = ok(Stream::create(gpu->device));
+  ok(attention.run(tensors, stream.handle()));
+  ok(stream.synchronize());
+  problem.kv_order = KvOrder::hnd;
+  compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
 }
 
 }  // namespace

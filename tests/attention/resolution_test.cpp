@@ -1,111 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_fixture.hpp"
+#include "fake_backend.hpp"
 
 namespace cubinet {
 namespace {
 
+using test::FakeBackend;
+using test::Known;
+
 const AttentionProblem kDecode = test::generation(4, 1, 8192, 32, 4);
 
-// A backend of a test: declines or serves as it is told.
-class FakeBackend final : public AttentionBackend {
- public:
-  FakeBackend(std::string name, std::string reason) : name_(std::move(name)), reason_(std::move(reason)) {}
-  std::string_view name() const override { return name_; }
-  Result<Consideration> consider(const AttentionProblem&, const BackendContext&) const override {
-    if (!reason_.empty()) return Consideration(BackendDecline{name_, reason_});
-    AttentionPlan plan;
-    plan.backend = name_;
-    return Consideration(std::move(plan));
-  }
+Result<AttentionPlan> plan_with(const AttentionBackends& backends, const AttentionProblem& problem,
+                                std::string_view requested, AttentionPurpose purpose, const Known& known) {
+  PlanOptions options = known.options;
+  options.backend = requested;
+  options.purpose = purpose;
+  return plan_attention(problem, known.device, known.kernels, backends, options);
+}
 
- private:
-  std::string name_;
-  std::string reason_;
-};
-
-Result<AttentionResolution> resolve(const AttentionProblem& problem, std::string_view requested,
-                                    AttentionPurpose purpose, const BackendContext& context) {
-  return resolve_attention(problem, requested, purpose, context, test::builtin_backends());
+Result<AttentionPlan> plan(const AttentionProblem& problem, std::string_view requested,
+                           AttentionPurpose purpose, const Known& known) {
+  return plan_with(test::builtin_backends(), problem, requested, purpose, known);
 }
 
 TEST_CASE("the request is kept beside the backend that is used, and resolved anew for each problem") {
-  const BackendContext context = BackendContext::create(test::kB200, test::published_rows(kDecode));
+  const Known known = Known::on(test::kB200, test::published_rows(kDecode));
   AttentionProblem other = kDecode;
   other.tokens_per_page = 32;
-  const auto first = resolve(kDecode, "auto", AttentionPurpose::select, context);
-  const auto second = resolve(other, "auto", AttentionPurpose::select, context);
-  REQUIRE(first);
-  REQUIRE(second);
-  CHECK(first->requested == "auto");
-  CHECK(second->requested == "auto");
-  CHECK(first->effective() == "imported");
-  CHECK(second->effective() == "templates");
-  CHECK(first->declined.empty());
-  REQUIRE(second->declined.size() == 1);
-  CHECK(second->declined[0].backend == "imported");
-  CHECK(second->declined[0].selection);
-  CHECK(first->rule != nullptr);
+  const auto first = test::resolve(kDecode, "auto", AttentionPurpose::select, known);
+  const auto second = test::resolve(other, "auto", AttentionPurpose::select, known);
+  REQUIRE(first.plan);
+  REQUIRE(second.plan);
+  CHECK(first.requested == "auto");
+  CHECK(second.requested == "auto");
+  CHECK(first.plan->backend_name() == "published");
+  CHECK(first.plan->request.problem == kDecode);
+  CHECK(second.plan->backend_name() == "templates");
+  CHECK(first.declined.empty());
+  REQUIRE(second.declined.size() == 1);
+  CHECK(second.declined[0].backend == "published");
+  CHECK_FALSE(first.order.empty());
 }
 
 TEST_CASE("a named backend that declines is an error with its reason, never another backend") {
-  const BackendContext context = BackendContext::create(test::kH200, {});
-  const auto resolution = resolve(kDecode, "imported", AttentionPurpose::launch, context);
-  REQUIRE(!resolution);
-  CHECK(resolution.error().code == ErrorCode::unsupported);
-  CHECK(test::holds(resolution.error().message, "imported: there are no rows"));
-  CHECK_FALSE(test::holds(resolution.error().message, "templates"));
+  const auto made = plan(kDecode, "published", AttentionPurpose::launch, Known::on(test::kH200));
+  REQUIRE(!made);
+  CHECK(made.error().code == ErrorCode::unsupported);
+  CHECK(test::holds(made.error().message, "published: there are no rows"));
+  CHECK_FALSE(test::holds(made.error().message, "templates"));
 }
 
 TEST_CASE("when no backend is left the error quotes them all") {
   AttentionProblem problem = kDecode;
   problem.q_len = 4;
   problem.mask = AttentionMask::custom;
-  const BackendContext context = BackendContext::create(test::kH200, {});
-  const auto resolution = resolve(problem, "auto", AttentionPurpose::launch, context);
-  REQUIRE(!resolution);
-  CHECK(test::holds(resolution.error().message, "templates: attention_decode would ignore the custom mask"));
-  CHECK(test::holds(resolution.error().message, "imported: there are no rows"));
+  const auto made = plan(problem, "auto", AttentionPurpose::launch, Known::on(test::kH200));
+  REQUIRE(!made);
+  CHECK(test::holds(made.error().message, "templates: attention_decode would ignore the custom mask"));
+  CHECK(test::holds(made.error().message, "published: there are no rows"));
 }
 
 TEST_CASE("a name that is no backend is refused with those that there are") {
-  const auto resolution =
-      resolve(kDecode, "fa3", AttentionPurpose::select, BackendContext::create(test::kH200, {}));
-  REQUIRE(!resolution);
-  CHECK(resolution.error().code == ErrorCode::invalid_argument);
-  CHECK(test::holds(resolution.error().to_line(), "auto, templates, imported"));
+  const auto made = plan(kDecode, "fa3", AttentionPurpose::select, Known::on(test::kH200));
+  REQUIRE(!made);
+  CHECK(made.error().code == ErrorCode::invalid_argument);
+  CHECK(test::holds(made.error().to_line(), "auto, templates, published"));
 }
 
-TEST_CASE("a problem or device that makes no sense is refused before any backend is asked") {
+TEST_CASE("a problem, device or table that makes no sense is refused before any backend is asked") {
   AttentionProblem problem = kDecode;
   problem.heads_kv = 7;
-  CHECK_FALSE(resolve(problem, "auto", AttentionPurpose::select, BackendContext::create(test::kH200, {})));
-  CHECK_FALSE(resolve(kDecode, "auto", AttentionPurpose::select, BackendContext{}));
+  const Known known = Known::on(test::kH200);
+  CHECK_FALSE(plan(problem, "auto", AttentionPurpose::select, known));
+  CHECK_FALSE(plan(kDecode, "auto", AttentionPurpose::select, Known{}));
+  Known mixed = known;
+  mixed.device = test::kB200;
+  const auto refused = plan(kDecode, "auto", AttentionPurpose::select, mixed);
+  REQUIRE(!refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("backends are asked in the order of the rule, and each reason is kept") {
   AttentionBackends backends;
-  REQUIRE(backends.add(std::make_shared<FakeBackend>("imported", "it rains")));
-  REQUIRE(backends.add(std::make_shared<FakeBackend>("templates", "")));
-  const BackendContext context = BackendContext::create(test::kB200, test::published_rows(kDecode));
-  const auto resolution = survey_backends(kDecode, "auto", AttentionPurpose::select, context, backends);
+  REQUIRE(backends.add(std::make_shared<FakeBackend>("second")));
+  REQUIRE(backends.add(std::make_shared<FakeBackend>("first", "it rains")));
+  backends.add_rule({AttentionPurpose::launch,
+                     "always",
+                     [](const PlanRequest&) { return true; },
+                     {"first", "second"},
+                     "a measurement"});
+  const auto resolution = resolve_attention(kDecode, test::kH200, {}, backends);
   REQUIRE(resolution);
-  CHECK(resolution->effective() == "templates");
+  REQUIRE(resolution->plan);
+  CHECK(resolution->plan->backend_name() == "second");
+  CHECK(resolution->order == "a measurement");
   REQUIRE(resolution->declined.size() == 1);
   CHECK(resolution->declined[0].reason == "it rains");
 }
 
-TEST_CASE("a backend that a caller adds is found by its name, and names are not given twice") {
+TEST_CASE("a backend that a program adds is found by its name, and under auto behind those of the rule") {
   AttentionBackends backends = test::builtin_backends();
-  CHECK(backends.add(std::make_shared<FakeBackend>("mine", "")));
-  CHECK_FALSE(backends.add(std::make_shared<FakeBackend>("mine", "")));
-  CHECK_FALSE(backends.add(std::make_shared<FakeBackend>("templates", "")));
-  CHECK_FALSE(backends.add(std::make_shared<FakeBackend>("auto", "")));
-  CHECK(backends.names() == std::vector<std::string>{"templates", "imported", "mine"});
-  const auto resolution = resolve_attention(kDecode, "mine", AttentionPurpose::launch,
-                                            BackendContext::create(test::kH200, {}), backends);
-  REQUIRE(resolution);
-  CHECK(resolution->effective() == "mine");
-  CHECK(resolution->rule == nullptr);
+  REQUIRE(backends.add(std::make_shared<FakeBackend>("mine")));
+  const Known known = Known::on(test::kH200);
+  const auto named = plan_with(backends, kDecode, "mine", AttentionPurpose::launch, known);
+  REQUIRE(named);
+  CHECK(named->backend_name() == "mine");
+  CHECK(plan_with(backends, kDecode, "auto", AttentionPurpose::launch, known)->backend_name() == "templates");
+  AttentionProblem latent = test::generation(8, 1, 4096, 128, 128, 576, 512);
+  const auto left = plan_with(backends, latent, "auto", AttentionPurpose::launch, known);
+  REQUIRE(left);
+  CHECK(left->backend_name() == "mine");
+  backends.add_rule(
+      {AttentionPurpose::launch, "always", [](const PlanRequest&) { return true; }, {"mine"}, "mine is new"});
+  CHECK(plan_with(backends, kDecode, "auto", AttentionPurpose::launch, known)->backend_name() == "mine");
 }
 
 TEST_CASE("purposes have names") {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "templates/template_backend.hpp"
+
 #include "backend_fixture.hpp"
+#include "templates/decode_plan.hpp"
 
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
@@ -10,18 +13,20 @@ namespace {
 
 const AttentionProblem kDecode = test::generation(4, 1, 8192, 32, 4);
 
-BackendContext on(const DeviceFacts& device, std::vector<KernelRow> rows = {}) {
-  return BackendContext::create(device, rows);
+using test::Known;
+
+AttentionPlan plan_of(const AttentionProblem& problem, const Known& known = Known::on(test::kH200)) {
+  return test::plan_of(problem, "templates", known, AttentionPurpose::launch);
 }
 
-AttentionPlan plan_of(const AttentionProblem& problem, const BackendContext& context) {
-  const auto resolution = test::survey(problem, "templates", AttentionPurpose::launch, context);
-  REQUIRE(resolution.plan);
-  return *resolution.plan;
+std::string reason(const AttentionProblem& problem, const Known& known = Known::on(test::kH200)) {
+  return test::decline_of(problem, kTemplatesBackend, known);
 }
 
-std::string reason(const AttentionProblem& problem, const BackendContext& context = on(test::kH200)) {
-  return test::decline_of(problem, kTemplatesBackend, context);
+DecodePlan decode_of(const AttentionPlan& plan) {
+  const auto decode = plan_decode(plan.request);
+  REQUIRE(decode);
+  return *decode;
 }
 
 template <class Change>
@@ -31,42 +36,49 @@ std::string changed(Change change) {
   return reason(problem);
 }
 
-TEST_CASE("a plan of the template holds its row, launches, workspace and estimate") {
-  const AttentionPlan plan = plan_of(kDecode, on(test::kH200));
+TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
+  Known known = Known::on(test::kH200);
+  known.options.splits = 3;
+  const AttentionPlan plan = plan_of(kDecode, known);
+  const DecodePlan decode = decode_of(plan);
   CHECK(plan.launchable());
   CHECK_FALSE(plan.exists());
-  REQUIRE(plan.row);
-  REQUIRE(plan.decode);
-  CHECK(plan.row->implementation == kDecodeTemplate);
-  CHECK(plan.row->target == SmTarget{9, 0, TargetKind::specific});
-  CHECK(plan.row->function_name == "attention_decode");
-  CHECK(plan.row->selector.tokens_per_page == 64);
-  CHECK(plan.row->selector.head_dim_qk == 128);
-  CHECK(plan.launch.grid == plan.decode->grid);
-  CHECK(plan.launch.shared_bytes == plan.decode->shared_bytes);
-  CHECK(plan.launch.ctas_kv == static_cast<std::uint32_t>(plan.decode->num_splits));
-  CHECK(plan.launch.ctas_q * plan.launch.ctas_kv == plan.launch.grid[0]);
-  CHECK(plan.launch.heads_per_cta == 4);
-  CHECK(plan.launch.wasted_rows == 12);
-  REQUIRE(plan.decode->reduces());
-  REQUIRE(plan.launch.reduction);
-  CHECK(plan.launch.reduction->grid == plan.decode->reduce_grid);
-  CHECK(plan.workspace.scratch_bytes == plan.decode->workspace_bytes);
+  CHECK(plan.row.implementation == kDecodeTemplate);
+  CHECK(plan.row.target == SmTarget{9, 0, TargetKind::specific});
+  CHECK(plan.row.function_name == "attention_decode");
+  CHECK(plan.row.selector.tokens_per_page == 64);
+  CHECK(plan.row.selector.head_dim_qk == 128);
+  CHECK(check_ranges(plan.row));
+  REQUIRE(plan.steps.size() == 2);
+  CHECK(plan.steps[0].kernel == KernelRequest(decode.spec));
+  CHECK(plan.steps[0].entry_point == "attention_decode");
+  CHECK(plan.steps[0].grid == decode.grid);
+  CHECK(plan.steps[0].shared_bytes == decode.shared_bytes);
+  CHECK(plan.steps[0].counts_on == decode.blocks_per_multiprocessor);
+  CHECK_FALSE(plan.steps[0].starts_early);
+  CHECK(plan.steps[1].kernel == plan.steps[0].kernel);
+  CHECK(plan.steps[1].entry_point == "attention_decode_reduce");
+  CHECK(plan.steps[1].grid == decode.reduce_grid);
+  CHECK(plan.steps[1].starts_early);
+  CHECK(plan.steps[1].arguments == plan.steps[0].arguments);
+  CHECK(plan.division.kv_splits == 3);
+  CHECK(plan.division.heads_per_block == 4);
+  CHECK(plan.division.wasted_rows == 12);
+  CHECK(plan.workspace == decode.workspace);
   CHECK(plan.workspace.counter_bytes == 0);
-  CHECK(plan.decode->estimated_microseconds > 0);
-  CHECK(check_ranges(*plan.row));
+  CHECK(plan.cost.in_microseconds);
+  CHECK(plan.cost.time > 0);
 }
 
-TEST_CASE("the plan of the backend is the decode plan of the same problem") {
-  for (const std::uint32_t q_len : {1U, 4U, 9U}) {
-    AttentionProblem problem = kDecode;
-    problem.q_len = q_len;
-    const AttentionPlan plan = plan_of(problem, on(test::kH200));
-    const auto direct = plan_decode(*plan.decode_problem, {132, test::kH200.shared_limit()});
-    REQUIRE(direct);
-    CHECK(direct->spec == plan.decode->spec);
-    CHECK(direct->grid == plan.decode->grid);
-  }
+TEST_CASE("an unsplit plan is one step, and the first step starts early where that is wished for") {
+  Known known = Known::on(test::kH200);
+  known.options.splits = 1;
+  known.options.starts_early = true;
+  const AttentionPlan plan = plan_of(kDecode, known);
+  REQUIRE(plan.steps.size() == 1);
+  CHECK(plan.steps[0].starts_early);
+  CHECK(plan.division.kv_mode == MultiCtasKvMode::disabled);
+  CHECK(plan.workspace == WorkspaceSizes{});
 }
 
 TEST_CASE("what the template would ignore or does not know is declined by name") {
@@ -98,45 +110,45 @@ TEST_CASE("KV of eight bits under Q of sixteen is seen, whichever of the two is 
 }
 
 TEST_CASE("devices below compute capability 8 and requests that leave no target are declined") {
-  CHECK(test::holds(reason(kDecode, on({{7, 5}, 68, 0})), "sm_75"));
-  BackendContext context = on(test::kH200);
-  context.policy.targets.pinned = SmTarget{10, 0, TargetKind::family};
+  CHECK(test::holds(reason(kDecode, Known::on({{7, 5}, 68, 0})), "sm_75"));
+  Known context = Known::on(test::kH200);
+  context.options.targets.pinned = SmTarget{10, 0, TargetKind::family};
   CHECK(test::holds(reason(kDecode, context), "pins sm_100f"));
-  context.policy.targets = {};
-  context.policy.targets.forbidden = {{9, 0, TargetKind::specific}};
-  CHECK(plan_of(kDecode, context).row->target == SmTarget{9, 0, TargetKind::baseline});
+  context.options.targets = {};
+  context.options.targets.forbidden = {{9, 0, TargetKind::specific}};
+  CHECK(plan_of(kDecode, context).row.target == SmTarget{9, 0, TargetKind::baseline});
 }
 
 TEST_CASE("several query tokens are causal unless the mask is dense") {
   AttentionProblem problem = kDecode;
   problem.q_len = 4;
-  CHECK(plan_of(problem, on(test::kH200)).kernel.selector.mask == AttentionMask::causal);
+  CHECK(plan_of(problem, Known::on(test::kH200)).row.selector.mask == AttentionMask::causal);
   problem.mask = AttentionMask::dense;
-  CHECK(plan_of(problem, on(test::kH200)).kernel.selector.mask == AttentionMask::dense);
+  CHECK(plan_of(problem, Known::on(test::kH200)).row.selector.mask == AttentionMask::dense);
   problem.q_len = 1;
-  CHECK(plan_of(problem, on(test::kH200)).kernel.selector.mask == AttentionMask::causal);
+  CHECK(plan_of(problem, Known::on(test::kH200)).row.selector.mask == AttentionMask::causal);
   problem.window = 128;
-  const AttentionPlan windowed = plan_of(problem, on(test::kH200));
-  CHECK(windowed.kernel.selector.mask == AttentionMask::sliding_or_chunked_causal);
-  CHECK(windowed.decode->parameters.window == 128);
+  const AttentionPlan windowed = plan_of(problem, Known::on(test::kH200));
+  CHECK(windowed.row.selector.mask == AttentionMask::sliding_or_chunked_causal);
+  CHECK(decode_of(windowed).parameters.window == 128);
 }
 
 TEST_CASE("a kernel that exists is named with its digest") {
-  KernelRow row = *plan_of(kDecode, on(test::kH200)).row;
+  KernelRow row = plan_of(kDecode, Known::on(test::kH200)).row;
   row.digest = sha256(as_bytes("image"));
   row.target = {9, 0, TargetKind::baseline};
-  const AttentionPlan plan = plan_of(kDecode, on(test::kH200, {row}));
+  const AttentionPlan plan = plan_of(kDecode, Known::on(test::kH200, {row}));
   CHECK(plan.exists());
-  CHECK(plan.row->target.kind == TargetKind::baseline);
-  BackendContext context = on(test::kH200, {row});
-  context.policy.targets.forbidden = {row.target};
+  CHECK(plan.row.target.kind == TargetKind::baseline);
+  Known context = Known::on(test::kH200, {row});
+  context.options.targets.forbidden = {row.target};
   CHECK_FALSE(plan_of(kDecode, context).exists());
 }
 
 TEST_CASE("without a compiler the fastest of the kernels that exist is taken, and none is a reason") {
-  const AttentionPlan wanted = plan_of(kDecode, on(test::kH200));
+  const AttentionPlan wanted = plan_of(kDecode, Known::on(test::kH200));
   const auto with_tile = [&](std::uint16_t q, std::uint16_t kv, std::uint16_t stages) {
-    KernelRow row = *wanted.row;
+    KernelRow row = wanted.row;
     row.selector.tile_size_q = q;
     row.selector.tile_size_kv = kv;
     row.traits.step_q = q;
@@ -145,27 +157,27 @@ TEST_CASE("without a compiler the fastest of the kernels that exist is taken, an
     row.digest = sha256(as_bytes(std::to_string(q * 1000 + kv)));
     return row;
   };
-  BackendContext context = on(test::kH200, {with_tile(32, 16, 2), with_tile(64, 32, 2)});
-  context.may_compile = false;
+  Known context = Known::on(test::kH200, {with_tile(32, 16, 2), with_tile(64, 32, 2)});
+  context.options.may_compile = false;
   const AttentionPlan plan = plan_of(kDecode, context);
   CHECK(plan.exists());
-  CHECK(plan.kernel.selector.tile_size_q != wanted.kernel.selector.tile_size_q);
-  CHECK(plan.launch.threads > 0);
-  context.template_rows = nullptr;
+  CHECK(plan.row.selector.tile_size_q != wanted.row.selector.tile_size_q);
+  CHECK(plan.steps[0].threads > 0);
+  context.kernels = {};
   CHECK(test::holds(reason(kDecode, context), "none may be compiled"));
   // Another page size is another kernel.
-  context = on(test::kH200, {with_tile(16, 64, 2)});
-  context.may_compile = false;
+  context = Known::on(test::kH200, {with_tile(16, 64, 2)});
+  context.options.may_compile = false;
   AttentionProblem other = kDecode;
   other.tokens_per_page = 16;
   CHECK_FALSE(reason(other, context).empty());
 }
 
 TEST_CASE("a number of splits may be wished for, and one out of range is a reason") {
-  BackendContext context = on(test::kH200);
-  context.decode.splits = 7;
-  CHECK(plan_of(kDecode, context).launch.ctas_kv == 7);
-  context.decode.splits = 1000;
+  Known context = Known::on(test::kH200);
+  context.options.splits = 7;
+  CHECK(plan_of(kDecode, context).division.kv_splits == 7);
+  context.options.splits = 1000;
   CHECK(test::holds(reason(kDecode, context), "splits"));
 }
 

@@ -13,7 +13,6 @@ AttentionArguments minimal() {
   AttentionArguments arguments;
   arguments.kv_len = 4096;
   arguments.heads_q = 32;
-  arguments.device = "10.0";
   return arguments;
 }
 
@@ -46,12 +45,16 @@ TEST_CASE("what is not given has the defaults of the operation") {
 
 TEST_CASE("every option reaches the problem") {
   AttentionArguments arguments = minimal();
+  DeviceArguments described;
   CLI::App app;
+  add_operation_argument(app, arguments);
   add_attention_arguments(app, arguments);
+  add_device_arguments(app, described);
   app.parse(
       "--op decode --batch 3 --q-len 2 --kv-len 500 --heads-q 12 --heads-kv 4 --head-dim-qk 64 --head-dim-v "
       "256 "
       "--dtype-q e4m3 --dtype-kv e2m1 --dtype-o fp16 --page-size 32 --window 100 --mask causal --sinks "
+      "--layout hnd "
       "--device sm_103 --sm-count 152");
   const auto problem = attention_problem_of(arguments);
   REQUIRE(problem);
@@ -69,7 +72,8 @@ TEST_CASE("every option reaches the problem") {
   CHECK(problem->tokens_per_page == 32);
   CHECK(problem->window == 100);
   CHECK(problem->sinks);
-  const auto device = device_facts_of(arguments);
+  CHECK(problem->kv_order == KvOrder::hnd);
+  const auto device = device_facts_of(described);
   REQUIRE(device);
   CHECK(device->capability == ComputeCapability{10, 3});
   CHECK(device->sm_count == 152);
@@ -81,15 +85,27 @@ TEST_CASE("a page size of zero is contiguous KV") {
   CHECK(attention_problem_of(arguments)->layout == QkvLayout::contiguous_kv);
 }
 
-TEST_CASE("multiprocessors are known for few devices and asked for otherwise") {
+TEST_CASE("types that are not given follow those of Q, but for outputs of eight bits and fewer") {
   AttentionArguments arguments = minimal();
-  CHECK(device_facts_of(arguments)->sm_count == 148);
-  arguments.device = "sm_90";
-  CHECK(device_facts_of(arguments)->sm_count == 132);
-  arguments.device = "8.0";
-  CHECK(device_facts_of(arguments)->sm_count == 108);
-  arguments.device = "12.0";
-  CHECK(device_facts_of(arguments).error().remedy == "give --sm-count");
+  arguments.dtype_q = "fp16";
+  CHECK(attention_problem_of(arguments)->data_type_k == DataType::fp16);
+  CHECK(attention_problem_of(arguments)->data_type_v == DataType::fp16);
+  CHECK(attention_problem_of(arguments)->data_type_o == DataType::fp16);
+  arguments.dtype_q = "e4m3";
+  CHECK(attention_problem_of(arguments)->data_type_k == DataType::e4m3);
+  CHECK(attention_problem_of(arguments)->data_type_o == DataType::bf16);
+}
+
+TEST_CASE("multiprocessors are known for few devices and asked for otherwise") {
+  const auto multiprocessors = [](const char* device) {
+    const auto facts = device_facts_of({device, 0});
+    REQUIRE(facts);
+    return facts->sm_count;
+  };
+  CHECK(multiprocessors("10.0") == 148);
+  CHECK(multiprocessors("sm_90") == 132);
+  CHECK(multiprocessors("8.0") == 108);
+  CHECK(device_facts_of({"12.0", 0}).error().remedy == "give --sm-count");
 }
 
 TEST_CASE("latent attention has head dims of its own") {

@@ -6,34 +6,32 @@
 using namespace cubinet;
 using namespace cubinet::cli;
 
-namespace {
-
-AttentionPlan plan_of(const AttentionProblem& problem, const BackendContext& context) {
-  const auto resolution = test::survey(problem, "auto", AttentionPurpose::select, context);
-  REQUIRE(resolution.plan);
-  return *resolution.plan;
-}
-
-}  // namespace
+using test::Known;
 
 TEST_CASE("a tile that no row has is no candidate but is named as missing") {
   const AttentionProblem problem = test::generation(1, 8, 2048, 16, 8);
   std::vector<KernelRow> rows = test::published_rows(problem);
   std::erase_if(rows, [](const KernelRow& row) { return row.selector.tile_size_q == 64; });
-  const auto document = describe(plan_of(problem, BackendContext::create(test::kB200, rows)));
+  const auto document = describe(test::plan_of(problem, "auto", Known::on(test::kB200, rows)));
   CHECK(document["candidates"].size() == 3);
   CHECK(document["missing_candidates"] == nlohmann::json::array({64}));
+  CHECK(document["estimated_microseconds"].is_null());
+  CHECK(document["specification"].is_null());
 }
 
 TEST_CASE("a kernel of ours that is not split reduces nothing") {
-  const BackendContext context = BackendContext::create(test::kH200, {});
-  const auto whole = describe(plan_of(test::generation(256, 1, 64, 32, 4), context));
+  Known known = Known::on(test::kH200);
+  const AttentionProblem problem = test::generation(4, 1, 4096, 32, 4);
+  known.options.splits = 1;
+  const auto whole = describe(test::plan_of(problem, "auto", known));
   CHECK(whole["kv_splits"] == 1);
   CHECK(whole["multi_ctas_kv_mode"] == "disabled");
   CHECK(whole["launch"]["reduction"].is_null());
-  const auto split = describe(plan_of(test::generation(1, 1, 65536, 32, 4), context));
+  CHECK(whole["estimated_microseconds"].get<double>() > 0);
+  known.options.splits = 2;
+  const auto split = describe(test::plan_of(problem, "auto", known));
   CHECK(split["multi_ctas_kv_mode"] == "gmem_separate");
-  CHECK_FALSE(split["launch"]["reduction"].is_null());
+  CHECK(split["launch"]["reduction"]["threads"] == 128);
 }
 
 TEST_CASE("a window that is absent is null") {
@@ -45,9 +43,11 @@ TEST_CASE("a window that is absent is null") {
 
 TEST_CASE("the summary is one sentence that names the kernel, its target and its grid") {
   const AttentionProblem problem = test::generation(1, 1, 4096, 32, 4);
-  const auto plan = plan_of(problem, BackendContext::create(test::kB200, test::published_rows(problem)));
+  Known known = Known::on(test::kB200, test::published_rows(problem));
+  known.options.explains = true;
+  const AttentionPlan plan = test::plan_of(problem, "auto", known);
   const std::string summary = summary_of(plan);
-  CHECK(summary.starts_with(plan.row->function_name + " for sm_100f: swaps 8x128"));
+  CHECK(summary.starts_with(plan.row.function_name + " for sm_100f: swaps 8x128"));
   CHECK(summary.ends_with("grid 8x8x1, clusters of 8"));
-  CHECK(trace_of(problem, BackendContext{}, plan).size() >= 2);
+  CHECK(trace_of(plan).size() >= 2);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "attention/problems.hpp"
 #include "published_header.hpp"
 #include "select_line.hpp"
-#include "selection/problems.hpp"
 
 #include <cubinet/cubin_registry/registry.hpp>
 
@@ -46,14 +46,14 @@ TEST_CASE("rows of imported folders are chosen from without a table, and named w
   import_rows(sandbox, rows, "published");
   const auto document = select_decode(sandbox).json();
   CHECK(document["requested"] == "auto");
-  CHECK(document["backend"] == "imported");
+  CHECK(document["backend"] == "published");
   CHECK(document["target"] == "sm_100f");
   CHECK(document["source"].get<std::string>().find("published") != std::string::npos);
   CHECK(contains(document["order"].get<std::string>(), "not measured here"));
   // What the published rows do not serve our templates do, and both are told.
   const auto other = select_decode(sandbox, "--page-size 32").json();
   CHECK(other["backend"] == "templates");
-  CHECK(other["declines"][0]["backend"] == "imported");
+  CHECK(other["declines"][0]["backend"] == "published");
 }
 
 TEST_CASE("of two imports that disagree the last one is taken, and the conflict is told") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "attention/problems.hpp"
 #include "published_header.hpp"
 #include "select_line.hpp"
-#include "selection/problems.hpp"
 
 #include <cubinet/kernel_table/row_codec.hpp>
 
@@ -99,7 +99,7 @@ TEST_CASE("select reproduces the published worked examples") {
     CHECK(document["key"].is_null());
     CHECK(document["target"].is_null());
     CHECK(document["function"].is_null());
-    CHECK(document["backend"] == "imported");
+    CHECK(document["backend"] == "published");
     CHECK(document["tile_size_kv"] == 128);
     CHECK_FALSE(document["reason"].get<std::string>().empty());
   }
@@ -167,7 +167,7 @@ TEST_CASE("select names a row of the table with its key, target and function") {
   REQUIRE(result.status == 0);
   const auto document = result.json();
   CHECK(document["requested"] == "auto");
-  CHECK(document["backend"] == "imported");
+  CHECK(document["backend"] == "published");
   CHECK(document["target"] == "sm_100a");
   CHECK(document["function"].get<std::string>().ends_with("sm_100a"));
   const auto key = document["key"].get<std::string>();
@@ -200,7 +200,7 @@ TEST_CASE("a miss ends with 1 and tells the nearest rows, what differs and what 
   const auto document = result.json();
   CHECK(document["backend"].is_null());
   CHECK(document["error"]["code"] == "unsupported");
-  CHECK(document["declines"][0]["backend"] == "imported");
+  CHECK(document["declines"][0]["backend"] == "published");
   const auto nearest = document["nearest"][0];
   CHECK(nearest["differences"][0]["column"] == "tokens_per_page");
   CHECK(nearest["differences"][0]["wanted"] == "32");
@@ -247,7 +247,7 @@ TEST_CASE("a backend that is named is asked alone") {
   const auto ours = select_in(sandbox, table + "--backend templates").json();
   CHECK(ours["requested"] == "templates");
   CHECK(ours["backend"] == "templates");
-  const ToolResult declined = select(std::string(kLlama) + "--backend imported");
+  const ToolResult declined = select(std::string(kLlama) + "--backend published");
   CHECK(declined.status == 1);
   CHECK(declined.json()["declines"].size() == 1);
   const ToolResult unknown = select(std::string(kLlama) + "--backend fa3");

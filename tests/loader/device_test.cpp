@@ -55,6 +55,20 @@ TEST_CASE("A context is current for as long as its guard lives") {
   CHECK(!launch());
 }
 
+TEST_CASE("A context that is current already is not pushed again") {
+  const DriverUnderTest test;
+  if (!test.ready || test.stub == nullptr) return;
+  const auto outer = test.device->make_current();
+  REQUIRE(outer);
+  const unsigned pushed = test.stub->calls("cuCtxPushCurrent");
+  {
+    const auto inner = test.device->make_current();
+    REQUIRE(inner);
+    CHECK(test.stub->calls("cuCtxPushCurrent") == pushed);
+  }
+  CHECK(test.stub->current_contexts() == 1);
+}
+
 TEST_CASE("Nothing but a guard leaves a context current") {
   const DriverUnderTest test;
   if (!test.ready) return;

@@ -285,3 +285,19 @@ TEST_CASE("Occupancy is what the driver answers") {
   CHECK(test.add.maximum_blocks_per_multiprocessor(1025, 0).error().code == ErrorCode::invalid_argument);
   CHECK(test.add.maximum_blocks_per_multiprocessor(128, 1U << 30U).error().code == ErrorCode::unsupported);
 }
+
+TEST_CASE("The clusters that a device holds at once are what the driver answers") {
+  const LaunchTest test;
+  if (!test.ready || !test.device->properties().cluster_launch) return;
+  const auto module = test.load(cluster_cubin(test.target()));
+  const Function ranks = *module->function();
+  const auto pairs = ranks.maximum_active_clusters({.grid = {2, 1, 1}, .cluster = {2, 1, 1}});
+  const auto eights = ranks.maximum_active_clusters({.grid = {8, 1, 1}, .cluster = {8, 1, 1}});
+  REQUIRE(pairs);
+  REQUIRE(eights);
+  CHECK(*eights >= 1);
+  CHECK(*pairs > *eights);
+  CHECK(ranks.maximum_active_clusters({.grid = {3, 1, 1}, .cluster = {2, 1, 1}}).error().code ==
+        ErrorCode::invalid_argument);
+  CHECK(Function().maximum_active_clusters({}).error().code == ErrorCode::invalid_argument);
+}

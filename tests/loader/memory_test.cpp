@@ -61,6 +61,18 @@ TEST_CASE("Memory that the device does not have is an error that names the size"
   CHECK(DeviceBuffer::allocate(nullptr, 1).error().code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("The driver knows on which device an address lies, and host memory that it never saw is refused") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto buffer = *DeviceBuffer::allocate(test.device, 64);
+  CHECK(*device_of_address(*test.device, buffer.address()) == test.device->ordinal());
+  CHECK(*device_of_address(*test.device, buffer.address() + 63) == test.device->ordinal());
+  const int nowhere = 0;
+  const auto refused = device_of_address(*test.device, reinterpret_cast<std::uintptr_t>(&nowhere));
+  REQUIRE(!refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+}
+
 TEST_CASE("A moved buffer is freed once") {
   const DriverUnderTest test;
   if (!test.ready) return;

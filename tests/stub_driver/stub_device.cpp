@@ -181,4 +181,10 @@ CUresult stub_cuCtxPopCurrent(CUcontext* context) {
   return CUDA_SUCCESS;
 }
 
+CUresult stub_cuCtxGetCurrent(CUcontext* context) {
+  const std::lock_guard lock(state().mutex);
+  *context = current_context();
+  return CUDA_SUCCESS;
+}
+
 }  // namespace cubinet::stub

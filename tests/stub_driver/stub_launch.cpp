@@ -159,6 +159,19 @@ CUresult stub_cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunctio
   return CUDA_SUCCESS;
 }
 
+CUresult stub_cuOccupancyMaxActiveClusters(int* clusters, CUfunction, const CUlaunchConfig* config) {
+  const std::lock_guard lock(state().mutex);
+  unsigned blocks = 0;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    blocks = attribute.value.clusterDim.x * attribute.value.clusterDim.y * attribute.value.clusterDim.z;
+  }
+  if (blocks == 0) return CUDA_ERROR_INVALID_VALUE;
+  *clusters = static_cast<int>(kMultiprocessors / blocks);
+  return CUDA_SUCCESS;
+}
+
 CUresult stub_cuStreamCreate(CUstream* stream, unsigned) {
   State& now = state();
   const std::lock_guard lock(now.mutex);

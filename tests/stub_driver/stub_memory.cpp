@@ -7,19 +7,15 @@
 namespace cubinet::stub {
 namespace {
 
-CUdeviceptr address_of(const std::vector<std::byte>& bytes) {
-  return reinterpret_cast<CUdeviceptr>(bytes.data());
-}
-
 // REQUIRES: the mutex is held. nullptr when the range is not within one allocation.
 std::byte* resolve(CUdeviceptr address, std::size_t size) {
   auto& memory = state().memory;
   auto after = memory.upper_bound(address);
   if (after == memory.begin()) return nullptr;
-  auto& [start, bytes] = *std::prev(after);
+  auto& [start, found] = *std::prev(after);
   const std::size_t offset = static_cast<std::size_t>(address - start);
-  if (offset > bytes.size() || size > bytes.size() - offset) return nullptr;
-  return bytes.data() + offset;
+  if (offset > found.size || size > found.size - offset) return nullptr;
+  return found.data() + offset;
 }
 
 }  // namespace
@@ -30,9 +26,13 @@ CUresult stub_cuMemAlloc(CUdeviceptr* address, std::size_t size) {
   if (current_context() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (size > std::size_t{4} << 30U) return CUDA_ERROR_OUT_OF_MEMORY;
-  std::vector<std::byte> bytes(size, std::byte{0xcd});
-  *address = address_of(bytes);
-  now.memory.emplace(*address, std::move(bytes));
+  Memory made;
+  made.lines.resize((size + sizeof(Memory::Line) - 1) / sizeof(Memory::Line));
+  made.size = size;
+  made.device = current_context()->device;
+  std::memset(made.data(), 0xcd, size);
+  *address = reinterpret_cast<CUdeviceptr>(made.data());
+  now.memory.emplace(*address, std::move(made));
   return CUDA_SUCCESS;
 }
 
@@ -40,6 +40,16 @@ CUresult stub_cuMemFree(CUdeviceptr address) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   return now.memory.erase(address) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult stub_cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  auto after = now.memory.upper_bound(address);
+  if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL || resolve(address, 1) == nullptr)
+    return CUDA_ERROR_INVALID_VALUE;
+  *static_cast<int*>(value) = std::prev(after)->second.device;
+  return CUDA_SUCCESS;
 }
 
 CUresult stub_cuMemcpyHtoD(CUdeviceptr target, const void* source, std::size_t size) {

@@ -70,6 +70,18 @@ struct Device {
   std::unique_ptr<CUctx_st> context;
 };
 
+// Device memory: host memory that lies where the driver's would, at multiples of 256 bytes.
+struct Memory {
+  struct alignas(256) Line {
+    std::array<std::byte, 256> bytes;
+  };
+  std::vector<Line> lines;
+  std::size_t size = 0;
+  int device = 0;
+
+  std::byte* data() { return lines.front().bytes.data(); }
+};
+
 struct Fault {
   std::atomic<unsigned> countdown = 0;  // 0: none
   std::atomic<int> result = 0;
@@ -115,7 +127,7 @@ struct State {
   Objects<CUevent_st> events;
   Objects<CUgraph_st> graphs;
   Objects<CUgraphExec_st> executable_graphs;
-  std::map<CUdeviceptr, std::vector<std::byte>> memory;
+  std::map<CUdeviceptr, Memory> memory;
   std::vector<cubinet_stub_launch_record> launches;
 
   std::array<std::atomic<unsigned>, kDriverFunctions.size()> calls{};

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/attention/decode_plan.hpp>
+#include <cubinet/attention/operation.hpp>
 #include <cubinet/base/result.hpp>
-#include <cubinet/kernel_table/kernel_index.hpp>
-#include <cubinet/selection/selection.hpp>
+#include <cubinet/kernel_table/column.hpp>
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -17,83 +15,102 @@
 
 namespace cubinet {
 
-// The names of the backends, and the one that stands for the first that serves.
+// The names of the library's backends.
 inline constexpr std::string_view kTemplatesBackend = "templates";
-inline constexpr std::string_view kImportedBackend = "imported";
-inline constexpr std::string_view kAutomaticBackend = "auto";
+inline constexpr std::string_view kPublishedBackend = "published";
 
-// The template behind the first, and the name of its rows' implementation.
-inline constexpr std::string_view kDecodeTemplate = "attention_decode";
+// A row that is almost what was wanted.
+struct NearMiss {
+  std::shared_ptr<const KernelRow> row;  // keeps its table alive
+  bool runs_here = false;                // its target runs on the device
+  std::vector<ColumnDifference> differences;
 
-// What a caller knows beside the problem when it plans for our kernels.
-struct DecodeHints {
-  std::vector<std::int32_t> kv_lengths = {};  // of each sequence; empty: all may be as long as the longest
-  KvLayout layout = KvLayout::nhd;
-  std::optional<float> softmax_scale = std::nullopt;  // nullopt: 1 / sqrt(head_dim_qk)
-  std::optional<int> splits = std::nullopt;           // exactly so many KV splits; nullopt: the plan decides
+  // "fmha… (sm_100f): tokens_per_page 32 instead of 48; sm_100f code runs …", the rule of
+  // why_not_on
+  std::string to_string(ComputeCapability device) const;
 };
 
-// What backends decide from, beside the problem. Rows are those that run on the device, conflicts resolved;
-// a null index is one without rows.
-struct BackendContext {
-  DeviceFacts device;
-  SelectionPolicy policy = {};
-  std::shared_ptr<const KernelIndex> imported_rows = nullptr;  // of published artifacts
-  std::shared_ptr<const KernelIndex> template_rows = nullptr;  // of kernels compiled from our templates
-  // Whether a kernel that does not exist yet may be compiled. Otherwise a plan names an existing row.
-  bool may_compile = true;
-  DecodeHints decode = {};
+// The rows with the fewest differences from `wanted`, those for other devices behind equals that run here.
+// Looks at every row of the table.
+std::vector<NearMiss> nearest_rows(const KernelIndex& index, const KernelSelector& wanted, std::size_t limit);
 
-  // Divides rows by their implementation. REQUIRES: `rows` are resolved (conflict.hpp).
-  static BackendContext create(const DeviceFacts& device, const std::vector<KernelRow>& rows,
-                               const SelectionPolicy& policy = {});
-};
-
-// One way to run a problem: which kernel, launched how, with how much memory. A plain value.
-struct AttentionPlan {
-  std::string backend;
-  KernelFacts kernel;
-  // The kernel's row. Without a digest it is yet to be compiled; nullopt: it is only assumed to exist.
-  std::optional<KernelRow> row = std::nullopt;
-  LaunchConfiguration launch;
-  WorkspaceSizes workspace;
-  // Of the backend `templates`: the launches, and the problem as its kernels see it.
-  std::optional<DecodePlan> decode = std::nullopt;
-  std::optional<DecodeProblem> decode_problem = std::nullopt;
-  std::optional<Selection> selection = std::nullopt;         // of the backend `imported`, with its trace
-  KernelRows rows = nullptr;                                 // that `selection` points into: kept alive
-  std::optional<std::string> not_launchable = std::nullopt;  // why it can be chosen and sized only
-
-  bool launchable() const { return !not_launchable; }
-  bool exists() const { return row && row->digest != Sha256Digest{}; }
-};
-
-// Why a backend does not serve a problem: one sentence that names what it lacks.
+// Why a backend does not serve a problem.
 struct BackendDecline {
   std::string backend;
-  std::string reason;
-  std::optional<Selection> selection = std::nullopt;  // what was looked for, where a table was searched
-  KernelRows rows = nullptr;                          // that `selection` points into: kept alive
+  std::string reason;              // one sentence that names what is lacking
+  std::vector<std::string> trace;  // what was looked for, where the request asks for it
+  std::vector<NearMiss> nearest;   // the same
 };
 
 using Consideration = std::variant<AttentionPlan, BackendDecline>;
 
 // An implementation of the operation. Immutable and thread-safe. Everything that it needs to know stands in
-// the problem and the context: the same arguments give the same answer.
-class AttentionBackend {
+// the request: the same request gives the same answer.
+class AttentionBackend : public std::enable_shared_from_this<AttentionBackend> {
  public:
   virtual ~AttentionBackend() = default;
   virtual std::string_view name() const = 0;
   // REQUIRES: check_problem and check_device hold. A backend that would ignore a part of the problem (its
-  // mask, its sinks) declines. An error is a failure, not a decline.
-  virtual Result<Consideration> consider(const AttentionProblem& problem,
-                                         const BackendContext& context) const = 0;
+  // mask, its sinks) declines. An error is a failure, not a decline. `request` and `backend` of the plan are
+  // filled in by the caller.
+  virtual Result<Consideration> consider(const PlanRequest& request) const = 0;
 };
 
-// Our own templates, compiled for the device when needed: the template `attention_decode`.
-Result<std::unique_ptr<AttentionBackend>> make_template_backend();
-// The rows of published artifacts: chosen, sized and verified. Their launch is declined: the structure of
-// their arguments belongs to another project.
-std::unique_ptr<AttentionBackend> make_imported_backend();
+// Which backends `auto` asks first, in which order, and where that order comes from.
+struct BackendRule {
+  AttentionPurpose purpose = AttentionPurpose::launch;
+  std::string condition;  // in words
+  bool (*applies)(const PlanRequest& request);
+  std::vector<std::string> order;  // names of backends; the others follow as they were added
+  std::string source;              // the measurement or fact behind the order
+};
+
+// The backends that there are, by name, and the rules of their order. Const use is thread-safe.
+class AttentionBackends {
+ public:
+  // Those of the library, with its rules (builtin_backends.cpp).
+  static Result<AttentionBackends> builtin();
+
+  // invalid_argument when the name is taken, or `auto`.
+  Result<void> add(std::shared_ptr<const AttentionBackend> backend);
+  // Goes before the rules that are there: the first that applies decides.
+  void add_rule(BackendRule rule);
+
+  const AttentionBackend* find(std::string_view name) const;  // null when there is none
+  std::vector<std::string> names() const;
+  const std::vector<BackendRule>& rules() const { return rules_; }
+  const BackendRule* rule_for(const PlanRequest& request) const;  // null when none applies
+  // The whole order: the rule's (which may be null), then the others.
+  std::vector<std::shared_ptr<const AttentionBackend>> order_of(const BackendRule* rule) const;
+
+ private:
+  std::vector<std::shared_ptr<const AttentionBackend>> backends_;
+  std::vector<BackendRule> rules_;
+};
+
+// What was asked for, and what is used. The request is never changed: resolve again for the next problem.
+struct AttentionResolution {
+  std::string requested;
+  AttentionPurpose purpose = AttentionPurpose::launch;
+  std::string order;                                 // where the order of the backends comes from
+  std::vector<BackendDecline> declined;              // in the order in which they were asked
+  std::optional<AttentionPlan> plan = std::nullopt;  // nullopt: all of them declined
+
+  // REQUIRES: !plan. unsupported; quotes every backend's reason.
+  Error error() const;
+};
+
+// Asks the backends and keeps every answer: that all decline is one. A backend that was named is asked alone:
+// what it declines is never silently done by another. Pure: no driver, no file. invalid_argument for a name
+// that is no backend, a problem that makes no sense, or kernels of another device.
+Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, const DeviceFacts& device,
+                                              const AvailableKernels& kernels,
+                                              const AttentionBackends& backends,
+                                              const PlanOptions& options = {});
+
+// The same, and an error when no backend is left.
+Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const DeviceFacts& device,
+                                     const AvailableKernels& kernels, const AttentionBackends& backends,
+                                     const PlanOptions& options = {});
 
 }  // namespace cubinet

@@ -104,8 +104,9 @@ class Device {
   CUcontext context() const { return context_; }
   int ordinal() const { return ordinal_; }
 
-  // Makes the device's primary context current for the calling thread until the guard is destroyed. Guards of
-  // one thread are destroyed in the reverse order of their making.
+  // Makes the device's primary context current for the calling thread until the guard is destroyed; where it
+  // is current already, nothing is changed. Guards of one thread are destroyed in the reverse order of their
+  // making.
   class ContextGuard {
    public:
     ContextGuard(ContextGuard&& other) noexcept : driver_(std::exchange(other.driver_, nullptr)) {}

@@ -65,6 +65,9 @@ class Function {
   // How many blocks of this function fit on one multiprocessor, at once.
   Result<int> maximum_blocks_per_multiprocessor(std::uint32_t threads,
                                                 std::uint32_t dynamic_shared_bytes) const;
+  // How many of the launch's clusters the device holds at once. unsupported where the device or the driver
+  // has no clusters.
+  Result<int> maximum_active_clusters(const LaunchConfig& config) const;
 
  private:
   friend class Module;

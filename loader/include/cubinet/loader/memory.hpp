@@ -46,4 +46,7 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
+// The ordinal of the device on which an address lies. invalid_argument for one that the driver does not know.
+Result<int> device_of_address(const Device& device, std::uint64_t address);
+
 }  // namespace cubinet

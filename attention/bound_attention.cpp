@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor_checks.hpp"
+
+#include <cubinet/attention/backend.hpp>
+#include <cubinet/loader/memory.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <cstring>
+#include <utility>
+
+namespace cubinet {
+namespace {
+
+Result<Function> find(Runtime& runtime, const PlanStep& step, int device) {
+  if (const auto* spec = std::get_if<KernelSpec>(&step.kernel))
+    return runtime.function(*spec, device, step.entry_point);
+  if (const auto* named = std::get_if<NamedKernel>(&step.kernel))
+    return runtime.imported_function(named->function_name, device);
+  return Error{ErrorCode::unsupported, "a step of the plan has a kernel that is only assumed to exist"};
+}
+
+Result<void> check_plan(const AttentionPlan& plan, const DeviceProperties& device) {
+  if (!plan.launchable() || plan.steps.empty()) {
+    return Error{ErrorCode::unsupported, "the plan of the backend '" + std::string(plan.backend_name()) +
+                                             "' cannot be launched: " +
+                                             (plan.steps.empty() ? "it has no steps" : plan.not_launchable)};
+  }
+  const DeviceFacts& planned = plan.request.device;
+  if (planned.capability == device.capability && planned.sm_count == device.multiprocessors) return {};
+  return Error{ErrorCode::invalid_argument, "the plan is for a device of " + planned.capability.to_string() +
+                                                " with " + std::to_string(planned.sm_count) +
+                                                " multiprocessors, and " + device.to_string() + " is of " +
+                                                device.capability.to_string() + " with " +
+                                                std::to_string(device.multiprocessors)};
+}
+
+}  // namespace
+
+struct BoundAttention::Binding {
+  // A launch with all of its argument written that does not depend on tensors.
+  struct Step {
+    LaunchConfig config;
+    const ArgumentWriter* writer = nullptr;  // the plan's
+    std::vector<std::byte> prepared;
+
+    static Result<Step> prepare(const PlanStep& step);
+  };
+
+  AttentionPlan plan;
+  std::shared_ptr<const Device> device;
+  std::vector<Function> functions;
+  std::vector<Step> steps;
+  TensorChecks checks;
+};
+
+Result<BoundAttention::Binding::Step> BoundAttention::Binding::Step::prepare(const PlanStep& step) {
+  if (step.arguments == nullptr || step.arguments->size() > kMaximumArgumentBytes) {
+    return Error{ErrorCode::invalid_argument, "a step of the plan has no argument of up to " +
+                                                  std::to_string(kMaximumArgumentBytes) +
+                                                  " bytes: its backend has to give one"};
+  }
+  Step bound;
+  bound.config.grid = step.grid;
+  bound.config.block = {step.threads, 1, 1};
+  bound.config.cluster = {step.cluster_x, 1, 1};
+  bound.config.dynamic_shared_bytes = step.shared_bytes;
+  bound.config.programmatic_launch = step.starts_early;
+  bound.writer = step.arguments.get();
+  bound.prepared.resize(bound.writer->size());
+  bound.writer->prepare(bound.prepared);
+  return bound;
+}
+
+Result<BoundAttention> BoundAttention::load(Runtime& runtime, const AttentionPlan& plan, int device) {
+  auto binding = std::make_shared<Binding>();
+  CUBINET_TRY_ASSIGN(binding->device, runtime.device(device));
+  CUBINET_TRY(check_plan(plan, binding->device->properties()));
+  binding->plan = plan;
+  binding->checks = TensorChecks(plan.request.problem, plan.workspace);
+  for (const PlanStep& step : binding->plan.steps) {
+    CUBINET_TRY_ASSIGN(binding->steps.emplace_back(), Binding::Step::prepare(step));
+    CUBINET_TRY_ASSIGN(binding->functions.emplace_back(), find(runtime, step, device));
+  }
+  return BoundAttention(std::move(binding));
+}
+
+Result<std::vector<MeasuredOccupancy>> BoundAttention::shortfalls() const {
+  std::vector<MeasuredOccupancy> measured;
+  for (std::size_t i = 0; i < binding_->functions.size(); ++i) {
+    const PlanStep& step = binding_->plan.steps[i];
+    if (step.counts_on == 0) continue;
+    const Function& function = binding_->functions[i];
+    CUBINET_TRY_ASSIGN(const int count,
+                       step.cluster_x > 1
+                           ? function.maximum_active_clusters(binding_->steps[i].config)
+                           : function.maximum_blocks_per_multiprocessor(step.threads, step.shared_bytes));
+    if (count < 0 || static_cast<std::uint32_t>(count) >= step.counts_on) continue;
+    measured.push_back({step.kernel, static_cast<std::uint32_t>(count)});
+  }
+  return measured;
+}
+
+Result<BoundAttention> BoundAttention::bind(Runtime& runtime, const AttentionPlan& plan, int device) {
+  CUBINET_TRY_ASSIGN(BoundAttention bound, load(runtime, plan, device));
+  CUBINET_TRY_ASSIGN(const std::vector<MeasuredOccupancy> measured, bound.shortfalls());
+  if (measured.empty()) return bound;
+  PlanRequest request = plan.request;
+  request.options.occupancy.insert(request.options.occupancy.begin(), measured.begin(), measured.end());
+  CUBINET_TRY_ASSIGN(Consideration answer, plan.backend->consider(request));
+  auto* again = std::get_if<AttentionPlan>(&answer);
+  if (again == nullptr || !again->launchable()) return bound;  // slower than planned, and right
+  again->request = std::move(request);
+  again->backend = plan.backend;
+  return load(runtime, *again, device);
+}
+
+const AttentionPlan& BoundAttention::plan() const {
+  return binding_->plan;
+}
+
+const std::vector<Function>& BoundAttention::functions() const {
+  return binding_->functions;
+}
+
+Result<void> BoundAttention::run(const AttentionTensors& tensors, CUstream stream) const {
+  const Binding& binding = *binding_;
+  CUBINET_TRY(binding.checks.check(tensors));
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, binding.device->make_current());
+  alignas(64) std::byte argument[kMaximumArgumentBytes];
+  const ArgumentWriter* written = nullptr;
+  for (std::size_t i = 0; i < binding.steps.size(); ++i) {
+    const Binding::Step& step = binding.steps[i];
+    if (step.writer != written) {
+      written = step.writer;
+      std::memcpy(argument, step.prepared.data(), step.prepared.size());
+      written->write(tensors, {argument, step.prepared.size()});
+    }
+    LaunchConfig config = step.config;
+    config.stream = stream;
+    const void* pointer = argument;
+    const auto size = static_cast<std::uint32_t>(step.prepared.size());
+    CUBINET_TRY(binding.functions[i].launch_raw(config, &pointer, &size, 1));
+  }
+  return {};
+}
+
+Result<void> BoundAttention::check(const AttentionTensors& tensors) const {
+  CUBINET_TRY(binding_->checks.check(tensors));
+  const Device& device = *binding_->device;
+  for (const NamedTensor& named : named_tensors(tensors)) {
+    if (named.tensor->address == 0) continue;
+    const Result<int> ordinal = device_of_address(device, named.tensor->address);
+    if (ordinal && *ordinal == device.ordinal()) continue;
+    const std::string found =
+        ordinal ? "it lies on device " + std::to_string(*ordinal) : ordinal.error().message;
+    return Error{ordinal ? ErrorCode::invalid_argument : ordinal.error().code,
+                 "attention: " + std::string(named.name) + " must lie on " + device.properties().to_string() +
+                     ": " + found};
+  }
+  return {};
+}
+
+}  // namespace cubinet

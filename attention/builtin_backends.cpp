@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's backends and the order in which `auto` asks them: what a backend more has to be added to.
+#include "published/published_backend.hpp"
+#include "templates/template_backend.hpp"
+
+#include <cubinet/attention/backend.hpp>
+
+namespace cubinet {
+namespace {
+
+bool always(const PlanRequest&) {
+  return true;
+}
+
+bool published_rows_run(const PlanRequest& request) {
+  return request.options.assumes_all_kernels ||
+         !request.kernels.of(kPublishedImplementation).numbers().empty();
+}
+
+bool on_hopper(const PlanRequest& request) {
+  return request.device.capability == ComputeCapability{9, 0};
+}
+
+std::vector<BackendRule> builtin_rules() {
+  const std::string templates(kTemplatesBackend);
+  const std::string published(kPublishedBackend);
+  return {
+      {AttentionPurpose::select,
+       "published rows run on the device",
+       published_rows_run,
+       {published, templates},
+       "made for the device by its vendor; not measured here, since they cannot be launched"},
+      {AttentionPurpose::select,
+       "otherwise",
+       always,
+       {templates, published},
+       "nothing published runs on the device"},
+      {AttentionPurpose::launch,
+       "compute capability 9.0",
+       on_hopper,
+       {templates, published},
+       "bench/results/decode_peers.json: on one H200, level with FlashInfer or faster in all twelve cases"},
+      {AttentionPurpose::launch,
+       "otherwise",
+       always,
+       {templates, published},
+       "not measured: the only backend whose kernels can be launched"},
+  };
+}
+
+}  // namespace
+
+Result<AttentionBackends> AttentionBackends::builtin() {
+  AttentionBackends backends;
+  CUBINET_TRY_ASSIGN(std::shared_ptr<const AttentionBackend> templates, make_template_backend());
+  CUBINET_TRY(backends.add(std::move(templates)));
+  CUBINET_TRY(backends.add(make_published_backend()));
+  backends.rules_ = builtin_rules();
+  return backends;
+}
+
+}  // namespace cubinet

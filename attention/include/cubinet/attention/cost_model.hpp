@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/spec/sm_target.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace cubinet {
+
+// A kernel at work on a problem, as far as its time depends on it. Counts of blocks may pass 2^63 where a
+// grid that CUDA would refuse is still compared with others.
+struct KernelWork {
+  std::string_view implementation;  // whose kernel: KernelRow::implementation
+  ComputeCapability device;
+  std::uint32_t multiprocessors = 1;
+  std::uint32_t blocks_per_multiprocessor = 1;
+  std::uint32_t tile_size_q = 0;     // rows
+  std::uint32_t splits = 1;          // blocks that share a sequence's KV, at most
+  std::uint64_t longest_tokens = 0;  // KV tokens of the busiest block, in whole steps
+  double blocks = 0;                 // that have work
+  double empty_blocks = 0;           // that find none: splits which a short sequence does not use
+  double bytes = 0;                  // of K and V, all blocks together
+  double largest_block_bytes = 0;
+  double ring_bytes = 0;  // what one block keeps under way
+};
+
+// What a kernel takes. Comparable between kernels of one implementation on one device; no promise.
+struct KernelCost {
+  double time = 0;
+  bool in_microseconds = false;  // otherwise in a unit of the implementation's own
+};
+
+// What kernels take on a device: every choice between tiles and splits asks it. Immutable and thread-safe.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  virtual KernelCost cost(const KernelWork& work) const = 0;
+};
+
+// The library's: a table for each implementation, with a row for each device that was measured
+// (cost_model.cpp); a device without a row takes the nearest one's. Never null.
+std::shared_ptr<const CostModel> default_cost_model();
+
+}  // namespace cubinet

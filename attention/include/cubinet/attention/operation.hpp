@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/cost_model.hpp>
+#include <cubinet/attention/problem.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/kernel_table/kernel_index.hpp>
+#include <cubinet/loader/function.hpp>
+#include <cubinet/spec/kernel_spec.hpp>
+#include <cubinet/spec/target_policy.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+// Attention in three steps: plan_attention decides, BoundAttention::bind loads, BoundAttention::run launches.
+namespace cubinet {
+
+class AttentionBackend;  // backend.hpp
+class Runtime;           // runtime.hpp
+
+// The name that stands for the first backend that serves.
+inline constexpr std::string_view kAutomaticBackend = "auto";
+
+// What a plan is for. What may be launched may be selected; the reverse does not hold.
+enum class AttentionPurpose : std::uint8_t {
+  select = 0,  // decide and size
+  launch = 1,
+};
+std::string_view to_string(AttentionPurpose purpose);
+
+// The kernels that there are to plan with: rows by their implementation, each indexed for one device. A plain
+// value whose copies share the rows.
+class AvailableKernels {
+ public:
+  AvailableKernels() = default;  // none, for any device
+  // REQUIRES: `rows` are resolved (conflict.hpp).
+  static AvailableKernels create(std::vector<KernelRow> rows, ComputeCapability device);
+
+  // An index without rows where there are none of the implementation. Valid as long as a copy of this lives.
+  const KernelIndex& of(std::string_view implementation) const;
+  std::optional<ComputeCapability> device() const { return device_; }  // nullopt: any
+
+ private:
+  std::optional<ComputeCapability> device_;
+  std::map<std::string, std::shared_ptr<const KernelIndex>, std::less<>> by_implementation_;
+};
+
+// A kernel that a Runtime finds by the name of its function: one of an imported folder.
+struct NamedKernel {
+  std::string function_name;
+
+  friend bool operator==(const NamedKernel&, const NamedKernel&) = default;
+};
+
+// What a step asks a Runtime for. Nothing: a kernel that is only assumed to exist.
+using KernelRequest = std::variant<std::monostate, KernelSpec, NamedKernel>;
+
+// What a driver said of a kernel when it was bound: blocks of it that a multiprocessor holds at once or, for
+// one that is launched in clusters, clusters that the device holds.
+struct MeasuredOccupancy {
+  KernelRequest kernel;
+  std::uint32_t count = 0;
+};
+
+struct PlanOptions {
+  std::string backend{kAutomaticBackend};
+  AttentionPurpose purpose = AttentionPurpose::launch;
+  // Whether a kernel that does not exist yet may be compiled. Otherwise a plan names an existing row.
+  bool may_compile = true;
+  bool assumes_all_kernels = false;  // every row that a rule names is taken to exist; no row is read
+  // The operation's first kernel may start before its predecessor in the stream ends (programmatic dependent
+  // launch, 9.0 and up): it waits itself before it reads anything. Kernels behind the first always may.
+  bool starts_early = false;
+  bool explains = false;  // the plan and the declines carry lines for people, and the nearest rows
+  TargetPolicy targets = {};
+  std::optional<std::uint32_t> splits = std::nullopt;  // exactly so many KV splits; nullopt: the plan decides
+  std::shared_ptr<const CostModel> costs = nullptr;    // null: default_cost_model()
+  std::vector<MeasuredOccupancy> occupancy = {};       // a plan counts on no more; bind fills it
+};
+
+// All that a backend decides from. The same request gives the same answer.
+struct PlanRequest {
+  AttentionProblem problem;
+  DeviceFacts device;
+  AvailableKernels kernels;
+  PlanOptions options;
+
+  const CostModel& costs() const;
+  // nullopt where no driver was asked.
+  std::optional<std::uint32_t> occupancy_of(const KernelRequest& kernel) const;
+};
+
+// Device memory that a run needs beside its tensors, in bytes; both buffers are the caller's, aligned to
+// kWorkspaceAlignment, and belong to one stream at a time.
+//
+// Counters are zero before the first run that uses them; every run leaves them zero, so they are never
+// cleared again. The scratch buffer has no such state: its content before and after a run means nothing.
+struct WorkspaceSizes {
+  std::uint64_t counter_bytes = 0;
+  std::uint64_t partial_stats_offset = 0;  // in the scratch buffer
+  std::uint64_t partial_stats_bytes = 0;
+  std::uint64_t partial_output_offset = 0;
+  std::uint64_t partial_output_bytes = 0;
+  std::uint64_t scratch_bytes = 0;  // all of it
+
+  friend bool operator==(const WorkspaceSizes&, const WorkspaceSizes&) = default;
+};
+inline constexpr std::uint64_t kWorkspaceAlignment = 256;
+
+// A tensor on the device. Its innermost dimension is contiguous; the strides of the others count elements,
+// outermost first, and are all 0 for a contiguous tensor.
+struct DeviceTensor {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;  // that belong to it from the address on
+  std::array<std::int64_t, 3> strides = {0, 0, 0};
+
+  bool is_contiguous() const { return strides == std::array<std::int64_t, 3>{0, 0, 0}; }
+};
+
+// The tensors of one run. Q, K, V and O begin, and step, at multiples of 16 bytes, the workspace at multiples
+// of kWorkspaceAlignment, the others at multiples of 4.
+struct AttentionTensors {
+  DeviceTensor q;    // [batch, q_len, heads_q, head_dim_qk]
+  DeviceTensor k;    // a pool of pages in the problem's order; strides: page, token, head
+  DeviceTensor v;    // the same
+  DeviceTensor o;    // [batch, q_len, heads_q, head_dim_v]
+  DeviceTensor lse;  // [batch, q_len, heads_q] fp32, natural logarithm, contiguous; address 0: not wanted
+  DeviceTensor page_table;  // [batch, pages_per_sequence()] int32; strides: that of a sequence
+  DeviceTensor kv_lengths;  // [batch] int32, contiguous; 0 is allowed, what passes kv_len is cut to it
+  DeviceTensor scratch;     // WorkspaceSizes::scratch_bytes
+  DeviceTensor counters;    // WorkspaceSizes::counter_bytes
+};
+
+// One who writes the one argument that a kernel takes by value. Immutable and thread-safe.
+class ArgumentWriter {
+ public:
+  virtual ~ArgumentWriter() = default;
+  virtual std::size_t size() const = 0;  // bytes, at most kMaximumArgumentBytes
+  // All that does not depend on the tensors: once, when the plan is bound.
+  virtual void prepare(std::span<std::byte> argument) const = 0;
+  // The rest, at every run, over what prepare() left. Must neither allocate nor wait.
+  virtual void write(const AttentionTensors& tensors, std::span<std::byte> argument) const = 0;
+};
+inline constexpr std::size_t kMaximumArgumentBytes = 4096;  // CUDA's limit before 12.1
+
+// One launch. Steps of a plan follow one another on one stream.
+struct PlanStep {
+  KernelRequest kernel;
+  std::string entry_point;  // of a specification
+  std::array<std::uint32_t, 3> grid = {1, 1, 1};
+  std::uint32_t cluster_x = 1;     // blocks of a cluster, in x
+  std::uint32_t threads = 0;       // of a block
+  std::uint32_t shared_bytes = 0;  // dynamic, of a block
+  bool starts_early = false;       // PlanOptions::starts_early
+  // The occupancy (MeasuredOccupancy::count) that the plan counts on; 0: it counts on none.
+  std::uint32_t counts_on = 0;
+  std::shared_ptr<const ArgumentWriter> arguments = nullptr;  // steps that share one share its argument
+};
+
+// How the rows of Q and the tokens of KV are divided among blocks.
+struct WorkDivision {
+  std::uint32_t kv_splits = 1;
+  MultiCtasKvMode kv_mode = MultiCtasKvMode::disabled;  // how the splits' results are brought together
+  std::uint32_t heads_per_block = 1;
+  std::uint32_t tokens_per_block = 1;  // of Q
+  std::uint32_t wasted_rows = 0;       // rows of a full tile that hold nothing
+};
+
+// A tile that the cost model compared.
+struct PlanCandidate {
+  std::uint16_t tile_size_q = 0;
+  bool exists = false;  // otherwise the rest is 0
+  std::uint32_t kv_splits = 0;
+  std::uint64_t blocks = 0;
+  double time = 0;
+};
+
+// One way to run a problem: which kernels, launched how, with how much memory. Valid for every set of tensors
+// and lengths of the problem, so that a run may be captured in a CUDA graph. A plain value.
+struct AttentionPlan {
+  PlanRequest request;                              // that it answers
+  std::shared_ptr<const AttentionBackend> backend;  // that made it
+  std::vector<PlanStep> steps;                      // at least one
+  WorkspaceSizes workspace;
+  WorkDivision division;
+  // The row of the first step's kernel. Without a digest it is yet to be compiled; without a function name it
+  // is only assumed to exist.
+  KernelRow row;
+  KernelCost cost;                        // of the first step by the cost model
+  std::vector<PlanCandidate> candidates;  // empty where tiles were not compared
+  std::uint32_t passes = 1;               // kernels looked at one after the other, the chosen one last
+  std::vector<std::string> trace;         // what was weighed, where the request asks for it
+  std::string not_launchable;             // why it can be chosen and sized only; empty: it can be launched
+
+  bool launchable() const { return not_launchable.empty(); }
+  bool exists() const { return row.digest != Sha256Digest{}; }
+  std::string_view backend_name() const;
+};
+
+// A plan with its kernels loaded on one device. A cheap handle, immutable and thread-safe; it keeps its
+// modules loaded, whatever Runtime::release() forgets. A CUDA graph of its runs needs it, or a copy, for as
+// long as it is launched.
+class BoundAttention {
+ public:
+  // Finds and loads every step's kernel, compiling what has to be. Asks the driver how many blocks of each
+  // kernel fit at once and, where that is fewer than the plan counts on, plans anew with what it said, once;
+  // plan() is the plan that is bound. unsupported for a plan that is not launchable, invalid_argument for a
+  // device of another capability or number of multiprocessors than the plan's, else the Runtime's errors.
+  static Result<BoundAttention> bind(Runtime& runtime, const AttentionPlan& plan, int device);
+
+  const AttentionPlan& plan() const;
+  const std::vector<Function>& functions() const;  // of the plan's steps
+
+  // Launches the plan's steps on the stream and does nothing else: it allocates nothing, waits for nothing
+  // and copies nothing, so it may be captured in a graph and replayed with any lengths up to kv_len. Runs
+  // that may overlap need a workspace each: one a stream. Whether the device's context is current makes no
+  // difference. invalid_argument names a tensor whose address, size, stride or alignment does not fit, and
+  // what would.
+  Result<void> run(const AttentionTensors& tensors, CUstream stream) const;
+
+  // The checks of run(), and that every tensor lies on the device, which the driver is asked for each of
+  // them: for once, when buffers are made.
+  Result<void> check(const AttentionTensors& tensors) const;
+
+ private:
+  struct Binding;
+  explicit BoundAttention(std::shared_ptr<const Binding> binding) : binding_(std::move(binding)) {}
+  static Result<BoundAttention> load(Runtime& runtime, const AttentionPlan& plan, int device);
+  // What the driver says of the steps that count on more; empty: of none.
+  Result<std::vector<MeasuredOccupancy>> shortfalls() const;
+
+  std::shared_ptr<const Binding> binding_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/result.hpp>
+#include <cubinet/kernel_table/kernel_enums.hpp>
+#include <cubinet/spec/data_type.hpp>
+#include <cubinet/spec/sm_target.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cubinet {
+
+enum class AttentionPhase : std::uint8_t { context = 0, generation = 1 };
+
+// How the K and the V pool of a paged cache lie in memory: pages, then token by token or head by head, then
+// the head dim.
+enum class KvOrder : std::uint8_t {
+  nhd = 0,  // [pages, page size, heads_kv, head dim]
+  hnd = 1,  // [pages, heads_kv, page size, head dim]
+};
+
+// A window or chunk that is not there.
+inline constexpr std::uint32_t kUnlimited = 0x7fffffff;
+
+// One call of attention without its tensors: decode, prefill or latent attention. Lengths are the largest of
+// the batch, in tokens; kv_len includes the q_len newest. Query head h reads KV head h / group_size(). A
+// plain value.
+struct AttentionProblem {
+  AttentionPhase phase = AttentionPhase::generation;
+  std::uint32_t batch = 1;
+  std::uint32_t q_len = 1;
+  std::uint32_t kv_len = 1;
+  std::uint32_t heads_q = 1;
+  std::uint32_t heads_kv = 1;
+  std::uint32_t head_dim_qk = 128;
+  std::uint32_t head_dim_v = 128;
+  DataType data_type_q = DataType::bf16;
+  DataType data_type_k = DataType::bf16;
+  DataType data_type_v = DataType::bf16;
+  DataType data_type_o = DataType::bf16;
+  QkvLayout layout = QkvLayout::paged_kv;
+  std::uint32_t tokens_per_page = 64;          // of a paged layout
+  AttentionMask mask = AttentionMask::causal;  // dense, causal or custom: sliding follows from the lengths
+  std::uint32_t window = kUnlimited;           // KV tokens that a row sees at most
+  std::uint32_t chunk = kUnlimited;            // chunked attention's chunk
+  SparseAttention sparse = SparseAttention::none;
+  std::uint32_t top_k = 0;  // KV tokens a row of sparse attention, a multiple of 4
+  bool skips_softmax = false;
+  bool sinks = false;  // a logit a head that takes part in the sum and has no V (attention sinks)
+  std::array<std::uint16_t, 4> sage_block = {0, 0, 0, 0};
+  KvOrder kv_order = KvOrder::nhd;                    // of a paged layout
+  std::optional<float> softmax_scale = std::nullopt;  // nullopt: 1 / sqrt(head_dim_qk)
+  // What the caller knows of each sequence's length when it plans, as it lies on the device; empty: all may
+  // be kv_len. They decide how the work is divided, never what is computed: kernels read the lengths
+  // themselves.
+  std::vector<std::int32_t> kv_lengths = {};
+
+  std::uint32_t group_size() const { return heads_q / heads_kv; }
+  float scale() const;
+  std::uint32_t pages_per_sequence() const;  // page table entries for kv_len tokens; REQUIRES: a paged layout
+  bool is_generation() const { return phase == AttentionPhase::generation; }
+  // Latent attention as DeepSeek's: 576 query columns against 512 latent ones and 64 of the rotation.
+  bool is_mla_generation() const { return is_generation() && head_dim_qk == 576 && head_dim_v == 512; }
+  // Tokens of KV are cut off by the window or chunk.
+  bool is_sliding() const {
+    const bool one_row = is_generation() && q_len == 1 && mask == AttentionMask::dense;
+    return (mask == AttentionMask::causal || one_row) && (kv_len > window || chunk != kUnlimited);
+  }
+
+  friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
+};
+
+// What is known of the device. No driver is asked.
+struct DeviceFacts {
+  ComputeCapability capability;
+  std::uint32_t sm_count = 0;
+  // Dynamic shared memory that a block may opt in to, in bytes; 0: what the capability has.
+  std::uint32_t maximum_shared_bytes = 0;
+
+  std::uint32_t shared_limit() const {
+    return maximum_shared_bytes != 0 ? maximum_shared_bytes : maximum_shared_bytes_per_block(capability);
+  }
+};
+
+// invalid_argument that names the field, its value and what it may be; unsupported for combinations that no
+// kernel has. Everything is checked here and nothing is rounded: selection takes valid problems only.
+Result<void> check_problem(const AttentionProblem& problem);
+Result<void> check_device(const DeviceFacts& device);
+
+}  // namespace cubinet

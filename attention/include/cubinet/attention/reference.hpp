@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/operation.hpp>
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/loader/memory.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace cubinet {
+
+// Elements of bf16 or fp16, as their bits.
+using HalfBits = std::vector<std::uint16_t>;
+
+float to_float(std::uint16_t bits, DataType type);     // REQUIRES: bf16 or fp16
+std::uint16_t from_float(float value, DataType type);  // to nearest even; REQUIRES: bf16 or fp16
+
+// The tensors of a problem in host memory, laid out as the kernel reads them.
+struct AttentionInputs {
+  HalfBits q;
+  HalfBits k;  // pool of `pages` pages in the problem's layout
+  HalfBits v;
+  std::vector<std::int32_t> page_table;  // [batch, problem.pages_per_sequence()]
+  std::vector<std::int32_t> kv_lengths;  // [batch]
+  std::int64_t pages = 0;
+};
+
+enum class LengthPattern {
+  uniform,  // every sequence has kv_len tokens
+  // The first kv_len, the second (of two and more) empty, the others beside the borders of pages and
+  // tiles, from both ends of what is allowed.
+  borders,
+};
+
+// REQUIRES: check_problem(problem) holds.
+std::vector<std::int32_t> make_kv_lengths(const AttentionProblem& problem, LengthPattern pattern);
+
+// Random inputs that a wrong kernel cannot pass by luck: logits of standard deviation 4, normal V; pages in
+// shuffled order; NaN in everything that no query may read: unused pages (the page table's spare entries name
+// one), the rest of last pages, tokens older than every window. Deterministic in the seed; uses `threads`
+// threads (0: one a core). invalid_argument for lengths that do not fit the problem or a pool of more than
+// 2^31 - 1 pages.
+Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
+                                              const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
+                                              unsigned threads = 0);
+
+struct AttentionOutputs {
+  std::vector<double> o;    // [batch, q_len, heads_q, head_dim_v]
+  std::vector<double> lse;  // [batch, q_len, heads_q], natural logarithm; -infinity where nothing is visible
+};
+
+// Attention in double precision on the CPU, straight from the definition. A query that sees no token gives
+// zeros. Reads only what a query may read. `threads` 0: one a core. invalid_argument when the inputs do not
+// fit the problem: sizes, lengths, page numbers.
+Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
+                                             unsigned threads = 0);
+
+// Inputs on a device, with outputs and a workspace for a plan's runs. The KV cache may lie there several
+// times, with a page table each, so that a run reads other memory than the one before it.
+class TensorBuffers {
+ public:
+  // Outputs are poisoned, counters zero.
+  static Result<TensorBuffers> create(const std::shared_ptr<const Device>& device,
+                                      const AttentionProblem& problem, const AttentionInputs& inputs,
+                                      const WorkspaceSizes& workspace, std::uint32_t copies = 1);
+
+  std::uint32_t copies() const { return copies_; }
+  AttentionTensors tensors(std::uint32_t copy = 0) const;  // REQUIRES: copy < copies()
+  // NaN, in every type of an output, in all that a run has to write and, if wanted, in the scratch buffer.
+  Result<void> poison(bool scratch) const;
+  Result<void> set_kv_lengths(const std::vector<std::int32_t>& lengths) const;  // REQUIRES: one a sequence
+  Result<Bytes> output() const;
+  Result<std::vector<float>> lse() const;
+
+ private:
+  enum Tensor : std::size_t { q, k, v, o, log_sum_exp, page_tables, kv_lengths, scratch, counters };
+  TensorBuffers() = default;
+
+  std::vector<DeviceBuffer> buffers_;  // by Tensor
+  std::uint32_t copies_ = 1;
+};
+
+// How far an output is from the reference. A row is one query head of one token.
+struct AttentionDeviation {
+  double worst_row = 0;  // the largest ||o - ref|| / ||ref|| of a row; infinity when an element is not finite
+  double all_rows = 0;   // the same over the whole output
+  double worst_lse = 0;  // the largest |lse - ref|; 0 when no LSE was compared
+  std::int64_t worst_index = 0;  // row of worst_row: (sequence * q_len + token) * heads_q + head
+};
+
+// `o` holds the output's elements as the kernel stores them (problem.dtype_o); `lse` may be empty. Rows whose
+// reference is zero must be exactly zero. invalid_argument when a size differs.
+Result<AttentionDeviation> compare_attention(const AttentionProblem& problem,
+                                             const AttentionOutputs& reference, ByteView o,
+                                             const std::vector<float>& lse);
+
+}  // namespace cubinet

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/attention/problem.hpp>
+#include <cubinet/kernel_table/kernel_row.hpp>
+
+#include <cmath>
+#include <string>
+#include <string_view>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint32_t kMaximumHeads = 65'535;
+
+Error wrong(std::string_view field, std::uint64_t value, std::string_view allowed) {
+  return Error{ErrorCode::invalid_argument,
+               std::string(field) + " is " + std::to_string(value) + ": it must be " + std::string(allowed)};
+}
+
+bool is_power_of_two(std::uint32_t value) {
+  return value != 0 && (value & (value - 1)) == 0;
+}
+
+Result<void> check_sizes(const AttentionProblem& problem) {
+  const auto positive = [](std::string_view field, std::uint32_t value, std::uint32_t limit) -> Result<void> {
+    if (value == 0 || value > limit) return wrong(field, value, "from 1 to " + std::to_string(limit));
+    return {};
+  };
+  CUBINET_TRY(positive("batch", problem.batch, kMaximumHeads));  // the grid's third dimension
+  CUBINET_TRY(positive("q_len", problem.q_len, kUnlimited));
+  CUBINET_TRY(positive("kv_len", problem.kv_len, kUnlimited));
+  CUBINET_TRY(positive("heads_q", problem.heads_q, kMaximumHeads));
+  CUBINET_TRY(positive("heads_kv", problem.heads_kv, kMaximumHeads));
+  CUBINET_TRY(positive("window", problem.window, kUnlimited));
+  CUBINET_TRY(positive("chunk", problem.chunk, kUnlimited));
+  if (problem.heads_q % problem.heads_kv != 0) {
+    return wrong("heads_q", problem.heads_q, "a multiple of heads_kv " + std::to_string(problem.heads_kv));
+  }
+  for (const std::uint32_t head_dim : {problem.head_dim_qk, problem.head_dim_v}) {
+    if (head_dim == 0 || head_dim > kMaximumHeadDim || head_dim % kHeadDimMultiple != 0) {
+      return wrong("head_dim", head_dim, "a multiple of 8 from 8 to 1024");
+    }
+  }
+  return {};
+}
+
+Result<void> check_combinations(const AttentionProblem& problem) {
+  if (problem.mask == AttentionMask::sliding_or_chunked_causal) {
+    return Error{ErrorCode::invalid_argument, "the mask sliding_or_chunked_causal is not asked for by name",
+                 "give the mask causal and a window"};
+  }
+  if (problem.window != kUnlimited && problem.chunk != kUnlimited) {
+    return Error{ErrorCode::unsupported, "a window and chunks exclude each other"};
+  }
+  const bool cut_off = problem.kv_len > problem.window || problem.chunk != kUnlimited;
+  if (cut_off && !problem.is_sliding()) {
+    return Error{ErrorCode::unsupported, "no kernel joins the mask " + std::string(to_string(problem.mask)) +
+                                             " with a window or chunks"};
+  }
+  if (problem.mask != AttentionMask::dense && problem.q_len > problem.kv_len) {
+    return wrong("q_len", problem.q_len, "at most kv_len, which includes the new tokens");
+  }
+  const bool sparse = problem.sparse != SparseAttention::none;
+  if (sparse && (problem.top_k == 0 || problem.top_k % 4 != 0)) {
+    return wrong("top_k", problem.top_k, "a positive multiple of 4 with sparse attention");
+  }
+  if (sparse && problem.skips_softmax) {
+    return Error{ErrorCode::unsupported, "no sparse kernel skips softmax"};
+  }
+  if (sparse && cut_off) return Error{ErrorCode::unsupported, "no sparse kernel has a window or chunks"};
+  return {};
+}
+
+// What the caller knows beside the shape.
+Result<void> check_knowledge(const AttentionProblem& problem) {
+  if (!(std::isfinite(problem.scale()) && problem.scale() > 0)) {
+    return Error{ErrorCode::invalid_argument,
+                 "softmax_scale is " + std::to_string(problem.scale()) + ": it must be finite and above 0"};
+  }
+  if (problem.kv_order > KvOrder::hnd) {
+    return wrong("kv_order", static_cast<std::uint64_t>(problem.kv_order), "nhd or hnd");
+  }
+  if (!problem.kv_lengths.empty() && problem.kv_lengths.size() != problem.batch) {
+    return wrong("the number of kv_lengths", problem.kv_lengths.size(),
+                 "batch, " + std::to_string(problem.batch) + ", or 0");
+  }
+  for (const std::int32_t length : problem.kv_lengths) {
+    if (length >= 0 && static_cast<std::uint32_t>(length) <= problem.kv_len) continue;
+    return Error{ErrorCode::invalid_argument, "a length of kv_lengths is " + std::to_string(length) +
+                                                  ": it must be from 0 to kv_len, " +
+                                                  std::to_string(problem.kv_len)};
+  }
+  return {};
+}
+
+}  // namespace
+
+float AttentionProblem::scale() const {
+  return softmax_scale.value_or(1.0F / std::sqrt(static_cast<float>(head_dim_qk)));
+}
+
+std::uint32_t AttentionProblem::pages_per_sequence() const {
+  return kv_len / tokens_per_page + (kv_len % tokens_per_page != 0 ? 1U : 0U);
+}
+
+Result<void> check_problem(const AttentionProblem& problem) {
+  CUBINET_TRY(check_sizes(problem));
+  for (const DataType type :
+       {problem.data_type_q, problem.data_type_k, problem.data_type_v, problem.data_type_o}) {
+    if (type > DataType::e2m1) return wrong("data type", static_cast<std::uint64_t>(type), "a known one");
+  }
+  if (problem.layout > QkvLayout::contiguous_kv || problem.mask > AttentionMask::custom ||
+      problem.sparse > SparseAttention::dynamic_token) {
+    return Error{ErrorCode::invalid_argument, "the layout, mask or sparsity is no enumerated value"};
+  }
+  if (problem.layout == QkvLayout::paged_kv &&
+      (!is_power_of_two(problem.tokens_per_page) || problem.tokens_per_page > kMaximumTokensPerPage)) {
+    return wrong("tokens_per_page", problem.tokens_per_page, "a power of two up to 2^20");
+  }
+  CUBINET_TRY(check_knowledge(problem));
+  return check_combinations(problem);
+}
+
+Result<void> check_device(const DeviceFacts& device) {
+  if (device.sm_count == 0 || device.sm_count > kMaximumHeads) {
+    return wrong("sm_count", device.sm_count, "the device's number of multiprocessors");
+  }
+  return {};
+}
+
+}  // namespace cubinet

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workspace.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint64_t kStatsBytes = 8;
+// A separate reduction reads 16-bit partial outputs; kernels that reduce themselves keep at most fp32.
+constexpr std::uint64_t kSeparateOutputBytes = 2;
+constexpr std::uint64_t kOwnOutputBytes = 4;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+WorkspaceSizes workspace_sizes(const AttentionProblem& problem, const KernelFacts& kernel,
+                               const LaunchConfiguration& launch, std::uint32_t sm_count) {
+  WorkspaceSizes sizes;
+  const MultiCtasKvMode mode = kernel.selector.multi_ctas_kv_mode;
+  if (launch.ctas_kv <= 1 || mode == MultiCtasKvMode::disabled || mode == MultiCtasKvMode::cga) return sizes;
+  // With a split no more CTAs are launched than there are SMs, which bounds what they write.
+  assert(launch.total_ctas() <= sm_count);
+  if (mode == MultiCtasKvMode::gmem) {
+    const std::uint64_t counters =
+        std::max<std::uint64_t>(std::uint64_t{problem.batch} * problem.heads_q, sm_count);
+    sizes.counter_bytes = round_up(round_up(counters, 8) * sizeof(std::uint32_t), kWorkspaceAlignment);
+  }
+  const std::uint64_t rows = launch.total_ctas() * kernel.traits.step_q;
+  const std::uint64_t element = mode == MultiCtasKvMode::gmem ? kOwnOutputBytes : kSeparateOutputBytes;
+  sizes.partial_stats_bytes = rows * kStatsBytes;
+  sizes.partial_output_offset = round_up(sizes.partial_stats_bytes, kWorkspaceAlignment);
+  // Each CTA of a pair that shares an MMA holds the columns of both.
+  const std::uint64_t columns =
+      std::uint64_t{kernel.selector.head_dim_per_cta_v} * (kernel.selector.two_cta ? 2U : 1U);
+  sizes.partial_output_bytes = rows * columns * element;
+  sizes.scratch_bytes =
+      round_up(sizes.partial_output_offset + sizes.partial_output_bytes, kWorkspaceAlignment);
+  return sizes;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check_reference.hpp"
+
+#include <string>
+
+namespace cubinet {
+namespace {
+
+bool is_half(DataType type) {
+  return type == DataType::bf16 || type == DataType::fp16;
+}
+
+// Empty where the reference has all of it.
+std::string missing_part(const AttentionProblem& problem) {
+  if (problem.layout != QkvLayout::paged_kv) return "KV that is not paged";
+  if (problem.is_mla_generation()) return "latent attention";
+  if (problem.mask == AttentionMask::custom) return "a custom mask";
+  if (problem.sparse != SparseAttention::none) return "sparse attention";
+  if (problem.chunk != kUnlimited) return "chunks";
+  if (problem.sinks) return "attention sinks";
+  for (const DataType type : {problem.data_type_q, problem.data_type_k, problem.data_type_v}) {
+    if (!is_half(type)) return "inputs of " + std::string(to_string(type));
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<void> check_reference(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths) {
+  AttentionProblem checked = problem;
+  checked.kv_lengths = kv_lengths;
+  CUBINET_TRY(check_problem(checked));
+  if (kv_lengths.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "attention reference: kv_lengths is empty: it needs one a sequence"};
+  }
+  const std::string missing = missing_part(problem);
+  if (missing.empty()) return {};
+  return Error{ErrorCode::unsupported, "attention reference: it does not compute " + missing};
+}
+
+}  // namespace cubinet

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/attention/reference.hpp>
+
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+namespace cubinet {
+namespace {
+
+float fp16_to_float(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1fu;
+  const std::uint32_t mantissa = bits & 0x3ffu;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+// `value` without its lowest `bits` bits, rounded to nearest even.
+std::uint32_t rounded_shift(std::uint32_t value, unsigned bits) {
+  const std::uint32_t half = 1u << (bits - 1);
+  const std::uint32_t rest = value & ((half << 1) - 1);
+  const std::uint32_t kept = value >> bits;
+  return kept + ((rest > half || (rest == half && (kept & 1) != 0)) ? 1 : 0);
+}
+
+std::uint16_t float_to_fp16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000u;
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
+  if (magnitude >= 0x477ff000u)
+    return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 and up round to infinity
+  if (magnitude >=
+      0x38800000u) {  // 2^-14: normal; a carry out of the mantissa raises the exponent as it should
+    return static_cast<std::uint16_t>(sign | rounded_shift(magnitude - (112u << 23), 13));
+  }
+  const std::uint32_t exponent = magnitude >> 23;
+  if (exponent < 102) return static_cast<std::uint16_t>(sign);  // below half of 2^-24
+  const std::uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
+  return static_cast<std::uint16_t>(sign | rounded_shift(mantissa, 126 - exponent));
+}
+
+std::uint16_t float_to_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
+  return static_cast<std::uint16_t>(rounded_shift(bits, 16));
+}
+
+}  // namespace
+
+float to_float(std::uint16_t bits, DataType type) {
+  assert(type == DataType::bf16 || type == DataType::fp16);
+  return type == DataType::bf16 ? std::bit_cast<float>(std::uint32_t{bits} << 16) : fp16_to_float(bits);
+}
+
+std::uint16_t from_float(float value, DataType type) {
+  assert(type == DataType::bf16 || type == DataType::fp16);
+  return type == DataType::bf16 ? float_to_bf16(value) : float_to_fp16(value);
+}
+
+}  // namespace cubinet

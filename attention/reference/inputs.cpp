@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/check_reference.hpp"
+#include "visible_range.hpp"
+
+#include <cubinet/attention/reference.hpp>
+#include <cubinet/base/parallel.hpp>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace cubinet {
+namespace {
+
+constexpr double kLogitDeviation = 4.0;
+constexpr std::uint16_t kNan = 0x7fff;  // in bf16 and in fp16
+// Pages that no sequence uses, beside the one that spare entries name.
+constexpr std::int64_t kSparePages = 3;
+
+// SplitMix64: one addition and a mix, so that every page can have a stream of its own.
+class RandomBits {
+ public:
+  explicit RandomBits(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  // In (0, 1).
+  double uniform() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
+  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
+
+ private:
+  std::uint64_t state_;
+};
+
+std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t tensor, std::uint64_t part) {
+  RandomBits mix(seed ^ (tensor << 56));
+  return mix.next() + part * 0xd1342543de82ef95u;
+}
+
+// 2^16 draws from a normal distribution, rounded to the element type: a pool of gigabytes then takes a table
+// look-up an element, and is bound by memory.
+class NormalTable {
+ public:
+  NormalTable(DataType type, double deviation, std::uint64_t seed) {
+    RandomBits bits(seed);
+    for (std::size_t i = 0; i < values_.size(); i += 2) {
+      const double radius = deviation * std::sqrt(-2.0 * std::log(bits.uniform()));
+      const double angle = 2.0 * std::numbers::pi * bits.uniform();
+      values_[i] = from_float(static_cast<float>(radius * std::cos(angle)), type);
+      values_[i + 1] = from_float(static_cast<float>(radius * std::sin(angle)), type);
+    }
+  }
+
+  void fill(std::span<std::uint16_t> target, std::uint64_t seed) const {
+    RandomBits bits(seed);
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      word = i % 4 == 0 ? bits.next() : word >> 16;
+      target[i] = values_[word & 0xffffu];
+    }
+  }
+
+ private:
+  std::array<std::uint16_t, 65536> values_;
+};
+
+// The part of the KV of one logical page that some query of its sequence reads.
+struct PageUse {
+  std::int64_t page = 0;
+  std::size_t begin = 0;  // tokens within the page
+  std::size_t end = 0;
+};
+
+struct PageLayout {
+  std::vector<std::int32_t> table;
+  std::vector<PageUse> uses;
+  std::int64_t pages = 0;
+};
+
+PageLayout lay_out_pages(const AttentionProblem& problem, const std::vector<std::int32_t>& lengths,
+                         std::uint64_t seed) {
+  PageLayout layout;
+  const std::size_t width = problem.pages_per_sequence();
+  const std::int64_t page_size = problem.tokens_per_page;
+  layout.table.assign(problem.batch * width, 0);
+  std::vector<std::size_t> entries;
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    const TokenRange readable{visible_range(problem, lengths[b], 0).begin, lengths[b]};
+    for (std::int64_t page = readable.begin / page_size; page * page_size < readable.end; ++page) {
+      const std::int64_t first = page * page_size;
+      layout.uses.push_back({0, static_cast<std::size_t>(std::max<std::int64_t>(readable.begin - first, 0)),
+                             static_cast<std::size_t>(std::min(readable.end - first, page_size))});
+      entries.push_back(b * width + static_cast<std::size_t>(page));
+    }
+  }
+  layout.pages = static_cast<std::int64_t>(layout.uses.size()) + kSparePages;
+  if (layout.pages > std::numeric_limits<std::int32_t>::max()) return layout;
+
+  std::vector<std::int32_t> order(static_cast<std::size_t>(layout.pages));
+  std::iota(order.begin(), order.end(), 0);
+  RandomBits bits(stream_seed(seed, 4, 0));
+  for (std::size_t i = order.size() - 1; i > 0; --i)
+    std::swap(order[i], order[bits.below(i + 1)]);
+  for (std::int32_t& entry : layout.table)
+    entry = order.back();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    layout.table[entries[i]] = order[i];
+    layout.uses[i].page = order[i];
+  }
+  return layout;
+}
+
+struct PoolShape {
+  DataType type;
+  std::size_t head_dim;
+  std::uint64_t tensor;  // of the random streams
+};
+
+HalfBits make_pool(const AttentionProblem& problem, const PageLayout& layout, const PoolShape& shape,
+                   std::uint64_t seed, unsigned threads) {
+  const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
+  const std::size_t page_elements = pool_offset(problem, 1, 0, 0, shape.head_dim);
+  HalfBits pool(page_elements * static_cast<std::size_t>(layout.pages), kNan);
+  parallel_for(layout.uses.size(), threads, [&](std::size_t i) {
+    const PageUse& use = layout.uses[i];
+    const auto elements = [&](std::size_t token, std::size_t head, std::size_t count) {
+      return std::span(pool).subspan(pool_offset(problem, use.page, token, head, shape.head_dim), count);
+    };
+    if (use.begin == 0 && use.end == problem.tokens_per_page) {
+      normal.fill(elements(0, 0, page_elements), stream_seed(seed, shape.tensor, i + 1));
+      return;
+    }
+    for (std::size_t token = use.begin; token < use.end; ++token) {
+      for (std::size_t head = 0; head < problem.heads_kv; ++head) {
+        const std::uint64_t part = token << 40U | head << 24U;
+        normal.fill(elements(token, head, shape.head_dim), stream_seed(seed, shape.tensor, (i + 1) ^ part));
+      }
+    }
+  });
+  return pool;
+}
+
+}  // namespace
+
+std::vector<std::int32_t> make_kv_lengths(const AttentionProblem& problem, LengthPattern pattern) {
+  const auto longest = static_cast<std::int32_t>(problem.kv_len);
+  std::vector<std::int32_t> lengths(problem.batch, longest);
+  if (pattern == LengthPattern::uniform) return lengths;
+  // Beside 0, a warp's slice, a page, the tiles of 32, 64 and 128, and the longest.
+  const auto page = static_cast<std::int32_t>(problem.tokens_per_page);
+  const std::array<std::int32_t, 24> candidates = {0,
+                                                   1,
+                                                   15,
+                                                   16,
+                                                   17,
+                                                   page - 1,
+                                                   page,
+                                                   page + 1,
+                                                   31,
+                                                   33,
+                                                   63,
+                                                   65,
+                                                   127,
+                                                   128,
+                                                   129,
+                                                   257,
+                                                   3 * page - 1,
+                                                   3 * page + 1,
+                                                   longest - 1,
+                                                   longest - page,
+                                                   longest / 2,
+                                                   longest / 2 + 1,
+                                                   longest - page - 1,
+                                                   longest - 64};
+  for (std::size_t b = 1; b < lengths.size(); ++b) {
+    lengths[b] = std::clamp(candidates[(b - 1) % candidates.size()], 0, longest);
+  }
+  return lengths;
+}
+
+Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
+                                              const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
+                                              unsigned threads) {
+  CUBINET_TRY(check_reference(problem, kv_lengths));
+  PageLayout layout = lay_out_pages(problem, kv_lengths, seed);
+  if (layout.pages > std::numeric_limits<std::int32_t>::max()) {
+    return Error{ErrorCode::invalid_argument, "attention inputs: the pool would have " +
+                                                  std::to_string(layout.pages) +
+                                                  " pages, and page numbers have 32 bits"};
+  }
+  AttentionInputs inputs;
+  // q . k has the standard deviation of a Q element times sqrt(head_dim_qk), K's being 1.
+  const double q_deviation =
+      kLogitDeviation / (static_cast<double>(problem.scale()) * std::sqrt(problem.head_dim_qk));
+  inputs.q.resize(std::size_t{problem.batch} * problem.q_len * problem.heads_q * problem.head_dim_qk);
+  NormalTable(problem.data_type_q, q_deviation, stream_seed(seed, 1, 0))
+      .fill(inputs.q, stream_seed(seed, 1, 1));
+  inputs.k = make_pool(problem, layout, {problem.data_type_k, problem.head_dim_qk, 2}, seed, threads);
+  inputs.v = make_pool(problem, layout, {problem.data_type_v, problem.head_dim_v, 3}, seed, threads);
+  inputs.page_table = std::move(layout.table);
+  inputs.kv_lengths = kv_lengths;
+  inputs.pages = layout.pages;
+  return inputs;
+}
+
+}  // namespace cubinet

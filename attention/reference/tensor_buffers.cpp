@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/attention/reference.hpp>
+
+#include <span>
+
+namespace cubinet {
+namespace {
+
+constexpr std::byte kNanByte{0xff};  // 0xffff and 0xffffffff are NaN in every type of an output
+
+template <class T>
+ByteView bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+// The page tables of all copies: copy c's pages lie c pools further.
+std::vector<std::int32_t> shifted_tables(const AttentionInputs& inputs, std::uint32_t copies) {
+  std::vector<std::int32_t> tables;
+  tables.reserve(inputs.page_table.size() * copies);
+  for (std::uint32_t copy = 0; copy < copies; ++copy) {
+    for (const std::int32_t page : inputs.page_table)
+      tables.push_back(page + static_cast<std::int32_t>(inputs.pages * copy));
+  }
+  return tables;
+}
+
+}  // namespace
+
+Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>& device,
+                                            const AttentionProblem& problem, const AttentionInputs& inputs,
+                                            const WorkspaceSizes& workspace, std::uint32_t copies) {
+  TensorBuffers made;
+  made.copies_ = copies;
+  const std::size_t rows = std::size_t{problem.batch} * problem.q_len * problem.heads_q;
+  const std::vector<std::int32_t> tables = shifted_tables(inputs, copies);
+  const std::size_t sizes[] = {inputs.q.size() * 2,
+                               inputs.k.size() * 2 * copies,
+                               inputs.v.size() * 2 * copies,
+                               rows * problem.head_dim_v * bits_of(problem.data_type_o) / 8,
+                               rows * sizeof(float),
+                               tables.size() * sizeof(std::int32_t),
+                               inputs.kv_lengths.size() * sizeof(std::int32_t),
+                               workspace.scratch_bytes,
+                               workspace.counter_bytes};
+  for (const std::size_t size : sizes) {
+    CUBINET_TRY_ASSIGN(DeviceBuffer buffer, DeviceBuffer::allocate(device, size));
+    made.buffers_.push_back(std::move(buffer));
+  }
+  CUBINET_TRY(made.buffers_[q].copy_from(bytes_of(inputs.q)));
+  for (std::size_t copy = 0; copy < copies; ++copy) {
+    CUBINET_TRY(made.buffers_[k].copy_from(bytes_of(inputs.k), copy * inputs.k.size() * 2));
+    CUBINET_TRY(made.buffers_[v].copy_from(bytes_of(inputs.v), copy * inputs.v.size() * 2));
+  }
+  CUBINET_TRY(made.buffers_[page_tables].copy_from(bytes_of(tables)));
+  CUBINET_TRY(made.set_kv_lengths(inputs.kv_lengths));
+  CUBINET_TRY(made.buffers_[counters].fill(std::byte{0}));
+  CUBINET_TRY(made.poison(/*scratch=*/true));
+  return made;
+}
+
+AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
+  const auto whole = [&](Tensor which) {
+    return DeviceTensor{buffers_[which].address(), buffers_[which].size(), {}};
+  };
+  AttentionTensors tensors{whole(q),          whole(k),           whole(v),
+                           whole(o),          whole(log_sum_exp), whole(page_tables),
+                           whole(kv_lengths), whole(scratch),     whole(counters)};
+  tensors.page_table.bytes /= copies_;
+  tensors.page_table.address += copy * tensors.page_table.bytes;
+  return tensors;
+}
+
+Result<void> TensorBuffers::poison(bool with_scratch) const {
+  CUBINET_TRY(buffers_[o].fill(kNanByte));
+  CUBINET_TRY(buffers_[log_sum_exp].fill(kNanByte));
+  return with_scratch ? buffers_[scratch].fill(kNanByte) : Result<void>{};
+}
+
+Result<void> TensorBuffers::set_kv_lengths(const std::vector<std::int32_t>& lengths) const {
+  return buffers_[kv_lengths].copy_from(bytes_of(lengths));
+}
+
+Result<Bytes> TensorBuffers::output() const {
+  Bytes bytes(buffers_[o].size());
+  CUBINET_TRY(buffers_[o].copy_to(bytes));
+  return bytes;
+}
+
+Result<std::vector<float>> TensorBuffers::lse() const {
+  std::vector<float> values(buffers_[log_sum_exp].size() / sizeof(float));
+  CUBINET_TRY(buffers_[log_sum_exp].copy_to(std::as_writable_bytes(std::span(values))));
+  return values;
+}
+
+}  // namespace cubinet

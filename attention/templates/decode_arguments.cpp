@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_arguments.hpp"
+
+#include <cstring>
+
+namespace cubinet {
+namespace {
+
+using kernel_templates::AttentionDecodeParameters;
+
+void set_strides(const DeviceTensor& tensor, long long& outer, long long& middle, long long& inner) {
+  if (tensor.is_contiguous()) return;
+  outer = tensor.strides[0];
+  middle = tensor.strides[1];
+  inner = tensor.strides[2];
+}
+
+}  // namespace
+
+void DecodeArguments::prepare(std::span<std::byte> argument) const {
+  std::memcpy(argument.data(), &parameters_, sizeof(parameters_));
+}
+
+void DecodeArguments::write(const AttentionTensors& tensors, std::span<std::byte> argument) const {
+  AttentionDecodeParameters p;
+  std::memcpy(&p, argument.data(), sizeof(p));
+  p.q = tensors.q.address;
+  p.k = tensors.k.address;
+  p.v = tensors.v.address;
+  p.o = tensors.o.address;
+  p.lse = tensors.lse.address;
+  p.page_table = tensors.page_table.address;
+  p.kv_lengths = tensors.kv_lengths.address;
+  if (workspace_.scratch_bytes != 0) {
+    p.partial_o = tensors.scratch.address + workspace_.partial_output_offset;
+    p.partial_lse = tensors.scratch.address + workspace_.partial_stats_offset;
+  }
+  set_strides(tensors.q, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
+  set_strides(tensors.k, p.k_page_stride, p.k_token_stride, p.k_head_stride);
+  set_strides(tensors.v, p.v_page_stride, p.v_token_stride, p.v_head_stride);
+  set_strides(tensors.o, p.o_batch_stride, p.o_token_stride, p.o_head_stride);
+  if (!tensors.page_table.is_contiguous()) p.page_table_stride = tensors.page_table.strides[0];
+  std::memcpy(argument.data(), &p, sizeof(p));
+}
+
+}  // namespace cubinet

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_plan.hpp"
+
+#include <cubinet/kernel_templates/fast_divisor.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <numbers>
+#include <string>
+
+namespace cubinet {
+namespace {
+
+using kernel_templates::AttentionDecodeParameters;
+using kernel_templates::make_fast_divisor;
+
+constexpr std::uint32_t kSlice = 16;              // tokens that a warp takes at a time
+constexpr std::uint32_t kMaximumTileArea = 2048;  // the template's limit: 8 warps of 16 rows and 16 tokens
+constexpr std::uint32_t kElementBytes = 2;        // bf16 and fp16
+// Of every block's shared memory the driver keeps this much, and a multiprocessor has just this much more
+// than the largest block may use (CUDA Programming Guide, "Technical specifications per compute capability").
+constexpr std::uint32_t kReservedSharedBytes = 1024;
+// Keeps token positions, rounded up to a tile, within 32 bits on the device.
+constexpr std::uint32_t kMaximumKvLength = 1U << 30U;
+
+struct Tile {
+  DecodeTile shape;
+  std::uint32_t shared_bytes = 0;
+  std::uint32_t blocks_per_multiprocessor = 1;
+};
+
+std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
+  return a / b + (a % b != 0 ? 1U : 0U);
+}
+
+std::uint32_t row_bytes(const AttentionProblem& problem) {
+  return (problem.head_dim_qk + problem.head_dim_v) * kElementBytes;
+}
+
+// The template's formula; a test holds the two together.
+std::uint32_t shared_bytes(const AttentionProblem& problem, const DecodeTile& tile) {
+  const std::uint32_t ring = tile.stages * tile.kv * row_bytes(problem);
+  const std::uint32_t merge = tile.q * tile.kv / kSlice * (problem.head_dim_v + 10) * 4;
+  return tile.q * problem.head_dim_qk * kElementBytes + std::max(ring, merge);
+}
+
+KernelSpec specification(const AttentionProblem& problem, const DecodeTile& tile) {
+  KernelSpec spec = decode_specification(problem);
+  spec.set("tile_size_q", tile.q).set("tile_size_kv", tile.kv).set("stages", tile.stages);
+  return spec;
+}
+
+class DecodePlanner {
+ public:
+  explicit DecodePlanner(const PlanRequest& request)
+      : request_(request),
+        problem_(request.problem),
+        multiprocessor_bytes_(request.device.shared_limit() + kReservedSharedBytes) {}
+
+  struct Splits {
+    std::uint32_t count = 1;
+    std::uint32_t tokens = 0;  // of a split, at least
+    KernelCost cost = {std::numeric_limits<double>::infinity(), false};
+  };
+  struct Choice {
+    Tile tile;
+    Splits splits;
+  };
+
+  // The tile by rule and its best splits, or the fastest of the tiles that are allowed.
+  std::optional<Choice> choose(const std::optional<std::vector<DecodeTile>>& tiles) const {
+    if (!tiles) {
+      const std::optional<Tile> tile = tile_by_rule();
+      if (!tile) return std::nullopt;
+      return Choice{*tile, splits_of(*tile)};
+    }
+    std::optional<Choice> best;
+    for (const DecodeTile& allowed : *tiles) {
+      const std::optional<Tile> tile = measured_tile(allowed);
+      if (!tile) continue;
+      const Choice choice{*tile, splits_of(*tile)};
+      if (!best || choice.splits.cost.time < best->splits.cost.time) best = choice;
+    }
+    return best;
+  }
+
+ private:
+  // What shared memory and registers allow, the kernel's own budget a thread, and what a driver said.
+  std::uint32_t resident_blocks(const DecodeTile& tile, std::uint32_t used_bytes) const {
+    const std::uint32_t widest = std::max(problem_.head_dim_qk, problem_.head_dim_v);
+    const std::uint32_t registers = widest <= 64 ? 128 : 255;
+    const std::uint32_t by_registers = std::max(65536 / (tile.q * tile.kv / 8 * registers), 1U);
+    const std::uint32_t blocks = std::min(multiprocessor_bytes_ / used_bytes, by_registers);
+    if (request_.options.occupancy.empty()) return blocks;
+    const auto measured = request_.occupancy_of(specification(problem_, tile));
+    return std::max(std::min(blocks, measured.value_or(blocks)), 1U);
+  }
+
+  // A tile as it is, if a block of it fits the device.
+  std::optional<Tile> measured_tile(const DecodeTile& shape, std::uint32_t blocks = 1) const {
+    const std::uint32_t bytes = shared_bytes(problem_, shape);
+    const std::uint32_t used = bytes + kReservedSharedBytes;
+    if (std::uint64_t{used} * blocks > multiprocessor_bytes_) return std::nullopt;
+    return Tile{shape, bytes, resident_blocks(shape, used)};
+  }
+
+  // The deepest ring of which two blocks share a multiprocessor, else of which one fits. One block starts and
+  // ends beside another's stream, and 64 KiB to 96 KiB under way are what keeps memory busy.
+  std::optional<Tile> with_stages(std::uint32_t q, std::uint32_t kv) const {
+    for (const std::uint32_t blocks : {2U, 1U}) {
+      for (std::uint32_t stages = 6; stages >= 2; --stages) {
+        if (const auto tile = measured_tile({q, kv, stages}, blocks)) return tile;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Tile> tile_by_rule() const {
+    const std::uint32_t rows = problem_.group_size() * std::min(problem_.q_len, 64U);
+    // Steps of 32 KiB: 128 tokens of head dim 64, 64 of 128, 32 of 256.
+    std::uint32_t preferred = 128;
+    while (preferred > kSlice && preferred * row_bytes(problem_) > 32 * 1024)
+      preferred /= 2;
+    for (std::uint32_t q = rows <= 16 ? 16 : rows <= 32 ? 32 : 64; q >= 16; q /= 2) {
+      for (std::uint32_t kv = std::min(preferred, kMaximumTileArea / q); kv >= kSlice; kv /= 2) {
+        if (const auto tile = with_stages(q, kv)) return tile;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Tokens that the queries of a sequence of this length read.
+  std::uint32_t readable_tokens(std::uint32_t length) const {
+    if (!problem_.is_sliding()) return length;
+    const std::uint64_t window = std::uint64_t{problem_.window} + problem_.q_len - 1 + (kSlice - 1);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(length, window));
+  }
+
+  // Tokens of the longest sequence that its queries read, at least 1.
+  std::uint32_t longest_reach() const {
+    std::uint32_t longest = problem_.kv_len;
+    if (!problem_.kv_lengths.empty()) {
+      longest = static_cast<std::uint32_t>(
+          *std::max_element(problem_.kv_lengths.begin(), problem_.kv_lengths.end()));
+    }
+    return std::max(readable_tokens(longest), 1U);
+  }
+
+  Splits splits_of(const Tile& tile) const {
+    return request_.options.splits ? forced_splits(tile, *request_.options.splits) : best_splits(tile);
+  }
+
+  // As many as the caller wants: a sequence that is too short for all of them leaves some empty.
+  Splits forced_splits(const Tile& tile, std::uint32_t splits) const {
+    const std::uint32_t kv = tile.shape.kv;
+    Splits forced = evaluate(tile, divide_up(divide_up(longest_reach(), splits), kv) * kv, splits);
+    forced.tokens = kv;
+    return forced;
+  }
+
+  Splits best_splits(const Tile& tile) const {
+    const std::uint32_t longest = longest_reach();
+    const std::uint32_t kv = tile.shape.kv;
+    // A split of less than two steps costs more in the reduction than its shorter loop saves.
+    const std::uint32_t most = std::clamp(longest / (2 * kv), 1U, kMaximumDecodeSplits);
+    Splits best;
+    for (std::uint32_t wanted = 1; wanted <= most; ++wanted) {
+      const std::uint32_t chunk = divide_up(divide_up(longest, wanted), kv) * kv;
+      const std::uint32_t splits = divide_up(longest, chunk);
+      if (splits != wanted) continue;  // the same as a smaller number
+      const Splits candidate = evaluate(tile, chunk, splits);
+      if (wanted == 1 || candidate.cost.time < best.cost.time) best = candidate;
+    }
+    // Of lengths that are not known, a shorter one than the longest is divided among all splits.
+    if (problem_.kv_lengths.empty()) best.tokens = 2 * kv;
+    return best;
+  }
+
+  Splits evaluate(const Tile& tile, std::uint32_t chunk, std::uint32_t splits) const {
+    const std::uint32_t q_tiles = divide_up(problem_.group_size() * problem_.q_len, tile.shape.q);
+    // What is multiplied by it is a double: sizes that are allowed pass 2^63 together.
+    const double columns = static_cast<double>(problem_.heads_kv) * q_tiles;
+    std::uint64_t blocks = 0;
+    std::uint64_t tokens = 0;
+    const auto add = [&](std::uint32_t length, std::uint64_t sequences) {
+      const std::uint32_t readable = readable_tokens(length);
+      blocks += sequences * std::max(divide_up(readable, chunk), 1U);
+      tokens += sequences * readable;
+    };
+    if (problem_.kv_lengths.empty()) add(problem_.kv_len, problem_.batch);
+    for (const std::int32_t length : problem_.kv_lengths)
+      add(static_cast<std::uint32_t>(length), 1);
+
+    const double bytes_of_row = row_bytes(problem_);
+    KernelWork work;
+    work.implementation = "attention_decode";
+    work.device = request_.device.capability;
+    work.multiprocessors = request_.device.sm_count;
+    work.blocks_per_multiprocessor = tile.blocks_per_multiprocessor;
+    work.tile_size_q = tile.shape.q;
+    work.splits = splits;
+    work.longest_tokens = chunk;
+    work.blocks = static_cast<double>(blocks) * columns;
+    work.empty_blocks = static_cast<double>(problem_.batch) * splits * columns - work.blocks;
+    work.bytes = static_cast<double>(tokens) * columns * bytes_of_row;
+    work.largest_block_bytes = chunk * bytes_of_row;
+    work.ring_bytes = static_cast<double>(tile.shape.stages) * tile.shape.kv * bytes_of_row;
+    return {splits, chunk, request_.costs().cost(work)};
+  }
+
+  const PlanRequest& request_;
+  const AttentionProblem& problem_;
+  std::uint32_t multiprocessor_bytes_;
+};
+
+struct KvStrides {
+  long long page = 0;
+  long long token = 0;
+  long long head = 0;
+};
+
+KvStrides kv_strides(const AttentionProblem& problem, long long head_dim) {
+  const long long tokens = problem.tokens_per_page;
+  const long long heads = problem.heads_kv;
+  if (problem.kv_order == KvOrder::nhd) return {tokens * heads * head_dim, heads * head_dim, head_dim};
+  return {tokens * heads * head_dim, head_dim, tokens * head_dim};
+}
+
+Result<AttentionDecodeParameters> parameters_for(const AttentionProblem& problem,
+                                                 const DecodePlanner::Splits& splits, std::uint32_t q_tiles) {
+  AttentionDecodeParameters p{};
+  p.q_head_stride = problem.head_dim_qk;
+  p.q_token_stride = p.q_head_stride * problem.heads_q;
+  p.q_batch_stride = p.q_token_stride * problem.q_len;
+  p.o_head_stride = problem.head_dim_v;
+  p.o_token_stride = p.o_head_stride * problem.heads_q;
+  p.o_batch_stride = p.o_token_stride * problem.q_len;
+  const KvStrides k = kv_strides(problem, problem.head_dim_qk);
+  const KvStrides v = kv_strides(problem, problem.head_dim_v);
+  p.k_page_stride = k.page;
+  p.k_token_stride = k.token;
+  p.k_head_stride = k.head;
+  p.v_page_stride = v.page;
+  p.v_token_stride = v.token;
+  p.v_head_stride = v.head;
+  p.page_table_stride = problem.pages_per_sequence();
+  p.q_len = static_cast<int>(problem.q_len);
+  p.min_tokens_per_split = static_cast<int>(splits.tokens);
+  p.window = problem.is_sliding() ? static_cast<int>(problem.window) : 0;
+  p.max_kv_length = static_cast<int>(problem.kv_len);
+  p.softmax_scale_log2 = problem.scale() * std::numbers::log2e_v<float>;
+  CUBINET_TRY_ASSIGN(p.heads_q, make_fast_divisor(problem.heads_q));
+  CUBINET_TRY_ASSIGN(p.group, make_fast_divisor(problem.group_size()));
+  CUBINET_TRY_ASSIGN(p.q_tiles, make_fast_divisor(q_tiles));
+  CUBINET_TRY_ASSIGN(p.num_splits, make_fast_divisor(splits.count));
+  return p;
+}
+
+Result<void> check_limits(const PlanRequest& request) {
+  const AttentionProblem& problem = request.problem;
+  const auto splits = request.options.splits;
+  if (splits && (*splits < 1 || *splits > kMaximumDecodeSplits)) {
+    return Error{ErrorCode::invalid_argument, "the number of KV splits is " + std::to_string(*splits) +
+                                                  ", but must be 1 to " +
+                                                  std::to_string(kMaximumDecodeSplits)};
+  }
+  if (problem.kv_len > kMaximumKvLength) {
+    return Error{ErrorCode::invalid_argument, "kv_len is " + std::to_string(problem.kv_len) +
+                                                  ", but must be at most " +
+                                                  std::to_string(kMaximumKvLength)};
+  }
+  // The reduction has a block for each row in its grid's x.
+  if (std::uint64_t{problem.q_len} * problem.heads_q > std::numeric_limits<std::int32_t>::max()) {
+    return Error{ErrorCode::invalid_argument,
+                 "q_len " + std::to_string(problem.q_len) + " makes a grid beyond CUDA's limit"};
+  }
+  return {};
+}
+
+// Partial rows of fp32, one for each row and split, and their log-sum-exps behind them.
+Result<WorkspaceSizes> workspace_for(const AttentionProblem& problem, std::uint32_t splits) {
+  WorkspaceSizes sizes;
+  if (splits <= 1) return sizes;
+  const std::uint64_t rows = std::uint64_t{problem.q_len} * problem.heads_q * problem.batch;
+  const double floats = static_cast<double>(rows) * splits * (problem.head_dim_v + 1.0);
+  if (floats * sizeof(float) > 0x1p62) {
+    return Error{ErrorCode::invalid_argument,
+                 "the workspace of batch " + std::to_string(problem.batch) + ", q_len " +
+                     std::to_string(problem.q_len) + ", heads_q " + std::to_string(problem.heads_q) +
+                     ", head_dim_v " + std::to_string(problem.head_dim_v) + " and " + std::to_string(splits) +
+                     " KV splits passes 2^62 bytes; ask for fewer splits"};
+  }
+  const auto aligned = [](std::uint64_t bytes) {
+    return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  };
+  sizes.partial_output_bytes = aligned(rows * splits * problem.head_dim_v * sizeof(float));
+  sizes.partial_stats_offset = sizes.partial_output_bytes;
+  sizes.partial_stats_bytes = rows * splits * sizeof(float);
+  sizes.scratch_bytes = sizes.partial_stats_offset + sizes.partial_stats_bytes;
+  return sizes;
+}
+
+}  // namespace
+
+KernelSpec decode_specification(const AttentionProblem& problem) {
+  KernelSpec spec{"attention_decode", {}};
+  const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
+  // One query token sees the same under both masks: one kernel serves.
+  const bool dense = problem.mask == AttentionMask::dense && problem.q_len > 1;
+  spec.set("dtype_q", type(problem.data_type_q))
+      .set("dtype_kv", type(problem.data_type_k))
+      .set("dtype_o", type(problem.data_type_o))
+      .set("head_dim_qk", problem.head_dim_qk)
+      .set("head_dim_v", problem.head_dim_v)
+      .set("page_size", problem.tokens_per_page)
+      .set("mask", dense ? "dense" : "causal")
+      .set("sliding_window", ParameterValue(problem.is_sliding()));
+  return spec;
+}
+
+Result<DecodePlan> plan_decode(const PlanRequest& request,
+                               const std::optional<std::vector<DecodeTile>>& tiles) {
+  CUBINET_TRY(check_limits(request));
+  const AttentionProblem& problem = request.problem;
+  const auto choice = DecodePlanner(request).choose(tiles);
+  if (!choice) {
+    return Error{ErrorCode::unsupported, "no tile " + std::string(tiles ? "that is allowed " : "") +
+                                             "of head dims " + std::to_string(problem.head_dim_qk) + " and " +
+                                             std::to_string(problem.head_dim_v) + " fits the " +
+                                             std::to_string(request.device.shared_limit()) +
+                                             " bytes of shared memory that a block may use on the device"};
+  }
+  const Tile& tile = choice->tile;
+  DecodePlan plan;
+  plan.spec = specification(problem, tile.shape);
+  plan.tile = tile.shape;
+  plan.splits = choice->splits.count;
+  plan.q_tiles = divide_up(problem.group_size() * problem.q_len, tile.shape.q);
+  if (std::uint64_t{plan.q_tiles} * plan.splits > std::numeric_limits<std::int32_t>::max()) {
+    return Error{ErrorCode::invalid_argument,
+                 "q_len " + std::to_string(problem.q_len) + " makes a grid beyond CUDA's limit"};
+  }
+  plan.grid = {plan.q_tiles * plan.splits, problem.heads_kv, problem.batch};
+  plan.reduce_grid = {problem.q_len * problem.heads_q, problem.batch, 1};
+  CUBINET_TRY_ASSIGN(plan.workspace, workspace_for(problem, plan.splits));
+  CUBINET_TRY_ASSIGN(plan.parameters, parameters_for(problem, choice->splits, plan.q_tiles));
+  plan.shared_bytes = tile.shared_bytes;
+  plan.blocks_per_multiprocessor = tile.blocks_per_multiprocessor;
+  plan.cost = choice->splits.cost;
+  return plan;
+}
+
+}  // namespace cubinet

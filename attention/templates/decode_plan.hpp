@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/operation.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/kernel_templates/attention_decode_parameters.h>
+#include <cubinet/spec/kernel_spec.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cubinet {
+
+// The shape of a kernel of the template `attention_decode`.
+struct DecodeTile {
+  std::uint32_t q = 16;   // rows
+  std::uint32_t kv = 64;  // tokens of a step
+  std::uint32_t stages = 2;
+
+  friend bool operator==(const DecodeTile&, const DecodeTile&) = default;
+};
+
+// How the template's kernels compute one problem on one device.
+struct DecodePlan {
+  // With every parameter set. Its entry points: "attention_decode", then, if `reduces()`,
+  // "attention_decode_reduce" with the same parameters on the same stream.
+  KernelSpec spec;
+  DecodeTile tile;
+  std::uint32_t splits = 1;
+  std::uint32_t q_tiles = 1;
+  std::array<std::uint32_t, 3> grid = {1, 1, 1};
+  std::array<std::uint32_t, 3> reduce_grid = {1, 1, 1};
+  WorkspaceSizes workspace;
+  // Strides and scalars for contiguous tensors in the problem's order; no addresses.
+  kernel_templates::AttentionDecodeParameters parameters = {};
+  std::uint32_t shared_bytes = 0;  // of a block of the main kernel, as the template's formula says
+  std::uint32_t blocks_per_multiprocessor = 1;  // that it counts on
+  KernelCost cost;
+
+  bool reduces() const { return splits > 1; }
+};
+
+inline constexpr std::uint32_t kMaximumDecodeSplits = 256;
+
+// Of `tiles`, where they are given (the kernels that exist, say), the fastest by the cost model, of equals
+// the first; otherwise the tile that the rules choose. invalid_argument for a number of splits out of range,
+// sizes beyond the kernels' or CUDA's limits or a workspace beyond 2^62 bytes; unsupported when no tile, or
+// none of those allowed, fits the device's shared memory. REQUIRES: check_problem and check_device hold;
+// paged KV.
+Result<DecodePlan> plan_decode(const PlanRequest& request,
+                               const std::optional<std::vector<DecodeTile>>& tiles = std::nullopt);
+
+// The kernel's specification but for its tile: what every plan of the problem has in common.
+KernelSpec decode_specification(const AttentionProblem& problem);
+
+}  // namespace cubinet

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor_checks.hpp"
+
+#include <string>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint64_t kTensorAlignment = 16;
+constexpr std::uint64_t kWordBytes = 4;
+
+Error wrong_tensor(std::string_view name, const std::string& what) {
+  return Error{ErrorCode::invalid_argument, "attention: " + std::string(name) + what};
+}
+
+Result<void> check_place(std::string_view name, const DeviceTensor& tensor, std::uint64_t bytes,
+                         std::uint64_t alignment) {
+  if (tensor.address == 0) return wrong_tensor(name, " has no address");
+  if (tensor.address % alignment != 0) {
+    return wrong_tensor(name, " is at the address " + std::to_string(tensor.address) +
+                                  ", but must be at a multiple of " + std::to_string(alignment) + " bytes");
+  }
+  if (tensor.bytes < bytes) {
+    return wrong_tensor(
+        name, " has " + std::to_string(tensor.bytes) + " bytes, but needs at least " + std::to_string(bytes));
+  }
+  return {};
+}
+
+Result<void> check_buffer(std::string_view name, const DeviceTensor& tensor, std::uint64_t bytes) {
+  return bytes == 0 ? Result<void>{} : check_place(name, tensor, bytes, kWorkspaceAlignment);
+}
+
+Result<void> check_contiguous(std::string_view name, const DeviceTensor& tensor) {
+  if (tensor.is_contiguous()) return {};
+  return wrong_tensor(name, " has strides, but must be contiguous: leave them 0");
+}
+
+}  // namespace
+
+std::array<NamedTensor, 9> named_tensors(const AttentionTensors& tensors) {
+  return {{{"q", &tensors.q},
+           {"k", &tensors.k},
+           {"v", &tensors.v},
+           {"o", &tensors.o},
+           {"lse", &tensors.lse},
+           {"page_table", &tensors.page_table},
+           {"kv_lengths", &tensors.kv_lengths},
+           {"scratch", &tensors.scratch},
+           {"counters", &tensors.counters}}};
+}
+
+TensorChecks::Shape TensorChecks::Shape::of(std::array<std::uint64_t, 3> sizes, std::uint64_t row,
+                                            DataType type) {
+  Shape shape{sizes, row, static_cast<std::uint32_t>(bits_of(type)), 0};
+  shape.contiguous_bytes = sizes[0] * sizes[1] * sizes[2] * row * shape.element_bits / 8;
+  return shape;
+}
+
+std::uint64_t TensorChecks::Shape::extent(const std::array<std::int64_t, 3>& strides) const {
+  std::uint64_t elements = row;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    elements += (sizes[i] - 1) * static_cast<std::uint64_t>(strides[i]);
+  return elements * element_bits / 8;
+}
+
+TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace)
+    : batch_(problem.batch), workspace_(workspace) {
+  const bool paged = problem.layout == QkvLayout::paged_kv;
+  // Of a pool nobody knows here how many pages it has: the page numbers lie on the device.
+  const std::uint64_t outer = paged ? 1 : problem.batch;
+  const std::uint64_t tokens = paged ? problem.tokens_per_page : problem.kv_len;
+  q_ = Shape::of({problem.batch, problem.q_len, problem.heads_q}, problem.head_dim_qk, problem.data_type_q);
+  k_ = Shape::of({outer, tokens, problem.heads_kv}, problem.head_dim_qk, problem.data_type_k);
+  v_ = Shape::of({outer, tokens, problem.heads_kv}, problem.head_dim_v, problem.data_type_v);
+  o_ = Shape::of({problem.batch, problem.q_len, problem.heads_q}, problem.head_dim_v, problem.data_type_o);
+  pages_ = paged ? problem.pages_per_sequence() : 0;
+  lse_bytes_ = q_.sizes[0] * q_.sizes[1] * q_.sizes[2] * sizeof(float);
+}
+
+Result<void> TensorChecks::check_strided(std::string_view name, const DeviceTensor& tensor,
+                                         const Shape& shape) {
+  if (tensor.is_contiguous()) return check_place(name, tensor, shape.contiguous_bytes, kTensorAlignment);
+  for (const std::int64_t stride : tensor.strides) {
+    if (stride > 0 && static_cast<std::uint64_t>(stride) * shape.element_bits % (kTensorAlignment * 8) == 0)
+      continue;
+    return wrong_tensor(name, " has a stride of " + std::to_string(stride) +
+                                  " elements, but strides must be positive multiples of 16 bytes, or all 0");
+  }
+  return check_place(name, tensor, shape.extent(tensor.strides), kTensorAlignment);
+}
+
+Result<void> TensorChecks::check_page_table(const DeviceTensor& table) const {
+  if (pages_ == 0) return {};
+  std::uint64_t stride = pages_;
+  if (!table.is_contiguous()) {
+    if (table.strides[0] < static_cast<std::int64_t>(pages_)) {
+      return wrong_tensor("page_table", " has a stride of " + std::to_string(table.strides[0]) +
+                                            " entries, but a sequence has " + std::to_string(pages_));
+    }
+    stride = static_cast<std::uint64_t>(table.strides[0]);
+  }
+  return check_place("page_table", table, ((batch_ - 1) * stride + pages_) * sizeof(std::int32_t),
+                     kWordBytes);
+}
+
+Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
+  CUBINET_TRY(check_strided("q", tensors.q, q_));
+  CUBINET_TRY(check_strided("k", tensors.k, k_));
+  CUBINET_TRY(check_strided("v", tensors.v, v_));
+  CUBINET_TRY(check_strided("o", tensors.o, o_));
+  if (tensors.lse.address != 0) {
+    CUBINET_TRY(check_contiguous("lse", tensors.lse));
+    CUBINET_TRY(check_place("lse", tensors.lse, lse_bytes_, kWordBytes));
+  }
+  CUBINET_TRY(check_page_table(tensors.page_table));
+  CUBINET_TRY(check_contiguous("kv_lengths", tensors.kv_lengths));
+  CUBINET_TRY(check_place("kv_lengths", tensors.kv_lengths, batch_ * sizeof(std::int32_t), kWordBytes));
+  CUBINET_TRY(check_buffer("scratch", tensors.scratch, workspace_.scratch_bytes));
+  return check_buffer("counters", tensors.counters, workspace_.counter_bytes);
+}
+
+}  // namespace cubinet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/operation.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace cubinet {
+
+struct NamedTensor {
+  std::string_view name;
+  const DeviceTensor* tensor;
+};
+// All of them, those of address 0 included.
+std::array<NamedTensor, 9> named_tensors(const AttentionTensors& tensors);
+
+// Whether the tensors of a run fit the problem of a plan: what a kernel that met them would tell as a
+// misaligned or illegal address, which names nothing. Allocates only where something is wrong.
+class TensorChecks {
+ public:
+  TensorChecks() = default;
+  TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace);
+
+  // invalid_argument that names the tensor, what it is and what it may be.
+  Result<void> check(const AttentionTensors& tensors) const;
+
+ private:
+  // A tensor of the innermost row and three dimensions outside it, and what its contiguous strides would be.
+  struct Shape {
+    std::array<std::uint64_t, 3> sizes = {1, 1, 1};
+    std::uint64_t row = 1;  // elements
+    std::uint32_t element_bits = 16;
+    std::uint64_t contiguous_bytes = 0;
+
+    static Shape of(std::array<std::uint64_t, 3> sizes, std::uint64_t row, DataType type);
+    // Bytes from the first element to behind the last under these strides.
+    std::uint64_t extent(const std::array<std::int64_t, 3>& strides) const;
+  };
+
+  static Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const Shape& shape);
+  Result<void> check_page_table(const DeviceTensor& table) const;
+
+  Shape q_, k_, v_, o_;
+  std::uint64_t batch_ = 0;
+  std::uint64_t pages_ = 0;  // of a sequence; 0: KV is not paged
+  std::uint64_t lse_bytes_ = 0;
+  WorkspaceSizes workspace_;
+};
+
+}  // namespace cubinet

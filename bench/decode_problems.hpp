@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/reference.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cubinet::bench {
+
+struct NamedProblem {
+  std::string name;
+  AttentionProblem problem;
+};
+
+// Llama-3-70B's attention (64 query and 8 KV heads of 128, bf16) at batch 1, 16, 64, KV 4096 and 16384, page
+// 16 and 64.
+std::vector<NamedProblem> llama_problems();
+// Small problems of every shape that the kernel distinguishes, for a sanitizer's pace.
+std::vector<NamedProblem> small_problems();
+
+// By our templates, without a look at what exists: a benchmark compiles what it measures.
+Result<AttentionPlan> plan_decode_on(const Device& device, const AttentionProblem& problem,
+                                     std::optional<std::uint32_t> splits = std::nullopt);
+
+// K and V that one run has to read, every sequence at these lengths.
+std::uint64_t kv_bytes_read(const AttentionProblem& problem, const AttentionInputs& inputs);
+
+}  // namespace cubinet::bench

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_fixture.hpp"
+
+namespace cubinet {
+namespace {
+
+TEST_CASE("rows are divided by their implementation, those of no known backend too") {
+  const AttentionProblem problem = test::generation(1, 1, 4096, 32, 4);
+  std::vector<KernelRow> rows = test::published_rows(problem);
+  const std::size_t published = rows.size();
+  rows.push_back(rows.front());
+  rows.back().implementation = "attention_decode";
+  rows.push_back(rows.front());
+  rows.back().implementation = "somebody_elses";
+  const AvailableKernels kernels = AvailableKernels::create(rows, {10, 0});
+  CHECK(kernels.of(kPublishedImplementation).rows()->size() == published);
+  CHECK(kernels.of(kPublishedImplementation).numbers().size() == published);
+  CHECK(kernels.of("attention_decode").rows()->size() == 1);
+  CHECK(kernels.of("somebody_elses").rows()->size() == 1);
+  CHECK(kernels.of("nobody").rows()->empty());
+  CHECK(kernels.device() == ComputeCapability{10, 0});
+}
+
+TEST_CASE("rows for other devices are kept for explanations and not found") {
+  const auto rows = test::published_rows(test::generation(1, 1, 4096, 32, 4));
+  const AvailableKernels kernels = AvailableKernels::create(rows, {9, 0});
+  CHECK(kernels.of(kPublishedImplementation).rows()->size() == rows.size());
+  CHECK(kernels.of(kPublishedImplementation).numbers().empty());
+}
+
+TEST_CASE("no kernels at all serve any device") {
+  CHECK_FALSE(AvailableKernels().device());
+  CHECK(AvailableKernels().of(kPublishedImplementation).numbers().empty());
+}
+
+}  // namespace
+}  // namespace cubinet

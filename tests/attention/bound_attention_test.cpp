@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bound_fixture.hpp"
+#include "support/allocation_count.hpp"
+
+#include <cubinet/loader/stream.hpp>
+
+#include <thread>
+
+namespace cubinet {
+namespace {
+
+using namespace test;
+
+template <class Control>
+Control control(const char* name) {
+  const auto library = ok(DynamicLibrary::open(std::getenv("CUBINET_TEST_DRIVER")));
+  return reinterpret_cast<Control>(library.find(name));
+}
+
+std::vector<cubinet_stub_launch_record> launches() {
+  const auto count = control<decltype(&cubinet_stub_launch_count)>("cubinet_stub_launch_count");
+  const auto read = control<decltype(&cubinet_stub_launch)>("cubinet_stub_launch");
+  std::vector<cubinet_stub_launch_record> records(count());
+  for (std::size_t i = 0; i < records.size(); ++i)
+    read(i, &records[i]);
+  return records;
+}
+
+ScaleArgument argument_of(const cubinet_stub_launch_record& launch) {
+  ScaleArgument argument{};
+  REQUIRE(launch.argument_bytes == sizeof(argument));
+  std::memcpy(&argument, launch.arguments, sizeof(argument));
+  return argument;
+}
+
+TEST_CASE("a run launches every step of a plan of a backend from outside, in order, on the stream") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const BoundAttention attention = setting.bind();
+  const Stream stream = ok(Stream::create(setting.device));
+  ok(attention.run(setting.buffers.tensors(), stream.handle()));
+  const auto made = launches();
+  REQUIRE(made.size() == 2);
+  CHECK(std::string(made[0].kernel) == "scale");
+  CHECK(std::string(made[1].kernel) == "scale_twice");
+  CHECK(made[0].block[0] == 128);
+  CHECK(made[1].block[0] == 64);
+  for (const auto& launch : made) {
+    CHECK(launch.stream == stream.handle());
+    CHECK(argument_of(launch).count == 77);
+    CHECK(argument_of(launch).data == setting.buffers.tensors().o.address);
+  }
+}
+
+TEST_CASE("a plan of the templates launches the kernel and its reduction, the second one early") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  RuntimeOptions options = device_options(setting.home / "builtin");
+  options.templates = {};
+  const auto runtime = make_runtime(std::move(options));
+  PlanOptions wishes;
+  wishes.splits = 2;
+  const AttentionPlan plan =
+      ok(plan_attention(setting.problem, setting.facts(), {}, ok(AttentionBackends::builtin()), wishes));
+  const BoundAttention attention = ok(BoundAttention::bind(*runtime, plan, 0));
+  const TensorBuffers buffers =
+      ok(TensorBuffers::create(setting.device, setting.problem, setting.inputs, plan.workspace));
+  ok(attention.check(buffers.tensors()));
+  ok(attention.run(buffers.tensors(), nullptr));
+  const auto made = launches();
+  REQUIRE(made.size() == 2);
+  CHECK(std::string(made[0].kernel) == "attention_decode");
+  CHECK(std::string(made[1].kernel) == "attention_decode_reduce");
+  CHECK(made[0].grid[0] == plan.steps[0].grid[0]);
+  CHECK(made[0].grid[2] == 2);
+  CHECK(made[0].dynamic_shared_bytes == plan.steps[0].shared_bytes);
+  CHECK(made[0].programmatic == 0);
+  CHECK(made[1].programmatic == 1);
+  CHECK(std::memcmp(made[0].arguments, made[1].arguments, made[0].argument_bytes) == 0);
+  AttentionTensors without = buffers.tensors();
+  without.scratch = {};
+  CHECK(attention.run(without, nullptr).error().code == ErrorCode::invalid_argument);
+  CHECK(launches().size() == 2);
+}
+
+// The step that is measured is the only one: the stub, which keeps a list of launches, is told to succeed at
+// the next one without doing anything. Where the context is not current, the stub's own stack of them has
+// room.
+TEST_CASE("a run allocates nothing, whether the context is current or not") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  AttentionPlan plan = setting.plan(std::make_shared<const ScaleBackend>());
+  plan.steps.pop_back();
+  const BoundAttention attention = setting.bind(plan);
+  const AttentionTensors tensors = setting.buffers.tensors();
+  ok(attention.run(tensors, nullptr));
+  const auto allocated = [&] {
+    setting.stub.fail("cuLaunchKernelEx", 1, 0);
+    const unsigned before = allocations();
+    const bool launched = attention.run(tensors, nullptr).has_value();
+    const unsigned after = allocations();
+    CHECK(launched);
+    return after - before;
+  };
+  CHECK(allocated() == 0);
+  const auto current = ok(setting.device->make_current());
+  CHECK(allocated() == 0);
+  CHECK(allocations() > 0);
+}
+
+TEST_CASE("the context is pushed only where it is not current, and popped again") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const BoundAttention attention = setting.bind();
+  const auto contexts = control<decltype(&cubinet_stub_current_contexts)>("cubinet_stub_current_contexts");
+  REQUIRE(contexts() == 0);
+  const unsigned before = setting.stub.calls("cuCtxPushCurrent");
+  ok(attention.run(setting.buffers.tensors(), nullptr));
+  CHECK(setting.stub.calls("cuCtxPushCurrent") == before + 1);
+  CHECK(contexts() == 0);
+  const auto current = ok(setting.device->make_current());
+  ok(attention.run(setting.buffers.tensors(), nullptr));
+  CHECK(setting.stub.calls("cuCtxPushCurrent") == before + 2);
+  CHECK(contexts() == 1);
+}
+
+TEST_CASE("what is bound outlives the release of its kernel and the Runtime") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const BoundAttention attention = setting.bind();
+  CHECK(setting.runtime->release(*ok(setting.runtime->prepare(scale_spec())), 0));
+  setting.runtime.reset();
+  ok(attention.run(setting.buffers.tensors(), nullptr));
+  CHECK(launches().size() == 2);
+  CHECK(attention.functions().size() == 2);
+}
+
+TEST_CASE("a plan that counts on more blocks than fit is made anew with what the driver said, once") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const auto greedy = std::make_shared<ScaleBackend>();
+  greedy->counts_on = 1000;
+  const AttentionPlan plan = setting.plan(greedy);
+  REQUIRE(plan.steps[0].grid[0] == 1000);
+  const BoundAttention attention = setting.bind(plan);
+  CHECK(attention.plan().steps[0].grid[0] == 16);  // 2048 threads of a multiprocessor, 128 of a block
+  REQUIRE(attention.plan().request.options.occupancy.size() == 1);
+  CHECK(attention.plan().backend == plan.backend);
+  greedy->counts_on = 16;
+  CHECK(setting.bind(setting.plan(greedy)).plan().request.options.occupancy.empty());
+}
+
+TEST_CASE("of a kernel in clusters it is clusters that are counted") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const auto clustered = std::make_shared<ScaleBackend>();
+  clustered->counts_on = 1000;
+  clustered->cluster_x = 4;
+  const BoundAttention attention = setting.bind(setting.plan(clustered));
+  CHECK(attention.plan().steps[0].grid[0] == 132);  // 33 clusters of 4
+  ok(attention.run(setting.buffers.tensors(), nullptr));
+  CHECK(launches().front().cluster[0] == 4);
+}
+
+TEST_CASE("a plan that cannot be launched, or is for another device, is not bound") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const auto declined = [&](const AttentionPlan& plan, ErrorCode code, const std::string& part) {
+    const auto bound = BoundAttention::bind(*setting.runtime, plan, 0);
+    REQUIRE_FALSE(bound);
+    CHECK(bound.error().code == code);
+    CHECK_MESSAGE(bound.error().message.find(part) != std::string::npos, bound.error().message);
+  };
+  const auto looked_at = std::make_shared<ScaleBackend>();
+  looked_at->not_launchable = "it is only looked at";
+  declined(setting.plan(looked_at, AttentionPurpose::select), ErrorCode::unsupported, "only looked at");
+  AttentionPlan plan = setting.plan(std::make_shared<const ScaleBackend>());
+  plan.request.device.sm_count = 7;
+  declined(plan, ErrorCode::invalid_argument, "7 multiprocessors");
+  plan = setting.plan(std::make_shared<const ScaleBackend>());
+  plan.steps[1].arguments = nullptr;
+  declined(plan, ErrorCode::invalid_argument, "argument");
+  plan = setting.plan(std::make_shared<const ScaleBackend>());
+  plan.steps[1].kernel = {};
+  declined(plan, ErrorCode::unsupported, "assumed to exist");
+  plan.steps[1].kernel = NamedKernel{"nowhere"};
+  declined(plan, ErrorCode::not_found, "nowhere");
+}
+
+TEST_CASE("a check finds a tensor on no device or another one by name") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const BoundAttention attention = setting.bind();
+  ok(attention.check(setting.buffers.tensors()));
+  AttentionTensors tensors = setting.buffers.tensors();
+  const std::vector<std::int32_t> host(2);
+  tensors.kv_lengths.address = reinterpret_cast<std::uint64_t>(host.data());
+  const auto refused = attention.check(tensors);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+  CHECK(refused.error().message.find("kv_lengths") != std::string::npos);
+}
+
+TEST_CASE("threads run the same bound attention at once, each on its stream") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const BoundAttention attention = setting.bind();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const Stream stream = ok(Stream::create(setting.device));
+      for (int j = 0; j < 50; ++j)
+        ok(attention.run(setting.buffers.tensors(), stream.handle()));
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(launches().size() == 4 * 50 * 2);
+}
+
+}  // namespace
+}  // namespace cubinet

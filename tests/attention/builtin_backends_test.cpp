@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_fixture.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+TEST_CASE("every rule says when it applies and where it comes from, and names backends that there are") {
+  const AttentionBackends backends = test::builtin_backends();
+  CHECK_FALSE(backends.rules().empty());
+  for (const BackendRule& rule : backends.rules()) {
+    CHECK_FALSE(rule.condition.empty());
+    CHECK_FALSE(rule.source.empty());
+    for (const std::string& name : rule.order)
+      CHECK(backends.find(name) != nullptr);
+  }
+}
+
+TEST_CASE("for each purpose the last rule applies to everything") {
+  const AttentionBackends backends = test::builtin_backends();
+  for (const AttentionPurpose purpose : {AttentionPurpose::select, AttentionPurpose::launch}) {
+    const auto& rules = backends.rules();
+    const auto last = std::find_if(rules.rbegin(), rules.rend(),
+                                   [&](const BackendRule& rule) { return rule.purpose == purpose; });
+    REQUIRE(last != rules.rend());
+    CHECK(last->applies(PlanRequest{}));
+  }
+}
+
+TEST_CASE("published rows that run on the device come first when deciding, never when launching") {
+  const AttentionProblem problem = test::generation(1, 1, 4096, 32, 4);
+  const auto rows = test::published_rows(problem);
+  const test::Known here = test::Known::on(test::kB200, rows);
+  const test::Known elsewhere = test::Known::on(test::kH200, rows);
+  CHECK(test::plan_of(problem, "auto", here).backend_name() == "published");
+  CHECK(test::plan_of(problem, "auto", elsewhere).backend_name() == "templates");
+  const AttentionResolution launch = test::resolve(problem, "auto", AttentionPurpose::launch, here);
+  REQUIRE(launch.plan);
+  CHECK(launch.plan->backend_name() == "templates");
+  CHECK(launch.declined.empty());
+  const AttentionResolution hopper = test::resolve(problem, "auto", AttentionPurpose::launch, elsewhere);
+  CHECK(hopper.order != launch.order);
+  CHECK(test::holds(hopper.order, "H200"));
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "templates/decode_arguments.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+namespace cubinet {
+namespace {
+
+using kernel_templates::AttentionDecodeParameters;
+
+AttentionDecodeParameters written(const DecodeArguments& arguments, const AttentionTensors& tensors) {
+  std::vector<std::byte> bytes(arguments.size(), std::byte{0xee});
+  arguments.prepare(bytes);
+  arguments.write(tensors, bytes);
+  AttentionDecodeParameters parameters;
+  REQUIRE(bytes.size() == sizeof(parameters));
+  std::memcpy(&parameters, bytes.data(), sizeof(parameters));
+  return parameters;
+}
+
+AttentionTensors tensors() {
+  AttentionTensors made;
+  std::uint64_t address = 0x100;
+  for (DeviceTensor* tensor :
+       {&made.q, &made.k, &made.v, &made.o, &made.lse, &made.page_table, &made.kv_lengths, &made.scratch}) {
+    tensor->address = address;
+    address += 0x100;
+  }
+  return made;
+}
+
+TEST_CASE("the argument carries the addresses, and partial results where the plan puts them") {
+  AttentionDecodeParameters prepared{};
+  prepared.q_token_stride = 7;
+  WorkspaceSizes workspace;
+  workspace.scratch_bytes = 0x500;
+  workspace.partial_stats_offset = 0x400;
+  const AttentionDecodeParameters p = written(DecodeArguments(prepared, workspace), tensors());
+  CHECK(p.q == 0x100);
+  CHECK(p.k == 0x200);
+  CHECK(p.v == 0x300);
+  CHECK(p.o == 0x400);
+  CHECK(p.lse == 0x500);
+  CHECK(p.page_table == 0x600);
+  CHECK(p.kv_lengths == 0x700);
+  CHECK(p.partial_o == 0x800);
+  CHECK(p.partial_lse == 0xc00);
+  CHECK(p.q_token_stride == 7);
+  CHECK(written(DecodeArguments(prepared, {}), tensors()).partial_o == 0);
+}
+
+TEST_CASE("strides that a tensor states go before those of a contiguous one") {
+  AttentionDecodeParameters prepared{};
+  prepared.v_head_stride = 9;
+  AttentionTensors given = tensors();
+  given.q.strides = {1, 2, 3};
+  given.k.strides = {4, 5, 6};
+  given.o.strides = {7, 8, 9};
+  given.page_table.strides = {10, 0, 0};
+  const AttentionDecodeParameters p = written(DecodeArguments(prepared, {}), given);
+  CHECK(p.q_batch_stride == 1);
+  CHECK(p.q_token_stride == 2);
+  CHECK(p.q_head_stride == 3);
+  CHECK(p.k_page_stride == 4);
+  CHECK(p.k_token_stride == 5);
+  CHECK(p.k_head_stride == 6);
+  CHECK(p.v_head_stride == 9);
+  CHECK(p.o_batch_stride == 7);
+  CHECK(p.page_table_stride == 10);
+}
+
+}  // namespace
+}  // namespace cubinet

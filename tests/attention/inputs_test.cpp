@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/visible_range.hpp"
+
+#include <cubinet/attention/reference.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace cubinet {
+namespace {
+
+AttentionProblem small(std::uint32_t batch = 5) {
+  AttentionProblem problem;
+  problem.batch = batch;
+  problem.heads_q = 8;
+  problem.heads_kv = 2;
+  problem.head_dim_qk = 64;
+  problem.head_dim_v = 128;
+  problem.tokens_per_page = 16;
+  problem.kv_len = 100;
+  return problem;
+}
+
+AttentionInputs make(const AttentionProblem& problem, const std::vector<std::int32_t>& lengths,
+                     std::uint64_t seed = 1) {
+  auto inputs = make_attention_inputs(problem, lengths, seed);
+  REQUIRE(inputs);
+  return *std::move(inputs);
+}
+
+bool is_nan_row(const AttentionProblem& problem, const HalfBits& pool, std::int64_t page, std::size_t token,
+                std::size_t head, std::size_t dim) {
+  const std::size_t offset = pool_offset(problem, page, token, head, dim);
+  std::size_t nans = 0;
+  for (std::size_t i = 0; i < dim; ++i)
+    nans += std::isnan(to_float(pool[offset + i], problem.data_type_k)) ? 1U : 0U;
+  REQUIRE((nans == 0 || nans == dim));
+  return nans == dim;
+}
+
+// Every row of the pools is a number exactly where some query reads it.
+void check_poison(const AttentionProblem& problem, const std::vector<std::int32_t>& lengths) {
+  const AttentionInputs inputs = make(problem, lengths);
+  std::set<std::pair<std::int64_t, std::size_t>> read;
+  std::set<std::int64_t> pages;
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    std::set<std::int64_t> own;
+    for (std::int64_t position = 0; position < lengths[b]; ++position) {
+      bool seen = false;
+      for (std::uint32_t q = 0; q < problem.q_len; ++q) {
+        const TokenRange range = visible_range(problem, lengths[b], q);
+        seen = seen || (position >= range.begin && position < range.end);
+      }
+      if (!seen) continue;
+      const auto token = static_cast<std::size_t>(position);
+      const std::size_t entry = b * problem.pages_per_sequence() + token / problem.tokens_per_page;
+      read.insert({inputs.page_table[entry], token % problem.tokens_per_page});
+      own.insert(inputs.page_table[entry]);
+    }
+    for (const std::int64_t page : own)
+      CHECK(pages.insert(page).second);  // no page belongs to two sequences
+  }
+  for (std::int64_t page = 0; page < inputs.pages; ++page) {
+    for (std::size_t token = 0; token < problem.tokens_per_page; ++token) {
+      for (std::size_t head = 0; head < problem.heads_kv; ++head) {
+        const bool used = read.count({page, token}) == 1;
+        REQUIRE(is_nan_row(problem, inputs.k, page, token, head, problem.head_dim_qk) != used);
+        REQUIRE(is_nan_row(problem, inputs.v, page, token, head, problem.head_dim_v) != used);
+      }
+    }
+  }
+}
+
+TEST_CASE("All that no query may read is NaN, all that one reads is a number") {
+  for (const KvOrder layout : {KvOrder::nhd, KvOrder::hnd}) {
+    AttentionProblem problem = small();
+    problem.kv_order = layout;
+    check_poison(problem, {100, 0, 15, 16, 17});
+    problem.window = 20;
+    check_poison(problem, {100, 0, 19, 20, 21});
+    problem.q_len = 6;
+    check_poison(problem, {100, 0, 3, 30, 31});
+  }
+}
+
+TEST_CASE("Pages are shuffled and spare entries name a poisoned page") {
+  const AttentionProblem problem = small();
+  const AttentionInputs inputs = make(problem, {100, 0, 100, 100, 100});
+  CHECK_FALSE(std::is_sorted(inputs.page_table.begin(), inputs.page_table.begin() + 7));
+  const auto spare = inputs.page_table[7];  // of the empty sequence
+  CHECK(is_nan_row(problem, inputs.k, spare, 0, 0, 64));
+  CHECK(inputs.page_table.size() == 5 * 7);
+}
+
+TEST_CASE("The same seed gives the same inputs whatever the threads, another seed others") {
+  const AttentionProblem problem = small();
+  const std::vector<std::int32_t> lengths = {100, 0, 33, 64, 7};
+  const auto one = make_attention_inputs(problem, lengths, 7, 1);
+  const auto many = make_attention_inputs(problem, lengths, 7, 4);
+  REQUIRE(one);
+  REQUIRE(many);
+  CHECK(one->q == many->q);
+  CHECK(one->k == many->k);
+  CHECK(one->v == many->v);
+  CHECK(one->page_table == many->page_table);
+  CHECK(one->q != make(problem, lengths, 8).q);
+}
+
+TEST_CASE("Logits have a standard deviation near 4") {
+  AttentionProblem problem = small(1);
+  problem.kv_len = 2000;
+  problem.softmax_scale = 0.2f;
+  const AttentionInputs inputs = make(problem, {2000});
+  double squares = 0;
+  int count = 0;
+  for (std::size_t head = 0; head < problem.heads_q; ++head) {
+    for (std::size_t token = 0; token < 2000; ++token) {
+      const auto page = inputs.page_table[token / 16];
+      const std::size_t k = pool_offset(problem, page, token % 16, head / problem.group_size(), 64);
+      double logit = 0;
+      for (std::size_t i = 0; i < 64; ++i) {
+        logit += static_cast<double>(to_float(inputs.q[head * 64 + i], problem.data_type_q)) *
+                 static_cast<double>(to_float(inputs.k[k + i], problem.data_type_k));
+      }
+      squares += logit * logit * 0.04;
+      ++count;
+    }
+  }
+  const double deviation = std::sqrt(squares / count);
+  CHECK(deviation > 3.2);
+  CHECK(deviation < 4.8);
+}
+
+TEST_CASE("Lengths beside the borders include the longest, an empty one and both sides of a page") {
+  AttentionProblem problem = small(25);
+  const auto lengths = make_kv_lengths(problem, LengthPattern::borders);
+  REQUIRE(lengths.size() == 25);
+  CHECK(lengths[0] == 100);
+  CHECK(lengths[1] == 0);
+  for (const int wanted : {15, 16, 17, 99, 84})
+    CHECK(std::count(lengths.begin(), lengths.end(), wanted) >= 1);
+  for (const std::int32_t length : lengths) {
+    CHECK(length >= 0);
+    CHECK(length <= 100);
+  }
+  for (const std::int32_t length : make_kv_lengths(problem, LengthPattern::uniform))
+    CHECK(length == 100);
+}
+
+TEST_CASE("Lengths or types that do not fit are refused") {
+  AttentionProblem problem = small();
+  CHECK_FALSE(make_attention_inputs(problem, {}, 1));
+  CHECK_FALSE(make_attention_inputs(problem, {1, 2, 3, 4}, 1));
+  CHECK_FALSE(make_attention_inputs(problem, {1, 2, 3, 4, 101}, 1));
+  problem.data_type_k = problem.data_type_v = DataType::fp16;
+  CHECK(make_attention_inputs(problem, {1, 2, 3, 4, 5}, 1));
+  problem.data_type_q = DataType::e4m3;
+  CHECK_FALSE(make_attention_inputs(problem, {1, 2, 3, 4, 5}, 1));
+}
+
+}  // namespace
+}  // namespace cubinet

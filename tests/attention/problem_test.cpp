@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "problems.hpp"
+
+#include <cubinet/attention/problem.hpp>
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+namespace cubinet {
+namespace {
+
+template <class Change>
+ErrorCode refusal(Change change) {
+  AttentionProblem problem = test::generation(2, 4, 1024, 16, 4);
+  change(problem);
+  const auto checked = check_problem(problem);
+  REQUIRE(!checked);
+  CHECK_FALSE(checked.error().message.empty());
+  return checked.error().code;
+}
+
+TEST_CASE("a problem that makes sense passes") {
+  CHECK(check_problem(test::generation(2, 4, 1024, 16, 4)));
+  CHECK(check_problem(test::context(2, 700, 1024, 16, 4)));
+  CHECK(check_problem(test::generation(65'535, 1, kUnlimited, 1, 1)));
+}
+
+TEST_CASE("each wrong size is refused, nothing is rounded") {
+  constexpr ErrorCode kInvalid = ErrorCode::invalid_argument;
+  CHECK(refusal([](AttentionProblem& p) { p.batch = 0; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.batch = 65'536; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.q_len = 0; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.kv_len = 0; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.q_len = 1025; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.heads_q = 15; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.heads_kv = 0; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.head_dim_qk = 129; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.head_dim_v = 1032; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.tokens_per_page = 48; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.tokens_per_page = 0; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.window = 0; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.mask = AttentionMask::sliding_or_chunked_causal; }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.mask = static_cast<AttentionMask>(9); }) == kInvalid);
+  CHECK(refusal([](AttentionProblem& p) { p.data_type_q = static_cast<DataType>(9); }) == kInvalid);
+}
+
+TEST_CASE("the default softmax scale is one over the root of the head dim, and others must make sense") {
+  AttentionProblem problem = test::generation(1, 1, 1024, 16, 4, 64, 64);
+  CHECK(problem.scale() == doctest::Approx(0.125));
+  problem.softmax_scale = 0.3F;
+  CHECK(problem.scale() == 0.3F);
+  for (const float scale :
+       {0.0F, -1.0F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    CHECK(refusal([&](AttentionProblem& p) { p.softmax_scale = scale; }) == ErrorCode::invalid_argument);
+  }
+}
+
+TEST_CASE("known lengths are one a sequence and within the longest, none included") {
+  AttentionProblem problem = test::generation(2, 4, 1024, 16, 4);
+  problem.kv_lengths = {0, 1024};
+  CHECK(check_problem(problem));
+  const auto refused = [](std::vector<std::int32_t> lengths) {
+    return refusal([&](AttentionProblem& p) { p.kv_lengths = lengths; }) == ErrorCode::invalid_argument;
+  };
+  CHECK(refused({1}));
+  CHECK(refused({1, 1025}));
+  CHECK(refused({-1, 1}));
+  CHECK(refusal([](AttentionProblem& p) { p.kv_order = static_cast<KvOrder>(2); }) ==
+        ErrorCode::invalid_argument);
+}
+
+TEST_CASE("a sequence has as many pages as hold its longest length") {
+  CHECK(test::generation(1, 1, 1024, 16, 4).pages_per_sequence() == 16);
+  CHECK(test::generation(1, 1, 1025, 16, 4).pages_per_sequence() == 17);
+  CHECK(test::generation(1, 1, 1, 16, 4).pages_per_sequence() == 1);
+}
+
+TEST_CASE("combinations that no kernel has are refused as such") {
+  constexpr ErrorCode kUnsupported = ErrorCode::unsupported;
+  CHECK(refusal([](AttentionProblem& p) { p.window = p.chunk = 64; }) == kUnsupported);
+  CHECK(refusal([](AttentionProblem& p) {
+          p.mask = AttentionMask::custom;
+          p.window = 64;
+        }) == kUnsupported);
+  CHECK(refusal([](AttentionProblem& p) {
+          p.mask = AttentionMask::dense;
+          p.window = 64;
+        }) == kUnsupported);
+  const auto sparse = [](AttentionProblem& p) {
+    p.sparse = SparseAttention::static_token;
+    p.top_k = 128;
+  };
+  CHECK(refusal([&](AttentionProblem& p) {
+          sparse(p);
+          p.skips_softmax = true;
+        }) == kUnsupported);
+  CHECK(refusal([&](AttentionProblem& p) {
+          sparse(p);
+          p.window = 64;
+        }) == kUnsupported);
+  CHECK(refusal([&](AttentionProblem& p) {
+          sparse(p);
+          p.top_k = 126;
+        }) == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("a window slides only where it cuts something off") {
+  AttentionProblem problem = test::generation(1, 1, 1024, 16, 4);
+  problem.window = 1024;
+  CHECK_FALSE(problem.is_sliding());
+  problem.window = 1023;
+  CHECK(problem.is_sliding());
+  problem.mask = AttentionMask::dense;
+  CHECK(problem.is_sliding());
+  problem.phase = AttentionPhase::context;
+  CHECK_FALSE(problem.is_sliding());
+}
+
+TEST_CASE("the shared memory of a device is what is stated or what its capability has") {
+  CHECK(DeviceFacts{{10, 0}, 148, 0}.shared_limit() == 227 * 1024);
+  CHECK(DeviceFacts{{10, 0}, 148, 1000}.shared_limit() == 1000);
+  CHECK(check_device(test::kB200));
+  CHECK_FALSE(check_device({{10, 0}, 0, 0}));
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_fixture.hpp"
+
+namespace cubinet {
+namespace {
+
+std::string reason(const AttentionProblem& problem, const test::Known& context) {
+  return test::decline_of(problem, kPublishedBackend, context);
+}
+
+TEST_CASE("a published row is chosen, sized and traced, and says why it is not launched") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  test::Known known = test::Known::on(test::kB200, test::published_rows(problem));
+  const AttentionPlan plan = test::plan_of(problem, "published", known);
+  CHECK(plan.exists());
+  CHECK_FALSE(plan.launchable());
+  CHECK(test::holds(plan.not_launchable, "another project"));
+  CHECK(plan.division.kv_splits == 32);
+  CHECK(plan.division.kv_mode == MultiCtasKvMode::gmem);
+  CHECK(plan.workspace.scratch_bytes > 0);
+  CHECK(plan.workspace.counter_bytes > 0);
+  CHECK(plan.passes == 1);
+  CHECK(plan.trace.empty());
+  REQUIRE(plan.steps.size() == 1);
+  CHECK(plan.steps[0].kernel == KernelRequest(NamedKernel{plan.row.function_name}));
+  CHECK(plan.steps[0].arguments == nullptr);
+  known.options.explains = true;
+  CHECK_FALSE(test::plan_of(problem, "published", known).trace.empty());
+}
+
+TEST_CASE("a separate reduction is a second step, and clusters are what a plan counts on") {
+  test::Known known{test::kB200, {}, {}};
+  known.options.assumes_all_kernels = true;
+  const AttentionPlan latent =
+      test::plan_of(test::generation(8, 1, 4096, 128, 128, 576, 512), "published", known);
+  REQUIRE(latent.steps.size() == 2);
+  CHECK(latent.steps[1].starts_early);
+  const AttentionProblem clustered = test::generation(1, 1, 4096, 32, 4);
+  const auto rows = test::published_rows(clustered);
+  known = test::Known::on(test::kB200, rows);
+  const AttentionPlan plan = test::plan_of(clustered, "published", known);
+  REQUIRE(plan.steps[0].cluster_x == 8);
+  CHECK(plan.steps[0].counts_on == 8);
+  known.options.occupancy = {{plan.steps[0].kernel, 7}};
+  const AttentionPlan again = test::plan_of(clustered, "published", known);
+  CHECK(again.division.kv_mode == MultiCtasKvMode::gmem);
+  CHECK(again.steps[0].cluster_x == 1);
+}
+
+TEST_CASE("the rules divide KV themselves, but need not divide it at all") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  test::Known known{test::kB200, {}, {}};
+  known.options.assumes_all_kernels = true;
+  known.options.splits = 1;
+  CHECK(test::plan_of(problem, "published", known).division.kv_splits == 1);
+  known.options.splits = 7;
+  CHECK_FALSE(test::decline_of(problem, "published", known).empty());
+}
+
+TEST_CASE("a decline keeps the rows alive that it names") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  std::optional<AttentionResolution> resolution;
+  {
+    test::Known known = test::Known::on(test::kB200, test::published_rows(problem));
+    known.options.explains = true;
+    AttentionProblem other = problem;
+    other.tokens_per_page = 32;
+    resolution.emplace(test::resolve(other, "published", AttentionPurpose::select, known));
+  }
+  REQUIRE(resolution->declined.size() == 1);
+  const BackendDecline& declined = resolution->declined.front();
+  CHECK_FALSE(declined.trace.empty());
+  REQUIRE_FALSE(declined.nearest.empty());
+  CHECK(test::holds(declined.nearest.front().row->function_name, "swaps32_gmem_static"));
+}
+
+TEST_CASE("asked to launch, the published backend names the kernel that it would have chosen") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  const test::Known known = test::Known::on(test::kB200, test::published_rows(problem));
+  const auto resolution = test::resolve(problem, "published", AttentionPurpose::launch, known);
+  CHECK_FALSE(resolution.plan);
+  REQUIRE(resolution.declined.size() == 1);
+  CHECK(test::holds(resolution.declined[0].reason, "swaps32_gmem_static_sm_100f"));
+  CHECK(test::holds(resolution.declined[0].reason, "cannot launch"));
+}
+
+TEST_CASE("no rows, rows for other devices and a problem without a row are three reasons") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  CHECK(test::holds(reason(problem, test::Known::on(test::kB200, {})), "no rows of published"));
+  const auto rows = test::published_rows(problem);
+  CHECK(test::holds(reason(problem, test::Known::on(test::kH200, rows)), "runs on 9.0"));
+  const test::Known context = test::Known::on(test::kB200, rows);
+  CHECK(reason(problem, context).empty());
+  AttentionProblem other = problem;
+  other.tokens_per_page = 32;
+  CHECK(test::holds(reason(other, context), "no kernel for bf16"));
+}
+
+TEST_CASE("where no row is understood the count is of all of them, and the column is named") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  std::vector<KernelRow> rows = test::published_rows(problem);
+  for (KernelRow& row : rows)
+    row.extras = {{"mFuture", "7"}};
+  rows.push_back(rows.front());
+  rows.back().target = {9, 0, TargetKind::specific};
+  const auto known = test::Known::on(test::kB200, rows);
+  const std::string said = reason(problem, known);
+  CHECK(test::holds(said, "none of the " + std::to_string(rows.size())));
+  CHECK(test::holds(said, known.kernels.of(kPublishedImplementation).usage().passed_over()));
+  CHECK(test::holds(said, "mFuture"));
+}
+
+TEST_CASE("a custom mask is never served by rows that would ignore it") {
+  AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  std::vector<KernelRow> rows = test::published_rows(problem);
+  problem.mask = AttentionMask::custom;
+  CHECK_FALSE(reason(problem, test::Known::on(test::kB200, rows)).empty());
+  for (KernelRow& row : rows)
+    row.selector.mask = AttentionMask::custom;
+  CHECK(reason(problem, test::Known::on(test::kB200, rows)).empty());
+}
+
+TEST_CASE(
+    "several query tokens are causal, and latent kernels that are causal by themselves refuse dense ones") {
+  AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  const test::Known causal = test::Known::on(test::kB200, test::published_rows(problem));
+  problem.mask = AttentionMask::dense;
+  CHECK_FALSE(reason(problem, causal).empty());
+  problem = test::generation(8, 4, 4096, 128, 128, 576, 512);
+  std::vector<KernelRow> rows = test::published_rows(problem);
+  for (KernelRow& row : rows)
+    row.selector.mask = AttentionMask::dense;
+  const test::Known latent = test::Known::on(test::kB200, rows);
+  CHECK(reason(problem, latent).empty());
+  problem.mask = AttentionMask::dense;
+  CHECK(test::holds(reason(problem, latent), "causally"));
+}
+
+TEST_CASE("kernels that are assumed to exist need no rows") {
+  test::Known known{test::kB200, {}, {}};
+  known.options.assumes_all_kernels = true;
+  const AttentionPlan plan = test::plan_of(test::generation(1, 1, 4096, 32, 4), "auto", known);
+  CHECK(plan.backend_name() == "published");
+  CHECK(plan.row.function_name.empty());
+  CHECK_FALSE(plan.exists());
+  CHECK(plan.steps.front().kernel == KernelRequest());
+}
+
+TEST_CASE("attention sinks take part in no choice of a published row") {
+  AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  const test::Known context = test::Known::on(test::kB200, test::published_rows(problem));
+  problem.sinks = true;
+  CHECK(reason(problem, context).empty());
+}
+
+}  // namespace
+}  // namespace cubinet

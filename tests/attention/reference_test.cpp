@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/visible_range.hpp"
+
+#include <cubinet/attention/reference.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace cubinet {
+namespace {
+
+constexpr std::size_t kDim = 8;
+
+// One sequence, one head, pages of 2 tokens, and all but the first one or two elements of a row zero: small
+// enough for a pencil.
+AttentionProblem tiny() {
+  AttentionProblem problem;
+  problem.head_dim_qk = problem.head_dim_v = kDim;
+  problem.tokens_per_page = 2;
+  problem.kv_len = 3;
+  problem.softmax_scale = 1.0f;
+  problem.data_type_o = DataType::fp32;
+  return problem;
+}
+
+// Rows of kDim elements, of which the first `given` are stated.
+HalfBits rows(std::size_t given, const std::vector<float>& values) {
+  HalfBits result;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    result.push_back(from_float(values[i], DataType::bf16));
+    if (i % given == given - 1) result.resize(result.size() + kDim - given, 0);
+  }
+  return result;
+}
+
+// The first element of each row.
+std::vector<double> first_column(const AttentionOutputs& outputs) {
+  std::vector<double> column;
+  for (std::size_t i = 0; i < outputs.o.size(); i += kDim)
+    column.push_back(outputs.o[i]);
+  return column;
+}
+
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Tokens 0, 1 on page 2, token 2 on page 0; page 1 and the rest of page 0 are poisoned.
+AttentionInputs tiny_inputs() {
+  AttentionInputs inputs;
+  inputs.q = rows(2, {1, 2});
+  inputs.k = rows(2, {1, 1, kNan, kNan, kNan, kNan, kNan, kNan, 0, 0, 2, -1});
+  inputs.v = rows(1, {8, kNan, kNan, kNan, 1, 2});
+  inputs.page_table = {2, 0};
+  inputs.kv_lengths = {3};
+  inputs.pages = 3;
+  return inputs;
+}
+
+AttentionOutputs run(const AttentionProblem& problem, const AttentionInputs& inputs) {
+  auto outputs = attention_reference(problem, inputs);
+  REQUIRE(outputs);
+  return *std::move(outputs);
+}
+
+TEST_CASE("Three tokens worked out by hand") {
+  // Logits 0, 0, 3: weights 1, 1, e^3.
+  const AttentionOutputs outputs = run(tiny(), tiny_inputs());
+  const double e3 = std::exp(3.0);
+  CHECK(outputs.o[0] == doctest::Approx((1 + 2 + 8 * e3) / (2 + e3)).epsilon(1e-12));
+  CHECK(outputs.lse[0] == doctest::Approx(std::log(2 + e3)).epsilon(1e-12));
+}
+
+TEST_CASE("The softmax scale multiplies the logits") {
+  AttentionProblem problem = tiny();
+  problem.softmax_scale = 0.5f;
+  CHECK(run(problem, tiny_inputs()).lse[0] == doctest::Approx(std::log(2 + std::exp(1.5))).epsilon(1e-12));
+}
+
+TEST_CASE("A shorter length leaves the last token out") {
+  AttentionInputs inputs = tiny_inputs();
+  inputs.kv_lengths = {2};
+  const AttentionOutputs outputs = run(tiny(), inputs);
+  CHECK(outputs.o[0] == doctest::Approx(1.5).epsilon(1e-12));
+  CHECK(outputs.lse[0] == doctest::Approx(std::log(2.0)).epsilon(1e-12));
+}
+
+TEST_CASE("An empty sequence gives zeros and minus infinity") {
+  AttentionInputs inputs = tiny_inputs();
+  inputs.kv_lengths = {0};
+  const AttentionOutputs outputs = run(tiny(), inputs);
+  CHECK(outputs.o[0] == 0);
+  CHECK(outputs.lse[0] == -std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("A window keeps the newest tokens only") {
+  AttentionProblem problem = tiny();
+  problem.window = 1;
+  CHECK(run(problem, tiny_inputs()).o[0] == doctest::Approx(8).epsilon(1e-12));
+  problem.window = 2;
+  const double e3 = std::exp(3.0);
+  CHECK(run(problem, tiny_inputs()).o[0] == doctest::Approx((2 + 8 * e3) / (1 + e3)).epsilon(1e-12));
+}
+
+TEST_CASE("Causal query tokens end at the end of the KV, dense ones see all of it") {
+  AttentionProblem problem = tiny();
+  problem.q_len = 2;
+  AttentionInputs inputs = tiny_inputs();
+  inputs.q = rows(2, {0, 0, 0, 0});  // all weights alike
+  AttentionOutputs outputs = run(problem, inputs);
+  CHECK(outputs.o[0] == doctest::Approx(1.5).epsilon(1e-12));
+  CHECK(outputs.o[kDim] == doctest::Approx(11.0 / 3).epsilon(1e-12));
+  problem.mask = AttentionMask::dense;
+  outputs = run(problem, inputs);
+  CHECK(outputs.o[0] == doctest::Approx(11.0 / 3).epsilon(1e-12));
+  // More queries than tokens: the first sees nothing.
+  problem.mask = AttentionMask::causal;
+  inputs.kv_lengths = {1};
+  outputs = run(problem, inputs);
+  CHECK(outputs.o[0] == 0);
+  CHECK(outputs.o[kDim] == doctest::Approx(1).epsilon(1e-12));
+}
+
+TEST_CASE("Query heads read the KV head of their group, in both layouts") {
+  AttentionProblem problem = tiny();
+  problem.heads_q = 4;
+  problem.heads_kv = 2;
+  problem.kv_len = 2;
+  AttentionInputs inputs;
+  inputs.q = rows(2, {0, 0, 0, 0, 0, 0, 0, 0});
+  inputs.k = HalfBits(4 * kDim, 0);
+  inputs.page_table = {0};
+  inputs.kv_lengths = {2};
+  inputs.pages = 1;
+  inputs.v = rows(1, {1, 10, 3, 30});  // [token][head]
+  AttentionOutputs outputs = run(problem, inputs);
+  CHECK(first_column(outputs) == std::vector<double>{2, 2, 20, 20});
+  problem.kv_order = KvOrder::hnd;
+  outputs = run(problem, inputs);  // now heads {1, 10} and {3, 30}
+  CHECK(first_column(outputs) == std::vector<double>{5.5, 5.5, 16.5, 16.5});
+}
+
+TEST_CASE("Made inputs never let poison through") {
+  AttentionProblem problem;
+  problem.batch = 6;
+  problem.q_len = 3;
+  problem.heads_q = 6;
+  problem.heads_kv = 2;
+  problem.head_dim_qk = 64;
+  problem.head_dim_v = 64;
+  problem.tokens_per_page = 16;
+  problem.kv_len = 120;
+  for (const bool windowed : {false, true}) {
+    if (windowed) problem.window = 21;
+    const auto inputs = make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 3);
+    REQUIRE(inputs);
+    for (const double value : run(problem, *inputs).o)
+      REQUIRE(std::isfinite(value));
+  }
+}
+
+TEST_CASE("Inputs that do not fit the problem are refused") {
+  AttentionInputs inputs = tiny_inputs();
+  inputs.page_table = {2, 3};
+  CHECK_FALSE(attention_reference(tiny(), inputs));
+  inputs = tiny_inputs();
+  inputs.page_table = {-1, 0};
+  CHECK_FALSE(attention_reference(tiny(), inputs));
+  inputs = tiny_inputs();
+  inputs.q.pop_back();
+  CHECK_FALSE(attention_reference(tiny(), inputs));
+  inputs = tiny_inputs();
+  inputs.v.pop_back();
+  CHECK_FALSE(attention_reference(tiny(), inputs));
+  inputs = tiny_inputs();
+  inputs.kv_lengths = {4};
+  CHECK_FALSE(attention_reference(tiny(), inputs));
+}
+
+AttentionDeviation compare(const AttentionOutputs& reference, const std::vector<float>& o,
+                           const std::vector<float>& lse = {}) {
+  AttentionProblem problem = tiny();
+  problem.heads_q = 2;
+  problem.heads_kv = 2;
+  problem.head_dim_v = 2;
+  const auto error = compare_attention(problem, reference, std::as_bytes(std::span(o)), lse);
+  REQUIRE(error);
+  return *error;
+}
+
+TEST_CASE("The comparison finds the worst row, NaN, and what should have been zero") {
+  const AttentionOutputs reference{{3, 4, 0, 0}, {1, -std::numeric_limits<double>::infinity()}};
+  const float infinity = std::numeric_limits<float>::infinity();
+  CHECK(compare(reference, {3, 4, 0, 0}).worst_row == 0);
+  CHECK(compare(reference, {3, 4.5f, 0, 0}).worst_row == doctest::Approx(0.1));
+  CHECK(compare(reference, {3, 4.5f, 0, 0}).all_rows == doctest::Approx(0.1));
+  CHECK(std::isinf(compare(reference, {3, kNan, 0, 0}).worst_row));
+  CHECK(std::isinf(compare(reference, {3, 4, 0, 1e-20f}).worst_row));
+  CHECK(compare(reference, {3, 4, 0, 1}).worst_index == 1);
+  CHECK(compare(reference, {3, 4, 0, 0}, {1.25f, -infinity}).worst_lse == doctest::Approx(0.25));
+  CHECK(std::isinf(compare(reference, {3, 4, 0, 0}, {1, 0}).worst_lse));
+  CHECK(std::isinf(compare(reference, {3, 4, 0, 0}, {kNan, -infinity}).worst_lse));
+}
+
+TEST_CASE("An output of another size is not compared") {
+  AttentionProblem problem = tiny();
+  const std::vector<float> o = {1, 2};
+  CHECK_FALSE(compare_attention(problem, AttentionOutputs{{1}, {1}}, std::as_bytes(std::span(o)), {}));
+  CHECK_FALSE(
+      compare_attention(problem, AttentionOutputs{{1, 2}, {1, 2}}, std::as_bytes(std::span(o)), {1.0f}));
+}
+
+}  // namespace
+}  // namespace cubinet

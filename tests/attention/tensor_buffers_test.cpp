@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bound_fixture.hpp"
+
+#include <cmath>
+
+namespace cubinet {
+namespace {
+
+using namespace test;
+
+TEST_CASE("outputs are poisoned until somebody writes them, and counters are zero") {
+  const BoundSetting setting;
+  const TensorBuffers buffers =
+      ok(TensorBuffers::create(setting.device, setting.problem, setting.inputs, {256, 0, 0, 0, 0, 512}));
+  const AttentionTensors tensors = buffers.tensors();
+  CHECK(tensors.o.bytes == 2 * 4 * 64 * 2);
+  CHECK(tensors.scratch.bytes == 512);
+  CHECK(tensors.counters.bytes == 256);
+  const Bytes output = ok(buffers.output());
+  CHECK(output.size() == tensors.o.bytes);
+  CHECK(output.front() == std::byte{0xff});
+  for (const float value : ok(buffers.lse()))
+    CHECK(std::isnan(value));
+}
+
+TEST_CASE("each copy of the cache has a page table of its own behind the one before") {
+  const BoundSetting setting;
+  const TensorBuffers buffers =
+      ok(TensorBuffers::create(setting.device, setting.problem, setting.inputs, {}, 3));
+  CHECK(buffers.copies() == 3);
+  const AttentionTensors first = buffers.tensors(0);
+  const AttentionTensors last = buffers.tensors(2);
+  CHECK(first.k.address == last.k.address);
+  CHECK(first.k.bytes == setting.inputs.k.size() * 2 * 3);
+  CHECK(first.page_table.bytes == setting.inputs.page_table.size() * 4);
+  CHECK(last.page_table.address == first.page_table.address + 2 * first.page_table.bytes);
+}
+
+TEST_CASE("lengths may change, but not their number") {
+  const BoundSetting setting;
+  CHECK(setting.buffers.set_kv_lengths({1, 2}));
+  CHECK_FALSE(setting.buffers.set_kv_lengths({1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace cubinet

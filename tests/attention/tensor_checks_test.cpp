@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor_checks.hpp"
+
+#include "problems.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace cubinet {
+namespace {
+
+const AttentionProblem kProblem = test::generation(2, 1, 1024, 16, 4);
+const WorkspaceSizes kWorkspace{512, 0, 0, 0, 0, 4096};
+
+// Just large enough.
+AttentionTensors fitting() {
+  AttentionTensors tensors;
+  tensors.q = {0x1000, 2 * 16 * 128 * 2, {}};
+  tensors.k = {0x2000, 64 * 4 * 128 * 2, {}};
+  tensors.v = {0x3000, 64 * 4 * 128 * 2, {}};
+  tensors.o = {0x4000, 2 * 16 * 128 * 2, {}};
+  tensors.lse = {0x5000, 2 * 16 * 4, {}};
+  tensors.page_table = {0x6000, 2 * 16 * 4, {}};
+  tensors.kv_lengths = {0x7000, 2 * 4, {}};
+  tensors.scratch = {0x8000, 4096, {}};
+  tensors.counters = {0x9000, 512, {}};
+  return tensors;
+}
+
+Result<void> check(const AttentionTensors& tensors) {
+  return TensorChecks(kProblem, kWorkspace).check(tensors);
+}
+
+struct Member {
+  const char* name;
+  DeviceTensor AttentionTensors::*tensor;
+  std::uint64_t alignment;
+};
+constexpr Member kMembers[] = {{"q", &AttentionTensors::q, 16},
+                               {"k", &AttentionTensors::k, 16},
+                               {"v", &AttentionTensors::v, 16},
+                               {"o", &AttentionTensors::o, 16},
+                               {"lse", &AttentionTensors::lse, 4},
+                               {"page_table", &AttentionTensors::page_table, 4},
+                               {"kv_lengths", &AttentionTensors::kv_lengths, 4},
+                               {"scratch", &AttentionTensors::scratch, 256},
+                               {"counters", &AttentionTensors::counters, 256}};
+
+void check_refused(const AttentionTensors& tensors, const std::string& name) {
+  const auto checked = check(tensors);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().code == ErrorCode::invalid_argument);
+  CHECK_MESSAGE(checked.error().message.find(" " + name + " ") != std::string::npos, checked.error().message);
+}
+
+TEST_CASE("tensors that are just large enough fit") {
+  CHECK(check(fitting()));
+}
+
+TEST_CASE("a tensor that is missing, too small or at a wrong address is refused by name") {
+  for (const Member& member : kMembers) {
+    CAPTURE(member.name);
+    AttentionTensors tensors = fitting();
+    (tensors.*member.tensor).address += member.alignment / 2;
+    check_refused(tensors, member.name);
+    (tensors.*member.tensor).address += member.alignment / 2;
+    CHECK(check(tensors));
+    (tensors.*member.tensor).bytes -= 1;
+    check_refused(tensors, member.name);
+    (tensors.*member.tensor).address = 0;
+    if (std::string(member.name) == "lse") {
+      CHECK(check(tensors));  // it is not wanted
+    } else {
+      check_refused(tensors, member.name);
+    }
+  }
+}
+
+TEST_CASE("a workspace is asked for where one is needed and nowhere else") {
+  AttentionTensors tensors = fitting();
+  tensors.scratch = tensors.counters = {};
+  CHECK(TensorChecks(kProblem, {}).check(tensors));
+  check_refused(tensors, "scratch");
+}
+
+TEST_CASE("strides are multiples of 16 bytes above 0, and count for the size") {
+  AttentionTensors tensors = fitting();
+  tensors.q.strides = {16 * 128, 16 * 128, 128};
+  CHECK(check(tensors));
+  for (const std::int64_t stride : {std::int64_t{-128}, std::int64_t{0}, std::int64_t{132}}) {
+    tensors.q.strides[2] = stride;
+    check_refused(tensors, "q");
+  }
+  tensors.q.strides = {2 * 16 * 128, 16 * 128, 128};
+  check_refused(tensors, "q");
+  tensors.q.bytes += 16 * 128 * 2;
+  CHECK(check(tensors));
+  // Head by head, which is as large as token by token.
+  tensors.k.strides = {64 * 4 * 128, 128, 64 * 128};
+  CHECK(check(tensors));
+}
+
+TEST_CASE("a row of the page table holds at least a sequence, and lengths have no strides") {
+  AttentionTensors tensors = fitting();
+  tensors.page_table.strides = {15, 0, 0};
+  check_refused(tensors, "page_table");
+  tensors.page_table.strides = {20, 0, 0};
+  check_refused(tensors, "page_table");
+  tensors.page_table.bytes = (20 + 16) * 4;
+  CHECK(check(tensors));
+  tensors.kv_lengths.strides = {2, 0, 0};
+  check_refused(tensors, "kv_lengths");
+}
+
+TEST_CASE("all tensors have a name") {
+  const AttentionTensors tensors = fitting();
+  for (std::size_t i = 0; i < std::size(kMembers); ++i) {
+    CHECK(named_tensors(tensors)[i].name == kMembers[i].name);
+    CHECK(named_tensors(tensors)[i].tensor == &(tensors.*kMembers[i].tensor));
+  }
+}
+
+}  // namespace
+}  // namespace cubinet

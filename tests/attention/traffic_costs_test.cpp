@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cost_tables.hpp"
+
+#include <doctest/doctest.h>
+
+namespace cubinet {
+namespace {
+
+double estimate(const KernelWork& work) {
+  return traffic_time(builtin_cost_tables().traffic.front().costs, work);
+}
+
+KernelWork on_h200(double blocks, double bytes, std::uint32_t splits) {
+  KernelWork launch;
+  launch.blocks = blocks;
+  launch.bytes = bytes;
+  launch.largest_block_bytes = bytes / blocks;
+  launch.ring_bytes = 96 * 1024;
+  launch.blocks_per_multiprocessor = 2;
+  launch.multiprocessors = 132;
+  launch.splits = splits;
+  return launch;
+}
+
+// 64/8 heads of 128: 4096 bytes of K and V a token and sequence, all heads.
+double kv_bytes(double batch, double tokens) {
+  return batch * tokens * 4096;
+}
+
+// Measured on an H200, 3 stages of 64 tokens, kernels launched one after the other in a CUDA graph.
+TEST_CASE("The model is within a quarter of what was measured") {
+  struct Row {
+    double blocks;
+    double bytes;
+    std::uint32_t splits;
+    double measured;
+  };
+  const Row rows[] = {
+      {64, kv_bytes(1, 4096), 8, 11.7},    {128, kv_bytes(1, 4096), 16, 11.1},
+      {256, kv_bytes(1, 4096), 32, 11.4},  {128, kv_bytes(1, 16384), 16, 22.9},
+      {32, kv_bytes(4, 4096), 1, 41.2},    {64, kv_bytes(4, 4096), 2, 26.3},
+      {128, kv_bytes(4, 4096), 4, 22.6},   {64, kv_bytes(8, 4096), 1, 42.1},
+      {128, kv_bytes(8, 4096), 2, 38.0},   {128, kv_bytes(16, 4096), 1, 64.0},
+      {256, kv_bytes(16, 4096), 2, 68.8},  {256, kv_bytes(32, 8192), 1, 239.4},
+      {512, kv_bytes(64, 8192), 1, 476.3}, {1024, kv_bytes(64, 8192), 2, 489.0},
+  };
+  for (const Row& row : rows) {
+    const double estimated = estimate(on_h200(row.blocks, row.bytes, row.splits));
+    CHECK_MESSAGE(estimated == doctest::Approx(row.measured).epsilon(0.25),
+                  row.blocks << " blocks, " << row.splits << " splits");
+  }
+}
+
+TEST_CASE("Empty blocks, more splits and a longer longest block cost time") {
+  const KernelWork base = on_h200(128, kv_bytes(1, 4096), 16);
+  KernelWork more = base;
+  more.empty_blocks = 10000;
+  CHECK(estimate(more) > estimate(base));
+  more = base;
+  more.splits = 64;
+  CHECK(estimate(more) > estimate(base));
+  more = base;
+  more.largest_block_bytes = base.bytes;
+  CHECK(estimate(more) > estimate(base));
+}
+
+TEST_CASE("A launch without any work still has an estimate") {
+  CHECK(estimate(KernelWork{}) > 0);
+}
+
+TEST_CASE("The estimate grows with grids of any size") {
+  const double once = estimate(on_h200(1e6, 1e12, 1));
+  for (double factor = 10; factor < 1e25; factor *= 10) {
+    const double more = estimate(on_h200(1e6 * factor, 1e12 * factor, 1));
+    CHECK(more / once == doctest::Approx(factor).epsilon(0.01));
+  }
+}
+
+}  // namespace
+}  // namespace cubinet

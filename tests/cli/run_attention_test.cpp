@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/skip.hpp"
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+
+using namespace cubinet::test;
+
+namespace {
+
+const std::vector<std::string> kSmall = {"run",         "decode", "--batch",    "2", "--kv-len",      "40",
+                                         "--heads-q",   "4",      "--heads-kv", "2", "--head-dim-qk", "64",
+                                         "--page-size", "16",     "--json"};
+
+ToolResult decode(const Sandbox& sandbox, std::vector<std::string> more, const ToolSetting& setting = {}) {
+  more.insert(more.begin(), kSmall.begin(), kSmall.end());
+  return sandbox.run(more, setting);
+}
+
+// The stub driver is a libcuda.so.1 of its own folder. Without one the machine's own driver serves.
+ToolSetting with_driver() {
+  const char* stub = std::getenv("CUBINET_TEST_DRIVER");
+  ToolSetting setting;
+  if (stub == nullptr) return setting;
+  setting.environment = {{"LD_LIBRARY_PATH", std::filesystem::path(stub).parent_path().string()}};
+  return setting;
+}
+
+}  // namespace
+
+TEST_CASE("run decode without a driver ends with 3 and says so") {
+  if (void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY)) {
+    ::dlclose(driver);
+    return skip("there is a driver here");
+  }
+  const Sandbox sandbox;
+  const ToolResult result = decode(sandbox, {});
+  CHECK(result.status == 3);
+  CHECK(result.json()["error"]["code"] == "unavailable");
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), "libcuda.so.1"));
+}
+
+TEST_CASE("a device that computes nothing is found out") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
+  const Sandbox sandbox;
+  const ToolResult result = decode(sandbox, {"--iterations", "2"}, with_driver());
+  CAPTURE(result.err);
+  CAPTURE(result.out);
+  REQUIRE(result.status == 1);
+  const auto document = result.json();
+  CHECK(document["correct"] == false);
+  CHECK(document["kernel"]["source"] == "compiled");
+  CHECK(document["requested"] == "auto");
+  CHECK(document["backend"] == "templates");
+  CHECK(decode(sandbox, {"--iterations", "2"}, with_driver()).json()["kernel"]["source"] == "registry");
+}
+
+namespace {
+
+// One option of the small problem replaced, or added.
+void check_refused(const std::vector<std::string>& option, int status, const std::string& code,
+                   const std::string& reason = "") {
+  const Sandbox sandbox;
+  std::vector<std::string> line = kSmall;
+  const auto found = std::find(line.begin(), line.end(), option[0]);
+  if (found == line.end()) {
+    line.insert(line.end(), option.begin(), option.end());
+  } else {
+    *(found + 1) = option[1];
+  }
+  const ToolResult result = sandbox.run(line, with_driver());
+  CAPTURE(option[0]);
+  CAPTURE(option[1]);
+  CAPTURE(result.out);
+  CHECK(result.status == status);
+  CHECK(result.json()["error"]["code"] == code);
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), reason));
+}
+
+}  // namespace
+
+TEST_CASE("a number of splits that is asked for is used") {
+  const Sandbox sandbox;
+  CHECK(decode(sandbox, {"--iterations", "1", "--splits", "2"}, with_driver()).json()["splits"] == 2);
+}
+
+TEST_CASE("run decode tells why no backend runs a problem") {
+  const auto declined = [](const std::vector<std::string>& option, const std::string& reason) {
+    check_refused(option, 1, "unsupported", reason);
+  };
+  declined({"--head-dim-qk", "72"}, "templates: ");
+  declined({"--head-dim-qk", "72"}, "published: ");
+  declined({"--page-size", "256"}, "page_size");
+  declined({"--dtype-q", "e4m3"}, "dtype_q");
+  declined({"--dtype-kv", "fp16"}, "dtype_kv");
+  declined({"--backend", "published"}, "no rows of published artifacts");
+}
+
+TEST_CASE("prefill and latent decode take the same way, and tell why no backend runs them") {
+  const Sandbox sandbox;
+  const auto declined = [&](const char* operation, const std::string& reason) {
+    const ToolResult result =
+        sandbox.run({"run", operation, "--kv-len", "4096", "--heads-q", "16", "--json"}, with_driver());
+    CAPTURE(result.out);
+    CHECK(result.status == 1);
+    CHECK(result.json()["error"]["code"] == "unsupported");
+    CHECK(contains(result.json()["error"]["message"].get<std::string>(), reason));
+    CHECK(contains(result.json()["error"]["message"].get<std::string>(), "published: "));
+  };
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("it needs a device");
+  declined("prefill", "templates: attention_decode is for generation");
+  declined("mla-decode", "templates: latent attention");
+}
+
+TEST_CASE("run decode refuses problems that are none by the name of the option or parameter") {
+  const auto refused = [](const std::vector<std::string>& option) {
+    check_refused(option, 2, "invalid_argument");
+  };
+  refused({"--batch", "0"});
+  refused({"--batch", "99999999999"});
+  refused({"--kv-len", "-1"});
+  refused({"--heads-kv", "3"});
+  refused({"--head-dim-qk", "100"});
+  refused({"--page-size", "24"});
+  refused({"--dtype-q", "bf17"});
+  refused({"--window", "0"});
+  refused({"--mask", "sparse"});
+  refused({"--iterations", "0"});
+  refused({"--splits", "0"});
+  refused({"--splits", "257"});
+  refused({"--backend", "fa2"});
+}
+
+TEST_CASE("a device that is not there is told") {
+  const Sandbox sandbox;
+  const ToolResult result = decode(sandbox, {"--device", "900"}, with_driver());
+  CHECK(result.status >= 2);
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), "900"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they end the process instead
+TEST_CASE("a problem that does not fit into the memory is told with what it takes") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("it would fill the memory of a GPU first");
+  const Sandbox sandbox;
+  const ToolResult result =
+      sandbox.run({"run", "decode", "--batch", "4096", "--kv-len", "2000000", "--heads-q", "64", "--heads-kv",
+                   "64", "--head-dim-qk", "128", "--page-size", "64", "--json"},
+                  with_driver());
+  CAPTURE(result.out);
+  CHECK(result.status == 3);
+  CHECK(result.json()["error"]["code"] == "unavailable");
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), " TiB"));
+}
+#endif
+
+TEST_CASE("run decode needs its shape") {
+  CHECK(run_tool({"run", "decode", "--batch", "1"}).status == 2);
+}
