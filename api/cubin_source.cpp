@@ -2,67 +2,80 @@
 #include "cubin_source.hpp"
 
 #include <cubinet/base/stopwatch.hpp>
+#include <cubinet/base/text.hpp>
 
 #include <algorithm>
 
 namespace cubinet {
 
-LayerQuery CubinSource::query(const CachedKernel& kernel, SmTarget target, ImageKind kind) {
-  LayerQuery query;
-  query.kind = kind;
-  query.identity = identify(kernel.spec(), target);
-  query.interface_version = kernel.kernel_template()->interface_version();
-  if (const auto compiler = environment_.compiler()) {
-    query.compiler_found = true;
-    auto fingerprint = (*compiler)->fingerprint(kernel.request(), target, kind);
-    if (fingerprint) {
-      query.fingerprint = *fingerprint;
-    } else {
-      // A header that cannot be read, say: the build that follows reports it to the caller.
-      log(log_, LogLevel::warning, fingerprint.error().to_line());
-    }
-  }
-  return query;
+std::optional<BuildFingerprint> CubinSource::today(const CachedKernel& kernel, ImageTarget target) {
+  const auto compiler = environment_.compiler();
+  if (!compiler || kernel.request() == nullptr) return std::nullopt;
+  auto fingerprint = (*compiler)->fingerprint(*kernel.request(), target.target, target.kind);
+  if (fingerprint) return *fingerprint;
+  // A header that cannot be read, say: the build that follows reports it to the caller.
+  log(log_, LogLevel::warning, fingerprint.error().to_line());
+  return std::nullopt;
 }
 
-Result<CubinSource::Built> CubinSource::build_alone(const CompileRequest& request, const LayerQuery& query) {
-  std::unique_ptr<BuildLock> lock;
-  if (layers_.registry() != nullptr && query.fingerprint) {
-    auto locked = layers_.registry()->lock_for_build(query.identity, *query.fingerprint);
-    if (locked) {
-      lock = *std::move(locked);
-    } else {
-      log(log_, LogLevel::warning, "building without the lock: " + locked.error().to_line());
-    }
+Wish CubinSource::wish_for(const CachedKernel& kernel, std::vector<ImageTarget> targets,
+                           std::span<const Offer> offers) {
+  Wish wish;
+  wish.targets = std::move(targets);
+  if (kernel.request() == nullptr) return wish;
+  wish.interface_version = kernel.request()->kernel_template()->interface_version();
+  wish.compiler_found = environment_.compiler().has_value();
+  if (!wish.compiler_found) return wish;
+  for (const ImageTarget target : wish.targets) {
+    const bool has_local = std::any_of(offers.begin(), offers.end(), [&](const Offer& offer) {
+      return offer.target == target && offer.origin == CubinOrigin::compiled;
+    });
+    if (!has_local) continue;
+    if (const auto fingerprint = today(kernel, target)) wish.today.emplace_back(target, *fingerprint);
   }
+  return wish;
+}
+
+Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, ImageTarget target,
+                                                    const std::optional<BuildFingerprint>& fingerprint,
+                                                    const CubinRecords& refused) {
+  std::unique_ptr<BuildLock> lock;
+  if (fingerprint) lock = library_.lock_for_build(identify(kernel.spec(), target.target), *fingerprint);
   // Whoever held the lock, or flew, before us has kept what we are about to build.
-  if (auto found = layers_.find(query)) {
+  const KernelBuilds builds = library_.offers(kernel.id());
+  if (auto found = library_.choose(builds, wish_for(kernel, {target}, builds.offers), refused)) {
     const KernelSource source = found->source;
     return Built{*std::move(found), source};
   }
-  return compile(request);
-}
-
-Result<CubinSource::Built> CubinSource::compile(const CompileRequest& request) {
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
-  CUBINET_TRY_ASSIGN(CompileOutput output, compiler->compile(request));
+  CUBINET_TRY_ASSIGN(CompileOutput output,
+                     compiler->compile(kernel.request()->for_target(target.target, target.kind)));
   Built built;
   built.found.source = KernelSource::compiled;
   built.found.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));
   built.found.cubin.image = std::move(output.image);
-  built.lies_in = layers_.keep(built.found.cubin);
+  built.lies_in = library_.keep(built.found.cubin);
   return built;
 }
 
-Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, SmTarget target, const LayerQuery& query) {
+Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget target,
+                                      const CubinRecords& refused) {
   const Stopwatch watch;
-  CUBINET_TRY(kernel.kernel_template()->check_target(kernel.spec(), target));
+  CUBINET_TRY(kernel.request()->kernel_template()->check_target(kernel.spec(), target.target));
+  const auto fingerprint = today(kernel, target);
+  const bool failed_before = std::any_of(refused.begin(), refused.end(), [&](const auto& record) {
+    return record->origin == CubinOrigin::compiled && record->target == target.target &&
+           record->kind == target.kind && fingerprint == record->fingerprint;
+  });
+  if (failed_before) {
+    return Error{ErrorCode::unsupported, kernel.spec().to_string() + " was built for " + target.to_string() +
+                                             " as it would be today, and that does not load"};
+  }
   bool leads = false;
-  CUBINET_TRY_ASSIGN(Built built,
-                     builds_.run({query.kind, query.identity.encoding(), query.fingerprint}, [&] {
-                       leads = true;
-                       return build_alone(kernel.request().for_target(target, query.kind), query);
-                     }));
+  CUBINET_TRY_ASSIGN(Built built, builds_.run({target, kernel.id().encoding(), fingerprint}, [&] {
+    leads = true;
+    return build_alone(kernel, target, fingerprint, refused);
+  }));
   // One compilation is told once: for those who waited it is a build that was found.
   if (!leads) built.found.source = built.lies_in;
   built.found.compile_seconds = watch.seconds();
@@ -72,25 +85,34 @@ Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, SmTarget targe
 Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& kernel, SmTarget target,
                                                           ImageKind kind) {
   const Stopwatch watch;
-  const LayerQuery asked = query(kernel, target, kind);
-  if (auto found = layers_.find(asked)) {
+  const ImageTarget wanted{target, kind};
+  const KernelBuilds builds = library_.offers(kernel.id());
+  if (auto found = library_.choose(builds, wish_for(kernel, {wanted}, builds.offers))) {
     found->find_seconds = watch.seconds();
     return found;
   }
-  if (policy_ == CompilePolicy::never) return std::optional<FoundCubin>();
+  if (policy_ == CompilePolicy::never || kernel.request() == nullptr) return std::optional<FoundCubin>();
   const double find_seconds = watch.seconds();
-  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, asked));
+  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, wanted, {}));
   built.find_seconds = find_seconds;
   return std::optional<FoundCubin>(std::move(built));
 }
 
 Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device) {
+  if (policy_ == CompilePolicy::never) {
+    return Error{ErrorCode::unavailable, "compiling is switched off",
+                 "allow compilation, or prebuild the kernel"};
+  }
+  if (kernel.request() == nullptr) {
+    return Error{ErrorCode::unavailable, "no template known here makes it",
+                 "import a folder or attach a bundle that holds it for " + device.to_string()};
+  }
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(const auto supported, compiler->supported_targets());
   std::optional<Error> refusal;
   for (const SmTarget target : targets_.targets(device)) {
     if (std::find(supported.begin(), supported.end(), target) == supported.end()) continue;
-    auto fits = kernel.kernel_template()->check_target(kernel.spec(), target);
+    auto fits = kernel.request()->kernel_template()->check_target(kernel.spec(), target);
     if (fits) return target;
     if (!refusal) refusal = fits.error();
   }
@@ -103,63 +125,70 @@ Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, Comput
       policy.empty() ? "use a newer NVRTC, or a bundle that holds the kernel" : "allow another target"};
 }
 
-Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device) {
-  std::string looked_for;
-  std::string passed_over;
-  const auto look = [&](const std::vector<SmTarget>& targets, ImageKind kind) {
-    for (const SmTarget target : targets) {
-      const std::string name = kind == ImageKind::ptx ? target.compute_name() : target.to_string();
-      looked_for.append(looked_for.empty() ? "" : ", ").append(name);
-      const std::string found = layers_.explain_miss(query(kernel, target, kind));
-      if (!found.empty()) passed_over.append("; for ").append(name).append(" there are ").append(found);
+// "; for sm_90a there are 1 local build(s) by another compiler, template or options; there are builds for
+// sm_80"
+std::string passed_over(const KernelBuilds& builds, const Wish& wish) {
+  std::string text;
+  std::vector<std::string> elsewhere;
+  for (const ImageTarget target : wish.targets) {
+    std::size_t stale = 0;
+    std::size_t foreign = 0;
+    for (const Offer& offer : builds.offers) {
+      if (offer.target != target) continue;
+      const Standing standing = standing_of(offer, wish);
+      stale += standing == Standing::stale ? 1U : 0U;
+      foreign += standing == Standing::foreign ? 1U : 0U;
     }
-  };
-  look(targets_.targets(device), ImageKind::cubin);
-  look(targets_.ptx_targets(device), ImageKind::ptx);
-  if (looked_for.empty()) {
+    std::vector<std::string> parts;
+    if (stale > 0)
+      parts.push_back(std::to_string(stale) + " local build(s) by another compiler, template or options");
+    if (foreign > 0)
+      parts.push_back(std::to_string(foreign) + " build(s) for another interface version of the template");
+    if (!parts.empty()) text += "; for " + target.to_string() + " there are " + join(parts);
+  }
+  for (const Offer& offer : builds.offers) {
+    const bool wanted =
+        std::find(wish.targets.begin(), wish.targets.end(), offer.target) != wish.targets.end();
+    if (!wanted) elsewhere.push_back(offer.target.to_string());
+  }
+  std::sort(elsewhere.begin(), elsewhere.end());
+  elsewhere.erase(std::unique(elsewhere.begin(), elsewhere.end()), elsewhere.end());
+  return elsewhere.empty() ? text : text + "; there are builds for " + join(elsewhere);
+}
+
+Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
+                        const Wish& wish) const {
+  std::vector<std::string> names;
+  for (const ImageTarget target : wish.targets)
+    names.push_back(target.to_string());
+  std::string looked_for = join(names);
+  if (names.empty()) {
     const std::string policy = targets_.to_string();
     looked_for = policy.empty() ? "none" : "none, " + policy;
   }
+  const bool has_template = kernel.request() != nullptr;
   return Error{ErrorCode::not_found,
-               kernel.spec().to_string() + " is in no registry or bundle for a device of " +
-                   device.to_string() + " (targets looked for: " + looked_for + passed_over +
-                   "), and compiling is switched off",
-               "prebuild it with `cubinet prebuild`, or allow compilation"};
+               kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
+                   " (targets looked for: " + looked_for + passed_over(builds, wish) + "), and " +
+                   (has_template ? "compiling is switched off" : "no template known here makes it"),
+               has_template ? "prebuild it with `cubinet prebuild`, or allow compilation"
+                            : "import a folder or attach a bundle that holds it for this device"};
 }
 
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device,
-                                           const RefusedBuilds& refused) {
+                                           const CubinRecords& refused) {
   const Stopwatch watch;
-  const auto ask = [&](SmTarget target, ImageKind kind) {
-    LayerQuery asked = query(kernel, target, kind);
-    asked.refused = &refused;
-    return asked;
-  };
-  std::vector<std::pair<SmTarget, LayerQuery>> asked;  // of cubins: one of them is built when none is found
-  for (const SmTarget target : targets_.targets(device)) {
-    asked.emplace_back(target, ask(target, ImageKind::cubin));
-    if (auto found = layers_.find(asked.back().second)) {
-      found->find_seconds = watch.seconds();
-      return *std::move(found);
-    }
+  const KernelBuilds builds = library_.offers(kernel.id());
+  const Wish wish = wish_for(kernel, targets_of(device), builds.offers);
+  if (auto found = library_.choose(builds, wish, refused)) {
+    found->find_seconds = watch.seconds();
+    return *std::move(found);
   }
-  for (const SmTarget target : targets_.ptx_targets(device)) {
-    if (auto found = layers_.find(ask(target, ImageKind::ptx))) {
-      found->find_seconds = watch.seconds();
-      return *std::move(found);
-    }
-  }
-  if (policy_ == CompilePolicy::never) return miss(kernel, device);
+  if (policy_ == CompilePolicy::never || kernel.request() == nullptr)
+    return miss(kernel, device, builds, wish);
   const double find_seconds = watch.seconds();
   CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
-  const auto position =
-      std::find_if(asked.begin(), asked.end(), [&](const auto& pair) { return pair.first == target; });
-  const LayerQuery& wanted = position->second;
-  if (wanted.fingerprint && refused.contains_build(wanted.identity, wanted.kind, *wanted.fingerprint)) {
-    return Error{ErrorCode::unsupported, kernel.spec().to_string() + " was built for " + target.to_string() +
-                                             " as it would be today, and that does not load"};
-  }
-  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, target, wanted));
+  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, {target, ImageKind::cubin}, refused));
   built.find_seconds = find_seconds;
   return built;
 }

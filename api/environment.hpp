@@ -15,10 +15,11 @@ class Environment {
  public:
   Environment(CompilerSearch search, DriverOptions driver)
       : search_(std::move(search)), driver_options_(std::move(driver)) {}
+  virtual ~Environment() = default;
 
   // Searched for once: the outcome, an error included, is kept, since a missing compiler is asked for on
   // every look-up.
-  Result<std::shared_ptr<Compiler>> compiler();
+  virtual Result<std::shared_ptr<Compiler>> compiler();
   // An error is not kept: a driver may appear (a container's device files, a module being loaded).
   Result<std::shared_ptr<const Device>> device(int ordinal);
 

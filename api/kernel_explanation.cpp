@@ -9,18 +9,21 @@ namespace {
 constexpr std::size_t kNearest = 3;
 
 std::vector<std::string> differences(const KernelSpec& wanted, const KernelSpec& found) {
+  const bool defaults =
+      wanted.maker == KernelMaker::publisher;  // whose columns are left out at their default
   std::vector<std::string> result;
   for (const auto& [name, value] : wanted.parameters) {
     const auto there = found.parameters.find(name);
     if (there == found.parameters.end()) {
-      result.push_back("no " + name);
+      result.push_back(defaults ? name + " at its default instead of " + to_string(value) : "no " + name);
     } else if (there->second != value) {
       result.push_back(name + " " + to_string(there->second) + " instead of " + to_string(value));
     }
   }
   for (const auto& [name, value] : found.parameters) {
     if (!wanted.parameters.contains(name))
-      result.push_back(name + " " + to_string(value) + ", not asked for");
+      result.push_back(name + " " + to_string(value) +
+                       (defaults ? " instead of its default" : ", not asked for"));
   }
   return result;
 }
@@ -32,17 +35,17 @@ std::string verdict_on(const CubinRecord& record, ComputeCapability device, cons
   return policy.refusal(record.target).value_or("");
 }
 
-// Kernels of the template, the nearest first: those that run here before those that do not, then by the
-// number of differences, then by key, so that the answer does not depend on the order of records.
-std::vector<NearKernel> nearest(const std::vector<std::shared_ptr<const CubinRecord>>& records,
-                                const KernelExplanation& asked) {
+// Kernels of the same maker and name, the nearest first: those that run here before those that do not, then
+// by the number of differences, then by key, so that the answer does not depend on the order of records.
+std::vector<NearKernel> nearest(const CubinRecords& records, const KernelExplanation& asked) {
   std::vector<NearKernel> near;
   for (const auto& record : records) {
     const auto decoded = decode_identity(record->identity.encoding());
-    if (!decoded || decoded->spec.name != asked.spec.name) continue;
+    if (!decoded || decoded->spec.maker != asked.spec.maker || decoded->spec.name != asked.spec.name)
+      continue;
     NearKernel kernel{record, differences(asked.spec, decoded->spec),
                       verdict_on(*record, asked.device, asked.policy)};
-    if (kernel.differences.empty() && kernel.target_verdict.empty()) continue;  // listed under its target
+    if (kernel.differences.empty()) continue;  // listed among the kernel's own
     near.push_back(std::move(kernel));
   }
   std::sort(near.begin(), near.end(), [](const NearKernel& a, const NearKernel& b) {
@@ -63,43 +66,49 @@ std::vector<NearKernel> nearest(const std::vector<std::shared_ptr<const CubinRec
 
 }  // namespace
 
+std::string_view to_string(KernelSource source) {
+  switch (source) {
+    case KernelSource::process:
+      return "process";
+    case KernelSource::memory:
+      return "memory";
+    case KernelSource::registry:
+      return "registry";
+    case KernelSource::bundle:
+      return "bundle";
+    case KernelSource::compiled:
+      return "compiled";
+    case KernelSource::imported:
+      break;
+  }
+  return "imported";
+}
+
 KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapability device) {
   KernelExplanation explanation;
   explanation.spec = kernel.spec();
   explanation.device = device;
   explanation.policy = targets_;
-  const auto look = [&](SmTarget target, ImageKind kind) {
-    ExplainedTarget& looked = explanation.targets.emplace_back();
-    looked.target = {target, kind};
-    looked.refused = targets_.refusal(target);
-    if (looked.refused) return;
-    looked.candidates = layers_.explain(query(kernel, target, kind));
-    const auto usable = std::find_if(looked.candidates.begin(), looked.candidates.end(),
-                                     [](const ExplainedCandidate& candidate) { return candidate.usable; });
-    if (usable == looked.candidates.end() || explanation.chosen) return;
-    explanation.chosen = {explanation.targets.size() - 1,
-                          static_cast<std::size_t>(usable - looked.candidates.begin())};
-  };
-  // Refused targets are shown as well, behind those that are allowed.
-  const auto look_at = [&](std::vector<SmTarget> allowed, const std::vector<SmTarget>& all, ImageKind kind) {
-    for (const SmTarget target : all) {
-      if (!targets_.allows(target)) allowed.push_back(target);
-    }
-    for (const SmTarget target : allowed)
-      look(target, kind);
-  };
-  look_at(targets_.targets(device), targets_for(device), ImageKind::cubin);
-  look_at(targets_.ptx_targets(device), ptx_targets_for(device), ImageKind::ptx);
-  if (explanation.chosen) return explanation;
+  explanation.targets = targets_of(device);
+  const KernelBuilds builds = library_.offers(kernel.id());
+  const Wish wish = wish_for(kernel, explanation.targets, builds.offers);
+  for (const Judgement& judgement : judge(wish, builds.offers)) {
+    const Offer& offer = builds.offers[judgement.offer];
+    ExplainedBuild& build = explanation.builds.emplace_back();
+    build.record = builds.records[judgement.offer];
+    build.source = library_.source_of(*build.record, offer.store);
+    build.place = library_.stores()[offer.store]->place_of(*build.record);
+    build.standing = judgement.standing;
+    build.wanted_target = judgement.wanted_target;
+    build.usable = judgement.usable();
+    build.verdict =
+        judgement.wanted_target ? cubinet::explain(offer, wish) : verdict_on(*build.record, device, targets_);
+  }
+  if (explanation.choice() != nullptr) return explanation;
   auto target = target_to_build(kernel, device);
   if (target) explanation.would_compile = *target;
   if (!target) explanation.cannot_compile = target.error();
-  if (policy_ == CompilePolicy::never) {
-    explanation.would_compile.reset();
-    explanation.cannot_compile = Error{ErrorCode::unavailable, "compiling is switched off",
-                                       "allow compilation, or prebuild the kernel"};
-  }
-  explanation.nearest = nearest(layers_.all_records(), explanation);
+  explanation.nearest = nearest(library_.all().records, explanation);
   return explanation;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prepared_kernel.hpp"
 
+#include "held_kernels.hpp"
+
 namespace cubinet {
 
 Result<Function> pick_function(const LoadedFunctions& functions, std::string_view entry_point,
@@ -45,24 +47,53 @@ bool CachedKernel::forget(int device) const {
   return true;
 }
 
-std::shared_ptr<const CachedKernel> PreparedKernels::find(const KernelIdentity& asked) const {
+std::shared_ptr<const CachedKernel> PreparedKernels::find(const KernelId& asked) const {
   const std::shared_lock lock(mutex_);
   const auto position = kernels_.find(asked);
   return position == kernels_.end() ? nullptr : position->second;
 }
 
-std::shared_ptr<const CachedKernel> PreparedKernels::intern(
-    const KernelIdentity& asked, KernelSpec resolved, std::shared_ptr<const KernelTemplate> kernel_template) {
-  const KernelIdentity complete = identify_without_target(resolved);
+std::shared_ptr<const CachedKernel> PreparedKernels::intern(const KernelId& asked,
+                                                            std::shared_ptr<const CachedKernel> complete) {
   const std::unique_lock lock(mutex_);
-  auto& kernel = kernels_[complete];
-  if (kernel == nullptr) {
-    kernel = std::make_shared<const CachedKernel>(owner_, std::move(kernel_template), std::move(resolved),
-                                                  options_);
-  }
-  std::shared_ptr<const CachedKernel> interned = kernel;  // the next line may move `kernel`
+  auto interned = kernels_.try_emplace(complete->id(), complete).first->second;
   kernels_.try_emplace(asked, interned);
   return interned;
+}
+
+Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const KernelSpec& spec) {
+  const KernelId asked = identify(spec);
+  if (auto known = find(asked)) return known;
+  if (spec.maker == KernelMaker::kernel_template) {
+    if (auto kernel_template = templates_.find(spec.name)) {
+      CUBINET_TRY_ASSIGN(KernelSpec resolved, (*kernel_template)->resolve(spec));
+      return intern(asked, std::make_shared<const CachedKernel>(owner_, *std::move(kernel_template),
+                                                                std::move(resolved), options_));
+    }
+  }
+  CUBINET_TRY_ASSIGN(KernelSpec held, held_kernel(library_, spec, templates_));
+  // What fits an incomplete specification may be another kernel tomorrow: it is no name of this one.
+  auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(held));
+  return intern(kernel->id(), kernel);
+}
+
+Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(std::string_view key_or_name) {
+  CUBINET_TRY_ASSIGN(const KernelSpec held, kernel_by_name(library_, key_or_name));
+  return prepare(held);
+}
+
+std::shared_ptr<const CachedKernel> PreparedKernels::prepare_held(const KernelId& id) {
+  auto known = find(id);
+  if (known == nullptr) {
+    const auto spec = decode_kernel(id.encoding());
+    if (!spec) return nullptr;
+    if (spec->maker == KernelMaker::kernel_template && templates_.find(spec->name)) {
+      if (auto prepared = prepare(*spec)) known = *std::move(prepared);
+    } else {
+      known = intern(id, std::make_shared<const CachedKernel>(owner_, *spec));
+    }
+  }
+  return known != nullptr && known->id() == id ? known : nullptr;
 }
 
 }  // namespace cubinet

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "library.hpp"
+
 #include <cubinet/jit/prepared_request.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <vector>
@@ -18,15 +21,21 @@ using LoadedFunctions = std::vector<Function>;
 // as its Runtime.
 class CachedKernel final : public PreparedKernel {
  public:
+  // A kernel of a template. REQUIRES: `resolved` comes from its resolve().
   CachedKernel(std::shared_ptr<const void> owner, std::shared_ptr<const KernelTemplate> kernel_template,
-               KernelSpec spec, CompileOptions options = {})
-      : owner_(std::move(owner)), request_(std::move(kernel_template), std::move(spec), std::move(options)) {}
+               KernelSpec resolved, CompileOptions options = {})
+      : owner_(std::move(owner)),
+        spec_(std::move(resolved)),
+        id_(identify(spec_)),
+        request_(std::in_place, std::move(kernel_template), spec_, std::move(options)) {}
+  // A kernel that stores hold and no template known here makes.
+  CachedKernel(std::shared_ptr<const void> owner, KernelSpec spec)
+      : owner_(std::move(owner)), spec_(std::move(spec)), id_(identify(spec_)) {}
 
-  const KernelSpec& spec() const override { return request_.spec(); }
-  const std::shared_ptr<const KernelTemplate>& kernel_template() const override {
-    return request_.kernel_template();
-  }
-  const PreparedRequest& request() const { return request_; }
+  const KernelSpec& spec() const override { return spec_; }
+  const KernelId& id() const { return id_; }
+  // How it would be compiled; nullptr without a template.
+  const PreparedRequest* request() const { return request_ ? &*request_ : nullptr; }
   const void* owner() const { return owner_.get(); }
 
   // An empty Function when nothing is loaded there; not_found for an entry point that the kernel does not
@@ -40,7 +49,9 @@ class CachedKernel final : public PreparedKernel {
  private:
   // A token of the Runtime, held so that no other Runtime's can come to lie at its address.
   std::shared_ptr<const void> owner_;
-  PreparedRequest request_;
+  KernelSpec spec_;
+  KernelId id_;
+  std::optional<PreparedRequest> request_;
   // One lock a kernel, shared by readers: threads that launch different kernels never meet.
   mutable std::shared_mutex mutex_;
   mutable std::vector<LoadedFunctions> by_device_;
@@ -50,36 +61,38 @@ class CachedKernel final : public PreparedKernel {
 Result<Function> pick_function(const LoadedFunctions& functions, std::string_view entry_point,
                                const KernelSpec& spec);
 
-// The prepared kernels of one Runtime, by the encoding of their resolved specification and by that of each
-// form in which they were asked for. Thread-safe.
+// The prepared kernels of one Runtime, by their complete specification and by each form in which those of
+// templates were asked for. Thread-safe.
 class PreparedKernels {
  public:
-  // `options`: what all of them are compiled with.
-  explicit PreparedKernels(std::shared_ptr<const void> owner, CompileOptions options = {})
-      : owner_(std::move(owner)), options_(std::move(options)) {}
+  // `options`: what all of them are compiled with. `library` is asked for kernels without a template.
+  PreparedKernels(std::shared_ptr<const void> owner, const TemplateCatalog& templates, Library& library,
+                  CompileOptions options = {})
+      : owner_(std::move(owner)), templates_(templates), library_(library), options_(std::move(options)) {}
 
-  // nullptr when this form of the specification was not prepared before.
-  std::shared_ptr<const CachedKernel> find(const KernelIdentity& asked) const;
-  // Interns: equal resolved specifications give one object. `asked` becomes another name of it.
-  std::shared_ptr<const CachedKernel> intern(const KernelIdentity& asked, KernelSpec resolved,
-                                             std::shared_ptr<const KernelTemplate> kernel_template);
+  // Runtime::prepare().
+  Result<std::shared_ptr<const CachedKernel>> prepare(const KernelSpec& spec);
+  Result<std::shared_ptr<const CachedKernel>> prepare(std::string_view key_or_name);
+  // The kernel of a build that lies somewhere; nullptr where no request leads to it: its template takes other
+  // parameters by now.
+  std::shared_ptr<const CachedKernel> prepare_held(const KernelId& id);
 
  private:
-  struct HashKey {
-    std::size_t operator()(const KernelIdentity& identity) const {
-      return static_cast<std::size_t>(identity.key().value);
-    }
+  struct HashId {
+    std::size_t operator()(const KernelId& id) const { return static_cast<std::size_t>(id.hash()); }
   };
 
+  std::shared_ptr<const CachedKernel> find(const KernelId& asked) const;
+  // Equal complete specifications give one object. `asked` becomes another name of it.
+  std::shared_ptr<const CachedKernel> intern(const KernelId& asked,
+                                             std::shared_ptr<const CachedKernel> complete);
+
   std::shared_ptr<const void> owner_;
+  const TemplateCatalog& templates_;
+  Library& library_;
   CompileOptions options_;
   mutable std::shared_mutex mutex_;
-  std::unordered_map<KernelIdentity, std::shared_ptr<const CachedKernel>, HashKey> kernels_;
+  std::unordered_map<KernelId, std::shared_ptr<const CachedKernel>, HashId> kernels_;
 };
-
-// A target that no device has: the identity of a specification alone.
-inline KernelIdentity identify_without_target(const KernelSpec& spec) {
-  return identify(spec, SmTarget{});
-}
 
 }  // namespace cubinet

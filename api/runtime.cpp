@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_source.hpp"
-#include "named_kernels.hpp"
+#include "device_rows.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/stopwatch.hpp>
+#include <cubinet/loader/module.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <atomic>
@@ -44,42 +45,49 @@ struct Counters {
 
 class RuntimeImplementation final : public Runtime {
  public:
-  RuntimeImplementation(RuntimeOptions options, std::unique_ptr<Registry> registry,
-                        std::vector<std::shared_ptr<const Bundle>> bundles)
+  explicit RuntimeImplementation(RuntimeOptions options)
       : options_(std::move(options)),
         environment_(options_.compiler, options_.driver),
-        layers_(std::move(registry), std::move(bundles), options_.log),
-        source_(layers_, environment_, options_.compile, options_.targets, options_.log),
-        named_(layers_.registry(), options_.targets),
-        prepared_(owner_, options_.compile_options) {}
+        library_(std::move(options_.stores), options_.log),
+        prepared_(owner_, options_.templates, library_, options_.compile_options),
+        source_(library_, environment_, options_.compile, options_.targets, options_.log) {}
 
   Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) override {
-    CUBINET_TRY_ASSIGN(auto kernel, prepare_cached(spec));
+    CUBINET_TRY(check_process());  // before any lock: a thread that the child does not have may hold it
+    CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(spec));
+    return std::shared_ptr<const PreparedKernel>(std::move(kernel));
+  }
+  Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view key_or_name) override {
+    CUBINET_TRY(check_process());
+    CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(key_or_name));
     return std::shared_ptr<const PreparedKernel>(std::move(kernel));
   }
 
   Result<Function> function(const KernelSpec& spec, int device, std::string_view entry_point) override {
-    CUBINET_TRY_ASSIGN(const auto kernel, prepare_cached(spec));
+    CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, device));
     return function_of(*kernel, device, entry_point);
   }
-
   Result<Function> function(const PreparedKernel& kernel, int device, std::string_view entry_point) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
-    if (cached.owner() != owner_.get()) {
-      return Error{ErrorCode::invalid_argument,
-                   cached.spec().to_string() + " was prepared by another Runtime",
-                   "prepare it with the Runtime that is asked for the function"};
-    }
+    if (cached.owner() != owner_.get()) return not_ours(kernel);
     return function_of(cached, device, entry_point);
   }
 
-  Result<Function> imported_function(std::string_view function_name, int device) override;
-
   Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target, ImageKind kind) override;
 
-  Result<KernelExplanation> explain(const KernelSpec& spec, ComputeCapability device) override {
-    CUBINET_TRY_ASSIGN(const auto kernel, prepare_cached(spec));
-    return source_.explain(*kernel, device);
+  Result<KernelExplanation> explain(const PreparedKernel& kernel, ComputeCapability device) override {
+    CUBINET_TRY(check_process());
+    const auto& cached = static_cast<const CachedKernel&>(kernel);
+    if (cached.owner() != owner_.get()) return not_ours(kernel);
+    return source_.explain(cached, device);
+  }
+  Result<DeviceRows> rows(ComputeCapability device) override {
+    CUBINET_TRY(check_process());
+    return DeviceRowReader(library_, prepared_, source_).rows(device);
+  }
+  Result<BuildStanding> standing(const CubinRecord& record) override {
+    CUBINET_TRY(check_process());
+    return DeviceRowReader(library_, prepared_, source_).standing(record);
   }
 
   bool release(const PreparedKernel& kernel, int device) override {
@@ -96,18 +104,18 @@ class RuntimeImplementation final : public Runtime {
     return environment_.compiler();
   }
   const TemplateCatalog& templates() const override { return options_.templates; }
-  Registry* registry() override { return layers_.registry(); }
+  const std::vector<std::shared_ptr<Store>>& stores() const override { return library_.stores(); }
   RuntimeCounters counters() const override;
 
  private:
   Result<void> check_process() const;
-  Result<std::shared_ptr<const CachedKernel>> prepare_cached(const KernelSpec& spec);
+  static Error not_ours(const PreparedKernel& kernel);
+  Result<std::shared_ptr<const CachedKernel>> prepare_request(const KernelSpec& spec, int device);
   Result<Function> function_of(const CachedKernel& kernel, int device, std::string_view entry_point);
   Result<LoadedFunctions> load(const CachedKernel& kernel, int device, std::optional<KernelEvent>& event);
   Result<LoadedFunctions> load_observed(const CachedKernel& kernel, int device, KernelEvent& event);
   Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);
   void say_passed_over(const FoundCubin& found, const Error& reason);
-  Result<Function> load_imported(std::string_view function_name, int device, KernelEvent& event);
   static void describe(const FoundCubin& found, KernelEvent& event);
   void tell(KernelEvent& event, const Stopwatch& watch, const Error* error);
 
@@ -115,10 +123,9 @@ class RuntimeImplementation final : public Runtime {
   ForkGuard fork_guard_;
   std::shared_ptr<const char> owner_ = std::make_shared<const char>();
   Environment environment_;
-  CubinLayers layers_;
-  CubinSource source_;
-  NamedKernels named_;
+  Library library_;
   PreparedKernels prepared_;
+  CubinSource source_;
   ModuleCache modules_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
   mutable Counters counters_;
@@ -133,13 +140,23 @@ Result<void> RuntimeImplementation::check_process() const {
       "create a Runtime of its own in the child: CUDA contexts and SQLite connections do not survive fork"};
 }
 
-Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_cached(const KernelSpec& spec) {
-  CUBINET_TRY(check_process());  // before any lock: a thread that the child does not have may hold it
-  const KernelIdentity asked = identify_without_target(spec);
-  if (auto known = prepared_.find(asked)) return known;
-  CUBINET_TRY_ASSIGN(auto kernel_template, options_.templates.find(spec.name));
-  CUBINET_TRY_ASSIGN(KernelSpec resolved, kernel_template->resolve(spec));
-  return prepared_.intern(asked, std::move(resolved), std::move(kernel_template));
+Error RuntimeImplementation::not_ours(const PreparedKernel& kernel) {
+  return Error{ErrorCode::invalid_argument, kernel.spec().to_string() + " was prepared by another Runtime",
+               "prepare it with the Runtime that is asked"};
+}
+
+// What cannot be prepared is a request that failed, and told like any other.
+Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_request(const KernelSpec& spec,
+                                                                                   int device) {
+  const Stopwatch watch;
+  CUBINET_TRY(check_process());
+  auto prepared = prepared_.prepare(spec);
+  if (prepared) return prepared;
+  KernelEvent event;
+  event.spec = spec;
+  event.device = device;
+  tell(event, watch, &prepared.error());
+  return prepared;
 }
 
 Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, int device,
@@ -224,7 +241,7 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
   CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
   // Where one build does not load the next best is tried, a new one last; where none does, the first refusal
   // is the answer: it is that of the best.
-  RefusedBuilds refused;
+  CubinRecords refused;
   std::optional<Error> refusal;
   while (true) {
     const auto found = source_.for_device(kernel, opened->properties().capability, refused);
@@ -246,46 +263,15 @@ Result<LoadedFunctions> RuntimeImplementation::load_observed(const CachedKernel&
     say_passed_over(*found, functions.error());
     if (!refusal) refusal = functions.error();
     // Found once more by a request that was joined, and which had not refused it.
-    if (refused.contains(*found->cubin.record)) return *std::move(refusal);
-    refused.add(found->cubin.record);
+    if (is_refused(*found->cubin.record, refused)) return *std::move(refusal);
+    refused.push_back(found->cubin.record);
   }
-}
-
-// Not joined in flight: threads that meet here read the file twice and load the module once.
-Result<Function> RuntimeImplementation::imported_function(std::string_view function_name, int device) {
-  const Stopwatch watch;
-  CUBINET_TRY(check_process());
-  if (Function known = named_.loaded(function_name, device)) {
-    counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
-    return known;
-  }
-  KernelEvent event;
-  event.spec = KernelSpec{"imported", {}}.set("function", function_name);
-  event.device = device;
-  auto function = load_imported(function_name, device, event);
-  tell(event, watch, function ? nullptr : &function.error());
-  return function;
-}
-
-Result<Function> RuntimeImplementation::load_imported(std::string_view function_name, int device,
-                                                      KernelEvent& event) {
-  CUBINET_TRY_ASSIGN(const auto opened, environment_.device(device));
-  CUBINET_TRY_ASSIGN(const FoundCubin found, named_.find(function_name, opened->properties().capability));
-  const Stopwatch load_watch;
-  describe(found, event);
-  CUBINET_TRY_ASSIGN(const auto module, modules_.get_or_load(opened, found.cubin));
-  CUBINET_TRY_ASSIGN(Function function, module->function());
-  event.load_seconds = load_watch.seconds();
-  event.source = found.source;
-  named_.store(function_name, device, function);
-  return function;
 }
 
 Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec& spec, SmTarget target,
                                                                ImageKind kind) {
   const Stopwatch watch;
-  CUBINET_TRY(check_process());
-  CUBINET_TRY_ASSIGN(const auto kernel, prepare_cached(spec));
+  CUBINET_TRY_ASSIGN(const auto kernel, prepare_request(spec, -1));
   KernelEvent event;
   event.spec = kernel->spec();
   event.target = target;
@@ -333,44 +319,15 @@ RuntimeCounters RuntimeImplementation::counters() const {
   return counters;
 }
 
-// A home that cannot be written is still read; one that cannot be trusted is not used at all. Said once,
-// here.
-std::unique_ptr<Registry> open_registry(const RuntimeOptions& options) {
-  if (!options.home) return nullptr;
-  RegistryOptions registry_options{*options.home, options.files, options.log,
-                                   RegistryOptions::Access::read_write};
-  auto registry = Registry::open(registry_options);
-  if (registry) return *std::move(registry);
-  const Error reason = registry.error();
-  if (reason.code != ErrorCode::untrusted) {
-    registry_options.access = RegistryOptions::Access::read_only;
-    if (auto readable = Registry::open(registry_options)) {
-      log(options.log, LogLevel::warning,
-          "the home is read only, new kernels are kept in memory: " + reason.to_line());
-      return *std::move(readable);
-    }
-  }
-  log(options.log, LogLevel::warning,
-      "the home is not used, kernels are kept in memory: " + reason.to_line());
-  return nullptr;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<Runtime>> Runtime::create(RuntimeOptions options) {
   CUBINET_TRY(check(options.targets));
-  if (options.files == nullptr) options.files = posix_file_system();
   if (options.templates.list().empty()) {
     CUBINET_TRY_ASSIGN(options.templates, TemplateCatalog::builtin());
   }
   if (!options.driver.log) options.driver.log = options.log;
-  std::vector<std::shared_ptr<const Bundle>> bundles;
-  for (const std::filesystem::path& path : options.bundles) {
-    CUBINET_TRY_ASSIGN(bundles.emplace_back(), Bundle::open(options.files, path));
-  }
-  auto registry = open_registry(options);
-  return std::shared_ptr<Runtime>(
-      std::make_shared<RuntimeImplementation>(std::move(options), std::move(registry), std::move(bundles)));
+  return std::shared_ptr<Runtime>(std::make_shared<RuntimeImplementation>(std::move(options)));
 }
 
 }  // namespace cubinet

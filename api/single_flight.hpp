@@ -61,9 +61,10 @@ class SingleFlight {
   };
 
   std::shared_ptr<Flight> join(const Key& key, bool& leads) {
+    // Made before the entry: where memory is exhausted nothing is left behind that nobody would land.
+    auto flight = std::make_shared<Flight>();
     const std::lock_guard lock(mutex_);
-    auto [position, inserted] = flights_.try_emplace(key);
-    if (inserted) position->second = std::make_shared<Flight>();
+    auto [position, inserted] = flights_.try_emplace(key, std::move(flight));
     leads = inserted;
     return position->second;
   }

@@ -18,7 +18,7 @@ namespace {
 
 // Brings the files into the home, a piece at a time; the first error ends it.
 Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptions& options,
-                         ArtifactStore& store) {
+                         Imports& imports) {
   if (import.placement == ArtifactPlacement::in_place) return true;
   const std::size_t piece = std::max<std::size_t>(options.files_a_piece, 1);
   const std::size_t pieces = (import.files.size() + piece - 1) / piece;
@@ -35,9 +35,10 @@ Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptio
       }
       const ArtifactFile& file = import.files[i];
       std::error_code unresolved;  // a link to a file is linked as what it names
-      std::filesystem::path path = std::filesystem::canonical(import.folder / file.name, unresolved);
-      if (unresolved) path = import.folder / file.name;
-      auto done = store.bring(path, file.digest, import.placement);
+      std::filesystem::path path =
+          std::filesystem::canonical(std::filesystem::path(import.folder) / file.name, unresolved);
+      if (unresolved) path = std::filesystem::path(import.folder) / file.name;
+      auto done = imports.bring(path.native(), file.digest, import.placement);
       const std::lock_guard lock(mutex);
       if (done) {
         ++brought;
@@ -53,7 +54,7 @@ Result<bool> bring_files(const ArtifactImport& import, const ArtifactImportOptio
 
 class RootImport {
  public:
-  RootImport(const ArtifactImportOptions& options, ArtifactStore& store) : options_(options), store_(store) {}
+  RootImport(const ArtifactImportOptions& options, Imports& imports) : options_(options), imports_(imports) {}
 
   Result<ArtifactImportReport> run(const std::filesystem::path& root) {
     CUBINET_TRY_ASSIGN(const ArtifactFolders found, find_artifact_folders(root));
@@ -77,12 +78,12 @@ class RootImport {
 
  private:
   Result<void> import_folder(const ArtifactFolder& folder, std::span<const UnreadableFolder> unreadable) {
-    CUBINET_TRY_ASSIGN(const auto earlier, earlier_import(folder.path, store_));
+    CUBINET_TRY_ASSIGN(const auto earlier, earlier_import(folder.path, imports_));
     ArtifactFolderReport report;
     report.folder = folder.path;
     FindingSink findings(folder.path, report.counts);
     FolderPlan plan = plan_folder(folder, findings);
-    CUBINET_TRY_ASSIGN(const FolderCheck check, check_files(folder.path, plan, options_, store_));
+    CUBINET_TRY_ASSIGN(const FolderCheck check, check_files(folder.path, plan, options_, imports_));
     if (!check.complete) {
       report_.interrupted = true;
       return {};
@@ -99,16 +100,16 @@ class RootImport {
       return {};
     }
     import.placement = options_.placement;
-    CUBINET_TRY_ASSIGN(const bool brought, bring_files(import, options_, store_));
+    CUBINET_TRY_ASSIGN(const bool brought, bring_files(import, options_, imports_));
     if (!brought) {
       report_.interrupted = true;
       return {};
     }
     if (import.files.empty()) {
       // Nothing of the folder is of use: what an earlier import of it found no longer is either.
-      if (earlier) CUBINET_TRY(store_.remove(earlier->number));
+      if (earlier) CUBINET_TRY(imports_.remove(earlier->number));
     } else {
-      CUBINET_TRY_ASSIGN(report.number, store_.publish(import));
+      CUBINET_TRY_ASSIGN(report.number, imports_.publish(import));
     }
     note_specifications(import.rows);
     note(std::move(report));
@@ -126,7 +127,7 @@ class RootImport {
   }
 
   const ArtifactImportOptions& options_;
-  ArtifactStore& store_;
+  Imports& imports_;
   ArtifactImportReport report_;
   std::vector<Bytes> specifications_;
 };
@@ -169,8 +170,8 @@ void ArtifactCounts::add(const ArtifactCounts& other) {
 }
 
 Result<ArtifactImportReport> import_artifacts(const std::filesystem::path& root,
-                                              const ArtifactImportOptions& options, ArtifactStore& store) {
-  return RootImport(options, store).run(root);
+                                              const ArtifactImportOptions& options, Imports& imports) {
+  return RootImport(options, imports).run(root);
 }
 
 }  // namespace cubinet

@@ -16,16 +16,16 @@ bool lies_within(const fs::path& path, const fs::path& folder) {
 
 }  // namespace
 
-Result<std::optional<ArtifactSummary>> earlier_import(const fs::path& folder, ArtifactStore& store) {
-  CUBINET_TRY_ASSIGN(const auto imports, store.list());
-  std::optional<ArtifactSummary> earlier;
-  for (const ArtifactSummary& import : imports) {
+Result<std::optional<ImportSummary>> earlier_import(const fs::path& folder, Imports& imports) {
+  CUBINET_TRY_ASSIGN(const auto known, imports.list());
+  std::optional<ImportSummary> earlier;
+  for (const ImportSummary& import : known) {
     if (import.folder == folder) earlier = import;
   }
   return earlier;
 }
 
-std::vector<fs::path> reasons_to_keep(const ArtifactSummary& earlier, const ArtifactFolder& folder,
+std::vector<fs::path> reasons_to_keep(const ImportSummary& earlier, const ArtifactFolder& folder,
                                       const FolderPlan& plan, const FolderCheck& check,
                                       std::span<const UnreadableFolder> unreadable, FindingSink& findings) {
   std::vector<fs::path> paths;
@@ -59,7 +59,7 @@ void say_that_it_stays(std::span<const fs::path> paths, ArtifactCounts& counts) 
   }
 }
 
-void count_earlier(const ArtifactSummary& earlier, ArtifactCounts& counts) {
+void count_earlier(const ImportSummary& earlier, ArtifactCounts& counts) {
   counts.rows = earlier.rows;
   counts.plain = earlier.plain;
   counts.cubins = earlier.files;

@@ -12,8 +12,7 @@
 namespace cubinet {
 
 // The import of the folder that is in the store, if any.
-Result<std::optional<ArtifactSummary>> earlier_import(const std::filesystem::path& folder,
-                                                      ArtifactStore& store);
+Result<std::optional<ImportSummary>> earlier_import(const std::filesystem::path& folder, Imports& imports);
 
 // Why an earlier import must stay: what is there now could not be seen in whole. A disk that fails for a
 // moment, or a header that was lost, says nothing about the kernels that were found before.
@@ -21,9 +20,8 @@ Result<std::optional<ArtifactSummary>> earlier_import(const std::filesystem::pat
 // The paths of what could not be read (cubins, the list, headers, folders within), and, where the earlier
 // import has rows, of the headers that they came from and that are lost. Empty: the new import replaces the
 // earlier one. A lost header that nobody lists is reported here as missing.
-std::vector<std::filesystem::path> reasons_to_keep(const ArtifactSummary& earlier,
-                                                   const ArtifactFolder& folder, const FolderPlan& plan,
-                                                   const FolderCheck& check,
+std::vector<std::filesystem::path> reasons_to_keep(const ImportSummary& earlier, const ArtifactFolder& folder,
+                                                   const FolderPlan& plan, const FolderCheck& check,
                                                    std::span<const UnreadableFolder> unreadable,
                                                    FindingSink& findings);
 
@@ -31,6 +29,6 @@ std::vector<std::filesystem::path> reasons_to_keep(const ArtifactSummary& earlie
 void say_that_it_stays(std::span<const std::filesystem::path> paths, ArtifactCounts& counts);
 
 // What is in is what was in.
-void count_earlier(const ArtifactSummary& earlier, ArtifactCounts& counts);
+void count_earlier(const ImportSummary& earlier, ArtifactCounts& counts);
 
 }  // namespace cubinet

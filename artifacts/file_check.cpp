@@ -21,8 +21,8 @@ FileFacts facts_of(const VerifiedFile& file) {
 class FolderChecker {
  public:
   FolderChecker(const std::filesystem::path& folder, const FolderPlan& plan,
-                const ArtifactImportOptions& options, ArtifactStore& store)
-      : folder_(folder), plan_(plan), options_(options), store_(store) {
+                const ArtifactImportOptions& options, Imports& imports)
+      : folder_(folder), plan_(plan), options_(options), imports_(imports) {
     check_.files.resize(plan.files.size());
     for (std::size_t i = 0; i < plan.files.size(); ++i) {
       if (is_checked(plan, plan.files[i])) numbers_.push_back(i);
@@ -31,7 +31,7 @@ class FolderChecker {
 
   Result<FolderCheck> run() {
     if (!numbers_.empty() && !options_.read_all) {
-      CUBINET_TRY_ASSIGN(known_files_, store_.verified(folder_));
+      CUBINET_TRY_ASSIGN(known_files_, imports_.verified(folder_.native()));
     }
     known_.reserve(known_files_.size());
     for (VerifiedFile& file : known_files_)
@@ -120,7 +120,7 @@ class FolderChecker {
       files = std::exchange(pending_, {});
     }
     const std::lock_guard lock(writing_);
-    if (const auto written = store_.remember(folder_, files); !written) {
+    if (const auto written = imports_.remember(folder_.native(), files); !written) {
       log(options_.log, LogLevel::warning,
           "what was verified is not remembered: " + written.error().to_line());
     }
@@ -129,7 +129,7 @@ class FolderChecker {
   const std::filesystem::path& folder_;
   const FolderPlan& plan_;
   const ArtifactImportOptions& options_;
-  ArtifactStore& store_;
+  Imports& imports_;
   std::vector<std::size_t> numbers_;  // of the files to check
   std::vector<VerifiedFile> known_files_;
   std::unordered_map<std::string_view, VerifiedFile*> known_;
@@ -151,8 +151,8 @@ void run_pieces(const ArtifactImportOptions& options, const std::filesystem::pat
 }
 
 Result<FolderCheck> check_files(const std::filesystem::path& folder, const FolderPlan& plan,
-                                const ArtifactImportOptions& options, ArtifactStore& store) {
-  return FolderChecker(folder, plan, options, store).run();
+                                const ArtifactImportOptions& options, Imports& imports) {
+  return FolderChecker(folder, plan, options, imports).run();
 }
 
 }  // namespace cubinet

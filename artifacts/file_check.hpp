@@ -27,7 +27,7 @@ struct FolderCheck {
   bool complete = true;
 };
 Result<FolderCheck> check_files(const std::filesystem::path& folder, const FolderPlan& plan,
-                                const ArtifactImportOptions& options, ArtifactStore& store);
+                                const ArtifactImportOptions& options, Imports& imports);
 
 // options.run, or its default.
 void run_pieces(const ArtifactImportOptions& options, const std::filesystem::path& folder, std::size_t count,

@@ -3,6 +3,7 @@
 
 #include <cubinet/artifacts/checksums.hpp>
 #include <cubinet/kernel_table/metadata_header.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 
 #include <algorithm>
 #include <unordered_map>
@@ -29,12 +30,23 @@ class Planner {
     assign_rows();
     drop_other_files();
     plan_.bare = !folder_.has_checksums && folder_.headers.empty();
+    plan_.pin = pin();
     std::sort(plan_.files.begin(), plan_.files.end(),
               [](const PlannedFile& a, const PlannedFile& b) { return a.name < b.name; });
     return std::move(plan_);
   }
 
  private:
+  // Of the header, of all of them where there are several, of the list where there is none.
+  std::string pin() const {
+    if (headers_.size() == 1) return headers_.front().to_hex();
+    if (headers_.empty()) return list_digest_ ? list_digest_->to_hex() : std::string();
+    Sha256Hasher hasher;
+    for (const Sha256Digest& digest : headers_)
+      hasher.field("header", as_text(ByteView(digest.bytes)));
+    return hasher.finish().to_hex();
+  }
+
   PlannedFile& file(const std::string& name) {
     const auto [place, is_new] = numbers_.emplace(name, plan_.files.size());
     if (is_new) {
@@ -67,6 +79,7 @@ class Planner {
     auto entries = read_checksums(as_text(content->bytes));
     if (!entries) return damaged(kChecksumsName, entries.error().message);
     list_ = *std::move(entries);
+    list_digest_ = sha256(content->bytes);
   }
 
   // The rows of a header that is not what the list says are used all the same: each is checked by itself,
@@ -77,8 +90,9 @@ class Planner {
       plan_.lost_headers.push_back(name);
       return unread(name, content.error());
     }
+    const Sha256Digest digest = sha256(content->bytes);
     const PlannedFile* listed = find(name);
-    if (listed != nullptr && listed->listed && *listed->listed != sha256(content->bytes)) {
+    if (listed != nullptr && listed->listed && *listed->listed != digest) {
       damaged(name, "its SHA-256 is not that of the list");
     }
     auto header = read_metadata_header(as_text(content->bytes));
@@ -92,6 +106,12 @@ class Planner {
     }
     for (std::size_t i = header->problems.size(); i < header->problem_count; ++i) {
       findings_.add(ArtifactFindingKind::conflict, name, "a further row cannot be read");
+    }
+    headers_.push_back(digest);
+    if (const PublishedHeader* known = find_published_header(digest)) {
+      plan_.version = known->publisher;
+      for (KernelRow& row : header->rows)
+        row.layout = known->argument_layout;
     }
     std::move(header->rows.begin(), header->rows.end(), std::back_inserter(plan_.rows));
     std::move(header->plain.begin(), header->plain.end(), std::back_inserter(plan_.plain));
@@ -149,6 +169,8 @@ class Planner {
   ArtifactReader reader_;
   FolderPlan plan_;
   std::vector<ChecksumEntry> list_;
+  std::optional<Sha256Digest> list_digest_;
+  std::vector<Sha256Digest> headers_;  // those that were read, in the order of their names
   std::unordered_map<std::string, std::size_t> numbers_;
 };
 

@@ -45,6 +45,8 @@ struct FolderPlan {
   bool bare = false;
   std::vector<std::string> unread;        // the list and headers that are there and could not be read
   std::vector<std::string> lost_headers;  // listed and not there, or no header that can be parsed
+  std::string pin;                        // of the metadata (ArtifactImport::pin); empty where there is none
+  std::string version;                    // the publisher's, where a header is a known one
 };
 
 FolderPlan plan_folder(const ArtifactFolder& folder, FindingSink& findings);

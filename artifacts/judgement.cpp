@@ -42,7 +42,7 @@ class Judge {
   Judge(const std::filesystem::path& folder, FolderPlan plan, const FolderCheck& check,
         ArtifactCounts& counts)
       : plan_(std::move(plan)), check_(check), counts_(counts), findings_(folder, counts) {
-    import_.folder = folder;
+    import_.folder = folder.native();
   }
 
   ArtifactImport run() {
@@ -52,6 +52,7 @@ class Judge {
     resolve_rows();
     resolve_plain();
     take_files();
+    pin();
     count();
     return std::move(import_);
   }
@@ -207,12 +208,12 @@ class Judge {
   void resolve_rows() {
     for (KernelRow& row : import_.rows) {
       row.provenance.origin = RowOrigin::imported;
-      row.provenance.source = import_.folder.string();
+      row.provenance.source = import_.folder;
     }
     auto resolved = resolve_conflicts(std::move(import_.rows));
     import_.rows.clear();
     // The reader of headers has checked the ranges: this does not happen, and must not lose the rest.
-    if (!resolved) return conflict(import_.folder.filename().string(), resolved.error().message);
+    if (!resolved) return conflict(import_.folder, resolved.error().message);
     for (const RowConflict& disputed : resolved->conflicts) {
       for (const KernelRow& row : disputed.refused)
         conflict(row.function_name + ".cubin", disputed.to_string());
@@ -267,6 +268,22 @@ class Judge {
       ++counts_.elf_targets[check.file.inspection.target_name()];
       counts_.bytes += check.file.size;
     }
+  }
+
+  // A folder without metadata is told from others by what it holds.
+  void pin() {
+    import_.version = plan_.version;
+    import_.pin = plan_.pin;
+    if (import_.pin.empty()) {
+      Sha256Hasher hasher;
+      for (const ArtifactFile& file : import_.files) {
+        hasher.field("name", file.name);
+        hasher.field("digest", as_text(ByteView(file.digest.bytes)));
+      }
+      import_.pin = hasher.finish().to_hex();
+    }
+    for (KernelRow& row : import_.rows)
+      row.pin = import_.pin;
   }
 
   void count() {

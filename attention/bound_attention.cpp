@@ -14,8 +14,6 @@ namespace {
 Result<Function> find(Runtime& runtime, const PlanStep& step, int device) {
   if (const auto* spec = std::get_if<KernelSpec>(&step.kernel))
     return runtime.function(*spec, device, step.entry_point);
-  if (const auto* named = std::get_if<NamedKernel>(&step.kernel))
-    return runtime.imported_function(named->function_name, device);
   return Error{ErrorCode::unsupported, "a step of the plan has a kernel that is only assumed to exist"};
 }
 

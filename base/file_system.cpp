@@ -323,7 +323,8 @@ Result<void> write_and_rename(FileSystem& files, const fs::path& temporary, cons
 }  // namespace
 
 const char* why_not_trusted(const FileStatus& status) {
-  if (status.owner != ::geteuid()) return "belongs to another user";
+  // Root can write whatever it likes anyway.
+  if (status.owner != ::geteuid() && status.owner != 0) return "belongs to another user";
   if ((status.permissions & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
   return nullptr;
 }

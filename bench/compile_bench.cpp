@@ -113,8 +113,8 @@ class CompileCase {
   Result<double> runtime_once(const KernelSpec& asked, SmTarget target, Clock clock) const {
     const std::filesystem::path home = fresh_path(settings_, "home");
     double start = now_seconds();
-    CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
-                       Runtime::create(runtime_options(settings_, home)));
+    CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings_, home));
+    CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
     if (clock == Clock::from_request) {
       CUBINET_TRY(runtime->compiler());
       start = now_seconds();

@@ -3,6 +3,8 @@
 #include "decode_problems.hpp"
 #include "decode_timing.hpp"
 
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <algorithm>
@@ -129,14 +131,13 @@ class DecodeBench {
 
   // A new Runtime and its first request; leaves the Runtime in `runtime`.
   Result<Path> walk(const char* name, KernelSource expected, const std::filesystem::path& home,
-                    std::vector<std::filesystem::path> bundles, const AttentionPlan& plan,
+                    const std::vector<std::filesystem::path>& bundles, const AttentionPlan& plan,
                     std::shared_ptr<Runtime>& runtime) {
-    RuntimeOptions options = runtime_options(settings_, home);
-    options.bundles = std::move(bundles);
+    const double start = now_seconds();
+    CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings_, home, bundles));
     if (expected != KernelSource::compiled) options.compile = CompilePolicy::never;
     std::optional<KernelSource> source;
     options.observer = [&source](const KernelEvent& event) { source = event.source; };
-    const double start = now_seconds();
     CUBINET_TRY_ASSIGN(runtime, Runtime::create(std::move(options)));
     CUBINET_TRY_ASSIGN(BoundAttention attention, BoundAttention::bind(*runtime, plan, settings_.device));
     const double seconds = now_seconds() - start;
@@ -167,8 +168,8 @@ class DecodeBench {
   }
 
   Result<void> time(const NamedProblem& named, nlohmann::json& row) {
-    CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
-                       Runtime::create(runtime_options(settings_, {})));
+    CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings_, {}));
+    CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
     CUBINET_TRY_ASSIGN(const AttentionInputs inputs, full_length_inputs(named.problem));
     CUBINET_TRY_ASSIGN(const TimedDecode timed,
                        TimedDecode::create(device_, *runtime, named.problem, inputs));

@@ -64,7 +64,8 @@ Result<double> TimedDecode::seconds_a_call() const {
 }
 
 Result<void> serve_decode_times(const Settings& settings) {
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(runtime_options(settings, {})));
+  CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings, {}));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, runtime->device(settings.device));
   std::vector<std::pair<std::string, TimedDecode>> timed;
   for (const NamedProblem& named : llama_problems()) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks.hpp"
 
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
+
 #include <iostream>
 
 namespace cubinet::bench {
@@ -14,8 +17,8 @@ Result<void> bench_first(const Settings& settings, const FirstOptions& options) 
   CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, Device::open(driver, settings.device));
 
   const double start = now_seconds();
-  RuntimeOptions runtime_settings = runtime_options(settings, options.home);
-  runtime_settings.bundles = options.bundles;
+  CUBINET_TRY_ASSIGN(RuntimeOptions runtime_settings,
+                     runtime_options(settings, options.home, options.bundles));
   KernelEvent event;
   runtime_settings.observer = [&event](const KernelEvent& seen) { event = seen; };
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(runtime_settings)));

@@ -3,6 +3,9 @@
 
 #include "bare_driver.hpp"
 
+#include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/home.hpp>
+
 #include <atomic>
 
 namespace cubinet::bench {
@@ -92,11 +95,17 @@ KernelSpec small_spec(const char* template_name, int variant) {
   return KernelSpec{template_name, {}}.set("variant", variant);
 }
 
-RuntimeOptions runtime_options(const Settings& settings, const std::filesystem::path& home) {
+Result<RuntimeOptions> runtime_options(const Settings& settings, const std::filesystem::path& home,
+                                       const std::vector<std::filesystem::path>& bundles) {
   RuntimeOptions options;
-  if (!home.empty()) options.home = home;
+  if (!home.empty()) {
+    CUBINET_TRY_ASSIGN(options.stores.emplace_back(), Home::open({.path = home.string()}));
+  }
+  for (const std::filesystem::path& bundle : bundles) {
+    CUBINET_TRY_ASSIGN(options.stores.emplace_back(), Bundle::open(bundle.string()));
+  }
   options.compiler = settings.compiler;
-  if (Result<TemplateCatalog> templates = bench_templates()) options.templates = *std::move(templates);
+  CUBINET_TRY_ASSIGN(options.templates, bench_templates());
   return options;
 }
 

@@ -38,8 +38,9 @@ KernelSpec attention_spec(int head_dim, int page_size);
 KernelSpec rms_norm_spec(int hidden_size);
 KernelSpec small_spec(const char* template_name, int variant);
 
-// A Runtime over `home` (nullptr-like empty path: none) with the bench's templates.
-RuntimeOptions runtime_options(const Settings& settings, const std::filesystem::path& home);
+// For a Runtime over a home, where a path is given, and bundles, with the bench's templates.
+Result<RuntimeOptions> runtime_options(const Settings& settings, const std::filesystem::path& home,
+                                       const std::vector<std::filesystem::path>& bundles = {});
 
 // The target that a device's kernels are built for: its best. Without a driver sm_90a, so that compiling can
 // be measured anywhere.

@@ -3,6 +3,8 @@
 #include "benchmarks.hpp"
 #include "decode_problems.hpp"
 
+#include <cubinet/base/file_system.hpp>
+
 #include <array>
 #include <thread>
 
@@ -233,8 +235,9 @@ Result<void> add_attention(const Settings& settings, Runtime& runtime, const Bar
 }  // namespace
 
 Result<void> bench_launch(const Settings& settings, const LaunchOptions& options, Report& report) {
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
-                     Runtime::create(runtime_options(settings, fresh_path(settings, "home"))));
+  CUBINET_TRY_ASSIGN(RuntimeOptions runtime_settings,
+                     runtime_options(settings, fresh_path(settings, "home")));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(runtime_settings)));
   CUBINET_TRY_ASSIGN(const BareDriver driver, BareDriver::open(settings.device));
   CUBINET_TRY_ASSIGN(const LaunchCase structure,
                      prepare_case(settings, *runtime, "bench_struct", options.cubins));

@@ -2,10 +2,12 @@
 #include "bare_driver.hpp"
 #include "benchmarks.hpp"
 
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
-#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/jit/prepared_request.hpp>
+#include <cubinet/loader/module.hpp>
 
 namespace cubinet::bench {
 namespace {
@@ -31,17 +33,17 @@ std::vector<KernelClass> kernel_classes() {
   return {std::move(small), std::move(norm), std::move(attention)};
 }
 
-struct Store {
+struct Warm {
   std::filesystem::path home;
   std::filesystem::path bundle;
   std::vector<KernelClass> classes;
   KernelSpec primer = small_spec("bench_struct", 0);  // its hit opens the index
 };
 
-Result<Store> fill(const Settings& settings) {
-  Store store{fresh_path(settings, "home"), fresh_path(settings, "kernels.cubundle"), kernel_classes()};
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
-                     Runtime::create(runtime_options(settings, store.home)));
+Result<Warm> fill(const Settings& settings) {
+  Warm store{fresh_path(settings, "home"), fresh_path(settings, "kernels.cubundle"), kernel_classes()};
+  CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings, store.home));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
   const SmTarget target = best_target(settings.device);
   std::vector<Cubin> all;
   CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> primer, runtime->cubin(store.primer, target));
@@ -59,18 +61,19 @@ Result<Store> fill(const Settings& settings) {
 
 enum class Layer { registry, bundle };
 
-RuntimeOptions warm_options(const Settings& settings, const Store& store, Layer layer) {
-  RuntimeOptions options = runtime_options(settings, layer == Layer::registry ? store.home : "");
-  if (layer == Layer::bundle) options.bundles = {store.bundle};
+Result<RuntimeOptions> warm_options(const Settings& settings, const Warm& store, Layer layer) {
+  CUBINET_TRY_ASSIGN(RuntimeOptions options, layer == Layer::registry
+                                                 ? runtime_options(settings, store.home)
+                                                 : runtime_options(settings, {}, {store.bundle}));
   options.compile = CompilePolicy::never;
   return options;
 }
 
 // Mean seconds of a hit over the class in a fresh Runtime whose index is open.
-Result<double> cubinet_pass(const Settings& settings, const Store& store, const KernelClass& group,
+Result<double> cubinet_pass(const Settings& settings, const Warm& store, const KernelClass& group,
                             Layer layer) {
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
-                     Runtime::create(warm_options(settings, store, layer)));
+  CUBINET_TRY_ASSIGN(RuntimeOptions options, warm_options(settings, store, layer));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
   std::vector<std::shared_ptr<const PreparedKernel>> prepared;
   for (const KernelSpec& spec : group.specs) {
     CUBINET_TRY_ASSIGN(prepared.emplace_back(), runtime->prepare(spec));
@@ -131,11 +134,11 @@ Result<double> fingerprint_pass(Compiler& compiler, const PreparedRequests& requ
 }
 
 // The parts of a hit, each alone: what the fingerprint, the index, the file and the digest cost.
-Result<void> add_parts(const Settings& settings, const Store& store, const KernelClass& group,
+Result<void> add_parts(const Settings& settings, const Warm& store, const KernelClass& group,
                        Report& report) {
-  RegistryOptions options;
-  options.home = store.home;
-  CUBINET_TRY_ASSIGN(const std::unique_ptr<Registry> registry, Registry::open(options));
+  HomeOptions options;
+  options.path = store.home;
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Home> registry, Home::open(options));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Compiler> compiler, Compiler::open(settings.compiler));
   CUBINET_TRY_ASSIGN(const TemplateCatalog templates, bench_templates());
   CUBINET_TRY_ASSIGN(const PreparedRequests known, prepare_requests(templates, group));
@@ -155,7 +158,7 @@ Result<void> add_parts(const Settings& settings, const Store& store, const Kerne
        }},
       {"build fingerprint, kept", [&] { return fingerprint_pass(*compiler, known, group); }},
       {"index query", each([&](const Cubin& cubin) -> Result<void> {
-         CUBINET_TRY_ASSIGN(const auto records, registry->find(cubin.record->identity));
+         CUBINET_TRY_ASSIGN(const auto records, registry->find(cubin.record->identity.kernel()));
          if (records.empty()) return Error{ErrorCode::internal, "the index lost a kernel"};
          return {};
        })},
@@ -186,7 +189,7 @@ Result<double> loader_pass(const std::shared_ptr<const Device>& device, const Ke
   return (now_seconds() - start) / static_cast<double>(loaded.size());
 }
 
-Result<void> add_class(const Settings& settings, const Store& store, const KernelClass& group,
+Result<void> add_class(const Settings& settings, const Warm& store, const KernelClass& group,
                        const BareDriverApi& api, const std::shared_ptr<const Device>& device,
                        Report& report) {
   const std::vector<Contender> contenders = {
@@ -225,12 +228,12 @@ Result<void> add_class(const Settings& settings, const Store& store, const Kerne
 }
 
 // The first hit of a Runtime opens the index and finds the compiler.
-Result<void> add_first_hit(const Settings& settings, const Store& store, Report& report) {
+Result<void> add_first_hit(const Settings& settings, const Warm& store, Report& report) {
   const auto first = [&](Layer layer) {
     return [&settings, &store, layer]() -> Result<double> {
       const double start = now_seconds();
-      CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime,
-                         Runtime::create(warm_options(settings, store, layer)));
+      CUBINET_TRY_ASSIGN(RuntimeOptions options, warm_options(settings, store, layer));
+      CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
       CUBINET_TRY(runtime->function(store.primer, settings.device));
       return now_seconds() - start;
     };
@@ -245,7 +248,7 @@ Result<void> add_first_hit(const Settings& settings, const Store& store, Report&
 }  // namespace
 
 Result<void> bench_load(const Settings& settings, Report& report) {
-  CUBINET_TRY_ASSIGN(const Store store, fill(settings));
+  CUBINET_TRY_ASSIGN(const Warm store, fill(settings));
   // The parts need no GPU: they are measured where there is none, too.
   for (const KernelClass& group : store.classes)
     CUBINET_TRY(add_parts(settings, store, group, report));
@@ -255,8 +258,8 @@ Result<void> bench_load(const Settings& settings, Report& report) {
     return {};
   }
   // Both sides use the primary context, retained for the length of the run.
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> holder,
-                     Runtime::create(warm_options(settings, store, Layer::registry)));
+  CUBINET_TRY_ASSIGN(RuntimeOptions options, warm_options(settings, store, Layer::registry));
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> holder, Runtime::create(std::move(options)));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, holder->device(settings.device));
   for (const KernelClass& group : store.classes) {
     CUBINET_TRY(add_class(settings, store, group, driver->api(), device, report));

@@ -80,46 +80,84 @@ Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& templat
   return catalog;
 }
 
-Result<std::unique_ptr<Registry>> Context::open_registry(RegistryOptions::Access access) const {
-  RegistryOptions options;
-  CUBINET_TRY_ASSIGN(options.home, home());
+Result<std::shared_ptr<Home>> Context::open_registry(HomeOptions::Access access) const {
+  HomeOptions options;
+  CUBINET_TRY_ASSIGN(options.path, home());
   options.files = files_;
   options.log = console_.log_sink();
   options.access = access;
-  return Registry::open(options);
+  return Home::open(options);
 }
 
-std::unique_ptr<Registry> Context::registry_to_read() const {
-  auto registry = open_registry(RegistryOptions::Access::read_only);
-  if (registry) return *std::move(registry);
+std::shared_ptr<Home> Context::home_to_read() const {
+  auto opened = open_registry(HomeOptions::Access::read_only);
+  if (opened) return *std::move(opened);
   const auto folder = home();
   std::error_code unknown;
   const bool never_made = folder && !fs::exists(*folder, unknown) && !unknown;
   console_.message(never_made ? LogLevel::info : LogLevel::warning,
-                   "the home is not looked into: " + registry.error().to_line());
+                   "the home is not looked into: " + opened.error().to_line());
   return nullptr;
 }
 
-Result<std::shared_ptr<Runtime>> Context::runtime(TemplateCatalog templates, CompileOptions compile_options,
-                                                  std::function<void(const KernelEvent&)> observer,
-                                                  const std::vector<std::string>& bundles,
-                                                  const TargetPolicy& targets) const {
-  RuntimeOptions options;
-  if (auto folder = home()) {
-    options.home = *std::move(folder);
-  } else {
-    console_.message(LogLevel::warning, folder.error().to_line() + "; kernels are kept in memory only");
+// A home that cannot be written is still read; one that cannot be trusted is not used at all.
+std::shared_ptr<Home> Context::home_to_keep() const {
+  auto opened = open_registry(HomeOptions::Access::read_write);
+  if (opened) return *std::move(opened);
+  const Error reason = opened.error();
+  if (reason.code != ErrorCode::untrusted) {
+    if (auto readable = open_registry(HomeOptions::Access::read_only)) {
+      console_.message(LogLevel::warning,
+                       "the home is read only, new kernels are kept in memory: " + reason.to_line());
+      return *std::move(readable);
+    }
   }
+  console_.message(LogLevel::warning,
+                   "the home is not used, kernels are kept in memory: " + reason.to_line());
+  return nullptr;
+}
+
+Result<std::vector<std::shared_ptr<Store>>> Context::stores(const std::vector<std::string>& bundles,
+                                                            HomeOptions::Access access) const {
+  std::vector<std::shared_ptr<Store>> stores;
+  auto home = access == HomeOptions::Access::read_only ? home_to_read() : home_to_keep();
+  if (home != nullptr) stores.push_back(std::move(home));
+  for (const std::string& path : bundles) {
+    CUBINET_TRY_ASSIGN(stores.emplace_back(), Bundle::open(path, files_, console_.log_sink()));
+  }
+  return stores;
+}
+
+RuntimeOptions Context::runtime_options(std::vector<std::shared_ptr<Store>> stores, TemplateCatalog templates,
+                                        CompileOptions compile_options, const TargetPolicy& targets) const {
+  RuntimeOptions options;
+  options.stores = std::move(stores);
   options.targets = targets;
-  options.bundles.assign(bundles.begin(), bundles.end());
   options.templates = std::move(templates);
   options.compiler = compiler_search();
   options.compile_options = std::move(compile_options);
   options.log = console_.log_sink();
   options.driver.log = console_.log_sink();
+  return options;
+}
+
+Result<std::shared_ptr<Runtime>> Context::runtime(TemplateCatalog templates, CompileOptions compile_options,
+                                                  Callback<void(const KernelEvent&)> observer,
+                                                  const std::vector<std::string>& bundles,
+                                                  const TargetPolicy& targets) const {
+  CUBINET_TRY_ASSIGN(auto found, stores(bundles, HomeOptions::Access::read_write));
+  RuntimeOptions options =
+      runtime_options(std::move(found), std::move(templates), std::move(compile_options), targets);
   options.observer = std::move(observer);
-  options.files = files_;
   return Runtime::create(std::move(options));
+}
+
+Result<std::shared_ptr<Runtime>> Context::runtime_to_ask(std::vector<std::shared_ptr<Store>> stores,
+                                                         TemplateCatalog templates,
+                                                         const TargetPolicy& targets,
+                                                         CompileOptions compile_options) const {
+  return Runtime::create(
+      runtime_options(std::move(stores), std::move(templates), std::move(compile_options), targets));
 }
 
 ExitStatus Context::fail(const Error& error, std::optional<ExitStatus> status) const {

@@ -6,10 +6,12 @@
 #include "exit_status.hpp"
 #include "output_file.hpp"
 
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,26 +43,37 @@ class Context {
   // Where the home's name comes from, for people.
   std::string home_origin() const;
   unsigned jobs() const;
+  bool verbose() const { return options_.verbosity > 0; }
   // These inputs, and the home where one is named.
   ProtectedFiles protected_files(std::vector<std::string> inputs) const;
   CompilerSearch compiler_search() const;
 
   // The templates of the library and those of the files.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
-  Result<std::unique_ptr<Registry>> open_registry(RegistryOptions::Access access) const;
-  // For questions that have an answer without a home too: null where there is none or it cannot be used. One
-  // that was never made is empty; of any other a warning says that it was not looked into.
-  std::unique_ptr<Registry> registry_to_read() const;
-  // A home that cannot be used is a warning: everything stays in memory then.
+  Result<std::shared_ptr<Home>> open_registry(HomeOptions::Access access) const;
+  // The home and these bundles, in this order. A home that cannot be used is a warning: everything stays in
+  // memory then. To read is not to make one: a home that was never made is empty.
+  Result<std::vector<std::shared_ptr<Store>>> stores(const std::vector<std::string>& bundles,
+                                                     HomeOptions::Access access) const;
   Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
-                                           std::function<void(const KernelEvent&)> observer = {},
+                                           Callback<void(const KernelEvent&)> observer = {},
                                            const std::vector<std::string>& bundles = {},
                                            const TargetPolicy& targets = {}) const;
+  // One that answers questions alone, over these stores.
+  Result<std::shared_ptr<Runtime>> runtime_to_ask(std::vector<std::shared_ptr<Store>> stores,
+                                                  TemplateCatalog templates, const TargetPolicy& targets = {},
+                                                  CompileOptions options = {}) const;
 
   // Reports the error in the chosen format and gives its exit status, or the one that the verb knows better.
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
 
  private:
+  // Null where no home can be used, which is told.
+  std::shared_ptr<Home> home_to_read() const;
+  std::shared_ptr<Home> home_to_keep() const;
+  RuntimeOptions runtime_options(std::vector<std::shared_ptr<Store>> stores, TemplateCatalog templates,
+                                 CompileOptions options, const TargetPolicy& targets) const;
+
   const EnvironmentVariables& environment_;
   const GlobalOptions& options_;
   Console& console_;

@@ -36,8 +36,8 @@ nlohmann::json describe(const EntryPoint& entry_point) {
           {"cooperative", entry_point.cooperative}};
 }
 
-nlohmann::json describe(const RegistryFinding& finding) {
-  return {{"kind", to_string(finding.kind)}, {"file", finding.file.string()}, {"reason", finding.reason}};
+nlohmann::json describe(const StoreFinding& finding) {
+  return {{"kind", to_string(finding.kind)}, {"file", finding.file}, {"reason", finding.reason}};
 }
 
 KernelSpec spec_of(const CubinRecord& record) {
@@ -56,8 +56,9 @@ nlohmann::json describe(const CubinRecord& record) {
   described["sha256"] = record.digest.to_hex();
   described["bytes"] = record.size;
   described["interface_version"] = record.interface_version;
-  described["origin"] = record.origin == CubinOrigin::bundle ? "bundle" : "compiled";
+  described["origin"] = to_string(record.origin);
   if (record.origin == CubinOrigin::bundle) described["bundle_version"] = record.version;
+  if (record.origin == CubinOrigin::imported) described["import"] = record.version;
   return described;
 }
 
@@ -76,6 +77,7 @@ nlohmann::json describe_fully(const CubinRecord& record) {
 
 std::string describe_origin(const CubinRecord& record) {
   if (record.origin == CubinOrigin::compiled) return "compiled here";
+  if (record.origin == CubinOrigin::imported) return fmt::format("import {}", record.version);
   return fmt::format("a bundle of version {}", record.version);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 
@@ -17,7 +17,7 @@ namespace cubinet::cli {
 nlohmann::json describe(const ParameterValue& value);
 nlohmann::json describe(const KernelSpec& spec);  // {"template", "parameters"}
 nlohmann::json describe(const EntryPoint& entry_point);
-nlohmann::json describe(const RegistryFinding& finding);
+nlohmann::json describe(const StoreFinding& finding);
 // A record without what only `show` prints; `describe_fully` has everything.
 nlohmann::json describe(const CubinRecord& record);
 nlohmann::json describe_fully(const CubinRecord& record);

@@ -115,7 +115,9 @@ nlohmann::json describe(const AttentionPlan& plan) {
                              {"specification", nullptr},
                              {"estimated_microseconds", nullptr}};
   if (!plan.launchable()) document["not_launchable"] = plan.not_launchable;
-  if (const auto* spec = std::get_if<KernelSpec>(&main.kernel)) document["specification"] = describe(*spec);
+  const auto* spec = std::get_if<KernelSpec>(&main.kernel);
+  if (spec != nullptr && spec->maker == KernelMaker::kernel_template)
+    document["specification"] = describe(*spec);
   if (plan.cost.in_microseconds) document["estimated_microseconds"] = plan.cost.time;
   add_candidates(plan, document);
   add_row(plan, document);

@@ -99,6 +99,24 @@ Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
   return spec;
 }
 
+Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, const std::string& subject,
+                                                             const std::vector<std::string>& parameters) {
+  const auto kernel_template = runtime.templates().find(subject);
+  if (kernel_template) {
+    CUBINET_TRY_ASSIGN(const KernelSpec spec, parse_parameters(**kernel_template, parameters));
+    return runtime.prepare(spec);
+  }
+  Error error = kernel_template.error();
+  if (parameters.empty()) {
+    auto held = runtime.prepare(subject);
+    if (held || held.error().code != ErrorCode::not_found) return held;
+    error.message += "; " + held.error().message;
+    return error;
+  }
+  error.code = ErrorCode::invalid_argument;  // parameters are a template's
+  return error;
+}
+
 Result<ResolvedKernel> resolve_kernel(const TemplateCatalog& catalog, const KernelArguments& arguments) {
   ResolvedKernel kernel;
   CUBINET_TRY_ASSIGN(kernel.kernel_template, catalog.find(arguments.template_name));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "context.hpp"
+
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
+#include <cubinet/runtime.hpp>
 
 #include <CLI/App.hpp>
 
@@ -51,6 +54,10 @@ Result<void> check_parameter_name(const KernelTemplate& kernel_template, std::st
 Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
                                     const std::vector<std::string>& assignments);
 
+// KERNEL as people name it: a template, by its parameters; otherwise a kernel that some store holds, by key
+// or by the name of a function.
+Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, const std::string& subject,
+                                                             const std::vector<std::string>& parameters);
 // Every error it gives is wrong input, whatever its code.
 Result<ResolvedKernel> resolve_kernel(const TemplateCatalog& catalog, const KernelArguments& arguments);
 

@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 #include <CLI/App.hpp>
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace cubinet::cli {
 
-// --template, --target, --key: which entries of a registry are meant. An empty list lets all pass.
+// --template, --target, --key, and KEY or NAME: which builds of a home are meant. An empty list lets all
+// pass.
 struct RecordFilter {
   std::vector<std::string> templates;
   std::vector<std::string> targets;
   std::vector<std::string> keys;
+  // Keys, and names of templates, publishers or functions; NAME@PIN means those of one pin, or one
+  // publisher's version.
+  std::vector<std::string> kernels = {};
 
-  bool empty() const { return templates.empty() && targets.empty() && keys.empty(); }
+  bool empty() const { return kernels.empty() && templates.empty() && targets.empty() && keys.empty(); }
 };
 
 void add_record_filter(CLI::App& verb, RecordFilter& filter);
 
+// The import that a record is of, as far as a name may tell it from others: its version. Empty for none.
+using ImportVersions = std::map<std::uint64_t, std::string>;
+
 // The records that pass, in their order; invalid_argument for a target or key that is none.
 Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
-    const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records);
+    const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records,
+    const ImportVersions& versions = {});
 
 }  // namespace cubinet::cli

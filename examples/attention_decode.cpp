@@ -7,6 +7,7 @@
 // CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/attention/reference.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/runtime.hpp>
 
@@ -31,7 +32,7 @@ cubinet::AttentionProblem decode_problem() {
 
 cubinet::Result<void> run(const char* home, const char* cuda) {
   cubinet::RuntimeOptions options;
-  options.home = home;
+  CUBINET_TRY_ASSIGN(options.stores.emplace_back(), cubinet::Home::open({.path = home}));
   if (cuda != nullptr) options.compiler.toolkit_roots.insert(options.compiler.toolkit_roots.begin(), cuda);
   CUBINET_TRY_ASSIGN(auto runtime, cubinet::Runtime::create(std::move(options)));
   CUBINET_TRY_ASSIGN(auto device, runtime->device(0));

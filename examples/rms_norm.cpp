@@ -5,6 +5,7 @@
 //   example_rms_norm [HOME [CUDA]]
 //
 // CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/runtime.hpp>
@@ -20,7 +21,7 @@ cubinet::Result<void> run(const char* home, const char* cuda) {
   constexpr int kHidden = 4096;
 
   cubinet::RuntimeOptions options;
-  options.home = home;
+  CUBINET_TRY_ASSIGN(options.stores.emplace_back(), cubinet::Home::open({.path = home}));
   if (cuda != nullptr) options.compiler.toolkit_roots.insert(options.compiler.toolkit_roots.begin(), cuda);
   options.observer = [](const cubinet::KernelEvent& event) {
     if (!event.source) return;

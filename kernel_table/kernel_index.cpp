@@ -25,6 +25,8 @@ bool goes_before(const KernelRow& a, const KernelRow& b) {
   if (a.traits.step_q != b.traits.step_q) return a.traits.step_q > b.traits.step_q;
   if (a.traits.groups_heads_q != b.traits.groups_heads_q) return a.traits.groups_heads_q;
   if (a.traits.stages != b.traits.stages) return a.traits.stages > b.traits.stages;
+  // Of two versions of a package the one that was pinned last.
+  if (a.provenance.version != b.provenance.version) return a.provenance.version > b.provenance.version;
   return std::tie(a.implementation, a.function_name, a.digest) <
          std::tie(b.implementation, b.function_name, b.digest);
 }

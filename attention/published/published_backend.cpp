@@ -5,6 +5,7 @@
 #include "selection.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_table/row_codec.hpp>
 
 namespace cubinet {
 namespace {
@@ -40,7 +41,7 @@ SelectionPolicy policy_of(const PlanRequest& request) {
   policy.costs = &request.costs();
   if (!request.options.occupancy.empty()) {
     policy.maximum_active_clusters = [&request](const KernelRow& row, std::uint32_t) {
-      return request.occupancy_of(NamedKernel{row.function_name}).value_or(kUnlimited);
+      return request.occupancy_of(published_spec(row)).value_or(kUnlimited);
     };
   }
   return policy;
@@ -50,7 +51,7 @@ SelectionPolicy policy_of(const PlanRequest& request) {
 std::vector<PlanStep> steps_of(const Selection& selection) {
   const LaunchConfiguration& launch = selection.launch;
   std::vector<PlanStep> steps(1);
-  if (selection.row != nullptr) steps[0].kernel = NamedKernel{selection.row->function_name};
+  if (selection.row != nullptr) steps[0].kernel = published_spec(*selection.row);
   steps[0].grid = launch.grid;
   steps[0].cluster_x = launch.cluster_x;
   steps[0].threads = launch.threads;

@@ -12,17 +12,18 @@ namespace {
 
 struct BundleArguments {
   std::vector<std::string> files;
+  bool replace = false;
 };
 
 nlohmann::json describe_bundle(const Bundle& bundle) {
-  return {{"bundle", bundle.path().string()},
+  return {{"bundle", bundle.description().place},
           {"name", bundle.options().name},
           {"version", bundle.options().version},
           {"entries", bundle.records().size()}};
 }
 
 Result<ExitStatus> list_bundle(const Context& context, const BundleArguments& arguments) {
-  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), arguments.files.front()));
+  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(arguments.files.front(), context.files()));
   nlohmann::json document = describe_bundle(*bundle);
   document["records"] = nlohmann::json::array();
   for (const auto& record : bundle->records())
@@ -35,23 +36,23 @@ Result<ExitStatus> list_bundle(const Context& context, const BundleArguments& ar
 }
 
 void print_findings(const Context& context, const std::string& subject,
-                    const std::vector<RegistryFinding>& findings) {
-  for (const RegistryFinding& finding : findings) {
-    const std::string where = finding.file.empty() ? "" : finding.file.string() + ": ";
+                    const std::vector<StoreFinding>& findings) {
+  for (const StoreFinding& finding : findings) {
+    const std::string where = finding.file.empty() ? "" : finding.file + ": ";
     context.console().text(fmt::format("{}: {}: {}{}", printable(subject), to_string(finding.kind),
                                        printable(where), printable(finding.reason)));
   }
 }
 
-nlohmann::json describe_findings(const std::vector<RegistryFinding>& findings) {
+nlohmann::json describe_findings(const std::vector<StoreFinding>& findings) {
   nlohmann::json described = nlohmann::json::array();
-  for (const RegistryFinding& finding : findings)
+  for (const StoreFinding& finding : findings)
     described.push_back(describe(finding));
   return described;
 }
 
 Result<ExitStatus> verify_bundle(const Context& context, const BundleArguments& arguments) {
-  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), arguments.files.front()));
+  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(arguments.files.front(), context.files()));
   CUBINET_TRY_ASSIGN(const VerifyReport report, bundle->verify());
   nlohmann::json document = describe_bundle(*bundle);
   document["bytes"] = report.bytes;
@@ -67,16 +68,17 @@ Result<ExitStatus> verify_bundle(const Context& context, const BundleArguments& 
 
 Result<ExitStatus> import_bundles(const Context& context, const BundleArguments& arguments) {
   // All before the home: a mistyped name makes none, and leaves nothing half done.
-  std::vector<std::shared_ptr<const Bundle>> bundles;
+  std::vector<std::shared_ptr<Bundle>> bundles;
   for (const std::string& file : arguments.files) {
-    CUBINET_TRY_ASSIGN(bundles.emplace_back(), Bundle::open(context.files(), file));
+    CUBINET_TRY_ASSIGN(bundles.emplace_back(), Bundle::open(file, context.files()));
   }
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
-  nlohmann::json document = {{"home", registry->home().string()}, {"imports", nlohmann::json::array()}};
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_write));
+  nlohmann::json document = {{"home", registry->description().place}, {"imports", nlohmann::json::array()}};
   bool refused = false;
   for (std::size_t i = 0; i < bundles.size(); ++i) {
     const std::string& file = arguments.files[i];
-    const auto report = import_bundle(*bundles[i], *registry);
+    const auto report =
+        import_bundle(*bundles[i], *registry, arguments.replace ? OnConflict::replace : OnConflict::refuse);
     if (!report) {
       // What was imported before stays.
       document.update(error_document(report.error()));
@@ -108,6 +110,10 @@ CLI::App* add_file_verb(CLI::App& bundle, Action& chosen, const char* name, cons
       ->required()
       ->expected(1, most_files)
       ->type_name("");
+  if (most_files > 1) {
+    verb->add_flag("--replace", arguments->replace,
+                   "Take the bundle's build where one of the same fingerprint and other bytes is there");
+  }
   verb->footer(std::string("Example:\n  ") + example);
   choose<BundleArguments>(*verb, chosen, arguments, perform);
   return verb;
@@ -123,9 +129,11 @@ void add_bundle(CLI::App& root, Action& chosen) {
                 list_bundle, 1);
   add_file_verb(*bundle, chosen, "verify", "Check every byte of a bundle; status 1 when one is wrong",
                 "cubinet bundle verify kernels.bundle", verify_bundle, 1);
-  add_file_verb(*bundle, chosen, "import",
-                "Copy bundles into the home; what is damaged is left out, status 1",
-                "cubinet bundle import kernels.bundle --home /var/cache/cubinet", import_bundles, 4096);
+  add_file_verb(
+      *bundle, chosen, "import",
+      "Copy bundles into the home; what is damaged, or another build than the same one that is there, is "
+      "left out, status 1",
+      "cubinet bundle import kernels.bundle --home /var/cache/cubinet", import_bundles, 4096);
   bundle->footer(R"(Examples:
   cubinet bundle create -o kernels.bundle --target sm_90a
   cubinet bundle verify kernels.bundle

@@ -65,25 +65,27 @@ Result<std::vector<Cubin>> read_cubins(const Context& context, const std::vector
 }
 
 // Of several builds of one kernel the newest, which comes first, unless all are wanted.
-Result<std::vector<std::shared_ptr<const CubinRecord>>> wanted_records(Registry& registry,
+Result<std::vector<std::shared_ptr<const CubinRecord>>> wanted_records(Home& registry,
                                                                        const BundleCreateOptions& options) {
   CUBINET_TRY_ASSIGN(auto listed, registry.list());
+  std::erase_if(listed, [](const auto& record) { return record->origin == CubinOrigin::imported; });
   CUBINET_TRY_ASSIGN(auto selected, select_records(options.filter, std::move(listed)));
   if (options.all_builds) return selected;
   std::vector<std::shared_ptr<const CubinRecord>> newest;
   std::set<std::pair<ImageKind, Bytes>> seen;
   for (const auto& record : selected) {
     if (!seen.insert({record->kind, record->identity.encoding()}).second) continue;
-    CUBINET_TRY_ASSIGN(const auto builds, registry.find(record->identity));
-    const auto first = std::find_if(builds.begin(), builds.end(),
-                                    [&](const auto& build) { return build->kind == record->kind; });
+    CUBINET_TRY_ASSIGN(const auto builds, registry.find(record->identity.kernel()));
+    const auto first = std::find_if(builds.begin(), builds.end(), [&](const auto& build) {
+      return build->kind == record->kind && build->identity == record->identity;
+    });
     newest.push_back(first == builds.end() ? record : *first);
   }
   return newest;
 }
 
 Result<std::vector<Cubin>> load_from_home(const Context& context, const BundleCreateOptions& options) {
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
   CUBINET_TRY_ASSIGN(const auto records, wanted_records(*registry, options));
   std::vector<Cubin> cubins;
   for (const auto& record : records) {

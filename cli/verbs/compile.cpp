@@ -148,16 +148,23 @@ Error lost() {
 }
 
 // What could not be kept there is a warning to the Runtime, which has it in memory.
-bool lies_in_home(Runtime& runtime, const CubinRecord& record) {
-  const auto kept = runtime.registry()->find(record.identity);
-  return !kept || std::any_of(kept->begin(), kept->end(),
-                              [&](const auto& one) { return one->digest == record.digest; });
+// A record is not enough: its image must be there and readable.
+bool lies_in_home(const Runtime& runtime, const CubinRecord& record) {
+  return std::any_of(runtime.stores().begin(), runtime.stores().end(), [&](const auto& store) {
+    if (store->description().kind != StoreKind::home) return false;
+    const auto kept = store->find(record.identity.kernel());
+    return kept && std::any_of(kept->begin(), kept->end(), [&](const auto& one) {
+      if (!(one->identity == record.identity) || one->digest != record.digest) return false;
+      const auto loaded = store->load(one);
+      return loaded && *loaded;
+    });
+  });
 }
 
 Result<std::vector<Outcome>> find_or_compile(const Context& context, const CompileVerbOptions& options,
                                              const TemplateCatalog& catalog, const ResolvedKernel& kernel) {
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, compile_options(options)));
-  if (runtime->registry() == nullptr && options.output.empty()) return lost();
+  if (runtime->stores().size() == 1 && options.output.empty()) return lost();  // memory alone
   std::vector<Outcome> outcomes(kernel.targets.size());
   const auto work = [&](std::size_t index) {
     Outcome& outcome = outcomes[index];

@@ -132,7 +132,7 @@ std::optional<Error> cannot_be_created(FileSystem& files, const std::filesystem:
 }
 
 void examine_registry(const Context& context, Finding& finding) {
-  const auto registry = context.open_registry(RegistryOptions::Access::read_only);
+  const auto registry = context.open_registry(HomeOptions::Access::read_only);
   if (!registry) {
     finding.problem = registry.error();
     return;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "explain.hpp"
-
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "kernel_arguments.hpp"
@@ -10,6 +8,8 @@
 #include <cubinet/base/text.hpp>
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace cubinet::cli {
 namespace {
@@ -23,66 +23,68 @@ struct ExplainOptions {
   TargetOptions targets;
 };
 
-nlohmann::json describe_candidate(const ExplainedCandidate& candidate) {
-  nlohmann::json described = describe(*candidate.record);
-  described["source"] = to_string(candidate.source);
-  described["place"] = candidate.place.string();
-  described["usable"] = candidate.usable;
-  described["verdict"] = candidate.verdict;
-  return described;
-}
-
-nlohmann::json describe_target(const ExplainedTarget& target) {
-  nlohmann::json described = {
-      {"target", target.target.to_string()}, {"refused", nullptr}, {"candidates", nlohmann::json::array()}};
-  if (target.refused) described["refused"] = *target.refused;
-  for (const ExplainedCandidate& candidate : target.candidates)
-    described["candidates"].push_back(describe_candidate(candidate));
+nlohmann::json describe_build(const ExplainedBuild& build) {
+  nlohmann::json described = describe(*build.record);
+  described["function"] = nullptr;
+  if (!build.record->entry_points.empty()) described["function"] = build.record->entry_points.front().symbol;
+  described["source"] = to_string(build.source);
+  described["place"] = build.place;
+  described["usable"] = build.usable;
+  described["verdict"] = build.verdict;
   return described;
 }
 
 nlohmann::json describe_near(const NearKernel& near) {
   nlohmann::json described = describe(*near.record);
+  if (!near.record->entry_points.empty()) described["function"] = near.record->entry_points.front().symbol;
   described["differences"] = near.differences;
   described["target_verdict"] = near.target_verdict;
   return described;
 }
 
 std::string reason_of(const KernelExplanation& explanation) {
-  if (const ExplainedCandidate* choice = explanation.choice()) {
-    const ExplainedTarget& target = explanation.targets[explanation.chosen->target];
-    return fmt::format("{} is used: {}", target.target.to_string(), choice->verdict);
-  }
+  if (const ExplainedBuild* choice = explanation.choice())
+    return fmt::format("{} is used: {}", choice->record->target_name(), choice->verdict);
   if (explanation.would_compile) {
     return fmt::format("no build that may be used lies anywhere: it would be compiled for {}",
                        explanation.would_compile->to_string());
   }
-  return "no build that may be used lies anywhere, and none can be made: " +
-         (explanation.cannot_compile ? explanation.cannot_compile->message
-                                     : std::string("no target is left"));
+  std::string reason =
+      "no build that may be used lies anywhere, and none can be made: " +
+      (explanation.cannot_compile ? explanation.cannot_compile->message : std::string("no target is left"));
+  if (!explanation.builds.empty()) {
+    const ExplainedBuild& best = explanation.builds.front();
+    reason += fmt::format("; of {}: {}", best.record->target_name(), best.verdict);
+  }
+  return reason;
+}
+
+std::string line_of(const ExplainedBuild& build, bool chosen) {
+  const CubinRecord& record = *build.record;
+  const bool is_imported = record.origin == CubinOrigin::imported && !record.entry_points.empty();
+  const std::string name =
+      is_imported ? record.entry_points.front().symbol : record.fingerprint.to_string().substr(0, 12);
+  return fmt::format("\n{} {:<13} {} {}{}: {}", chosen ? "*" : " ", record.target_name(),
+                     to_string(build.source), printable(name),
+                     is_imported ? " in " + printable(build.place) : "", printable(build.verdict));
 }
 
 std::string text_of(const KernelExplanation& explanation, const std::string& fix) {
-  std::string text = fmt::format("{} on {}\n{}", explanation.spec.to_string(), explanation.device.to_string(),
-                                 printable(reason_of(explanation)));
+  std::string text = fmt::format("{} on {}\n{}", printable(explanation.spec.to_string()),
+                                 explanation.device.to_string(), printable(reason_of(explanation)));
   if (const std::string policy = explanation.policy.to_string(); !policy.empty())
     text += "\npolicy: " + policy;
-  text += "\nlooked for, best first:";
-  for (std::size_t i = 0; i < explanation.targets.size(); ++i) {
-    const ExplainedTarget& target = explanation.targets[i];
-    const std::string name = target.target.to_string();
-    if (target.refused) text += fmt::format("\n  {:<13} refused: {}", name, *target.refused);
+  text += "\nbuilds, best first:";
+  for (const ExplainedBuild& build : explanation.builds)
+    text += line_of(build, &build == explanation.choice());
+  for (const ImageTarget target : explanation.targets) {
+    const bool lies =
+        std::any_of(explanation.builds.begin(), explanation.builds.end(), [&](const auto& build) {
+          return ImageTarget{build.record->target, build.record->kind} == target;
+        });
     // PTX is made only where somebody asks for it: what is not there is not worth a line.
-    if (!target.refused && target.candidates.empty() && target.target.kind == ImageKind::cubin)
-      text += fmt::format("\n  {:<13} no build", name);
-    for (std::size_t k = 0; k < target.candidates.size(); ++k) {
-      const ExplainedCandidate& candidate = target.candidates[k];
-      const bool chosen =
-          explanation.chosen && explanation.chosen->target == i && explanation.chosen->candidate == k;
-      text +=
-          fmt::format("\n{} {:<13} {} {}: {}", chosen ? "*" : " ", name, to_string(candidate.source),
-                      candidate.record->fingerprint.to_string().substr(0, 12), printable(candidate.verdict));
-    }
+    if (!lies && target.kind == ImageKind::cubin)
+      text += fmt::format("\n  {:<13} no build", target.to_string());
   }
   for (const NearKernel& near : explanation.nearest) {
     std::string why = join(near.differences);
@@ -94,104 +96,64 @@ std::string text_of(const KernelExplanation& explanation, const std::string& fix
   return text;
 }
 
-Result<ExitStatus> explain_spec(const Context& context, const TemplateCatalog& catalog,
-                                const KernelSpec& spec, const ExplainOptions& options,
-                                const ExplainScope& scope) {
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, compile_options(options.sources), {},
-                                                         options.bundles, scope.policy));
-  const auto explained = runtime->explain(spec, scope.device);
-  if (!explained) return context.fail(explained.error(), ExitStatus::usage);
-  const KernelExplanation& explanation = *explained;
-  std::string fix;
-  if (explanation.would_compile) {
-    fix = compile_command(explanation.spec, *explanation.would_compile) + options.sources.to_arguments();
-    if (context.home_origin() == "--home") fix += " --home " + shell_quoted(context.home()->string());
-  } else if (explanation.cannot_compile) {
-    fix = explanation.cannot_compile->remedy;
-  }
+nlohmann::json document_of(const KernelExplanation& explanation, const std::string& fix) {
   nlohmann::json document = describe(explanation.spec);
-  document["device"] = scope.device.to_string();
-  document["policy"] = describe(scope.policy);
+  document["device"] = explanation.device.to_string();
+  document["policy"] = describe(explanation.policy);
   document["chosen"] = nullptr;
-  if (const ExplainedCandidate* choice = explanation.choice())
-    document["chosen"] = describe_candidate(*choice);
+  if (const ExplainedBuild* choice = explanation.choice()) document["chosen"] = describe_build(*choice);
   document["would_compile"] = nullptr;
   if (explanation.would_compile) document["would_compile"] = explanation.would_compile->to_string();
   document["cannot_compile"] = nullptr;
   if (explanation.cannot_compile)
     document["cannot_compile"] = error_document(*explanation.cannot_compile)["error"];
   document["targets"] = nlohmann::json::array();
-  for (const ExplainedTarget& target : explanation.targets)
-    document["targets"].push_back(describe_target(target));
+  for (const ImageTarget target : explanation.targets)
+    document["targets"].push_back(target.to_string());
+  document["builds"] = nlohmann::json::array();
+  for (const ExplainedBuild& build : explanation.builds)
+    document["builds"].push_back(describe_build(build));
   document["nearest"] = nlohmann::json::array();
   for (const NearKernel& near : explanation.nearest)
     document["nearest"].push_back(describe_near(near));
   document["reason"] = reason_of(explanation);
   document["fix"] = fix;
-  const bool answered = explanation.chosen || explanation.would_compile;
-  if (!answered)
-    document.update(error_document(
-        Error{explanation.cannot_compile ? explanation.cannot_compile->code : ErrorCode::not_found,
-              reason_of(explanation), fix}));
-  context.console().text(text_of(explanation, fix));
-  context.console().document(document);
-  return answered ? ExitStatus::done : ExitStatus::negative;
+  return document;
 }
 
-// A key says which kernel is meant; the kernel is then explained for the device, whatever target the key has.
-Result<std::optional<ExitStatus>> explain_key(const Context& context, const TemplateCatalog& catalog,
-                                              KernelKey key, const ExplainOptions& options,
-                                              const ExplainScope& scope) {
-  std::vector<std::shared_ptr<const CubinRecord>> records;
-  if (const auto registry = context.registry_to_read()) {
-    CUBINET_TRY_ASSIGN(records, registry->find_key(key));
-  }
-  for (const std::string& bundle_path : options.bundles) {
-    CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(context.files(), bundle_path));
-    for (const auto& record : bundle->records())
-      if (record->identity.key() == key) records.push_back(record);
-  }
-  if (records.empty()) return explain_row(context, key, scope);
-  const KernelSpec spec = spec_of(*records.front());
-  const auto known = catalog.find(spec.name);
-  if (!known) {
-    return context.fail(Error{known.error().code,
-                              fmt::format("the key {} is of {}: {}", key.to_string(), spec.to_string(),
-                                          known.error().message),
-                              "give the template with --template-file"},
-                        ExitStatus::usage);
-  }
-  CUBINET_TRY_ASSIGN(const ExitStatus status, explain_spec(context, catalog, spec, options, scope));
-  return std::optional(status);
+std::string fix_of(const Context& context, const ExplainOptions& options,
+                   const KernelExplanation& explanation) {
+  if (!explanation.would_compile) return explanation.cannot_compile ? explanation.cannot_compile->remedy : "";
+  std::string fix =
+      compile_command(explanation.spec, *explanation.would_compile) + options.sources.to_arguments();
+  if (context.home_origin() == "--home") fix += " --home " + shell_quoted(context.home()->string());
+  return fix;
 }
 
 Result<ExitStatus> explain(const Context& context, const ExplainOptions& options) {
-  ExplainScope scope;
-  CUBINET_TRY_ASSIGN(scope.device, ComputeCapability::parse(options.device));
-  CUBINET_TRY_ASSIGN(scope.policy, parse_target_policy(options.targets));
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.sources.template_files));
-  const auto kernel_template = catalog.find(options.subject);
-  if (kernel_template) {
-    const auto spec = parse_parameters(**kernel_template, options.parameters);
-    if (!spec) return context.fail(spec.error(), ExitStatus::usage);
-    return explain_spec(context, catalog, *spec, options, scope);
+  CUBINET_TRY_ASSIGN(const ComputeCapability device, ComputeCapability::parse(options.device));
+  CUBINET_TRY_ASSIGN(const TargetPolicy policy, parse_target_policy(options.targets));
+  CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
+  CUBINET_TRY_ASSIGN(auto stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(stores), std::move(catalog), policy,
+                                                                compile_options(options.sources)));
+  const auto kernel = prepare_kernel(*runtime, options.subject, options.parameters);
+  if (!kernel) {
+    const bool lies_nowhere = kernel.error().code == ErrorCode::not_found;
+    return context.fail(kernel.error(), lies_nowhere ? ExitStatus::negative : ExitStatus::usage);
   }
-  if (!options.parameters.empty()) return context.fail(kernel_template.error(), ExitStatus::usage);
-  std::optional<ExitStatus> status;
-  if (const auto key = KernelKey::parse(options.subject)) {
-    CUBINET_TRY_ASSIGN(status, explain_key(context, catalog, *key, options, scope));
-  } else {
-    CUBINET_TRY_ASSIGN(status, explain_function(context, options.subject, scope));
+  CUBINET_TRY_ASSIGN(const KernelExplanation explanation, runtime->explain(**kernel, device));
+  const std::string fix = fix_of(context, options, explanation);
+  nlohmann::json document = document_of(explanation, fix);
+  const bool answered = explanation.choice() != nullptr || explanation.would_compile;
+  if (!answered) {
+    document.update(error_document(
+        Error{explanation.cannot_compile ? explanation.cannot_compile->code : ErrorCode::not_found,
+              reason_of(explanation), fix}));
   }
-  if (status) return *status;
-  return context.fail(
-      Error{ErrorCode::not_found,
-            fmt::format("'{}' is no template, no key that the home or a bundle holds, and no function of an "
-                        "imported folder",
-                        options.subject.substr(0, 200)),
-            "`cubinet templates` lists templates, `cubinet registry list` keys, `cubinet import-artifacts` "
-            "brings published cubins"},
-      ExitStatus::negative);
+  context.console().text(text_of(explanation, fix));
+  context.console().document(document);
+  return answered ? ExitStatus::done : ExitStatus::negative;
 }
 
 }  // namespace
@@ -201,8 +163,9 @@ void add_explain(CLI::App& root, Action& chosen) {
       "explain",
       "Say which build of a kernel a device would get, and why; needs no GPU and compiles nothing");
   auto options = std::make_shared<ExplainOptions>();
-  verb->add_option("KERNEL", options->subject,
-                   "A template (with -p), a key, or the name of a function of an imported folder")
+  verb->add_option(
+          "KERNEL", options->subject,
+          "A template (with -p), a key, or the name of a function, with @ and the beginning of a pin")
       ->required()
       ->type_name("");
   add_parameters(*verb, options->parameters);

@@ -126,24 +126,11 @@ ArtifactImportOptions import_options(const Context& context, const ImportOptions
   return chosen;
 }
 
-Result<ExitStatus> import(const Context& context, const ImportOptions& options) {
-  const Stopwatch watch;
-  if (options.folder.empty())
-    return Error{ErrorCode::invalid_argument, "the name of the folder is empty",
-                 "name a folder of published cubins"};
-  // A mistyped path makes no home.
-  std::error_code unknown;
-  if (!std::filesystem::is_directory(options.folder, unknown))
-    CUBINET_TRY(find_artifact_folders(options.folder));
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
-  const InterruptGuard interrupt;
-  CUBINET_TRY_ASSIGN(
-      const ArtifactImportReport report,
-      import_artifacts(options.folder, import_options(context, options, interrupt), registry->artifacts()));
-  const double seconds = watch.seconds();
+Result<ExitStatus> finish(const Context& context, const Home& home, const ArtifactImportReport& report,
+                          double seconds, const InterruptGuard& interrupt) {
   Console& console = context.console();
   nlohmann::json document = describe_report(report, seconds);
-  document["home"] = registry->home().string();
+  document["home"] = home.description().place;
   print(console, report, seconds);
   if (!report.interrupted) {
     console.document(document);
@@ -156,6 +143,66 @@ Result<ExitStatus> import(const Context& context, const ImportOptions& options) 
   console.error(error);
   if (const auto written = console.finish(); !written) console.error(written.error());
   interrupt.end_process();
+}
+
+Result<ExitStatus> import(const Context& context, const ImportOptions& options) {
+  const Stopwatch watch;
+  if (options.folder.empty())
+    return Error{ErrorCode::invalid_argument, "the name of the folder is empty",
+                 "name a folder of published cubins"};
+  // A mistyped path makes no home.
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(options.folder, unknown))
+    CUBINET_TRY(find_artifact_folders(options.folder));
+  CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));
+  const InterruptGuard interrupt;
+  CUBINET_TRY_ASSIGN(
+      const ArtifactImportReport report,
+      import_artifacts(options.folder, import_options(context, options, interrupt), home->imports()));
+  return finish(context, *home, report, watch.seconds(), interrupt);
+}
+
+struct RefreshOptions {
+  std::uint64_t number = 0;  // 0: all
+  bool verify = false;
+};
+
+// A folder is imported again as it was. One that is gone is a finding, and its import stays: it may come
+// back.
+Result<ExitStatus> refresh(const Context& context, const RefreshOptions& options) {
+  const Stopwatch watch;
+  CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));
+  CUBINET_TRY_ASSIGN(auto known, home->imports().list());
+  if (options.number != 0)
+    std::erase_if(known, [&](const ImportSummary& import) { return import.number != options.number; });
+  if (options.number != 0 && known.empty()) {
+    return context.fail(Error{ErrorCode::not_found, fmt::format("the home has no import {}", options.number),
+                              "`cubinet registry list --imports` prints those that it has"},
+                        ExitStatus::negative);
+  }
+  const InterruptGuard interrupt;
+  ArtifactImportReport report;
+  for (const ImportSummary& import : known) {
+    if (report.interrupted) break;
+    ImportOptions again;
+    again.link = import.placement == ArtifactPlacement::linked;
+    again.copy = import.placement == ArtifactPlacement::copied;
+    again.verify = options.verify;
+    const auto one =
+        import_artifacts(import.folder, import_options(context, again, interrupt), home->imports());
+    if (one) {
+      report.folders.insert(report.folders.end(), one->folders.begin(), one->folders.end());
+      report.total.add(one->total);
+      report.specifications += one->specifications;
+      report.interrupted = one->interrupted;
+    } else if (one.error().code == ErrorCode::not_found || one.error().code == ErrorCode::invalid_argument) {
+      report.total.findings[static_cast<std::size_t>(ArtifactFindingKind::missing)].add(
+          {"", one.error().message, import.folder});
+    } else {
+      return one.error();
+    }
+  }
+  return finish(context, *home, report, watch.seconds(), interrupt);
 }
 
 }  // namespace
@@ -180,6 +227,23 @@ Examples:
   cubinet import-artifacts flashinfer_cubin/cubins
   cubinet import-artifacts cubins/fmha/trtllm-gen --copy --json)");
   choose<ImportOptions>(*verb, chosen, options, import);
+}
+
+void add_registry_refresh(CLI::App& registry, Action& chosen) {
+  CLI::App* verb = registry.add_subcommand("refresh", "Read imported folders again, all or one");
+  auto options = std::make_shared<RefreshOptions>();
+  verb->add_option_function<std::string>(
+          "NUMBER",
+          [options](const std::string& text) {
+            const auto number = parse_integer(text, "NUMBER", 1, INT64_MAX);
+            if (!number) throw CLI::ValidationError(number.error().message);
+            options->number = static_cast<std::uint64_t>(*number);
+          },
+          "The import, as `registry list --imports` numbers it")
+      ->type_name("");
+  verb->add_flag("--verify", options->verify, "Read files again that an earlier import has verified");
+  verb->footer("Example:\n  cubinet registry refresh\n  cubinet registry refresh 2 --verify");
+  choose<RefreshOptions>(*verb, chosen, options, refresh);
 }
 
 }  // namespace cubinet::cli

@@ -2,64 +2,92 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "kernel_arguments.hpp"
+#include "target_options.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace cubinet::cli {
 namespace {
 
-// What a compilation here and now would be recorded as; nothing where there is no compiler, with the reason.
-struct CurrentBuild {
-  std::shared_ptr<Compiler> compiler;
-  std::optional<Error> reason;
+struct KeyOptions {
+  std::string subject;
+  std::vector<std::string> parameters;
+  std::vector<std::string> targets;
+  TemplateSources sources;
+  std::vector<std::string> bundles;
 };
 
-CurrentBuild current_build(const Context& context) {
-  CurrentBuild build;
-  auto compiler = Compiler::open(context.compiler_search());
-  if (compiler) {
-    build.compiler = *std::move(compiler);
-  } else {
-    build.reason = compiler.error();
-    context.console().message(LogLevel::info, compiler.error().to_line());
-  }
-  return build;
+// Of a kernel that lies somewhere the targets of its builds, where none are given.
+std::vector<SmTarget> targets_of(const KernelExplanation& explanation) {
+  std::vector<SmTarget> targets;
+  for (const ExplainedBuild& build : explanation.builds)
+    targets.push_back(build.record->target);
+  std::sort(targets.begin(), targets.end());
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+  return targets;
 }
 
-Result<ExitStatus> key(const Context& context, const KernelArguments& arguments) {
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(arguments.sources.template_files));
-  const auto kernel = resolve_kernel(catalog, arguments);
+// What a compilation here and now would be recorded as; nothing where nothing can be compiled.
+Result<std::optional<BuildFingerprint>> today(Runtime& runtime, const KeyOptions& options,
+                                              const KernelSpec& spec, SmTarget target) {
+  const auto compiler = runtime.compiler();
+  const auto kernel_template = runtime.templates().find(spec.name);
+  const bool made = spec.maker == KernelMaker::kernel_template && kernel_template;
+  if (made) CUBINET_TRY((*kernel_template)->check_target(spec, target));
+  if (!compiler || !made) return std::optional<BuildFingerprint>();
+  CUBINET_TRY_ASSIGN(const BuildFingerprint fingerprint,
+                     (*compiler)->fingerprint({*kernel_template, spec, target,
+                                               compile_options(options.sources), ImageKind::cubin, true}));
+  return std::optional(fingerprint);
+}
+
+Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
+  CUBINET_TRY_ASSIGN(std::vector<SmTarget> targets, parse_targets(options.targets));
+  CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
+  CUBINET_TRY_ASSIGN(auto stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(stores), std::move(catalog), {},
+                                                                compile_options(options.sources)));
+  const auto kernel = prepare_kernel(*runtime, options.subject, options.parameters);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
-  const CurrentBuild build = current_build(context);
-  nlohmann::json document = describe(kernel->spec);
+  const KernelSpec& spec = (*kernel)->spec();
+  if (targets.empty()) {
+    CUBINET_TRY_ASSIGN(const KernelExplanation explanation, runtime->explain(**kernel, {}));
+    targets = targets_of(explanation);
+    if (targets.empty()) {
+      return context.fail(Error{ErrorCode::invalid_argument, "no build of it lies anywhere that had a target",
+                                "name the targets with --target"},
+                          ExitStatus::usage);
+    }
+  }
+  const auto compiler = runtime->compiler();
+  if (!compiler) context.console().message(LogLevel::info, compiler.error().to_line());
+  nlohmann::json document = describe(spec);
   document["keys"] = nlohmann::json::array();
-  std::string text = kernel->spec.to_string();
-  for (const SmTarget target : kernel->targets) {
-    const KernelIdentity identity = identify(kernel->spec, target);
+  std::string text = printable(spec.to_string());
+  for (const SmTarget target : targets) {
+    const KernelIdentity identity = identify(spec, target);
+    const auto fingerprint = today(*runtime, options, spec, target);
+    if (!fingerprint) return context.fail(fingerprint.error(), ExitStatus::usage);
     nlohmann::json described = {{"target", target.to_string()},
                                 {"key", identity.key().to_string()},
                                 {"encoding", to_hex(identity.encoding())},
                                 {"fingerprint", nullptr}};
-    text += fmt::format("\n{}\n  key          {}\n  encoding     {}", target.to_string(),
-                        identity.key().to_string(), to_hex(identity.encoding()));
-    if (build.compiler) {
-      CompileRequest request;
-      request.kernel_template = kernel->kernel_template;
-      request.spec = kernel->spec;
-      request.target = target;
-      request.options = compile_options(arguments.sources);
-      CUBINET_TRY_ASSIGN(const BuildFingerprint fingerprint, build.compiler->fingerprint(request));
-      described["fingerprint"] = fingerprint.to_string();
-      text += "\n  fingerprint  " + fingerprint.to_string();
-    } else {
-      text += "\n  fingerprint  none: " + build.reason->message;
-    }
+    if (*fingerprint) described["fingerprint"] = (*fingerprint)->to_string();
+    text += fmt::format("\n{}\n  key          {}\n  encoding     {}\n  fingerprint  {}", target.to_string(),
+                        identity.key().to_string(), to_hex(identity.encoding()),
+                        *fingerprint ? (*fingerprint)->to_string()
+                                     : "none: " + (compiler ? std::string("no template makes it")
+                                                            : compiler.error().message));
     document["keys"].push_back(std::move(described));
   }
-  if (build.compiler) {
-    document["compiler"] = build.compiler->identity();
-    text += "\nby " + build.compiler->identity();
+  if (compiler) {
+    document["compiler"] = (*compiler)->identity();
+    text += "\nby " + (*compiler)->identity();
   }
   context.console().text(text);
   context.console().document(document);
@@ -71,15 +99,24 @@ Result<ExitStatus> key(const Context& context, const KernelArguments& arguments)
 void add_key(CLI::App& root, Action& chosen) {
   CLI::App* verb =
       root.add_subcommand("key", "Print a kernel's key, its encoding and today's build fingerprint");
-  auto arguments = std::make_shared<KernelArguments>();
-  add_kernel_arguments(*verb, *arguments);
+  auto options = std::make_shared<KeyOptions>();
+  verb->add_option(
+          "KERNEL", options->subject,
+          "A template (with -p), a key, or the name of a function, with @ and the beginning of a pin")
+      ->required()
+      ->type_name("");
+  add_parameters(*verb, options->parameters);
+  add_list(*verb, "--target", options->targets, "sm_90a[,...]",
+           "The SM targets; without one those of the builds that lie somewhere");
+  add_template_sources(*verb, options->sources);
+  add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
   verb->footer(
       R"(The key and the encoding are the same on every machine. The fingerprint is that of the compiler found here.
 
 Examples:
   cubinet key rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a,sm_100f
   cubinet key attention_decode -p head_dim_qk=128 -p head_dim_v=128 --target sm_80 --json)");
-  choose<KernelArguments>(*verb, chosen, arguments, key);
+  choose<KeyOptions>(*verb, chosen, options, key);
 }
 
 }  // namespace cubinet::cli

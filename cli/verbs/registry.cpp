@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "record_filter.hpp"
+#include "registry_imports.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -12,14 +13,40 @@ namespace cubinet::cli {
 namespace {
 
 struct NoOptions {};
+struct ListOptions {
+  RecordFilter filter;
+  bool imports = false;
+};
 struct ShowOptions {
-  std::string key;
+  std::string kernel;
+  std::uint64_t import = 0;
 };
 
-Result<ExitStatus> list(const Context& context, const RecordFilter& filter) {
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(auto listed, registry->list());
-  CUBINET_TRY_ASSIGN(const auto records, select_records(filter, std::move(listed)));
+// Builds that were compiled here or came from bundles, and of imports those that were named.
+Result<CubinRecords> chosen_records(Home& home, const RecordFilter& filter) {
+  CUBINET_TRY_ASSIGN(auto listed, home.list());
+  if (filter.kernels.empty() && filter.keys.empty()) {
+    std::erase_if(listed, [](const auto& record) { return record->origin == CubinOrigin::imported; });
+  }
+  CUBINET_TRY_ASSIGN(const ImportVersions versions, import_versions(home));
+  return select_records(filter, std::move(listed), versions);
+}
+
+// `list --imports 2`: the number stands where a kernel's name does.
+Result<std::uint64_t> import_number(const RecordFilter& filter) {
+  if (filter.kernels.empty()) return std::uint64_t{0};
+  CUBINET_TRY_ASSIGN(const std::int64_t number,
+                     parse_integer(filter.kernels.front(), "an import's number", 1, INT64_MAX));
+  return static_cast<std::uint64_t>(number);
+}
+
+Result<ExitStatus> list(const Context& context, const ListOptions& options) {
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
+  if (options.imports) {
+    CUBINET_TRY_ASSIGN(const std::uint64_t number, import_number(options.filter));
+    return list_imports(context, *registry, number);
+  }
+  CUBINET_TRY_ASSIGN(const auto records, chosen_records(*registry, options.filter));
   nlohmann::json described = nlohmann::json::array();
   for (const auto& record : records)
     described.push_back(describe(*record));
@@ -28,7 +55,7 @@ Result<ExitStatus> list(const Context& context, const RecordFilter& filter) {
   } else {
     context.console().text(record_table(records).to_string());
   }
-  context.console().document({{"home", registry->home().string()}, {"entries", std::move(described)}});
+  context.console().document({{"home", registry->description().place}, {"entries", std::move(described)}});
   return ExitStatus::done;
 }
 
@@ -61,11 +88,18 @@ std::string show_text(const CubinRecord& record) {
 }
 
 Result<ExitStatus> show(const Context& context, const ShowOptions& options) {
-  CUBINET_TRY_ASSIGN(const KernelKey key, KernelKey::parse(options.key));
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(const auto records, registry->find_key(key));
+  if (options.kernel.empty() == (options.import == 0)) {
+    return Error{ErrorCode::invalid_argument, "name either a kernel or an import",
+                 "give a KEY or NAME, or --import N"};
+  }
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
+  if (options.import != 0) return list_imports(context, *registry, options.import);
+  RecordFilter filter;
+  filter.kernels = {options.kernel};
+  CUBINET_TRY_ASSIGN(const auto records, chosen_records(*registry, filter));
   if (records.empty()) {
-    return context.fail(Error{ErrorCode::not_found, "the home holds no kernel of the key " + key.to_string(),
+    return context.fail(Error{ErrorCode::not_found,
+                              fmt::format("the home holds no kernel of the key or name '{}'", options.kernel),
                               "`cubinet registry list` prints the keys that it holds"},
                         ExitStatus::negative);
   }
@@ -74,24 +108,24 @@ Result<ExitStatus> show(const Context& context, const ShowOptions& options) {
     described.push_back(describe_fully(*record));
     context.console().text(show_text(*record));
   }
-  context.console().document({{"home", registry->home().string()}, {"entries", std::move(described)}});
+  context.console().document({{"home", registry->description().place}, {"entries", std::move(described)}});
   return ExitStatus::done;
 }
 
 Result<ExitStatus> verify(const Context& context, const NoOptions& /*options*/) {
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
   CUBINET_TRY_ASSIGN(const VerifyReport report, registry->verify());
   nlohmann::json findings = nlohmann::json::array();
-  for (const RegistryFinding& finding : report.findings) {
+  for (const StoreFinding& finding : report.findings) {
     findings.push_back(describe(finding));
-    context.console().text(fmt::format("{}: {}: {}", to_string(finding.kind),
-                                       printable(finding.file.string()), printable(finding.reason)));
+    context.console().text(fmt::format("{}: {}: {}", to_string(finding.kind), printable(finding.file),
+                                       printable(finding.reason)));
   }
   context.console().text(
-      fmt::format("{}: {}, {}, {}", printable(registry->home().string()), plural(report.entries, "entry"),
+      fmt::format("{}: {}, {}, {}", printable(registry->description().place), plural(report.entries, "entry"),
                   format_bytes(report.bytes),
                   report.findings.empty() ? "all sound" : plural(report.findings.size(), "finding")));
-  context.console().document({{"home", registry->home().string()},
+  context.console().document({{"home", registry->description().place},
                               {"entries", report.entries},
                               {"bytes", report.bytes},
                               {"findings", std::move(findings)}});
@@ -99,12 +133,26 @@ Result<ExitStatus> verify(const Context& context, const NoOptions& /*options*/) 
 }
 
 Result<ExitStatus> rebuild(const Context& context, const NoOptions& /*options*/) {
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_write));
-  CUBINET_TRY_ASSIGN(const std::uint64_t indexed, registry->rebuild());
-  context.console().text(
-      fmt::format("{}: {} indexed", printable(registry->home().string()), plural(indexed, "entry")));
-  context.console().document({{"home", registry->home().string()}, {"indexed", indexed}});
-  return ExitStatus::done;
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_write));
+  CUBINET_TRY_ASSIGN(const RebuildReport report, registry->rebuild());
+  nlohmann::json findings = nlohmann::json::array();
+  const auto tell = [&](const std::vector<StoreFinding>& list, const char* what) {
+    for (const StoreFinding& finding : list) {
+      findings.push_back(describe(finding));
+      context.console().text(
+          fmt::format("{}: {}: {}", what, printable(finding.file), printable(finding.reason)));
+    }
+  };
+  tell(report.set_aside, "set aside");
+  tell(report.unreadable, "cannot be read");
+  const std::string& place = registry->description().place;
+  context.console().text(fmt::format("{}: {} indexed", printable(place), plural(report.indexed, "entry")));
+  context.console().document({{"home", place},
+                              {"indexed", report.indexed},
+                              {"set_aside", report.set_aside.size()},
+                              {"unreadable", report.unreadable.size()},
+                              {"findings", std::move(findings)}});
+  return report.unreadable.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
 void add_plain(CLI::App& registry, Action& chosen, const char* name, const char* help,
@@ -117,19 +165,27 @@ void add_plain(CLI::App& registry, Action& chosen, const char* name, const char*
 
 void add_list_verb(CLI::App& registry, Action& chosen) {
   CLI::App* verb = registry.add_subcommand("list", "Print the entries of the home");
-  auto filter = std::make_shared<RecordFilter>();
-  add_record_filter(*verb, *filter);
-  verb->footer("Example:\n  cubinet registry list --template attention_decode --target sm_90a,sm_100f");
-  choose<RecordFilter>(*verb, chosen, filter, list);
+  auto options = std::make_shared<ListOptions>();
+  verb->add_option("KERNEL", options->filter.kernels,
+                   "Keys or names, NAME@PIN for one pin or version; of imports too. With --imports a number")
+      ->type_name("");
+  add_record_filter(*verb, options->filter);
+  verb->add_flag("--imports", options->imports,
+                 "The imported folders instead; their functions with -v or for one NUMBER");
+  verb->footer(R"(Examples:
+  cubinet registry list --template attention_decode --target sm_90a,sm_100f
+  cubinet registry list --imports 2)");
+  choose<ListOptions>(*verb, chosen, options, list);
 }
 
 void add_show_verb(CLI::App& registry, Action& chosen) {
   CLI::App* verb =
       registry.add_subcommand("show", "Print all that is known of a kernel; status 1 when it is not there");
   auto options = std::make_shared<ShowOptions>();
-  verb->add_option("KEY", options->key, "16 hexadecimal digits, as `key` and `registry list` print them")
-      ->required()
+  verb->add_option("KERNEL", options->kernel,
+                   "A key, as `key` and `registry list` print it, or a name; NAME@PIN for one pin or version")
       ->type_name("");
+  add_integer(*verb, "--import", options->import, 1, INT64_MAX, "The import of this number");
   verb->footer("Example:\n  cubinet registry show 0123456789abcdef");
   choose<ShowOptions>(*verb, chosen, options, show);
 }
@@ -145,6 +201,8 @@ void add_registry(CLI::App& root, Action& chosen) {
             verify);
   add_registry_stats(*registry, chosen);
   add_plain(*registry, chosen, "rebuild", "Derive the index anew from the record files", rebuild);
+  add_registry_remove(*registry, chosen);
+  add_registry_refresh(*registry, chosen);
   add_registry_prune(*registry, chosen);
   registry->footer(R"(Examples:
   cubinet registry list

@@ -5,7 +5,6 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
-#include <cubinet/usable_rows.hpp>
 
 #include <fmt/format.h>
 
@@ -16,40 +15,35 @@ struct StatsOptions {
   std::string device;
 };
 
-// What a device can use of the home's attention rows.
+// What a device can use of the home's attention kernels: the rows that requests and `select` see.
 struct DeviceUsage {
-  ComputeCapability device;
-  std::size_t rows = 0;       // that may be used
-  std::size_t conflicts = 0;  // rows that no rule decides between, or that gave way
+  DeviceRows found;
   KernelIndex::Usage usage;
 };
 
-Result<DeviceUsage> usage_of(const Context& context, Registry& registry, ComputeCapability device) {
-  CUBINET_TRY_ASSIGN(const TemplateCatalog templates, context.catalog({}));
-  const auto compiler = Compiler::open(context.compiler_search());
-  CUBINET_TRY_ASSIGN(UsableRows usable,
-                     usable_rows(registry, templates, compiler ? compiler->get() : nullptr));
+Result<DeviceUsage> usage_of(const Context& context, std::shared_ptr<Store> home, ComputeCapability device) {
+  CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask({std::move(home)}, std::move(templates)));
   DeviceUsage result;
-  result.device = device;
-  result.rows = usable.rows.size();
-  for (const RowConflict& conflict : usable.conflicts)
-    result.conflicts += conflict.refused.size();
-  const auto kept = std::make_shared<const std::vector<KernelRow>>(std::move(usable.rows));
-  result.usage = KernelIndex::build(kept, device).usage();
+  CUBINET_TRY_ASSIGN(result.found, runtime->rows(device));
+  auto rows = std::make_shared<std::vector<KernelRow>>();
+  for (const StoredRow& stored : result.found.rows)
+    rows->push_back(stored.row);
+  result.usage = KernelIndex::build(std::move(rows), device).usage();
   return result;
 }
 
-nlohmann::json describe_usage(const DeviceUsage& found) {
-  const KernelIndex::Usage& usage = found.usage;
+nlohmann::json describe_usage(const DeviceUsage& device) {
+  const KernelIndex::Usage& usage = device.usage;
   return {
-      {"device", found.device.to_string()},
-      {"rows", found.rows},
+      {"rows", device.found.rows.size()},
       {"usable", usage.usable},
       {"by_target", {{"specific", usage.specific}, {"family", usage.family}, {"baseline", usage.baseline}}},
-      {"other_targets", usage.other_targets},
+      {"other_targets", device.found.elsewhere.size()},
+      {"stale", device.found.stale},
+      {"foreign", device.found.foreign},
       {"not_understood", usage.not_understood},
       {"unknown_columns", usage.unknown_columns},
-      {"conflicts", found.conflicts},
   };
 }
 
@@ -58,31 +52,46 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
   if (!options.device.empty()) {
     CUBINET_TRY_ASSIGN(device, ComputeCapability::parse(options.device));
   }
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(RegistryOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(const RegistryStats stats, registry->stats());
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const HomeStats stats, registry->stats());
+  std::uint64_t kernels = 0;
+  std::size_t gone = 0;
+  for (const ImportSummary& import : stats.imports) {
+    kernels += import.rows + import.plain;
+    gone += import.gone ? 1 : 0;
+  }
   std::string text = fmt::format(
       "home         {}\nentries      {}\ncubins       {}\nsize         {}\nquarantined  {}\n"
+      "imports      {}, {} of their kernels{}\n"
       "index        SQLite {}, journal mode {}",
-      printable(registry->home().string()), stats.entries, stats.cubins, format_bytes(stats.cubin_bytes),
-      stats.quarantined, stats.sqlite_version, stats.journal_mode);
-  nlohmann::json document = {{"home", registry->home().string()},
+      printable(registry->description().place), stats.entries, stats.cubins, format_bytes(stats.cubin_bytes),
+      stats.quarantined, stats.imports.size(), kernels,
+      gone > 0 ? fmt::format("; of {} the folder is gone", gone) : "", stats.sqlite_version,
+      stats.journal_mode);
+  nlohmann::json document = {{"home", registry->description().place},
                              {"entries", stats.entries},
                              {"cubins", stats.cubins},
                              {"bytes", stats.cubin_bytes},
                              {"quarantined", stats.quarantined},
+                             {"imports", stats.imports.size()},
+                             {"imported_kernels", kernels},
+                             {"imports_gone", gone},
                              {"sqlite_version", stats.sqlite_version},
                              {"journal_mode", stats.journal_mode}};
   if (device) {
-    CUBINET_TRY_ASSIGN(const DeviceUsage found, usage_of(context, *registry, *device));
-    const KernelIndex::Usage& usage = found.usage;
+    CUBINET_TRY_ASSIGN(const DeviceUsage counted, usage_of(context, registry, *device));
+    const KernelIndex::Usage& usage = counted.usage;
+    const DeviceRows& found = counted.found;
     text += fmt::format(
-        "\nrows         {}\ndevice       {}: {} usable, {} specific, {} by family, {} baseline; {} rows for "
+        "\nrows         {}\ndevice       {}: {} usable, {} specific, {} by family, {} baseline; {} for "
         "other devices",
-        found.rows, device->to_string(), usage.usable, usage.specific, usage.family, usage.baseline,
-        usage.other_targets);
-    if (found.conflicts > 0) text += fmt::format("; {} refused by a conflict", found.conflicts);
+        found.rows.size(), device->to_string(), usage.usable, usage.specific, usage.family, usage.baseline,
+        plural(found.elsewhere.size(), "kernel"));
+    if (found.stale + found.foreign > 0)
+      text += fmt::format("; {} stale, {} of another interface version", found.stale, found.foreign);
     if (usage.not_understood > 0) text += "; " + usage.passed_over();
-    document.update(describe_usage(found));
+    document["device"] = device->to_string();
+    document.update(describe_usage(counted));
   }
   context.console().text(text);
   context.console().document(document);

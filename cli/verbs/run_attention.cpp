@@ -3,7 +3,6 @@
 #include "attention_arguments.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
-#include "kernel_rows.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/attention/backend.hpp>
@@ -144,9 +143,12 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
 }
 
 // The backend and its plan for launching on this device.
-Result<AttentionResolution> resolve(const Context& context, const AttentionProblem& problem,
+Result<AttentionResolution> resolve(Runtime& runtime, const AttentionProblem& problem,
                                     const RunOptions& options, const DeviceProperties& device) {
-  CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows, rows_of_home(context));
+  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(device.capability));
+  std::vector<KernelRow> rows;
+  for (const StoredRow& stored : found.rows)
+    rows.push_back(stored.row);
   const AvailableKernels kernels = AvailableKernels::create(std::move(rows), device.capability);
   const DeviceFacts facts{device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block};
   CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
@@ -155,11 +157,8 @@ Result<AttentionResolution> resolve(const Context& context, const AttentionProbl
   if (options.splits > 0) wishes.splits = options.splits;
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
                      resolve_attention(problem, facts, kernels, backends, wishes));
-  if (!resolution.plan || resolution.plan->exists() || Compiler::open(context.compiler_search())) {
-    return resolution;
-  }
-  // What has to be compiled cannot be: another tile may be there already. A bundle that was named may hold
-  // it.
+  if (!resolution.plan || resolution.plan->exists() || runtime.compiler()) return resolution;
+  // What has to be compiled cannot be: another tile may be there already.
   wishes.may_compile = false;
   CUBINET_TRY_ASSIGN(AttentionResolution without,
                      resolve_attention(problem, facts, kernels, backends, wishes));
@@ -185,13 +184,14 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
   const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
-  const auto observe = [&run, first = true](const KernelEvent& event) mutable {
+  bool first = true;
+  const auto observe = [&run, &first](const KernelEvent& event) {
     if (std::exchange(first, false)) run.kernel = event;
   };
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, observe, options.bundles));
   CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
   run.device = device->properties();
-  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, resolve(context, problem, options, run.device));
+  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, resolve(*runtime, problem, options, run.device));
   if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
   run.requested = resolution.requested;
   CUBINET_TRY_ASSIGN(const BoundAttention attention,

@@ -3,7 +3,7 @@
 #include "attention_arguments.hpp"
 #include "describe.hpp"
 #include "describe_attention.hpp"
-#include "kernel_rows.hpp"
+#include "table_store.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -19,12 +19,37 @@ struct SelectOptions {
   TargetOptions targets;
   std::string backend{kAutomaticBackend};
   std::string table;
+  std::vector<std::string> bundles;
   bool assume_all_kernels = false;
 };
 
-Result<std::vector<KernelRow>> rows_for(const Context& context, const SelectOptions& options) {
-  if (options.assume_all_kernels) return std::vector<KernelRow>{};
-  return options.table.empty() ? rows_of_home(context) : rows_of_header(context, options.table);
+// The rows that requests of a Runtime over the home and the bundles, or over the table, would find.
+Result<std::vector<KernelRow>> rows_for(const Context& context, const SelectOptions& options,
+                                        ComputeCapability device, const TargetPolicy& policy) {
+  std::vector<KernelRow> rows;
+  if (options.assume_all_kernels) return rows;
+  std::vector<std::shared_ptr<Store>> stores;
+  if (options.table.empty()) {
+    CUBINET_TRY_ASSIGN(stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+  } else {
+    CUBINET_TRY_ASSIGN(stores.emplace_back(), open_table(context, options.table));
+  }
+  CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
+  CUBINET_TRY_ASSIGN(const auto runtime,
+                     context.runtime_to_ask(std::move(stores), std::move(templates), policy));
+  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime->rows(device));
+  for (const StoredRow& stored : found.rows)
+    rows.push_back(stored.row);
+  // No plan takes these: they are there to be named where nothing serves the problem.
+  for (const StoredRow& stored : found.elsewhere)
+    rows.push_back(stored.row);
+  if (found.stale + found.foreign > 0) {
+    context.console().message(
+        LogLevel::info,
+        fmt::format("{} left out: {} stale, {} of another interface version",
+                    plural(found.stale + found.foreign, "kernel"), found.stale, found.foreign));
+  }
+  return rows;
 }
 
 // The question, as the backends are asked it.
@@ -130,7 +155,8 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   question.options.assumes_all_kernels = options.assume_all_kernels;
   question.options.explains = true;
   CUBINET_TRY_ASSIGN(question.options.targets, parse_target_policy(options.targets));
-  CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows, rows_for(context, options));
+  CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows,
+                     rows_for(context, options, question.device.capability, question.options.targets));
   question.kernels = AvailableKernels::create(std::move(rows), question.device.capability);
   CUBINET_TRY_ASSIGN(question.backends, AttentionBackends::builtin());
   return question;
@@ -173,6 +199,7 @@ void add_select(CLI::App& root, Action& chosen) {
   verb->add_flag("--assume-all-kernels", options->assume_all_kernels,
                  "Take every kernel that the rules name to exist")
       ->excludes(table);
+  add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
   verb->footer(
       R"(Status 1 when no kernel serves the problem: then the nearest rows are listed, with what differs.
 

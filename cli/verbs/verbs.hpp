@@ -25,6 +25,8 @@ void add_bundle_create(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);
 void add_registry(CLI::App& root, Action& chosen);
 void add_registry_prune(CLI::App& registry, Action& chosen);
+void add_registry_refresh(CLI::App& registry, Action& chosen);
+void add_registry_remove(CLI::App& registry, Action& chosen);
 void add_registry_stats(CLI::App& registry, Action& chosen);
 void add_run(CLI::App& root, Action& chosen);
 void add_select(CLI::App& root, Action& chosen);

@@ -5,6 +5,8 @@
 //   example_scale_add scale_add.cu [HOME [CUDA]]
 //
 // CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/runtime.hpp>
 
@@ -28,7 +30,7 @@ cubinet::Result<void> run(const char* template_file, const char* home, const cha
   CUBINET_TRY_ASSIGN(auto scale_add,
                      cubinet::KernelTemplate::parse(std::string(cubinet::as_text(text)), template_file));
   cubinet::RuntimeOptions options;
-  options.home = home;
+  CUBINET_TRY_ASSIGN(options.stores.emplace_back(), cubinet::Home::open({.path = home}));
   if (cuda != nullptr) options.compiler.toolkit_roots.insert(options.compiler.toolkit_roots.begin(), cuda);
   CUBINET_TRY_ASSIGN(options.templates, cubinet::TemplateCatalog::builtin());
   CUBINET_TRY(options.templates.add(std::move(scale_add)));

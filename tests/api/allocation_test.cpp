@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cubin_source.hpp"
 #include "device_fixture.hpp"
+#include "fake_compiler.hpp"
 #include "support/allocation_count.hpp"
+
+#include <new>
 
 namespace cubinet {
 namespace {
@@ -27,6 +31,37 @@ TEST_CASE("a hit allocates nothing, by whatever entry point it is asked for") {
     CHECK_MESSAGE(after == before, entry_point);
   }
   CHECK(allocations() > 0);
+}
+
+// What a request takes beyond memory: a flight that others would join, and a build that is kept.
+TEST_CASE("memory that is exhausted anywhere in a request leaves nothing behind that stops the next") {
+  const TemplateCatalog templates = row_catalog();
+  const SmTarget target{9, 0, TargetKind::specific};
+  const auto compiler = std::make_shared<FakeCompiler>();
+  FakeEnvironment environment(compiler);
+  unsigned failed = 0;
+  for (unsigned number = 1; failed + 1 == number; ++number) {
+    Library library({}, {});
+    PreparedKernels prepared(std::make_shared<const char>(), templates, library);
+    CubinSource source(library, environment, CompilePolicy::on_miss, {}, {});
+    fail_allocation(number);
+    try {
+      const auto kernel = prepared.prepare(factor_spec());
+      const bool found = kernel && source.for_target(**kernel, target, ImageKind::cubin).has_value();
+      fail_allocation(0);
+      CHECK(found);
+    } catch (const std::bad_alloc&) {
+      fail_allocation(0);
+      ++failed;
+    }
+    const auto kernel = prepared.prepare(factor_spec());
+    REQUIRE(kernel);
+    const auto found = source.for_target(**kernel, target, ImageKind::cubin);
+    REQUIRE(found);
+    REQUIRE(*found);
+    CHECK((*found)->cubin.record->fingerprint == fake_fingerprint("today"));
+  }
+  CHECK(failed > 50);
 }
 
 }  // namespace

@@ -18,6 +18,14 @@ using namespace test;
 constexpr SmTarget kSpecific{9, 0, TargetKind::specific};
 constexpr SmTarget kBaseline{9, 0, TargetKind::baseline};
 
+CachedKernel scale_kernel() {
+  const auto kernel_template = scale_catalog().find("scale");
+  REQUIRE(kernel_template);
+  const auto resolved = (*kernel_template)->resolve(scale_spec());
+  REQUIRE(resolved);
+  return CachedKernel(nullptr, *kernel_template, *resolved);
+}
+
 KernelSource source_of(Runtime& runtime, const KernelSpec& spec, SmTarget target) {
   const auto found = runtime.cubin(spec, target);
   REQUIRE(found);
@@ -97,9 +105,7 @@ TEST_CASE("sixteen threads that want one kernel compile it once") {
   for (std::thread& thread : threads)
     thread.join();
   CHECK(right == 16);
-  const auto stats = runtime->registry()->stats();
-  REQUIRE(stats);
-  CHECK(stats->entries == 1);
+  CHECK(open_home(home / "h")->list()->size() == 1);
   CHECK(runtime->counters().compiled == 1);
   CHECK(runtime->counters().registry_hits == 15);
 }
@@ -107,7 +113,7 @@ TEST_CASE("sixteen threads that want one kernel compile it once") {
 TEST_CASE("where there is no registry those who waited for a build have it from memory") {
   const TempDir home;
   auto options = runtime_options(home / "h");
-  options.home.reset();
+  options.stores.clear();
   const auto runtime = make_runtime(std::move(options));
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
@@ -156,14 +162,10 @@ TEST_CASE("under compile never a miss is empty for a target and explained for a 
   CHECK_FALSE(found->has_value());
   CHECK(runtime->counters().misses == 1);
 
-  CubinLayers layers(nullptr, {}, {});
+  Library library({}, {});
   Environment environment(compiler_search(), {});
-  CubinSource source(layers, environment, CompilePolicy::never, {}, {});
-  const auto catalog = scale_catalog();
-  const auto resolved = (*catalog.find("scale"))->resolve(scale_spec());
-  REQUIRE(resolved);
-  const CachedKernel kernel(nullptr, *catalog.find("scale"), *resolved);
-  const auto missed = source.for_device(kernel, {9, 0});
+  CubinSource source(library, environment, CompilePolicy::never, {}, {});
+  const auto missed = source.for_device(scale_kernel(), {9, 0});
   REQUIRE_FALSE(missed);
   CHECK(missed.error().code == ErrorCode::not_found);
   CHECK(missed.error().message.find("targets looked for: sm_90a, sm_90, compute_90a, compute_90,") !=
@@ -172,13 +174,11 @@ TEST_CASE("under compile never a miss is empty for a target and explained for a 
 }
 
 TEST_CASE("a miss on an unknown device names what was looked for, and the policy where that is nothing") {
-  CubinLayers layers(nullptr, {}, {});
+  Library library({}, {});
   Environment environment(compiler_search(), {});
-  const auto catalog = scale_catalog();
-  const CachedKernel kernel(nullptr, *catalog.find("scale"),
-                            *(*catalog.find("scale"))->resolve(scale_spec()));
+  const CachedKernel kernel = scale_kernel();
   const auto message = [&](const TargetPolicy& policy, ComputeCapability device) {
-    CubinSource source(layers, environment, CompilePolicy::never, policy, {});
+    CubinSource source(library, environment, CompilePolicy::never, policy, {});
     return source.for_device(kernel, device).error().message;
   };
   CHECK(message({}, {13, 0}).find("(targets looked for: compute_121, compute_120,") != std::string::npos);
@@ -190,18 +190,13 @@ TEST_CASE("a miss on an unknown device names what was looked for, and the policy
 
 TEST_CASE("the specific target wins over the baseline and a removal falls back to it") {
   const TempDir home;
-  CubinLayers layers(nullptr, {}, {});
   Environment environment(compiler_search(), {});
-  const auto catalog = scale_catalog();
-  const auto resolved = (*catalog.find("scale"))->resolve(scale_spec());
-  REQUIRE(resolved);
-  const CachedKernel kernel(nullptr, *catalog.find("scale"), *resolved);
+  const CachedKernel kernel = scale_kernel();
   const auto runtime = make_runtime(runtime_options(home / "h"));
   CHECK(source_of(*runtime, scale_spec(), kBaseline) == KernelSource::compiled);
 
-  RegistryOptions registry_options;
-  registry_options.home = home / "h";
-  CubinLayers warm(*Registry::open(registry_options), {}, {});
+  const auto kept = open_home(home / "h");
+  Library warm({kept}, {});
   CubinSource source(warm, environment, CompilePolicy::never, {}, {});
   const auto baseline = source.for_device(kernel, {9, 0});
   REQUIRE(baseline);
@@ -212,7 +207,7 @@ TEST_CASE("the specific target wins over the baseline and a removal falls back t
   REQUIRE(specific);
   CHECK(specific->cubin.record->target == kSpecific);
 
-  REQUIRE(runtime->registry()->remove(*specific->cubin.record));
+  REQUIRE(kept->remove({specific->cubin.record}));
   const auto fallback = source.for_device(kernel, {9, 0});
   REQUIRE(fallback);
   CHECK(fallback->cubin.record->target == kBaseline);

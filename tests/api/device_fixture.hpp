@@ -40,9 +40,9 @@ struct Stub {
 };
 
 // A bundle of the kernel's builds for these targets; `lies`: their records name a kernel that is not there.
-inline std::filesystem::path bundle_of(Runtime& builder, const std::filesystem::path& path,
-                                       const std::vector<SmTarget>& targets, std::uint64_t version,
-                                       bool lies = false) {
+inline std::shared_ptr<Bundle> bundle_of(Runtime& builder, const std::filesystem::path& path,
+                                         const std::vector<SmTarget>& targets, std::uint64_t version,
+                                         bool lies = false) {
   std::vector<Cubin> cubins;
   for (const SmTarget target : targets) {
     const auto built = builder.cubin(scale_spec(), target);
@@ -51,8 +51,8 @@ inline std::filesystem::path bundle_of(Runtime& builder, const std::filesystem::
     if (lies) record.entry_points.front().symbol = "not_in_the_image";
     cubins.push_back({std::make_shared<const CubinRecord>(std::move(record)), (*built)->cubin.image});
   }
-  REQUIRE(create_bundle(*posix_file_system(), path, std::move(cubins), {"test", version}));
-  return path;
+  REQUIRE(create_bundle(*posix_file_system(), path.string(), std::move(cubins), {"test", version}));
+  return open_bundle(path);
 }
 
 }  // namespace cubinet::test

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explanations and target policies, with real NVRTC and without a device.
+// Explanations and target policies, with a compiler of the tests and without a device.
 #include "cubin_source.hpp"
-#include "runtime_fixture.hpp"
+#include "fake_compiler.hpp"
 
-#include <cubinet/kernel_explanation.hpp>
+#include <array>
 
 namespace cubinet {
 namespace {
@@ -16,76 +16,71 @@ constexpr SmTarget kFamily{10, 0, TargetKind::family};
 constexpr SmTarget kSpecific100{10, 0, TargetKind::specific};
 constexpr ComputeCapability kHopper{9, 0};
 
-KernelExplanation explain(Runtime& runtime, const KernelSpec& spec, ComputeCapability device = kHopper) {
-  auto explanation = runtime.explain(spec, device);
-  REQUIRE(explanation);
-  return *std::move(explanation);
-}
+struct Explainer {
+  std::shared_ptr<ShelfStore> shelf = std::make_shared<ShelfStore>();
+  std::shared_ptr<FakeCompiler> compiler = std::make_shared<FakeCompiler>();
+  FakeEnvironment environment{compiler};
+  TemplateCatalog templates = row_catalog();
+  Library library{{shelf}, {}};
+  PreparedKernels prepared{std::make_shared<const char>(), templates, library};
+  CubinSource source;
 
-void build(Runtime& runtime, const KernelSpec& spec, SmTarget target) {
-  const auto found = runtime.cubin(spec, target);
-  REQUIRE(found);
-  REQUIRE(found->has_value());
-}
+  explicit Explainer(TargetPolicy policy = {}, CompilePolicy compile = CompilePolicy::on_miss)
+      : source(library, environment, compile, std::move(policy), {}) {}
+
+  void put(SmTarget target, KernelSpec spec = complete_spec(), std::string word = "today") {
+    shelf->put(ShelfBuild{std::move(spec), target, std::move(word)}.make());
+  }
+  KernelExplanation explain(ComputeCapability device = kHopper, const KernelSpec& spec = factor_spec()) {
+    const auto kernel = prepared.prepare(spec);
+    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().to_line()));
+    return source.explain(**kernel, device);
+  }
+};
 
 std::optional<SmTarget> chosen_target(const KernelExplanation& explanation) {
-  if (!explanation.chosen) return std::nullopt;
-  return explanation.targets[explanation.chosen->target].target.target;
+  if (explanation.choice() == nullptr) return std::nullopt;
+  return explanation.choice()->record->target;
 }
 
 TEST_CASE(
     "where nothing lies the explanation names the target that would be compiled, and compiles nothing") {
-  const TempDir home;
-  const auto runtime = make_runtime(runtime_options(home / "h"));
-  const auto explanation = explain(*runtime, scale_spec());
-  CHECK_FALSE(explanation.chosen.has_value());
+  Explainer explainer;
+  const auto explanation = explainer.explain();
   CHECK(explanation.choice() == nullptr);
   CHECK(explanation.would_compile == kSpecific);
   CHECK_FALSE(explanation.cannot_compile.has_value());
+  CHECK(explanation.builds.empty());
   CHECK(explanation.nearest.empty());
   REQUIRE(explanation.targets.size() > 2);
-  CHECK(explanation.targets[0].target.target == kSpecific);
-  CHECK(explanation.targets[1].target.target == kBaseline);
-  CHECK(runtime->counters().compiled == 0);
-  CHECK(runtime->registry()->stats()->entries == 0);
+  CHECK(explanation.targets[0].target == kSpecific);
+  CHECK(explanation.targets[1].target == kBaseline);
+  CHECK(explainer.compiler->compilations == 0);
+  CHECK(explainer.shelf->published == 0);
 }
 
 TEST_CASE("what is chosen is what a request then finds, for every device and policy") {
-  const TempDir home;
-  const auto builder = make_runtime(runtime_options(home / "h"));
-  for (const SmTarget target :
-       {kSpecific, kBaseline, kFamily, kSpecific100, SmTarget{10, 3, TargetKind::family}})
-    build(*builder, scale_spec(), target);
-  std::vector<TargetPolicy> policies(4);
+  std::array<TargetPolicy, 4> policies;
   policies[1].prefers_family = true;
   policies[2].forbidden = {kSpecific, kSpecific100};
   policies[3].pinned = kFamily;
-  const auto resolved = builder->prepare(scale_spec());
-  REQUIRE(resolved);
   int chosen = 0;
   for (const TargetPolicy& policy : policies) {
-    auto options = runtime_options(home / "h");
-    options.targets = policy;
-    options.compile = CompilePolicy::never;
-    const auto runtime = make_runtime(std::move(options));
-    RegistryOptions registry_options;
-    registry_options.home = home / "h";
-    CubinLayers layers(*Registry::open(registry_options), {}, {});
-    Environment environment(compiler_search(), {});
-    CubinSource source(layers, environment, CompilePolicy::never, policy, {});
-    const CachedKernel kernel(nullptr, (*resolved)->kernel_template(), (*resolved)->spec());
+    Explainer explainer(policy, CompilePolicy::never);
+    for (const SmTarget target :
+         {kSpecific, kBaseline, kFamily, kSpecific100, SmTarget{10, 3, TargetKind::family}})
+      explainer.put(target);
     for (const ComputeCapability device : {kHopper, ComputeCapability{10, 0}, ComputeCapability{10, 3},
                                            ComputeCapability{8, 6}, ComputeCapability{12, 0}}) {
-      const auto explanation = explain(*runtime, scale_spec(), device);
-      const auto found = source.for_device(kernel, device);
-      REQUIRE(found.has_value() == explanation.chosen.has_value());
+      const auto explanation = explainer.explain(device);
+      const auto found = explainer.source.for_device(**explainer.prepared.prepare(factor_spec()), device);
+      REQUIRE(found.has_value() == (explanation.choice() != nullptr));
       if (!found) {
         CHECK(found.error().code == ErrorCode::not_found);
         continue;
       }
       ++chosen;
-      CHECK(chosen_target(explanation) == found->cubin.record->target);
-      CHECK(explanation.choice()->record->digest == found->cubin.record->digest);
+      CHECK(explanation.choice()->record == found->cubin.record);
       CHECK(policy.allows(found->cubin.record->target));
     }
   }
@@ -93,75 +88,88 @@ TEST_CASE("what is chosen is what a request then finds, for every device and pol
 }
 
 TEST_CASE("a preference for families takes the family before the specific target, and says so") {
-  const TempDir home;
-  auto options = runtime_options(home / "h");
-  options.targets.prefers_family = true;
-  const auto runtime = make_runtime(std::move(options));
-  build(*runtime, scale_spec(), kFamily);
-  build(*runtime, scale_spec(), kSpecific100);
-  const auto explanation = explain(*runtime, scale_spec(), {10, 0});
+  TargetPolicy policy;
+  policy.prefers_family = true;
+  Explainer explainer(policy);
+  explainer.put(kFamily);
+  explainer.put(kSpecific100);
+  const auto explanation = explainer.explain({10, 0});
   CHECK(chosen_target(explanation) == kFamily);
   CHECK(explanation.policy.to_string() == "prefers family targets");
 }
 
-TEST_CASE("a refused target is shown with the reason, behind those that are allowed") {
-  const TempDir home;
-  auto options = runtime_options(home / "h");
-  options.targets.forbidden = {kSpecific};
-  const auto runtime = make_runtime(std::move(options));
-  build(*runtime, scale_spec(), kSpecific);
-  const auto explanation = explain(*runtime, scale_spec());
-  CHECK_FALSE(explanation.chosen.has_value());
+TEST_CASE("a build for a target that is refused, or of another device, is shown with the reason") {
+  TargetPolicy policy;
+  policy.forbidden = {kSpecific};
+  Explainer explainer(policy);
+  explainer.put(kSpecific);
+  explainer.put(kSpecific100);
+  const auto explanation = explainer.explain();
+  CHECK(explanation.choice() == nullptr);
   CHECK(explanation.would_compile == kBaseline);
-  REQUIRE(explanation.targets.size() > 2);
-  CHECK(explanation.targets[0].target.target == kBaseline);
-  CHECK(explanation.targets[1].target.target == kSpecific);
-  CHECK(explanation.targets[1].refused == "sm_90a is forbidden");
-  CHECK(explanation.targets[1].candidates.empty());
+  CHECK(explanation.targets.front().target == kBaseline);
+  REQUIRE(explanation.builds.size() == 2);
+  for (const ExplainedBuild& build : explanation.builds) {
+    CHECK_FALSE(build.usable);
+    CHECK_FALSE(build.wanted_target);
+    CHECK(build.verdict.find(build.record->target.to_string()) != std::string::npos);
+  }
 }
 
 TEST_CASE("a stale build is shown with the reason, and the nearest builds with their differences") {
-  const TempDir home;
-  auto old_options = runtime_options(home / "h");
-  old_options.templates = scale_catalog(std::string(kScaleTemplate) + "// older text\n");
-  const auto old_runtime = make_runtime(std::move(old_options));
-  build(*old_runtime, scale_spec(), kSpecific);
-  build(*old_runtime, scale_spec(4), kSpecific);
-  build(*old_runtime, scale_spec(4).set("unroll", 2), kSpecific);
-  build(*old_runtime, scale_spec(), kFamily);
-  const auto runtime = make_runtime(runtime_options(home / "h"));
-  const auto explanation = explain(*runtime, scale_spec());
-  CHECK_FALSE(explanation.chosen.has_value());
-  REQUIRE(explanation.targets[0].candidates.size() == 1);
-  CHECK_FALSE(explanation.targets[0].candidates[0].usable);
-  CHECK(explanation.targets[0].candidates[0].verdict.find("stale") == 0);
-  CHECK(explanation.targets[0].candidates[0].place == home / "h");
-  REQUIRE(explanation.nearest.size() == 3);
+  Explainer explainer;
+  explainer.put(kSpecific, complete_spec(), "yesterday");
+  explainer.put(kSpecific, complete_spec(4));
+  explainer.put(kSpecific, complete_spec(4).set("unroll", 2));
+  const auto explanation = explainer.explain();
+  CHECK(explanation.choice() == nullptr);
+  REQUIRE(explanation.builds.size() == 1);
+  CHECK(explanation.builds[0].standing == Standing::stale);
+  CHECK(explanation.builds[0].wanted_target);
+  CHECK(explanation.builds[0].place == "/shelf");
+  REQUIRE(explanation.nearest.size() == 2);
   CHECK(explanation.nearest[0].differences == std::vector<std::string>{"factor 4 instead of 3"});
   CHECK(explanation.nearest[0].target_verdict.empty());
-  CHECK(explanation.nearest[1].target_verdict.find("sm_100f code runs on") == 0);
-  CHECK(explanation.nearest[1].differences.empty());
-  CHECK(explanation.nearest[2].differences.size() == 2);
+  CHECK(explanation.nearest[1].differences.size() == 2);
 }
 
-TEST_CASE("a policy that can be met by no target is refused when the Runtime is made") {
-  auto options = RuntimeOptions{};
-  options.targets.pinned = kSpecific;
-  options.targets.forbidden = {kSpecific};
-  const auto refused = Runtime::create(std::move(options));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::invalid_argument);
+TEST_CASE("of a published kernel that runs elsewhere the nearest that runs here is named") {
+  Explainer explainer;
+  const auto published = [](const char* pin, std::uint16_t head_dim) {
+    KernelRow row;
+    row.implementation = kPublishedImplementation;
+    row.pin = pin;
+    row.selector.head_dim_v = head_dim;
+    return published_spec(row);
+  };
+  explainer.put(kSpecific100, published("aaaa", 128));
+  explainer.put(kSpecific, published("aaaa", 256));
+  const auto explanation = explainer.explain(kHopper, published("aaaa", 128));
+  CHECK(explanation.choice() == nullptr);
+  REQUIRE(explanation.cannot_compile.has_value());
+  REQUIRE_FALSE(explanation.nearest.empty());
+  CHECK(explanation.nearest[0].record->target == kSpecific);
+  CHECK(explanation.nearest[0].target_verdict.empty());
+  CHECK(explanation.nearest[0].differences.size() == 1);
 }
 
 TEST_CASE("a target that is pinned and runs elsewhere leaves nothing to compile, and the error says so") {
-  const TempDir home;
-  auto options = runtime_options(home / "h");
-  options.targets.pinned = kFamily;
-  const auto runtime = make_runtime(std::move(options));
-  const auto explanation = explain(*runtime, scale_spec());
+  TargetPolicy policy;
+  policy.pinned = kFamily;
+  Explainer explainer(policy);
+  const auto explanation = explainer.explain();
   CHECK_FALSE(explanation.would_compile.has_value());
   REQUIRE(explanation.cannot_compile.has_value());
   CHECK(explanation.cannot_compile->message.find("pins sm_100f") != std::string::npos);
+}
+
+TEST_CASE("where kernels come from has a name") {
+  using S = KernelSource;
+  std::set<std::string_view> names;
+  for (const S source : {S::process, S::memory, S::registry, S::bundle, S::compiled, S::imported})
+    names.insert(to_string(source));
+  CHECK(names.size() == 6);
+  CHECK(to_string(S::registry) == "registry");
 }
 
 }  // namespace

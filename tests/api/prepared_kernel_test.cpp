@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prepared_kernel.hpp"
 
+#include "store_fixture.hpp"
+
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <doctest/doctest.h>
@@ -20,22 +22,50 @@ KernelSpec norm() {
   return KernelSpec{"rms_norm", {}}.set("hidden_size", 4096);
 }
 
+struct Prepared {
+  std::shared_ptr<const char> owner = std::make_shared<const char>();
+  std::shared_ptr<test::ShelfStore> shelf = std::make_shared<test::ShelfStore>();
+  TemplateCatalog templates = *TemplateCatalog::builtin();
+  Library library{{shelf}, {}};
+  PreparedKernels kernels{owner, templates, library};
+};
+
 TEST_CASE("every form in which a kernel is asked for leads to one object") {
-  const auto owner = std::make_shared<const char>();
-  PreparedKernels kernels(owner);
-  const auto source = norm_template();
-  const auto resolved = source->resolve(norm());
-  REQUIRE(resolved);
-  const KernelIdentity brief = identify_without_target(norm());
-  const KernelIdentity complete = identify_without_target(*resolved);
-  CHECK(kernels.find(brief) == nullptr);
-  const auto first = kernels.intern(brief, *resolved, source);
-  const auto second = kernels.intern(complete, *resolved, source);
-  CHECK(first == second);
-  CHECK(kernels.find(brief) == first);
-  CHECK(kernels.find(complete) == first);
-  CHECK(first->owner() == owner.get());
-  CHECK(first->spec() == *resolved);
+  Prepared prepared;
+  const auto first = prepared.kernels.prepare(norm());
+  REQUIRE(first);
+  const KernelSpec resolved = *norm_template()->resolve(norm());
+  CHECK(*prepared.kernels.prepare(resolved) == *first);
+  CHECK(*prepared.kernels.prepare(norm()) == *first);
+  CHECK(prepared.kernels.prepare_held(identify(resolved)) == *first);
+  CHECK((*first)->owner() == prepared.owner.get());
+  CHECK((*first)->spec() == resolved);
+  CHECK((*first)->id() == identify(resolved));
+  CHECK((*first)->request() != nullptr);
+}
+
+TEST_CASE("a kernel that a store holds is prepared without its template, by specification, key and name") {
+  Prepared prepared;
+  const test::ShelfBuild build{KernelSpec{"elsewhere", {}}.set("width", 8)};
+  CHECK_FALSE(prepared.kernels.prepare(build.spec));
+  prepared.shelf->put(build.make());
+  const auto first = prepared.kernels.prepare(build.spec);
+  REQUIRE(first);
+  CHECK((*first)->request() == nullptr);
+  CHECK(*prepared.kernels.prepare(KernelSpec{"elsewhere", {}}) == *first);
+  CHECK(*prepared.kernels.prepare("kernel") == *first);
+  CHECK(*prepared.kernels.prepare(build.make().record->identity.key().to_string()) == *first);
+  test::ShelfBuild wider = build;
+  wider.spec.set("width", 16);
+  prepared.shelf->put(wider.make());
+  CHECK_FALSE(prepared.kernels.prepare(KernelSpec{"elsewhere", {}}));  // two fit by now
+  CHECK(*prepared.kernels.prepare(build.spec) == *first);
+}
+
+TEST_CASE("a build whose template takes other parameters by now is no kernel to prepare") {
+  Prepared prepared;
+  CHECK(prepared.kernels.prepare_held(identify(norm())) == nullptr);
+  CHECK(prepared.kernels.prepare_held(identify(KernelSpec{"rms_norm", {}}.set("colour", 3))) == nullptr);
 }
 
 TEST_CASE("a kernel that is loaded nowhere has no function and nothing to forget") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests for a device: against the stub driver here, unchanged against the real one where there is a GPU.
 #include "device_fixture.hpp"
+#include "store_fixture.hpp"
 
 #include <cubinet/runtime.hpp>
 
@@ -72,7 +73,7 @@ TEST_CASE("a bundle whose record lies about its image is passed over, and the ke
   const auto capability = (*builder->device(0))->properties().capability;
   const SmTarget best = targets_for(capability).front();
   auto options = device_options(home / "h", &journal);
-  options.bundles.push_back(bundle_of(*builder, home / "lie.bundle", {best}, 9, true));
+  options.stores.push_back(bundle_of(*builder, home / "lie.bundle", {best}, 9, true));
   const auto runtime = make_runtime(std::move(options));
   REQUIRE(runtime->function(scale_spec(), 0));
   REQUIRE(journal.events.size() == 1);
@@ -87,11 +88,45 @@ TEST_CASE("under compile never the next bundle is tried where one lies") {
   Journal journal;
   auto options = device_options(home / "h", &journal);
   options.compile = CompilePolicy::never;
-  options.bundles = {bundle_of(*builder, home / "lie.bundle", {targets.front()}, 9, true),
-                     bundle_of(*builder, home / "good.bundle", {targets.front()}, 1)};
+  options.stores = {bundle_of(*builder, home / "lie.bundle", {targets.front()}, 9, true),
+                    bundle_of(*builder, home / "good.bundle", {targets.front()}, 1)};
   REQUIRE(make_runtime(options)->function(scale_spec(), 0));
   REQUIRE(journal.events.size() == 1);
   CHECK(journal.events[0].target == targets.front());
+}
+
+TEST_CASE("a store that a program adds takes part in requests, explanations and rows") {
+  const TempDir home;
+  const auto builder = make_runtime(device_options(home / "builder"));
+  const auto capability = (*builder->device(0))->properties().capability;
+  const auto built = builder->cubin(scale_spec(), targets_for(capability).front());
+  REQUIRE(built);
+  CubinRecord record = *(*built)->cubin.record;
+  record.origin = CubinOrigin::bundle;
+  record.version = 1;
+  KernelRow row;
+  row.implementation = "scale";
+  record.row = encode_row(row);
+  const auto shelf = std::make_shared<ShelfStore>(StoreKind::bundle, "/a/place/of/my/own", false);
+  shelf->put({std::make_shared<const CubinRecord>(record), (*built)->cubin.image});
+  Journal journal;
+  auto options = device_options(home / "h", &journal);
+  options.stores = {shelf};
+  options.compile = CompilePolicy::never;
+  const auto runtime = make_runtime(std::move(options));
+  const auto function = runtime->function(scale_spec(), 0);
+  REQUIRE(function);
+  CHECK(function->record().digest == record.digest);
+  REQUIRE(journal.events.size() == 1);
+  CHECK(journal.events[0].source == KernelSource::bundle);
+  const auto explanation = runtime->explain(**runtime->prepare(scale_spec()), capability);
+  REQUIRE(explanation);
+  REQUIRE(explanation->choice() != nullptr);
+  CHECK(explanation->choice()->place == "/a/place/of/my/own");
+  const auto rows = runtime->rows(capability);
+  REQUIRE(rows);
+  REQUIRE(rows->rows.size() == 1);
+  CHECK(rows->rows.front().record->digest == record.digest);
 }
 
 TEST_CASE("where no build loads the refusal of the best is the answer") {
@@ -100,7 +135,7 @@ TEST_CASE("where no build loads the refusal of the best is the answer") {
   const auto targets = targets_for((*builder->device(0))->properties().capability);
   auto options = device_options(home / "h");
   options.compile = CompilePolicy::never;
-  options.bundles = {bundle_of(*builder, home / "lie.bundle", {targets.front(), targets.back()}, 9, true)};
+  options.stores = {bundle_of(*builder, home / "lie.bundle", {targets.front(), targets.back()}, 9, true)};
   const auto function = make_runtime(options)->function(scale_spec(), 0);
   REQUIRE_FALSE(function);
   CHECK(function.error().code == ErrorCode::corruption);
@@ -117,7 +152,7 @@ TEST_CASE("a kernel that can never load is compiled once") {
     Journal journal;
     auto options = device_options(home / "h", &journal);
     options.templates = scale_catalog(source);
-    if (!with_home) options.home.reset();
+    if (!with_home) options.stores.clear();
     const auto runtime = make_runtime(std::move(options));
     for (int request = 0; request < 3; ++request) {
       const auto function = runtime->function(scale_spec(), 0);

@@ -18,7 +18,7 @@ TEST_CASE("an image that the driver refuses is passed over, and the kernel built
   for (const int result : {200, 209, 218, 222, 300}) {
     Journal journal;
     auto options = device_options(home / std::to_string(result), &journal);
-    options.bundles.push_back(bundle);
+    options.stores.push_back(bundle);
     const auto runtime = make_runtime(std::move(options));
     stub.fail("cuLibraryLoadData", 1, result);
     const auto function = runtime->function(scale_spec(), 0);
@@ -54,7 +54,7 @@ TEST_CASE("under compile never the next target is tried where the driver refuses
   Journal journal;
   auto options = device_options(home / "h", &journal);
   options.compile = CompilePolicy::never;
-  options.bundles = {bundle_of(*builder, home / "x.bundle", {specific, baseline}, 1)};
+  options.stores = {bundle_of(*builder, home / "x.bundle", {specific, baseline}, 1)};
   stub.fail("cuLibraryLoadData", 1, 209);
   REQUIRE(make_runtime(options)->function(scale_spec(), 0));
   REQUIRE(journal.events.size() == 1);

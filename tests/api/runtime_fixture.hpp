@@ -4,6 +4,9 @@
 #include "support/compiler_search.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <doctest/doctest.h>
@@ -60,7 +63,7 @@ struct Journal {
   std::vector<KernelEvent> events;
   std::vector<std::string> lines;
 
-  std::function<void(const KernelEvent&)> observer() {
+  Callback<void(const KernelEvent&)> observer() {
     return [this](const KernelEvent& event) {
       const std::lock_guard lock(mutex);
       events.push_back(event);
@@ -81,9 +84,21 @@ struct Journal {
   }
 };
 
+inline std::shared_ptr<Home> open_home(const std::filesystem::path& path, LogSink log = {}) {
+  auto home = Home::open({.path = path.string(), .log = std::move(log)});
+  REQUIRE_MESSAGE(home, (home ? "" : home.error().to_line()));
+  return *std::move(home);
+}
+
+inline std::shared_ptr<Bundle> open_bundle(const std::filesystem::path& path) {
+  auto bundle = Bundle::open(path.string());
+  REQUIRE_MESSAGE(bundle, (bundle ? "" : bundle.error().to_line()));
+  return *std::move(bundle);
+}
+
 inline RuntimeOptions runtime_options(const std::filesystem::path& home, Journal* journal = nullptr) {
   RuntimeOptions options;
-  options.home = home;
+  options.stores = {open_home(home, journal != nullptr ? journal->sink() : LogSink())};
   options.templates = scale_catalog();
   options.compiler = compiler_search();
   if (journal != nullptr) {

@@ -4,8 +4,6 @@
 
 #include <cubinet/runtime.hpp>
 
-#include <fstream>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,25 +71,12 @@ TEST_CASE("a missing driver is said when a function is asked for, not before") {
   CHECK(runtime->counters().failures == 1);
 }
 
-TEST_CASE("a home that others can write is not used and that is said once") {
+TEST_CASE("without a store everything stays in memory") {
   const TempDir folder;
-  const auto home = folder / "h";
-  std::filesystem::create_directory(home);
-  REQUIRE(::chmod(home.c_str(), 0777) == 0);
-  Journal journal;
-  const auto runtime = make_runtime(runtime_options(home, &journal));
-  CHECK(runtime->registry() == nullptr);
-  CHECK(journal.said("the home is not used"));
-  CHECK(journal.lines.size() == 1);
-  CHECK(std::filesystem::is_empty(home));
-}
-
-TEST_CASE("a home below a file cannot be used and everything stays in memory") {
-  const TempDir folder;
-  std::ofstream(folder / "file") << "x";
-  Journal journal;
-  const auto runtime = make_runtime(runtime_options(folder / "file" / "h", &journal));
-  CHECK(runtime->registry() == nullptr);
+  auto options = runtime_options(folder / "h");
+  options.stores.clear();
+  const auto runtime = make_runtime(std::move(options));
+  REQUIRE(runtime->stores().size() == 1);
   const auto built = runtime->cubin(scale_spec(), kTarget);
   REQUIRE(built);
   CHECK((*built)->source == KernelSource::compiled);
@@ -101,13 +86,67 @@ TEST_CASE("a home below a file cannot be used and everything stays in memory") {
   CHECK(runtime->counters().memory_hits == 1);
 }
 
-TEST_CASE("a bundle that cannot be opened is an error") {
+TEST_CASE("a request for what cannot be prepared is counted and told like any other") {
+  const TempDir home;
+  Journal journal;
+  const auto runtime = make_runtime(runtime_options(home / "h", &journal));
+  CHECK_FALSE(runtime->function(KernelSpec{"skale", {}}, 0));
+  CHECK_FALSE(runtime->cubin(KernelSpec{"skale", {}}, kTarget));
+  CHECK(runtime->counters().failures == 2);
+  REQUIRE(journal.events.size() == 2);
+  CHECK(journal.events[0].spec.name == "skale");
+  CHECK(journal.events[0].device == 0);
+  REQUIRE(journal.events[1].error.has_value());
+  CHECK(journal.events[1].error->code == ErrorCode::not_found);
+}
+
+TEST_CASE("a bundle serves its kernels without the source of their template") {
   const TempDir folder;
-  auto options = runtime_options(folder / "h");
-  options.bundles.push_back(folder / "none.bundle");
-  const auto runtime = Runtime::create(std::move(options));
-  REQUIRE_FALSE(runtime);
-  CHECK(runtime.error().message.find("none.bundle") != std::string::npos);
+  const auto builder = make_runtime(runtime_options(folder / "builder"));
+  const auto built = builder->cubin(scale_spec(), kTarget);
+  REQUIRE(built);
+  const Cubin& cubin = (*built)->cubin;
+  REQUIRE(create_bundle(*posix_file_system(), folder.path() / "x.bundle", {cubin}, {"x", 1}));
+  RuntimeOptions options;
+  options.stores = {open_bundle(folder / "x.bundle")};
+  options.compiler = compiler_search();
+  const auto runtime = make_runtime(std::move(options));
+  const auto found = runtime->cubin(scale_spec(), kTarget);
+  REQUIRE(found);
+  REQUIRE(*found);
+  CHECK((*found)->cubin.record->digest == cubin.record->digest);
+  CHECK(runtime->counters().bundle_hits == 1);
+  const auto by_key = runtime->prepare(cubin.record->identity.key().to_string());
+  REQUIRE(by_key);
+  CHECK(*runtime->prepare("scale_twice") == *by_key);
+  CHECK((*by_key)->spec() == scale_spec().set("unroll", 1));
+  const auto explanation = runtime->explain(**by_key, {9, 0});
+  REQUIRE(explanation);
+  REQUIRE(explanation->choice() != nullptr);
+  CHECK(explanation->choice()->record->digest == cubin.record->digest);
+  const auto elsewhere = runtime->cubin(scale_spec(), {8, 0, TargetKind::baseline});
+  REQUIRE(elsewhere);
+  CHECK_FALSE(elsewhere->has_value());  // nothing here makes it
+}
+
+TEST_CASE("a kernel of another Runtime is explained by none but its own") {
+  const TempDir home;
+  const auto first = make_runtime(runtime_options(home / "h"));
+  const auto second = make_runtime(runtime_options(home / "h"));
+  const auto kernel = *first->prepare(scale_spec());
+  CHECK(first->explain(*kernel, {9, 0}));
+  const auto refused = second->explain(*kernel, {9, 0});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("a policy that can be met by no target is refused when the Runtime is made") {
+  RuntimeOptions options;
+  options.targets.pinned = kTarget;
+  options.targets.forbidden = {kTarget};
+  const auto refused = Runtime::create(std::move(options));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
 }
 
 #if !defined(__SANITIZE_THREAD__)
@@ -125,7 +164,8 @@ TEST_CASE("a runtime of the parent refuses to work in a forked child") {
     ::_exit(refused(runtime->cubin(scale_spec(), kTarget)) && refused(runtime->prepare(scale_spec())) &&
                     refused(runtime->function(scale_spec(), 0)) && refused(runtime->function(**kernel, 0)) &&
                     refused(runtime->device(0)) && refused(runtime->compiler()) &&
-                    !runtime->release(**kernel, 0)
+                    refused(runtime->prepare("scale")) && refused(runtime->rows({9, 0})) &&
+                    refused(runtime->explain(**kernel, {9, 0})) && !runtime->release(**kernel, 0)
                 ? 0
                 : 1);
   }

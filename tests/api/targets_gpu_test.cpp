@@ -5,6 +5,7 @@
 
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/loader/driver.hpp>
+#include <cubinet/loader/module.hpp>
 
 namespace {
 
@@ -21,7 +22,7 @@ KernelSpec decode_spec() {
 
 RuntimeOptions options_for(const std::filesystem::path& home, Journal* journal, CompilePolicy compile) {
   RuntimeOptions options;
-  options.home = home;
+  options.stores = {open_home(home)};
   options.compiler = compiler_search();
   options.compile = compile;
   options.observer = journal->observer();
@@ -72,7 +73,7 @@ TEST_CASE(
   CHECK(loaded_target(folder / "home") == kBaseline);
   const Cubin specific = build(*builder, kSpecific);
   CHECK(loaded_target(folder / "home") == kSpecific);
-  REQUIRE(*builder->registry()->remove(*specific.record));
+  REQUIRE(*open_home(folder / "home")->remove({specific.record}) == 1);
   CHECK(loaded_target(folder / "home") == kBaseline);
 }
 
@@ -107,7 +108,7 @@ TEST_CASE("a foreign cubin that is labelled with the device target is refused be
   for (const CompilePolicy policy : {CompilePolicy::never, CompilePolicy::on_miss}) {
     Journal told;
     auto options = options_for(folder / "empty", &told, policy);
-    options.bundles = {bundle};
+    options.stores = {open_bundle(bundle)};
     const auto runtime = make_runtime(std::move(options));
     const auto function = runtime->function(decode_spec(), 0);
     CHECK(function.has_value() == (policy == CompilePolicy::on_miss));

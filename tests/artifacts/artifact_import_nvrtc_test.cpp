@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifacts/memory_store.hpp"
+#include "artifacts/memory_imports.hpp"
 #include "artifacts/published_folder.hpp"
 #include "jit/test_templates.hpp"
 #include "support/compiler_search.hpp"
@@ -31,7 +31,7 @@ TEST_CASE("compiled cubins are in under the targets they were built for and unde
       PublishedFolder folder(root.path());
       folder.add({"scale", *output->image, stated});
       folder.write();
-      MemoryStore store;
+      MemoryImports store;
       const auto report = import_artifacts(root.path(), {}, store);
       REQUIRE(report);
       CAPTURE(built);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifacts/memory_store.hpp"
+#include "artifacts/memory_imports.hpp"
 #include "artifacts/published_folder.hpp"
 
 #include <cubinet/artifacts/artifact_import.hpp>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 struct Fixture {
   TempDir root;
   PublishedFolder folder = sound_folder(root / "one/fmha");
-  MemoryStore store;
+  MemoryImports store;
   ArtifactImportOptions options;
 
   ArtifactImportReport import(const fs::path& path) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "earlier_import.hpp"
 
-#include "artifacts/memory_store.hpp"
+#include "artifacts/memory_imports.hpp"
 #include "artifacts/published_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ constexpr const char* kStays = "the folder's earlier import stays as it is";
 struct Fixture {
   TempDir root;
   PublishedFolder folder = sound_folder(root / "fmha");
-  MemoryStore store;
+  MemoryImports store;
   ArtifactImportOptions options;
 
   ArtifactImportReport import() {
@@ -124,7 +124,7 @@ TEST_CASE_FIXTURE(Fixture, "bytes that were read and are wrong still replace the
 }
 
 TEST_CASE_FIXTURE(Fixture, "folders within that cannot be read keep the import, others do not") {
-  const ArtifactSummary earlier{1, folder.path(), ArtifactPlacement::copied, 0, 3, 3, 30};
+  const ImportSummary earlier{1, folder.path(), "", "", ArtifactPlacement::copied, 0, 3, 3, 30, false};
   ArtifactFolder found;
   found.path = folder.path();
   found.headers = {kHeader};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file_check.hpp"
 
-#include "artifacts/memory_store.hpp"
+#include "artifacts/memory_imports.hpp"
 #include "artifacts/published_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 struct Fixture {
   TempDir root;
   PublishedFolder folder = sound_folder(root / "a");
-  MemoryStore store;
+  MemoryImports store;
   ArtifactImportOptions options;
 
   Fixture() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judgement.hpp"
 
-#include "artifacts/memory_store.hpp"
+#include "artifacts/memory_imports.hpp"
 #include "artifacts/published_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ Judged judge_at(const fs::path& path) {
   Judged judged;
   FindingSink findings(path, judged.counts);
   FolderPlan plan = plan_folder(found->folders.front(), findings);
-  MemoryStore store;
+  MemoryImports store;
   const auto check = check_files(path, plan, {}, store);
   REQUIRE(check);
   judged.import = judge(path, std::move(plan), *check, judged.counts);

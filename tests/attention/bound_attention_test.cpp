@@ -183,7 +183,7 @@ TEST_CASE("a plan that cannot be launched, or is for another device, is not boun
   plan = setting.plan(std::make_shared<const ScaleBackend>());
   plan.steps[1].kernel = {};
   declined(plan, ErrorCode::unsupported, "assumed to exist");
-  plan.steps[1].kernel = NamedKernel{"nowhere"};
+  plan.steps[1].kernel = KernelSpec{"nowhere", {}, KernelMaker::function};
   declined(plan, ErrorCode::not_found, "nowhere");
 }
 

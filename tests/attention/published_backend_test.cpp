@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_fixture.hpp"
 
+#include <cubinet/kernel_table/row_codec.hpp>
+
 namespace cubinet {
 namespace {
 
@@ -22,7 +24,7 @@ TEST_CASE("a published row is chosen, sized and traced, and says why it is not l
   CHECK(plan.passes == 1);
   CHECK(plan.trace.empty());
   REQUIRE(plan.steps.size() == 1);
-  CHECK(plan.steps[0].kernel == KernelRequest(NamedKernel{plan.row.function_name}));
+  CHECK(plan.steps[0].kernel == KernelRequest(published_spec(plan.row)));
   CHECK(plan.steps[0].arguments == nullptr);
   known.options.explains = true;
   CHECK_FALSE(test::plan_of(problem, "published", known).trace.empty());

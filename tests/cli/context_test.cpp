@@ -60,7 +60,7 @@ TEST_CASE("a home that others may write is not used by the registry verbs") {
   }
 }
 
-TEST_CASE("a home of another user is not used by the registry verbs") {
+TEST_CASE("a home of another user is not used by the registry verbs, and one of root is read") {
   if (::geteuid() != 0) return skip("needs root to become somebody else");
   const Sandbox sandbox;
   REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
@@ -71,6 +71,10 @@ TEST_CASE("a home of another user is not used by the registry verbs") {
   ToolSetting nobody;
   nobody.user = 65534;
   nobody.executable = sandbox / "cubinet";
+  // Root's, which nobody else can write, serves; a stranger's does not.
+  CHECK(sandbox.run({"registry", "stats", "--json"}, nobody).status == 0);
+  CHECK(sandbox.run({"registry", "rebuild"}, nobody).status == 3);
+  REQUIRE(::chown(sandbox.home().c_str(), 65533, 65533) == 0);
   const ToolResult result = sandbox.run({"registry", "stats", "--json"}, nobody);
   CAPTURE(result.err);
   CHECK(result.status == 3);

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/compiler_search.hpp"
+#include "support/fake_cubin.hpp"
 #include "tool.hpp"
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/kernel_table/row_codec.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
+using namespace cubinet;
 using namespace cubinet::test;
 
 namespace {
@@ -17,6 +25,51 @@ std::vector<std::string> line(std::string verb, const std::vector<std::string>& 
   arguments.insert(arguments.end(), kNormArguments.begin(), kNormArguments.end());
   arguments.insert(arguments.end(), rest.begin(), rest.end());
   return arguments;
+}
+
+constexpr SmTarget kFamily{10, 0, TargetKind::family};
+constexpr SmTarget kSpecific{10, 3, TargetKind::specific};
+
+KernelRow attention_row(SmTarget target, std::uint16_t tile_size_q) {
+  KernelRow row;
+  row.selector.tokens_per_page = 64;
+  row.selector.tile_size_q = tile_size_q;
+  row.traits.step_q = tile_size_q;
+  row.implementation = "trtllm-gen";
+  row.target = target;
+  row.function_name = "fmha_" + target.to_string() + "_q" + std::to_string(tile_size_q);
+  row.threads = 512;
+  row.digest = sha256(as_bytes(row.function_name));
+  return row;
+}
+
+std::string key_of_row(const KernelRow& row) {
+  return identify(published_spec(row), row.target).key().to_string();
+}
+
+// Makes the sandbox's home know a folder of published kernels; explaining opens none of its files.
+void publish(const Sandbox& sandbox, ArtifactImport import) {
+  import.folder = sandbox / "published";
+  std::filesystem::create_directories(import.folder);
+  for (const KernelRow& row : import.rows)
+    import.files.push_back({row.function_name + ".cubin", row.digest, 1});
+  for (const PlainKernel& kernel : import.plain)
+    import.files.push_back({kernel.function_name + ".cubin", kernel.digest, 1});
+  std::sort(import.files.begin(), import.files.end(),
+            [](const ArtifactFile& a, const ArtifactFile& b) { return a.name < b.name; });
+  HomeOptions options;
+  options.path = sandbox.home();
+  auto registry = Home::open(options);
+  REQUIRE(registry);
+  const auto published = (*registry)->imports().publish(import);
+  REQUIRE_MESSAGE(published, (published ? "" : published.error().to_line()));
+}
+
+void import_into(const Sandbox& sandbox) {
+  ArtifactImport import;
+  import.rows = {attention_row(kFamily, 8), attention_row(kSpecific, 8), attention_row(kFamily, 16)};
+  import.plain = {{ "gemm", 1024, 256, kFamily, sha256(as_bytes("gemm")) }};
+  publish(sandbox, std::move(import));
 }
 
 }  // namespace
@@ -35,7 +88,8 @@ TEST_CASE("explain says what would be compiled, then which build is used, and ch
   const auto after = sandbox.run(line("explain", {"--device", "sm_90", "--json"}));
   REQUIRE(after.status == 0);
   CHECK(after.json()["chosen"]["target"] == "sm_90a");
-  CHECK(after.json()["targets"][0]["candidates"][0]["usable"] == true);
+  CHECK(after.json()["targets"][0] == "sm_90a");
+  CHECK(after.json()["builds"][0]["usable"] == true);
   const auto forbidden = sandbox.run(line("explain", {"--device", "9.0", "--forbid", "sm_90a", "--json"}));
   CHECK(forbidden.json()["chosen"]["target"] == "sm_90");
   CHECK(forbidden.json()["policy"]["forbidden"][0] == "sm_90a");
@@ -52,10 +106,82 @@ TEST_CASE("a key is explained for any device, and the nearest builds say what di
   const auto elsewhere = sandbox.run({"explain", key, "--device", "12.0", "--json"});
   REQUIRE(elsewhere.status == 0);
   CHECK(elsewhere.json()["chosen"].is_null());
-  CHECK(contains(elsewhere.json()["nearest"][0]["target_verdict"], "sm_90 code runs on"));
+  CHECK(contains(elsewhere.json()["builds"][0]["verdict"], "sm_90 code runs on"));
   const auto other =
       sandbox.run({"explain", "rms_norm", "-p", "hidden_size=128", "--device", "9.0", "--json"});
   CHECK(other.json()["nearest"][0]["differences"][0] == "hidden_size 64 instead of 128");
+}
+
+TEST_CASE("the key of an imported row is explained with the builds of its kernel for other targets") {
+  const Sandbox sandbox;
+  import_into(sandbox);
+  const std::string key = key_of_row(attention_row(kFamily, 8));
+  const auto newer = sandbox.run({"explain", key, "--device", "10.3", "--json"});
+  CAPTURE(newer.err);
+  REQUIRE(newer.status == 0);
+  CHECK(newer.json()["chosen"]["function"] == "fmha_sm_103a_q8");
+  CHECK(newer.json()["chosen"]["place"].get<std::string>().find("published") != std::string::npos);
+  CHECK(newer.json()["builds"].size() == 2);
+  const auto older = sandbox.run({"explain", key, "--device", "10.0", "--json"});
+  CHECK(older.json()["chosen"]["function"] == "fmha_sm_100f_q8");
+  CHECK(contains(older.out, "sm_103a code is specific to 10.3"));
+  const auto family = sandbox.run({"explain", key, "--device", "10.3", "--prefer", "family", "--json"});
+  CHECK(family.json()["chosen"]["target"] == "sm_100f");
+  const auto none = sandbox.run({"explain", key, "--device", "9.0", "--json"});
+  CHECK(none.status == 1);
+  CHECK(none.json()["chosen"].is_null());
+  CHECK(contains(none.json()["builds"].dump(), "runs on devices of compute capability 10.x only"));
+  const auto pinned = sandbox.run({"explain", key_of_row(attention_row(kSpecific, 8)), "--device", "10.0",
+                                   "--forbid", "sm_103a", "--json"});
+  CHECK(pinned.json()["chosen"]["target"] == "sm_100f");
+}
+
+TEST_CASE("where no build of a row runs the nearest rows that do are named with what differs") {
+  const Sandbox sandbox;
+  ArtifactImport import;
+  import.rows = {attention_row(kSpecific, 8), attention_row(kFamily, 16), attention_row(kFamily, 64)};
+  import.rows[2].selector.tokens_per_page = 32;
+  publish(sandbox, std::move(import));
+  const std::string key = key_of_row(attention_row(kSpecific, 8));
+  const auto result = sandbox.run({"explain", key, "--device", "10.0", "--json"});
+  CHECK(result.status == 1);
+  REQUIRE(result.json()["nearest"].size() == 2);
+  const auto nearest = result.json()["nearest"];
+  CHECK(nearest[0]["function"] == "fmha_sm_100f_q16");
+  CHECK(contains(nearest[0]["differences"].dump(), "tile_size_q 16 instead of "));
+  CHECK(nearest[1]["differences"].size() == nearest[0]["differences"].size() + 1);
+}
+
+TEST_CASE("an imported function is explained, and its keys printed, by its name") {
+  const Sandbox sandbox;
+  import_into(sandbox);
+  for (const std::string name : {"gemm", "fmha_sm_100f_q16"}) {
+    const auto here = sandbox.run({"explain", name, "--device", "10.0", "--json"});
+    REQUIRE(here.status == 0);
+    CHECK(here.json()["chosen"]["function"] == name);
+    const auto keys = sandbox.run({"key", name, "--json"});
+    REQUIRE(keys.status == 0);
+    CHECK(keys.json()["keys"][0]["key"] == here.json()["chosen"]["key"]);
+    CHECK(keys.json()["keys"][0]["fingerprint"].is_null());
+  }
+  CHECK(sandbox.run({"explain", "gemm", "--device", "12.0"}).status == 1);
+  CHECK(sandbox.run({"explain", "gemm", "--device", "10.0", "--forbid", "sm_100f"}).status == 1);
+  CHECK(sandbox.run({"key", "no_such_function"}).status == 2);
+}
+
+TEST_CASE("a bundle that is named serves its kernels to explain, without the template") {
+  const Sandbox sandbox;
+  Cubin cubin = make_cubin(KernelSpec{"elsewhere", {}}.set("width", 8));
+  const std::string key = cubin.record->identity.key().to_string();
+  REQUIRE(create_bundle(*posix_file_system(), sandbox.path("x.bundle"), {cubin}, {"x", 3}));
+  for (const std::string& name : {key, std::string("kernel")}) {
+    CHECK(sandbox.run({"explain", name, "--device", "9.0"}).status == 1);
+    const auto found =
+        sandbox.run({"explain", name, "--device", "9.0", "--bundle", sandbox.path("x.bundle"), "--json"});
+    REQUIRE(found.status == 0);
+    CHECK(found.json()["chosen"]["key"] == key);
+    CHECK(found.json()["chosen"]["source"] == "bundle");
+  }
 }
 
 TEST_CASE("where nothing can be had explain ends with status 1 and the remedy") {

@@ -4,8 +4,9 @@
 #include "support/fake_cubin.hpp"
 #include "tool.hpp"
 
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
-#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 
 #include <doctest/doctest.h>
 
@@ -24,9 +25,9 @@ inline KernelSpec named_spec(const std::string& name, int number = 1) {
 
 // Puts cubins into the sandbox's home through the library.
 inline void publish(const Sandbox& sandbox, const std::vector<Cubin>& cubins) {
-  RegistryOptions options;
-  options.home = sandbox.home();
-  const auto registry = Registry::open(options);
+  HomeOptions options;
+  options.path = sandbox.home();
+  const auto registry = Home::open(options);
   REQUIRE(registry);
   for (const Cubin& cubin : cubins)
     REQUIRE((*registry)->publish(cubin));

@@ -34,7 +34,7 @@ struct ImportFaults {
   }
 
   // 2, 3, or 0 where neither is served.
-  std::uint64_t in_force(Registry& registry) const {
+  std::uint64_t in_force(Home& registry) const {
     if (serves(registry, after.content, 3)) return 3;
     return serves(registry, before.content, 2) ? 2 : 0;
   }
@@ -49,7 +49,7 @@ struct ImportFaults {
     CHECK((there == 3 || !published));
     // One row of `kept`, and those of one of the two.
     CHECK(rows_of(**registry).size() == (there == 3 ? 3U : 2U));
-    CHECK((*registry)->artifacts().list()->size() == 2);
+    CHECK((*registry)->imports().list()->size() == 2);
     const auto again = after.publish(**registry);
     REQUIRE_MESSAGE(again.has_value(), again.error().to_line());
     CHECK(*again == 3);
@@ -85,7 +85,7 @@ TEST_CASE("a process killed at any point of an import leaves the old import or t
     ImportFaults imports(placement);
     kill_everywhere(
         imports.faulty, [&] { imports.start(); },
-        [&](Registry& registry) { static_cast<void>(imports.after.publish(registry)); },
+        [&](Home& registry) { static_cast<void>(imports.after.publish(registry)); },
         [&] { imports.expect_sound(false); });
   }
 }
@@ -99,15 +99,15 @@ TEST_CASE("removing an import survives a fault in any call, and is finished by t
         imports.faulty, fault.kind, fault.error_number, [&] { imports.start(); },
         [&] {
           auto registry = imports.faulty.open();
-          removed = registry && (*registry)->artifacts().remove(2).value_or(false);
+          removed = registry && (*registry)->imports().remove(2).value_or(false);
         },
         [&] {
           imports.faulty.plan->set(FaultPlan::Kind::none, 0);
           const auto registry = imports.faulty.open();
           REQUIRE(registry);
           CHECK(serves(**registry, imports.kept.content, 1));
-          if (removed) CHECK((*registry)->artifacts().list()->size() == 1);
-          CHECK((*registry)->artifacts().remove(2).has_value());
+          if (removed) CHECK((*registry)->imports().list()->size() == 1);
+          CHECK((*registry)->imports().remove(2).has_value());
           CHECK(rows_of(**registry).size() == 1);
           CHECK((*registry)->sweep().has_value());
           CHECK((*registry)->verify()->findings.empty());
@@ -118,25 +118,27 @@ TEST_CASE("removing an import survives a fault in any call, and is finished by t
 TEST_CASE("reading imports survives a fault in any call and never gives a wrong answer" *
           doctest::test_suite("loop")) {
   ImportFaults imports(ArtifactPlacement::linked);
-  const Sha256Digest digest = sha256(artifact_image(10));
   for (const FaultCase& fault : kFaultCases) {
     const unsigned faults = for_every_fault(
         imports.faulty, fault.kind, fault.error_number, [&] { imports.start(); },
         [&] {
           auto registry = imports.faulty.open();
           if (!registry) return;
-          const auto rows = (*registry)->kernel_rows();
+          const auto rows = (*registry)->rows();
           if (rows) {
-            for (const KernelRow& row : *rows) {
+            for (const StoredRow& stored : **rows) {
+              const KernelRow& row = stored.row;
               const bool known = row == expected_rows(imports.kept.content, 1)[0] ||
                                  row == expected_rows(imports.before.content, 2)[0];
               CHECK(known);
             }
           }
-          const auto image = (*registry)->artifacts().load(digest);
-          if (image && *image) CHECK(***image == artifact_image(10));
-          static_cast<void>((*registry)->artifacts().find_named("kernel_11"));
-          static_cast<void>((*registry)->artifacts().list());
+          const auto found = (*registry)->find_function("kernel_10");
+          if (found && !found->empty()) {
+            const auto loaded = (*registry)->load(found->front());
+            if (loaded && *loaded) CHECK(*(*loaded)->image == artifact_image(10));
+          }
+          static_cast<void>((*registry)->imports().list());
           static_cast<void>((*registry)->verify());
           static_cast<void>((*registry)->rebuild());
         },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
-#include <cubinet/cubin_registry/artifact_store.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 
 #include <algorithm>
 #include <string>
@@ -42,7 +42,8 @@ struct ArtifactFolder {
   ArtifactFolder(std::filesystem::path folder, int first, int count,
                  ArtifactPlacement placement = ArtifactPlacement::in_place)
       : path(std::move(folder)) {
-    content.folder = path;
+    content.folder = path.native();
+    content.pin = std::string(64, 'a');
     content.placement = placement;
     for (int number = first; number < first + count; ++number) {
       const Bytes image = artifact_image(number);
@@ -50,6 +51,7 @@ struct ArtifactFolder {
       write_file(path / name, image);
       content.files.push_back({name, sha256(image), image.size()});
       KernelRow row = artifact_row(number);
+      row.pin = content.pin;
       if (number + 1 < first + count) {
         content.rows.push_back(std::move(row));
       } else {
@@ -60,12 +62,12 @@ struct ArtifactFolder {
               [](const ArtifactFile& a, const ArtifactFile& b) { return a.name < b.name; });
   }
 
-  Result<std::uint64_t> publish(Registry& registry) const {
+  Result<std::uint64_t> publish(Home& registry) const {
     if (content.placement != ArtifactPlacement::in_place) {
       for (const ArtifactFile& file : content.files)
-        CUBINET_TRY(registry.artifacts().bring(path / file.name, file.digest, content.placement));
+        CUBINET_TRY(registry.imports().bring((path / file.name).native(), file.digest, content.placement));
     }
-    return registry.artifacts().publish(content);
+    return registry.imports().publish(content);
   }
 };
 
@@ -80,7 +82,7 @@ struct ArtifactRange {
 struct TwoImports : HomeFixture {
   ArtifactFolder first;
   ArtifactFolder second;
-  std::unique_ptr<Registry> registry = open();
+  std::shared_ptr<Home> registry = open();
 
   explicit TwoImports(ArtifactRange one = {0, 3}, ArtifactRange two = {10, 3})
       : first(folder / "first", one.first, one.count, one.placement),
@@ -94,7 +96,7 @@ struct TwoImports : HomeFixture {
 inline std::vector<KernelRow> expected_rows(const ArtifactImport& content, std::uint64_t number) {
   std::vector<KernelRow> rows = content.rows;
   for (KernelRow& row : rows)
-    row.provenance = {RowOrigin::imported, false, number, content.folder.native(), {}};
+    row.provenance = {RowOrigin::imported, false, number, content.folder, {}};
   return rows;
 }
 
@@ -106,18 +108,35 @@ inline std::vector<KernelRow> sorted(std::vector<KernelRow> rows) {
   return rows;
 }
 
-inline std::vector<KernelRow> rows_of(Registry& registry) {
-  auto rows = registry.kernel_rows();
-  REQUIRE_MESSAGE(rows.has_value(), rows.error().to_line());
-  return sorted(*std::move(rows));
+inline std::vector<KernelRow> rows_of(Home& registry) {
+  const auto stored = registry.rows();
+  REQUIRE_MESSAGE(stored.has_value(), stored.error().to_line());
+  std::vector<KernelRow> rows;
+  for (const StoredRow& each : **stored)
+    rows.push_back(each.row);
+  return sorted(std::move(rows));
+}
+
+// The imported cubin of a function of that name and digest is served, verified.
+inline bool serves(Home& registry, const std::string& function, const Sha256Digest& digest) {
+  const auto found = registry.find_function(function);
+  REQUIRE_MESSAGE(found.has_value(), found.error().to_line());
+  for (const auto& record : *found) {
+    if (record->origin != CubinOrigin::imported || record->digest != digest) continue;
+    const auto loaded = registry.load(record);
+    if (!loaded || !*loaded) continue;
+    CHECK(sha256(*(*loaded)->image) == digest);
+    return true;
+  }
+  return false;
 }
 
 // Listed, all of its rows are in the table, and each cubin is served.
-inline bool serves(Registry& registry, const ArtifactImport& content, std::uint64_t number) {
-  const auto listed = registry.artifacts().list();
+inline bool serves(Home& registry, const ArtifactImport& content, std::uint64_t number) {
+  const auto listed = registry.imports().list();
   REQUIRE_MESSAGE(listed.has_value(), listed.error().to_line());
   const auto summary = std::find_if(listed->begin(), listed->end(),
-                                    [&](const ArtifactSummary& each) { return each.number == number; });
+                                    [&](const ImportSummary& each) { return each.number == number; });
   if (summary == listed->end() || summary->folder != content.folder) return false;
   CHECK(summary->rows == content.rows.size());
   CHECK(summary->files == content.files.size());
@@ -125,12 +144,10 @@ inline bool serves(Registry& registry, const ArtifactImport& content, std::uint6
   for (const KernelRow& row : expected_rows(content, number)) {
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) return false;
   }
-  for (const ArtifactFile& file : content.files) {
-    const auto image = registry.artifacts().load(file.digest);
-    REQUIRE_MESSAGE(image.has_value(), image.error().to_line());
-    if (!*image) return false;
-    CHECK(sha256(***image) == file.digest);
-  }
+  for (const KernelRow& row : content.rows)
+    if (!serves(registry, row.function_name, row.digest)) return false;
+  for (const PlainKernel& kernel : content.plain)
+    if (!serves(registry, kernel.function_name, kernel.digest)) return false;
   return true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle_format.hpp"
+#include "bundle/bundle_format.hpp"
 
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 #include <algorithm>
 

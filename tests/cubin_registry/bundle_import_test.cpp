@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
 
@@ -8,9 +8,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::shared_ptr<const Bundle> bundle_of(const fs::path& path, std::vector<Cubin> cubins) {
+std::shared_ptr<Bundle> bundle_of(const fs::path& path, std::vector<Cubin> cubins) {
   REQUIRE(create_bundle(*posix_file_system(), path, std::move(cubins), {"import", 4}));
-  auto bundle = Bundle::open(posix_file_system(), path);
+  auto bundle = Bundle::open(path);
   REQUIRE(bundle);
   return *bundle;
 }
@@ -52,6 +52,41 @@ TEST_CASE("an import mends a damaged entry and leaves a local build alone") {
   CHECK(serves(*registry, cubin_of(2)));
 }
 
+// The same build as cubin_of(1), by what it says, and other bytes.
+Cubin another_image() {
+  Cubin cubin = cubin_of(2);
+  auto record = std::make_shared<CubinRecord>(*cubin.record);
+  record->identity = cubin_of(1).record->identity;
+  cubin.record = record;
+  return cubin;
+}
+
+TEST_CASE("a build of other bytes than the same one that is there is refused, unless it is to replace it") {
+  for (const bool from_bundle : {false, true}) {
+    HomeFixture home;
+    auto registry = home.open();
+    if (from_bundle) {
+      REQUIRE(import_bundle(*bundle_of(home.folder / "first", {cubin_of(1)}), *registry));
+    } else {
+      REQUIRE(publishes(*registry, cubin_of(1)));
+    }
+    const auto bundle = bundle_of(home.folder / "b", {another_image(), cubin_of(3)});
+    auto report = import_bundle(*bundle, *registry);
+    REQUIRE(report);
+    CHECK(report->imported == 1);
+    REQUIRE(report->refused.size() == 1);
+    CHECK(report->refused[0].kind == StoreFinding::Kind::conflicting_build);
+    for (const Cubin& cubin : {cubin_of(1), another_image()})
+      CHECK(report->refused[0].reason.find(cubin.record->digest.to_hex()) != std::string::npos);
+    CHECK(serves(*registry, from_bundle ? as_imported(cubin_of(1)) : cubin_of(1)));
+    report = import_bundle(*bundle, *registry, OnConflict::replace);
+    REQUIRE(report);
+    CHECK(report->refused.empty());
+    CHECK(serves(*registry, as_imported(another_image())));
+    CHECK(registry->list()->size() == 2);
+  }
+}
+
 TEST_CASE("damaged images are left out and reported, the others are in") {
   HomeFixture home;
   auto registry = home.open();
@@ -60,12 +95,12 @@ TEST_CASE("damaged images are left out and reported, the others are in") {
   Bytes bytes = read_file(path);
   bytes.back() ^= std::byte{1};
   write_file(path, bytes);
-  const auto bundle = *Bundle::open(posix_file_system(), path);
+  const auto bundle = *Bundle::open(path);
   const auto report = import_bundle(*bundle, *registry);
   REQUIRE(report);
   CHECK(report->imported == 2);
   REQUIRE(report->refused.size() == 1);
-  CHECK(report->refused.front().kind == RegistryFinding::Kind::damaged_cubin);
+  CHECK(report->refused.front().kind == StoreFinding::Kind::damaged_cubin);
   CHECK(registry->stats()->entries == 2);
 }
 
@@ -103,7 +138,7 @@ TEST_CASE("a record that lies about its image is refused") {
 TEST_CASE("an import into a registry that cannot be written says so") {
   HomeFixture home;
   home.open();
-  const auto registry = home.open(RegistryOptions::Access::read_only);
+  const auto registry = home.open(HomeOptions::Access::read_only);
   const auto report = import_bundle(*bundle_of(home.folder / "b", {cubin_of(1)}), *registry);
   CHECK(report.error().code == ErrorCode::unavailable);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
 
@@ -19,8 +19,8 @@ struct BundleFixture {
     const auto created = create_bundle(*files, path, std::move(cubins), options);
     REQUIRE_MESSAGE(created.has_value(), created.error().to_line());
   }
-  std::shared_ptr<const Bundle> open() {
-    auto bundle = Bundle::open(files, path);
+  std::shared_ptr<Bundle> open() {
+    auto bundle = Bundle::open(path, files);
     REQUIRE_MESSAGE(bundle.has_value(), bundle.error().to_line());
     return *bundle;
   }
@@ -33,14 +33,14 @@ TEST_CASE("a bundle gives back what it was made of, marked with its bundle") {
   CHECK(bundle->options().name == "test");
   CHECK(bundle->options().version == 3);
   CHECK(bundle->records().size() == 3);
-  CHECK(bundle->find(cubin_of(2).record->identity).size() == 2);
-  CHECK(bundle->find(cubin_of(3).record->identity).empty());
-  const auto record = bundle->find(cubin_of(1).record->identity).front();
+  CHECK(bundle->find(cubin_of(2).record->identity.kernel())->size() == 2);
+  CHECK(bundle->find(cubin_of(3).record->identity.kernel())->empty());
+  const auto record = bundle->find(cubin_of(1).record->identity.kernel())->front();
   CHECK(record->origin == CubinOrigin::bundle);
   CHECK(record->version == 3);
   const auto loaded = bundle->load(record);
-  REQUIRE(loaded);
-  CHECK(*loaded->image == *cubin_of(1).image);
+  REQUIRE((loaded && *loaded));
+  CHECK(*(*loaded)->image == *cubin_of(1).image);
   const auto report = bundle->verify();
   CHECK(report->findings.empty());
   CHECK(report->entries == 3);
@@ -82,6 +82,24 @@ TEST_CASE("equal images are stored once") {
   CHECK(fixture.open()->verify()->bytes == cubin_of(1).image->size());
 }
 
+TEST_CASE("a bundle answers for its kernels by key, by function and as a list") {
+  BundleFixture fixture;
+  fixture.create({cubin_of(3), cubin_of(1), cubin_of(2)});
+  const auto bundle = fixture.open();
+  const CubinRecord record = *cubin_of(2).record;
+  REQUIRE(bundle->find_key(record.identity.key())->size() == 1);
+  CHECK(bundle->find_key(record.identity.key())->front()->identity == record.identity);
+  CHECK(bundle->find_function(record.entry_points.front().symbol)->size() == 3);
+  CHECK(bundle->find_function("nothing")->empty());
+  const auto listed = *bundle->list();
+  REQUIRE(listed.size() == 3);
+  CHECK(listed[0]->identity.key() < listed[1]->identity.key());
+  CHECK(listed[1]->identity.key() < listed[2]->identity.key());
+  CHECK((*bundle->rows())->empty());
+  CHECK(bundle->description().kind == StoreKind::bundle);
+  CHECK(bundle->description().place == fixture.path);
+}
+
 TEST_CASE("an empty bundle is a bundle") {
   BundleFixture fixture;
   fixture.create({}, {});
@@ -115,13 +133,13 @@ TEST_CASE("every flipped byte of a bundle is found, and no wrong image given out
     Bytes damaged = whole;
     damaged[i] ^= static_cast<std::byte>(1U << (i % 8));
     write_file(fixture.path, damaged);
-    const auto bundle = Bundle::open(fixture.files, fixture.path);
+    const auto bundle = Bundle::open(fixture.path, fixture.files);
     if (!bundle) continue;
     REQUIRE_FALSE((*bundle)->verify()->findings.empty());
     for (const Cubin& cubin : cubins) {
-      const auto found = (*bundle)->find(cubin.record->identity);
-      REQUIRE(found.size() == 1);
-      const auto loaded = (*bundle)->load(found.front());
+      const auto found = (*bundle)->find(cubin.record->identity.kernel());
+      REQUIRE(found->size() == 1);
+      const auto loaded = (*bundle)->read(found->front());
       REQUIRE((!loaded || *loaded->image == *cubin.image));
     }
   }
@@ -135,7 +153,7 @@ TEST_CASE("every truncation of a bundle is found, and what is whole can still be
   std::size_t partly_usable = 0;
   for (std::size_t size = 0; size < whole.size(); ++size) {
     write_file(fixture.path, ByteView(whole).first(size));
-    const auto bundle = Bundle::open(fixture.files, fixture.path);
+    const auto bundle = Bundle::open(fixture.path, fixture.files);
     if (!bundle) continue;
     const auto report = (*bundle)->verify();
     REQUIRE_FALSE(report->findings.empty());
@@ -146,7 +164,7 @@ TEST_CASE("every truncation of a bundle is found, and what is whole can still be
   longer.push_back(std::byte{0});
   write_file(fixture.path, longer);
   REQUIRE(fixture.open()->verify()->findings.size() == 1);
-  CHECK(fixture.open()->verify()->findings.front().kind == RegistryFinding::Kind::stray_file);
+  CHECK(fixture.open()->verify()->findings.front().kind == StoreFinding::Kind::stray_file);
 }
 
 TEST_CASE("a bundle replaced or cut off while it is open gives errors, not wrong bytes") {
@@ -155,38 +173,40 @@ TEST_CASE("a bundle replaced or cut off while it is open gives errors, not wrong
   const auto bundle = fixture.open();
   const auto record = bundle->records().front();
   fixture.create({cubin_of(4), cubin_of(5)});
-  CHECK(bundle->load(record).error().code == ErrorCode::corruption);
+  CHECK(bundle->read(record).error().code == ErrorCode::corruption);
+  CHECK_FALSE(*bundle->load(record));
   CHECK_FALSE(bundle->verify()->findings.empty());
   fs::resize_file(fixture.path, 0);
-  CHECK(bundle->load(record).error().code == ErrorCode::corruption);
+  CHECK(bundle->read(record).error().code == ErrorCode::corruption);
   fs::remove(fixture.path);
-  CHECK(bundle->load(record).error().code == ErrorCode::not_found);
+  CHECK(bundle->read(record).error().code == ErrorCode::not_found);
+  CHECK_FALSE(*bundle->load(record));
 }
 
 TEST_CASE("what is no bundle is refused") {
   BundleFixture fixture;
-  CHECK(Bundle::open(fixture.files, fixture.path).error().code == ErrorCode::not_found);
+  CHECK(Bundle::open(fixture.path, fixture.files).error().code == ErrorCode::not_found);
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{56}, std::size_t{5000}}) {
     write_file(fixture.path, Bytes(size));
-    const auto bundle = Bundle::open(fixture.files, fixture.path);
+    const auto bundle = Bundle::open(fixture.path, fixture.files);
     REQUIRE_FALSE(bundle);
     CHECK(bundle.error().code == ErrorCode::corruption);
     CHECK(bundle.error().message.find("kernels.bundle") != std::string::npos);
   }
   fs::remove(fixture.path);
   fs::create_directory(fixture.path);
-  CHECK_FALSE(Bundle::open(fixture.files, fixture.path).has_value());
+  CHECK_FALSE(Bundle::open(fixture.path, fixture.files).has_value());
   fs::remove(fixture.path);
   REQUIRE(::mkfifo(fixture.path.c_str(), 0600) == 0);
-  CHECK_FALSE(Bundle::open(fixture.files, fixture.path).has_value());
+  CHECK_FALSE(Bundle::open(fixture.path, fixture.files).has_value());
 }
 
 // Pins the format: a change of these bytes needs a new version.
-TEST_CASE("the bytes of a small bundle are those of version 1, with records of version 2") {
+TEST_CASE("the bytes of a small bundle are those of version 1, with records of version 3") {
   BundleFixture fixture;
   fixture.create({cubin_of(1), cubin_of(2)}, {"golden", 1});
   CHECK(sha256(read_file(fixture.path)).to_hex() ==
-        "31a0aa7dbb385feb3e1849e84b1e3e0283f56427157fd29ddfc7d37d74327843");
+        "f04c1036193858078d5aca5d5520b8211e6b2c34621405192be438eda4b29b9f");
 }
 
 }  // namespace

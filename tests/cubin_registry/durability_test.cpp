@@ -7,8 +7,6 @@
 
 #include <cubinet/cubin_registry/bundle.hpp>
 
-#include <sqlite3.h>
-
 #include <utility>
 
 namespace cubinet::test {
@@ -95,7 +93,7 @@ struct WatchedHome : HomeFixture {
   std::shared_ptr<FaultPlan> plan = std::make_shared<FaultPlan>();
   FaultyVfs vfs{plan};
   std::shared_ptr<FileSystem> files = std::make_shared<WatchedFiles>(home, calls);
-  std::unique_ptr<Registry> registry;
+  std::shared_ptr<Home> registry;
 
   WatchedHome() {
     plan->watch([this] { calls.add("index"); });
@@ -105,9 +103,9 @@ struct WatchedHome : HomeFixture {
   std::vector<std::string> reopen() {
     registry.reset();
     calls.lines.clear();
-    RegistryOptions watched = options();
+    HomeOptions watched = options();
     watched.files = files;
-    auto opened = Registry::open(watched);
+    auto opened = Home::open(watched);
     REQUIRE_MESSAGE(opened.has_value(), opened.error().to_line());
     registry = *std::move(opened);
     return std::exchange(calls.lines, {});
@@ -137,52 +135,47 @@ TEST_CASE("a publish makes the image durable, then the record, then writes the i
                                     {"index"}}));
 }
 
-TEST_CASE("an import makes its images durable, then itself, then writes the index") {
-  const Lines folders = {"share artifacts.lock", "make artifacts", "sync .", "make artifacts/*",
-                         "sync artifacts"};
-  const Lines import =
-      joined({{"exclude store.lock", "make imports", "sync ."}, stored_in("imports"), {"index"}});
+TEST_CASE("an import makes its images durable, then itself") {
+  const Lines folders = {"share import.lock", "make cubins/*", "sync cubins"};
+  const Lines import = joined({{"exclude store.lock", "make imports", "sync ."}, stored_in("imports")});
   {
     WatchedHome home;
     const ArtifactFolder folder(home.folder / "published", 0, 1, ArtifactPlacement::copied);
     REQUIRE(folder.publish(*home.registry));
-    CHECK(home.calls.lines == joined({folders, stored_in("artifacts/*"), import}));
+    CHECK(home.calls.lines == joined({folders, stored_in("cubins/*"), import}));
   }
   WatchedHome home;
   const ArtifactFolder folder(home.folder / "published", 0, 1, ArtifactPlacement::linked);
   REQUIRE(folder.publish(*home.registry));
-  const Lines linked = {"link in artifacts/*", "rename in artifacts/*", "sync artifacts/*"};
+  const Lines linked = {"link in cubins/*", "rename in cubins/*", "sync cubins/*"};
   CHECK(home.calls.lines == joined({folders, linked, import}));
 }
 
-TEST_CASE("an import is gone from the disk before its rows are, and the row of an entry before its record") {
+TEST_CASE("what is removed is gone from the disk before its row and its image are") {
   WatchedHome home;
   const ArtifactFolder folder(home.folder / "published", 0, 1);
   REQUIRE(folder.publish(*home.registry));
   home.calls.lines.clear();
-  REQUIRE(*home.registry->artifacts().remove(1));
-  CHECK(home.calls.lines == Lines{"exclude store.lock", "sync imports", "index"});
+  REQUIRE(*home.registry->imports().remove(1));
+  CHECK(home.calls.lines == Lines{"exclude store.lock", "sync imports"});
   REQUIRE(publishes(*home.registry, cubin_of(1)));
   home.calls.lines.clear();
-  REQUIRE(*home.registry->remove(*cubin_of(1).record));
-  CHECK(home.calls.lines == Lines{"exclude store.lock", "index", "sync records/*", "index"});
+  REQUIRE(*home.registry->remove({cubin_of(1).record}));
+  CHECK(home.calls.lines == Lines{"exclude store.lock", "sync records/*", "index", "exclude import.lock"});
 }
 
-TEST_CASE("the index is made and written under the store lock, and opened without") {
+TEST_CASE("looking up asks no index, and the index is made and written under the store lock") {
   WatchedHome home;
-  CHECK(home.reopen() == Lines{"index"});
-  REQUIRE(home.registry->artifacts().remember("/published", std::vector<VerifiedFile>(1)));
+  REQUIRE(publishes(*home.registry, cubin_of(1)));
+  CHECK(home.reopen().empty());
+  CHECK(home.registry->find(cubin_of(1).record->identity.kernel())->size() == 1);
+  CHECK(home.calls.lines.empty());
+  REQUIRE(home.registry->imports().remember("/published", std::vector<VerifiedFile>(1)));
   CHECK(home.calls.lines == Lines{"share store.lock", "index"});
   fs::remove(home.home / "index.sqlite");
-  CHECK(home.reopen() == Lines{"share store.lock", "index"});
-  sqlite3* connection = nullptr;
-  REQUIRE(sqlite3_open((home.home / "index.sqlite").c_str(), &connection) == SQLITE_OK);
-  REQUIRE(sqlite3_exec(connection, "PRAGMA user_version=1", nullptr, nullptr, nullptr) == SQLITE_OK);
-  sqlite3_close(connection);
-  CHECK(home.reopen() == Lines{"index", "share store.lock", "index"});
-  fs::remove(home.home / "index.sqlite");
-  CHECK(home.registry->find(cubin_of(1).record->identity)->empty());
-  CHECK(home.calls.lines == Lines{"share store.lock", "index"});
+  home.reopen();
+  CHECK(home.registry->list()->size() == 1);
+  CHECK(home.calls.lines == Lines{"share store.lock", "index", "share store.lock", "index"});
 }
 
 TEST_CASE("a bundle is durable when it has been created") {

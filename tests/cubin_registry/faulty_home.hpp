@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cubin_registry/fault_injection.hpp"
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 #include <functional>
 
@@ -14,10 +14,10 @@ struct FaultyHome {
   std::shared_ptr<FileSystem> files = faulty_file_system(plan);
   FaultyVfs vfs{plan};
 
-  Result<std::unique_ptr<Registry>> open() {
-    RegistryOptions options = home.options();
+  Result<std::shared_ptr<Home>> open() {
+    HomeOptions options = home.options();
     options.files = files;
-    return Registry::open(options);
+    return Home::open(options);
   }
   // A home that holds `earlier`, made without faults.
   void start_with(const Cubin& earlier) {
@@ -65,8 +65,7 @@ inline constexpr FaultCase kFaultCases[] = {{FaultPlan::Kind::error_once, ENOSPC
 // The process is ended at each call, before and after it is carried out. A write that is cut off leaves half
 // its bytes.
 inline void kill_everywhere(FaultyHome& faulty, const std::function<void()>& prepare,
-                            const std::function<void(Registry&)>& operation,
-                            const std::function<void()>& check) {
+                            const std::function<void(Home&)>& operation, const std::function<void()>& check) {
   for (const FaultPlan::Kind kind : {FaultPlan::Kind::death, FaultPlan::Kind::death_after}) {
     unsigned deaths = 0;
     for (unsigned at = 1; at < 10'000; ++at) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many threads of several processes want the same kernels at the same moment.
 #include "cubin_registry/fault_injection.hpp"
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 #include "support/skip.hpp"
 
 #include <atomic>
@@ -19,12 +19,12 @@ constexpr int kKernels = 8;
 
 // What the facade does: look, lock, look again, build, publish. Counts wrong answers and builds; a build
 // leaves a line in `builds`, so that those of all processes are counted.
-int ask_for_everything(Registry& registry, const fs::path& builds) {
+int ask_for_everything(Home& registry, const fs::path& builds) {
   std::atomic<int> wrong{0};
   const auto get = [&](int number) {
     const Cubin cubin = cubin_of(number);
     const auto find = [&]() -> bool {
-      const auto found = registry.find(cubin.record->identity);
+      const auto found = registry.find(cubin.record->identity.kernel());
       if (!found || found->empty()) return false;
       const auto loaded = registry.load(found->front());
       if (loaded && *loaded && *(*loaded)->image != *cubin.image) ++wrong;
@@ -72,7 +72,7 @@ TEST_CASE("two processes of sixteen threads, the home not there yet, build each 
     for (int i = 0; i < 2; ++i) {
       children.push_back(::fork());
       if (children.back() == 0) {
-        auto registry = Registry::open(home.options());
+        auto registry = Home::open(home.options());
         ::_exit(registry ? ask_for_everything(**registry, home.folder / "builds") : 100);
       }
     }
@@ -90,6 +90,38 @@ TEST_CASE("two processes of sixteen threads, the home not there yet, build each 
   }
 }
 
+TEST_CASE("what sixteen processes publish at once is listed, counted and indexed whole") {
+  if (!can_fork()) return skip("forks");
+  HomeFixture home;
+  constexpr int kProcesses = 16;
+  constexpr int kEach = 12;
+  std::vector<pid_t> children;
+  for (int process = 0; process < kProcesses; ++process) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    auto registry = Home::open(home.options());
+    int failed = registry ? 0 : 100;
+    for (int i = 0; i < kEach && failed == 0; ++i) {
+      if (!(*registry)->publish(cubin_of(kEach * process + i))) failed = 1;
+      // A list in between trusts no index that another process is about to write.
+      const auto listed = (*registry)->list();
+      if (!listed || listed->size() < static_cast<std::size_t>(i) + 1) failed = 2;
+    }
+    ::_exit(failed);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  for (const auto access : {HomeOptions::Access::read_only, HomeOptions::Access::read_write}) {
+    const auto registry = home.open(access);
+    CHECK(registry->list()->size() == kProcesses * kEach);
+    CHECK(registry->stats()->entries == kProcesses * kEach);
+  }
+  CHECK(home.open()->verify()->findings.empty());
+}
+
 TEST_CASE("publishing, removing, sweeping and looking up at once never give wrong bytes") {
   HomeFixture home;
   auto registry = home.open();
@@ -98,15 +130,15 @@ TEST_CASE("publishing, removing, sweeping and looking up at once never give wron
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
-      Registry& mine = i % 2 == 0 ? *registry : *second;
+      Home& mine = i % 2 == 0 ? *registry : *second;
       for (int round = 0; round < 30; ++round) {
         const Cubin cubin = cubin_of(round % 3);
         if (i < 4) {
           if (!mine.publish(cubin)) ++wrong;
         } else if (i < 6) {
-          if (!mine.remove(*cubin.record)) ++wrong;
+          if (!mine.remove({cubin.record})) ++wrong;
         } else {
-          const auto found = mine.find(cubin.record->identity);
+          const auto found = mine.find(cubin.record->identity.kernel());
           if (!found) ++wrong;
           for (const auto& record : *found) {
             const auto loaded = mine.load(record);

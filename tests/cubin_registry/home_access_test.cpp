@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "home_access.hpp"
+#include "local/home_access.hpp"
 
 #include "cubin_registry/fault_injection.hpp"
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 #include "support/skip.hpp"
 
 namespace cubinet::test {
@@ -10,7 +10,7 @@ namespace {
 
 TEST_CASE("a home that cannot be written, and a forked process, are told so") {
   HomeFixture fixture;
-  FileStore store(posix_file_system(), Home(fixture.open()->home()), fixture.log.sink());
+  FileStore store(posix_file_system(), HomeLayout(fixture.open()->description().place), fixture.log.sink());
   const HomeAccess writable(store, true);
   const HomeAccess read_only(store, false);
   CHECK(writable.check_writable());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "index.hpp"
+#include "local/index.hpp"
 
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 #include <sqlite3.h>
 
@@ -11,25 +11,22 @@ namespace {
 namespace fs = std::filesystem;
 
 StoredRecord stored(int number, std::string_view build = "build", std::int64_t time = 1) {
-  return {cubin_of(number, build).record, time};
-}
-
-Index::Source source_of(std::vector<StoredRecord> records) {
-  return {[records](const Index::AddRecord& add) -> Result<void> {
-            for (const StoredRecord& record : records)
-              CUBINET_TRY(add(record));
-            return {};
-          },
-          [](const Index::AddImport&) { return Result<void>(); }};
+  const Cubin cubin = cubin_of(number, build);
+  return {cubin.record, time, entry_name(*cubin.record)};
 }
 
 struct IndexFixture {
   TempDir folder;
   fs::path file = folder / "index.sqlite";
 
-  Result<std::unique_ptr<Index>> open(std::vector<StoredRecord> records = {},
-                                      Index::Mode mode = Index::Mode::read_write) {
-    return Index::open(file, mode, source_of(std::move(records)));
+  Result<std::unique_ptr<Index>> open(Index::Mode mode = Index::Mode::read_write) {
+    return Index::open(file, mode);
+  }
+  std::unique_ptr<Index> filled(std::vector<StoredRecord> records) {
+    auto index = open();
+    REQUIRE_MESSAGE(index.has_value(), index.error().to_line());
+    REQUIRE((*index)->update(records, {}));
+    return *std::move(index);
   }
   // Any SQL, as another program would run it.
   void execute(const char* sql) {
@@ -40,145 +37,125 @@ struct IndexFixture {
   }
 };
 
-TEST_CASE("a new index is filled from the records there are, an old one is not") {
+TEST_CASE("rows are added, replaced and erased in one transaction") {
   IndexFixture fixture;
-  REQUIRE(fixture.open({stored(1), stored(2)}));
-  auto index = fixture.open({stored(3)});
-  REQUIRE(index);
-  CHECK((*index)->totals()->entries == 2);
-  CHECK((*index)->find(stored(1).record->identity)->size() == 1);
-  CHECK((*index)->find(stored(3).record->identity)->empty());
-  CHECK((*index)->check().has_value());
-  CHECK(*(*index)->names_image(stored(1).record->digest));
-  CHECK_FALSE(*(*index)->names_image(stored(3).record->digest));
-}
-
-TEST_CASE("rows are added, replaced, found newest first, and erased one by one") {
-  IndexFixture fixture;
-  auto index = *fixture.open();
-  REQUIRE(index->put(stored(1, "a", 10)));
-  REQUIRE(index->put(stored(1, "b", 30)));
-  REQUIRE(index->put(stored(1, "c", 20)));
-  REQUIRE(index->put(stored(1, "c", 20)));
-  auto found = index->find(stored(1).record->identity);
-  REQUIRE(found->size() == 3);
-  CHECK(found->at(0).published_ns == 30);
-  CHECK(found->at(2).published_ns == 10);
-  REQUIRE(index->put(stored(1, "a", 40)));
-  CHECK(index->find(stored(1).record->identity)->front().record->fingerprint == fake_fingerprint("a"));
-  CHECK(index->totals()->entries == 3);
-  CHECK(index->totals()->cubins == 1);
-  CHECK(*index->erase(*stored(1, "b").record));
-  CHECK_FALSE(*index->erase(*stored(1, "b").record));
-  CHECK(index->find(stored(1).record->identity)->size() == 2);
-  CHECK(*index->replace_all(source_of({stored(7), stored(8)})) == 2);
-  CHECK(index->find(stored(1).record->identity)->empty());
-  CHECK(index->list()->size() == 2);
+  auto index = fixture.filled({stored(1, "a", 10), stored(1, "b", 30), stored(2)});
+  CHECK(index->records()->size() == 3);
+  const std::vector<std::string> gone = {stored(2).name, "of nothing"};
+  REQUIRE(index->update(std::vector{stored(1, "a", 40)}, gone));
+  const auto rows = *index->records();
+  REQUIRE(rows.size() == 2);
+  for (const StoredRecord& row : rows) {
+    const bool replaced = row.name == stored(1, "a").name;
+    CHECK(row.published_ns == (replaced ? 40 : 30));
+    CHECK(*row.record == *stored(1, replaced ? "a" : "b").record);
+  }
+  CHECK(index->check());
 }
 
 TEST_CASE("what one connection writes another one sees at its next question") {
   IndexFixture fixture;
   auto writer = *fixture.open();
   auto reader = *fixture.open();
-  for (int i = 0; i < 50; ++i) {
-    CHECK(reader->find(stored(i).record->identity)->empty());
-    REQUIRE(writer->put(stored(i)));
-    CHECK(reader->find(stored(i).record->identity)->size() == 1);
+  for (std::size_t i = 0; i < 20; ++i) {
+    CHECK(reader->records()->size() == i);
+    REQUIRE(writer->update(std::vector{stored(static_cast<int>(i))}, {}));
   }
-  REQUIRE(writer->erase(*stored(0).record));
-  CHECK(reader->find(stored(0).record->identity)->empty());
 }
 
-TEST_CASE("a failing source leaves the old rows") {
+TEST_CASE("other programs read whose build a row is of") {
   IndexFixture fixture;
-  auto index = *fixture.open({stored(1)});
-  Index::Source source = source_of({});
-  source.records = [](const Index::AddRecord& add) -> Result<void> {
-    CUBINET_TRY(add(stored(2)));
-    return Error{ErrorCode::io, "no more"};
+  fixture.filled({stored(1)}).reset();
+  sqlite3* connection = nullptr;
+  REQUIRE(sqlite3_open(fixture.file.c_str(), &connection) == SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  REQUIRE(sqlite3_prepare_v2(connection, "SELECT maker, kernel, target, key, size FROM entries", -1,
+                             &statement, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
+  const auto text = [&](int column) {
+    return std::string(static_cast<const char*>(sqlite3_column_blob(statement, column)));
   };
-  const auto failed = index->replace_all(source);
-  CHECK_FALSE(failed);
-  CHECK(index->find(stored(1).record->identity)->size() == 1);
-  CHECK(index->totals()->entries == 1);
+  const CubinRecord record = *stored(1).record;
+  CHECK(text(0) == "template");
+  CHECK(text(1) == "attention_decode");
+  CHECK(text(2) == record.target_name());
+  CHECK(sqlite3_column_int64(statement, 3) == static_cast<sqlite3_int64>(record.identity.key().value));
+  CHECK(sqlite3_column_int64(statement, 4) == static_cast<sqlite3_int64>(record.size));
+  sqlite3_finalize(statement);
+  sqlite3_close(connection);
 }
 
 TEST_CASE("what is no index of ours is told by its error") {
   IndexFixture fixture;
   write_file(fixture.file, Bytes(5000, std::byte{9}));
   CHECK(fixture.open().error().code == ErrorCode::corruption);
+  const auto damaged_by = [&](const char* change) {
+    fs::remove(fixture.file);
+    REQUIRE(fixture.open());
+    fixture.execute(change);
+    const auto opened = fixture.open();
+    return !opened && opened.error().code == ErrorCode::corruption;
+  };
+  CHECK(damaged_by("PRAGMA user_version=5"));  // a newer build would say it twice
+  CHECK(damaged_by("PRAGMA user_version=0"));
+  CHECK(damaged_by("PRAGMA user_version=1; PRAGMA application_id=5"));
+  CHECK(damaged_by("DROP TABLE entries"));
+  CHECK(damaged_by("ALTER TABLE entries RENAME COLUMN record TO recorf"));
+  CHECK(damaged_by("UPDATE schema SET checksum = checksum + 1"));
+  CHECK(damaged_by("CREATE TABLE another (x)"));
   fs::remove(fixture.file);
   fixture.execute("CREATE TABLE t (x)");
   CHECK(fixture.open().error().code == ErrorCode::corruption);
-  fs::remove(fixture.file);
-  REQUIRE(fixture.open());
-  fixture.execute("PRAGMA user_version=3");
-  const auto newer = fixture.open();
-  CHECK(newer.error().code == ErrorCode::unsupported);
-  CHECK(newer.error().message.find("version 3") != std::string::npos);
-  fixture.execute("PRAGMA user_version=0");
-  CHECK(fixture.open().error().code == ErrorCode::corruption);
-  fixture.execute("PRAGMA user_version=1; PRAGMA application_id=5");
-  CHECK(fixture.open().error().code == ErrorCode::corruption);
-  fs::remove(fixture.file);
-  REQUIRE(fixture.open());
-  fixture.execute("DROP TABLE entries");
-  CHECK(fixture.open().error().code == ErrorCode::corruption);
 }
 
-TEST_CASE("an empty file is filled, and for a reader it is no index") {
+TEST_CASE("an empty file is made an index, and for a reader it is none") {
   IndexFixture fixture;
   write_file(fixture.file, {});
-  CHECK(fixture.open({}, Index::Mode::read_only).error().code == ErrorCode::not_found);
-  CHECK((*fixture.open({stored(1)}))->totals()->entries == 1);
-  CHECK((*fixture.open({}, Index::Mode::read_only))->find(stored(1).record->identity)->size() == 1);
+  CHECK(fixture.open(Index::Mode::read_only).error().code == ErrorCode::not_found);
+  CHECK(fixture.open(Index::Mode::as_it_is).error().code == ErrorCode::not_found);
+  CHECK(fixture.filled({stored(1)})->records()->size() == 1);
+  CHECK((*fixture.open(Index::Mode::read_only))->records()->size() == 1);
 }
 
 TEST_CASE("a false row is damage, never an answer") {
-  IndexFixture fixture;
-  REQUIRE(fixture.open({stored(1), stored(2)}));
-  // One kernel's record under the other's key, and one with a byte changed.
-  const std::string other = std::to_string(static_cast<std::int64_t>(stored(2).record->identity.key().value));
-  const std::string mine = std::to_string(static_cast<std::int64_t>(stored(1).record->identity.key().value));
-  fixture.execute(("UPDATE entries SET record = (SELECT record FROM entries WHERE key = " + other +
-                   ") WHERE key = " + mine)
-                      .c_str());
-  auto index = *fixture.open();
-  const auto found = index->find(stored(1).record->identity);
-  CHECK((!found || found->empty()));
-  fixture.execute(
-      "UPDATE entries SET record = CAST(replace(CAST(record AS TEXT), 'tests', 'TESTS') AS BLOB)");
-  CHECK(index->find(stored(2).record->identity).error().code == ErrorCode::corruption);
-  CHECK(index->list().error().code == ErrorCode::corruption);
+  for (const char* change :
+       {"UPDATE entries SET record = CAST(replace(CAST(record AS TEXT), 'tests', 'TESTS') AS BLOB)",
+        "UPDATE entries SET name = replace(name, '-', '+')", "UPDATE entries SET record = zeroblob(10)"}) {
+    CAPTURE(change);
+    IndexFixture fixture;
+    fixture.filled({stored(1)}).reset();
+    fixture.execute(change);
+    CHECK((*fixture.open())->records().error().code == ErrorCode::corruption);
+  }
 }
 
 TEST_CASE("a locked index is busy after a moment, not for ever") {
   IndexFixture fixture;
-  auto index = *fixture.open({stored(1)});
+  auto index = fixture.filled({stored(1)});
   sqlite3* other = nullptr;
   REQUIRE(sqlite3_open(fixture.file.c_str(), &other) == SQLITE_OK);
   REQUIRE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
-  CHECK(index->find(stored(1).record->identity).error().code == ErrorCode::busy);
+  CHECK(index->records().error().code == ErrorCode::busy);
   CHECK(fixture.open().error().code == ErrorCode::busy);
-  CHECK(index->put(stored(2)).error().code == ErrorCode::busy);
+  CHECK(index->update(std::vector{stored(2)}, {}).error().code == ErrorCode::busy);
   sqlite3_close(other);
-  CHECK(index->find(stored(1).record->identity)->size() == 1);
+  CHECK(index->records()->size() == 1);
 }
 
-TEST_CASE("a write ahead log that this library would get wrong is switched off") {
+TEST_CASE("a write ahead log is switched off, and a file that cannot be written is damaged") {
   IndexFixture fixture;
-  REQUIRE(fixture.open({stored(1)}));
+  fixture.filled({stored(1)}).reset();
   fixture.execute("PRAGMA journal_mode=WAL");
   auto index = fixture.open();
   REQUIRE(index);
-  CHECK((*index)->find(stored(1).record->identity)->size() == 1);
-  REQUIRE((*index)->put(stored(2)));
-  CHECK((*index)->find(stored(2).record->identity)->size() == 1);
+  REQUIRE((*index)->update(std::vector{stored(2)}, {}));
+  CHECK((*index)->records()->size() == 2);
   index->reset();
-  const Bytes bytes = read_file(fixture.file);
-  const bool rollback_journal = bytes[18] == std::byte{1};  // sqlite.org/fileformat.html, write version
-  const bool sound = sqlite3_libversion_number() >= 3'051'003;
-  CHECK(rollback_journal == !sound);
+  Bytes bytes = read_file(fixture.file);
+  CHECK(bytes[18] == std::byte{1});  // sqlite.org/fileformat.html, write version
+  bytes[18] = std::byte{3};
+  write_file(fixture.file, bytes);
+  CHECK(fixture.open().error().code == ErrorCode::corruption);
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of kernels of a home: compiled entries, bundles and imports in one.
 #include "cubin_registry/artifact_fixture.hpp"
-#include "home.hpp"
+#include "local/home_layout.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/kernel_table/conflict.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
-
-#include <sqlite3.h>
 
 namespace cubinet::test {
 namespace {
@@ -25,19 +23,6 @@ Cubin cubin_with_row(int number, std::string_view build = "build") {
   return {record, plain.image};
 }
 
-std::size_t rows_in_index(const fs::path& home) {
-  sqlite3* connection = nullptr;
-  REQUIRE(sqlite3_open((home / "index.sqlite").c_str(), &connection) == SQLITE_OK);
-  sqlite3_stmt* statement = nullptr;
-  REQUIRE(sqlite3_prepare_v2(connection, "SELECT count(*) FROM kernels", -1, &statement, nullptr) ==
-          SQLITE_OK);
-  REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
-  const auto count = static_cast<std::size_t>(sqlite3_column_int64(statement, 0));
-  sqlite3_finalize(statement);
-  sqlite3_close(connection);
-  return count;
-}
-
 TEST_CASE("the rows of compiled entries, bundles and imports are in one table, each with its provenance") {
   HomeFixture fixture;
   const auto registry = fixture.open();
@@ -46,10 +31,10 @@ TEST_CASE("the rows of compiled entries, bundles and imports are in one table, e
   const fs::path path = fixture.folder / "kernels.bundle";
   const auto files = posix_file_system();
   REQUIRE(create_bundle(*files, path, {cubin_with_row(3)}, {"shipped", 5}));
-  REQUIRE(import_bundle(**Bundle::open(files, path), *registry));
+  REQUIRE(import_bundle(**Bundle::open(path, files), *registry));
   const ArtifactFolder folder(fixture.folder / "published", 0, 3);
   REQUIRE(folder.publish(*registry));
-  const auto check = [&](Registry& with) {
+  const auto check = [&](Home& with) {
     const auto rows = rows_of(with);
     REQUIRE(rows.size() == 4);
     CHECK(rows[0].provenance.origin == RowOrigin::compiled);
@@ -63,14 +48,12 @@ TEST_CASE("the rows of compiled entries, bundles and imports are in one table, e
     CHECK(resolve_conflicts(rows)->conflicts.empty());
   };
   check(*registry);
-  CHECK(rows_in_index(fixture.home) == 4);
-  check(*fixture.open(RegistryOptions::Access::read_only));
-  CHECK(*registry->rebuild() == 3);
+  check(*fixture.open(HomeOptions::Access::read_only));
+  CHECK(registry->rebuild()->indexed == 3);
   check(*registry);
   write_file(fixture.home / "index.sqlite", Bytes(9000, std::byte{7}));
-  check(*fixture.open(RegistryOptions::Access::read_only));  // from the files
-  check(*fixture.open());                                    // made anew
-  CHECK(rows_in_index(fixture.home) == 4);
+  check(*fixture.open(HomeOptions::Access::read_only));  // from the files
+  check(*fixture.open());                                // made anew
 }
 
 TEST_CASE("a row comes and goes with its entry") {
@@ -79,13 +62,12 @@ TEST_CASE("a row comes and goes with its entry") {
   REQUIRE(publishes(*registry, cubin_with_row(1, "old")));
   REQUIRE(publishes(*registry, cubin_with_row(1, "new")));
   CHECK(rows_of(*registry).size() == 2);
-  CHECK(*registry->remove(*cubin_with_row(1, "old").record));
+  CHECK(*registry->remove({cubin_with_row(1, "old").record}));
   REQUIRE(rows_of(*registry).size() == 1);
   CHECK(rows_of(*registry)[0].provenance.fingerprint == fake_fingerprint("new").digest);
-  fs::remove(Home(fixture.home).cubin(cubin_of(1).record->digest));
+  fs::remove(HomeLayout(fixture.home).cubin(cubin_of(1).record->digest));
   CHECK(registry->sweep());
   CHECK(rows_of(*registry).empty());
-  CHECK(rows_in_index(fixture.home) == 0);
 }
 
 TEST_CASE("an entry whose row is not in the index yet is not missed") {
@@ -97,35 +79,26 @@ TEST_CASE("an entry whose row is not in the index yet is not missed") {
   REQUIRE(publishes(*other.open(), cubin_with_row(2)));
   for (const char* below : {"cubins", "records"})
     fs::copy(other.home / below, fixture.home / below, fs::copy_options::recursive);
-  CHECK(rows_of(*fixture.open(RegistryOptions::Access::read_only)).size() == 2);
-  CHECK(rows_in_index(fixture.home) == 1);
+  CHECK(rows_of(*fixture.open(HomeOptions::Access::read_only)).size() == 2);
   CHECK(rows_of(*registry).size() == 2);
-  CHECK(rows_in_index(fixture.home) == 2);
 }
 
-TEST_CASE("an index of the first schema is made anew from the files") {
+TEST_CASE("the rows are the same object for as long as nothing changes") {
   HomeFixture fixture;
-  REQUIRE(publishes(*fixture.open(), cubin_with_row(1)));
-  const fs::path index = fixture.home / "index.sqlite";
-  fs::remove(index);
-  sqlite3* connection = nullptr;
-  REQUIRE(sqlite3_open(index.c_str(), &connection) == SQLITE_OK);
-  REQUIRE(
-      sqlite3_exec(connection,
-                   "CREATE TABLE entries (id INTEGER PRIMARY KEY, key INTEGER NOT NULL, published_ns INTEGER "
-                   "NOT NULL, size INTEGER NOT NULL, template TEXT NOT NULL, target TEXT NOT NULL, "
-                   "fingerprint BLOB NOT NULL, digest BLOB NOT NULL, encoding BLOB NOT NULL, record BLOB NOT "
-                   "NULL) STRICT; CREATE INDEX entries_by_key ON entries (key); PRAGMA application_id = "
-                   "0x43424e54; PRAGMA user_version = 1;",
-                   nullptr, nullptr, nullptr) == SQLITE_OK);
-  sqlite3_close(connection);
-  CHECK(rows_of(*fixture.open(RegistryOptions::Access::read_only)).size() == 1);
   const auto registry = fixture.open();
-  CHECK(serves(*registry, cubin_with_row(1)));
-  CHECK(rows_of(*registry).size() == 1);
-  CHECK(rows_in_index(fixture.home) == 1);
-  CHECK(registry->stats()->quarantined == 0);
-  CHECK(registry->verify()->findings.empty());
+  REQUIRE(publishes(*registry, cubin_with_row(1)));
+  const ArtifactFolder folder(fixture.folder / "published", 0, 3);
+  REQUIRE(folder.publish(*registry));
+  const auto rows = *registry->rows();
+  CHECK(*registry->rows() == rows);
+  REQUIRE(publishes(*registry, cubin_of(5)));  // declares none
+  CHECK(*registry->rows() == rows);
+  fs::rename(folder.path, fixture.folder / "away");
+  CHECK((*registry->rows())->size() == 1);
+  fs::rename(fixture.folder / "away", folder.path);
+  CHECK((*registry->rows())->size() == rows->size());
+  REQUIRE(publishes(*fixture.open(), cubin_with_row(2)));
+  CHECK((*registry->rows())->size() == rows->size() + 1);
 }
 
 }  // namespace

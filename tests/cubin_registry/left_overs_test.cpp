@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "left_overs.hpp"
+#include "local/left_overs.hpp"
 
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 #include <chrono>
 
@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 TEST_CASE("what an interrupted write left is removed after an hour, and nothing else is") {
   HomeFixture fixture;
-  FileStore store(posix_file_system(), Home(fixture.open()->home()), fixture.log.sink());
+  FileStore store(posix_file_system(), HomeLayout(fixture.open()->description().place), fixture.log.sink());
   const fs::path folder = fixture.home / "cubins";
   const fs::path old_one = folder / "00" / ".x.1.2.tmp";
   const fs::path fresh = folder / ".y.1.2.tmp";

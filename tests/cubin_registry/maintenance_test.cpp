@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubin_registry/forwarding_files.hpp"
-#include "cubin_registry/registry_fixture.hpp"
-#include "local_registry.hpp"
+#include "cubin_registry/home_fixture.hpp"
+#include "cubin_registry/newer_schema.hpp"
+#include "local/local_home.hpp"
 
 #include <sqlite3.h>
 
@@ -14,7 +15,7 @@ namespace cubinet::test {
 namespace {
 
 namespace fs = std::filesystem;
-using Kind = RegistryFinding::Kind;
+using Kind = StoreFinding::Kind;
 
 void make_old(const fs::path& path) {
   fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
@@ -22,9 +23,9 @@ void make_old(const fs::path& path) {
 
 std::vector<Kind> kinds_of(const VerifyReport& report) {
   std::vector<Kind> kinds;
-  for (const RegistryFinding& finding : report.findings) {
+  for (const StoreFinding& finding : report.findings) {
     CHECK_FALSE(finding.reason.empty());
-    CHECK(finding.file.is_relative());
+    CHECK_FALSE(finding.file.starts_with('/'));
     kinds.push_back(finding.kind);
   }
   std::sort(kinds.begin(), kinds.end());
@@ -81,11 +82,10 @@ TEST_CASE("each kind of damage is found by its name, and a second look changes n
 
   const Bytes recorded = read_file(record);
   write_file(record, Bytes(100));
-  const std::vector<Kind> damaged = {Kind::damaged_record, Kind::stray_file, Kind::damaged_index};
+  const std::vector<Kind> damaged = {Kind::damaged_record, Kind::stray_file};
   CHECK(verify_twice() == damaged);
   fs::remove(record);
-  const std::vector<Kind> removed = {Kind::stray_file, Kind::damaged_index};
-  CHECK(verify_twice() == removed);
+  CHECK(verify_twice() == std::vector<Kind>{Kind::stray_file});
   write_file(record, recorded);
   CHECK(verify_twice().empty());
 }
@@ -108,9 +108,9 @@ TEST_CASE("what others do meanwhile is no damage to a registry that only reads, 
   const fs::path image = home.only_file("cubins");
   const auto files = std::make_shared<InterruptedFiles>();
   files->folder = home.home / "cubins";
-  RegistryOptions options = home.options(RegistryOptions::Access::read_only);
+  HomeOptions options = home.options(HomeOptions::Access::read_only);
   options.files = files;
-  const auto reader = *Registry::open(options);
+  const auto reader = *Home::open(options);
   files->interrupt = [&] { REQUIRE(publishes(*writer, cubin_of(2))); };
   CHECK(reader->verify()->findings.empty());
   CHECK_FALSE(files->interrupt);
@@ -128,15 +128,14 @@ TEST_CASE("an index that is locked or of another version is no damage to a regis
   const auto execute = [&](const char* sql) {
     REQUIRE(sqlite3_exec(other, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
   };
-  const auto reader = home.open(RegistryOptions::Access::read_only);
+  const auto reader = home.open(HomeOptions::Access::read_only);
   execute("BEGIN EXCLUSIVE");
   CHECK(reader->verify()->findings.empty());
   CHECK(home.log.count("the index was not checked") == 1);
-  CHECK(home.open(RegistryOptions::Access::read_only)->verify()->findings.empty());
-  execute("ROLLBACK; PRAGMA user_version=99");
-  CHECK(home.open(RegistryOptions::Access::read_only)->verify()->findings.empty());
-  execute("PRAGMA user_version=1");
-  CHECK(home.open(RegistryOptions::Access::read_only)->verify()->findings.empty());
+  CHECK(home.open(HomeOptions::Access::read_only)->verify()->findings.empty());
+  execute("ROLLBACK");
+  make_newer_schema(other);
+  CHECK(home.open(HomeOptions::Access::read_only)->verify()->findings.empty());
   sqlite3_close(other);
 }
 
@@ -147,22 +146,44 @@ TEST_CASE("rebuilding makes the index from the records and sets damaged ones asi
   const fs::path record = home.only_file("records");
   REQUIRE(publishes(*registry, cubin_of(2)));
   write_file(record, Bytes(100));
-  CHECK(*registry->rebuild() == 1);
-  CHECK(registry->find(cubin_of(1).record->identity)->empty());
+  const auto report = *registry->rebuild();
+  CHECK(report.indexed == 1);
+  REQUIRE(report.set_aside.size() == 1);
+  CHECK(home.home / report.set_aside[0].file == record);
+  CHECK(registry->find(cubin_of(1).record->identity.kernel())->empty());
   CHECK(serves(*registry, cubin_of(2)));
   CHECK(registry->stats()->quarantined == 1);
-  CHECK(*registry->sweep() == cubin_of(1).image->size());
+  CHECK(registry->sweep()->bytes == cubin_of(1).image->size());
   CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("a record that this build cannot read is named by a rebuild and by verify, and stays") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  const fs::path record = home.only_file("records");
+  REQUIRE(publishes(*registry, cubin_of(2)));
+  Bytes newer = read_file(record);
+  newer[4] = std::byte{0xff};  // the version
+  write_file(record, newer);
+  const auto report = *registry->rebuild();
+  CHECK(report.indexed == 1);
+  CHECK(report.set_aside.empty());
+  REQUIRE(report.unreadable.size() == 1);
+  CHECK(report.unreadable[0].kind == Kind::unreadable_file);
+  CHECK(home.home / report.unreadable[0].file == record);
+  CHECK(fs::exists(record));
+  CHECK(kinds_of(*registry->verify()) == std::vector<Kind>{Kind::unreadable_file, Kind::stray_file});
 }
 
 TEST_CASE("sweeping removes what is left over and nothing that is used") {
   HomeFixture home;
   auto registry = home.open();
   REQUIRE(publishes(*registry, cubin_of(1)));
-  CHECK(*registry->sweep() == 0);
+  CHECK(registry->sweep()->bytes == 0);
   const fs::path young = home.home / "records/.young.tmp";
   const fs::path old = home.home / "cubins/aa/.old.tmp";
-  const fs::path unnamed = Home(home.home).cubin(cubin_of(5).record->digest);
+  const fs::path unnamed = HomeLayout(home.home).cubin(cubin_of(5).record->digest);
   const fs::path foreign = home.home / "cubins/README";
   const fs::path idle_lock = home.home / "locks/idle.lock";
   for (const fs::path& file : {young, old, unnamed, foreign, idle_lock})
@@ -178,13 +199,13 @@ TEST_CASE("sweeping removes what is left over and nothing that is used") {
   CHECK(counted->bytes == 20);
   CHECK(fs::exists(old));
   CHECK(fs::exists(idle_lock));
-  CHECK(*registry->sweep() == 20);
+  CHECK(registry->sweep()->bytes == 20);
   CHECK(fs::exists(young));
   CHECK_FALSE(fs::exists(old));
   CHECK_FALSE(fs::exists(unnamed));
   CHECK(fs::exists(foreign));
   CHECK_FALSE(fs::exists(idle_lock));
-  CHECK(std::distance(fs::directory_iterator(home.home / "locks"), fs::directory_iterator()) == 2);
+  CHECK(std::distance(fs::directory_iterator(home.home / "locks"), fs::directory_iterator()) == 3);
   CHECK(serves(*registry, cubin_of(1)));
 }
 
@@ -195,7 +216,7 @@ TEST_CASE("sweeping removes an entry whose image is gone") {
   fs::remove(home.only_file("cubins"));
   CHECK(registry->sweep(SweepMode::count)->entries == 1);
   CHECK(registry->sweep(SweepMode::remove)->entries == 1);
-  CHECK(registry->find(cubin_of(1).record->identity)->empty());
+  CHECK(registry->find(cubin_of(1).record->identity.kernel())->empty());
   CHECK(registry->verify()->findings.empty());
 }
 
@@ -207,7 +228,7 @@ TEST_CASE("no image is swept while a record cannot be read by this build") {
   Bytes newer = read_file(record);
   newer[4] = std::byte{0xff};  // the version
   write_file(record, newer);
-  CHECK(*registry->sweep() == 0);
+  CHECK(registry->sweep()->bytes == 0);
   CHECK(fs::exists(home.only_file("cubins")));
   CHECK(fs::exists(record));
 }
@@ -216,7 +237,9 @@ TEST_CASE("findings have names") {
   CHECK(to_string(Kind::damaged_cubin) == "damaged_cubin");
   CHECK(to_string(Kind::missing_cubin) == "missing_cubin");
   CHECK(to_string(Kind::damaged_record) == "damaged_record");
-  CHECK(to_string(Kind::unindexed_record) == "unindexed_record");
+  CHECK(to_string(Kind::unreadable_file) == "unreadable_file");
+  CHECK(to_string(Kind::damaged_import) == "damaged_import");
+  CHECK(to_string(Kind::conflicting_build) == "conflicting_build");
   CHECK(to_string(Kind::stray_file) == "stray_file");
   CHECK(to_string(Kind::damaged_index) == "damaged_index");
 }

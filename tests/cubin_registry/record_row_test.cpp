@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "record_row.hpp"
+#include "store/record_row.hpp"
 
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 #include <cubinet/kernel_table/row_codec.hpp>
 

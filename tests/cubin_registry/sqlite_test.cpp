@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sqlite.hpp"
+#include "local/sqlite.hpp"
 
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 namespace cubinet::test {
 namespace {
 
 using sqlite::Database;
-
-TEST_CASE("the write ahead log is used with libraries whose log is sound only") {
-  static_assert(!sqlite::write_ahead_log_is_sound(3'007'000));
-  for (const int version : {3'040'001, 3'044'005, 3'045'000, 3'050'006, 3'051'000, 3'051'002}) {
-    CHECK_FALSE(sqlite::write_ahead_log_is_sound(version));
-  }
-  for (const int version : {3'044'006, 3'050'007, 3'051'003, 3'052'000, 3'060'000}) {
-    CHECK(sqlite::write_ahead_log_is_sound(version));
-  }
-}
 
 TEST_CASE("values come back as they were bound, empty ones and zero bytes too") {
   const TempDir folder;
@@ -46,39 +36,18 @@ TEST_CASE("a transaction that is not committed leaves nothing") {
   const TempDir folder;
   auto database = Database::open(folder / "db", Database::Mode::read_write);
   REQUIRE(database->execute("CREATE TABLE t (i INTEGER)"));
-  const auto counter = database->change_counter();
   {
     auto transaction = sqlite::WriteTransaction::begin(*database);
     REQUIRE(transaction);
     REQUIRE(database->execute("INSERT INTO t VALUES (1)"));
   }
   CHECK(*database->integer("SELECT count(*) FROM t") == 0);
-  CHECK(*database->change_counter() == *counter);
   {
     auto transaction = sqlite::WriteTransaction::begin(*database);
     REQUIRE(database->execute("INSERT INTO t VALUES (1)"));
     REQUIRE(transaction->commit());
   }
   CHECK(*database->integer("SELECT count(*) FROM t") == 1);
-  CHECK(*database->change_counter() != *counter);
-}
-
-TEST_CASE("in a read transaction statements see one state, whoever commits, and after it the new one") {
-  const TempDir folder;
-  auto database = Database::open(folder / "db", Database::Mode::read_write);
-  REQUIRE(database->text("PRAGMA journal_mode=WAL"));  // so that the other one may commit
-  REQUIRE(database->execute("CREATE TABLE t (i INTEGER)"));
-  auto other = Database::open(folder / "db", Database::Mode::read_write);
-  const auto count = [&] { return *database->integer("SELECT count(*) FROM t"); };
-  {
-    const auto transaction = sqlite::ReadTransaction::begin(*database);
-    REQUIRE(transaction);
-    CHECK(count() == 0);
-    REQUIRE(other->execute("INSERT INTO t VALUES (1)"));
-    CHECK(count() == 0);
-  }
-  CHECK(count() == 1);
-  CHECK(sqlite::ReadTransaction::begin(*database));
 }
 
 TEST_CASE("errors tell damage, locks and missing files apart") {

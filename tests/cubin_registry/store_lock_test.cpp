@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store_lock.hpp"
+#include "local/store_lock.hpp"
 
 #include "cubin_registry/fault_injection.hpp"
-#include "cubin_registry/registry_fixture.hpp"
+#include "cubin_registry/home_fixture.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 namespace cubinet::test {
@@ -72,15 +73,28 @@ TEST_CASE("where there are no locks one goes on without, and says so") {
   CHECK((store.exclusive() && !store.real()));
 }
 
+TEST_CASE("a lock file that cannot be opened is an error, not a place without locks") {
+  LockFixture fixture;
+  auto plan = std::make_shared<FaultPlan>();
+  fixture.files = faulty_file_system(plan);
+  for (const int error_number : {ENOSPC, EIO, EMFILE, EACCES}) {
+    plan->set(FaultPlan::Kind::error_from_then_on, 1, error_number);
+    CHECK(fixture.take(Sharing::exclusive).error().native == error_number);
+    StoreLock store(*fixture.files, fixture.path, fixture.sink);
+    CHECK_FALSE(store.exclude());
+    CHECK_FALSE(store.held());
+  }
+}
+
 TEST_CASE("a registry without locks publishes, finds and removes") {
   HomeFixture home;
   home.open();
   auto plan = std::make_shared<FaultPlan>();
-  RegistryOptions options = home.options();
+  HomeOptions options = home.options();
   options.files = faulty_file_system(plan);
   // The first lock that is asked for fails, and every call after it goes through.
   for (unsigned at = 1; at < 40; ++at) {
-    auto registry = Registry::open(options);
+    auto registry = Home::open(options);
     REQUIRE(registry);
     plan->set(FaultPlan::Kind::error_once, at, ENOLCK);
     static_cast<void>((*registry)->publish(cubin_of(static_cast<int>(at))));

@@ -2,6 +2,7 @@
 // What a user of the installed package writes first. It reaches every library behind the interface, and needs
 // neither a driver nor a compiler: a home of its own, an empty one, in which a kernel is looked for and not
 // compiled.
+#include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <cstdio>
@@ -13,14 +14,15 @@ namespace {
 
 int look_up(const std::filesystem::path& home) {
   cubinet::RuntimeOptions options;
-  options.home = home;
+  auto opened = cubinet::Home::open({.path = home});
+  if (!opened) return 2;
+  options.stores.push_back(*std::move(opened));
   options.compile = cubinet::CompilePolicy::never;
   const auto runtime = cubinet::Runtime::create(std::move(options));
   if (!runtime) {
     std::fputs(runtime.error().to_line().c_str(), stderr);
     return 1;
   }
-  if ((*runtime)->registry() == nullptr) return 2;
 
   cubinet::KernelSpec spec{"rms_norm", {}};
   spec.set("hidden_size", 4096);

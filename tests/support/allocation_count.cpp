@@ -6,20 +6,28 @@
 
 namespace {
 thread_local unsigned allocation_count = 0;
+thread_local unsigned failing_allocation = 0;  // 0: none
+
+bool takes_memory() {
+  return ++allocation_count != failing_allocation;
 }
+}  // namespace
 
 unsigned cubinet::test::allocations() {
   return allocation_count;
 }
 
+void cubinet::test::fail_allocation(unsigned number) {
+  failing_allocation = number == 0 ? 0 : allocation_count + number;
+}
+
 void* operator new(std::size_t size) {
-  ++allocation_count;
+  if (!takes_memory()) throw std::bad_alloc();
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocation_count;
-  return std::malloc(size == 0 ? 1 : size);
+  return takes_memory() ? std::malloc(size == 0 ? 1 : size) : nullptr;
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);

@@ -6,5 +6,7 @@ namespace cubinet::test {
 // How often this thread has taken memory from the heap. Only for an executable that links
 // cubinet_test_allocation_count, which replaces operator new for all of it.
 unsigned allocations();
+// Fails this thread's allocation of this number from now on, once; 0: none fails.
+void fail_allocation(unsigned number);
 
 }  // namespace cubinet::test

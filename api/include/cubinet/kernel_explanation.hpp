@@ -2,37 +2,39 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
-#include <cubinet/kernel_source.hpp>
+#include <cubinet/cubin_registry/judge.hpp>
+#include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/image_target.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 #include <cubinet/spec/target_policy.hpp>
 
-#include <filesystem>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
 
-// A build that lies somewhere, and whether a request would take it.
-struct ExplainedCandidate {
-  KernelSource source = KernelSource::registry;
-  std::filesystem::path place;  // the home or the bundle; empty for this process's memory
+// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this Runtime, which
+// has no store that takes builds; `registry`: a home; `imported`: of a folder of published cubins.
+enum class KernelSource { process, memory, registry, bundle, compiled, imported };
+std::string_view to_string(KernelSource source);
+
+// A build that lies somewhere, as the judge sees it.
+struct ExplainedBuild {
   std::shared_ptr<const CubinRecord> record;
+  KernelSource source = KernelSource::registry;
+  std::string place;  // the home, bundle or imported folder; empty for this process's memory
+  Standing standing = Standing::stale;
+  bool wanted_target = false;  // it runs on the device, and the policy allows it
   bool usable = false;
-  std::string verdict;  // "a local build by today's compiler and template", "stale: …"
+  std::string verdict;  // "a local build that would be the same today", "stale: …", "sm_90a is forbidden"
 };
 
-// One target that runs on the device, as a request looks at it.
-struct ExplainedTarget {
-  ImageTarget target;
-  std::optional<std::string> refused;  // by the caller's policy, which says why; then nothing is looked for
-  std::vector<ExplainedCandidate> candidates;  // best first, the usable ones in front
-};
-
-// A build of the same template that is not the one asked for.
+// A build of the same maker and name that is of another kernel.
 struct NearKernel {
   std::shared_ptr<const CubinRecord> record;
   std::vector<std::string> differences;  // "tile_size_q 32 instead of 16"
@@ -41,24 +43,38 @@ struct NearKernel {
 
 // What a request for one kernel on one device would do now, and why; nothing is compiled, loaded or changed.
 struct KernelExplanation {
-  KernelSpec spec;  // resolved
+  KernelSpec spec;  // complete
   ComputeCapability device;
   TargetPolicy policy;
-  std::vector<ExplainedTarget> targets;  // in the order in which they are looked for, PTX behind cubins
-  // The candidate that would be used: targets[target].candidates[candidate].
-  struct Choice {
-    std::size_t target = 0;
-    std::size_t candidate = 0;
-  };
-  std::optional<Choice> chosen;
-  // Without one: the target that would be compiled for, or why nothing can be.
+  std::vector<ImageTarget> targets;    // that are looked for, best first
+  std::vector<ExplainedBuild> builds;  // every one that some store holds, best first; the usable in front
+  // Where none is usable: the target that would be compiled for, or why nothing can be.
   std::optional<SmTarget> would_compile;
   std::optional<Error> cannot_compile;
-  std::vector<NearKernel> nearest;  // without one: builds with the fewest differences, three at most
+  std::vector<NearKernel> nearest;  // where none is usable: the fewest differences, three at most
 
-  const ExplainedCandidate* choice() const {
-    return chosen ? &targets[chosen->target].candidates[chosen->candidate] : nullptr;
+  // The build that would be used; nullptr where none is usable.
+  const ExplainedBuild* choice() const {
+    return !builds.empty() && builds.front().usable ? &builds.front() : nullptr;
   }
+};
+
+// How a build stands whatever the device.
+struct BuildStanding {
+  Standing standing = Standing::stale;
+  std::string reason;
+};
+
+// The attention kernels that a device can use: of every kernel that some store holds the row of the build
+// that a request would get, so that what is selected among them is what is then loaded. Kernels of two pins
+// are two.
+struct DeviceRows {
+  StoredRows rows;  // one a kernel, in an order that depends on the kernels alone
+  // Kernels without such a build, by what keeps the best of theirs from being taken.
+  std::size_t stale = 0;    // a local build that would be another today
+  std::size_t foreign = 0;  // of another interface version of its template
+  // For other devices, refused by the policy, or PTX alone: a row of each, for those who say what is near.
+  StoredRows elsewhere;
 };
 
 }  // namespace cubinet

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/callback.hpp>
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
-#include <cubinet/cubin_registry/bundle.hpp>
-#include <cubinet/cubin_registry/registry.hpp>
+#include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/kernel_explanation.hpp>
-#include <cubinet/kernel_source.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/loader/function.hpp>
-#include <cubinet/loader/module.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 #include <cubinet/spec/target_policy.hpp>
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +23,7 @@ namespace cubinet {
 
 // One request and its outcome, as the observer sees it. Times in seconds.
 struct KernelEvent {
-  KernelSpec spec;  // resolved; of an imported function: template "imported", parameter "function"
+  KernelSpec spec;  // complete; as it was asked for where it could not be completed
   std::optional<SmTarget> target;
   ImageKind kind = ImageKind::cubin;
   KernelKey key;
@@ -57,9 +52,9 @@ struct RuntimeCounters {
 enum class CompilePolicy { on_miss, never };
 
 struct RuntimeOptions {
-  // The local home; nullopt: no registry, everything stays in memory.
-  std::optional<std::filesystem::path> home;
-  std::vector<std::filesystem::path> bundles;
+  // Where kernels are looked for and kept: homes, bundles, stores of your own (store.hpp). Memory goes before
+  // all of them; builds are kept in the first that takes them. Several Runtimes may share a store.
+  std::vector<std::shared_ptr<Store>> stores;
   TemplateCatalog templates;  // empty: the built-in ones
   CompilePolicy compile = CompilePolicy::on_miss;
   TargetPolicy targets;  // for requests of a device; an exact target asked for by name is not subject to it
@@ -70,8 +65,7 @@ struct RuntimeOptions {
   // Called once for every kernel that is looked for beyond the process cache, by the thread that looked,
   // without a lock held: it may ask the Runtime. Requests that waited for that thread count as process hits.
   // Must not throw.
-  std::function<void(const KernelEvent&)> observer;
-  std::shared_ptr<FileSystem> files = posix_file_system();
+  Callback<void(const KernelEvent&)> observer;
 };
 
 // A kernel's bytes and where they came from.
@@ -87,30 +81,35 @@ struct FoundCubin {
 class PreparedKernel {
  public:
   virtual ~PreparedKernel() = default;
-  virtual const KernelSpec& spec() const = 0;  // resolved
-  virtual const std::shared_ptr<const KernelTemplate>& kernel_template() const = 0;
+  virtual const KernelSpec& spec() const = 0;  // complete
 
  private:
   friend class CachedKernel;  // the only implementation
   PreparedKernel() = default;
 };
 
-// Any kernel by specification: process cache, registry, bundles, then compile, keep, load. Independent
-// objects: no state is shared between two of them but the files of a common home. Thread-safe. Functions it
-// handed out stay valid after it is destroyed. After fork, use in the child gives an error, not a crash.
+// Any kernel by specification: process cache, stores, then compile, keep, load. Independent objects: no state
+// is shared between two of them but the stores that both were given. Thread-safe. Functions it handed out
+// stay valid after it is destroyed. After fork, use in the child gives an error, not a crash.
 class Runtime {
  public:
-  // Opens the registry and the bundles. A home that cannot be used is reported to the log once and everything
-  // is kept in memory; a bundle that cannot be opened is an error. Neither driver nor NVRTC is opened before
-  // it is needed.
+  // invalid_argument for a policy that no target meets. Neither driver nor NVRTC is opened before it is
+  // needed.
   static Result<std::shared_ptr<Runtime>> create(RuntimeOptions options);
   virtual ~Runtime() = default;
 
-  // Checks a specification against its template once. Equal specifications give the same object.
+  // Checks a specification once, against its template where one of its name is known: otherwise it is a
+  // kernel that some store holds, and may leave out parameters as long as one kernel fits. Equal complete
+  // specifications give the same object. invalid_argument for what a template does not take, and where
+  // several kernels fit, with the parameters that tell them apart; not_found where there is neither.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) = 0;
+  // A kernel that some store holds, by its key on any target, or by the name of one of its functions, to
+  // which
+  // "@" and the beginning of a pin may be added. invalid_argument lists the kernels where it is several.
+  virtual Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view key_or_name) = 0;
 
-  // The function to launch on a device. `entry_point` empty: the template's first. With compile = never a
-  // miss is not_found and says what was looked for and where.
+  // The function to launch on a device. `entry_point` empty: the kernel's first. With compile = never, and of
+  // kernels without a template, a miss is not_found and says what was looked for and where.
   virtual Result<Function> function(const KernelSpec& spec, int device,
                                     std::string_view entry_point = {}) = 0;
   // The same without resolving again: the path for every launch. A hit neither allocates nor waits for
@@ -119,20 +118,21 @@ class Runtime {
   virtual Result<Function> function(const PreparedKernel& kernel, int device,
                                     std::string_view entry_point = {}) = 0;
 
-  // A kernel of an imported folder (GEMM, say) by the name of its function: no template stands behind it, so
-  // what it takes and how it is launched is its publisher's word. The best target that runs on the device,
-  // the import pinned last. not_found says what there is instead; never compiles.
-  virtual Result<Function> imported_function(std::string_view function_name, int device) = 0;
-
-  // The verified image for one exact target, without a device: found in a layer, or compiled and kept.
-  // nullopt: a miss under compile = never. PTX is only ever asked for here (to prebuild it); function() finds
-  // it where it lies.
+  // The verified image for one exact target, without a device: found in a store, or compiled and kept.
+  // nullopt: a miss of what may not or cannot be compiled. PTX is only ever asked for here (to prebuild it);
+  // function() finds it where it lies.
   virtual Result<std::optional<FoundCubin>> cubin(const KernelSpec& spec, SmTarget target,
                                                   ImageKind kind = ImageKind::cubin) = 0;
 
-  // What function() would do for a device of this capability, and why. Needs no driver; compiles and loads
-  // nothing.
-  virtual Result<KernelExplanation> explain(const KernelSpec& spec, ComputeCapability device) = 0;
+  // What function() would do for a device of this capability, and why: of every build that some store holds.
+  // Needs no driver; compiles and loads nothing. invalid_argument for a kernel that another Runtime prepared.
+  virtual Result<KernelExplanation> explain(const PreparedKernel& kernel, ComputeCapability device) = 0;
+  // The rows of the attention kernels that function() would find for a device of this capability; what has
+  // yet to be compiled is not among them. A store that cannot answer is an error: a list is complete.
+  virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
+  // How a build stands today: what is stale or foreign function() never takes. An error where nothing can
+  // tell: a header that cannot be read.
+  virtual Result<BuildStanding> standing(const CubinRecord& record) = 0;
 
   // Forgets the functions of a kernel on a device, so that the next request looks beyond the process cache:
   // for a header that was edited, say. The module is unloaded when the last Function handed out is gone.
@@ -142,7 +142,7 @@ class Runtime {
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
   virtual Result<std::shared_ptr<Compiler>> compiler() = 0;
   virtual const TemplateCatalog& templates() const = 0;
-  virtual Registry* registry() = 0;  // nullptr: no usable home
+  virtual const std::vector<std::shared_ptr<Store>>& stores() const = 0;  // memory first
   virtual RuntimeCounters counters() const = 0;
 };
 

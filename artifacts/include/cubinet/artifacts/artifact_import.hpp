@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cubinet/base/log.hpp>
-#include <cubinet/cubin_registry/artifact_store.hpp>
+#include <cubinet/cubin_registry/home.hpp>
 
 #include <array>
 #include <cstddef>
@@ -89,7 +89,7 @@ struct ArtifactImportOptions {
 
 // Imports the artifact folder `root`, or every one below it: each file is read once, its digest compared with
 // the list's and the row's, its ELF with the row's target and function, the row's name with its columns. What
-// is good is published to `store`, a folder at a time; what is not is left out and reported. Where something
+// is good is published to `imports`, a folder at a time; what is not is left out and reported. Where something
 // of a folder could not be read, or the header that an earlier import's rows came from is lost, that import
 // stays as it is and is what is counted; the findings say so.
 //
@@ -97,6 +97,6 @@ struct ArtifactImportOptions {
 // errors. Findings are no errors. What was verified is remembered in the store while it goes on: an import
 // that is cancelled or killed loses no more than the last second's work.
 Result<ArtifactImportReport> import_artifacts(const std::filesystem::path& root,
-                                              const ArtifactImportOptions& options, ArtifactStore& store);
+                                              const ArtifactImportOptions& options, Imports& imports);
 
 }  // namespace cubinet

@@ -42,7 +42,7 @@ std::string_view to_string(AttentionPurpose purpose);
 class AvailableKernels {
  public:
   AvailableKernels() = default;  // none, for any device
-  // REQUIRES: `rows` are resolved (conflict.hpp).
+  // REQUIRES: one row a kernel, as Runtime::rows() gives them.
   static AvailableKernels create(std::vector<KernelRow> rows, ComputeCapability device);
 
   // An index without rows where there are none of the implementation. Valid as long as a copy of this lives.
@@ -54,15 +54,8 @@ class AvailableKernels {
   std::map<std::string, std::shared_ptr<const KernelIndex>, std::less<>> by_implementation_;
 };
 
-// A kernel that a Runtime finds by the name of its function: one of an imported folder.
-struct NamedKernel {
-  std::string function_name;
-
-  friend bool operator==(const NamedKernel&, const NamedKernel&) = default;
-};
-
 // What a step asks a Runtime for. Nothing: a kernel that is only assumed to exist.
-using KernelRequest = std::variant<std::monostate, KernelSpec, NamedKernel>;
+using KernelRequest = std::variant<std::monostate, KernelSpec>;
 
 // What a driver said of a kernel when it was bound: blocks of it that a multiprocessor holds at once or, for
 // one that is launched in clusters, clusters that the device holds.

@@ -26,7 +26,7 @@ struct FileStatus {
 };
 
 // Why this process's user cannot answer for what a file holds: "belongs to another user", "can be written by
-// others". nullptr where nobody else could have written it.
+// others". nullptr where nobody else but root could have written it.
 const char* why_not_trusted(const FileStatus& status);
 
 // A file being written. Destroyed without close(), the descriptor is closed and its errors are lost, which is
@@ -56,7 +56,7 @@ class FileSystem {
   // than `limit` bytes.
   virtual Result<Bytes> read(const std::filesystem::path& path, std::uint64_t limit) = 0;
   // As `read`, of a file that only we can have written: untrusted unless it is a regular file of the calling
-  // user, with one name, that group and others cannot write. Does not follow a symbolic link.
+  // user or root, with one name, that group and others cannot write. Does not follow a symbolic link.
   // A larger file is an error of io.
   virtual Result<Bytes> read_own(const std::filesystem::path& path, std::uint64_t limit) = 0;
   // `count` bytes from `offset` on, fewer where the file ends before. not_found when there is no file,

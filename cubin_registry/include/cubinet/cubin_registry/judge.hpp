@@ -52,7 +52,7 @@ enum class Standing : std::uint8_t {
   foreign,    // of another interface version of the template
 };
 Standing standing_of(const Offer& offer, const Wish& wish);
-bool is_usable(Standing standing);      // current, shipped, unchecked
+bool is_usable(Standing standing);                          // current, shipped, unchecked
 std::string explain(const Offer& offer, const Wish& wish);  // the standing as a sentence
 
 // One offer, judged.
@@ -64,8 +64,8 @@ struct Judgement {
 };
 
 // The one rule by which a build wins. Usable builds come first, the best in front: by target, then standing,
-// then the higher version, then the order of stores, then the smaller fingerprint and digest. What is not usable
-// follows. Pure: the answer depends on the set of offers, never on their order.
+// then the higher version, then the order of stores, then the smaller fingerprint and digest. What is not
+// usable follows. Pure: the answer depends on the set of offers, never on their order.
 std::vector<Judgement> judge(const Wish& wish, std::span<const Offer> offers);
 
 }  // namespace cubinet

@@ -36,17 +36,17 @@ using StoredRows = std::vector<StoredRow>;
 // A place where cubins lie: this process's memory, a home, a bundle file, an imported folder. Which of its
 // builds is taken is not for a store to say (judge.hpp).
 //
-// Thread-safe. Whatever enumerates is complete or fails: an answer never leaves out a build that was published
-// before the call and can be read. A damaged entry is no build: it is told to the log, set aside where the
-// store may do that, and found by `verify`. In a process forked after the store was opened every call but the
-// destructor is unavailable.
+// Thread-safe. Whatever enumerates is complete or fails: an answer never leaves out a build that was
+// published before the call and can be read. A damaged entry is no build: it is told to the log, set aside
+// where the store may do that, and found by `verify`. In a process forked after the store was opened every
+// call but the destructor is unavailable.
 class Store {
  public:
   virtual ~Store() = default;
 
   virtual const StoreDescription& description() const = 0;
   // Where a build of this store lies, for people: the place, or that of the folder that it was imported from.
-  virtual std::string place_of(const CubinRecord& record) const { return description().place; }
+  virtual std::string place_of(const CubinRecord& /*record*/) const { return description().place; }
 
   // Every build of a kernel, for every target and of every kind, in no order. A miss is an empty list.
   virtual Result<CubinRecords> find(const KernelId& kernel) = 0;
@@ -62,6 +62,30 @@ class Store {
   // The verified image of a build that this store listed; nullopt when it is gone or damaged (which is told
   // to the log, and set right where the store may).
   virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
+};
+
+// Something of a store that is not as it should be.
+struct StoreFinding {
+  enum class Kind {
+    damaged_cubin,
+    missing_cubin,
+    damaged_record,
+    unreadable_file,  // just now, or by this build: nothing is said of what it holds
+    stray_file,
+    damaged_index,
+    damaged_import,
+    conflicting_build  // its bytes are not those of the same build that is there
+  };
+  Kind kind = Kind::damaged_cubin;
+  std::string file;  // relative to the home; absolute where it is of a bundle, or of a folder used in place
+  std::string reason;
+};
+std::string_view to_string(StoreFinding::Kind kind);
+
+struct VerifyReport {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+  std::vector<StoreFinding> findings;  // empty: all is well
 };
 
 // Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released

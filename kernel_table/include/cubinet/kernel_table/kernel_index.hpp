@@ -32,7 +32,7 @@ using KernelRows = std::shared_ptr<const std::vector<KernelRow>>;
 // the full encoding.
 class KernelIndex {
  public:
-  // REQUIRES: `rows` are resolved (conflict.hpp). Rows whose target does not run on the device and rows with
+  // REQUIRES: one row a kernel, as Runtime::rows() gives them. Rows whose target does not run on the device and rows with
   // an extra column that is on are left out, and counted. Rows of other types, or of another implementation,
   // where one is given, are left out as if they were not there. The order of `rows` has no influence on what
   // is found.

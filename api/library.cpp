@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "library.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+
+void KernelBuilds::add(std::shared_ptr<const CubinRecord> record, std::size_t store) {
+  offers.push_back(Offer::of(*record, store));
+  records.push_back(std::move(record));
+}
+
+bool is_refused(const CubinRecord& record, const CubinRecords& refused) {
+  return std::any_of(refused.begin(), refused.end(), [&](const auto& other) {
+    return other->digest == record.digest && other->kind == record.kind && other->target == record.target &&
+           other->entry_points == record.entry_points;
+  });
+}
+
+Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log)
+    : memory_(make_memory_store()), log_(std::move(log)) {
+  stores_.push_back(memory_);
+  for (auto& store : stores) {
+    if (store == nullptr) continue;
+    auto takes = store->description().writable ? std::dynamic_pointer_cast<WritableStore>(store) : nullptr;
+    if (takes != nullptr) writable_.push_back(std::move(takes));
+    stores_.push_back(std::move(store));
+  }
+}
+
+template <class Question>
+KernelBuilds Library::ask(const Question& question) {
+  KernelBuilds builds;
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    Store& store = *stores_[number];
+    auto answered = question(store);
+    if (!answered) {
+      const StoreDescription& description = store.description();
+      log(log_, LogLevel::warning,
+          std::string(to_string(description.kind)) + " " + description.place +
+              " passed over: " + answered.error().to_line());
+      continue;
+    }
+    for (auto& record : *answered)
+      builds.add(std::move(record), number);
+  }
+  return builds;
+}
+
+KernelBuilds Library::offers(const KernelId& kernel) {
+  return ask([&](Store& store) { return store.find(kernel); });
+}
+
+KernelBuilds Library::with_key(KernelKey key) {
+  return ask([&](Store& store) { return store.find_key(key); });
+}
+
+KernelBuilds Library::with_function(std::string_view symbol) {
+  return ask([&](Store& store) { return store.find_function(symbol); });
+}
+
+KernelBuilds Library::all() {
+  return ask([](Store& store) { return store.list(); });
+}
+
+std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish& wish,
+                                          const CubinRecords& refused) {
+  // What is passed over changes nothing in the order of the others, so that one judgement serves all.
+  for (const Judgement& judgement : judge(wish, builds.offers)) {
+    if (!judgement.usable()) break;
+    const auto& record = builds.records[judgement.offer];
+    if (is_refused(*record, refused)) continue;
+    const std::size_t store = builds.offers[judgement.offer].store;
+    auto cubin = stores_[store]->load(record);
+    const KernelSource source = source_of(*record, store);
+    if (cubin && *cubin) return FoundCubin{**std::move(cubin), source};
+    // A store tells by itself what it found damaged.
+    if (!cubin) {
+      log(log_, LogLevel::error,
+          std::string(to_string(source)) + " entry passed over: " + cubin.error().to_line());
+    }
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
+  std::vector<std::shared_ptr<const StoredRows>> rows;
+  for (const auto& store : stores_) {
+    CUBINET_TRY_ASSIGN(rows.emplace_back(), store->rows());
+  }
+  return rows;
+}
+
+KernelSource Library::keep(const Cubin& cubin) {
+  std::optional<Error> reason;
+  for (const auto& store : writable_) {
+    auto published = store->publish(cubin);
+    if (published) {
+      return store->description().kind == StoreKind::memory ? KernelSource::memory : KernelSource::registry;
+    }
+    if (!reason) reason = published.error();
+  }
+  if (reason) {
+    const LogLevel level = told_.exchange(true) ? LogLevel::debug : LogLevel::warning;
+    log(log_, level, "kept in memory only: " + reason->to_line());
+  }
+  const auto published = memory_->publish(cubin);
+  if (!published) log(log_, LogLevel::warning, "not kept: " + published.error().to_line());
+  return KernelSource::memory;
+}
+
+std::unique_ptr<BuildLock> Library::lock_for_build(const KernelIdentity& identity,
+                                                   const BuildFingerprint& fingerprint) {
+  if (writable_.empty()) return nullptr;
+  auto locked = writable_.front()->lock_for_build(identity, fingerprint);
+  if (locked) return *std::move(locked);
+  log(log_, LogLevel::warning, "building without the lock: " + locked.error().to_line());
+  return nullptr;
+}
+
+KernelSource Library::source_of(const CubinRecord& record, std::size_t store) const {
+  switch (stores_[store]->description().kind) {
+    case StoreKind::memory:
+      return KernelSource::memory;
+    case StoreKind::bundle:
+      return KernelSource::bundle;
+    case StoreKind::imported:
+      return KernelSource::imported;
+    case StoreKind::home:
+      break;
+  }
+  return record.origin == CubinOrigin::imported ? KernelSource::imported : KernelSource::registry;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/runtime.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+// The builds of one kernel that the stores held when they were asked: what the judge is handed, and the
+// record of each.
+struct KernelBuilds {
+  std::vector<Offer> offers;
+  CubinRecords records;
+
+  void add(std::shared_ptr<const CubinRecord> record, std::size_t store);
+};
+
+// Whether a build is one of those that did not load: the same bytes under a record that says the same of
+// them.
+bool is_refused(const CubinRecord& record, const CubinRecords& refused);
+
+// Everywhere a cubin can lie at rest: an ordered list of stores, with this process's memory in front.
+// Thread-safe. A store that cannot answer is told to the log and does not stop a request for a kernel, since
+// what it holds can be built again; an enumeration fails with it.
+class Library {
+ public:
+  Library(std::vector<std::shared_ptr<Store>> stores, LogSink log);
+
+  KernelBuilds offers(const KernelId& kernel);
+  // The verified bytes of the build that the judge chooses, the times left for the caller to fill in. What
+  // was refused, and what is gone or damaged, is passed over; nullopt is a miss.
+  std::optional<FoundCubin> choose(const KernelBuilds& builds, const Wish& wish,
+                                   const CubinRecords& refused = {});
+  // Builds by what is known of them without their specification.
+  KernelBuilds with_key(KernelKey key);
+  KernelBuilds with_function(std::string_view symbol);
+  // Every build that the stores which answer hold.
+  KernelBuilds all();
+
+  Result<std::vector<std::shared_ptr<const StoredRows>>> rows();  // one a store, in their order
+
+  // Keeps a build in the first store that takes it: memory where none does. Says where.
+  KernelSource keep(const Cubin& cubin);
+  // Null where no store knows locks, or that which does refuses: then the caller builds without.
+  std::unique_ptr<BuildLock> lock_for_build(const KernelIdentity& identity,
+                                            const BuildFingerprint& fingerprint);
+
+  KernelSource source_of(const CubinRecord& record, std::size_t store) const;
+  const std::vector<std::shared_ptr<Store>>& stores() const { return stores_; }
+
+ private:
+  template <class Question>
+  KernelBuilds ask(const Question& question);
+
+  std::vector<std::shared_ptr<Store>> stores_;  // memory_ is the first
+  std::shared_ptr<WritableStore> memory_;
+  std::vector<std::shared_ptr<WritableStore>> writable_;  // of the others
+  LogSink log_;
+  std::atomic<bool> told_{false};  // that builds are kept in memory only
+};
+
+}  // namespace cubinet

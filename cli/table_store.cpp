@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table_store.hpp"
+
+#include <cubinet/kernel_table/metadata_header.hpp>
+#include <cubinet/kernel_table/row_codec.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cubinet::cli {
+namespace {
+
+constexpr std::size_t kListedProblems = 5;
+
+std::shared_ptr<const CubinRecord> record_of(const KernelRow& row) {
+  CubinRecord record;
+  record.identity = identify(published_spec(row), row.target);
+  record.target = row.target;
+  record.fingerprint.digest = row.digest;
+  record.digest = row.digest;
+  record.origin = CubinOrigin::imported;
+  record.row = encode_row(row);
+  EntryPoint& entry = record.entry_points.emplace_back();
+  entry.name = entry.symbol = row.function_name;
+  entry.threads = row.threads;
+  entry.dynamic_shared_bytes = row.shared_bytes;
+  return std::make_shared<const CubinRecord>(std::move(record));
+}
+
+class TableStore final : public Store {
+ public:
+  TableStore(std::string file, std::vector<KernelRow> rows)
+      : description_{StoreKind::imported, std::move(file), false} {
+    StoredRows stored;
+    for (KernelRow& row : rows) {
+      auto record = record_of(row);
+      records_.push_back(record);
+      stored.push_back({std::move(row), std::move(record)});
+    }
+    rows_ = std::make_shared<const StoredRows>(std::move(stored));
+  }
+
+  const StoreDescription& description() const override { return description_; }
+  Result<CubinRecords> find(const KernelId& kernel) override {
+    return select([&](const CubinRecord& record) { return record.identity.is_of(kernel); });
+  }
+  Result<CubinRecords> find_key(KernelKey key) override {
+    return select([&](const CubinRecord& record) { return record.identity.key() == key; });
+  }
+  Result<CubinRecords> find_function(std::string_view symbol) override {
+    return select([&](const CubinRecord& record) { return record.entry_points.front().symbol == symbol; });
+  }
+  Result<CubinRecords> list() override { return records_; }
+  Result<std::shared_ptr<const StoredRows>> rows() override { return rows_; }
+  // A header names cubins and has none.
+  Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord>) override {
+    return std::optional<Cubin>();
+  }
+
+ private:
+  template <class Wanted>
+  CubinRecords select(const Wanted& wanted) const {
+    CubinRecords found;
+    std::copy_if(records_.begin(), records_.end(), std::back_inserter(found),
+                 [&](const auto& record) { return wanted(*record); });
+    return found;
+  }
+
+  StoreDescription description_;
+  CubinRecords records_;
+  std::shared_ptr<const StoredRows> rows_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Store>> open_table(const Context& context, const std::string& file) {
+  CUBINET_TRY_ASSIGN(const Bytes bytes, context.files()->read(file, kMaximumImageBytes));
+  auto header = read_metadata_header(as_text(bytes));
+  if (!header) {
+    Error error = header.error();
+    error.message = file + ": " + error.message;
+    return error;
+  }
+  for (std::size_t i = 0; i < header->problems.size() && i < kListedProblems; ++i) {
+    const MetadataProblem& problem = header->problems[i];
+    context.console().message(LogLevel::warning,
+                              fmt::format("{}:{}: {}", file, problem.line, problem.reason));
+  }
+  if (header->problem_count > kListedProblems) {
+    context.console().message(LogLevel::warning,
+                              fmt::format("{}: {} rows could not be taken", file, header->problem_count));
+  }
+  return std::shared_ptr<Store>(std::make_shared<TableStore>(file, std::move(header->rows)));
+}
+
+}  // namespace cubinet::cli

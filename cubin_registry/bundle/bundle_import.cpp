@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/spec/image_check.hpp>
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+// What is there of the same build, whoever built it.
+Result<CubinRecords> same_builds(WritableStore& store, const CubinRecord& record) {
+  CUBINET_TRY_ASSIGN(CubinRecords there, store.find(record.identity.kernel()));
+  std::erase_if(there, [&](const auto& other) {
+    return other->origin == CubinOrigin::imported || other->kind != record.kind ||
+           other->fingerprint != record.fingerprint || !(other->identity == record.identity);
+  });
+  return there;
+}
+
+class BundleImport {
+ public:
+  BundleImport(const Bundle& bundle, WritableStore& store, OnConflict on_conflict)
+      : bundle_(bundle), store_(store), on_conflict_(on_conflict) {}
+
+  Result<ImportReport> run() {
+    for (const auto& record : bundle_.records())
+      CUBINET_TRY(import(record));
+    return std::move(report_);
+  }
+
+ private:
+  Result<void> import(const std::shared_ptr<const CubinRecord>& record) {
+    auto cubin = bundle_.read(record);
+    // A record that lies about its image would be found, loaded, and give a library without the kernel.
+    Result<void> sound = cubin ? check_image(*cubin->record, *cubin->image) : Result<void>(cubin.error());
+    if (!sound) {
+      if (sound.error().code != ErrorCode::corruption) return std::move(sound).error();
+      refuse(StoreFinding::Kind::damaged_cubin, *record, sound.error().message);
+      return {};
+    }
+    CUBINET_TRY_ASSIGN(CubinRecords there, same_builds(store_, *record));
+    const bool present = !there.empty();
+    std::erase_if(there, [&](const auto& other) { return other->digest == record->digest; });
+    if (!there.empty()) {
+      CUBINET_TRY_ASSIGN(const bool taken_over, take_over(*record, there));
+      if (!taken_over) return {};
+    }
+    // Published even where it is present: an entry that is damaged is mended by it.
+    CUBINET_TRY(store_.publish(*cubin));
+    ++(present ? report_.present : report_.imported);
+    return {};
+  }
+
+  // Whether the build that is there makes way. A damaged one is none.
+  Result<bool> take_over(const CubinRecord& record, const CubinRecords& there) {
+    for (const auto& other : there) {
+      CUBINET_TRY_ASSIGN(const auto loaded, store_.load(other));
+      if (!loaded || on_conflict_ == OnConflict::replace) continue;
+      refuse(StoreFinding::Kind::conflicting_build, record,
+             "the bundle's image is " + record.digest.to_hex() + ", the same build's that is there " +
+                 other->digest.to_hex());
+      return false;
+    }
+    CUBINET_TRY(store_.remove(there));
+    return true;
+  }
+
+  void refuse(StoreFinding::Kind kind, const CubinRecord& record, const std::string& reason) {
+    report_.refused.push_back(
+        {kind, bundle_.description().place, "kernel " + record.identity.key().to_string() + ": " + reason});
+  }
+
+  const Bundle& bundle_;
+  WritableStore& store_;
+  OnConflict on_conflict_;
+  ImportReport report_;
+};
+
+}  // namespace
+
+Result<ImportReport> import_bundle(const Bundle& bundle, WritableStore& store, OnConflict on_conflict) {
+  return BundleImport(bundle, store, on_conflict).run();
+}
+
+}  // namespace cubinet

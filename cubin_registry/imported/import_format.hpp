@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/cubin_registry/home.hpp>
+
+#include <cstdint>
+
+namespace cubinet {
+
+// imports/<number>.import as bytes, little-endian; docs/formats/import.md:
+//
+// clang-format off
+//   <import> ::= "CIMP" u16 kImportVersion, <string> folder, <string> pin, <string> publisher's version,
+//                u8 placement, <string> table (CTAB), u32 count { <plain> }, u32 count { <file> },
+//                32 bytes SHA-256 of all that precedes
+//   <plain>  ::= <string> name, u32 shared bytes, u32 threads, u16 major, u16 minor, u8 kind, 32 bytes digest
+//   <file>   ::= <string> name, 32 bytes digest, u64 size            ; ascending by name
+// clang-format on
+//
+// The import's number is the file's name and nowhere else, so that equal contents are equal bytes.
+// Version history: 2 (2026-11) pin and publisher's version; 1 was never released.
+inline constexpr std::uint16_t kImportVersion = 2;
+
+// invalid_argument for what could not be read back: a relative folder, a file name that leads out of it, a
+// row out of range, a kernel whose cubin is not among the files.
+Result<void> check_import(const ArtifactImport& import);
+
+// REQUIRES: check_import(import). The rows' pin and provenance are not stored: they are the import's.
+Result<Bytes> encode_import(const ArtifactImport& import);
+
+// Any bytes give an import or an error: unsupported for a newer version, corruption otherwise. The rows have
+// the import's pin, and no provenance.
+Result<ArtifactImport> decode_import(ByteView bytes);
+
+}  // namespace cubinet

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/file_store.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kRecordSuffix = ".record";
+
+std::optional<std::string> entry_name_of(std::string_view file_name) {
+  if (file_name.starts_with('.') || !file_name.ends_with(kRecordSuffix)) return std::nullopt;
+  file_name.remove_suffix(kRecordSuffix.size());
+  if (file_name.size() < 2) return std::nullopt;
+  return std::string(file_name);
+}
+
+}  // namespace
+
+Error damaged_file(const fs::path& path, const std::string& reason) {
+  return Error{ErrorCode::corruption, "'" + path.string() + "' is damaged: " + reason};
+}
+
+Result<std::shared_ptr<const Bytes>> verified_bytes(Result<Bytes> bytes, const fs::path& path,
+                                                    const Sha256Digest& digest) {
+  if (!bytes) return std::move(bytes).error();
+  if (sha256(*bytes) != digest) return damaged_file(path, "its SHA-256 is another one");
+  return std::make_shared<const Bytes>(*std::move(bytes));
+}
+
+Result<std::vector<std::string>> FileStore::list_or_nothing(const fs::path& folder) const {
+  auto names = files_->list(folder);
+  if (!names && names.error().code == ErrorCode::not_found) return std::vector<std::string>();
+  return names;
+}
+
+Result<std::shared_ptr<const Bytes>> FileStore::read_image(const Sha256Digest& digest,
+                                                           std::uint64_t size) const {
+  const fs::path path = home_.cubin(digest);
+  // One that has grown is refused before its bytes are read: they might not fit into memory.
+  auto image = files_->read(path, std::min(size, kMaximumImageBytes));
+  if (image && image->size() != size) {
+    return damaged_file(
+        path, "it holds " + std::to_string(image->size()) + " bytes instead of " + std::to_string(size));
+  }
+  return verified_bytes(std::move(image), path, digest);
+}
+
+Result<void> FileStore::make_folder_for(const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  CUBINET_TRY_ASSIGN(const auto status, files_->status(folder));
+  if (status) return {};
+  CUBINET_TRY(files_->create_directories(folder, FileSystem::Mode::shared));
+  return files_->sync_directory(folder.parent_path());
+}
+
+Result<void> FileStore::write_image(const Sha256Digest& digest, ByteView image) {
+  const fs::path path = home_.cubin(digest);
+  CUBINET_TRY(make_folder_for(path));
+  return write_file_atomically(*files_, path, image);
+}
+
+Result<StoredRecord> FileStore::read_record(const std::string& name) const {
+  const fs::path path = home_.record(name);
+  CUBINET_TRY_ASSIGN(const auto status, files_->status(path));
+  if (!status) return Error{ErrorCode::not_found, "there is no '" + path.string() + "'"};
+  CUBINET_TRY_ASSIGN(const Bytes bytes, files_->read_own(path, kMaximumRecordBytes));
+  auto record = decode_record(bytes);
+  if (!record) {
+    Error error = std::move(record).error();
+    error.message = "'" + path.string() + "': " + error.message;
+    return error;
+  }
+  if (entry_name(record->identity.kernel_hash(), bytes) != name) {
+    return damaged_file(path, "it holds the record of another entry");
+  }
+  return StoredRecord{std::make_shared<const CubinRecord>(*std::move(record)), status->modified_ns, name};
+}
+
+Result<StoredRecord> FileStore::write_record(const std::shared_ptr<const CubinRecord>& record) {
+  const Bytes encoded = encode_record(*record);
+  const std::string name = entry_name(record->identity.kernel_hash(), encoded);
+  const fs::path path = home_.record(name);
+  CUBINET_TRY(make_folder_for(path));
+  CUBINET_TRY(write_file_atomically(*files_, path, encoded));
+  CUBINET_TRY_ASSIGN(const auto status, files_->status(path));
+  return StoredRecord{record, status ? status->modified_ns : 0, name};
+}
+
+Result<bool> FileStore::remove_record(const std::string& name) {
+  const fs::path path = home_.record(name);
+  CUBINET_TRY_ASSIGN(const bool removed, files_->remove(path));
+  if (removed) CUBINET_TRY(files_->sync_directory(path.parent_path()));
+  return removed;
+}
+
+Result<std::vector<std::string>> FileStore::record_names(const fs::path& folder) const {
+  CUBINET_TRY_ASSIGN(const auto file_names, list_or_nothing(folder));
+  std::vector<std::string> names;
+  for (const std::string& file_name : file_names) {
+    auto name = entry_name_of(file_name);
+    // Outside the folder of its first two digits nobody looks for a record: a stray file.
+    if (name && home_.record(*name).parent_path() == folder) names.push_back(*std::move(name));
+  }
+  return names;
+}
+
+Result<void> FileStore::for_each_record(const RecordVisitor& visit) const {
+  CUBINET_TRY_ASSIGN(const auto paths, files_below(home_.records()));
+  for (const fs::path& path : paths) {
+    const auto name = entry_name_of(path.filename().string());
+    // Outside the folder of its first two digits nobody looks for a record: a stray file.
+    if (!name || home_.record(*name) != path) continue;
+    auto record = read_record(*name);
+    if (!record && record.error().code == ErrorCode::not_found) continue;  // removed since it was listed
+    CUBINET_TRY(visit(*name, std::move(record)));
+  }
+  return {};
+}
+
+// The note is made first and must be new: so is then the name, however often the clock says the same.
+Result<fs::path> FileStore::new_quarantine_name(const fs::path& path, std::string_view reason) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto stamp = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  const fs::path wanted = home_.quarantine() / (path.filename().string() + "." + std::to_string(stamp));
+  for (unsigned counter = 0;; ++counter) {
+    fs::path target = wanted;
+    if (counter != 0) target += "-" + std::to_string(counter);
+    fs::path note = target;
+    note += ".reason";
+    auto file = files_->create(note);
+    if (!file && file.error().native == EEXIST) continue;
+    if (!file) return std::move(file).error();
+    CUBINET_TRY_ASSIGN(const auto taken, files_->status(target));
+    if (taken) continue;
+    // It is for people; the move is what counts.
+    static_cast<void>((*file)->write(as_bytes(std::string(reason) + "\n")));
+    static_cast<void>((*file)->close());
+    return target;
+  }
+}
+
+bool FileStore::set_aside(const fs::path& path, std::string_view reason) {
+  const auto target = new_quarantine_name(path, reason);
+  auto moved = target ? files_->rename(path, *target) : Result<void>(target.error());
+  if (!moved) {
+    if (target) static_cast<void>(files_->remove(fs::path(target->native() + ".reason")));
+    if (moved.error().code != ErrorCode::not_found) {
+      log(log_, LogLevel::error, "a damaged file stays where it is: " + moved.error().to_line());
+    }
+    return false;
+  }
+  log(log_, LogLevel::error,
+      "moved '" + path.string() + "' to '" + target->string() + "': " + std::string(reason));
+  static_cast<void>(files_->sync_directory(path.parent_path()));
+  return true;
+}
+
+// Where the file that got the second name is not the one that was verified, it loses it again.
+Result<bool> FileStore::try_link(const fs::path& from, const fs::path& to, const Sha256Digest& digest) {
+  const fs::path temporary = temporary_path_beside(to);
+  if (!files_->link(from, temporary)) return false;
+  Result<void> linked = [&]() -> Result<void> {
+    CUBINET_TRY(verified_bytes(files_->read(temporary, kMaximumImageBytes), from, digest));
+    CUBINET_TRY(files_->rename(temporary, to));
+    return files_->sync_directory(to.parent_path());
+  }();
+  // A rename of one name onto another of the same file leaves both.
+  static_cast<void>(files_->remove(temporary));
+  if (!linked) return std::move(linked).error();
+  return true;
+}
+
+Result<void> FileStore::bring_image(const fs::path& from, const Sha256Digest& digest, bool link) {
+  const fs::path to = home_.cubin(digest);
+  // What is there has the size of what a link names, or is replaced.
+  CUBINET_TRY_ASSIGN(const auto status, files_->status(from));
+  const bool sized = status && status->type == FileStatus::Type::regular;
+  const auto there = verified_bytes(files_->read(to, sized ? status->size : kMaximumImageBytes), to, digest);
+  if (there) return {};
+  if (is_no_image(there.error())) set_aside(to, there.error().message);
+  CUBINET_TRY(make_folder_for(to));
+  if (link) {
+    CUBINET_TRY_ASSIGN(const bool linked, try_link(from, to, digest));
+    if (linked) return {};
+  }
+  CUBINET_TRY_ASSIGN(const auto image, verified_bytes(files_->read(from, kMaximumImageBytes), from, digest));
+  return write_file_atomically(*files_, to, *image);
+}
+
+Result<std::vector<fs::path>> FileStore::files_below(const fs::path& folder) const {
+  std::vector<fs::path> paths;
+  CUBINET_TRY_ASSIGN(const auto names, list_or_nothing(folder));
+  for (const std::string& name : names) {
+    CUBINET_TRY_ASSIGN(const auto status, files_->status(folder / name));
+    if (!status) continue;
+    if (status->type != FileStatus::Type::directory) {
+      paths.push_back(folder / name);
+      continue;
+    }
+    CUBINET_TRY_ASSIGN(const auto inner, list_or_nothing(folder / name));
+    for (const std::string& file : inner)
+      paths.push_back(folder / name / file);
+  }
+  return paths;
+}
+
+bool is_no_image(const Error& error) {
+  return error.code == ErrorCode::corruption || error.code == ErrorCode::invalid_argument;
+}
+
+bool names_nothing(const Error& error) {
+  return error.code == ErrorCode::corruption || error.code == ErrorCode::untrusted;
+}
+
+void sort_newest_first(std::vector<StoredRecord>& records) {
+  std::sort(records.begin(), records.end(), [](const StoredRecord& a, const StoredRecord& b) {
+    if (a.published_ns != b.published_ns) return a.published_ns > b.published_ns;
+    return a.record->fingerprint < b.record->fingerprint;
+  });
+}
+
+}  // namespace cubinet

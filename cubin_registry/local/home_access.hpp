@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "local/file_store.hpp"
+#include "local/store_lock.hpp"
+
+#include <cubinet/base/fork_guard.hpp>
+
+#include <filesystem>
+
+namespace cubinet {
+
+// What may be done to an open home, and its lock. Refers to the store, which must outlive it.
+class HomeAccess {
+ public:
+  HomeAccess(FileStore& store, bool writable)
+      : store_(store), writable_(writable), lock_path_(store.home().locks() / "store.lock") {}
+
+  bool writable() const { return writable_; }
+  bool in_original_process() const { return fork_guard_.in_original_process(); }
+  // unavailable in a process forked after the home was opened: SQLite's connection and the locks belong to
+  // the parent.
+  Result<void> check_process() const;
+  Result<void> check_writable() const;
+
+  const std::filesystem::path& lock_path() const { return lock_path_; }
+  StoreLock store_lock() const { return StoreLock(store_.files(), lock_path_, store_.log_sink()); }
+
+ private:
+  FileStore& store_;
+  bool writable_;
+  std::filesystem::path lock_path_;
+  ForkGuard fork_guard_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/home_layout.hpp"
+
+#include <system_error>
+#include <unistd.h>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kWritableByOthers = 022;
+
+Error unusable(const fs::path& path, Error reason) {
+  reason.code = ErrorCode::unavailable;
+  reason.message = "the registry's home '" + path.string() + "' cannot be used: " + reason.message;
+  if (reason.remedy.empty()) reason.remedy = "name another folder with --home or CUBINET_HOME";
+  return reason;
+}
+
+// Whoever can write a folder can put kernels of their own into it, with matching records and digests. Root
+// can do that anywhere, so a folder of root's is as good as one's own to read; writing wants one's own.
+Result<void> check_owner(const fs::path& folder, const FileStatus& status, bool to_write) {
+  if (status.type != FileStatus::Type::directory) {
+    return Error{ErrorCode::untrusted, "'" + folder.string() + "' is no folder", "remove it"};
+  }
+  const bool trusted = status.owner == ::geteuid() || (status.owner == 0 && !to_write);
+  if (!trusted) {
+    return Error{ErrorCode::untrusted,
+                 "'" + folder.string() + "' belongs to user " + std::to_string(status.owner) +
+                     ", not to user " + std::to_string(::geteuid()),
+                 "name a folder of your own with --home or CUBINET_HOME"};
+  }
+  if ((status.permissions & kWritableByOthers) != 0) {
+    return Error{ErrorCode::untrusted, "'" + folder.string() + "' can be written by group or others",
+                 "run: chmod go-w '" + folder.string() + "'"};
+  }
+  return {};
+}
+
+// Made absolute and free of symbolic links once, so that a link that changes later leads nowhere else.
+Result<fs::path> resolve(const fs::path& path) {
+  std::error_code failure;
+  fs::path resolved = fs::weakly_canonical(fs::absolute(path, failure), failure);
+  if (failure) return unusable(path, io_error("cannot resolve the path", failure.value()));
+  return resolved.has_filename() ? resolved : resolved.parent_path();
+}
+
+Result<void> create_subfolders(FileSystem& files, const HomeLayout& home) {
+  bool created = false;
+  for (const fs::path& folder : {home.cubins(), home.records(), home.locks(), home.quarantine()}) {
+    CUBINET_TRY_ASSIGN(const auto status, files.status(folder));
+    if (status) continue;
+    CUBINET_TRY(files.create_directories(folder, FileSystem::Mode::shared));
+    created = true;
+  }
+  return created ? files.sync_directory(home.root()) : Result<void>();
+}
+
+Result<void> check_subfolders(FileSystem& files, const HomeLayout& home, bool to_write) {
+  for (const fs::path& folder :
+       {home.cubins(), home.records(), home.imports(), home.locks(), home.quarantine()}) {
+    CUBINET_TRY_ASSIGN(const auto status, files.status(folder));
+    if (status) CUBINET_TRY(check_owner(folder, *status, to_write));
+  }
+  return {};
+}
+
+}  // namespace
+
+fs::path HomeLayout::cubin(const Sha256Digest& digest) const {
+  const std::string name = digest.to_hex();
+  // On the way of every hit: joined as text, a third of what three joined paths take.
+  return cubins_prefix_ + name.substr(0, 2) + "/" + name + ".cubin";
+}
+
+fs::path HomeLayout::import(std::uint64_t number) const {
+  return imports() / (std::to_string(number) + ".import");
+}
+
+fs::path HomeLayout::record_folder(std::uint64_t kernel_hash) const {
+  return records() / entry_prefix(kernel_hash).substr(0, 2);
+}
+
+fs::path HomeLayout::record(const std::string& entry_name) const {
+  return records() / entry_name.substr(0, 2) / (entry_name + ".record");
+}
+
+std::optional<Sha256Digest> HomeLayout::cubin_digest(const fs::path& path) const {
+  const auto digest = Sha256Digest::parse(path.stem().string());
+  return digest && cubin(*digest) == path ? std::optional(*digest) : std::nullopt;
+}
+
+fs::path HomeLayout::relative(const fs::path& path) const {
+  return path.lexically_relative(root_);
+}
+
+std::string entry_prefix(std::uint64_t kernel_hash) {
+  return KernelKey{kernel_hash}.to_string() + "-";
+}
+
+std::string entry_name(std::uint64_t kernel_hash, ByteView encoded) {
+  // A record ends with the digest of all that precedes.
+  constexpr std::size_t kDigestBytes = 32;
+  constexpr std::size_t kNamedBytes = 16;
+  return entry_prefix(kernel_hash) + to_hex(encoded.last(kDigestBytes).first(kNamedBytes));
+}
+
+std::string entry_name(const CubinRecord& record) {
+  return entry_name(record.identity.kernel_hash(), encode_record(record));
+}
+
+std::string build_lock_name(const KernelIdentity& identity, const BuildFingerprint& fingerprint) {
+  Sha256Hasher hasher;
+  hasher.field("encoding", as_text(identity.encoding()));
+  hasher.field("fingerprint", as_text(fingerprint.digest.bytes));
+  return hasher.finish().to_hex().substr(0, 32) + ".lock";
+}
+
+Result<OpenHome> open_home(FileSystem& files, const fs::path& path, HomeOptions::Access access) {
+  if (path.empty()) {
+    return Error{ErrorCode::invalid_argument, "the registry's home has no name", "name a folder"};
+  }
+  const bool read_write = access == HomeOptions::Access::read_write;
+  CUBINET_TRY_ASSIGN(const fs::path root, resolve(path));
+  auto status = files.status(root);
+  if (!status) return unusable(root, std::move(status).error());
+  if (!*status) {
+    if (!read_write) {
+      return Error{ErrorCode::unavailable, "there is no registry at '" + root.string() + "'",
+                   "name another folder with --home or CUBINET_HOME"};
+    }
+    if (auto created = files.create_directories(root, FileSystem::Mode::private_to_owner); !created) {
+      return unusable(root, std::move(created).error());
+    }
+    status = files.status(root);
+    if (!status) return unusable(root, std::move(status).error());
+  }
+  if (!*status || (*status)->type != FileStatus::Type::directory) {
+    return unusable(root, Error{ErrorCode::unavailable, "it is no folder"});
+  }
+  OpenHome opened{HomeLayout(root), read_write && files.writable(root)};
+  CUBINET_TRY(check_owner(root, **status, opened.writable));
+  CUBINET_TRY(check_subfolders(files, opened.home, opened.writable));
+  if (opened.writable) {
+    if (auto created = create_subfolders(files, opened.home); !created) {
+      return unusable(root, std::move(created).error());
+    }
+    CUBINET_TRY(check_subfolders(files, opened.home, opened.writable));
+  }
+  return opened;
+}
+
+}  // namespace cubinet

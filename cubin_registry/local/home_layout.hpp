@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/spec/cubin.hpp>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace cubinet {
+
+// Where things lie in a home; see docs/formats/registry.md. Paths alone: nothing here touches a file.
+class HomeLayout {
+ public:
+  explicit HomeLayout(std::filesystem::path root)
+      : root_(std::move(root)), cubins_prefix_(cubins().native() + "/") {}
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path cubins() const { return root_ / "cubins"; }
+  std::filesystem::path records() const { return root_ / "records"; }
+  std::filesystem::path imports() const { return root_ / "imports"; }
+  std::filesystem::path locks() const { return root_ / "locks"; }
+  std::filesystem::path quarantine() const { return root_ / "quarantine"; }
+  std::filesystem::path index() const { return root_ / "index.sqlite"; }
+
+  std::filesystem::path cubin(const Sha256Digest& digest) const;
+  std::filesystem::path import(std::uint64_t number) const;
+  // The folder of all records of kernels whose hashes begin with the same two digits.
+  std::filesystem::path record_folder(std::uint64_t kernel_hash) const;
+  // REQUIRES: an entry's name, or at least two characters.
+  std::filesystem::path record(const std::string& entry_name) const;
+  // The digest that a file's name states, when the file lies where that digest belongs.
+  std::optional<Sha256Digest> cubin_digest(const std::filesystem::path& path) const;
+  // For messages and reports.
+  std::filesystem::path relative(const std::filesystem::path& path) const;
+
+ private:
+  std::filesystem::path root_;
+  std::string cubins_prefix_;
+};
+
+// "<16 hex hash of the kernel>-<32 hex>": all builds of a kernel, for every target, are in one folder, and
+// the second part is of the record's own SHA-256. So a name stands for one content, and what was read under
+// it stays right.
+std::string entry_name(const CubinRecord& record);
+// The same from the record's bytes. REQUIRES: they are whole.
+std::string entry_name(std::uint64_t kernel_hash, ByteView encoded);
+// The first part: how the names of all records of a kernel begin.
+std::string entry_prefix(std::uint64_t kernel_hash);
+// The name of the lock for one build.
+std::string build_lock_name(const KernelIdentity& identity, const BuildFingerprint& fingerprint);
+
+struct OpenHome {
+  HomeLayout home;
+  bool writable = false;
+};
+
+// Resolves symbolic links, creates what is missing (read_write), and refuses what others could have written.
+Result<OpenHome> open_home(FileSystem& files, const std::filesystem::path& path, HomeOptions::Access access);
+
+}  // namespace cubinet

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/index_keeper.hpp"
+
+#include <array>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How long a look-up goes to the record files at once after the index was found locked or unreadable.
+constexpr std::chrono::milliseconds kPause{1'000};
+
+// Files that SQLite finds by the index's name, and believes: a journal is rolled back into it.
+constexpr std::array<const char*, 3> kCompanions = {"-journal", "-wal", "-shm"};
+
+fs::path companion_of(fs::path index, const char* suffix) {
+  index += suffix;
+  return index;
+}
+
+Result<void> discard(const Result<bool>& result) {
+  return result ? Result<void>() : Result<void>(result.error());
+}
+
+// An index is believed as records are: only where nobody else can have written it.
+const char* why_not_ours(const FileStatus& status) {
+  // No link at all: a journal that its owner removes while we look.
+  if (status.type != FileStatus::Type::regular || status.links > 1) return "is no file of its own";
+  return why_not_trusted(status);
+}
+
+}  // namespace
+
+Result<void> IndexKeeper::check_ours(const FileStatus& index) const {
+  if (const char* reason = why_not_ours(index)) {
+    return Error{ErrorCode::corruption, std::string("the index ") + reason};
+  }
+  for (const char* suffix : kCompanions) {
+    const fs::path file = companion_of(store_.home().index(), suffix);
+    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(file));
+    const char* reason = status ? why_not_ours(*status) : nullptr;
+    if (reason == nullptr) continue;
+    return Error{ErrorCode::corruption, "the index's '" + file.filename().string() + "' " + reason};
+  }
+  return {};
+}
+
+// REQUIRES: mutex_ is held.
+Result<Index*> IndexKeeper::usable_index(Making making) {
+  if (index_ != nullptr && !index_->moved()) return index_.get();
+  index_.reset();
+  if (passed_over_ && (newer_schema_ || std::chrono::steady_clock::now() < ask_again_)) return *passed_over_;
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().index()));
+  const bool made_here = writable_ && making == Making::yes;
+  if (!status && !made_here) return Error{ErrorCode::not_found, "there is no index"};
+  ++generation_;
+  if (status) CUBINET_TRY(check_ours(*status));
+  const auto to_write = made_here ? Index::Mode::read_write : Index::Mode::as_it_is;
+  const auto mode = writable_ ? to_write : Index::Mode::read_only;
+  CUBINET_TRY_ASSIGN(index_, Index::open(store_.home().index(), mode));
+  passed_over_.reset();
+  return index_.get();
+}
+
+void IndexKeeper::pass_over(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  index_.reset();
+  newer_schema_ = error.code == ErrorCode::unsupported;
+  passed_over_ = error;
+  ask_again_ = std::chrono::steady_clock::now() + kPause;
+  const LogLevel level = std::exchange(told_, true) ? LogLevel::debug : LogLevel::warning;
+  log(store_.log_sink(), level, "the index is not used, the record files are: " + error.to_line());
+}
+
+bool IndexKeeper::make(const Error& error, StoreLock& lock) {
+  const bool to_be_made = error.code == ErrorCode::not_found || error.code == ErrorCode::unavailable;
+  if (!to_be_made || !writable_ || lock.held()) return false;
+  auto made = lock.share();
+  if (made) {
+    const std::lock_guard guard(mutex_);
+    if (auto index = usable_index(Making::yes); !index) made = std::move(index).error();
+  }
+  lock.release();
+  // One that is damaged is replaced by whoever asks again.
+  if (made || made.error().code == ErrorCode::corruption) return true;
+  pass_over(made.error());
+  return false;
+}
+
+bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lock) {
+  if (error.code == ErrorCode::not_found) return false;
+  {
+    const std::lock_guard guard(mutex_);
+    if (passed_over_) return false;
+  }
+  if (error.code != ErrorCode::corruption || !writable_) {
+    pass_over(error);
+    return false;
+  }
+  const bool was_shared = lock.held() && !lock.exclusive();
+  const bool was_free = !lock.held();
+  auto replaced = lock.exclude();
+  if (replaced) replaced = replace_damaged(error, generation);
+  if (!replaced) pass_over(replaced.error().code == ErrorCode::busy ? error : replaced.error());
+  if (was_free) lock.release();
+  // Whoever only read, or added, goes on either way: without the lock nothing is lost but a race against
+  // removal.
+  if (was_shared) static_cast<void>(lock.share());
+  return replaced.has_value();
+}
+
+// REQUIRES: the exclusive StoreLock is held, so no other process replaces the index at the same time.
+Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generation) {
+  const std::lock_guard guard(mutex_);
+  if (generation != generation_) return {};             // another thread did
+  if (index_ != nullptr && index_->moved()) return {};  // another process did
+  // One that could not be opened may have been replaced before we got the lock, and in one that was open a
+  // newer build may have made its schema: then our statements fail as they do in a damaged one.
+  const bool was_open = index_ != nullptr;
+  index_.reset();
+  auto again = usable_index(Making::yes);
+  if (again && !was_open) return {};
+  if (!again && again.error().code != ErrorCode::corruption) return std::move(again).error();
+  index_.reset();
+  const fs::path file = store_.home().index();
+  if (!store_.set_aside(file, error.message)) return error;
+  for (const char* suffix : kCompanions) {
+    const fs::path companion = companion_of(file, suffix);
+    const auto status = store_.files().status(companion);
+    if (status && *status) store_.set_aside(companion, "belongs to the damaged index");
+  }
+  log(store_.log_sink(), LogLevel::warning, "making the index anew");
+  CUBINET_TRY(usable_index(Making::yes));
+  return {};
+}
+
+Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
+  const std::lock_guard guard(mutex_);
+  index_.reset();
+  const auto there = usable_index(Making::no);
+  if (!there && there.error().code == ErrorCode::unsupported) return there.error();
+  index_.reset();
+  const fs::path file = store_.home().index();
+  const fs::path fresh = temporary_path_beside(file);
+  const auto written = [&]() -> Result<void> {
+    CUBINET_TRY_ASSIGN(const auto index, Index::open(fresh, Index::Mode::read_write));
+    return index->update(records, {});
+  }();
+  // What a journal holds is of the old one: it must not be rolled back into the new one.
+  auto placed = written;
+  for (const char* suffix : kCompanions) {
+    if (placed) placed = discard(store_.files().remove(companion_of(file, suffix)));
+  }
+  if (placed) placed = store_.files().rename(fresh, file);
+  if (!placed) {
+    static_cast<void>(store_.files().remove(fresh));
+    return placed;
+  }
+  passed_over_.reset();
+  newer_schema_ = false;
+  return store_.files().sync_directory(file.parent_path());
+}
+
+std::optional<Error> IndexKeeper::why_unusable() {
+  const std::lock_guard lock(mutex_);
+  auto index = usable_index(Making::no);
+  if (index) return std::nullopt;
+  return std::move(index).error();
+}
+
+void IndexKeeper::abandon() {
+  // The mutex may be held for ever by a thread that the child does not have.
+  if (index_ != nullptr) {
+    index_->abandon();
+    static_cast<void>(index_.release());
+  }
+}
+
+}  // namespace cubinet

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/left_overs.hpp"
+
+#include "local/local_imports.hpp"
+
+#include <chrono>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLeftOverAfterNs = std::int64_t{3'600} * 1'000'000'000;
+
+std::int64_t now_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+}  // namespace
+
+bool is_left_over(const FileStatus& status) {
+  return now_ns() - status.modified_ns > kLeftOverAfterNs;
+}
+
+bool is_temporary(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with('.') && name.ends_with(".tmp");
+}
+
+Result<bool> is_stray(const FileStore& store, const fs::path& path) {
+  CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
+  return status && (!is_temporary(path) || is_left_over(*status));
+}
+
+Result<void> FileSweep::remove(const fs::path& path, std::uint64_t bytes) {
+  if (!only_counts()) {
+    CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
+    if (!removed) return {};
+  }
+  ++report.files;
+  report.bytes += bytes;
+  return {};
+}
+
+Result<bool> add_images_of_records(const FileStore& store, std::set<Sha256Digest>& named) {
+  bool complete = true;
+  CUBINET_TRY(store.for_each_record([&](const std::string&, Result<StoredRecord> record) -> Result<void> {
+    if (record) named.insert(record->record->digest);
+    if (!record && !names_nothing(record.error())) complete = false;  // it may name any of them
+    return {};
+  }));
+  return complete;
+}
+
+Result<void> remove_unnamed_images(FileSweep& sweep, LocalImports& imports,
+                                   const std::set<Sha256Digest>& candidates,
+                                   const std::set<Sha256Digest>* named, bool only_old) {
+  if (candidates.empty()) return {};
+  FileStore& store = sweep.store();
+  const auto alone =
+      sweep.only_counts() ? std::optional<std::unique_ptr<FileLock>>(nullptr) : imports.lock_out_bringers();
+  if (!alone) return {};
+  std::set<Sha256Digest> by_imports;
+  CUBINET_TRY_ASSIGN(const bool complete, imports.add_named_images(by_imports));
+  if (!complete || named == nullptr) {
+    log(store.log_sink(), LogLevel::warning,
+        "no image is removed while there are records or imports that cannot be read");
+    return {};
+  }
+  for (const Sha256Digest& digest : candidates) {
+    if (named->count(digest) != 0 || by_imports.count(digest) != 0) continue;
+    const fs::path path = store.home().cubin(digest);
+    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
+    if (!status || (only_old && !is_left_over(*status))) continue;
+    // The bytes of a file with another name stay.
+    CUBINET_TRY(sweep.remove(path, status->links <= 1 ? status->size : 0));
+  }
+  return {};
+}
+
+Result<void> remove_left_overs(FileSweep& sweep, const fs::path& folder) {
+  const FileStore& store = sweep.store();
+  CUBINET_TRY_ASSIGN(const auto paths, store.files_below(folder));
+  for (const fs::path& path : paths) {
+    if (!is_temporary(path)) continue;
+    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
+    if (!status || !is_left_over(*status)) continue;
+    CUBINET_TRY(sweep.remove(path, status->size));
+  }
+  return {};
+}
+
+}  // namespace cubinet

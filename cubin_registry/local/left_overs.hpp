@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "local/file_store.hpp"
+
+#include <cubinet/cubin_registry/home.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+
+namespace cubinet {
+
+// Nobody writes one file for longer than an hour, so what is older was left by a process that died.
+bool is_left_over(const FileStatus& status);
+// The name of a file that is being written, or was left while it was.
+bool is_temporary(const std::filesystem::path& path);
+// A file that has no business where it is: any but a temporary one that may still be written.
+Result<bool> is_stray(const FileStore& store, const std::filesystem::path& path);
+
+// Removes files, or only counts those that would be removed.
+class FileSweep {
+ public:
+  FileSweep(FileStore& store, SweepMode mode) : store_(store), mode_(mode) {}
+
+  bool only_counts() const { return mode_ == SweepMode::count; }
+  FileStore& store() const { return store_; }
+  // `bytes`: what its removal frees.
+  Result<void> remove(const std::filesystem::path& path, std::uint64_t bytes);
+
+  SweepReport report;
+
+ private:
+  FileStore& store_;
+  const SweepMode mode_;
+};
+
+class LocalImports;
+
+// Adds the images that records name; false while one of them cannot be read.
+Result<bool> add_images_of_records(const FileStore& store, std::set<Sha256Digest>& named);
+// Removes those of `candidates` that neither `named` nor an import names. None while `named` is null, an
+// import cannot be read or somebody brings images in. `only_old`: where there are no locks, somebody may be
+// between an image and its record.
+Result<void> remove_unnamed_images(FileSweep& sweep, LocalImports& imports,
+                                   const std::set<Sha256Digest>& candidates,
+                                   const std::set<Sha256Digest>* named, bool only_old);
+
+// What interrupted writes left in a folder of one or two levels.
+Result<void> remove_left_overs(FileSweep& sweep, const std::filesystem::path& folder);
+
+}  // namespace cubinet

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/local_home.hpp"
+
+#include "local/left_overs.hpp"
+#include "store/record_lists.hpp"
+#include "store/record_row.hpp"
+
+#include <cubinet/base/file_system.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <tuple>
+
+namespace cubinet {
+namespace {
+
+// One kernel with heavy templates takes a minute; a builder that takes longer than this is stopped, not busy.
+constexpr std::chrono::minutes kBuildLockLimit{10};
+
+class HeldBuildLock final : public BuildLock {
+ public:
+  explicit HeldBuildLock(std::unique_ptr<FileLock> lock) : lock_(std::move(lock)) {}
+
+ private:
+  std::unique_ptr<FileLock> lock_;  // null where the home knows no locks
+};
+
+// Builds with equal fingerprints are interchangeable, so the first one stays; but a local build is only ever
+// made beside a bundle's when that one was of no use, and a newer bundle vouches for what it ships.
+bool supersedes(const CubinRecord& wanted, const CubinRecord& there) {
+  if (there.origin != CubinOrigin::bundle) return false;
+  return wanted.origin == CubinOrigin::compiled || wanted.version > there.version;
+}
+
+bool is_same_build(const CubinRecord& a, const CubinRecord& b) {
+  return a.kind == b.kind && a.fingerprint == b.fingerprint && a.identity == b.identity;
+}
+
+// A process that dies between writing a record and removing the one that it supersedes leaves both.
+bool comes_before(const CubinRecord& a, const CubinRecord& b) {
+  if (supersedes(a, b) != supersedes(b, a)) return supersedes(a, b);
+  return a.digest < b.digest;
+}
+
+Result<void> check_complete(const Cubin& cubin) {
+  if (cubin.record == nullptr || cubin.image == nullptr) {
+    return Error{ErrorCode::invalid_argument, "a cubin without record or image cannot be published"};
+  }
+  if (cubin.record->size != cubin.image->size() || cubin.record->digest != sha256(*cubin.image)) {
+    return Error{
+        ErrorCode::invalid_argument,
+        "the record of kernel " + cubin.record->identity.key().to_string() + " describes another image"};
+  }
+  return check_storable(*cubin.record);
+}
+
+}  // namespace
+
+std::vector<StoredRecord> in_force(std::vector<StoredRecord> stored) {
+  std::sort(stored.begin(), stored.end(), [](const StoredRecord& a, const StoredRecord& b) {
+    const auto build = [](const CubinRecord& record) {
+      return std::tie(record.identity.encoding(), record.kind, record.fingerprint);
+    };
+    if (build(*a.record) != build(*b.record)) return build(*a.record) < build(*b.record);
+    return comes_before(*a.record, *b.record);
+  });
+  const auto end = std::unique(
+      stored.begin(), stored.end(),
+      [](const StoredRecord& a, const StoredRecord& b) { return is_same_build(*a.record, *b.record); });
+  stored.erase(end, stored.end());
+  return stored;
+}
+
+LocalHome::LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink log)
+    : store_(std::move(files), std::move(home.home), std::move(log)),
+      access_(store_, home.writable),
+      index_(store_, home.writable),
+      records_(store_),
+      imports_(store_, index_, access_),
+      description_{StoreKind::home, store_.home().root().native(), home.writable} {}
+
+LocalHome::~LocalHome() {
+  if (!access_.in_original_process()) index_.abandon();
+}
+
+template <class Ask>
+Result<CubinRecords> LocalHome::with_imports(CubinRecords records, Ask&& ask) {
+  CUBINET_TRY_ASSIGN(const auto folders, imports_.folders());
+  for (const auto& folder : *folders) {
+    CUBINET_TRY_ASSIGN(const CubinRecords found, ask(*folder));
+    records.insert(records.end(), found.begin(), found.end());
+  }
+  return records;
+}
+
+Result<CubinRecords> LocalHome::find(const KernelId& kernel) {
+  CUBINET_TRY(check_process());
+  CUBINET_TRY_ASSIGN(auto stored, records_.of_kernel(kernel));
+  if (stored.size() > 1) {
+    stored = in_force(std::move(stored));
+    sort_newest_first(stored);
+  }
+  CubinRecords records;
+  for (StoredRecord& each : stored)
+    records.push_back(std::move(each.record));
+  auto with = with_imports(records, [&](ImportedFolder& folder) { return folder.find(kernel); });
+  // A kernel that was built here or bundled is in no import: one that cannot be read must not take it away.
+  if (with || records.empty()) return with;
+  log(store_.log_sink(), LogLevel::warning, "imports passed over: " + with.error().to_line());
+  return records;
+}
+
+Result<CubinRecords> LocalHome::own_records() {
+  CUBINET_TRY(check_process());
+  StoreLock lock = store_lock();
+  CUBINET_TRY_ASSIGN(RecordCache::All all, records_.all([&] {
+    RecordCache::Rows rows;
+    auto indexed = index_.use(lock, [](Index& index) { return index.records(); });
+    if (!indexed) return rows;
+    for (StoredRecord& row : *indexed)
+      rows.emplace(row.name, std::move(row));
+    return rows;
+  }));
+  // Where the index lags, whoever lists next need not read the files again.
+  const bool lags = !all.from_files.empty() || !all.gone.empty();
+  if (lags && access_.writable() && lock.share())
+    index_.run(lock, [&](Index& index) { return index.update(all.from_files, all.gone); });
+  lock.release();
+  auto stored = in_force(std::move(all.records));
+  sort_newest_first(stored);
+  CubinRecords records;
+  for (StoredRecord& each : stored)
+    records.push_back(std::move(each.record));
+  return records;
+}
+
+Result<CubinRecords> LocalHome::find_key(KernelKey key) {
+  CUBINET_TRY_ASSIGN(const CubinRecords own, own_records());
+  return with_imports(with_key(own, key), [&](ImportedFolder& folder) { return folder.find_key(key); });
+}
+
+Result<CubinRecords> LocalHome::find_function(std::string_view symbol) {
+  CUBINET_TRY_ASSIGN(const CubinRecords own, own_records());
+  return with_imports(with_function(own, symbol),
+                      [&](ImportedFolder& folder) { return folder.find_function(symbol); });
+}
+
+Result<CubinRecords> LocalHome::list() {
+  CUBINET_TRY_ASSIGN(CubinRecords own, own_records());
+  CUBINET_TRY_ASSIGN(auto records, with_imports(std::move(own), [](ImportedFolder& folder) {
+                       return folder.available() ? folder.list() : CubinRecords();
+                     }));
+  sort_records(records);
+  return records;
+}
+
+Result<std::shared_ptr<const StoredRows>> LocalHome::rows() {
+  CUBINET_TRY_ASSIGN(CubinRecords own, own_records());
+  std::erase_if(own, [](const auto& record) { return record->row.empty(); });
+  CUBINET_TRY_ASSIGN(const auto folders, imports_.folders());
+  LocalImports::Folders available;
+  std::copy_if(folders->begin(), folders->end(), std::back_inserter(available),
+               [](const auto& folder) { return folder->available(); });
+  const std::lock_guard guard(rows_mutex_);
+  if (rows_ != nullptr && own == rows_records_ && available == rows_folders_) return rows_;
+  StoredRows rows;
+  for (const auto& record : own) {
+    if (auto row = row_of(*record)) rows.push_back({*std::move(row), record});
+  }
+  for (const auto& folder : available) {
+    CUBINET_TRY_ASSIGN(const auto theirs, folder->rows());
+    rows.insert(rows.end(), theirs->begin(), theirs->end());
+  }
+  auto made = std::make_shared<const StoredRows>(std::move(rows));
+  rows_records_ = std::move(own);
+  rows_folders_ = std::move(available);
+  rows_ = std::move(made);
+  return rows_;
+}
+
+std::string LocalHome::place_of(const CubinRecord& record) const {
+  if (record.origin == CubinOrigin::imported) {
+    const auto import = imports_.read(record.version);
+    if (import && *import != nullptr) return (*import)->folder;
+  }
+  return description_.place;
+}
+
+Result<std::optional<Cubin>> LocalHome::load_imported(std::shared_ptr<const CubinRecord> record) {
+  CUBINET_TRY_ASSIGN(const auto folders, imports_.folders());
+  for (const auto& folder : *folders) {
+    if (folder->number() == record->version) return folder->load(std::move(record));
+  }
+  return std::optional<Cubin>();
+}
+
+Result<std::optional<Cubin>> LocalHome::load(std::shared_ptr<const CubinRecord> record) {
+  CUBINET_TRY(check_process());
+  if (record->origin == CubinOrigin::imported) return load_imported(std::move(record));
+  auto image = store_.read_image(record->digest, record->size);
+  if (image) return Cubin{std::move(record), *std::move(image)};
+  if (image.error().code != ErrorCode::not_found && !is_no_image(image.error()))
+    return std::move(image).error();
+  if (!access_.writable()) {
+    log(store_.log_sink(), LogLevel::error, "entry passed over: " + image.error().to_line());
+    return std::optional<Cubin>();
+  }
+  return read_again_or_set_aside(std::move(record));
+}
+
+// Under the exclusive lock nobody is in the middle of replacing the image by a good one.
+std::optional<Cubin> LocalHome::read_again_or_set_aside(std::shared_ptr<const CubinRecord> record) {
+  StoreLock lock = store_lock();
+  if (auto locked = lock.exclude(); !locked) {
+    log(store_.log_sink(), LogLevel::error, "a damaged entry stays where it is: " + locked.error().to_line());
+    return std::nullopt;
+  }
+  auto image = store_.read_image(record->digest, record->size);
+  if (image) return Cubin{std::move(record), *std::move(image)};
+  if (image.error().code == ErrorCode::not_found) {
+    log(store_.log_sink(), LogLevel::warning, "entry without an image: " + image.error().to_line());
+  } else if (!is_no_image(image.error()) ||
+             !store_.set_aside(store_.home().cubin(record->digest), image.error().message)) {
+    return std::nullopt;
+  }
+  if (auto removed = remove_locked({record}, lock); !removed) {
+    log(store_.log_sink(), LogLevel::error,
+        "the entry of a damaged image stays: " + removed.error().to_line());
+  }
+  return std::nullopt;
+}
+
+Result<void> LocalHome::store_image(const Cubin& cubin) {
+  auto there = store_.read_image(cubin.record->digest, cubin.record->size);
+  if (there) return {};
+  if (is_no_image(there.error()))
+    store_.set_aside(store_.home().cubin(cubin.record->digest), there.error().message);
+  return store_.write_image(cubin.record->digest, *cubin.image);
+}
+
+Result<void> LocalHome::publish(const Cubin& cubin) {
+  CUBINET_TRY(check_writable());
+  CUBINET_TRY(check_complete(cubin));
+  StoreLock lock = store_lock();
+  CUBINET_TRY(lock.share());
+  CUBINET_TRY_ASSIGN(auto there, records_.of_kernel(cubin.record->identity.kernel()));
+  std::erase_if(there, [&](const StoredRecord& each) { return !is_same_build(*each.record, *cubin.record); });
+  for (const StoredRecord& each : there) {
+    if (supersedes(*cubin.record, *each.record)) continue;
+    if (store_.read_image(each.record->digest, each.record->size)) return {};
+  }
+  CUBINET_TRY(store_image(cubin));
+  const std::string name = entry_name(*cubin.record);
+  if (const auto damaged = store_.read_record(name); !damaged && names_nothing(damaged.error()))
+    store_.set_aside(store_.home().record(name), damaged.error().message);
+  CUBINET_TRY_ASSIGN(const StoredRecord stored, store_.write_record(cubin.record));
+  // The build is there, whatever becomes of those that it takes over and of its row: a list asks the files.
+  std::vector<std::string> replaced;
+  for (const StoredRecord& each : there) {
+    if (each.name == stored.name) continue;
+    if (auto removed = store_.remove_record(each.name); !removed)
+      log(store_.log_sink(), LogLevel::warning, "a replaced record stays: " + removed.error().to_line());
+    replaced.push_back(each.name);
+  }
+  index_.run(lock, [&](Index& index) { return index.update({&stored, 1}, replaced); });
+  return {};
+}
+
+// REQUIRES: the exclusive lock.
+Result<std::uint64_t> LocalHome::remove_locked(const CubinRecords& records, StoreLock& lock) {
+  std::uint64_t count = 0;
+  std::set<Sha256Digest> digests;
+  std::vector<std::string> names;
+  for (const auto& record : records) {
+    names.push_back(entry_name(*record));
+    CUBINET_TRY_ASSIGN(const bool removed, store_.remove_record(names.back()));
+    count += removed ? 1U : 0U;
+    CUBINET_TRY_ASSIGN(const auto image, store_.files().status(store_.home().cubin(record->digest)));
+    if (image) digests.insert(record->digest);
+  }
+  if (!names.empty()) index_.run(lock, [&](Index& index) { return index.update({}, names); });
+  if (digests.empty()) return count;
+  std::set<Sha256Digest> named;
+  CUBINET_TRY_ASSIGN(const bool complete, add_images_of_records(store_, named));
+  FileSweep sweep(store_, SweepMode::remove);
+  CUBINET_TRY(remove_unnamed_images(sweep, imports_, digests, complete ? &named : nullptr, false));
+  return count;
+}
+
+Result<std::uint64_t> LocalHome::remove(const CubinRecords& records) {
+  CUBINET_TRY(check_writable());
+  StoreLock lock = store_lock();
+  CUBINET_TRY(lock.exclude());
+  return remove_locked(records, lock);
+}
+
+Result<std::unique_ptr<BuildLock>> LocalHome::lock_for_build(const KernelIdentity& identity,
+                                                             const BuildFingerprint& fingerprint) {
+  CUBINET_TRY(check_process());
+  std::unique_ptr<FileLock> lock;
+  if (access_.writable()) {
+    const auto path = store_.home().locks() / build_lock_name(identity, fingerprint);
+    CUBINET_TRY_ASSIGN(lock, lock_within(store_.files(), path, FileSystem::Sharing::exclusive,
+                                         kBuildLockLimit, store_.log_sink()));
+  }
+  return std::unique_ptr<BuildLock>(std::make_unique<HeldBuildLock>(std::move(lock)));
+}
+
+Result<std::shared_ptr<Home>> Home::open(const HomeOptions& options) {
+  const auto files = options.files == nullptr ? posix_file_system() : options.files;
+  CUBINET_TRY_ASSIGN(OpenHome home, open_home(*files, options.path, options.access));
+  return std::shared_ptr<Home>(std::make_shared<LocalHome>(files, std::move(home), options.log));
+}
+
+}  // namespace cubinet

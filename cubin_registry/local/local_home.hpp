@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "local/file_store.hpp"
+#include "local/home_access.hpp"
+#include "local/index_keeper.hpp"
+#include "local/local_imports.hpp"
+#include "local/record_cache.hpp"
+
+#include <cubinet/cubin_registry/home.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace cubinet {
+
+// Of several records of one build the one that counts: a process that dies between writing a record and
+// removing the one that it takes over leaves both.
+std::vector<StoredRecord> in_force(std::vector<StoredRecord> stored);
+
+// The one implementation of Home: the record files answer, the index spares reading many of them.
+class LocalHome final : public Home {
+ public:
+  LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink log);
+  ~LocalHome() override;
+
+  const StoreDescription& description() const override { return description_; }
+  std::string place_of(const CubinRecord& record) const override;
+  Result<CubinRecords> find(const KernelId& kernel) override;
+  Result<CubinRecords> find_key(KernelKey key) override;
+  Result<CubinRecords> find_function(std::string_view symbol) override;
+  Result<CubinRecords> list() override;
+  Result<std::shared_ptr<const StoredRows>> rows() override;
+  Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
+  Result<void> publish(const Cubin& cubin) override;
+  Result<std::uint64_t> remove(const CubinRecords& records) override;
+  Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
+                                                    const BuildFingerprint& fingerprint) override;
+  Imports& imports() override { return imports_; }
+  Result<HomeStats> stats() override;
+  Result<VerifyReport> verify() override;
+  Result<RebuildReport> rebuild() override;
+  Result<SweepReport> sweep(SweepMode mode) override;
+
+ private:
+  Result<void> check_process() const { return access_.check_process(); }
+  Result<void> check_writable() const { return access_.check_writable(); }
+  StoreLock store_lock() { return access_.store_lock(); }
+
+  // Every build that was compiled here or came from a bundle, newest first; brings the index up to them.
+  Result<CubinRecords> own_records();
+  template <class Ask>
+  Result<CubinRecords> with_imports(CubinRecords records, Ask&& ask);
+  Result<std::optional<Cubin>> load_imported(std::shared_ptr<const CubinRecord> record);
+  Result<void> store_image(const Cubin& cubin);
+  std::optional<Cubin> read_again_or_set_aside(std::shared_ptr<const CubinRecord> record);
+  Result<std::uint64_t> remove_locked(const CubinRecords& records, StoreLock& lock);
+  Result<VerifyReport> verify_once();
+
+  FileStore store_;
+  HomeAccess access_;
+  IndexKeeper index_;
+  RecordCache records_;
+  mutable LocalImports imports_;  // keeps what it has read
+  StoreDescription description_;
+  std::mutex rows_mutex_;
+  // What rows() answered last, and from what.
+  std::shared_ptr<const StoredRows> rows_;
+  CubinRecords rows_records_;
+  LocalImports::Folders rows_folders_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/local_imports.hpp"
+
+#include "imported/import_format.hpp"
+#include "local/left_overs.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whoever holds the lock removes images for as long as this takes.
+constexpr std::chrono::milliseconds kBringLockLimit{10'000};
+// A hundred times the largest that is known.
+constexpr std::uint64_t kMaximumImportBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaximumImportNumber = std::numeric_limits<std::int64_t>::max();
+
+// "7.import": one name for one number.
+std::optional<std::uint64_t> number_of(std::string_view name) {
+  constexpr std::string_view kSuffix = ".import";
+  if (!name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_suffix(kSuffix.size());
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number == 0 || name.front() == '0' ||
+      number > kMaximumImportNumber) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+}  // namespace
+
+Result<std::vector<std::uint64_t>> LocalImports::numbers() const {
+  CUBINET_TRY_ASSIGN(const auto names, store_.list_or_nothing(store_.home().imports()));
+  std::vector<std::uint64_t> numbers;
+  for (const std::string& name : names) {
+    if (const auto number = number_of(name)) numbers.push_back(*number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+Result<ArtifactImport> LocalImports::read_file(std::uint64_t number) const {
+  const fs::path path = store_.home().import(number);
+  CUBINET_TRY_ASSIGN(const Bytes bytes, store_.files().read_own(path, kMaximumImportBytes));
+  auto import = decode_import(bytes);
+  if (import) return import;
+  Error error = std::move(import).error();
+  error.message = "'" + path.string() + "': " + error.message;
+  return error;
+}
+
+Result<std::vector<LocalImports::Entry>> LocalImports::read_all() const {
+  CUBINET_TRY_ASSIGN(const auto there, numbers());
+  std::vector<Entry> entries;
+  for (const std::uint64_t number : there) {
+    auto import = read_file(number);
+    if (!import && import.error().code == ErrorCode::not_found) continue;  // removed since it was listed
+    entries.push_back({number, std::move(import)});
+  }
+  return entries;
+}
+
+Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
+  const std::lock_guard guard(mutex_);
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().imports()));
+  if (status && stamp_ && stamp_->still_is(*status)) return folders_;
+  if (!status && folders_ != nullptr && folders_->empty()) return folders_;
+  CUBINET_TRY_ASSIGN(const auto there, numbers());
+  const auto stamp = status ? std::optional(FolderStamp::of(*status)) : std::nullopt;
+  std::map<std::uint64_t, Decoded> decoded;
+  Folders folders;
+  std::set<std::string> seen;
+  for (auto number = there.rbegin(); number != there.rend(); ++number) {
+    CUBINET_TRY_ASSIGN(const auto file, store_.files().status(store_.home().import(*number)));
+    if (!file) continue;
+    const auto known = decoded_.find(*number);
+    const bool unchanged = known != decoded_.end() && known->second.size == file->size &&
+                           known->second.modified_ns == file->modified_ns;
+    Decoded entry = unchanged ? known->second : Decoded{file->size, file->modified_ns, nullptr};
+    if (!unchanged) {
+      auto import = read_file(*number);
+      if (!import) {
+        if (import.error().code == ErrorCode::not_found) continue;
+        if (!names_nothing(import.error()) && import.error().code != ErrorCode::unsupported)
+          return std::move(import).error();
+        log(store_.log_sink(), LogLevel::warning, "import passed over: " + import.error().to_line());
+        continue;
+      }
+      entry.folder = std::make_shared<ImportedFolder>(store_, *number, *std::move(import));
+    }
+    if (seen.insert(entry.folder->import().folder).second) folders.push_back(entry.folder);
+    decoded.emplace(*number, std::move(entry));
+  }
+  const bool same = folders_ != nullptr && *folders_ == folders;
+  auto made = same ? folders_ : std::make_shared<const Folders>(std::move(folders));
+  decoded_ = std::move(decoded);
+  folders_ = std::move(made);
+  stamp_ = stamp;
+  return folders_;
+}
+
+Result<std::vector<ImportSummary>> LocalImports::list() {
+  CUBINET_TRY(access_.check_process());
+  CUBINET_TRY_ASSIGN(const auto in_force, folders());
+  std::vector<ImportSummary> summaries;
+  for (auto folder = in_force->rbegin(); folder != in_force->rend(); ++folder)
+    summaries.push_back((*folder)->summary());
+  return summaries;
+}
+
+Result<std::shared_ptr<const ArtifactImport>> LocalImports::read(std::uint64_t number) {
+  CUBINET_TRY(access_.check_process());
+  CUBINET_TRY_ASSIGN(const auto in_force, folders());
+  for (const auto& folder : *in_force) {
+    if (folder->number() == number) return std::shared_ptr<const ArtifactImport>(folder, &folder->import());
+  }
+  return std::shared_ptr<const ArtifactImport>();
+}
+
+Result<void> LocalImports::check_images(const ArtifactImport& import) const {
+  if (import.placement == ArtifactPlacement::in_place) return {};
+  for (const ArtifactFile& file : import.files) {
+    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().cubin(file.digest)));
+    if (status) continue;
+    return Error{ErrorCode::invalid_argument,
+                 "an import cannot be kept: '" + file.name + "' was not brought into the home",
+                 "import its folder again"};
+  }
+  return {};
+}
+
+Result<std::optional<std::uint64_t>> LocalImports::import_of(const std::string& folder) {
+  CUBINET_TRY_ASSIGN(const auto in_force, folders());
+  for (const auto& other : *in_force) {
+    if (other->import().folder == folder) return std::optional(other->number());
+  }
+  return std::optional<std::uint64_t>();
+}
+
+Result<std::uint64_t> LocalImports::publish(const ArtifactImport& import) {
+  CUBINET_TRY(access_.check_writable());
+  CUBINET_TRY(check_import(import));
+  CUBINET_TRY_ASSIGN(const Bytes encoded, encode_import(import));
+  StoreLock lock = access_.store_lock();
+  CUBINET_TRY(lock.exclude());
+  CUBINET_TRY(check_images(import));
+  CUBINET_TRY_ASSIGN(const auto replaced, import_of(import.folder));
+  CUBINET_TRY_ASSIGN(const auto there, numbers());
+  if (replaced) {
+    const auto bytes = store_.files().read_own(store_.home().import(*replaced), kMaximumImportBytes);
+    if (bytes && *bytes == encoded) {
+      end_bringing();
+      return *replaced;
+    }
+  }
+  if (!there.empty() && there.back() == kMaximumImportNumber) {
+    return Error{ErrorCode::invalid_argument,
+                 "no import can follow '" + store_.home().import(there.back()).string() + "'",
+                 "remove that file, and import its folder again"};
+  }
+  const std::uint64_t number = there.empty() ? 1 : there.back() + 1;
+  const fs::path path = store_.home().import(number);
+  CUBINET_TRY(store_.make_folder_for(path));
+  CUBINET_TRY(write_file_atomically(store_.files(), path, encoded));
+  // From here on the import is there, whatever becomes of the one that it replaces.
+  end_bringing();
+  if (replaced) {
+    auto removed = store_.files().remove(store_.home().import(*replaced));
+    if (!removed)
+      log(store_.log_sink(), LogLevel::warning, "a replaced import stays: " + removed.error().to_line());
+  }
+  return number;
+}
+
+Result<bool> LocalImports::add_named_images(std::set<Sha256Digest>& named) const {
+  CUBINET_TRY_ASSIGN(const auto imports, read_all());
+  bool complete = true;
+  for (const Entry& entry : imports) {
+    complete = complete && entry.import;
+    if (!entry.import || entry.import->placement == ArtifactPlacement::in_place) continue;
+    for (const ArtifactFile& file : entry.import->files)
+      named.insert(file.digest);
+  }
+  return complete;
+}
+
+Result<bool> LocalImports::remove(std::uint64_t number) {
+  CUBINET_TRY(access_.check_writable());
+  StoreLock lock = access_.store_lock();
+  CUBINET_TRY(lock.exclude());
+  const auto import = read_file(number);
+  const fs::path path = store_.home().import(number);
+  CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
+  if (!removed) return false;
+  CUBINET_TRY(store_.files().sync_directory(path.parent_path()));
+  if (import && import->placement != ArtifactPlacement::in_place) {
+    std::set<Sha256Digest> images;
+    for (const ArtifactFile& file : import->files)
+      images.insert(file.digest);
+    FileSweep sweep(store_, SweepMode::remove);
+    std::set<Sha256Digest> named;
+    CUBINET_TRY_ASSIGN(const bool complete, add_images_of_records(store_, named));
+    CUBINET_TRY(remove_unnamed_images(sweep, *this, images, complete ? &named : nullptr, !lock.real()));
+  }
+  return true;
+}
+
+Result<void> LocalImports::bring(const std::string& file, const Sha256Digest& digest, ArtifactPlacement how) {
+  CUBINET_TRY(access_.check_writable());
+  if (how == ArtifactPlacement::in_place)
+    return Error{ErrorCode::invalid_argument, "a file is brought into the home as a link or as a copy"};
+  {
+    const std::lock_guard guard(mutex_);
+    if (bringing_ == nullptr) {
+      CUBINET_TRY_ASSIGN(bringing_,
+                         lock_within(store_.files(), bring_lock_path(), FileSystem::Sharing::shared,
+                                     kBringLockLimit, store_.log_sink()));
+    }
+  }
+  return store_.bring_image(file, digest, how == ArtifactPlacement::linked);
+}
+
+void LocalImports::end_bringing() {
+  const std::lock_guard guard(mutex_);
+  bringing_.reset();
+}
+
+Result<bool> LocalImports::somebody_brings_images() const {
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(bring_lock_path()));
+  if (!status) return false;
+  const auto alone =
+      store_.files().lock(bring_lock_path(), FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
+  return alone && *alone == nullptr;
+}
+
+std::optional<std::unique_ptr<FileLock>> LocalImports::lock_out_bringers() {
+  auto alone =
+      store_.files().lock(bring_lock_path(), FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
+  if (!alone && knows_no_locks(alone.error())) return nullptr;
+  if (alone && *alone) return *std::move(alone);
+  log(store_.log_sink(), LogLevel::info, "no image is removed while a folder is being imported");
+  return std::nullopt;
+}
+
+Result<std::vector<VerifiedFile>> LocalImports::verified(const std::string& folder) {
+  CUBINET_TRY(access_.check_process());
+  StoreLock lock = access_.store_lock();
+  auto files = index_.use(lock, [&](Index& index) { return index.verified(folder); });
+  return files ? *std::move(files) : std::vector<VerifiedFile>();
+}
+
+Result<void> LocalImports::remember(const std::string& folder, std::span<const VerifiedFile> files) {
+  CUBINET_TRY(access_.check_writable());
+  if (files.empty()) return {};
+  StoreLock lock = access_.store_lock();
+  // Where it cannot be written, what was verified is verified again.
+  if (!lock.share()) return {};
+  index_.run(lock, [&](Index& index) { return index.remember(folder, files); });
+  return {};
+}
+
+}  // namespace cubinet

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "imported/imported_folder.hpp"
+#include "local/home_access.hpp"
+#include "local/index_keeper.hpp"
+#include "local/record_cache.hpp"
+
+#include <cubinet/cubin_registry/home.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace cubinet {
+
+// The imports of a home: files of their own, decoded once and kept. Thread-safe.
+class LocalImports final : public Imports {
+ public:
+  LocalImports(FileStore& store, IndexKeeper& index, const HomeAccess& access)
+      : store_(store), index_(index), access_(access) {}
+
+  Result<std::vector<ImportSummary>> list() override;
+  Result<std::shared_ptr<const ArtifactImport>> read(std::uint64_t number) override;
+  Result<std::uint64_t> publish(const ArtifactImport& import) override;
+  Result<bool> remove(std::uint64_t number) override;
+  Result<void> bring(const std::string& file, const Sha256Digest& digest, ArtifactPlacement how) override;
+  Result<std::vector<VerifiedFile>> verified(const std::string& folder) override;
+  Result<void> remember(const std::string& folder, std::span<const VerifiedFile> files) override;
+
+  // The imports in force, pinned last first: of one folder the highest number, where a publish was ended
+  // before it removed the one that it replaces. Damaged ones are logged and passed over.
+  using Folders = std::vector<std::shared_ptr<ImportedFolder>>;
+  Result<std::shared_ptr<const Folders>> folders();
+
+  // Every import file, read now and not recalled; by number.
+  struct Entry {
+    std::uint64_t number = 0;
+    Result<ArtifactImport> import;
+  };
+  Result<std::vector<Entry>> read_all() const;
+  // Adds the images that imports use from the home; false while one of them cannot be read.
+  Result<bool> add_named_images(std::set<Sha256Digest>& named) const;
+  // While it is held nobody brings images in; nullopt while somebody does, nullptr where there are no locks.
+  std::optional<std::unique_ptr<FileLock>> lock_out_bringers();
+  // Whether somebody does, without a change to anything.
+  Result<bool> somebody_brings_images() const;
+
+ private:
+  Result<std::vector<std::uint64_t>> numbers() const;
+  Result<ArtifactImport> read_file(std::uint64_t number) const;
+  Result<std::optional<std::uint64_t>> import_of(const std::string& folder);
+  Result<void> check_images(const ArtifactImport& import) const;
+  void end_bringing();
+  std::filesystem::path bring_lock_path() const { return store_.home().locks() / "import.lock"; }
+
+  FileStore& store_;
+  IndexKeeper& index_;
+  const HomeAccess& access_;
+  std::mutex mutex_;
+  std::unique_ptr<FileLock> bringing_;  // held from the first bring() to publish()
+  std::optional<FolderStamp> stamp_;    // of imports/ when folders_ was made
+  std::shared_ptr<const Folders> folders_;
+  // By number, and the file's size and time: a number is used again where the highest was removed.
+  struct Decoded {
+    std::uint64_t size = 0;
+    std::int64_t modified_ns = 0;
+    std::shared_ptr<ImportedFolder> folder;
+  };
+  std::map<std::uint64_t, Decoded> decoded_;
+};
+
+}  // namespace cubinet

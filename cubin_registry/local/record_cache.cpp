@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/record_cache.hpp"
+
+#include <charconv>
+#include <chrono>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kTick = std::int64_t{2'500} * 1'000'000;  // longer than any file system's
+
+// "a7", as the folders of records are called.
+std::optional<std::size_t> folder_number(const std::string& name) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number, 16);
+  const bool upper = name.find_first_of("ABCDEF") != std::string::npos;
+  if (error != std::errc() || end != name.data() + 2 || name.size() != 2 || upper) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+FolderStamp FolderStamp::of(const FileStatus& status) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::int64_t now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  return {status.modified_ns, status.inode, now_ns - status.modified_ns > kTick};
+}
+
+Result<void> RecordCache::refresh(Folder& folder, const fs::path& path) {
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
+  if (!status) {
+    folder.records.clear();
+    folder.stamp.reset();
+    return {};
+  }
+  if (folder.stamp && folder.stamp->still_is(*status)) return {};
+  const FolderStamp stamp = FolderStamp::of(*status);
+  CUBINET_TRY_ASSIGN(const std::vector<std::string> names, store_.record_names(path));
+  std::map<std::string, StoredRecord, std::less<>> records;
+  for (const std::string& name : names) {
+    const auto known = folder.records.find(name);
+    records.emplace(name, known == folder.records.end() ? StoredRecord{} : known->second);
+  }
+  folder.records = std::move(records);
+  folder.stamp = stamp;
+  return {};
+}
+
+Result<bool> RecordCache::read(Folder& folder, const std::string& name) {
+  auto record = store_.read_record(name);
+  if (record) {
+    folder.records[name] = *std::move(record);
+    return true;
+  }
+  const Error& error = record.error();
+  if (error.code == ErrorCode::not_found) return false;  // removed since it was listed
+  if (!names_nothing(error) && error.code != ErrorCode::unsupported) return error;
+  log(store_.log_sink(), LogLevel::warning, "record passed over: " + error.to_line());
+  return false;
+}
+
+Result<std::vector<StoredRecord>> RecordCache::of_kernel(const KernelId& kernel) {
+  const std::string prefix = entry_prefix(kernel.hash());
+  Folder& folder = folders_[static_cast<std::size_t>(kernel.hash() >> 56U)];
+  const std::lock_guard lock(folder.mutex);
+  CUBINET_TRY(refresh(folder, store_.home().record_folder(kernel.hash())));
+  std::vector<StoredRecord> found;
+  const auto first = folder.records.lower_bound(prefix);
+  for (auto entry = first; entry != folder.records.end() && entry->first.starts_with(prefix); ++entry) {
+    if (entry->second.record == nullptr) {
+      CUBINET_TRY_ASSIGN(const bool good, read(folder, entry->first));
+      if (!good) continue;
+    }
+    if (entry->second.record->identity.is_of(kernel)) found.push_back(entry->second);
+  }
+  return found;
+}
+
+Result<RecordCache::All> RecordCache::all(const std::function<Rows()>& read_rows) {
+  CUBINET_TRY_ASSIGN(const std::vector<std::string> names, store_.list_or_nothing(store_.home().records()));
+  std::vector<std::pair<Folder*, std::size_t>> there;
+  std::size_t unread = 0;
+  for (const std::string& name : names) {
+    const auto number = folder_number(name);
+    if (!number) continue;
+    Folder& folder = folders_[*number];
+    const std::lock_guard lock(folder.mutex);
+    CUBINET_TRY(refresh(folder, store_.home().records() / name));
+    there.emplace_back(&folder, *number);
+    for (const auto& [entry, stored] : folder.records)
+      unread += stored.record == nullptr ? 1U : 0U;
+  }
+  All all;
+  Rows rows;
+  if (unread > 0) rows = read_rows();
+  for (const auto& [folder, number] : there) {
+    const std::lock_guard lock(folder->mutex);
+    for (auto& [name, stored] : folder->records) {
+      if (stored.record == nullptr) {
+        if (const auto row = rows.find(name); row != rows.end()) {
+          stored = row->second;
+        } else {
+          CUBINET_TRY_ASSIGN(const bool good, read(*folder, name));
+          if (!good) continue;
+          all.from_files.push_back(stored);
+        }
+      }
+      rows.erase(name);
+      all.records.push_back(stored);
+    }
+  }
+  for (auto& [name, row] : rows)
+    all.gone.push_back(name);
+  return all;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/store_lock.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+namespace cubinet {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Longer than any publish takes on a working disk.
+constexpr milliseconds kStoreLockLimit{10'000};
+constexpr std::chrono::microseconds kFirstPause{200};
+constexpr std::chrono::microseconds kLongestPause{20'000};
+
+}  // namespace
+
+bool knows_no_locks(const Error& error) {
+  return error.native == ENOLCK || error.native == EOPNOTSUPP || error.native == ENOSYS ||
+         error.native == EINVAL;
+}
+
+Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::filesystem::path& path,
+                                              FileSystem::Sharing sharing, milliseconds limit,
+                                              const LogSink& log) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  auto pause = kFirstPause;
+  while (true) {
+    auto lock = files.lock(path, FileSystem::Wait::try_once, sharing);
+    if (!lock && !knows_no_locks(lock.error())) return std::move(lock).error();
+    if (!lock) {
+      cubinet::log(log, LogLevel::warning, "going on without a lock: " + lock.error().to_line());
+      return std::unique_ptr<FileLock>();
+    }
+    if (*lock) return lock;
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return Error{ErrorCode::busy,
+                   "'" + path.string() + "' is locked by another process for more than " +
+                       std::to_string(limit.count() / 1000) + " s",
+                   "find the process that holds it, with `fuser` say, and let it finish or end it"};
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
+void StoreLock::release() {
+  lock_.reset();
+  state_ = State::none;
+}
+
+Result<void> StoreLock::take(State wanted) {
+  if (state_ == wanted) return {};
+  release();
+  const auto sharing = wanted == State::shared ? FileSystem::Sharing::shared : FileSystem::Sharing::exclusive;
+  CUBINET_TRY_ASSIGN(lock_, lock_within(files_, path_, sharing, kStoreLockLimit, log_));
+  state_ = wanted;
+  return {};
+}
+
+}  // namespace cubinet

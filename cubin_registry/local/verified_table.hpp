@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "local/sqlite.hpp"
+
+#include <cubinet/cubin_registry/home.hpp>
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+// The table `verified_files` of an index: a memory that nothing else is derived from, and that may be lost
+// with the database. Each row has a checksum; one that does not match is forgotten. Not thread-safe. Whoever
+// changes it holds the write transaction.
+class VerifiedTable {
+ public:
+  Result<void> prepare(sqlite::Database& database);
+  void abandon() { statements_.abandon(); }
+
+  Result<std::vector<VerifiedFile>> list(std::string_view folder);  // ascending by name
+  Result<void> put(std::string_view folder, std::span<const VerifiedFile> files);
+
+ private:
+  sqlite::Statements statements_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/cubin_registry/store.hpp>
+
+#include <string_view>
+
+namespace cubinet {
+
+// Into the order of Store::list().
+void sort_records(CubinRecords& records);
+// Those that answer Store::find_key() and Store::find_function().
+CubinRecords with_key(const CubinRecords& records, KernelKey key);
+CubinRecords with_function(const CubinRecords& records, std::string_view symbol);
+
+}  // namespace cubinet

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/kernel_table/kernel_row.hpp>
+#include <cubinet/spec/cubin.hpp>
+
+#include <optional>
+
+namespace cubinet {
+
+// The row of the table that a record's kernel has: machine code whose template or publisher declared one.
+// nullopt for PTX, for a record without a row, and for a row that cannot be read: the kernel is then found by
+// its specification alone.
+std::optional<KernelRow> row_of(const CubinRecord& record);
+
+}  // namespace cubinet

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "library.hpp"
+
+#include "store_fixture.hpp"
+
+namespace cubinet {
+namespace {
+
+using namespace test;
+
+constexpr ImageTarget kTarget{{9, 0, TargetKind::specific}, ImageKind::cubin};
+
+Wish wish_of(std::string_view today) {
+  Wish wish;
+  wish.targets = {kTarget};
+  wish.interface_version = 1;
+  wish.compiler_found = true;
+  wish.today = {{kTarget, fake_fingerprint(today)}};
+  return wish;
+}
+
+KernelId kernel() {
+  return identify(ShelfBuild().spec);
+}
+
+TEST_CASE("what the stores hold of a kernel is handed to the judge, memory first") {
+  const auto home = std::make_shared<ShelfStore>();
+  const auto bundle = std::make_shared<ShelfStore>(StoreKind::bundle, "/x.bundle", false);
+  const ShelfBuild today;
+  ShelfBuild shipped;
+  shipped.word = "elsewhere";
+  shipped.origin = CubinOrigin::bundle;
+  bundle->put(shipped.make());
+  Library library({home, bundle}, {});
+  CHECK(library.stores().size() == 3);
+  CHECK(library.stores().front()->description().kind == StoreKind::memory);
+  auto found = library.choose(library.offers(kernel()), wish_of("today"));
+  CHECK(digest_of(found) == digest_of(shipped));
+  CHECK(found->source == KernelSource::bundle);
+  home->put(today.make());
+  found = library.choose(library.offers(kernel()), wish_of("today"));
+  CHECK(digest_of(found) == digest_of(today));
+  CHECK(found->source == KernelSource::registry);
+  CHECK_FALSE(library.choose(library.offers(identify(KernelSpec{"other", {}})), wish_of("today")));
+}
+
+TEST_CASE("the order in which bundles are given does not matter, the newest goes first") {
+  const auto older = std::make_shared<ShelfStore>(StoreKind::bundle, "/a", false);
+  const auto newer = std::make_shared<ShelfStore>(StoreKind::bundle, "/b", false);
+  ShelfBuild build{.word = "a", .origin = CubinOrigin::bundle, .version = 1};
+  older->put(build.make());
+  build.word = "b";
+  build.version = 2;
+  newer->put(build.make());
+  Library forward({older, newer}, {});
+  Library backward({newer, older}, {});
+  CHECK(digest_of(forward.choose(forward.offers(kernel()), wish_of("today"))) == digest_of(build));
+  CHECK(digest_of(backward.choose(backward.offers(kernel()), wish_of("today"))) == digest_of(build));
+}
+
+TEST_CASE("what is damaged or gone is passed over for the next best, and damage is told") {
+  std::string said;
+  const auto shelf = std::make_shared<ShelfStore>();
+  Library library({shelf}, [&](LogLevel, std::string_view line) { said += line; });
+  const ShelfBuild best;
+  const ShelfBuild second{.word = "a", .origin = CubinOrigin::bundle, .version = 2};
+  const ShelfBuild third{.word = "b", .origin = CubinOrigin::bundle, .version = 1};
+  for (const ShelfBuild& build : {best, second, third})
+    shelf->put(build.make());
+  const auto chosen = [&] { return digest_of(library.choose(library.offers(kernel()), wish_of("today"))); };
+  shelf->lost.insert(best.make().record->digest);
+  CHECK(chosen() == digest_of(second));
+  CHECK(said.empty());
+  shelf->damaged.insert(second.make().record->digest);
+  CHECK(chosen() == digest_of(third));
+  CHECK(said.find("damaged on the shelf") != std::string::npos);
+  shelf->lost.insert(third.make().record->digest);
+  CHECK(chosen() == "none");
+}
+
+TEST_CASE("what was refused is passed over wherever it lies, the same bytes under a better record are not") {
+  const auto shelf = std::make_shared<ShelfStore>();
+  const auto other = std::make_shared<ShelfStore>();
+  const ShelfBuild build{.origin = CubinOrigin::bundle, .version = 1};
+  const Cubin honest = build.make();
+  CubinRecord lie = *honest.record;
+  lie.entry_points.front().symbol = "gone";
+  const Cubin forged{std::make_shared<const CubinRecord>(lie), honest.image};
+  shelf->put(forged);
+  other->put(honest);
+  Library library({shelf, other}, {});
+  CubinRecords refused;
+  const auto chosen = [&] { return library.choose(library.offers(kernel()), wish_of("today"), refused); };
+  CHECK(chosen()->cubin.record->entry_points.front().symbol == "gone");
+  refused.push_back(forged.record);
+  CHECK(chosen()->cubin.record->entry_points == honest.record->entry_points);
+  refused.push_back(honest.record);
+  CHECK_FALSE(chosen());
+}
+
+TEST_CASE("a build is kept in the first store that takes it, else in memory, which is said once") {
+  int warnings = 0;
+  const auto reader = std::make_shared<ShelfStore>(StoreKind::home, "/site", false);
+  const auto first = std::make_shared<ShelfStore>();
+  const auto second = std::make_shared<ShelfStore>();
+  Library library({reader, first, second},
+                  [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
+  CHECK(library.keep(ShelfBuild{.word = "a"}.make()) == KernelSource::registry);
+  CHECK(reader->published == 0);
+  CHECK(first->list()->size() == 1);
+  CHECK(second->published == 0);
+  first->full = true;
+  CHECK(library.keep(ShelfBuild{.word = "b"}.make()) == KernelSource::registry);
+  CHECK(second->list()->size() == 1);
+  CHECK(warnings == 0);
+  second->full = true;
+  for (const char* word : {"c", "d"}) {
+    CHECK(library.keep(ShelfBuild{.word = word}.make()) == KernelSource::memory);
+    const auto found = library.choose(library.offers(kernel()), wish_of(word));
+    REQUIRE(found);
+    CHECK(found->source == KernelSource::memory);
+  }
+  CHECK(warnings == 1);
+}
+
+TEST_CASE("without a store a build is kept in memory, where only one that is current is used") {
+  Library library({}, {});
+  CHECK(library.keep(ShelfBuild{.word = "old"}.make()) == KernelSource::memory);
+  CHECK_FALSE(library.choose(library.offers(kernel()), wish_of("new")));
+  CHECK(library.choose(library.offers(kernel()), wish_of("old")));
+  CHECK(library.lock_for_build(ShelfBuild().make().record->identity, fake_fingerprint("x")) == nullptr);
+}
+
+TEST_CASE("a store that does not answer is told and stops no request, but a list of rows fails") {
+  std::string said;
+  const auto shelf = std::make_shared<ShelfStore>();
+  const auto other = std::make_shared<ShelfStore>();
+  const ShelfBuild build{.has_row = true};
+  shelf->put(build.make());
+  other->put(build.make());
+  Library library({shelf, other}, [&](LogLevel, std::string_view line) { said += line; });
+  CHECK(library.rows()->size() == 3);
+  shelf->silent = true;
+  CHECK(digest_of(library.choose(library.offers(kernel()), wish_of("today"))) == digest_of(build));
+  CHECK(said.find("/shelf") != std::string::npos);
+  CHECK(library.with_key(build.make().record->identity.key()).records.size() == 1);
+  CHECK(library.with_function("kernel").records.size() == 1);
+  CHECK(library.all().records.size() == 1);
+  const auto rows = library.rows();
+  REQUIRE_FALSE(rows);
+  CHECK(rows.error().code == ErrorCode::io);
+}
+
+TEST_CASE("where a build lies tells its source, and an import is one wherever it lies") {
+  Library library({std::make_shared<ShelfStore>(), std::make_shared<ShelfStore>(StoreKind::bundle),
+                   std::make_shared<ShelfStore>(StoreKind::imported)},
+                  {});
+  CubinRecord record;
+  CHECK(library.source_of(record, 0) == KernelSource::memory);
+  CHECK(library.source_of(record, 1) == KernelSource::registry);
+  CHECK(library.source_of(record, 2) == KernelSource::bundle);
+  CHECK(library.source_of(record, 3) == KernelSource::imported);
+  record.origin = CubinOrigin::imported;
+  CHECK(library.source_of(record, 1) == KernelSource::imported);
+}
+
+}  // namespace
+}  // namespace cubinet

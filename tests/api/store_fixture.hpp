@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "library.hpp"
+#include "support/fake_cubin.hpp"
+
+#include <cubinet/kernel_table/row_codec.hpp>
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cubinet::test {
+
+// A store of the tests: keeps in memory what it is given, says of itself what it is told to, and fails where
+// it is told to. What a program may add from outside.
+class ShelfStore : public WritableStore {
+ public:
+  explicit ShelfStore(StoreKind kind = StoreKind::home, std::string place = "/shelf", bool writable = true)
+      : description_{kind, std::move(place), writable} {}
+
+  // Puts a build there, whether the store takes builds or not.
+  void put(const Cubin& cubin) { REQUIRE(kept_->publish(cubin)); }
+
+  const StoreDescription& description() const override { return description_; }
+  Result<CubinRecords> find(const KernelId& kernel) override {
+    ++questions;
+    if (silent) return silence();
+    return kept_->find(kernel);
+  }
+  Result<CubinRecords> find_key(KernelKey key) override {
+    return silent ? Result<CubinRecords>(silence()) : kept_->find_key(key);
+  }
+  Result<CubinRecords> find_function(std::string_view symbol) override {
+    return silent ? Result<CubinRecords>(silence()) : kept_->find_function(symbol);
+  }
+  Result<CubinRecords> list() override { return silent ? Result<CubinRecords>(silence()) : kept_->list(); }
+  Result<std::shared_ptr<const StoredRows>> rows() override {
+    if (silent) return silence();
+    return kept_->rows();
+  }
+  Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override {
+    if (lost.contains(record->digest)) return std::optional<Cubin>();
+    if (damaged.contains(record->digest)) return Error{ErrorCode::corruption, "damaged on the shelf"};
+    return kept_->load(std::move(record));
+  }
+  Result<void> publish(const Cubin& cubin) override {
+    ++published;
+    if (full) return Error{ErrorCode::unavailable, "the shelf is full"};
+    return kept_->publish(cubin);
+  }
+  Result<std::uint64_t> remove(const CubinRecords& records) override { return kept_->remove(records); }
+  Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
+                                                    const BuildFingerprint& fingerprint) override {
+    return kept_->lock_for_build(identity, fingerprint);
+  }
+
+  bool silent = false;  // answers no question
+  bool full = false;    // takes nothing
+  std::set<Sha256Digest> lost;
+  std::set<Sha256Digest> damaged;
+  int questions = 0;
+  int published = 0;
+
+ private:
+  static Error silence() { return Error{ErrorCode::io, "the shelf does not answer"}; }
+
+  StoreDescription description_;
+  std::shared_ptr<WritableStore> kept_ = make_memory_store();
+};
+
+// A build that can be told from others by its word, with what else decides.
+struct ShelfBuild {
+  KernelSpec spec = KernelSpec{"scale", {}}.set("width", 8);
+  SmTarget target{9, 0, TargetKind::specific};
+  std::string word = "today";  // fingerprint and bytes follow from it
+  CubinOrigin origin = CubinOrigin::compiled;
+  std::uint64_t version = 0;
+  std::uint32_t interface_version = 1;
+  ImageKind kind = ImageKind::cubin;
+  std::string symbol = "kernel";
+  bool has_row = false;
+
+  Cubin make() const {
+    Cubin cubin = make_cubin(spec, {}, word);
+    // The bytes are never loaded: what tells them apart is enough.
+    const std::string bytes = spec.to_string() + target.to_string() + word + std::to_string(version) +
+                              std::to_string(static_cast<int>(origin)) +
+                              std::to_string(static_cast<int>(kind));
+    auto image = std::make_shared<Bytes>(as_bytes(bytes).begin(), as_bytes(bytes).end());
+    CubinRecord record = *cubin.record;
+    record.identity = identify(spec, target);
+    record.target = target;
+    record.kind = kind;
+    record.origin = origin;
+    record.version = version;
+    record.interface_version = interface_version;
+    record.digest = sha256(*image);
+    record.size = image->size();
+    record.entry_points.front().name = symbol;
+    record.entry_points.front().symbol = symbol;
+    if (has_row) record.row = row_bytes();
+    return {std::make_shared<const CubinRecord>(std::move(record)), std::move(image)};
+  }
+
+ private:
+  Bytes row_bytes() const {
+    if (spec.maker == KernelMaker::publisher) return identify(spec).encoding();
+    KernelRow row;
+    row.implementation = spec.name;
+    return encode_row(row);
+  }
+};
+
+inline std::string digest_of(const std::optional<FoundCubin>& found) {
+  return found ? found->cubin.record->digest.to_hex() : "none";
+}
+
+inline std::string digest_of(const ShelfBuild& build) {
+  return build.make().record->digest.to_hex();
+}
+
+}  // namespace cubinet::test

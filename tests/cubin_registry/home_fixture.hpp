@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "support/fake_cubin.hpp"
+#include "support/temp_dir.hpp"
+
+#include <cubinet/cubin_registry/home.hpp>
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace cubinet::test {
+
+inline KernelSpec spec_of(int head_dim) {
+  KernelSpec spec;
+  spec.name = "attention_decode";
+  return spec.set("dtype_q", "bf16").set("head_dim_qk", head_dim);
+}
+
+// Small cubins that differ in every byte of their code.
+inline Cubin cubin_of(int number, std::string_view build = "build") {
+  FakeCubin description;
+  description.code_bytes = 16;
+  description.filler = static_cast<std::uint8_t>(number);
+  return make_cubin(spec_of(number), description, build);
+}
+
+inline Bytes read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const ByteView view = as_bytes(text);
+  return Bytes(view.begin(), view.end());
+}
+
+inline void write_file(const std::filesystem::path& path, ByteView bytes) {
+  std::filesystem::create_directories(path.parent_path());
+  const std::string_view text = as_text(bytes);
+  std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+// What was logged, from any thread.
+struct LogLines {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+
+  LogSink sink() {
+    return [this](LogLevel level, std::string_view line) {
+      const std::lock_guard lock(mutex);
+      lines.push_back(std::string(to_string(level)) + ": " + std::string(line));
+    };
+  }
+  std::size_t count(std::string_view text) {
+    const std::lock_guard lock(mutex);
+    std::size_t found = 0;
+    for (const std::string& line : lines)
+      found += line.find(text) != std::string::npos ? 1U : 0U;
+    return found;
+  }
+};
+
+// A home in a folder of its own.
+struct HomeFixture {
+  TempDir folder;
+  LogLines log;
+  std::filesystem::path home = folder / "home";
+
+  HomeOptions options(HomeOptions::Access access = HomeOptions::Access::read_write) {
+    HomeOptions options;
+    options.path = home;
+    options.log = log.sink();
+    options.access = access;
+    return options;
+  }
+  std::shared_ptr<Home> open(HomeOptions::Access access = HomeOptions::Access::read_write) {
+    auto registry = Home::open(options(access));
+    REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
+    return *std::move(registry);
+  }
+  std::filesystem::path only_file(const char* below) const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(home / below)) {
+      if (!entry.is_directory()) files.push_back(entry.path());
+    }
+    REQUIRE(files.size() == 1);
+    return files.front();
+  }
+};
+
+// Found, loaded, and the bytes are those that were published.
+inline bool serves(Home& registry, const Cubin& cubin) {
+  const auto found = registry.find(cubin.record->identity.kernel());
+  REQUIRE_MESSAGE(found.has_value(), found.error().to_line());
+  for (const auto& record : *found) {
+    CHECK(record->identity == cubin.record->identity);
+    if (record->fingerprint != cubin.record->fingerprint) continue;
+    const auto loaded = registry.load(record);
+    REQUIRE_MESSAGE(loaded.has_value(), loaded.error().to_line());
+    if (!*loaded) continue;
+    CHECK(sha256(*(*loaded)->image) == record->digest);
+    return *(*loaded)->image == *cubin.image && *record == *cubin.record;
+  }
+  return false;
+}
+
+inline bool publishes(Home& registry, const Cubin& cubin) {
+  const auto published = registry.publish(cubin);
+  if (!published) MESSAGE(published.error().to_line());
+  return published.has_value();
+}
+
+}  // namespace cubinet::test

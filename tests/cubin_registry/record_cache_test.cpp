@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "local/record_cache.hpp"
+
+#include "cubin_registry/forwarding_files.hpp"
+#include "cubin_registry/home_fixture.hpp"
+
+#include <chrono>
+
+namespace cubinet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CountingFiles : ForwardingFiles {
+  unsigned reads = 0;
+  unsigned lists = 0;
+
+  Result<Bytes> read_own(const fs::path& path, std::uint64_t limit) override {
+    ++reads;
+    return ForwardingFiles::read_own(path, limit);
+  }
+  Result<std::vector<std::string>> list(const fs::path& path) override {
+    ++lists;
+    return ForwardingFiles::list(path);
+  }
+};
+
+struct CacheFixture {
+  HomeFixture home;
+  std::shared_ptr<Home> registry = home.open();
+  std::shared_ptr<CountingFiles> files = std::make_shared<CountingFiles>();
+  FileStore store{files, HomeLayout(home.home), home.log.sink()};
+  RecordCache cache{store};
+
+  std::size_t found(const Cubin& cubin) {
+    const auto records = cache.of_kernel(cubin.record->identity.kernel());
+    REQUIRE_MESSAGE(records.has_value(), records.error().to_line());
+    return records->size();
+  }
+  fs::path folder_of(const Cubin& cubin) {
+    return store.home().record_folder(cubin.record->identity.kernel_hash());
+  }
+  // As if nothing had happened for a while.
+  void settle(const Cubin& cubin) {
+    fs::last_write_time(folder_of(cubin), fs::file_time_type::clock::now() - std::chrono::seconds(60));
+  }
+};
+
+TEST_CASE("a record is read once, and its folder is listed again only after a change") {
+  CacheFixture fixture;
+  const Cubin cubin = cubin_of(1);
+  REQUIRE(publishes(*fixture.registry, cubin));
+  fixture.settle(cubin);
+  CHECK(fixture.found(cubin) == 1);
+  CHECK(fixture.files->reads == 1);
+  const unsigned lists = fixture.files->lists;
+  for (int i = 0; i < 10; ++i)
+    CHECK(fixture.found(cubin) == 1);
+  CHECK(fixture.files->reads == 1);
+  CHECK(fixture.files->lists == lists);
+  REQUIRE(publishes(*fixture.registry, cubin_of(1, "another")));
+  CHECK(fixture.found(cubin) == 2);
+  CHECK(fixture.files->reads == 2);
+}
+
+TEST_CASE("a folder that changed a moment ago is listed again, since its clock may not have ticked") {
+  CacheFixture fixture;
+  const Cubin cubin = cubin_of(1);
+  REQUIRE(publishes(*fixture.registry, cubin));
+  CHECK(fixture.found(cubin) == 1);
+  const auto time = fs::last_write_time(fixture.folder_of(cubin));
+  REQUIRE(publishes(*fixture.registry, cubin_of(1, "another")));
+  fs::last_write_time(fixture.folder_of(cubin), time);
+  CHECK(fixture.found(cubin) == 2);
+  REQUIRE(fixture.registry->remove({cubin.record}));
+  fs::last_write_time(fixture.folder_of(cubin), time);
+  CHECK(fixture.found(cubin) == 1);
+  fs::remove_all(fixture.folder_of(cubin));
+  CHECK(fixture.found(cubin) == 0);
+}
+
+TEST_CASE("a row of the index stands for its file, and one without a file for nothing") {
+  CacheFixture fixture;
+  RecordCache::Rows rows;
+  for (int i = 0; i < 40; ++i) {
+    REQUIRE(publishes(*fixture.registry, cubin_of(i)));
+    const StoredRecord row{cubin_of(i).record, 7, entry_name(*cubin_of(i).record)};
+    if (i != 3) rows.emplace(row.name, row);
+  }
+  const StoredRecord absent{cubin_of(99).record, 7, entry_name(*cubin_of(99).record)};
+  rows.emplace(absent.name, absent);
+  const auto all = fixture.cache.all([&] { return rows; });
+  REQUIRE(all);
+  CHECK(all->records.size() == 40);
+  REQUIRE(all->from_files.size() == 1);
+  CHECK(*all->from_files[0].record == *cubin_of(3).record);
+  CHECK(all->gone == std::vector<std::string>{absent.name});
+  CHECK(fixture.files->reads == 1);
+  // Everything is known now: the index is not asked.
+  const auto again = fixture.cache.all([]() -> RecordCache::Rows { throw 1; });
+  CHECK(again->records.size() == 40);
+  CHECK(again->gone.empty());
+}
+
+TEST_CASE("a file that cannot be read fails the answer, and one that is damaged is passed over") {
+  CacheFixture fixture;
+  REQUIRE(publishes(*fixture.registry, cubin_of(1)));
+  const fs::path file = fixture.home.only_file("records");
+  REQUIRE(publishes(*fixture.registry, cubin_of(1, "another")));
+  fs::resize_file(file, 20);
+  CHECK(fixture.found(cubin_of(1)) == 1);
+  CHECK(fixture.home.log.count("record passed over") == 1);
+  CHECK(fixture.cache.all([] { return RecordCache::Rows(); })->records.size() == 1);
+}
+
+}  // namespace
+}  // namespace cubinet::test
