@@ -2,6 +2,7 @@
 #include "held_kernels.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 
 #include <algorithm>
 #include <set>
@@ -129,13 +130,13 @@ Result<KernelSpec> kernel_by_name(Library& library, std::string_view key_or_name
   if (!pin.empty()) {
     std::erase_if(kernels, [&](const HeldKernel& kernel) {
       const auto there = kernel.spec.parameters.find("pin");
-      return there == kernel.spec.parameters.end() || !to_string(there->second).starts_with(pin);
+      return there == kernel.spec.parameters.end() || !names_pin(pin, to_string(there->second));
     });
   }
   if (kernels.size() == 1) return std::move(kernels.front().spec);
   if (!kernels.empty()) {
     return several(library, builds, kernels, "'" + shown + "'",
-                   "ask by key, or add @ and the beginning of a pin");
+                   "ask by key, or add @ and the beginning of a pin or the publisher's version");
   }
   return Error{
       ErrorCode::not_found,

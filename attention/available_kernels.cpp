@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/attention/operation.hpp>
 
+#include <algorithm>
+
 namespace cubinet {
 namespace {
 
@@ -13,20 +15,37 @@ std::shared_ptr<const KernelIndex> index_of(std::vector<KernelRow> rows, Compute
 }  // namespace
 
 AvailableKernels AvailableKernels::create(std::vector<KernelRow> rows, ComputeCapability device) {
-  std::map<std::string, std::vector<KernelRow>> divided;
-  for (KernelRow& row : rows)
-    divided[row.implementation].push_back(std::move(row));
+  // A table is all that one pin lists. The newest goes first: that of the row pinned last.
+  struct Table {
+    std::uint64_t version = 0;
+    std::vector<KernelRow> rows;
+  };
+  std::map<std::string, std::map<std::string, Table>> divided;
+  for (KernelRow& row : rows) {
+    Table& table = divided[row.implementation][row.pin];
+    table.version = std::max(table.version, row.provenance.version);
+    table.rows.push_back(std::move(row));
+  }
   AvailableKernels kernels;
   kernels.device_ = device;
-  for (auto& [implementation, own] : divided)
-    kernels.by_implementation_.emplace(implementation, index_of(std::move(own), device));
+  for (auto& [implementation, by_pin] : divided) {
+    std::vector<Table> own;
+    for (auto& [pin, table] : by_pin)
+      own.push_back(std::move(table));
+    std::stable_sort(own.begin(), own.end(),
+                     [](const Table& a, const Table& b) { return a.version > b.version; });
+    auto& tables = kernels.by_implementation_[implementation];
+    for (Table& table : own)
+      tables.push_back(index_of(std::move(table.rows), device));
+  }
   return kernels;
 }
 
-const KernelIndex& AvailableKernels::of(std::string_view implementation) const {
-  static const std::shared_ptr<const KernelIndex> kNone = index_of({}, {});
+std::span<const std::shared_ptr<const KernelIndex>> AvailableKernels::tables(
+    std::string_view implementation) const {
+  static const std::vector<std::shared_ptr<const KernelIndex>> kNone = {index_of({}, {})};
   const auto found = by_implementation_.find(implementation);
-  return found == by_implementation_.end() ? *kNone : *found->second;
+  return found == by_implementation_.end() ? kNone : found->second;
 }
 
 }  // namespace cubinet

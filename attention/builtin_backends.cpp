@@ -5,6 +5,8 @@
 
 #include <cubinet/attention/backend.hpp>
 
+#include <algorithm>
+
 namespace cubinet {
 namespace {
 
@@ -13,8 +15,10 @@ bool always(const PlanRequest&) {
 }
 
 bool published_rows_run(const PlanRequest& request) {
+  const auto tables = request.kernels.tables(kPublishedImplementation);
   return request.options.assumes_all_kernels ||
-         !request.kernels.of(kPublishedImplementation).numbers().empty();
+         std::any_of(tables.begin(), tables.end(),
+                     [](const auto& table) { return !table->numbers().empty(); });
 }
 
 bool on_hopper(const PlanRequest& request) {

@@ -4,6 +4,7 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 
+#include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/spec/image_target.hpp>
 
 #include <algorithm>
@@ -17,19 +18,13 @@ bool has_name(const CubinRecord& record, const KernelSpec& spec, std::string_vie
                                           [&](const EntryPoint& entry) { return entry.symbol == name; });
 }
 
-// Of a pin its beginning, of a version ("flashinfer-cubin 0.6.13") the whole or its last word.
-bool is_of_pin(const CubinRecord& record, const KernelSpec& spec, std::string_view pin,
-               const ImportVersions& versions) {
+bool is_of_pin(const KernelSpec& spec, std::string_view text) {
   const auto stated = spec.parameters.find("pin");
-  const auto* text = stated == spec.parameters.end() ? nullptr : std::get_if<std::string>(&stated->second);
-  if (text != nullptr && !pin.empty() && text->starts_with(pin)) return true;
-  const auto version = versions.find(record.version);
-  return record.origin == CubinOrigin::imported && version != versions.end() &&
-         (version->second == pin || version->second.ends_with(" " + std::string(pin)));
+  const auto* pin = stated == spec.parameters.end() ? nullptr : std::get_if<std::string>(&stated->second);
+  return pin != nullptr && names_pin(text, *pin);
 }
 
-bool is_meant(const std::vector<std::string>& kernels, const CubinRecord& record,
-              const ImportVersions& versions) {
+bool is_meant(const std::vector<std::string>& kernels, const CubinRecord& record) {
   if (kernels.empty()) return true;
   const KernelSpec spec = spec_of(record);
   return std::any_of(kernels.begin(), kernels.end(), [&](const std::string& text) {
@@ -37,8 +32,7 @@ bool is_meant(const std::vector<std::string>& kernels, const CubinRecord& record
     if (key && record.identity.key() == *key) return true;
     const std::size_t at = text.rfind('@');
     if (at == std::string::npos) return has_name(record, spec, text);
-    return has_name(record, spec, text.substr(0, at)) &&
-           is_of_pin(record, spec, text.substr(at + 1), versions);
+    return has_name(record, spec, text.substr(0, at)) && is_of_pin(spec, text.substr(at + 1));
   });
 }
 
@@ -52,8 +46,7 @@ void add_record_filter(CLI::App& verb, RecordFilter& filter) {
 }
 
 Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
-    const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records,
-    const ImportVersions& versions) {
+    const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records) {
   CUBINET_TRY_ASSIGN(const std::vector<ImageTarget> targets, parse_image_targets(filter.targets));
   std::vector<KernelKey> keys;
   for (const std::string& text : filter.keys) {
@@ -65,7 +58,7 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
   std::vector<std::shared_ptr<const CubinRecord>> selected;
   for (auto& record : records) {
     if (passes(targets, ImageTarget{record->target, record->kind}) && passes(keys, record->identity.key()) &&
-        passes(filter.templates, spec_of(*record).name) && is_meant(filter.kernels, *record, versions)) {
+        passes(filter.templates, spec_of(*record).name) && is_meant(filter.kernels, *record)) {
       selected.push_back(std::move(record));
     }
   }

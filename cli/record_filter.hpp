@@ -7,7 +7,6 @@
 #include <CLI/App.hpp>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,12 +28,8 @@ struct RecordFilter {
 
 void add_record_filter(CLI::App& verb, RecordFilter& filter);
 
-// The import that a record is of, as far as a name may tell it from others: its version. Empty for none.
-using ImportVersions = std::map<std::uint64_t, std::string>;
-
 // The records that pass, in their order; invalid_argument for a target or key that is none.
 Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
-    const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records,
-    const ImportVersions& versions = {});
+    const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records);
 
 }  // namespace cubinet::cli

@@ -42,8 +42,7 @@ constexpr std::int64_t kU32 = std::numeric_limits<std::uint32_t>::max();
 template <class Access>
 constexpr Column column(std::string_view name, std::string_view header_name, ColumnKind kind, bool asked_for,
                         std::int64_t default_value, std::int64_t maximum, bool identifies = true) {
-  return {name,    header_name, kind, asked_for, default_value, &Access::get, &Access::set,
-          maximum, identifies};
+  return {name, header_name, kind, asked_for, default_value, &Access::get, &Access::set, maximum, identifies};
 }
 
 template <class Access>

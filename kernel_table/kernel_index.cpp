@@ -25,10 +25,8 @@ bool goes_before(const KernelRow& a, const KernelRow& b) {
   if (a.traits.step_q != b.traits.step_q) return a.traits.step_q > b.traits.step_q;
   if (a.traits.groups_heads_q != b.traits.groups_heads_q) return a.traits.groups_heads_q;
   if (a.traits.stages != b.traits.stages) return a.traits.stages > b.traits.stages;
-  // Of two versions of a package the one that was pinned last.
-  if (a.provenance.version != b.provenance.version) return a.provenance.version > b.provenance.version;
-  return std::tie(a.implementation, a.function_name, a.digest) <
-         std::tie(b.implementation, b.function_name, b.digest);
+  return std::tie(a.implementation, a.pin, a.function_name, a.digest) <
+         std::tie(b.implementation, b.pin, b.function_name, b.digest);
 }
 
 bool is_of(const KernelSelector& selector, const AttentionTypes& types) {
@@ -97,15 +95,16 @@ void KernelIndex::insert(const SelectorEncoding& encoding, std::uint32_t first, 
   count_usage(first, count);
 }
 
-// A selector's rows that differ in traits or implementation are specifications of their own; each counts
-// once, by its best target.
+// A selector's rows that differ in traits, implementation or pin are kernels of their own; each counts once,
+// by its best target.
 void KernelIndex::count_usage(std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const KernelRow& candidate = row(numbers_[first + i]);
     bool counted = false;
     for (std::uint32_t j = 0; j < i && !counted; ++j) {
       const KernelRow& earlier = row(numbers_[first + j]);
-      counted = earlier.traits == candidate.traits && earlier.implementation == candidate.implementation;
+      counted = earlier.traits == candidate.traits && earlier.implementation == candidate.implementation &&
+                earlier.pin == candidate.pin;
     }
     if (counted) continue;
     ++usage_.usable;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace cubinet {
 namespace {
@@ -23,6 +24,15 @@ const PublishedHeader* find_published_header(const Sha256Digest& digest) {
   const auto* const found = std::find_if(kHeaders.begin(), kHeaders.end(),
                                          [&](const PublishedHeader& header) { return header.sha256 == hex; });
   return found == kHeaders.end() ? nullptr : &*found;
+}
+
+bool names_pin(std::string_view text, std::string_view pin) {
+  if (text.empty()) return false;
+  if (pin.starts_with(text)) return true;
+  const auto digest = Sha256Digest::parse(pin);
+  const PublishedHeader* header = digest ? find_published_header(*digest) : nullptr;
+  return header != nullptr &&
+         (header->publisher == text || header->publisher.ends_with(" " + std::string(text)));
 }
 
 }  // namespace cubinet

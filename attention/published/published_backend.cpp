@@ -99,7 +99,21 @@ class PublishedBackend final : public AttentionBackend {
 
   Result<Consideration> consider(const PlanRequest& request) const override {
     if (std::string reason = unserved(request); !reason.empty()) return decline(std::move(reason));
-    const KernelIndex& index = request.kernels.of(kPublishedImplementation);
+    const auto tables = request.kernels.tables(kPublishedImplementation);
+    CUBINET_TRY_ASSIGN(Consideration answer, consider_table(request, *tables.front()));
+    for (std::size_t i = 1; i < tables.size() && std::holds_alternative<BackendDecline>(answer); ++i) {
+      CUBINET_TRY_ASSIGN(Consideration older, consider_table(request, *tables[i]));
+      if (std::holds_alternative<AttentionPlan>(older)) return older;
+    }
+    if (auto* declined = std::get_if<BackendDecline>(&answer); declined != nullptr && tables.size() > 1) {
+      declined->reason += "; nor do the rows of " + plural(tables.size() - 1, "older version") + " serve it";
+    }
+    return answer;
+  }
+
+ private:
+  // A table is that of one version of a package, and is asked by itself.
+  static Result<Consideration> consider_table(const PlanRequest& request, const KernelIndex& index) {
     CUBINET_TRY_ASSIGN(const Selection selection,
                        select(request.problem, request.device, index, policy_of(request)));
     std::vector<std::string> trace;
@@ -121,7 +135,6 @@ class PublishedBackend final : public AttentionBackend {
     return Consideration(std::move(declined));
   }
 
- private:
   static std::string none_runs_here(const KernelIndex& index) {
     const KernelIndex::Usage& usage = index.usage();
     std::string reason = "none of the " +

@@ -28,8 +28,7 @@ Result<CubinRecords> chosen_records(Home& home, const RecordFilter& filter) {
   if (filter.kernels.empty() && filter.keys.empty()) {
     std::erase_if(listed, [](const auto& record) { return record->origin == CubinOrigin::imported; });
   }
-  CUBINET_TRY_ASSIGN(const ImportVersions versions, import_versions(home));
-  return select_records(filter, std::move(listed), versions);
+  return select_records(filter, std::move(listed));
 }
 
 // `list --imports 2`: the number stands where a kernel's name does.

@@ -74,12 +74,4 @@ Result<ExitStatus> list_imports(const Context& context, Home& home, std::uint64_
   return ExitStatus::done;
 }
 
-Result<ImportVersions> import_versions(Home& home) {
-  CUBINET_TRY_ASSIGN(const auto imports, home.imports().list());
-  ImportVersions versions;
-  for (const ImportSummary& import : imports)
-    versions.emplace(import.number, import.version);
-  return versions;
-}
-
 }  // namespace cubinet::cli

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "context.hpp"
-#include "record_filter.hpp"
 
 #include <cubinet/cubin_registry/home.hpp>
 
@@ -17,8 +16,5 @@ nlohmann::json describe(const ImportSummary& import);
 // Prints every import of the home, or the one of that number with its functions; 0 is all. Status 1 when
 // there is none of the number.
 Result<ExitStatus> list_imports(const Context& context, Home& home, std::uint64_t number);
-
-// For names of kernels that say which version is meant.
-Result<ImportVersions> import_versions(Home& home);
 
 }  // namespace cubinet::cli

@@ -28,6 +28,23 @@ TEST_CASE("rows for other devices are kept for explanations and not found") {
   CHECK(kernels.of(kPublishedImplementation).numbers().empty());
 }
 
+TEST_CASE("rows of two versions are two tables, the one pinned last first") {
+  std::vector<KernelRow> rows = test::published_rows(test::generation(1, 1, 4096, 32, 4));
+  const std::size_t count = rows.size();
+  for (KernelRow& row : rows) {
+    row.pin = "aa";
+    row.provenance.version = 7;
+  }
+  rows.push_back(rows.front());
+  rows.back().pin = "bb";
+  rows.back().provenance.version = 9;
+  const AvailableKernels kernels = AvailableKernels::create(rows, {10, 0});
+  const auto tables = kernels.tables(kPublishedImplementation);
+  REQUIRE(tables.size() == 2);
+  CHECK(tables[0]->rows()->size() == 1);
+  CHECK(tables[1]->rows()->size() == count);
+}
+
 TEST_CASE("no kernels at all serve any device") {
   CHECK_FALSE(AvailableKernels().device());
   CHECK(AvailableKernels().of(kPublishedImplementation).numbers().empty());

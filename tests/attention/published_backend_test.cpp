@@ -112,6 +112,36 @@ TEST_CASE("where no row is understood the count is of all of them, and the colum
   CHECK(test::holds(said, "mFuture"));
 }
 
+TEST_CASE("the version pinned last serves what it can, an older one what only it can") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  std::vector<KernelRow> rows = test::published_rows(problem);
+  for (KernelRow& row : rows) {
+    row.pin = "older";
+    row.provenance.version = 1;
+    // What would win where the rows of both were one table.
+    row.target = {10, 0, TargetKind::specific};
+  }
+  std::vector<KernelRow> both = rows;
+  for (KernelRow row : test::published_rows(problem)) {
+    row.pin = "newer";
+    row.provenance.version = 2;
+    row.target = {10, 0, TargetKind::family};
+    both.push_back(row);
+  }
+  const auto of_both =
+      test::resolve(problem, kPublishedBackend, AttentionPurpose::select, test::Known::on(test::kB200, both));
+  REQUIRE(of_both.plan);
+  CHECK(of_both.plan->row.pin == "newer");
+  // A version without a row that fits leaves the problem to the one before.
+  for (KernelRow& row : both) {
+    if (row.pin == "newer") row.selector.head_dim_qk = 72;
+  }
+  const auto of_older =
+      test::resolve(problem, kPublishedBackend, AttentionPurpose::select, test::Known::on(test::kB200, both));
+  REQUIRE(of_older.plan);
+  CHECK(of_older.plan->row.pin == "older");
+}
+
 TEST_CASE("a custom mask is never served by rows that would ignore it") {
   AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   std::vector<KernelRow> rows = test::published_rows(problem);

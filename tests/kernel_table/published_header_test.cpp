@@ -33,5 +33,14 @@ TEST_CASE("a header that differs in one bit is not known") {
   CHECK(find_published_header(Sha256Digest{}) == nullptr);
 }
 
+TEST_CASE("a pin is named by its beginning, and by the version that published it") {
+  const char* pin = "f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b418";
+  for (const char* text : {"f", "f6781dfd", pin, "0.6.13", "flashinfer-cubin 0.6.13"})
+    CHECK(names_pin(text, pin));
+  for (const char* text : {"", "6781", "0.6.1", ".13", "flashinfer-cubin", "0.6.2"})
+    CHECK_FALSE(names_pin(text, pin));
+  CHECK_FALSE(names_pin("0.6.13", "abc"));
+}
+
 }  // namespace
 }  // namespace cubinet

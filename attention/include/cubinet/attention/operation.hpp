@@ -37,21 +37,24 @@ enum class AttentionPurpose : std::uint8_t {
 };
 std::string_view to_string(AttentionPurpose purpose);
 
-// The kernels that there are to plan with: rows by their implementation, each indexed for one device. A plain
-// value whose copies share the rows.
+// The kernels that there are to plan with: rows by their implementation and, of published ones, by the pin of
+// the metadata that lists them, each table indexed for one device: rows of two versions of a package never
+// compete. A plain value whose copies share the rows.
 class AvailableKernels {
  public:
   AvailableKernels() = default;  // none, for any device
   // REQUIRES: one row a kernel, as Runtime::rows() gives them.
   static AvailableKernels create(std::vector<KernelRow> rows, ComputeCapability device);
 
-  // An index without rows where there are none of the implementation. Valid as long as a copy of this lives.
-  const KernelIndex& of(std::string_view implementation) const;
+  // The tables of an implementation, the one pinned last first; at least one, which is without rows where
+  // there are none of the implementation. Valid as long as a copy of this lives.
+  std::span<const std::shared_ptr<const KernelIndex>> tables(std::string_view implementation) const;
+  const KernelIndex& of(std::string_view implementation) const { return *tables(implementation).front(); }
   std::optional<ComputeCapability> device() const { return device_; }  // nullopt: any
 
  private:
   std::optional<ComputeCapability> device_;
-  std::map<std::string, std::shared_ptr<const KernelIndex>, std::less<>> by_implementation_;
+  std::map<std::string, std::vector<std::shared_ptr<const KernelIndex>>, std::less<>> by_implementation_;
 };
 
 // What a step asks a Runtime for. Nothing: a kernel that is only assumed to exist.

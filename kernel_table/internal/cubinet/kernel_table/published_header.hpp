@@ -19,6 +19,10 @@ struct PublishedHeader {
   std::uint32_t argument_bytes = 0;  // of EIATTR_CBANK_PARAM_SIZE in every one of its cubins
 };
 
+// Whether people mean this pin (64 hex digits) by a text: its beginning, or the version that published it, in
+// whole ("flashinfer-cubin 0.6.13") or by its last word.
+bool names_pin(std::string_view text, std::string_view pin);
+
 // The header of that content; nullptr where it is not known. Lives as long as the program.
 const PublishedHeader* find_published_header(const Sha256Digest& digest);
 
