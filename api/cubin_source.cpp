@@ -3,6 +3,7 @@
 
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/jit/compiler.hpp>
 
 #include <algorithm>
 

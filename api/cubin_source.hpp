@@ -6,6 +6,8 @@
 #include "prepared_kernel.hpp"
 #include "single_flight.hpp"
 
+#include <cubinet/cubin_registry/judge.hpp>
+
 #include <memory>
 #include <optional>
 #include <tuple>

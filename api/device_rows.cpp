@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_rows.hpp"
 
+#include <cubinet/cubin_registry/judge.hpp>
+
 #include <algorithm>
 #include <unordered_map>
 

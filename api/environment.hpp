@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/jit/compiler.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/cubin_registry/judge.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <atomic>

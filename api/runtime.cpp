@@ -4,7 +4,8 @@
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/stopwatch.hpp>
-#include <cubinet/loader/module.hpp>
+#include <cubinet/jit/compiler.hpp>
+#include <cubinet/loader/module_cache.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <atomic>

@@ -4,6 +4,8 @@
 #include "file_check.hpp"
 #include "folder_plan.hpp"
 
+#include <cubinet/cubin_registry/imports.hpp>
+
 #include <filesystem>
 #include <optional>
 #include <span>

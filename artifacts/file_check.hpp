@@ -4,6 +4,7 @@
 #include "folder_plan.hpp"
 
 #include <cubinet/artifacts/artifact_import.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <optional>
 #include <vector>

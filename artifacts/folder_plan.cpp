@@ -2,6 +2,7 @@
 #include "folder_plan.hpp"
 
 #include <cubinet/artifacts/checksums.hpp>
+#include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/kernel_table/metadata_header.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 

@@ -2,12 +2,14 @@
 #include "judgement.hpp"
 
 #include <cubinet/artifacts/kernel_name.hpp>
-#include <cubinet/kernel_table/conflict.hpp>
+#include <cubinet/base/sha256_hasher.hpp>
+#include <cubinet/kernel_table/row_codec.hpp>
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 namespace cubinet {
 namespace {
@@ -24,6 +26,10 @@ StatedKernel stated(const KernelRow& row) {
 }
 StatedKernel stated(const PlainKernel& kernel) {
   return {kernel.function_name, kernel.digest, kernel.target};
+}
+
+auto content_of(const KernelRow& row) {
+  return std::tie(row.digest, row.function_name, row.shared_bytes, row.threads);
 }
 
 std::string short_hex(const Sha256Digest& digest) {
@@ -205,20 +211,34 @@ class Judge {
     return true;
   }
 
+  // Rows of one identity, target included, are one entry where they share the bytes and what a launch needs
+  // to know of them; where they do not, nothing tells which is right, and all are refused. What is kept and
+  // said depends on the set of rows only, never on their order.
   void resolve_rows() {
-    for (KernelRow& row : import_.rows) {
-      row.provenance.origin = RowOrigin::imported;
-      row.provenance.source = import_.folder;
-    }
-    auto resolved = resolve_conflicts(std::move(import_.rows));
+    std::map<Bytes, std::vector<KernelRow>> groups;
+    for (KernelRow& row : import_.rows)
+      groups[identify(published_spec(row), row.target).encoding()].push_back(std::move(row));
     import_.rows.clear();
-    // The reader of headers has checked the ranges: this does not happen, and must not lose the rest.
-    if (!resolved) return conflict(import_.folder, resolved.error().message);
-    for (const RowConflict& disputed : resolved->conflicts) {
-      for (const KernelRow& row : disputed.refused)
-        conflict(row.function_name + ".cubin", disputed.to_string());
+    for (auto& [identity, group] : groups) {
+      std::sort(group.begin(), group.end(),
+                [](const KernelRow& a, const KernelRow& b) { return content_of(a) < content_of(b); });
+      if (content_of(group.front()) == content_of(group.back())) {
+        import_.rows.push_back(std::move(group.front()));
+      } else {
+        refuse_rows(group);
+      }
     }
-    import_.rows = std::move(resolved->rows);
+  }
+
+  void refuse_rows(const std::vector<KernelRow>& group) {
+    std::string reason = "no rule decides between rows of one kernel, all are refused";
+    const char* separator = ": ";
+    for (const KernelRow& row : group) {
+      reason += separator + row.function_name + " (sha256 " + short_hex(row.digest) + ")";
+      separator = ", ";
+    }
+    for (const KernelRow& row : group)
+      conflict(row.function_name + ".cubin", reason);
   }
 
   // A look-up by name must not depend on the order of files: of one function and target there is one kernel,

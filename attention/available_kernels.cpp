@@ -23,7 +23,7 @@ AvailableKernels AvailableKernels::create(std::vector<KernelRow> rows, ComputeCa
   std::map<std::string, std::map<std::string, Table>> divided;
   for (KernelRow& row : rows) {
     Table& table = divided[row.implementation][row.pin];
-    table.version = std::max(table.version, row.provenance.version);
+    table.version = std::max(table.version, row.version);
     table.rows.push_back(std::move(row));
   }
   AvailableKernels kernels;

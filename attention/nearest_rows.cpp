@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_table/column.hpp>
 
 #include <algorithm>
 #include <tuple>
@@ -10,7 +11,7 @@ namespace cubinet {
 std::string NearMiss::to_string(ComputeCapability device) const {
   std::string line = row->function_name + " (" + row->target.to_string() + ")";
   const char* separator = ": ";
-  for (const ColumnDifference& difference : differences) {
+  for (const ColumnDifference& difference : differences(wanted, row->selector)) {
     line += separator + difference.to_string();
     separator = ", ";
   }
@@ -51,8 +52,8 @@ std::vector<NearMiss> nearest_rows(const KernelIndex& index, const KernelSelecto
   std::partial_sort(rated.begin(), rated.begin() + static_cast<std::ptrdiff_t>(limit), rated.end(), closer);
   std::vector<NearMiss> nearest;
   for (std::size_t i = 0; i < limit; ++i)
-    nearest.push_back({std::shared_ptr<const KernelRow>(index.rows(), rated[i].row), !rated[i].elsewhere,
-                       differences(wanted, rated[i].row->selector)});
+    nearest.push_back(
+        {std::shared_ptr<const KernelRow>(index.rows(), rated[i].row), !rated[i].elsewhere, wanted});
   return nearest;
 }
 

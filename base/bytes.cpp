@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "little_endian.hpp"
 
-#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/byte_stream.hpp>
 
 #include <algorithm>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "little_endian.hpp"
 
-#include <cubinet/base/sha256.hpp>
+#include <cubinet/base/byte_stream.hpp>
+#include <cubinet/base/sha256_hasher.hpp>
 
 #include <openssl/evp.h>
 

@@ -2,6 +2,7 @@
 #include "bare_nvrtc.hpp"
 #include "benchmarks.hpp"
 
+#include <cubinet/jit/compiler.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <fcntl.h>

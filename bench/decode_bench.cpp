@@ -3,6 +3,7 @@
 #include "decode_problems.hpp"
 #include "decode_timing.hpp"
 
+#include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/loader/stream.hpp>
@@ -116,7 +117,7 @@ class DecodeBench {
     CUBINET_TRY_ASSIGN(
         const std::optional<FoundCubin> found,
         runtime->cubin(specification_of(plan), paths.back().attention.functions().front().record().target));
-    CUBINET_TRY(create_bundle(*posix_file_system(), bundle, {found->cubin}, {"decode", 1}));
+    CUBINET_TRY(create_bundle(bundle, {found->cubin}, {"decode", 1}));
     CUBINET_TRY_ASSIGN(Path found_in_home,
                        walk("warm registry", KernelSource::registry, home, {}, plan, runtime));
     paths.push_back(std::move(found_in_home));

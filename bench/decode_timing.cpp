@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_timing.hpp"
 
+#include <cubinet/attention/reference_values.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

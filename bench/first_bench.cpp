@@ -36,7 +36,7 @@ Result<void> bench_first(const Settings& settings, const FirstOptions& options) 
   if (!options.write_bundle.empty()) {
     CUBINET_TRY_ASSIGN(const std::optional<FoundCubin> found,
                        runtime->cubin(prepared->spec(), *first.target));
-    CUBINET_TRY(create_bundle(*posix_file_system(), options.write_bundle, {found->cubin}, {"bench", 1}));
+    CUBINET_TRY(create_bundle(options.write_bundle, {found->cubin}, {"bench", 1}));
   }
 
   const nlohmann::json line = {

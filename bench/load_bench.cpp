@@ -55,7 +55,7 @@ Result<Warm> fill(const Settings& settings) {
       all.push_back(found->cubin);
     }
   }
-  CUBINET_TRY(create_bundle(*posix_file_system(), store.bundle, std::move(all), {"bench", 1}));
+  CUBINET_TRY(create_bundle(store.bundle, std::move(all), {"bench", 1}));
   return store;
 }
 

@@ -3,8 +3,7 @@
 #include "published/selection.hpp"
 #include "table_rows.hpp"
 
-#include <cubinet/cubin_registry/home.hpp>
-#include <cubinet/kernel_table/conflict.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
 
 #include <algorithm>
@@ -20,7 +19,6 @@ constexpr std::size_t kLarge = 50'000;
 constexpr std::size_t kBatch = 100'000;  // look-ups of one round
 constexpr ComputeCapability kDevice{10, 3};
 constexpr DeviceFacts kFacts{kDevice, 148, 0};
-const AttentionTypes kTypes{};  // bf16
 
 struct HashEncoding {
   std::size_t operator()(const SelectorEncoding& encoding) const {
@@ -45,7 +43,7 @@ Result<std::shared_ptr<Home>> home_with(const Settings& settings, std::size_t co
   return registry;
 }
 
-// As a process that starts does: the import is read and decoded, its rows are resolved and indexed.
+// As a process that starts does: the import is read and decoded, its rows are indexed.
 Result<double> load_index(const std::string& place, std::size_t expected) {
   const double start = now_seconds();
   HomeOptions options;
@@ -55,9 +53,8 @@ Result<double> load_index(const std::string& place, std::size_t expected) {
   std::vector<KernelRow> rows;
   for (const StoredRow& each : *stored)
     rows.push_back(each.row);
-  CUBINET_TRY_ASSIGN(ResolvedRows resolved, resolve_conflicts(std::move(rows)));
-  const auto shared = std::make_shared<const std::vector<KernelRow>>(std::move(resolved.rows));
-  const KernelIndex index = KernelIndex::build(shared, kDevice, kTypes);
+  const auto shared = std::make_shared<const std::vector<KernelRow>>(std::move(rows));
+  const KernelIndex index = KernelIndex::build(shared, kDevice);
   const double seconds = now_seconds() - start;
   if (shared->size() != expected || index.numbers().empty())
     return Error{ErrorCode::internal, "the table did not come back whole"};
@@ -67,8 +64,8 @@ Result<double> load_index(const std::string& place, std::size_t expected) {
 Result<void> bench_table_load(const Settings& settings, std::size_t count, Report& report) {
   CUBINET_TRY_ASSIGN(const auto registry, home_with(settings, count));
   const std::string place = registry->description().place;
-  const auto rounds = run_rounds(
-      {{"rows, conflicts resolved, and index", [&] { return load_index(place, count); }}}, settings.rounds);
+  const auto rounds =
+      run_rounds({{"rows and index", [&] { return load_index(place, count); }}}, settings.rounds);
   if (!rounds) return rounds.error();
   report.add(report.rounds_row("load, " + std::to_string(count) + " rows", *rounds, "ms"));
   return {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
 
+#include <cubinet/jit/compiler.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include "describe.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_table/column.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <fmt/format.h>
@@ -65,7 +66,7 @@ void add_row(const AttentionPlan& plan, nlohmann::json& document) {
   document["target"] = plan.row.target.to_string();
   document["function"] = plan.row.function_name;
   if (plan.exists()) document["digest"] = plan.row.digest.to_hex();
-  if (!plan.row.provenance.source.empty()) document["source"] = plan.row.provenance.source;
+  if (!plan.row.source.empty()) document["source"] = plan.row.source;
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ nlohmann::json describe(const NearMiss& miss, ComputeCapability device) {
                               {"runs_here", miss.runs_here},
                               {"architecture", why_not_on(miss.row->target, device)},
                               {"differences", nlohmann::json::array()}};
-  for (const ColumnDifference& difference : miss.differences) {
+  for (const ColumnDifference& difference : differences(miss.wanted, miss.row->selector)) {
     described["differences"].push_back({{"column", difference.column->name},
                                         {"wanted", column_text(*difference.column, difference.wanted)},
                                         {"found", column_text(*difference.column, difference.found)}});

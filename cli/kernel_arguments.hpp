@@ -3,7 +3,7 @@
 
 #include "context.hpp"
 
-#include <cubinet/jit/compiler.hpp>
+#include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/runtime.hpp>
 

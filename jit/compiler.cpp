@@ -5,7 +5,7 @@
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
 
-#include <cubinet/base/sha256.hpp>
+#include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/jit/prepared_request.hpp>
 
@@ -111,9 +111,8 @@ class NvrtcCompiler final : public Compiler {
     std::vector<int> architectures(static_cast<std::size_t>(std::max(count, 0)));
     if (result == NVRTC_SUCCESS) result = api->nvrtcGetSupportedArchs(architectures.data());
     if (result != NVRTC_SUCCESS) {
-      return Error{ErrorCode::unavailable,
-                   "'" + location_.library +
-                       "' does not tell its targets: " + api->nvrtcGetErrorString(result)};
+      return Error{ErrorCode::unavailable, "'" + location_.library + "' does not tell its targets: " +
+                                               api->nvrtcGetErrorString(result)};
     }
     loaded_.targets = targets_of(architectures, api->version());
     loaded_.api = std::move(api);
@@ -189,8 +188,7 @@ Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
                  "install NVRTC 12.0 or later"};
   }
   if (usable == candidates.end()) {
-    return Error{ErrorCode::unavailable,
-                 "'" + chosen.library + "' has no libnvrtc-builtins beside it",
+    return Error{ErrorCode::unavailable, "'" + chosen.library + "' has no libnvrtc-builtins beside it",
                  "install NVRTC again: both libraries belong into one folder"};
   }
   CUBINET_TRY_ASSIGN(std::string identity, compiler_identity(chosen));

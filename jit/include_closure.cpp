@@ -4,6 +4,7 @@
 #include "include_scanner.hpp"
 
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>

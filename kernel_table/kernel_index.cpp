@@ -29,14 +29,9 @@ bool goes_before(const KernelRow& a, const KernelRow& b) {
          std::tie(b.implementation, b.pin, b.function_name, b.digest);
 }
 
-bool is_of(const KernelSelector& selector, const AttentionTypes& types) {
-  return AttentionTypes{selector.data_type_q, selector.data_type_k, selector.data_type_v,
-                        selector.data_type_o} == types;
-}
-
 }  // namespace
 
-KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device, std::optional<AttentionTypes> types,
+KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device,
                                std::optional<std::string_view> implementation) {
   KernelIndex index;
   index.rows_ = std::move(rows);
@@ -48,7 +43,6 @@ KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device, std::o
   std::set<std::string_view> unknown;
   for (std::uint32_t number = 0; number < index.rows_->size(); ++number) {
     const KernelRow& row = (*index.rows_)[number];
-    if (types && !is_of(row.selector, *types)) continue;
     if (implementation && row.implementation != *implementation) continue;
     const auto found = rank.find(row.target);
     if (found == rank.end()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/loader/module.hpp>
+#include <cubinet/loader/module_cache.hpp>
 
 #include <algorithm>
 #include <condition_variable>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/binary_format.hpp>
+#include <cubinet/base/byte_stream.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 namespace cubinet {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/attention/reference.hpp>
+#include <cubinet/attention/reference_values.hpp>
 
 #include <bit>
 #include <cassert>

@@ -2,7 +2,7 @@
 #include "reference/check_reference.hpp"
 #include "visible_range.hpp"
 
-#include <cubinet/attention/reference.hpp>
+#include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/parallel.hpp>
 
 #include <cmath>

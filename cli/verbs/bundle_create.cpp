@@ -126,7 +126,7 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
   bundle_options.name = options.name.empty() ? output.stem().string() : options.name;
   bundle_options.version = options.version;
   const std::size_t count = cubins->size();
-  CUBINET_TRY(create_bundle(*context.files(), output, *std::move(cubins), bundle_options));
+  CUBINET_TRY(create_bundle(output, *std::move(cubins), bundle_options, context.files()));
   context.console().text(fmt::format("{}: {}", printable(output.string()), plural(count, "kernel")));
   context.console().document({{"bundle", output.string()},
                               {"name", bundle_options.name},

@@ -8,6 +8,7 @@
 
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/jit/compiler.hpp>
 
 #include <fmt/format.h>
 
@@ -154,10 +155,10 @@ bool lies_in_home(const Runtime& runtime, const CubinRecord& record) {
     if (store->description().kind != StoreKind::home) return false;
     const auto kept = store->find(record.identity.kernel());
     return kept && std::any_of(kept->begin(), kept->end(), [&](const auto& one) {
-      if (!(one->identity == record.identity) || one->digest != record.digest) return false;
-      const auto loaded = store->load(one);
-      return loaded && *loaded;
-    });
+             if (!(one->identity == record.identity) || one->digest != record.digest) return false;
+             const auto loaded = store->load(one);
+             return loaded && *loaded;
+           });
   });
 }
 

@@ -4,6 +4,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/jit/compiler.hpp>
 
 #include <CLI/Version.hpp>
 #include <fmt/format.h>
@@ -71,9 +72,8 @@ void list_candidates(Finding& finding, const std::vector<CompilerCandidate>& can
   finding.described["candidates"] = nlohmann::json::array();
   for (const CompilerCandidate& candidate : candidates) {
     const bool used = candidate.library == chosen;
-    finding.lines.emplace_back(
-        "candidate",
-        fmt::format("{} {}: {}", used ? "*" : " ", to_string(candidate.source), candidate.library));
+    finding.lines.emplace_back("candidate", fmt::format("{} {}: {}", used ? "*" : " ",
+                                                        to_string(candidate.source), candidate.library));
     finding.described["candidates"].push_back({{"source", to_string(candidate.source)},
                                                {"library", candidate.library},
                                                {"builtins", candidate.builtins},

@@ -10,6 +10,7 @@
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <fmt/format.h>
 

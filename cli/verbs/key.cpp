@@ -6,6 +6,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/jit/compiler.hpp>
 
 #include <fmt/format.h>
 

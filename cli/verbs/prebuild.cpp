@@ -11,6 +11,7 @@
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/jit/compiler.hpp>
 
 #include <fmt/format.h>
 
@@ -195,7 +196,7 @@ Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& optio
   bundle_options.name = options.name.empty() ? output.stem().string() : options.name;
   bundle_options.version = options.version;
   if (!bundle.empty()) {
-    CUBINET_TRY(create_bundle(*context.files(), bundle, tally.cubins, bundle_options));
+    CUBINET_TRY(create_bundle(bundle, tally.cubins, bundle_options, context.files()));
   }
   if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
   report_failures(context, tally);

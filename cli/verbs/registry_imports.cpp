@@ -4,6 +4,7 @@
 #include "describe.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <fmt/format.h>
 

@@ -5,6 +5,8 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
+#include <cubinet/jit/compiler.hpp>
 
 #include <fmt/format.h>
 

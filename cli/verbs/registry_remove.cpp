@@ -5,6 +5,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <fmt/format.h>
 

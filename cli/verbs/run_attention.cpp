@@ -6,7 +6,8 @@
 #include "verbs.hpp"
 
 #include <cubinet/attention/backend.hpp>
-#include <cubinet/attention/reference.hpp>
+#include <cubinet/attention/reference_values.hpp>
+#include <cubinet/jit/compiler.hpp>
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/spec/image_target.hpp>
 

@@ -172,7 +172,7 @@ void FileBundle::collect_rows() {
   for (const auto& record : manifest_.records) {
     auto row = row_of(*record);
     if (!row) continue;
-    row->provenance.source = path_.native();
+    row->source = path_.native();
     rows.push_back({*std::move(row), record});
   }
   rows_ = std::make_shared<const StoredRows>(std::move(rows));
@@ -220,8 +220,9 @@ Result<VerifyReport> FileBundle::verify() const {
 
 }  // namespace
 
-Result<void> create_bundle(FileSystem& files, const std::string& name, std::vector<Cubin> cubins,
-                           const BundleOptions& options) {
+Result<void> create_bundle(const std::string& name, std::vector<Cubin> cubins, const BundleOptions& options,
+                           std::shared_ptr<FileSystem> files) {
+  if (files == nullptr) files = posix_file_system();
   if (!is_printable(options.name)) {
     return Error{ErrorCode::invalid_argument,
                  "a bundle cannot be named '" + printable(options.name, kQuotedBytes) + "'",
@@ -236,14 +237,14 @@ Result<void> create_bundle(FileSystem& files, const std::string& name, std::vect
                  "make several"};
   }
   const fs::path temporary = temporary_path_beside(path);
-  auto written = write_bundle(files, temporary, head, manifest, images);
-  if (written) written = files.rename(temporary, path);
+  auto written = write_bundle(*files, temporary, head, manifest, images);
+  if (written) written = files->rename(temporary, path);
   if (!written) {
     // The first error is the one that matters.
-    static_cast<void>(files.remove(temporary));
+    static_cast<void>(files->remove(temporary));
     return written;
   }
-  return files.sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  return files->sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 
 Result<std::shared_ptr<Bundle>> Bundle::open(const std::string& name, std::shared_ptr<FileSystem> files,

@@ -2,6 +2,8 @@
 #include "bundle/bundle_format.hpp"
 
 #include <cubinet/base/binary_format.hpp>
+#include <cubinet/base/byte_stream.hpp>
+#include <cubinet/base/sha256_hasher.hpp>
 
 #include <algorithm>
 #include <tuple>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/byte_stream.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 
 #include <cstdint>

@@ -2,10 +2,12 @@
 #include "imported/import_format.hpp"
 
 #include <cubinet/base/binary_format.hpp>
+#include <cubinet/base/byte_stream.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <unordered_set>
 
 namespace cubinet {
@@ -179,7 +181,8 @@ Result<void> check_import(const ArtifactImport& import) {
 Result<Bytes> encode_import(const ArtifactImport& import) {
   std::vector<KernelRow> rows = import.rows;
   for (KernelRow& row : rows) {
-    row.provenance = RowProvenance{};
+    row.version = 0;
+    row.source.clear();
     row.pin.clear();
   }
   CUBINET_TRY_ASSIGN(const Bytes table, encode_table(rows));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <cstdint>
 
@@ -25,11 +25,11 @@ inline constexpr std::uint16_t kImportVersion = 2;
 // row out of range, a kernel whose cubin is not among the files.
 Result<void> check_import(const ArtifactImport& import);
 
-// REQUIRES: check_import(import). The rows' pin and provenance are not stored: they are the import's.
+// REQUIRES: check_import(import). The rows' pin, version and source are not stored: they are the import's.
 Result<Bytes> encode_import(const ArtifactImport& import);
 
 // Any bytes give an import or an error: unsupported for a newer version, corruption otherwise. The rows have
-// the import's pin, and no provenance.
+// the import's pin, and neither version nor source.
 Result<ArtifactImport> decode_import(ByteView bytes);
 
 }  // namespace cubinet

@@ -27,7 +27,8 @@ ImportedFolder::ImportedFolder(FileStore& files, std::uint64_t number, ArtifactI
   rows->reserve(import_.rows.size());
   records_.reserve(import_.rows.size() + import_.plain.size());
   for (KernelRow& row : import_.rows) {
-    row.provenance = {RowOrigin::imported, false, number, import_.folder, {}};
+    row.version = number;
+    row.source = import_.folder;
     const PlainKernel kernel{row.function_name, row.shared_bytes, row.threads, row.target, row.digest};
     records_.push_back(record_of(kernel, published_spec(row)));
     rows->push_back({row, records_.back()});

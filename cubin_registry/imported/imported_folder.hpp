@@ -3,7 +3,7 @@
 
 #include "local/file_store.hpp"
 
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <cstdint>
 #include <memory>

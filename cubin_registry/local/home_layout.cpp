@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "local/home_layout.hpp"
 
+#include <cubinet/base/sha256_hasher.hpp>
+
 #include <system_error>
 #include <unistd.h>
 

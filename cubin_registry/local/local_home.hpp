@@ -7,7 +7,7 @@
 #include "local/local_imports.hpp"
 #include "local/record_cache.hpp"
 
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <memory>
 #include <mutex>

@@ -6,7 +6,7 @@
 #include "local/index_keeper.hpp"
 #include "local/record_cache.hpp"
 
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <map>
 #include <memory>

@@ -2,6 +2,7 @@
 #include "local/verified_table.hpp"
 
 #include <cubinet/base/binary_format.hpp>
+#include <cubinet/base/byte_stream.hpp>
 
 #include <xxhash.h>
 

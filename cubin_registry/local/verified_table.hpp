@@ -3,7 +3,7 @@
 
 #include "local/sqlite.hpp"
 
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <span>
 #include <string_view>

@@ -17,11 +17,7 @@ std::optional<KernelRow> row_of(const CubinRecord& record) {
   row.shared_bytes = entry.dynamic_shared_bytes;
   row.threads = entry.threads;
   row.digest = record.digest;
-  const bool compiled = record.origin == CubinOrigin::compiled;
-  const bool imported = record.origin == CubinOrigin::imported;
-  row.provenance.origin = compiled ? RowOrigin::compiled : imported ? RowOrigin::imported : RowOrigin::bundle;
-  row.provenance.version = record.version;
-  if (compiled) row.provenance.fingerprint = record.fingerprint.digest;
+  row.version = record.version;
   if (!check_ranges(row)) return std::nullopt;
   return row;
 }

@@ -5,13 +5,15 @@
 //   example_scale_add scale_add.cu [HOME [CUDA]]
 //
 // CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
-#include <cubinet/base/file_system.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <cmath>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <vector>
 
 namespace {
@@ -26,9 +28,9 @@ struct ScaleAddParameters {
 static_assert(sizeof(ScaleAddParameters) == 32);
 
 cubinet::Result<void> run(const char* template_file, const char* home, const char* cuda) {
-  CUBINET_TRY_ASSIGN(const cubinet::Bytes text, cubinet::posix_file_system()->read(template_file, 1 << 20));
-  CUBINET_TRY_ASSIGN(auto scale_add,
-                     cubinet::KernelTemplate::parse(std::string(cubinet::as_text(text)), template_file));
+  std::ifstream file(template_file, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  CUBINET_TRY_ASSIGN(auto scale_add, cubinet::KernelTemplate::parse(text, template_file));
   cubinet::RuntimeOptions options;
   CUBINET_TRY_ASSIGN(options.stores.emplace_back(), cubinet::Home::open({.path = home}));
   if (cuda != nullptr) options.compiler.toolkit_roots.insert(options.compiler.toolkit_roots.begin(), cuda);

@@ -51,7 +51,7 @@ inline std::shared_ptr<Bundle> bundle_of(Runtime& builder, const std::filesystem
     if (lies) record.entry_points.front().symbol = "not_in_the_image";
     cubins.push_back({std::make_shared<const CubinRecord>(std::move(record)), (*built)->cubin.image});
   }
-  REQUIRE(create_bundle(*posix_file_system(), path.string(), std::move(cubins), {"test", version}));
+  REQUIRE(create_bundle(path.string(), std::move(cubins), {"test", version}));
   return open_bundle(path);
 }
 

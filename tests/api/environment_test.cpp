@@ -3,6 +3,8 @@
 
 #include "runtime_fixture.hpp"
 
+#include <cubinet/jit/compiler.hpp>
+
 #include <fstream>
 
 namespace cubinet {

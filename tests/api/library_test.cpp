@@ -3,6 +3,8 @@
 
 #include "store_fixture.hpp"
 
+#include <cubinet/cubin_registry/judge.hpp>
+
 namespace cubinet {
 namespace {
 

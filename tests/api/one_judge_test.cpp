@@ -251,7 +251,7 @@ std::shared_ptr<Bundle> random_bundle(Random& random, const std::string& path, s
   std::vector<Cubin> distinct;
   for (auto& [identity, cubin] : cubins)
     distinct.push_back(cubin);
-  REQUIRE(create_bundle(*posix_file_system(), path, std::move(distinct), {"random", version}));
+  REQUIRE(create_bundle(path, std::move(distinct), {"random", version}));
   auto bundle = Bundle::open(path);
   REQUIRE(bundle);
   return *bundle;

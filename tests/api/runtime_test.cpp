@@ -2,6 +2,7 @@
 // Creation, homes and bad input: what needs neither a compiler nor a device to be told.
 #include "runtime_fixture.hpp"
 
+#include <cubinet/jit/compiler.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <sys/wait.h>
@@ -106,7 +107,7 @@ TEST_CASE("a bundle serves its kernels without the source of their template") {
   const auto built = builder->cubin(scale_spec(), kTarget);
   REQUIRE(built);
   const Cubin& cubin = (*built)->cubin;
-  REQUIRE(create_bundle(*posix_file_system(), folder.path() / "x.bundle", {cubin}, {"x", 1}));
+  REQUIRE(create_bundle(folder.path() / "x.bundle", {cubin}, {"x", 1}));
   RuntimeOptions options;
   options.stores = {open_bundle(folder / "x.bundle")};
   options.compiler = compiler_search();

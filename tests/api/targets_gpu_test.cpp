@@ -100,7 +100,7 @@ TEST_CASE("a foreign cubin that is labelled with the device target is refused be
 
   // In a bundle: nothing is served where compiling is off, and what is built instead is the real thing.
   const auto bundle = folder / "forged.cubundle";
-  const auto created = create_bundle(*posix_file_system(), bundle, {lie}, {"forged", 1});
+  const auto created = create_bundle(bundle, {lie}, {"forged", 1});
   if (!created) {
     CHECK(created.error().code == ErrorCode::corruption);
     return;

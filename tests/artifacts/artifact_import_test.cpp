@@ -3,6 +3,7 @@
 #include "artifacts/published_folder.hpp"
 
 #include <cubinet/artifacts/artifact_import.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,6 +4,8 @@
 #include "artifacts/memory_imports.hpp"
 #include "artifacts/published_folder.hpp"
 
+#include <cubinet/cubin_registry/imports.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace cubinet;
@@ -81,8 +83,6 @@ TEST_CASE_FIXTURE(Fixture, "a sound folder is in whole") {
   REQUIRE(sound.import.files.size() == 6);
   for (const ArtifactFile& file : sound.import.files)
     CHECK(file.digest == sha256(as_bytes(read_file(folder / file.name))));
-  for (const KernelRow& row : sound.import.rows)
-    CHECK(row.provenance.origin == RowOrigin::imported);
 }
 
 TEST_CASE_FIXTURE(Fixture,
@@ -221,6 +221,19 @@ TEST_CASE_FIXTURE(Fixture, "rows of one identity and different bytes refuse each
   CHECK(judged_now.names(ArtifactFindingKind::conflict, "two.cubin"));
   CHECK(judged_now.counts.rows == 1);
   CHECK(judged_now.counts.cubins == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "rows of the same bytes and another launch refuse each other") {
+  PublishedFolder twins(root / "b");
+  PublishedKernel kernel{"kernel_one", published_image("kernel_one", {10, 0, TargetKind::family})};
+  twins.add(kernel);
+  kernel.threads = 384;
+  twins.add(kernel);
+  twins.write();
+  const Judged judged_now = judge_at(twins.path());
+  CHECK(judged_now.findings() == "conflict 2 ");
+  CHECK(judged_now.counts.rows == 0);
+  CHECK(judged_now.counts.cubins == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a file that is gone is missing, one that nobody names is extra") {

@@ -74,8 +74,9 @@ void PublishedFolder::write_header() const {
   for (const PublishedKernel& kernel : kernels_) {
     const std::string digest = kernel.digest.empty() ? sha256(kernel.image).to_hex() : kernel.digest;
     text += "{ DATA_TYPE_E4M3, DATA_TYPE_E4M3, DATA_TYPE_BF16, 8, 128, 128, 128, 128, " + kernel.target +
-            ", \"" + kernel.function + "\", 64656, 512, 2, " + std::to_string(kernel.page) + ", 1, 2, " +
-            std::to_string(kernel.scheduler) + ", \"" + digest + "\"},\n";
+            ", \"" + kernel.function + "\", 64656, " + std::to_string(kernel.threads) + ", 2, " +
+            std::to_string(kernel.page) + ", 1, 2, " + std::to_string(kernel.scheduler) + ", \"" + digest +
+            "\"},\n";
   }
   fs::create_directories(path_ / "include");
   write_file(path_ / "include/flashInferMetaInfo.h", text + "};\n// clang-format on\n");

@@ -23,6 +23,7 @@ struct PublishedKernel {
   unsigned page = 32;
   unsigned scheduler = 0;
   std::string digest = {};  // empty: the image's
+  unsigned threads = 512;
 };
 
 // Of the published grammar, so that the name says what the row does: "fmhaSm100fKernel_…P32…".

@@ -33,11 +33,11 @@ TEST_CASE("rows of two versions are two tables, the one pinned last first") {
   const std::size_t count = rows.size();
   for (KernelRow& row : rows) {
     row.pin = "aa";
-    row.provenance.version = 7;
+    row.version = 7;
   }
   rows.push_back(rows.front());
   rows.back().pin = "bb";
-  rows.back().provenance.version = 9;
+  rows.back().version = 9;
   const AvailableKernels kernels = AvailableKernels::create(rows, {10, 0});
   const auto tables = kernels.tables(kPublishedImplementation);
   REQUIRE(tables.size() == 2);

@@ -5,7 +5,7 @@
 #include "support/skip.hpp"
 
 #include <cubinet/attention/backend.hpp>
-#include <cubinet/attention/reference.hpp>
+#include <cubinet/attention/reference_values.hpp>
 #include <cubinet/loader/stream.hpp>
 #include <cubinet/runtime.hpp>
 

@@ -117,14 +117,14 @@ TEST_CASE("the version pinned last serves what it can, an older one what only it
   std::vector<KernelRow> rows = test::published_rows(problem);
   for (KernelRow& row : rows) {
     row.pin = "older";
-    row.provenance.version = 1;
+    row.version = 1;
     // What would win where the rows of both were one table.
     row.target = {10, 0, TargetKind::specific};
   }
   std::vector<KernelRow> both = rows;
   for (KernelRow row : test::published_rows(problem)) {
     row.pin = "newer";
-    row.provenance.version = 2;
+    row.version = 2;
     row.target = {10, 0, TargetKind::family};
     both.push_back(row);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/visible_range.hpp"
 
-#include <cubinet/attention/reference.hpp>
+#include <cubinet/attention/reference_values.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/byte_stream.hpp>
 
 #include <doctest/doctest.h>
 

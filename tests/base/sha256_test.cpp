@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/base/sha256.hpp>
+#include <cubinet/base/byte_stream.hpp>
+#include <cubinet/base/sha256_hasher.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "home_fixture.hpp"
 
+#include <cubinet/base/sha256_hasher.hpp>
+
 #include <algorithm>
 #include <sys/stat.h>
 
@@ -11,7 +13,7 @@ namespace {
 
 std::string make_bundle(const Sandbox& sandbox, const std::vector<Cubin>& cubins) {
   const auto files = posix_file_system();
-  REQUIRE(create_bundle(*files, sandbox / "b.bundle", cubins, {"name", 5}));
+  REQUIRE(create_bundle(sandbox / "b.bundle", cubins, {"name", 5}, files));
   return sandbox.path("b.bundle");
 }
 
@@ -141,8 +143,8 @@ TEST_CASE("what was imported before an error is in the error document") {
   const Sandbox sandbox;
   const auto cubins = three_cubins();
   const auto files = posix_file_system();
-  REQUIRE(create_bundle(*files, sandbox / "first", {cubins[0]}, {"first", 1}));
-  REQUIRE(create_bundle(*files, sandbox / "second", {cubins[1]}, {"second", 1}));
+  REQUIRE(create_bundle(sandbox / "first", {cubins[0]}, {"first", 1}, files));
+  REQUIRE(create_bundle(sandbox / "second", {cubins[1]}, {"second", 1}, files));
   REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
   // Where the second one's image would go lies a file.
   sandbox.write("home/cubins/" + cubins[1].record->digest.to_hex().substr(0, 2), "no folder");

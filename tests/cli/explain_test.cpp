@@ -5,7 +5,7 @@
 
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <doctest/doctest.h>
@@ -173,7 +173,7 @@ TEST_CASE("a bundle that is named serves its kernels to explain, without the tem
   const Sandbox sandbox;
   Cubin cubin = make_cubin(KernelSpec{"elsewhere", {}}.set("width", 8));
   const std::string key = cubin.record->identity.key().to_string();
-  REQUIRE(create_bundle(*posix_file_system(), sandbox.path("x.bundle"), {cubin}, {"x", 3}));
+  REQUIRE(create_bundle(sandbox.path("x.bundle"), {cubin}, {"x", 3}));
   for (const std::string& name : {key, std::string("kernel")}) {
     CHECK(sandbox.run({"explain", name, "--device", "9.0"}).status == 1);
     const auto found =

@@ -3,6 +3,8 @@
 
 #include "home_fixture.hpp"
 
+#include <cubinet/cubin_registry/imports.hpp>
+
 #include <filesystem>
 #include <string>
 

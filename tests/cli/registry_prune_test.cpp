@@ -51,7 +51,7 @@ TEST_CASE("an entry from a bundle is stale only when its interface version does 
   CubinRecord record = *outdated.record;
   record.interface_version = 999;
   outdated.record = std::make_shared<const CubinRecord>(record);
-  REQUIRE(create_bundle(*files, sandbox / "b.bundle", {fitting, outdated}, {}));
+  REQUIRE(create_bundle(sandbox / "b.bundle", {fitting, outdated}, {}, files));
   REQUIRE(sandbox.run({"bundle", "import", sandbox.path("b.bundle")}).status == 0);
   const auto stale = sandbox.run({"registry", "prune", "--stale", "--json"}).json()["stale"];
   REQUIRE(stale.size() == 1);

@@ -3,7 +3,7 @@
 #include "published_header.hpp"
 #include "select_line.hpp"
 
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,6 +5,8 @@
 #include "cubin_registry/faulty_home.hpp"
 #include "support/skip.hpp"
 
+#include <cubinet/cubin_registry/imports.hpp>
+
 namespace cubinet::test {
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "cubin_registry/home_fixture.hpp"
 
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <algorithm>
 #include <string>
@@ -95,14 +95,16 @@ struct TwoImports : HomeFixture {
 // The rows as the registry gives them for an import of that number, in the order of names.
 inline std::vector<KernelRow> expected_rows(const ArtifactImport& content, std::uint64_t number) {
   std::vector<KernelRow> rows = content.rows;
-  for (KernelRow& row : rows)
-    row.provenance = {RowOrigin::imported, false, number, content.folder, {}};
+  for (KernelRow& row : rows) {
+    row.version = number;
+    row.source = content.folder;
+  }
   return rows;
 }
 
 inline std::vector<KernelRow> sorted(std::vector<KernelRow> rows) {
   std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
-    if (a.provenance.version != b.provenance.version) return a.provenance.version < b.provenance.version;
+    if (a.version != b.version) return a.version < b.version;
     return a.function_name < b.function_name;
   });
   return rows;

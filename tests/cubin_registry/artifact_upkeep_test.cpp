@@ -3,6 +3,8 @@
 #include "cubin_registry/forwarding_files.hpp"
 #include "local/home_layout.hpp"
 
+#include <cubinet/cubin_registry/imports.hpp>
+
 #include <chrono>
 #include <functional>
 

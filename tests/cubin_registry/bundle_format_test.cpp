@@ -3,6 +3,8 @@
 
 #include "cubin_registry/home_fixture.hpp"
 
+#include <cubinet/base/sha256_hasher.hpp>
+
 #include <algorithm>
 
 namespace cubinet::test {

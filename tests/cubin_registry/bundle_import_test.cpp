@@ -9,7 +9,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::shared_ptr<Bundle> bundle_of(const fs::path& path, std::vector<Cubin> cubins) {
-  REQUIRE(create_bundle(*posix_file_system(), path, std::move(cubins), {"import", 4}));
+  REQUIRE(create_bundle(path, std::move(cubins), {"import", 4}));
   auto bundle = Bundle::open(path);
   REQUIRE(bundle);
   return *bundle;

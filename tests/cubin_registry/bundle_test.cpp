@@ -16,7 +16,7 @@ struct BundleFixture {
   std::shared_ptr<FileSystem> files = posix_file_system();
 
   void create(std::vector<Cubin> cubins, BundleOptions options = {"test", 3}) {
-    const auto created = create_bundle(*files, path, std::move(cubins), options);
+    const auto created = create_bundle(path, std::move(cubins), options, files);
     REQUIRE_MESSAGE(created.has_value(), created.error().to_line());
   }
   std::shared_ptr<Bundle> open() {
@@ -58,7 +58,7 @@ TEST_CASE("the bytes of a bundle do not depend on the order or the repetition of
 TEST_CASE("a name of several lines, and a record that could not be read back, make no bundle") {
   BundleFixture fixture;
   for (const char* name : {"a\nb", "\x1b[31m", "a\tb"}) {
-    const auto created = create_bundle(*fixture.files, fixture.path, {cubin_of(1)}, {name, 1});
+    const auto created = create_bundle(fixture.path, {cubin_of(1)}, {name, 1}, fixture.files);
     REQUIRE_FALSE(created);
     CHECK(created.error().code == ErrorCode::invalid_argument);
     CHECK(created.error().message.find(name) == std::string::npos);
@@ -67,7 +67,7 @@ TEST_CASE("a name of several lines, and a record that could not be read back, ma
   auto record = std::make_shared<CubinRecord>(*cubin.record);
   record->warnings.assign(kMaximumRecordBytes, 'w');
   cubin.record = record;
-  const auto created = create_bundle(*fixture.files, fixture.path, {cubin}, {"name", 1});
+  const auto created = create_bundle(fixture.path, {cubin}, {"name", 1}, fixture.files);
   REQUIRE_FALSE(created);
   CHECK(created.error().code == ErrorCode::invalid_argument);
   CHECK_FALSE(fs::exists(fixture.path));
@@ -116,7 +116,7 @@ TEST_CASE("what contradicts itself is not bundled, and no file is left") {
   for (const std::vector<Cubin>& cubins :
        {std::vector<Cubin>{cubin_of(1), other},
         std::vector<Cubin>{Cubin{cubin_of(1).record, cubin_of(2).image}}, std::vector<Cubin>{Cubin{}}}) {
-    const auto created = create_bundle(*fixture.files, fixture.path, cubins, {});
+    const auto created = create_bundle(fixture.path, cubins, {}, fixture.files);
     REQUIRE_FALSE(created);
     CHECK(created.error().code == ErrorCode::invalid_argument);
     CHECK(fs::is_empty(fixture.folder.path()));

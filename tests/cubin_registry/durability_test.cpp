@@ -6,6 +6,7 @@
 #include "cubin_registry/forwarding_files.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <utility>
 
@@ -180,7 +181,7 @@ TEST_CASE("looking up asks no index, and the index is made and written under the
 
 TEST_CASE("a bundle is durable when it has been created") {
   WatchedHome home;
-  REQUIRE(create_bundle(*home.files, home.home / "kernels.bundle", {cubin_of(1), cubin_of(2)}, {}));
+  REQUIRE(create_bundle(home.home / "kernels.bundle", {cubin_of(1), cubin_of(2)}, {}, home.files));
   CHECK(home.calls.lines == stored_in("."));
 }
 

@@ -146,14 +146,14 @@ TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call" * doc
 TEST_CASE("a bundle is created whole or not at all, whatever call fails") {
   FaultyHome faulty;
   const fs::path path = faulty.home.folder / "bundle";
-  REQUIRE(create_bundle(*faulty.files, path, {cubin_of(1)}, {"old", 1}));
+  REQUIRE(create_bundle(path, {cubin_of(1)}, {"old", 1}, faulty.files));
   const Bytes old = read_file(path);
   for (const FaultCase& fault : kFaultCases) {
     Result<void> created;
     const unsigned faults = for_every_fault(
         faulty, fault.kind, fault.error_number, [&] { write_file(path, old); },
         [&] {
-          created = create_bundle(*faulty.files, path, {cubin_of(2), cubin_of(3)}, {"new", 2});
+          created = create_bundle(path, {cubin_of(2), cubin_of(3)}, {"new", 2}, faulty.files);
         },
         [&] {
           const auto bundle = Bundle::open(path);

@@ -3,6 +3,9 @@
 
 #include "cubin_registry/artifact_fixture.hpp"
 
+#include <cubinet/base/byte_stream.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
+
 #include <random>
 
 namespace cubinet::test {

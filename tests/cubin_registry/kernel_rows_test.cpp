@@ -4,7 +4,6 @@
 #include "local/home_layout.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
-#include <cubinet/kernel_table/conflict.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 namespace cubinet::test {
@@ -23,29 +22,25 @@ Cubin cubin_with_row(int number, std::string_view build = "build") {
   return {record, plain.image};
 }
 
-TEST_CASE("the rows of compiled entries, bundles and imports are in one table, each with its provenance") {
+TEST_CASE("the rows of compiled entries, bundles and imports are in one table, each with its version") {
   HomeFixture fixture;
   const auto registry = fixture.open();
   REQUIRE(publishes(*registry, cubin_with_row(1)));
   REQUIRE(publishes(*registry, cubin_of(2)));  // declares none
   const fs::path path = fixture.folder / "kernels.bundle";
   const auto files = posix_file_system();
-  REQUIRE(create_bundle(*files, path, {cubin_with_row(3)}, {"shipped", 5}));
+  REQUIRE(create_bundle(path, {cubin_with_row(3)}, {"shipped", 5}, files));
   REQUIRE(import_bundle(**Bundle::open(path, files), *registry));
   const ArtifactFolder folder(fixture.folder / "published", 0, 3);
   REQUIRE(folder.publish(*registry));
   const auto check = [&](Home& with) {
     const auto rows = rows_of(with);
     REQUIRE(rows.size() == 4);
-    CHECK(rows[0].provenance.origin == RowOrigin::compiled);
-    CHECK(rows[0].provenance.fingerprint == fake_fingerprint("build").digest);
     CHECK(rows[0].implementation == "attention_decode");
     CHECK(rows[0].digest == cubin_of(1).record->digest);
-    CHECK(rows[1].provenance.origin == RowOrigin::imported);
-    CHECK(rows[1].provenance.source == folder.path);
-    CHECK(rows[3].provenance.origin == RowOrigin::bundle);
-    CHECK(rows[3].provenance.version == 5);
-    CHECK(resolve_conflicts(rows)->conflicts.empty());
+    CHECK(rows[1].source == folder.path);
+    CHECK(rows[1].version == 1);
+    CHECK(rows[3].version == 5);
   };
   check(*registry);
   check(*fixture.open(HomeOptions::Access::read_only));
@@ -63,8 +58,10 @@ TEST_CASE("a row comes and goes with its entry") {
   REQUIRE(publishes(*registry, cubin_with_row(1, "new")));
   CHECK(rows_of(*registry).size() == 2);
   CHECK(*registry->remove({cubin_with_row(1, "old").record}));
-  REQUIRE(rows_of(*registry).size() == 1);
-  CHECK(rows_of(*registry)[0].provenance.fingerprint == fake_fingerprint("new").digest);
+  const auto left = registry->rows();
+  REQUIRE(left);
+  REQUIRE((*left)->size() == 1);
+  CHECK((*left)->front().record->fingerprint == fake_fingerprint("new"));
   fs::remove(HomeLayout(fixture.home).cubin(cubin_of(1).record->digest));
   CHECK(registry->sweep());
   CHECK(rows_of(*registry).empty());

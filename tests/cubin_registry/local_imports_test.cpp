@@ -5,6 +5,8 @@
 #include "cubin_registry/fault_injection.hpp"
 #include "support/skip.hpp"
 
+#include <cubinet/cubin_registry/imports.hpp>
+
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -4,6 +4,8 @@
 #include "local/index_schema.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/cubin_registry/imports.hpp>
+
 #include <doctest/doctest.h>
 
 namespace cubinet::test {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/byte_stream.hpp>
 #include <cubinet/kernel_table/extra_columns.hpp>
 
 #include <doctest/doctest.h>

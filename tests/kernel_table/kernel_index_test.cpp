@@ -96,15 +96,6 @@ TEST_CASE("kernels that differ in traits are both kept, the larger steps first")
   CHECK(index.usage().usable == 2);
 }
 
-TEST_CASE("an index of some element types holds those rows only") {
-  KernelRow a = test::sample_row();
-  KernelRow b = a;
-  b.selector.data_type_o = DataType::fp16;
-  const KernelIndex index = KernelIndex::build(table({a, b}), {10, 0}, AttentionTypes{});
-  CHECK(index.find(a.selector).size() == 1);
-  CHECK(index.find(b.selector).empty());
-}
-
 TEST_CASE("an index of one implementation holds its rows only, and one of all holds every kernel") {
   KernelRow published = test::sample_row();
   KernelRow compiled = published;
@@ -114,13 +105,13 @@ TEST_CASE("an index of one implementation holds its rows only, and one of all ho
   CHECK(all.find(published.selector).size() == 2);
   CHECK(all.usage().usable == 2);
   for (const std::string_view name : {std::string_view("trtllm-gen"), std::string_view("attention_decode")}) {
-    const KernelIndex own = KernelIndex::build(rows, {10, 0}, std::nullopt, name);
+    const KernelIndex own = KernelIndex::build(rows, {10, 0}, name);
     const auto found = own.find(published.selector);
     REQUIRE(found.size() == 1);
     CHECK(own.row(found[0]).implementation == name);
     CHECK(own.usage().usable == 1);
   }
-  CHECK(KernelIndex::build(rows, {10, 0}, std::nullopt, "").numbers().empty());
+  CHECK(KernelIndex::build(rows, {10, 0}, "").numbers().empty());
 }
 
 TEST_CASE("usage counts specifications by the kind of the best target") {

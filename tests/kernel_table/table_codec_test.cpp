@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "random_rows.hpp"
 
+#include <cubinet/base/byte_stream.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 #include "support/ok.hpp"
 #include "support/skip.hpp"
 
-#include <cubinet/attention/reference.hpp>
+#include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
 #include <cubinet/loader/memory.hpp>

@@ -5,6 +5,8 @@
 #include "loader/driver_under_test.hpp"
 #include "support/text.hpp"
 
+#include <cubinet/loader/module_cache.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace cubinet;

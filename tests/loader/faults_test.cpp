@@ -5,6 +5,7 @@
 #include "support/text.hpp"
 
 #include <cubinet/loader/memory.hpp>
+#include <cubinet/loader/module_cache.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <doctest/doctest.h>

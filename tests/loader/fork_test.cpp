@@ -2,6 +2,7 @@
 #include "loader/driver_under_test.hpp"
 
 #include <cubinet/loader/memory.hpp>
+#include <cubinet/loader/module_cache.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loader/driver_under_test.hpp"
 
-#include <cubinet/loader/module.hpp>
+#include <cubinet/loader/module_cache.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/fake_cubin.hpp"
 
+#include <cubinet/base/byte_stream.hpp>
+
 #include <cstring>
 #include <elf.h>
 #include <memory>

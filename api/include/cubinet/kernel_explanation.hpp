@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
-#include <cubinet/cubin_registry/judge.hpp>
+#include <cubinet/cubin_registry/standing.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/image_target.hpp>

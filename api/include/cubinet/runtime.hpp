@@ -5,7 +5,7 @@
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/store.hpp>
-#include <cubinet/jit/compiler.hpp>
+#include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_explanation.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/loader/function.hpp>
@@ -20,6 +20,8 @@
 #include <vector>
 
 namespace cubinet {
+
+class Compiler;  // jit/compiler.hpp: NVRTC, private
 
 // One request and its outcome, as the observer sees it. Times in seconds.
 struct KernelEvent {
@@ -140,6 +142,7 @@ class Runtime {
   virtual bool release(const PreparedKernel& kernel, int device) = 0;
 
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
+  // NVRTC, found; unavailable, with the places searched, when there is none.
   virtual Result<std::shared_ptr<Compiler>> compiler() = 0;
   virtual const TemplateCatalog& templates() const = 0;
   virtual const std::vector<std::shared_ptr<Store>>& stores() const = 0;  // memory first

@@ -3,7 +3,6 @@
 
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/base/result.hpp>
-#include <cubinet/kernel_table/column.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -23,7 +22,7 @@ inline constexpr std::string_view kPublishedBackend = "published";
 struct NearMiss {
   std::shared_ptr<const KernelRow> row;  // keeps its table alive
   bool runs_here = false;                // its target runs on the device
-  std::vector<ColumnDifference> differences;
+  KernelSelector wanted;
 
   // "fmha… (sm_100f): tokens_per_page 32 instead of 48; sm_100f code runs …", the rule of
   // why_not_on

@@ -14,9 +14,6 @@ namespace cubinet {
 // Elements of bf16 or fp16, as their bits.
 using HalfBits = std::vector<std::uint16_t>;
 
-float to_float(std::uint16_t bits, DataType type);     // REQUIRES: bf16 or fp16
-std::uint16_t from_float(float value, DataType type);  // to nearest even; REQUIRES: bf16 or fp16
-
 // The tensors of a problem in host memory, laid out as the kernel reads them.
 struct AttentionInputs {
   HalfBits q;
@@ -26,16 +23,6 @@ struct AttentionInputs {
   std::vector<std::int32_t> kv_lengths;  // [batch]
   std::int64_t pages = 0;
 };
-
-enum class LengthPattern {
-  uniform,  // every sequence has kv_len tokens
-  // The first kv_len, the second (of two and more) empty, the others beside the borders of pages and
-  // tiles, from both ends of what is allowed.
-  borders,
-};
-
-// REQUIRES: check_problem(problem) holds.
-std::vector<std::int32_t> make_kv_lengths(const AttentionProblem& problem, LengthPattern pattern);
 
 // Random inputs that a wrong kernel cannot pass by luck: logits of standard deviation 4, normal V; pages in
 // shuffled order; NaN in everything that no query may read: unused pages (the page table's spare entries name

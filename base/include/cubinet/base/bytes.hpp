@@ -23,48 +23,4 @@ std::string to_hex(ByteView bytes);
 // Accepts lower and upper case; an odd length or another character is invalid_argument.
 Result<Bytes> from_hex(std::string_view text);
 
-// Appends little-endian integers and length-prefixed strings: the one way in which this project turns fields
-// into bytes that are hashed or stored. Lengths precede contents so that ("ab","c") and ("a","bc") differ.
-class ByteWriter {
- public:
-  void u8(std::uint8_t value);
-  void u16(std::uint16_t value);
-  void u32(std::uint32_t value);
-  void u64(std::uint64_t value);
-  void i64(std::int64_t value);
-  void raw(ByteView bytes);
-  // u32 length, then the bytes. REQUIRES: text.size() < 2^32.
-  void string(std::string_view text);
-
-  const Bytes& bytes() const { return bytes_; }
-  Bytes take() { return std::move(bytes_); }
-
- private:
-  Bytes bytes_;
-};
-
-// The reader of the same. Every read is checked against what is left: any input gives values or a corruption
-// error, never a read out of bounds. Does not own the bytes, which must outlive it.
-class ByteReader {
- public:
-  explicit ByteReader(ByteView bytes) : bytes_(bytes) {}
-
-  Result<std::uint8_t> u8();
-  Result<std::uint16_t> u16();
-  Result<std::uint32_t> u32();
-  Result<std::uint64_t> u64();
-  Result<std::int64_t> i64();
-  Result<ByteView> raw(std::size_t count);
-  Result<std::string> string();
-
-  std::size_t remaining() const { return bytes_.size() - offset_; }
-
- private:
-  template <class Integer>
-  Result<Integer> integer();
-
-  ByteView bytes_;
-  std::size_t offset_ = 0;
-};
-
 }  // namespace cubinet

@@ -6,7 +6,6 @@
 #include <array>
 #include <compare>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -26,23 +25,5 @@ struct Sha256Digest {
 
 // libcrypto's SHA-256 (it uses the processor's SHA instructions: 4 times coreutils here).
 Sha256Digest sha256(ByteView bytes);
-
-// Hashes a sequence of fields. `field` writes a tag and both lengths first, so that no two different
-// sequences of fields hash the same bytes. Not thread-safe; movable.
-class Sha256Hasher {
- public:
-  Sha256Hasher();
-  ~Sha256Hasher();
-  Sha256Hasher(Sha256Hasher&&) noexcept;
-  Sha256Hasher& operator=(Sha256Hasher&&) noexcept;
-
-  void raw(ByteView bytes);
-  void field(std::string_view tag, std::string_view content);
-  Sha256Digest finish();  // the hasher is spent afterwards
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
 
 }  // namespace cubinet

@@ -28,8 +28,9 @@ struct BundleOptions {
 // Writes a bundle atomically. Equal images are stored once; the order of `cubins` does not change the bytes.
 // invalid_argument when two of them have one identity and fingerprint but different bytes, for a name that
 // holds control characters, and for what is above the limits of docs/formats/bundle.md.
-Result<void> create_bundle(FileSystem& files, const std::string& path, std::vector<Cubin> cubins,
-                           const BundleOptions& options);
+// `files` nullptr: the operating system's.
+Result<void> create_bundle(const std::string& path, std::vector<Cubin> cubins, const BundleOptions& options,
+                           std::shared_ptr<FileSystem> files = nullptr);
 
 // An open bundle. Immutable and thread-safe. Images are read by path when they are asked for: of a file that
 // was replaced or changed since it was opened, each image fails its digest and is a corruption error, never

@@ -15,16 +15,6 @@
 
 namespace cubinet {
 
-// The element types of a problem; an index may be restricted to one set of them.
-struct AttentionTypes {
-  DataType q = DataType::bf16;
-  DataType k = DataType::bf16;
-  DataType v = DataType::bf16;
-  DataType o = DataType::bf16;
-
-  friend bool operator==(const AttentionTypes&, const AttentionTypes&) = default;
-};
-
 using KernelRows = std::shared_ptr<const std::vector<KernelRow>>;
 
 // The rows of a table that run on one device, found by selector. Immutable; may be used by any number of
@@ -32,12 +22,11 @@ using KernelRows = std::shared_ptr<const std::vector<KernelRow>>;
 // the full encoding.
 class KernelIndex {
  public:
-  // REQUIRES: one row a kernel, as Runtime::rows() gives them. Rows whose target does not run on the device and rows with
-  // an extra column that is on are left out, and counted. Rows of other types, or of another implementation,
-  // where one is given, are left out as if they were not there. The order of `rows` has no influence on what
-  // is found.
+  // REQUIRES: one row a kernel, as Runtime::rows() gives them. Rows whose target does not run on the device
+  // and rows with an extra column that is on are left out, and counted. Rows of another implementation, where
+  // one is given, are left out as if they were not there. The order of `rows` has no influence on what is
+  // found.
   static KernelIndex build(KernelRows rows, ComputeCapability device,
-                           std::optional<AttentionTypes> types = std::nullopt,
                            std::optional<std::string_view> implementation = std::nullopt);
 
   // The rows of a selector, best first: specific target, family (nearest minor), baseline (nearest minor);

@@ -71,19 +71,6 @@ struct ExtraColumn {
   friend bool operator==(const ExtraColumn&, const ExtraColumn&) = default;
 };
 
-// Where a row comes from, for the rule on conflicting rows (conflict.hpp). Stored: DO NOT RENUMBER.
-enum class RowOrigin : std::uint8_t { compiled = 0, bundle = 1, imported = 2 };
-
-struct RowProvenance {
-  RowOrigin origin = RowOrigin::imported;
-  bool stale = false;          // compiled with another fingerprint than today's
-  std::uint64_t version = 0;   // the bundle's version, or the number under which an import was pinned
-  std::string source;          // for people: a bundle's or folder's name
-  Sha256Digest fingerprint{};  // of the build, where the row was compiled here; all zero otherwise
-
-  friend bool operator==(const RowProvenance&, const RowProvenance&) = default;
-};
-
 // Everything that selecting, sizing, launching and verifying a kernel needs, so that no cubin is opened to
 // choose one. A plain value.
 struct KernelRow {
@@ -103,21 +90,12 @@ struct KernelRow {
   std::uint32_t shared_bytes = 0;  // dynamic shared memory a block
   std::uint32_t threads = 0;       // a block
   Sha256Digest digest;             // of the cubin's bytes
-  RowProvenance provenance;
+  // Where it lies, which no identity depends on.
+  std::uint64_t version = 0;  // the bundle's, or the number under which an import was pinned
+  std::string source;         // for people: a bundle's file or a folder
 
   bool understood() const;  // no extra column is on
   friend bool operator==(const KernelRow&, const KernelRow&) = default;
-};
-
-// A kernel of another operation (GEMM): found, verified and loaded by name only.
-struct PlainKernel {
-  std::string function_name;
-  std::uint32_t shared_bytes = 0;
-  std::uint32_t threads = 0;
-  SmTarget target;
-  Sha256Digest digest;
-
-  friend bool operator==(const PlainKernel&, const PlainKernel&) = default;
 };
 
 // Of the rows of published metadata headers. Compiled ones have the name of their template.

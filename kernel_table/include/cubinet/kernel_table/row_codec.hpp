@@ -34,7 +34,7 @@ std::uint64_t hash_of(const SelectorEncoding& encoding);
 
 // A row as a kernel of its publisher: name is the implementation, parameters are the columns that identify it
 // and are not at their default (types and enumerated values by name), the extra columns that are on, `layout`
-// and `pin`. Target, function name, sizes, digest and provenance are no part of it, so two rows of one
+// and `pin`. Target, function name, sizes, digest, version and source are no part of it, so two rows of one
 // specification are builds of one kernel.
 KernelSpec published_spec(const KernelRow& row);
 // The inverse, for selector, traits, extra columns, implementation, layout and pin. corruption for what

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/byte_stream.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
 
 #include <span>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/kernel_table/kernel_row.hpp>
+#include <cubinet/kernel_table/plain_kernel.hpp>
 
 #include <cstddef>
 #include <string>

@@ -22,8 +22,9 @@ namespace cubinet {
 //
 // A column of a name that the reader does not know becomes an extra column of every row; one that the reader
 // knows and the table lacks has its default. So a table of fewer or more columns is read by the same version;
-// the version counts changes of this grammar. Rows of a table have no provenance: it is that of the file that holds
-// the table. Version history: 2 (2026-11) layout and pin, no provenance; 1 was never released.
+// the version counts changes of this grammar. Rows of a table have neither version nor source: they are those
+// of the file that holds the table. Version history: 2 (2026-11) layout and pin, neither version nor source;
+// 1 was never released.
 inline constexpr std::uint16_t kTableVersion = 2;
 
 // "10.7f": the form in which tables hold a target, which every one has, known to this build or not.

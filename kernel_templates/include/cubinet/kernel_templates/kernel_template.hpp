@@ -65,7 +65,7 @@ class KernelTemplate {
   virtual Result<std::vector<EntryPoint>> entry_points(const KernelSpec& resolved) const = 0;
   // REQUIRES: `resolved` comes from resolve(). The row of the table of kernels that a cubin of it has, where
   // the template declares one: selector, traits, implementation (the template's name), threads and shared
-  // memory of its first kernel. Target, function name, digest and provenance are for whoever knows them.
+  // memory of its first kernel. Target, function name, digest, version and source are for whoever knows them.
   virtual Result<std::optional<KernelRow>> row(const KernelSpec& resolved) const = 0;
   // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern
   // "C".

@@ -3,6 +3,7 @@
 
 #include <cubinet/base/callback.hpp>
 #include <cubinet/base/result.hpp>
+#include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 #include <cubinet/spec/cubin.hpp>
 
@@ -13,15 +14,6 @@
 #include <vector>
 
 namespace cubinet {
-
-// Where to look for NVRTC, in this order: `library` (then nowhere else), the toolkits, the wheels, the
-// folders of the dynamic loader; in each place libnvrtc.so.13 before .12. The first with its builtins beside
-// it is used; `doctor` lists the others.
-struct CompilerSearch {
-  std::optional<std::string> library;                            // the file itself
-  std::vector<std::string> toolkit_roots = {"/usr/local/cuda"};  // searched for lib64/ and lib/
-  std::vector<std::string> wheel_roots;  // folders that pip installed nvidia-cuda-nvrtc into
-};
 
 struct CompilerCandidate {
   enum class Source { option, toolkit, wheel, library_path };
@@ -35,16 +27,6 @@ std::string_view to_string(CompilerCandidate::Source source);
 std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search);
 // The folders and files that find_compilers() looks into, in its order.
 std::vector<std::string> places_searched(const CompilerSearch& search);
-
-// Options of a compilation that are the caller's, not the template's. All of them are part of the build
-// fingerprint.
-struct CompileOptions {
-  bool line_info = false;  // source lines for profilers
-  // For user templates that include headers of CUDA's or of their own. Searched in this order, after the
-  // embedded headers. Their contents are part of the fingerprint, their paths are not.
-  std::vector<std::string> include_directories;
-  std::string to_string() const;  // one line, without the directories' paths
-};
 
 struct CompileRequest {
   std::shared_ptr<const KernelTemplate> kernel_template;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cubinet/base/log.hpp>
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <array>
 #include <cstddef>
@@ -89,9 +89,9 @@ struct ArtifactImportOptions {
 
 // Imports the artifact folder `root`, or every one below it: each file is read once, its digest compared with
 // the list's and the row's, its ELF with the row's target and function, the row's name with its columns. What
-// is good is published to `imports`, a folder at a time; what is not is left out and reported. Where something
-// of a folder could not be read, or the header that an earlier import's rows came from is lost, that import
-// stays as it is and is what is counted; the findings say so.
+// is good is published to `imports`, a folder at a time; what is not is left out and reported. Where
+// something of a folder could not be read, or the header that an earlier import's rows came from is lost,
+// that import stays as it is and is what is counted; the findings say so.
 //
 // not_found for a path that is not there, invalid_argument for one that holds no artifact folder, the store's
 // errors. Findings are no errors. What was verified is remembered in the store while it goes on: an import

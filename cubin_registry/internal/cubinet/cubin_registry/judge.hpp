@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/cubin_registry/standing.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/image_target.hpp>
 #include <cubinet/spec/target_policy.hpp>
@@ -43,16 +44,7 @@ struct Offer {
   static Offer of(const CubinRecord& record, std::size_t store);
 };
 
-// How a build stands among those of its target, best first.
-enum class Standing : std::uint8_t {
-  current,    // a local build that would be the same today
-  shipped,    // from a bundle or an imported folder, of the interface version that the template has
-  unchecked,  // a local build of the right interface version where nothing can tell whether it is current
-  stale,      // a local build of another compiler, template text or options
-  foreign,    // of another interface version of the template
-};
 Standing standing_of(const Offer& offer, const Wish& wish);
-bool is_usable(Standing standing);                          // current, shipped, unchecked
 std::string explain(const Offer& offer, const Wish& wish);  // the standing as a sentence
 
 // One offer, judged.

@@ -16,7 +16,7 @@ enum class ColumnKind : std::uint8_t { integer = 0, flag = 1, data_type = 2, enu
 
 // One column of a kernel's row that holds a number. The list of them is what readers of headers, stored
 // tables and explanations of near misses share: a field is described here once. Text columns (function name,
-// digest, provenance, target) are few and handled by name.
+// digest, source, target) are few and handled by name.
 struct Column {
   std::string_view name;         // ours, in stored tables and explanations
   std::string_view header_name;  // of the struct in published headers; empty when they have none
