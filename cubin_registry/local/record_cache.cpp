@@ -9,7 +9,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kTick = std::int64_t{2'500} * 1'000'000;  // longer than any file system's
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+// For how long a folder may be written without another time of modification. A kernel's clock of files ticks
+// once in 10 ms at most; a file system that counts whole seconds, or two, shows it in the time.
+std::int64_t tick_of(std::int64_t modified_ns) {
+  return modified_ns % kSecond == 0 ? 5 * kSecond / 2 : kSecond / 20;
+}
 
 // "a7", as the folders of records are called.
 std::optional<std::size_t> folder_number(const std::string& name) {
@@ -25,7 +31,7 @@ std::optional<std::size_t> folder_number(const std::string& name) {
 FolderStamp FolderStamp::of(const FileStatus& status) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::int64_t now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  return {status.modified_ns, status.inode, now_ns - status.modified_ns > kTick};
+  return {status.modified_ns, status.inode, now_ns - status.modified_ns > tick_of(status.modified_ns)};
 }
 
 Result<void> RecordCache::refresh(Folder& folder, const fs::path& path) {
