@@ -95,8 +95,9 @@ Error several(const Library& library, const KernelBuilds& builds, const std::vec
 
 Result<KernelSpec> held_kernel(Library& library, const KernelSpec& asked, const TemplateCatalog& templates) {
   if (!library.offers(identify(asked)).records.empty()) return asked;
-  KernelBuilds builds =
-      asked.maker == KernelMaker::function ? library.with_function(asked.name) : library.all();
+  CUBINET_TRY_ASSIGN(KernelBuilds builds, asked.maker == KernelMaker::function
+                                              ? library.with_function(asked.name)
+                                              : library.all());
   std::vector<HeldKernel> kernels = kernels_of(builds);
   std::erase_if(kernels, [&](const HeldKernel& kernel) { return !fits(kernel.spec, asked); });
   if (kernels.size() == 1) return std::move(kernels.front().spec);
@@ -116,7 +117,7 @@ Result<KernelSpec> held_kernel(Library& library, const KernelSpec& asked, const 
 Result<KernelSpec> kernel_by_name(Library& library, std::string_view key_or_name) {
   const std::string shown(key_or_name.substr(0, kNameShown));
   if (const auto key = KernelKey::parse(key_or_name)) {
-    const KernelBuilds builds = library.with_key(*key);
+    CUBINET_TRY_ASSIGN(const KernelBuilds builds, library.with_key(*key));
     std::vector<HeldKernel> kernels = kernels_of(builds);
     if (kernels.size() == 1) return std::move(kernels.front().spec);
     if (!kernels.empty()) {
@@ -125,7 +126,7 @@ Result<KernelSpec> kernel_by_name(Library& library, std::string_view key_or_name
   }
   const std::size_t at = std::min(key_or_name.find('@'), key_or_name.size());
   const std::string_view pin = key_or_name.substr(std::min(at + 1, key_or_name.size()));
-  const KernelBuilds builds = library.with_function(key_or_name.substr(0, at));
+  CUBINET_TRY_ASSIGN(const KernelBuilds builds, library.with_function(key_or_name.substr(0, at)));
   std::vector<HeldKernel> kernels = kernels_of(builds);
   if (!pin.empty()) {
     std::erase_if(kernels, [&](const HeldKernel& kernel) {

@@ -108,7 +108,8 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
   auto target = target_to_build(kernel, device);
   if (target) explanation.would_compile = *target;
   if (!target) explanation.cannot_compile = target.error();
-  explanation.nearest = nearest(library_.all().records, explanation);
+  // What is near is a hint: a store that does not answer takes nothing from the explanation.
+  if (const auto all = library_.all()) explanation.nearest = nearest(all->records, explanation);
   return explanation;
 }
 

@@ -28,12 +28,11 @@ Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log)
   }
 }
 
-template <class Question>
-KernelBuilds Library::ask(const Question& question) {
+KernelBuilds Library::offers(const KernelId& kernel) {
   KernelBuilds builds;
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     Store& store = *stores_[number];
-    auto answered = question(store);
+    auto answered = store.find(kernel);
     if (!answered) {
       const StoreDescription& description = store.description();
       log(log_, LogLevel::warning,
@@ -47,20 +46,27 @@ KernelBuilds Library::ask(const Question& question) {
   return builds;
 }
 
-KernelBuilds Library::offers(const KernelId& kernel) {
-  return ask([&](Store& store) { return store.find(kernel); });
+template <class Question>
+Result<KernelBuilds> Library::ask_all(const Question& question) {
+  KernelBuilds builds;
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    CUBINET_TRY_ASSIGN(CubinRecords answered, question(*stores_[number]));
+    for (auto& record : answered)
+      builds.add(std::move(record), number);
+  }
+  return builds;
 }
 
-KernelBuilds Library::with_key(KernelKey key) {
-  return ask([&](Store& store) { return store.find_key(key); });
+Result<KernelBuilds> Library::with_key(KernelKey key) {
+  return ask_all([&](Store& store) { return store.find_key(key); });
 }
 
-KernelBuilds Library::with_function(std::string_view symbol) {
-  return ask([&](Store& store) { return store.find_function(symbol); });
+Result<KernelBuilds> Library::with_function(std::string_view symbol) {
+  return ask_all([&](Store& store) { return store.find_function(symbol); });
 }
 
-KernelBuilds Library::all() {
-  return ask([](Store& store) { return store.list(); });
+Result<KernelBuilds> Library::all() {
+  return ask_all([](Store& store) { return store.list(); });
 }
 
 std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish& wish,

@@ -38,11 +38,11 @@ class Library {
   // was refused, and what is gone or damaged, is passed over; nullopt is a miss.
   std::optional<FoundCubin> choose(const KernelBuilds& builds, const Wish& wish,
                                    const CubinRecords& refused = {});
-  // Builds by what is known of them without their specification.
-  KernelBuilds with_key(KernelKey key);
-  KernelBuilds with_function(std::string_view symbol);
-  // Every build that the stores which answer hold.
-  KernelBuilds all();
+  // Builds by what is known of them without their specification, and every build. An error where a store does
+  // not answer: among fewer a name could seem to be of one kernel.
+  Result<KernelBuilds> with_key(KernelKey key);
+  Result<KernelBuilds> with_function(std::string_view symbol);
+  Result<KernelBuilds> all();
 
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();  // one a store, in their order
 
@@ -57,7 +57,7 @@ class Library {
 
  private:
   template <class Question>
-  KernelBuilds ask(const Question& question);
+  Result<KernelBuilds> ask_all(const Question& question);
 
   std::vector<std::shared_ptr<Store>> stores_;  // memory_ is the first
   std::shared_ptr<WritableStore> memory_;

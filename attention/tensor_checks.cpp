@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor_checks.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace cubinet {
 namespace {
 
+// No tensor has as many elements; below it no size in bits passes 2^63.
+constexpr std::uint64_t kLargestExtent = std::uint64_t{1} << 56U;
 constexpr std::uint64_t kTensorAlignment = 16;
 constexpr std::uint64_t kWordBytes = 4;
 
@@ -59,8 +62,12 @@ TensorChecks::Shape TensorChecks::Shape::of(std::array<std::uint64_t, 3> sizes, 
 
 std::uint64_t TensorChecks::Shape::extent(const std::array<std::int64_t, 3>& strides) const {
   std::uint64_t elements = row;
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    elements += (sizes[i] - 1) * static_cast<std::uint64_t>(strides[i]);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto stride = static_cast<std::uint64_t>(strides[i]);
+    // A stride that would wrap reaches beyond all memory.
+    if (stride > kLargestExtent / std::max<std::uint64_t>(sizes[i], 1)) return UINT64_MAX;
+    elements += (sizes[i] - 1) * stride;
+  }
   return elements * element_bits / 8;
 }
 
@@ -99,6 +106,10 @@ Result<void> TensorChecks::check_page_table(const DeviceTensor& table) const {
                                             " entries, but a sequence has " + std::to_string(pages_));
     }
     stride = static_cast<std::uint64_t>(table.strides[0]);
+    if (stride > kLargestExtent / batch_) {
+      return wrong_tensor("page_table",
+                          " has a stride of " + std::to_string(stride) + " entries, which no memory holds");
+    }
   }
   return check_place("page_table", table, ((batch_ - 1) * stride + pages_) * sizeof(std::int32_t),
                      kWordBytes);

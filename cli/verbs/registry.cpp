@@ -33,6 +33,12 @@ Result<CubinRecords> chosen_records(Home& home, const RecordFilter& filter) {
 
 // `list --imports 2`: the number stands where a kernel's name does.
 Result<std::uint64_t> import_number(const RecordFilter& filter) {
+  if (filter.kernels.size() > 1 ||
+      !(filter.templates.empty() && filter.targets.empty() && filter.keys.empty())) {
+    return Error{ErrorCode::invalid_argument,
+                 "--imports takes one number at most, and no --template, --target or --key",
+                 "leave them out, or --imports"};
+  }
   if (filter.kernels.empty()) return std::uint64_t{0};
   CUBINET_TRY_ASSIGN(const std::int64_t number,
                      parse_integer(filter.kernels.front(), "an import's number", 1, INT64_MAX));

@@ -54,6 +54,11 @@ Result<ExitStatus> remove(const Context& context, const RemoveOptions& options) 
     return Error{ErrorCode::invalid_argument, "name either a kernel or an import",
                  "give a KEY or NAME, or --import N"};
   }
+  if (options.import != 0 && !(options.targets.empty() && options.fingerprint.empty())) {
+    return Error{ErrorCode::invalid_argument,
+                 "an import is removed whole: --target and --fingerprint are for a kernel",
+                 "leave them out, or name a kernel"};
+  }
   CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));
   if (options.import != 0) return remove_import(context, *home, options.import);
   RecordFilter filter;

@@ -196,10 +196,11 @@ void add_select(CLI::App& root, Action& chosen) {
            "auto (default), templates or published; a named one is asked alone");
   CLI::Option* table = add_text(*verb, "--table", options->table, "FILE",
                                 "The rows of this published metadata header instead of the home's");
-  verb->add_flag("--assume-all-kernels", options->assume_all_kernels,
-                 "Take every kernel that the rules name to exist")
-      ->excludes(table);
+  CLI::Option* assumed = verb->add_flag("--assume-all-kernels", options->assume_all_kernels,
+                                        "Take every kernel that the rules name to exist")
+                             ->excludes(table);
   add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
+  verb->get_option("--bundle")->excludes(table)->excludes(assumed);
   verb->footer(
       R"(Status 1 when no kernel serves the problem: then the nearest rows are listed, with what differs.
 

@@ -62,10 +62,10 @@ std::shared_ptr<const CubinRecord> ImportedFolder::record_of(const PlainKernel& 
   return record;
 }
 
-bool ImportedFolder::available() const {
+Result<bool> ImportedFolder::available() const {
   if (import_.placement != ArtifactPlacement::in_place) return true;
-  const auto status = store_.files().status(import_.folder);
-  return status && *status && (*status)->type == FileStatus::Type::directory;
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(import_.folder));
+  return status && status->type == FileStatus::Type::directory;
 }
 
 ImportSummary ImportedFolder::summary() const {
@@ -75,7 +75,8 @@ ImportSummary ImportedFolder::summary() const {
   summary.files = import_.files.size();
   for (const ArtifactFile& file : import_.files)
     summary.bytes += file.size;
-  summary.gone = !available();
+  const auto there = available();
+  summary.gone = there && !*there;
   return summary;
 }
 
@@ -86,16 +87,19 @@ Result<CubinRecords> ImportedFolder::find(const KernelId& kernel) {
     const auto& record = records_[position->second];
     if (record->identity.is_of(kernel)) found.push_back(record);
   }
-  if (!found.empty() && !available()) found.clear();
-  return found;
+  if (found.empty()) return found;
+  CUBINET_TRY_ASSIGN(const bool there, available());
+  return there ? found : CubinRecords();
 }
 
 Result<CubinRecords> ImportedFolder::find_key(KernelKey key) {
-  return available() ? with_key(records_, key) : CubinRecords();
+  CUBINET_TRY_ASSIGN(const bool there, available());
+  return there ? with_key(records_, key) : CubinRecords();
 }
 
 Result<CubinRecords> ImportedFolder::find_function(std::string_view symbol) {
-  return available() ? with_function(records_, symbol) : CubinRecords();
+  CUBINET_TRY_ASSIGN(const bool there, available());
+  return there ? with_function(records_, symbol) : CubinRecords();
 }
 
 Result<CubinRecords> ImportedFolder::list() {

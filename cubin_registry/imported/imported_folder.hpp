@@ -22,8 +22,9 @@ class ImportedFolder final : public Store {
   std::uint64_t number() const { return number_; }
   const ArtifactImport& import() const { return import_; }
   ImportSummary summary() const;  // `gone` is asked now
-  // Whether its kernels can be had: one that is used in place needs its folder.
-  bool available() const;
+  // Whether its kernels can be had: one that is used in place needs its folder. An error where that cannot be
+  // told: then nothing may be left out of a list.
+  Result<bool> available() const;
 
   const StoreDescription& description() const override { return description_; }
   Result<CubinRecords> find(const KernelId& kernel) override;

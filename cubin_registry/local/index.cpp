@@ -124,6 +124,8 @@ Result<std::vector<StoredRecord>> SqliteIndex::records() {
     auto record = decode_record(encoded);
     // A cell that could not be read looks like an empty one.
     CUBINET_TRY(bound.check());
+    // A newer build's, whose file is passed over in the same way.
+    if (!record && record.error().code == ErrorCode::unsupported) continue;
     if (!record || entry_name(record->identity.kernel_hash(), encoded) != name) {
       return Error{ErrorCode::corruption, "a row of the index is not what its name says"};
     }

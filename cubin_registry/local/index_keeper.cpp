@@ -51,6 +51,7 @@ Result<Index*> IndexKeeper::usable_index(Making making) {
   if (index_ != nullptr && !index_->moved()) return index_.get();
   index_.reset();
   if (passed_over_ && (newer_schema_ || std::chrono::steady_clock::now() < ask_again_)) return *passed_over_;
+  passed_over_.reset();  // what fails now is passed over, or mended, anew
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().index()));
   const bool made_here = writable_ && making == Making::yes;
   if (!status && !made_here) return Error{ErrorCode::not_found, "there is no index"};
@@ -59,7 +60,6 @@ Result<Index*> IndexKeeper::usable_index(Making making) {
   const auto to_write = made_here ? Index::Mode::read_write : Index::Mode::as_it_is;
   const auto mode = writable_ ? to_write : Index::Mode::read_only;
   CUBINET_TRY_ASSIGN(index_, Index::open(store_.home().index(), mode));
-  passed_over_.reset();
   return index_.get();
 }
 

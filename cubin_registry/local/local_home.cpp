@@ -148,8 +148,10 @@ Result<CubinRecords> LocalHome::find_function(std::string_view symbol) {
 
 Result<CubinRecords> LocalHome::list() {
   CUBINET_TRY_ASSIGN(CubinRecords own, own_records());
-  CUBINET_TRY_ASSIGN(auto records, with_imports(std::move(own), [](ImportedFolder& folder) {
-                       return folder.available() ? folder.list() : CubinRecords();
+  CUBINET_TRY_ASSIGN(auto records,
+                     with_imports(std::move(own), [](ImportedFolder& folder) -> Result<CubinRecords> {
+                       CUBINET_TRY_ASSIGN(const bool there, folder.available());
+                       return there ? folder.list() : CubinRecords();
                      }));
   sort_records(records);
   return records;
@@ -160,8 +162,10 @@ Result<std::shared_ptr<const StoredRows>> LocalHome::rows() {
   std::erase_if(own, [](const auto& record) { return record->row.empty(); });
   CUBINET_TRY_ASSIGN(const auto folders, imports_.folders());
   LocalImports::Folders available;
-  std::copy_if(folders->begin(), folders->end(), std::back_inserter(available),
-               [](const auto& folder) { return folder->available(); });
+  for (const auto& folder : *folders) {
+    CUBINET_TRY_ASSIGN(const bool there, folder->available());
+    if (there) available.push_back(folder);
+  }
   const std::lock_guard guard(rows_mutex_);
   if (rows_ != nullptr && own == rows_records_ && available == rows_folders_) return rows_;
   StoredRows rows;

@@ -71,8 +71,9 @@ Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().imports()));
   if (status && stamp_ && stamp_->still_is(*status)) return folders_;
   if (!status && folders_ != nullptr && folders_->empty()) return folders_;
-  CUBINET_TRY_ASSIGN(const auto there, numbers());
+  // Before the list: what is written while it is made must give the folder another stamp.
   const auto stamp = status ? std::optional(FolderStamp::of(*status)) : std::nullopt;
+  CUBINET_TRY_ASSIGN(const auto there, numbers());
   std::map<std::uint64_t, Decoded> decoded;
   Folders folders;
   std::set<std::string> seen;

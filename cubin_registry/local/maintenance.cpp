@@ -82,7 +82,12 @@ class Verification {
   void check_import(ImportedFolder& folder) {
     const ArtifactImport& content = folder.import();
     const bool in_place = content.placement == ArtifactPlacement::in_place;
-    if (!folder.available()) {
+    const auto there = folder.available();
+    if (!there) {
+      report_.findings.push_back({Kind::unreadable_file, content.folder, there.error().message});
+      return;
+    }
+    if (!*there) {
       report_.findings.push_back({Kind::missing_cubin, content.folder,
                                   "import " + std::to_string(folder.number()) + " lacks its folder"});
       return;

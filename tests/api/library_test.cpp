@@ -145,9 +145,10 @@ TEST_CASE("a store that does not answer is told and stops no request, but a list
   shelf->silent = true;
   CHECK(digest_of(library.choose(library.offers(kernel()), wish_of("today"))) == digest_of(build));
   CHECK(said.find("/shelf") != std::string::npos);
-  CHECK(library.with_key(build.make().record->identity.key()).records.size() == 1);
-  CHECK(library.with_function("kernel").records.size() == 1);
-  CHECK(library.all().records.size() == 1);
+  // Among fewer stores a name could seem to be of one kernel.
+  CHECK(library.with_key(build.make().record->identity.key()).error().code == ErrorCode::io);
+  CHECK(library.with_function("kernel").error().code == ErrorCode::io);
+  CHECK(library.all().error().code == ErrorCode::io);
   const auto rows = library.rows();
   REQUIRE_FALSE(rows);
   CHECK(rows.error().code == ErrorCode::io);

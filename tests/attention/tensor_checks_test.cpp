@@ -121,5 +121,16 @@ TEST_CASE("all tensors have a name") {
   }
 }
 
+TEST_CASE("strides whose extent would wrap are refused, not taken for small ones") {
+  for (const unsigned bit : {56U, 60U, 61U, 62U}) {
+    AttentionTensors tensors = fitting();
+    tensors.q.strides = {std::int64_t{1} << bit, 16 * 128, 128};
+    check_refused(tensors, "q");
+    tensors = fitting();
+    tensors.page_table.strides = {std::int64_t{1} << bit, 0, 0};
+    check_refused(tensors, "page_table");
+  }
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -26,7 +26,7 @@ TEST_CASE("registry list with imports names folder, pin, version, rows and funct
   CHECK(sandbox.run({"registry", "stats", "--json"}).json()["imports"] == 2);
 }
 
-TEST_CASE("kernels of imports are shown and listed by name, and by pin or version") {
+TEST_CASE("kernels of imports are shown and listed by name, and by pin") {
   const Sandbox sandbox;
   publish(sandbox, three_cubins());
   import_two_kernels(sandbox, "first", 'a', "publisher 1.0");
@@ -41,9 +41,8 @@ TEST_CASE("kernels of imports are shown and listed by name, and by pin or versio
   CHECK(entries("one").size() == 2);
   REQUIRE(entries("gemm_e4m3@bbb").size() == 1);
   CHECK(entries("gemm_e4m3@bbb")[0]["import"] == 2);
-  CHECK(entries("gemm_e4m3@2.0") == entries("gemm_e4m3@bbb"));
   CHECK(entries("gemm_e4m3@ccc").empty());
-  const std::string key = entries("gemm_e4m3@1.0")[0]["key"];
+  const std::string key = entries("gemm_e4m3@aaa")[0]["key"];
   const ToolResult shown = sandbox.run({"registry", "show", key});
   CHECK(shown.status == 0);
   CHECK(contains(shown.out, "import 1"));

@@ -54,7 +54,7 @@ TEST_CASE("the bytes of an imported build are verified, and a folder that is gon
   write_file(fixture.published.path / "sub/kernel_0.cubin", Bytes(artifact_image(0).size()));
   CHECK_FALSE(*fixture.folder.load(record));
   fs::remove_all(fixture.published.path);
-  CHECK_FALSE(fixture.folder.available());
+  CHECK_FALSE(*fixture.folder.available());
   CHECK(fixture.folder.summary().gone);
   CHECK_FALSE(*fixture.folder.load(record));
   CHECK(fixture.folder.find(record->identity.kernel())->empty());
