@@ -2,6 +2,7 @@
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
 
+#include <bit>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -14,10 +15,6 @@ constexpr std::uint32_t kMaximumHeads = 65'535;
 Error wrong(std::string_view field, std::uint64_t value, std::string_view allowed) {
   return Error{ErrorCode::invalid_argument,
                std::string(field) + " is " + std::to_string(value) + ": it must be " + std::string(allowed)};
-}
-
-bool is_power_of_two(std::uint32_t value) {
-  return value != 0 && (value & (value - 1)) == 0;
 }
 
 Result<void> check_sizes(const AttentionProblem& problem) {
@@ -113,7 +110,7 @@ Result<void> check_problem(const AttentionProblem& problem) {
     return Error{ErrorCode::invalid_argument, "the layout, mask or sparsity is no enumerated value"};
   }
   if (problem.layout == QkvLayout::paged_kv &&
-      (!is_power_of_two(problem.tokens_per_page) || problem.tokens_per_page > kMaximumTokensPerPage)) {
+      (!std::has_single_bit(problem.tokens_per_page) || problem.tokens_per_page > kMaximumTokensPerPage)) {
     return wrong("tokens_per_page", problem.tokens_per_page, "a power of two up to 2^20");
   }
   CUBINET_TRY(check_knowledge(problem));

@@ -2,6 +2,7 @@
 #include <cubinet/kernel_table/kernel_row.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 
 namespace cubinet {
@@ -20,10 +21,6 @@ Error out_of_range(std::string_view field, std::uint64_t value, std::string_view
   return Error{ErrorCode::invalid_argument, "a kernel's " + std::string(field) + " is " +
                                                 std::to_string(value) + ": it must be " +
                                                 std::string(allowed)};
-}
-
-bool is_power_of_two(std::uint64_t value) {
-  return value != 0 && (value & (value - 1)) == 0;
 }
 
 Result<void> check_head_dim(std::string_view field, std::uint32_t value) {
@@ -69,7 +66,7 @@ Result<void> check_implementation(std::string_view name) {
 
 Result<void> check_page(const KernelSelector& selector) {
   const std::uint32_t page = selector.tokens_per_page;
-  if (page != 0 && (!is_power_of_two(page) || page > kMaximumTokensPerPage)) {
+  if (page != 0 && (!std::has_single_bit(page) || page > kMaximumTokensPerPage)) {
     return out_of_range("tokens_per_page", page, "0 or a power of two up to 2^20");
   }
   if (selector.dynamic_page && page != kDynamicPage) {
@@ -86,11 +83,11 @@ bool KernelRow::understood() const {
 
 Result<void> check_ranges(const KernelSelector& selector) {
   CUBINET_TRY(check_enums(selector));
-  if (!is_power_of_two(selector.tile_size_q) || selector.tile_size_q < 8 ||
+  if (!std::has_single_bit(selector.tile_size_q) || selector.tile_size_q < 8 ||
       selector.tile_size_q > kMaximumTileQ) {
     return out_of_range("tile_size_q", selector.tile_size_q, "a power of two from 8 to 256");
   }
-  if (!is_power_of_two(selector.tile_size_kv) || selector.tile_size_kv < 16 ||
+  if (!std::has_single_bit(selector.tile_size_kv) || selector.tile_size_kv < 16 ||
       selector.tile_size_kv > kMaximumTileKv) {
     return out_of_range("tile_size_kv", selector.tile_size_kv, "a power of two from 16 to 256");
   }
@@ -98,7 +95,7 @@ Result<void> check_ranges(const KernelSelector& selector) {
   CUBINET_TRY(check_head_dim("head_dim_v", selector.head_dim_v));
   CUBINET_TRY(check_head_dim("head_dim_per_cta_v", selector.head_dim_per_cta_v));
   for (const std::uint16_t block : selector.sage_block) {
-    if (block != 0 && (!is_power_of_two(block) || block > kMaximumSageBlock)) {
+    if (block != 0 && (!std::has_single_bit(block) || block > kMaximumSageBlock)) {
       return out_of_range("Sage block size", block, "0 or a power of two up to 4096");
     }
   }
