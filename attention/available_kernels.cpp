@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/attention/operation.hpp>
+#include <cubinet/kernel_explanation.hpp>
 
 #include <algorithm>
 
@@ -14,17 +15,17 @@ std::shared_ptr<const KernelIndex> index_of(std::vector<KernelRow> rows, Compute
 
 }  // namespace
 
-AvailableKernels AvailableKernels::create(std::vector<KernelRow> rows, ComputeCapability device) {
+AvailableKernels AvailableKernels::create(DeviceRows found, ComputeCapability device) {
   // A table is all that one pin lists. The newest goes first: that of the row pinned last.
   struct Table {
     std::uint64_t version = 0;
     std::vector<KernelRow> rows;
   };
   std::map<std::string, std::map<std::string, Table>> divided;
-  for (KernelRow& row : rows) {
-    Table& table = divided[row.implementation][row.pin];
-    table.version = std::max(table.version, row.version);
-    table.rows.push_back(std::move(row));
+  for (StoredRow& stored : found.rows) {
+    Table& table = divided[stored.row.implementation][stored.row.pin];
+    table.version = std::max(table.version, stored.row.version);
+    table.rows.push_back(std::move(stored.row));
   }
   AvailableKernels kernels;
   kernels.device_ = device;

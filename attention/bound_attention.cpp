@@ -11,10 +11,60 @@
 namespace cubinet {
 namespace {
 
-Result<Function> find(Runtime& runtime, const PlanStep& step, int device) {
-  if (const auto* spec = std::get_if<KernelSpec>(&step.kernel))
-    return runtime.function(*spec, device, step.entry_point);
-  return Error{ErrorCode::unsupported, "a step of the plan has a kernel that is only assumed to exist"};
+Result<KernelExplanation> explain(Runtime& runtime, const AttentionPlan& plan, const KernelSpec& spec) {
+  CUBINET_TRY_ASSIGN(const auto kernel, runtime.prepare(spec));
+  return runtime.explain(*kernel, plan.request.device.capability);
+}
+
+// Of a plan that may have nothing compiled. The Runtime's own policy may allow it.
+Result<void> check_exists(Runtime& runtime, const AttentionPlan& plan, const KernelSpec& spec) {
+  CUBINET_TRY_ASSIGN(const KernelExplanation known, explain(runtime, plan, spec));
+  if (known.choice() != nullptr) return {};
+  return Error{ErrorCode::not_found,
+               "the plan may have nothing compiled, and no build of " + spec.to_string() +
+                   " that a device of " + known.device.to_string() + " could use is there",
+               "plan with the rows that Runtime::rows() gives now, or with PlanOptions::may_compile"};
+}
+
+// Whether a build for another target than the row's is what the plan asks for: of a kernel that had yet to be
+// made the row's target is a forecast, which the same wishes, or none, make good.
+Result<bool> is_forecast(Runtime& runtime, const AttentionPlan& plan, const KernelSpec& spec) {
+  const TargetPolicy& wishes = plan.request.options.targets;
+  if (plan.exists()) return false;
+  if (wishes == TargetPolicy{}) return true;
+  CUBINET_TRY_ASSIGN(const KernelExplanation known, explain(runtime, plan, spec));
+  return known.policy == wishes;
+}
+
+// The Runtime takes builds by a policy of its own, and passes over those that do not load.
+Result<void> check_target(Runtime& runtime, const AttentionPlan& plan, const PlanStep& step,
+                          const Function& function) {
+  const KernelSpec& spec = std::get<KernelSpec>(step.kernel);
+  const TargetPolicy& wishes = plan.request.options.targets;
+  const SmTarget loaded = function.record().target;
+  const bool named = plan.row.target != SmTarget{} && step.kernel == plan.steps.front().kernel;
+  if (wishes.allows(loaded)) {
+    if (!named || loaded == plan.row.target) return {};
+    CUBINET_TRY_ASSIGN(const bool forecast, is_forecast(runtime, plan, spec));
+    if (forecast) return {};
+  }
+  return Error{ErrorCode::invalid_argument,
+               "the plan wants " + spec.to_string() +
+                   (named ? " for " + plan.row.target.to_string() : std::string()) +
+                   (wishes == TargetPolicy{} ? "" : " under its policy (" + wishes.to_string() + ")") +
+                   ", and the Runtime loaded the build for " + function.record().target_name(),
+               "give the Runtime and the plan the same policy, and plan with the rows that Runtime::rows() "
+               "gives now; a target whose build does not load can be forbidden in both"};
+}
+
+Result<Function> find(Runtime& runtime, const AttentionPlan& plan, const PlanStep& step, int device) {
+  const auto* spec = std::get_if<KernelSpec>(&step.kernel);
+  if (spec == nullptr)
+    return Error{ErrorCode::unsupported, "a step of the plan has a kernel that is only assumed to exist"};
+  if (!plan.request.options.may_compile) CUBINET_TRY(check_exists(runtime, plan, *spec));
+  CUBINET_TRY_ASSIGN(Function function, runtime.function(*spec, device, step.entry_point));
+  CUBINET_TRY(check_target(runtime, plan, step, function));
+  return function;
 }
 
 Result<void> check_plan(const AttentionPlan& plan, const DeviceProperties& device) {
@@ -77,7 +127,11 @@ Result<BoundAttention> BoundAttention::load(Runtime& runtime, const AttentionPla
   binding->checks = TensorChecks(plan.request.problem, plan.workspace);
   for (const PlanStep& step : binding->plan.steps) {
     CUBINET_TRY_ASSIGN(binding->steps.emplace_back(), Binding::Step::prepare(step));
-    CUBINET_TRY_ASSIGN(binding->functions.emplace_back(), find(runtime, step, device));
+    CUBINET_TRY_ASSIGN(binding->functions.emplace_back(), find(runtime, plan, step, device));
+  }
+  if (KernelRow& row = binding->plan.row; !plan.exists() && row.target != SmTarget{}) {
+    row.target = binding->functions.front().record().target;
+    row.digest = binding->functions.front().record().digest;
   }
   return BoundAttention(std::move(binding));
 }

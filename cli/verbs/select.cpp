@@ -24,10 +24,9 @@ struct SelectOptions {
 };
 
 // The rows that requests of a Runtime over the home and the bundles, or over the table, would find.
-Result<std::vector<KernelRow>> rows_for(const Context& context, const SelectOptions& options,
-                                        ComputeCapability device, const TargetPolicy& policy) {
-  std::vector<KernelRow> rows;
-  if (options.assume_all_kernels) return rows;
+Result<DeviceRows> rows_for(const Context& context, const SelectOptions& options, ComputeCapability device,
+                            const TargetPolicy& policy) {
+  if (options.assume_all_kernels) return DeviceRows();
   std::vector<std::shared_ptr<Store>> stores;
   if (options.table.empty()) {
     CUBINET_TRY_ASSIGN(stores, context.stores(options.bundles, HomeOptions::Access::read_only));
@@ -37,19 +36,19 @@ Result<std::vector<KernelRow>> rows_for(const Context& context, const SelectOpti
   CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
   CUBINET_TRY_ASSIGN(const auto runtime,
                      context.runtime_to_ask(std::move(stores), std::move(templates), policy));
-  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime->rows(device));
-  for (const StoredRow& stored : found.rows)
-    rows.push_back(stored.row);
-  // No plan takes these: they are there to be named where nothing serves the problem.
-  for (const StoredRow& stored : found.elsewhere)
-    rows.push_back(stored.row);
+  CUBINET_TRY_ASSIGN(DeviceRows found, runtime->rows(device));
+  // Those that no plan takes, by their target: to be named where nothing serves the problem.
+  for (const StoredRow& stored : found.elsewhere) {
+    if (!runs_on(stored.row.target, device) || !policy.allows(stored.row.target))
+      found.rows.push_back(stored);
+  }
   if (found.stale + found.foreign > 0) {
     context.console().message(
         LogLevel::info,
         fmt::format("{} left out: {} stale, {} of another interface version",
                     plural(found.stale + found.foreign, "kernel"), found.stale, found.foreign));
   }
-  return rows;
+  return found;
 }
 
 // The question, as the backends are asked it.
@@ -155,9 +154,9 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   question.options.assumes_all_kernels = options.assume_all_kernels;
   question.options.explains = true;
   CUBINET_TRY_ASSIGN(question.options.targets, parse_target_policy(options.targets));
-  CUBINET_TRY_ASSIGN(std::vector<KernelRow> rows,
+  CUBINET_TRY_ASSIGN(DeviceRows found,
                      rows_for(context, options, question.device.capability, question.options.targets));
-  question.kernels = AvailableKernels::create(std::move(rows), question.device.capability);
+  question.kernels = AvailableKernels::create(std::move(found), question.device.capability);
   CUBINET_TRY_ASSIGN(question.backends, AttentionBackends::builtin());
   return question;
 }

@@ -12,7 +12,7 @@ TEST_CASE("rows are divided by their implementation, those of no known backend t
   rows.back().implementation = "attention_decode";
   rows.push_back(rows.front());
   rows.back().implementation = "somebody_elses";
-  const AvailableKernels kernels = AvailableKernels::create(rows, {10, 0});
+  const AvailableKernels kernels = test::available(rows, {10, 0});
   CHECK(kernels.of(kPublishedImplementation).rows()->size() == published);
   CHECK(kernels.of(kPublishedImplementation).numbers().size() == published);
   CHECK(kernels.of("attention_decode").rows()->size() == 1);
@@ -23,9 +23,16 @@ TEST_CASE("rows are divided by their implementation, those of no known backend t
 
 TEST_CASE("rows for other devices are kept for explanations and not found") {
   const auto rows = test::published_rows(test::generation(1, 1, 4096, 32, 4));
-  const AvailableKernels kernels = AvailableKernels::create(rows, {9, 0});
+  const AvailableKernels kernels = test::available(rows, {9, 0});
   CHECK(kernels.of(kPublishedImplementation).rows()->size() == rows.size());
   CHECK(kernels.of(kPublishedImplementation).numbers().empty());
+}
+
+TEST_CASE("what lies elsewhere is not planned with") {
+  DeviceRows found;
+  for (const KernelRow& row : test::published_rows(test::generation(1, 1, 4096, 32, 4)))
+    found.elsewhere.push_back({row, nullptr});
+  CHECK(AvailableKernels::create(std::move(found), {10, 0}).of(kPublishedImplementation).rows()->empty());
 }
 
 TEST_CASE("rows of two versions are two tables, the one pinned last first") {
@@ -38,7 +45,7 @@ TEST_CASE("rows of two versions are two tables, the one pinned last first") {
   rows.push_back(rows.front());
   rows.back().pin = "bb";
   rows.back().version = 9;
-  const AvailableKernels kernels = AvailableKernels::create(rows, {10, 0});
+  const AvailableKernels kernels = test::available(rows, {10, 0});
   const auto tables = kernels.tables(kPublishedImplementation);
   REQUIRE(tables.size() == 2);
   CHECK(tables[0]->rows()->size() == 1);

@@ -4,6 +4,7 @@
 #include "attention/problems.hpp"
 
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/kernel_explanation.hpp>
 
 #include <doctest/doctest.h>
 
@@ -29,6 +30,14 @@ inline AttentionBackends builtin_backends() {
   return *std::move(backends);
 }
 
+// These rows, as a Runtime would find them.
+inline AvailableKernels available(const std::vector<KernelRow>& rows, ComputeCapability device) {
+  DeviceRows found;
+  for (const KernelRow& row : rows)
+    found.rows.push_back({row, nullptr});
+  return AvailableKernels::create(std::move(found), device);
+}
+
 // What backends are asked, but for the problem.
 struct Known {
   DeviceFacts device;
@@ -36,7 +45,7 @@ struct Known {
   PlanOptions options;
 
   static Known on(const DeviceFacts& device, const std::vector<KernelRow>& rows = {}) {
-    return {device, AvailableKernels::create(rows, device.capability), {}};
+    return {device, available(rows, device.capability), {}};
   }
 };
 

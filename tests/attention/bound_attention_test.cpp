@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bound_fixture.hpp"
 #include "support/allocation_count.hpp"
+#include "support/text.hpp"
 
 #include <cubinet/loader/stream.hpp>
 
@@ -173,7 +174,9 @@ TEST_CASE("a plan that cannot be launched, or is for another device, is not boun
   };
   const auto looked_at = std::make_shared<ScaleBackend>();
   looked_at->not_launchable = "it is only looked at";
-  declined(setting.plan(looked_at, AttentionPurpose::select), ErrorCode::unsupported, "only looked at");
+  PlanOptions looking;
+  looking.purpose = AttentionPurpose::select;
+  declined(setting.plan(looked_at, looking), ErrorCode::unsupported, "only looked at");
   AttentionPlan plan = setting.plan(std::make_shared<const ScaleBackend>());
   plan.request.device.sm_count = 7;
   declined(plan, ErrorCode::invalid_argument, "7 multiprocessors");
@@ -185,6 +188,86 @@ TEST_CASE("a plan that cannot be launched, or is for another device, is not boun
   declined(plan, ErrorCode::unsupported, "assumed to exist");
   plan.steps[1].kernel = KernelSpec{"nowhere", {}, KernelMaker::function};
   declined(plan, ErrorCode::not_found, "nowhere");
+}
+
+TEST_CASE("a plan for one target is not bound to the build for another, and both are named") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const SmTarget baseline{9, 0, TargetKind::baseline};
+  const SmTarget specific{9, 0, TargetKind::specific};  // what the Runtime takes of itself
+  TargetPolicy pins;
+  pins.pinned = baseline;
+  TargetPolicy forbids;
+  forbids.forbidden = {specific};
+  const auto refused = [&](const KernelRow& row, const TargetPolicy& policy) {
+    const auto backend = std::make_shared<ScaleBackend>();
+    backend->row = row;
+    PlanOptions options;
+    options.targets = policy;
+    const auto bound = BoundAttention::bind(*setting.runtime, setting.plan(backend, options), 0);
+    REQUIRE_FALSE(bound);
+    CHECK(bound.error().code == ErrorCode::invalid_argument);
+    return bound.error().message;
+  };
+  KernelRow row;
+  row.target = baseline;
+  CHECK(contains(refused(row, pins), "for sm_90 under its policy (pins sm_90)"));
+  CHECK(contains(refused(row, forbids), "loaded the build for sm_90a"));
+  CHECK(contains(refused({}, forbids), "under its policy (forbids sm_90a)"));
+  row.digest = sha256(as_bytes("a build that was there"));
+  CHECK(contains(refused(row, {}), "for sm_90, and the Runtime loaded the build for sm_90a"));
+}
+
+TEST_CASE("a plan is bound to its target where the Runtime takes it, and a forecast to what there is") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const auto backend = std::make_shared<ScaleBackend>();
+  backend->row.target = {9, 0, TargetKind::baseline};
+  const AttentionPlan forecast = setting.bind(setting.plan(backend)).plan();
+  CHECK(forecast.row.target.to_string() == "sm_90a");
+  CHECK(forecast.exists());
+  RuntimeOptions options = device_options(setting.home / "pinned");
+  options.targets.pinned = backend->row.target;
+  setting.runtime = make_runtime(std::move(options));
+  PlanOptions wishes;
+  wishes.targets.pinned = backend->row.target;
+  const BoundAttention attention = setting.bind(setting.plan(backend, wishes));
+  CHECK(attention.plan().row.target == backend->row.target);
+  CHECK(attention.functions().front().record().target == backend->row.target);
+}
+
+TEST_CASE("a forecast is made good by a store under the wishes that the Runtime shares") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const auto backend = std::make_shared<ScaleBackend>();
+  backend->row.target = {9, 0, TargetKind::specific};
+  PlanOptions wishes;
+  wishes.targets.forbidden = {{8, 0, TargetKind::baseline}};
+  const auto path = setting.home / "baseline.bundle";
+  const auto bundle = bundle_of(*setting.runtime, path, {{9, 0, TargetKind::baseline}}, 1);
+  RuntimeOptions options = device_options(setting.home / "other");
+  options.stores = {bundle};
+  options.targets = wishes.targets;
+  setting.runtime = make_runtime(options);
+  CHECK(setting.bind(setting.plan(backend, wishes)).plan().row.target.to_string() == "sm_90");
+  options.targets = {};
+  setting.runtime = make_runtime(options);
+  CHECK_FALSE(BoundAttention::bind(*setting.runtime, setting.plan(backend, wishes), 0));
+}
+
+TEST_CASE("binding a plan that may have nothing compiled compiles nothing") {
+  const BoundSetting setting;
+  if (setting.stub.missing()) return;
+  PlanOptions options;
+  options.may_compile = false;
+  const AttentionPlan plan = setting.plan(std::make_shared<const ScaleBackend>(), options);
+  const auto bound = BoundAttention::bind(*setting.runtime, plan, 0);
+  REQUIRE_FALSE(bound);
+  CHECK(bound.error().code == ErrorCode::not_found);
+  CHECK(contains(bound.error().message, "no build of scale("));
+  CHECK(setting.runtime->counters().compiled == 0);
+  setting.bind();
+  CHECK(setting.bind(plan).functions().size() == 2);
 }
 
 TEST_CASE("a check finds a tensor on no device or another one by name") {

@@ -53,12 +53,14 @@ class ScaleBackend final : public AttentionBackend {
     const std::uint32_t blocks = request.occupancy_of(plan.steps[0].kernel).value_or(counts_on);
     plan.steps[0].grid = {blocks * cluster_x, 1, 1};
     plan.not_launchable = not_launchable;
+    plan.row = row;
     return Consideration(std::move(plan));
   }
 
   std::uint32_t counts_on = 1;
   std::uint32_t cluster_x = 1;
   std::string not_launchable;
+  KernelRow row;  // of the first step's kernel
 };
 
 // A device, a Runtime on it and a problem with its tensors. The device is the stub's where one is given.
@@ -75,12 +77,9 @@ struct BoundSetting {
     const DeviceProperties& properties = device->properties();
     return {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block};
   }
-  AttentionPlan plan(std::shared_ptr<const AttentionBackend> backend,
-                     AttentionPurpose purpose = AttentionPurpose::launch) const {
+  AttentionPlan plan(std::shared_ptr<const AttentionBackend> backend, const PlanOptions& options = {}) const {
     AttentionBackends backends;
     ok(backends.add(std::move(backend)));
-    PlanOptions options;
-    options.purpose = purpose;
     return ok(plan_attention(problem, facts(), {}, backends, options));
   }
   BoundAttention bind(const AttentionPlan& made) const { return ok(BoundAttention::bind(*runtime, made, 0)); }

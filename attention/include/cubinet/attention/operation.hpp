@@ -26,6 +26,7 @@ namespace cubinet {
 
 class AttentionBackend;  // backend.hpp
 class Runtime;           // runtime.hpp
+struct DeviceRows;       // kernel_explanation.hpp
 
 // The name that stands for the first backend that serves.
 inline constexpr std::string_view kAutomaticBackend = "auto";
@@ -43,8 +44,8 @@ std::string_view to_string(AttentionPurpose purpose);
 class AvailableKernels {
  public:
   AvailableKernels() = default;  // none, for any device
-  // REQUIRES: one row a kernel, as Runtime::rows() gives them.
-  static AvailableKernels create(std::vector<KernelRow> rows, ComputeCapability device);
+  // What Runtime::rows(device) found, less what lies elsewhere.
+  static AvailableKernels create(DeviceRows found, ComputeCapability device);
 
   // The tables of an implementation, the one pinned last first; at least one, which is without rows where
   // there are none of the implementation. Valid as long as a copy of this lives.
@@ -70,7 +71,8 @@ struct MeasuredOccupancy {
 struct PlanOptions {
   std::string backend{kAutomaticBackend};
   AttentionPurpose purpose = AttentionPurpose::launch;
-  // Whether a kernel that does not exist yet may be compiled. Otherwise a plan names an existing row.
+  // Whether a kernel that does not exist yet may be compiled. Otherwise a plan names an existing row, and
+  // binding it has nothing compiled.
   bool may_compile = true;
   bool assumes_all_kernels = false;  // every row that a rule names is taken to exist; no row is read
   // The operation's first kernel may start before its predecessor in the stream ends (programmatic dependent
@@ -211,6 +213,11 @@ class BoundAttention {
   // kernel fit at once and, where that is fewer than the plan counts on, plans anew with what it said, once;
   // plan() is the plan that is bound. unsupported for a plan that is not launchable, invalid_argument for a
   // device of another capability or number of multiprocessors than the plan's, else the Runtime's errors.
+  //
+  // The Runtime takes builds by its own RuntimeOptions::targets: invalid_argument where what it loads is not
+  // for the target of the plan's row, or one that PlanOptions::targets refuses. Of a kernel that had yet to
+  // be made that target is a forecast, unless the two differ in their wishes: plan() says what was loaded.
+  // not_found where the plan may have nothing compiled and no build is there.
   static Result<BoundAttention> bind(Runtime& runtime, const AttentionPlan& plan, int device);
 
   const AttentionPlan& plan() const;
