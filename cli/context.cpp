@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
 
+#include "arguments.hpp"
+
 #include <cubinet/jit/compiler.hpp>
 
 #include <nlohmann/json.hpp>
@@ -40,6 +42,16 @@ std::string Context::home_origin() const {
   if (environment_.cubinet_home) return "CUBINET_HOME";
   if (environment_.xdg_cache_home && environment_.xdg_cache_home->front() == '/') return "XDG_CACHE_HOME";
   return environment_.home ? "HOME" : "";
+}
+
+std::string Context::given_places() const {
+  std::string line;
+  if (!options_.home.empty()) {
+    const auto folder = home();
+    line += " --home " + shell_quoted(folder ? folder->string() : options_.home);
+  }
+  if (!options_.nvrtc.empty()) line += " --nvrtc " + shell_quoted(options_.nvrtc);
+  return line;
 }
 
 unsigned Context::jobs() const {
@@ -169,6 +181,18 @@ ExitStatus Context::fail(const Error& error, std::optional<ExitStatus> status) c
     console_.error(error);
   }
   return status.value_or(exit_status_of(error.code));
+}
+
+Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found) {
+  if (found.source == KernelSource::registry) return true;
+  for (const auto& store : runtime.stores()) {
+    if (store->description().kind != StoreKind::home || !store->description().writable) continue;
+    const auto home = std::dynamic_pointer_cast<WritableStore>(store);
+    if (home == nullptr) continue;
+    CUBINET_TRY(home->publish(found.cubin));  // one that is there and whole is left as it is
+    return true;
+  }
+  return false;
 }
 
 nlohmann::json error_document(const Error& error) {

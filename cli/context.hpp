@@ -42,6 +42,9 @@ class Context {
   Result<std::filesystem::path> home() const;
   // Where the home's name comes from, for people.
   std::string home_origin() const;
+  // " --home FOLDER --nvrtc FILE" as they were given, quoted for a shell: what a printed command needs to
+  // mean the same home and compiler. Empty where neither was.
+  std::string given_places() const;
   unsigned jobs() const;
   bool verbose() const { return options_.verbosity > 0; }
   // These inputs, and the home where one is named.
@@ -79,6 +82,11 @@ class Context {
   Console& console_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();
 };
+
+// Whether the home holds a build that its Runtime found or made. False where no home takes builds, which was
+// told when it was opened. A Runtime that cannot keep a build goes on with it in memory: the home is then
+// asked to take it once more, and the error says why it does not.
+Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found);
 
 // {"error": {"code", "message", "remedy"}}, and "detail" (a compiler's log) where there is one.
 nlohmann::json error_document(const Error& error);

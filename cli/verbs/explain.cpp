@@ -124,10 +124,8 @@ nlohmann::json document_of(const KernelExplanation& explanation, const std::stri
 std::string fix_of(const Context& context, const ExplainOptions& options,
                    const KernelExplanation& explanation) {
   if (!explanation.would_compile) return explanation.cannot_compile ? explanation.cannot_compile->remedy : "";
-  std::string fix =
-      compile_command(explanation.spec, *explanation.would_compile) + options.sources.to_arguments();
-  if (context.home_origin() == "--home") fix += " --home " + shell_quoted(context.home()->string());
-  return fix;
+  return compile_command(explanation.spec, *explanation.would_compile) + options.sources.to_arguments() +
+         context.given_places();
 }
 
 Result<ExitStatus> explain(const Context& context, const ExplainOptions& options) {

@@ -61,10 +61,12 @@ struct Question {
 };
 
 // What would make a problem work that nothing serves.
-std::vector<std::string> fixes_for(const SelectOptions& options, const Question& question) {
+std::vector<std::string> fixes_for(const Context& context, const SelectOptions& options,
+                                   const Question& question) {
   std::vector<std::string> fixes;
   const bool published = !question.kernels.of(kPublishedImplementation).rows()->empty();
-  if (options.table.empty() && !published) fixes.emplace_back("cubinet import-artifacts FOLDER");
+  if (options.table.empty() && !published)
+    fixes.push_back("cubinet import-artifacts FOLDER" + context.given_places());
   if (question.options.targets != TargetPolicy{})
     fixes.emplace_back("the same command without --prefer, --forbid and --pin");
   PlanOptions launching = question.options;
@@ -74,7 +76,7 @@ std::vector<std::string> fixes_for(const SelectOptions& options, const Question&
       plan_attention(question.problem, question.device, question.kernels, question.backends, launching);
   if (!ours) return fixes;
   const auto* spec = std::get_if<KernelSpec>(&ours->steps.front().kernel);
-  if (spec != nullptr) fixes.push_back(compile_command(*spec, ours->row.target));
+  if (spec != nullptr) fixes.push_back(compile_command(*spec, ours->row.target) + context.given_places());
   return fixes;
 }
 
@@ -107,7 +109,7 @@ ExitStatus report_none(const Context& context, const SelectOptions& options, con
     for (const std::string& line : decline.trace)
       text += "\n" + printable(line);
   }
-  const std::vector<std::string> fixes = fixes_for(options, question);
+  const std::vector<std::string> fixes = fixes_for(context, options, question);
   document["fixes"] = fixes;
   for (const std::string& fix : fixes)
     text += "\ntry: " + printable(fix);
