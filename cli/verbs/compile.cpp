@@ -31,7 +31,8 @@ struct Outcome {
   std::shared_ptr<const CubinRecord> record;  // nullptr for source
   std::string source;                         // where it came from: "compiled", "registry", ...
   double seconds = 0;
-  std::optional<Error> error;
+  std::optional<Error> error;     // there is no result
+  std::optional<Error> not_kept;  // there is one, which the home could not take
   std::filesystem::path file;
 };
 
@@ -148,18 +149,10 @@ Error lost() {
                "name a file with -o, or another home with --home"};
 }
 
-// What could not be kept there is a warning to the Runtime, which has it in memory.
-// A record is not enough: its image must be there and readable.
-bool lies_in_home(const Runtime& runtime, const CubinRecord& record) {
-  return std::any_of(runtime.stores().begin(), runtime.stores().end(), [&](const auto& store) {
-    if (store->description().kind != StoreKind::home) return false;
-    const auto kept = store->find(record.identity.kernel());
-    return kept && std::any_of(kept->begin(), kept->end(), [&](const auto& one) {
-             if (!(one->identity == record.identity) || one->digest != record.digest) return false;
-             const auto loaded = store->load(one);
-             return loaded && *loaded;
-           });
-  });
+Error not_kept(const KernelSpec& spec, SmTarget target, Error reason) {
+  reason.message = fmt::format("{} for {} is compiled, and the home could not keep it: {}", spec.to_string(),
+                               target.to_string(), reason.message);
+  return reason;
 }
 
 Result<std::vector<Outcome>> find_or_compile(const Context& context, const CompileVerbOptions& options,
@@ -181,7 +174,12 @@ Result<std::vector<Outcome>> find_or_compile(const Context& context, const Compi
       outcome.source = to_string((*found)->source);
       outcome.seconds =
           (*found)->source == KernelSource::compiled ? (*found)->compile_seconds : (*found)->find_seconds;
-      if (options.output.empty() && !lies_in_home(*runtime, *outcome.record)) outcome.error = lost();
+      if (const auto kept = is_kept(*runtime, **found); !kept) {
+        auto& error = options.output.empty() ? outcome.error : outcome.not_kept;
+        error = not_kept(kernel.spec, kernel.targets[index], kept.error());
+      } else if (!*kept && options.output.empty()) {
+        outcome.error = lost();
+      }
     }
   };
   parallel_for(outcomes.size(), context.jobs(), work);
@@ -215,15 +213,19 @@ Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& opt
   const bool to_stdout = options.output == "-" || (options.output.empty() && options.emit != "cubin");
   nlohmann::json results = nlohmann::json::array();
   std::optional<Error> first_error;
+  const auto fail = [&](const Error& error) {
+    if (first_error || !console.json()) console.error(error);
+    if (!first_error) first_error = error;
+  };
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     Outcome& outcome = outcomes[i];
     if (!outcome.error) {
       if (const auto written = write_outcome(context, options, outcome); !written)
         outcome.error = written.error();
     }
+    if (outcome.not_kept) fail(*outcome.not_kept);
     if (outcome.error) {
-      if (first_error || !console.json()) console.error(*outcome.error);
-      if (!first_error) first_error = outcome.error;
+      fail(*outcome.error);
       continue;
     }
     if (outcome.record && !outcome.record->warnings.empty()) {

@@ -42,6 +42,7 @@ struct BuildFailure {
 struct BuildTally {
   std::vector<Cubin> cubins;
   std::vector<BuildFailure> failures;
+  std::vector<BuildFailure> not_kept;  // in the bundle, and not in the home
   std::uint64_t compiled = 0;
   std::uint64_t reused = 0;
   bool interrupted = false;
@@ -119,6 +120,7 @@ BuildTally build_all(const Context& context, Runtime& runtime, const std::vector
   const auto work = [&](std::size_t index) {
     const MatrixKernel& kernel = kernels[index];
     auto found = runtime.cubin(kernel.spec, kernel.target.target, kernel.target.kind);
+    const auto kept = found && *found ? is_kept(runtime, **found) : Result<bool>(false);
     std::string outcome;
     {
       const std::lock_guard lock(mutex);
@@ -136,6 +138,10 @@ BuildTally build_all(const Context& context, Runtime& runtime, const std::vector
                               format_seconds(compiled ? cubin.compile_seconds : cubin.find_seconds),
                               format_bytes(cubin.cubin.image->size()));
         tally.cubins.push_back(cubin.cubin);
+        if (!kept) {
+          tally.not_kept.push_back({&kernel, kept.error()});
+          outcome += ", not kept";
+        }
       }
     }
     progress.finished(kernel.to_string() + ": " + outcome);
@@ -154,27 +160,45 @@ BuildTally build_all(const Context& context, Runtime& runtime, const std::vector
   return tally;
 }
 
+// What the bundle has and the home should have; one reason stands for all.
+Error not_kept(const BuildTally& tally) {
+  Error error = tally.not_kept.front().error;
+  error.message =
+      fmt::format("the home could not keep {}: {}", plural(tally.not_kept.size(), "kernel"), error.message);
+  return error;
+}
+
 void report_failures(const Context& context, const BuildTally& tally) {
   for (const BuildFailure& failure : tally.failures) {
     Error error = failure.error;
     error.message = failure.kernel->to_string() + ": " + error.message;
     context.console().error(error);
   }
+  if (!tally.not_kept.empty()) context.console().error(not_kept(tally));
 }
 
-nlohmann::json describe_tally(const BuildTally& tally, const std::vector<MatrixRefusal>& refusals,
-                              const std::filesystem::path& bundle) {
+nlohmann::json describe_failures(const std::vector<BuildFailure>& failures) {
   nlohmann::json failed = nlohmann::json::array();
-  for (const BuildFailure& failure : tally.failures) {
+  for (const BuildFailure& failure : failures) {
     nlohmann::json one = describe(failure.kernel->given);
     one["target"] = failure.kernel->target.to_string();
     one["error"] = error_document(failure.error)["error"];
     failed.push_back(std::move(one));
   }
-  return {{"bundle", bundle.string()},   {"kernels", tally.cubins.size()},
-          {"compiled", tally.compiled},  {"reused", tally.reused},
-          {"seconds", tally.seconds},    {"interrupted", tally.interrupted},
-          {"failed", std::move(failed)}, {"refused", describe_refusals(refusals)}};
+  return failed;
+}
+
+nlohmann::json describe_tally(const BuildTally& tally, const std::vector<MatrixRefusal>& refusals,
+                              const std::filesystem::path& bundle) {
+  return {{"bundle", bundle.string()},
+          {"kernels", tally.cubins.size()},
+          {"compiled", tally.compiled},
+          {"reused", tally.reused},
+          {"seconds", tally.seconds},
+          {"interrupted", tally.interrupted},
+          {"failed", describe_failures(tally.failures)},
+          {"not_kept", describe_failures(tally.not_kept)},
+          {"refused", describe_refusals(refusals)}};
 }
 
 // A bundle bears the name it was asked for only when it is complete: what is finished of the others goes
@@ -206,7 +230,7 @@ Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& optio
                              format_seconds(tally.seconds)));
   }
   nlohmann::json document = describe_tally(tally, refusals, bundle);
-  if (complete) {
+  if (complete && tally.not_kept.empty()) {
     console.document(document);
     return ExitStatus::done;
   }
@@ -214,7 +238,8 @@ Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& optio
       tally.interrupted
           ? Error{ErrorCode::unavailable, fmt::format("interrupted; '{}' is not written", output.string()),
                   "the same command goes on where this one ended"}
-          : tally.failures.front().error;
+      : complete ? not_kept(tally)
+                 : tally.failures.front().error;
   document.update(error_document(error));
   console.document(document);
   if (tally.interrupted) {

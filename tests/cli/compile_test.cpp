@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/skip.hpp"
 #include "tool.hpp"
+#include "unwilling_home.hpp"
 
 #include <cubinet/spec/cubin_elf.hpp>
 
 #include <doctest/doctest.h>
-
-#include <unistd.h>
 
 using namespace cubinet::test;
 
@@ -28,11 +27,6 @@ constexpr const char* kBrokenTemplate = R"(/* cubinet-template
 */
 extern "C" __global__ void broken() { undeclared = 7; }
 )";
-
-// A build folder, and the NVRTC fetched into it, may lie where only its owner may look.
-bool may_compile(const Sandbox& sandbox, const ToolSetting& user) {
-  return sandbox.run({"doctor", "--require", "compiler"}, user).status == 0;
-}
 
 }  // namespace
 
@@ -179,18 +173,13 @@ TEST_CASE("a home that is not usable is warned of once and does not stop a compi
 }
 
 TEST_CASE("a home of root serves an unprivileged user what it holds") {
-  if (::geteuid() != 0) return skip("needs root to become somebody else");
   const Sandbox sandbox;
   REQUIRE(compile(sandbox, {"--target", "sm_90a"}).status == 0);
-  std::filesystem::permissions(sandbox / "", std::filesystem::perms::all);
   std::filesystem::permissions(sandbox.home(), std::filesystem::perms(0755));
-  std::filesystem::copy_file(tool_path(), sandbox / "cubinet");
-  ToolSetting nobody;
-  nobody.user = 65534;
-  nobody.executable = sandbox / "cubinet";
-  if (!may_compile(sandbox, nobody)) return skip("another user finds no NVRTC here");
+  const auto nobody = as_nobody(sandbox);
+  if (!nobody) return skip("it needs root, and NVRTC for another user");
   const ToolResult result =
-      compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin"), "--json"}, nobody);
+      compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin"), "--json"}, *nobody);
   CAPTURE(result.err);
   CHECK(result.status == 0);
   CHECK(result.json()["results"][0]["source"] == "registry");
@@ -237,24 +226,49 @@ TEST_CASE("every target in the pattern is replaced") {
 }
 
 TEST_CASE("a result that a home of ones own cannot take is not said to be done") {
-  if (::geteuid() != 0) return skip("needs root to make a home of somebody else");
   const Sandbox sandbox;
-  constexpr unsigned kNobody = 65534;
-  std::filesystem::permissions(sandbox / "", std::filesystem::perms::all);
-  std::filesystem::copy_file(tool_path(), sandbox / "cubinet");
-  ToolSetting nobody;
-  nobody.user = kNobody;
-  nobody.executable = sandbox / "cubinet";
-  if (!may_compile(sandbox, nobody)) return skip("another user finds no NVRTC here");
-  REQUIRE(sandbox.run({"registry", "rebuild"}, nobody).status == 0);
+  const auto nobody = as_nobody(sandbox);
+  if (!nobody) return skip("it needs root, and NVRTC for another user");
+  REQUIRE(sandbox.run({"registry", "rebuild"}, *nobody).status == 0);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox.home()))
     std::filesystem::permissions(entry.path(), std::filesystem::perms(0555));
   std::filesystem::permissions(sandbox.home(), std::filesystem::perms(0555));
-  const ToolResult lost = compile(sandbox, {"--target", "sm_90a", "--json"}, nobody);
+  const ToolResult lost = compile(sandbox, {"--target", "sm_90a", "--json"}, *nobody);
   CAPTURE(lost.err);
   CHECK(lost.status == 3);
   CHECK(lost.json()["error"]["code"] == "unavailable");
-  CHECK(compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin")}, nobody).status == 0);
+  CHECK(compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin")}, *nobody).status == 0);
+}
+
+TEST_CASE("a build that a home cannot keep is written to its file and not said to be done") {
+  const Sandbox sandbox;
+  const auto nobody = as_nobody(sandbox);
+  if (!nobody) return skip("it needs root, and NVRTC for another user");
+  REQUIRE(sandbox.run({"registry", "rebuild"}, *nobody).status == 0);
+  std::filesystem::permissions(sandbox.home() / "cubins", std::filesystem::perms(0555));
+  const ToolResult kept =
+      compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin"), "--json"}, *nobody);
+  CAPTURE(kept.out);
+  CHECK(kept.status == 3);
+  CHECK(contains(kept.json()["error"]["message"].get<std::string>(), "the home could not keep it"));
+  CHECK(contains(kept.json()["error"]["message"].get<std::string>(), "Permission denied"));
+  CHECK(kept.json()["results"][0]["file"] == sandbox.path("n.cubin"));
+  CHECK(cubinet::inspect_cubin(cubinet::as_bytes(sandbox.read("n.cubin"))));
+  const ToolResult lost = compile(sandbox, {"--target", "sm_90a", "--json"}, *nobody);
+  CHECK(lost.status == 3);
+  CHECK(contains(lost.json()["error"]["message"].get<std::string>(), "Permission denied"));
+  CHECK(lost.json()["results"].empty());
+}
+
+TEST_CASE("a build that a full home cannot keep is written to its file and not said to be done") {
+  const Sandbox sandbox;
+  const FullHome home(sandbox);
+  if (!home.full()) return skip("nothing may be mounted here");
+  const ToolResult result = compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin")});
+  CAPTURE(result.err);
+  CHECK(result.status == 3);
+  CHECK(contains(result.err, "No space left on device"));
+  CHECK(contains(result.out, "n.cubin"));
 }
 
 TEST_CASE("compile refuses options that do not go together") {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/skip.hpp"
 #include "tool.hpp"
+#include "unwilling_home.hpp"
 
 #include <doctest/doctest.h>
 
@@ -63,6 +65,38 @@ TEST_CASE("a bundle made without a home is imported into an empty one") {
   const Sandbox other;
   CHECK(other.run({"bundle", "import", sandbox.path("b.bundle")}).status == 0);
   CHECK(other.run({"registry", "list", "--json"}).json()["entries"].size() == 4);
+}
+
+TEST_CASE("kernels that the home cannot keep are in the bundle, named, and the status is not 0") {
+  const Sandbox sandbox;
+  const FullHome home(sandbox);
+  if (!home.full()) return skip("nothing may be mounted here");
+  sandbox.write("m.json", kMatrix);
+  const ToolResult text = prebuild(sandbox);
+  CHECK(text.status == 3);
+  CHECK(contains(text.err, "the home could not keep 4 kernels"));
+  CHECK(contains(text.err, "No space left on device"));
+  CHECK(contains(text.err, ", not kept"));
+  CHECK(contains(text.out, "4 kernels"));
+  CHECK(run_tool({"bundle", "verify", sandbox.path("b.bundle")}).status == 0);
+}
+
+TEST_CASE("a folder of the home that may not be written keeps nothing, which the document says") {
+  const Sandbox sandbox;
+  const auto nobody = as_nobody(sandbox);
+  if (!nobody) return skip("it needs root, and NVRTC for another user");
+  sandbox.write("m.json", kMatrix);
+  REQUIRE(sandbox.run({"registry", "rebuild"}, *nobody).status == 0);
+  std::filesystem::permissions(sandbox.home() / "cubins", std::filesystem::perms(0555));
+  const ToolResult result = prebuild(sandbox, {"--json"}, *nobody);
+  CAPTURE(result.out);
+  CHECK(result.status == 3);
+  CHECK(result.json()["error"]["code"] == "io");
+  CHECK(result.json()["kernels"] == 4);
+  CHECK(result.json()["not_kept"].size() == 4);
+  CHECK(result.json()["bundle"] == sandbox.path("b.bundle"));
+  std::filesystem::permissions(sandbox.home() / "cubins", std::filesystem::perms(0755));
+  CHECK(prebuild(sandbox, {}, *nobody).status == 0);
 }
 
 TEST_CASE("refused combinations are listed by name and nothing is built") {
