@@ -143,7 +143,9 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
     console.document({{"version", CUBINET_VERSION}});
     return ExitStatus::done;
   } catch (const CLI::Success&) {
-    console.raw(root.help());
+    const std::string help = root.help();
+    if (!console.json()) console.raw(help);
+    console.document({{"help", help}});
     return ExitStatus::done;
   } catch (const CLI::ParseError& error) {
     return context.fail(usage_error(root, error.what()));

@@ -3,6 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
 using namespace cubinet::test;
 
 namespace {
@@ -11,6 +16,9 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"doctor"},
     {"templates"},
     {"key"},
+    {"explain"},
+    {"select"},
+    {"select", "attention"},
     {"compile"},
     {"prebuild"},
     {"bundle"},
@@ -18,15 +26,20 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"bundle", "list"},
     {"bundle", "verify"},
     {"bundle", "import"},
+    {"import-artifacts"},
     {"registry"},
     {"registry", "list"},
     {"registry", "show"},
     {"registry", "verify"},
     {"registry", "stats"},
     {"registry", "rebuild"},
+    {"registry", "remove"},
+    {"registry", "refresh"},
     {"registry", "prune"},
     {"run"},
     {"run", "decode"},
+    {"run", "prefill"},
+    {"run", "mla-decode"},
 };
 
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
@@ -54,6 +67,50 @@ TEST_CASE("help of every verb is data, with examples and the options that work e
 TEST_CASE("help stands before the verb too") {
   CHECK(run_tool({"--help", "compile"}).status == 0);
   CHECK(run_tool({"bundle", "--help", "list"}).status == 0);
+}
+
+TEST_CASE("help is one document with json, as the version is") {
+  CHECK(run_tool({"compile", "--json", "--help"}).json()["help"] == run_tool({"compile", "--help"}).out);
+}
+
+namespace {
+
+// "--name" and "-n" of every option that a verb's help lists. What follows the options are examples.
+std::set<std::string> options_of(const std::string& help) {
+  std::set<std::string> options;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line) && !line.starts_with("Example");) {
+    static const std::regex kListed("^  (-[^ ]+)");
+    std::smatch listed;
+    if (!std::regex_search(line, listed, kListed)) continue;
+    std::istringstream names(listed[1].str());
+    for (std::string name; std::getline(names, name, ',');)
+      options.insert(name);
+  }
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("the reference names every option of every verb and no other") {
+  std::ifstream file(CUBINET_REFERENCE);
+  std::set<std::string> documented;
+  static const std::regex kOption("(^|[^-\\w])(--?[a-zA-Z][-a-zA-Z]*)");
+  for (std::string line; std::getline(file, line);) {
+    for (std::sregex_iterator found(line.begin(), line.end(), kOption), end; found != end; ++found)
+      documented.insert((*found)[2].str());
+  }
+  std::set<std::string> known;
+  for (const auto& verb : kVerbs)
+    known.merge(options_of(run_tool(with(verb, {"--help"})).out));
+  for (const std::string& option : known) {
+    CAPTURE(option);
+    CHECK(documented.contains(option));
+  }
+  for (const std::string& option : documented) {
+    CAPTURE(option);
+    CHECK((known.contains(option) || option == "-vv"));
+  }
 }
 
 TEST_CASE("the version is printed before and after every verb") {
