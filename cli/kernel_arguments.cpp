@@ -114,6 +114,7 @@ Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, c
     return error;
   }
   error.code = ErrorCode::invalid_argument;  // parameters are a template's
+  error.remedy += "; without a template a kernel is named by its key or function, and takes no -p";
   return error;
 }
 

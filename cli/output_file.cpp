@@ -39,19 +39,6 @@ bool same_file(const FileStatus& a, const FileStatus& b) {
   return a.device == b.device && a.inode == b.inode;
 }
 
-Result<bool> lies_in(FileSystem& files, const fs::path& path, const fs::path& folder) {
-  std::error_code unknown;
-  const fs::path real = fs::canonical(folder, unknown);
-  if (unknown) return false;  // it is not there
-  CUBINET_TRY_ASSIGN(const auto wanted, files.status(real));
-  for (fs::path parent = path.parent_path(); wanted; parent = parent.parent_path()) {
-    CUBINET_TRY_ASSIGN(const auto status, files.status(parent));
-    if (status && same_file(*status, *wanted)) return true;
-    if (parent == parent.parent_path()) break;
-  }
-  return false;
-}
-
 Result<void> check_kept(FileSystem& files, const std::string& name, const fs::path& path,
                         const std::optional<FileStatus>& status, const ProtectedFiles& keep) {
   for (const std::string& input : keep.inputs) {
@@ -70,6 +57,19 @@ Result<void> check_kept(FileSystem& files, const std::string& name, const fs::pa
 }
 
 }  // namespace
+
+Result<bool> lies_in(FileSystem& files, const fs::path& path, const fs::path& folder) {
+  std::error_code unknown;
+  const fs::path real = fs::canonical(folder, unknown);
+  if (unknown) return false;  // it is not there
+  CUBINET_TRY_ASSIGN(const auto wanted, files.status(real));
+  for (fs::path parent = path.parent_path(); wanted; parent = parent.parent_path()) {
+    CUBINET_TRY_ASSIGN(const auto status, files.status(parent));
+    if (status && same_file(*status, *wanted)) return true;
+    if (parent == parent.parent_path()) break;
+  }
+  return false;
+}
 
 Result<fs::path> check_output_file(FileSystem& files, const std::string& name, const ProtectedFiles& keep) {
   if (name.empty()) return Error{ErrorCode::invalid_argument, "the name of the output file is empty"};

@@ -17,6 +17,10 @@ struct ProtectedFiles {
   std::optional<std::filesystem::path> home;
 };
 
+// Whether a path lies in a folder, whatever links lead to either. False where the folder is not there.
+Result<bool> lies_in(FileSystem& files, const std::filesystem::path& path,
+                     const std::filesystem::path& folder);
+
 // Where a result named by the user will be written by renaming over it: symbolic links are followed, also one
 // to a file that is not there yet, so that the rename replaces the file and not the link. What cannot be
 // written is refused before anything is computed: a folder, a device, a missing parent, a name that leaves

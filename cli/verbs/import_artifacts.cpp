@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
+#include "output_file.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
 
@@ -146,6 +147,21 @@ Result<ExitStatus> finish(const Context& context, const Home& home, const Artifa
   interrupt.end_process();
 }
 
+// What the home keeps would be imported into it as somebody else's, and lost with the next prune.
+Result<void> check_apart(const Context& context, const std::string& folder) {
+  const auto home = context.home();
+  std::error_code unknown;
+  const std::filesystem::path real = std::filesystem::canonical(folder, unknown);
+  if (!home || unknown) return {};
+  CUBINET_TRY_ASSIGN(const bool around, lies_in(*context.files(), *home / "index", real));
+  CUBINET_TRY_ASSIGN(const bool within, lies_in(*context.files(), real / "cubins", *home));
+  if (!around && !within) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("'{}' {} the home '{}', whose own cubins it would import", folder,
+                           around ? "holds" : "lies in", home->string()),
+               "name the folder of the published cubins itself, or another home with --home"};
+}
+
 Result<ExitStatus> import(const Context& context, const ImportOptions& options) {
   const Stopwatch watch;
   if (options.folder.empty())
@@ -155,6 +171,7 @@ Result<ExitStatus> import(const Context& context, const ImportOptions& options) 
   std::error_code unknown;
   if (!std::filesystem::is_directory(options.folder, unknown))
     CUBINET_TRY(find_artifact_folders(options.folder));
+  CUBINET_TRY(check_apart(context, options.folder));
   CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));
   const InterruptGuard interrupt;
   CUBINET_TRY_ASSIGN(

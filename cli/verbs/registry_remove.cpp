@@ -41,7 +41,7 @@ std::optional<Error> why_ambiguous(const RemoveOptions& options, const CubinReco
     if (kernels > 0 && kernel == last) continue;
     last = kernel;
     if (++kernels <= 10)
-      names += fmt::format("\n  {} {}", record->identity.key().to_string(), spec_of(*record).to_string());
+      names += fmt::format("  {} {}\n", record->identity.key().to_string(), spec_of(*record).to_string());
   }
   if (kernels < 2) return std::nullopt;
   return Error{ErrorCode::invalid_argument,

@@ -156,3 +156,16 @@ TEST_CASE("a folder without a name is wrong input and makes no home") {
   CHECK(sandbox.run({"import-artifacts", ""}).status == 2);
   CHECK_FALSE(std::filesystem::exists(sandbox.home()));
 }
+
+TEST_CASE_FIXTURE(Fixture, "a folder that holds the home or lies in it is not imported into it") {
+  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  fs::create_directory_symlink(sandbox.home(), sandbox / "alias");
+  for (const std::string& around :
+       {sandbox.path(""), sandbox.home().string(), sandbox.path("alias/cubins")}) {
+    CAPTURE(around);
+    const ToolResult result = sandbox.run({"import-artifacts", around});
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, "the home '" + sandbox.home().string() + "'"));
+  }
+  CHECK(sandbox.run({"registry", "stats", "--json"}).json()["imports"] == 0);
+}

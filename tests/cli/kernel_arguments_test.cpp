@@ -86,6 +86,9 @@ TEST_CASE("every kind of wrong specification ends the tool with 2") {
   CHECK(run_tool({"key", "rms_norm", "-p", "hidden_size=64", "--target", "sm_101a"}).status == 2);
   CHECK(run_tool({"key", "rms_norm", "-p", "hidden_size=64"}).status == 2);
   CHECK(run_tool({"key", "nothing", "--target", "sm_90a"}).status == 2);
+  const auto no_template = run_tool({"key", "16ffab8b02ac174e", "-p", "a=1", "--target", "sm_90a"});
+  CHECK(no_template.status == 2);
+  CHECK(contains(no_template.err, "named by its key or function, and takes no -p"));
   const auto refused = run_tool({"key", "attention_decode", "-p", "head_dim_qk=256", "-p", "head_dim_v=256",
                                  "--target", "sm_120f", "--json"});
   CHECK(refused.status == 2);

@@ -30,6 +30,7 @@ TEST_CASE("a name that several kernels have removes none, and names their keys")
   publish(sandbox, {make_cubin(named_spec("one", 1)), make_cubin(named_spec("one", 2))});
   const ToolResult refused = sandbox.run({"registry", "remove", "one"});
   CHECK(refused.status == 2);
+  CHECK_FALSE(contains(refused.err, "\n\n"));
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 2);
 }
 
