@@ -64,9 +64,10 @@ std::string line_of(const ExplainedBuild& build, bool chosen) {
   const bool is_imported = record.origin == CubinOrigin::imported && !record.entry_points.empty();
   const std::string name =
       is_imported ? record.entry_points.front().symbol : record.fingerprint.to_string().substr(0, 12);
+  const bool shows_place = is_imported || build.source == KernelSource::bundle;  // there may be several
   return fmt::format("\n{} {:<13} {} {}{}: {}", chosen ? "*" : " ", record.target_name(),
                      to_string(build.source), printable(name),
-                     is_imported ? " in " + printable(build.place) : "", printable(build.verdict));
+                     shows_place ? " in " + printable(build.place) : "", printable(build.verdict));
 }
 
 std::string text_of(const KernelExplanation& explanation, const std::string& fix) {

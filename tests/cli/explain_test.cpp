@@ -182,6 +182,9 @@ TEST_CASE("a bundle that is named serves its kernels to explain, without the tem
     CHECK(found.json()["chosen"]["key"] == key);
     CHECK(found.json()["chosen"]["source"] == "bundle");
   }
+  const ToolResult text =
+      sandbox.run({"explain", key, "--device", "9.0", "--bundle", sandbox.path("x.bundle")});
+  CHECK(contains(text.out, " in " + sandbox.path("x.bundle") + ": "));
 }
 
 TEST_CASE("where nothing can be had explain ends with status 1 and the remedy") {
