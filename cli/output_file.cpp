@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output_file.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <cerrno>
 #include <system_error>
 #include <unistd.h>
@@ -92,6 +94,13 @@ Result<fs::path> check_output_file(FileSystem& files, const std::string& name, c
   if (!files.writable(folder))
     return io_error("cannot write '" + name + "'", EACCES, "name a file in another folder");
   return path;
+}
+
+Result<BundleOptions> bundle_options(const fs::path& output, const std::string& name, std::uint64_t version) {
+  if (name.empty()) return BundleOptions{printable(output.stem().string()), version};
+  if (is_printable(name)) return BundleOptions{name, version};
+  return Error{ErrorCode::invalid_argument, "--name: a bundle cannot be named '" + printable(name) + "'",
+               "give it a name of one line, without control characters"};
 }
 
 }  // namespace cubinet::cli

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -27,5 +29,10 @@ Result<bool> lies_in(FileSystem& files, const std::filesystem::path& path,
 // no room for that of the temporary file. Returns the path to write.
 Result<std::filesystem::path> check_output_file(FileSystem& files, const std::string& name,
                                                 const ProtectedFiles& keep = {});
+
+// What a bundle written to `output` says of itself: this name, or where it is empty the file's, control
+// characters shown as \xNN. A name that no bundle can have is refused, before anything is computed.
+Result<BundleOptions> bundle_options(const std::filesystem::path& output, const std::string& name,
+                                     std::uint64_t version);
 
 }  // namespace cubinet::cli

@@ -113,6 +113,7 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
   CUBINET_TRY_ASSIGN(
       const std::filesystem::path output,
       check_output_file(*context.files(), options.output, context.protected_files(std::move(inputs))));
+  CUBINET_TRY_ASSIGN(const BundleOptions bundle, bundle_options(output, options.name, options.version));
   auto cubins =
       options.cubins.empty() ? load_from_home(context, options) : read_cubins(context, options.cubins);
   if (!cubins) return cubins.error();
@@ -122,16 +123,11 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
               "`cubinet registry list` prints what it holds"},
         ExitStatus::negative);
   }
-  BundleOptions bundle_options;
-  bundle_options.name = options.name.empty() ? output.stem().string() : options.name;
-  bundle_options.version = options.version;
   const std::size_t count = cubins->size();
-  CUBINET_TRY(create_bundle(output, *std::move(cubins), bundle_options, context.files()));
+  CUBINET_TRY(create_bundle(output, *std::move(cubins), bundle, context.files()));
   context.console().text(fmt::format("{}: {}", printable(output.string()), plural(count, "kernel")));
-  context.console().document({{"bundle", output.string()},
-                              {"name", bundle_options.name},
-                              {"version", bundle_options.version},
-                              {"kernels", count}});
+  context.console().document(
+      {{"bundle", output.string()}, {"name", bundle.name}, {"version", bundle.version}, {"kernels", count}});
   return ExitStatus::done;
 }
 

@@ -207,7 +207,7 @@ std::filesystem::path partial_path(const std::filesystem::path& bundle) {
   return bundle.string() + ".partial";
 }
 
-Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& options, const BuildTally& tally,
+Result<ExitStatus> conclude(const Context& context, const BundleOptions& options, const BuildTally& tally,
                             const std::filesystem::path& output, const std::vector<MatrixRefusal>& refusals,
                             const InterruptGuard& interrupt) {
   Console& console = context.console();
@@ -216,11 +216,8 @@ Result<ExitStatus> conclude(const Context& context, const PrebuildOptions& optio
   const std::filesystem::path bundle = complete               ? output
                                        : tally.cubins.empty() ? std::filesystem::path()
                                                               : partial_path(output);
-  BundleOptions bundle_options;
-  bundle_options.name = options.name.empty() ? output.stem().string() : options.name;
-  bundle_options.version = options.version;
   if (!bundle.empty()) {
-    CUBINET_TRY(create_bundle(bundle, tally.cubins, bundle_options, context.files()));
+    CUBINET_TRY(create_bundle(bundle, tally.cubins, options, context.files()));
   }
   if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
   report_failures(context, tally);
@@ -261,6 +258,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   CUBINET_TRY_ASSIGN(const std::filesystem::path output,
                      check_output_file(*context.files(), options.output, kept));
   CUBINET_TRY(check_output_file(*context.files(), partial_path(output).string(), kept));
+  CUBINET_TRY_ASSIGN(const BundleOptions bundle, bundle_options(output, options.name, options.version));
   // What a template refuses needs no compiler to be told.
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
@@ -278,7 +276,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   context.console().message(
       LogLevel::info, fmt::format("{}, {} at a time", plural(expansion.kernels.size(), "kernel"), jobs));
   const BuildTally tally = build_all(context, *runtime, expansion.kernels, interrupt, jobs);
-  return conclude(context, options, tally, output, expansion.refused, interrupt);
+  return conclude(context, bundle, tally, output, expansion.refused, interrupt);
 }
 
 }  // namespace

@@ -190,6 +190,20 @@ TEST_CASE("prebuild refuses sizes and outputs that are none") {
   CHECK(sandbox.run({"prebuild", sandbox.path("m.json")}).status == 2);
 }
 
+TEST_CASE("a name that no bundle can have is told before anything is compiled, and the file may have any") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", R"({"kernels": [{"template": "rms_norm",
+    "parameters": {"hidden_size": 256}, "targets": ["sm_80"]}]})");
+  const ToolResult refused = prebuild(sandbox, {"--name", "two\nlines"});
+  CHECK(refused.status == 2);
+  CHECK_FALSE(contains(refused.err, "[1/"));
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+  CHECK(sandbox.run({"bundle", "create", "-o", sandbox.path("x.bundle"), "--name", "\x1b[1m"}).status == 2);
+  const std::string odd = sandbox.path("two\nlines.bundle");
+  REQUIRE(sandbox.run({"prebuild", sandbox.path("m.json"), "-o", odd}).status == 0);
+  CHECK(run_tool({"bundle", "list", odd, "--json"}).json()["name"] == "two\\x0alines");
+}
+
 TEST_CASE("prebuild writes over nothing that it reads or that is not its own") {
   const Sandbox sandbox;
   sandbox.write("m.json", kMatrix);
