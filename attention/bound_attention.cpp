@@ -54,7 +54,8 @@ Result<void> check_target(Runtime& runtime, const AttentionPlan& plan, const Pla
                    (wishes == TargetPolicy{} ? "" : " under its policy (" + wishes.to_string() + ")") +
                    ", and the Runtime loaded the build for " + function.record().target_name(),
                "give the Runtime and the plan the same policy, and plan with the rows that Runtime::rows() "
-               "gives now; a target whose build does not load can be forbidden in both"};
+               "gives now; what was loaded before stays until Runtime::release(), and a target whose build "
+               "does not load can be forbidden in both"};
 }
 
 Result<Function> find(Runtime& runtime, const AttentionPlan& plan, const PlanStep& step, int device) {

@@ -6,6 +6,7 @@
 #include <cubinet/loader/stream.hpp>
 
 #include <thread>
+#include <utility>
 
 namespace cubinet {
 namespace {
@@ -253,6 +254,27 @@ TEST_CASE("a forecast is made good by a store under the wishes that the Runtime 
   options.targets = {};
   setting.runtime = make_runtime(options);
   CHECK_FALSE(BoundAttention::bind(*setting.runtime, setting.plan(backend, wishes), 0));
+}
+
+TEST_CASE("a function that was loaded before is in the way of a better build until it is released") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  const auto bundle =
+      bundle_of(*setting.runtime, setting.home / "b.bundle", {{9, 0, TargetKind::baseline}}, 1);
+  const auto memory = make_memory_store();
+  RuntimeOptions options = device_options(setting.home / "other");
+  options.stores = {bundle, memory};
+  const auto builder = std::exchange(setting.runtime, make_runtime(std::move(options)));
+  const auto backend = std::make_shared<ScaleBackend>();
+  backend->row.target = {9, 0, TargetKind::specific};
+  CHECK(setting.bind(setting.plan(backend)).plan().row.target.to_string() == "sm_90");
+  const auto better = ok(builder->cubin(scale_spec(), backend->row.target));
+  ok(memory->publish(better->cubin));
+  backend->row.digest = better->cubin.record->digest;
+  const AttentionPlan plan = setting.plan(backend);
+  CHECK(contains(BoundAttention::bind(*setting.runtime, plan, 0).error().remedy, "Runtime::release()"));
+  CHECK(setting.runtime->release(*ok(setting.runtime->prepare(scale_spec())), 0));
+  CHECK(setting.bind(plan).functions().front().record().target == backend->row.target);
 }
 
 TEST_CASE("binding a plan that may have nothing compiled compiles nothing") {
