@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include <thread>
 #include <unistd.h>
 
 namespace cubinet::test {
@@ -129,6 +130,56 @@ TEST_CASE("a newer schema is left alone, and everything works through the record
   CHECK(registry->rebuild().error().code == ErrorCode::unsupported);
   CHECK(read_file(indexed.index) == before);
   CHECK(indexed.home.log.count("schema version 99") == 1);
+}
+
+// Longer than an index is passed over at once.
+constexpr std::chrono::milliseconds kPassedOver{1'100};
+
+bool uses_index(Home& registry) {
+  return registry.stats()->journal_mode == "delete";
+}
+
+TEST_CASE(
+    "an index that takes the place of a newer one is used, and a newer one in its place is left alone") {
+  IndexedHome indexed;
+  const Bytes good = read_file(indexed.index);
+  indexed.make_newer();
+  const Bytes newer = read_file(indexed.index);
+  const auto registry = indexed.home.open();
+  const auto replace_by = [&](const Bytes& content) {
+    write_file(indexed.home.folder / "index", content);
+    fs::rename(indexed.home.folder / "index", indexed.index);
+    std::this_thread::sleep_for(kPassedOver);
+    indexed.expect_all(*registry);
+  };
+  indexed.expect_all(*registry);
+  CHECK_FALSE(uses_index(*registry));
+  replace_by(good);
+  CHECK(uses_index(*registry));
+  replace_by(newer);
+  CHECK_FALSE(uses_index(*registry));
+  CHECK(read_file(indexed.index) == newer);
+  replace_by(good);
+  CHECK(uses_index(*registry));
+  CHECK(registry->stats()->quarantined == 0);
+}
+
+TEST_CASE("a rebuild goes by the index that is there, not by why the last one was passed over") {
+  IndexedHome indexed;
+  const Bytes good = read_file(indexed.index);
+  indexed.make_newer();
+  const auto registry = indexed.home.open();
+  indexed.expect_all(*registry);
+  write_file(indexed.index, good);
+  CHECK(registry->rebuild());
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(indexed.index.c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  const auto second = indexed.home.open();
+  indexed.expect_all(*second);
+  sqlite3_close(other);
+  indexed.make_newer();
+  CHECK(second->rebuild().error().code == ErrorCode::unsupported);
 }
 
 TEST_CASE("a newer schema is left alone by a registry that had the index open before") {
