@@ -3,6 +3,7 @@
 #include "imported/imported_folder.hpp"
 #include "local/left_overs.hpp"
 #include "local/local_home.hpp"
+#include "local/siblings.hpp"
 #include "local/sqlite.hpp"
 
 #include <algorithm>
@@ -185,30 +186,28 @@ Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
   return {};
 }
 
-// Records whose image is gone, and those of a build that another record of it took over.
+// Records whose image is gone, and those of a build that another record of it took over. One whose image is
+// there and cannot be used stays before the one in force: setting damage aside is for those who load it.
 Result<void> sweep_records(FileSweep& sweep, Survey& survey) {
   FileStore& store = sweep.store();
   std::vector<StoredRecord> all;
   for (const auto& [name, stored] : survey.records)
     all.push_back(stored);
-  std::set<std::string> staying;
-  for (const StoredRecord& stored : in_force(std::move(all))) {
-    CUBINET_TRY_ASSIGN(const auto image, store.files().status(store.home().cubin(stored.record->digest)));
-    if (image) {
-      staying.insert(stored.name);
-    } else {
-      ++sweep.report.entries;
-    }
-  }
   survey.named.clear();
-  for (const auto& [name, stored] : survey.records) {
-    if (staying.count(name) != 0) {
-      survey.named.insert(stored.record->digest);
-    } else if (!sweep.only_counts()) {
-      CUBINET_TRY(store.remove_record(name));
+  return for_each_build(all, [&](Siblings siblings) -> Result<void> {
+    const std::size_t in_force = place_in_force(store, siblings);
+    for (std::size_t place = 0; place < siblings.size(); ++place) {
+      const Sha256Digest& digest = siblings[place].record->digest;
+      CUBINET_TRY_ASSIGN(const auto image, store.files().status(store.home().cubin(digest)));
+      if (!image) ++sweep.report.entries;
+      if (image && place <= in_force) {
+        survey.named.insert(digest);
+      } else if (!sweep.only_counts()) {
+        CUBINET_TRY(store.remove_record(siblings[place].name));
+      }
     }
-  }
-  return {};
+    return {};
+  });
 }
 
 }  // namespace
