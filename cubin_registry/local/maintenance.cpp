@@ -131,6 +131,9 @@ class Verification {
   Result<void> check_strays(bool growing) {
     CUBINET_TRY_ASSIGN(const auto images, store_.files_below(store_.home().cubins()));
     CUBINET_TRY_ASSIGN(const auto records, store_.files_below(store_.home().records()));
+    CUBINET_TRY_ASSIGN(const auto beside_index, index_temporaries(store_));
+    for (const fs::path& file : beside_index)
+      CUBINET_TRY(add_stray(file, kInterrupted));
     for (const fs::path& file : images) {
       const auto digest = store_.home().cubin_digest(file);
       if (digest && (growing || named_.count(*digest) != 0)) continue;
@@ -152,10 +155,12 @@ class Verification {
     if (!is_temporary(file)) {
       add(Kind::stray_file, file, reason);
     } else if (is_left_over(*status)) {
-      add(Kind::stray_file, file, "an interrupted write left it");
+      add(Kind::stray_file, file, kInterrupted);
     }
     return {};
   }
+
+  static constexpr const char* kInterrupted = "an interrupted write left it";
 
   const FileStore& store_;
   VerifyReport& report_;
@@ -314,19 +319,22 @@ Result<SweepReport> LocalHome::sweep(SweepMode mode) {
   if (!sweep.only_counts()) CUBINET_TRY(lock.exclude());
   for (const fs::path& folder :
        {store_.home().records(), store_.home().imports(), store_.home().quarantine()}) {
-    CUBINET_TRY(remove_left_overs(sweep, folder));
+    CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(folder));
+    CUBINET_TRY(remove_left_overs(sweep, paths));
   }
+  CUBINET_TRY_ASSIGN(const auto beside_index, index_temporaries(store_));
+  CUBINET_TRY(remove_left_overs(sweep, beside_index));
+  CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().cubins()));
   {
     // A temporary file that is a link has the age of what it is a link to: nobody may be at work on it.
     const auto alone = sweep.only_counts() ? std::optional<std::unique_ptr<FileLock>>(nullptr)
                                            : imports_.lock_out_bringers();
-    if (alone) CUBINET_TRY(remove_left_overs(sweep, store_.home().cubins()));
+    if (alone) CUBINET_TRY(remove_left_overs(sweep, paths));
   }
   if (!sweep.only_counts()) CUBINET_TRY(remove_idle_locks(store_, access_.lock_path()));
   CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
   CUBINET_TRY(sweep_records(sweep, survey));
   std::set<Sha256Digest> images;
-  CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().cubins()));
   for (const fs::path& path : paths) {
     if (const auto digest = store_.home().cubin_digest(path)) images.insert(*digest);
   }
