@@ -33,6 +33,12 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
   return number;
 }
 
+// It is there and could not be read just now: what it would say, nobody knows.
+bool is_unknown(const Result<ArtifactImport>& import) {
+  if (import || names_nothing(import.error())) return false;
+  return import.error().code != ErrorCode::unsupported && import.error().code != ErrorCode::not_found;
+}
+
 }  // namespace
 
 Result<std::vector<std::uint64_t>> LocalImports::numbers() const {
@@ -88,8 +94,7 @@ Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
       auto import = read_file(*number);
       if (!import) {
         if (import.error().code == ErrorCode::not_found) continue;
-        if (!names_nothing(import.error()) && import.error().code != ErrorCode::unsupported)
-          return std::move(import).error();
+        if (is_unknown(import)) return std::move(import).error();
         log(store_.log_sink(), LogLevel::warning, "import passed over: " + import.error().to_line());
         continue;
       }
@@ -138,8 +143,12 @@ Result<void> LocalImports::check_images(const ArtifactImport& import) const {
 
 Result<std::vector<LocalImports::Entry>> LocalImports::of_folder(const std::string& folder) const {
   CUBINET_TRY_ASSIGN(auto entries, read_all());
-  std::erase_if(entries, [&](const Entry& entry) { return !entry.import || entry.import->folder != folder; });
-  return entries;
+  std::vector<Entry> found;
+  for (Entry& entry : entries) {
+    if (is_unknown(entry.import)) return std::move(entry.import).error();
+    if (entry.import && entry.import->folder == folder) found.push_back(std::move(entry));
+  }
+  return found;
 }
 
 Result<std::uint64_t> LocalImports::publish(const ArtifactImport& import) {
@@ -212,6 +221,7 @@ Result<bool> LocalImports::remove(std::uint64_t number) {
     return true;
   };
   const auto import = read_file(number);
+  if (is_unknown(import)) return import.error();
   if (import) {
     CUBINET_TRY_ASSIGN(const auto siblings, of_folder(import->folder));
     // What it hides goes before it: a removal that is cut short brings none of them back.

@@ -106,7 +106,9 @@ TEST_CASE("an index cut off at any length hides nothing") {
 TEST_CASE("flipped bytes in the index never show a false entry" * doctest::test_suite("loop")) {
   IndexedHome indexed(2);
   const Bytes whole = read_file(indexed.index);
-  for (std::size_t i = 0; i < whole.size(); i += 13) {
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    // Most bytes are of no cell, and 0.
+    if (i % (whole[i] == std::byte{0} ? 89 : 5) != 0) continue;
     Bytes damaged = whole;
     damaged[i] ^= std::byte{0x41};
     write_file(indexed.index, damaged);
@@ -209,8 +211,9 @@ TEST_CASE("one changed bit anywhere in the index never passes for a newer build,
     const auto report = indexed.home.open()->rebuild();
     REQUIRE_MESSAGE(report.has_value(), report.error().to_line());
     CHECK(report->indexed == 3);
-    CHECK(indexed.home.open()->verify()->findings.empty());
-    CHECK(indexed.home.open()->list()->size() == 3);
+    const auto later = indexed.home.open();
+    CHECK(later->verify()->findings.empty());
+    CHECK(later->list()->size() == 3);
   };
   // The header: the format's version, the schema's, the application's.
   for (std::size_t position = 0; position < 100; ++position)
