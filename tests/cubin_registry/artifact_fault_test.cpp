@@ -52,7 +52,7 @@ struct ImportFaults {
     CHECK(registry->sweep().has_value());
     CHECK(registry->verify()->findings.empty());
     CHECK(serves(*registry, after.content, 3));
-    CHECK(faulty.set_aside() == 0);
+    CHECK(faulty.home.set_aside() == 0);
   }
 };
 
@@ -93,11 +93,11 @@ TEST_CASE("removing an import survives a fault in any call, and is finished by t
         CHECK(rows_of(*registry).size() == 1);
         CHECK(registry->sweep().has_value());
         CHECK(registry->verify()->findings.empty());
-        CHECK(imports.faulty.set_aside() == 0);
+        CHECK(imports.faulty.home.set_aside() == 0);
       });
 }
 
-TEST_CASE("an import whose removal fails half-way brings none back that it hid") {
+TEST_CASE("an import whose removal fails on its way brings none back that it hid") {
   ImportFaults imports(ArtifactPlacement::copied);
   const fs::path folder = imports.faulty.home.home / "imports";
   imports.faulty.prepare([&](Home& registry) {
@@ -145,7 +145,7 @@ TEST_CASE("reading imports survives a fault in any call and never gives a wrong 
       CHECK(serves(*registry, imports.kept.content, 1));
       CHECK(serves(*registry, imports.before.content, 2));
       CHECK(registry->verify()->findings.empty());
-      CHECK(imports.faulty.set_aside() == 0);
+      CHECK(imports.faulty.home.set_aside() == 0);
     });
     CHECK(faults > 10);
   }

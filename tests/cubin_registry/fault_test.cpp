@@ -112,7 +112,7 @@ TEST_CASE("setting a damaged image and a damaged index aside survives a fault in
         CHECK(serves(*registry, whole));
         CHECK_FALSE(serves(*registry, damaged));
         CHECK(registry->verify()->findings.empty());
-        CHECK(faulty.set_aside() == 2);
+        CHECK(faulty.home.set_aside() == 2);
       });
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a process killed while it makes the first home leaves one that works"
         const auto registry = faulty.open_sound();
         CHECK(publishes(*registry, cubin));
         CHECK(serves(*registry, cubin));
-        CHECK(faulty.set_aside() == 0);
+        CHECK(faulty.home.set_aside() == 0);
       });
 }
 

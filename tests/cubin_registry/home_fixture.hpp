@@ -105,6 +105,13 @@ struct HomeFixture {
   std::filesystem::path image_of(const Cubin& cubin) const {
     return HomeLayout(home).cubin(cubin.record->digest);
   }
+  // How many files lie in the quarantine.
+  std::size_t set_aside() const {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(home / "quarantine"))
+      files += entry.path().extension() == ".reason" ? 0U : 1U;
+    return files;
+  }
   std::filesystem::path only_file(const char* below) const {
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(home / below)) {
