@@ -78,7 +78,7 @@ Result<DeviceRows> DeviceRowReader::rows(ComputeCapability device) {
         continue;
       }
       // Those without a row as well: a request would take one of them where it is the best.
-      kernel.builds = library_.offers(prepared->id());
+      CUBINET_TRY_ASSIGN(kernel.builds, library_.all_of(prepared->id()));
       wish = source_.wish_for(*prepared, std::move(wish.targets), kernel.builds.offers);
     }
     take(kernel, wish, result);

@@ -28,11 +28,13 @@ Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log)
   }
 }
 
-KernelBuilds Library::offers(const KernelId& kernel) {
+template <class Question>
+Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question) {
   KernelBuilds builds;
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     Store& store = *stores_[number];
-    auto answered = store.find(kernel);
+    Result<CubinRecords> answered = question(store);
+    if (!answered && silence == Silence::fails) return std::move(answered).error();
     if (!answered) {
       const StoreDescription& description = store.description();
       log(log_, LogLevel::warning,
@@ -46,27 +48,24 @@ KernelBuilds Library::offers(const KernelId& kernel) {
   return builds;
 }
 
-template <class Question>
-Result<KernelBuilds> Library::ask_all(const Question& question) {
-  KernelBuilds builds;
-  for (std::size_t number = 0; number < stores_.size(); ++number) {
-    CUBINET_TRY_ASSIGN(CubinRecords answered, question(*stores_[number]));
-    for (auto& record : answered)
-      builds.add(std::move(record), number);
-  }
-  return builds;
+KernelBuilds Library::offers(const KernelId& kernel) {
+  return *ask_all(Silence::is_passed_over, [&](Store& store) { return store.find(kernel); });
+}
+
+Result<KernelBuilds> Library::all_of(const KernelId& kernel) {
+  return ask_all(Silence::fails, [&](Store& store) { return store.find(kernel); });
 }
 
 Result<KernelBuilds> Library::with_key(KernelKey key) {
-  return ask_all([&](Store& store) { return store.find_key(key); });
+  return ask_all(Silence::fails, [&](Store& store) { return store.find_key(key); });
 }
 
 Result<KernelBuilds> Library::with_function(std::string_view symbol) {
-  return ask_all([&](Store& store) { return store.find_function(symbol); });
+  return ask_all(Silence::fails, [&](Store& store) { return store.find_function(symbol); });
 }
 
 Result<KernelBuilds> Library::all() {
-  return ask_all([](Store& store) { return store.list(); });
+  return ask_all(Silence::fails, [](Store& store) { return store.list(); });
 }
 
 std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish& wish,

@@ -33,13 +33,16 @@ class Library {
  public:
   Library(std::vector<std::shared_ptr<Store>> stores, LogSink log);
 
+  // What a request goes by.
   KernelBuilds offers(const KernelId& kernel);
   // The verified bytes of the build that the judge chooses, the times left for the caller to fill in. What
   // was refused, and what is gone or damaged, is passed over; nullopt is a miss.
   std::optional<FoundCubin> choose(const KernelBuilds& builds, const Wish& wish,
                                    const CubinRecords& refused = {});
-  // Builds by what is known of them without their specification, and every build. An error where a store does
-  // not answer: among fewer a name could seem to be of one kernel.
+  // Every build of a kernel, those by what is known of them without its specification, and all there are. An
+  // error where a store does not answer: among fewer a name could seem to be of one kernel, or another build
+  // the best.
+  Result<KernelBuilds> all_of(const KernelId& kernel);
   Result<KernelBuilds> with_key(KernelKey key);
   Result<KernelBuilds> with_function(std::string_view symbol);
   Result<KernelBuilds> all();
@@ -56,8 +59,10 @@ class Library {
   const std::vector<std::shared_ptr<Store>>& stores() const { return stores_; }
 
  private:
+  // What follows where a store does not answer.
+  enum class Silence { is_passed_over, fails };
   template <class Question>
-  Result<KernelBuilds> ask_all(const Question& question);
+  Result<KernelBuilds> ask_all(Silence silence, const Question& question);
 
   std::vector<std::shared_ptr<Store>> stores_;  // memory_ is the first
   std::shared_ptr<WritableStore> memory_;

@@ -8,7 +8,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How long a look-up goes to the record files at once after the index was found locked or unreadable.
+// How long a look-up goes to the record files at once after the index was found locked, unreadable or a newer
+// build's.
 constexpr std::chrono::milliseconds kPause{1'000};
 
 // Files that SQLite finds by the index's name, and believes: a journal is rolled back into it.
@@ -50,7 +51,7 @@ Result<void> IndexKeeper::check_ours(const FileStatus& index) const {
 Result<Index*> IndexKeeper::usable_index(Making making) {
   if (index_ != nullptr && !index_->moved()) return index_.get();
   index_.reset();
-  if (passed_over_ && (newer_schema_ || std::chrono::steady_clock::now() < ask_again_)) return *passed_over_;
+  if (passed_over_ && std::chrono::steady_clock::now() < ask_again_) return *passed_over_;
   passed_over_.reset();  // what fails now is passed over, or mended, anew
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().index()));
   const bool made_here = writable_ && making == Making::yes;
@@ -66,7 +67,6 @@ Result<Index*> IndexKeeper::usable_index(Making making) {
 void IndexKeeper::pass_over(const Error& error) {
   const std::lock_guard lock(mutex_);
   index_.reset();
-  newer_schema_ = error.code == ErrorCode::unsupported;
   passed_over_ = error;
   ask_again_ = std::chrono::steady_clock::now() + kPause;
   const LogLevel level = std::exchange(told_, true) ? LogLevel::debug : LogLevel::warning;
@@ -138,6 +138,7 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
 Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
   const std::lock_guard guard(mutex_);
   index_.reset();
+  passed_over_.reset();  // what is there now decides
   const auto there = usable_index(Making::no);
   if (!there && there.error().code == ErrorCode::unsupported) return there.error();
   index_.reset();
@@ -157,8 +158,6 @@ Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
     static_cast<void>(store_.files().remove(fresh));
     return placed;
   }
-  passed_over_.reset();
-  newer_schema_ = false;
   return store_.files().sync_directory(file.parent_path());
 }
 

@@ -16,8 +16,8 @@ namespace cubinet {
 
 // Keeps the index usable, or does without it. Whoever asks gets nullopt where there is no usable index just
 // now and turns to the record files, which hold the same. A damaged index is moved to quarantine/ and a new
-// one begun, which fills while records are listed; one of a newer schema is left alone; one that is locked,
-// or cannot be read, is passed over for a while.
+// one begun, which fills while records are listed; one of a newer schema is left alone; that one, and one
+// that is locked or cannot be read, is passed over for a while.
 //
 // Thread-safe. The lock order is StoreLock before the mutex in here. An index is replaced only under the
 // exclusive StoreLock, and rows are written, and the index made, only under the shared one, so that nobody is
@@ -75,8 +75,7 @@ class IndexKeeper {
   bool writable_;
   std::mutex mutex_;
   std::unique_ptr<Index> index_;
-  unsigned generation_ = 0;  // counts the indexes opened
-  bool newer_schema_ = false;
+  unsigned generation_ = 0;           // counts the indexes opened
   std::optional<Error> passed_over_;  // why, while it is
   std::chrono::steady_clock::time_point ask_again_{};
   bool told_ = false;

@@ -24,13 +24,22 @@ bool is_left_over(const FileStatus& status) {
 }
 
 bool is_temporary(const fs::path& path) {
-  const std::string name = path.filename().string();
+  // SQLite names a journal after its database.
+  constexpr std::string_view kJournal = "-journal";
+  const std::string file_name = path.filename().string();
+  std::string_view name = file_name;
+  if (name.ends_with(kJournal)) name.remove_suffix(kJournal.size());
   return name.starts_with('.') && name.ends_with(".tmp");
 }
 
-Result<bool> is_stray(const FileStore& store, const fs::path& path) {
-  CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
-  return status && (!is_temporary(path) || is_left_over(*status));
+Result<std::vector<fs::path>> index_temporaries(const FileStore& store) {
+  const std::string prefix = "." + store.home().index().filename().string() + ".";
+  CUBINET_TRY_ASSIGN(const auto names, store.list_or_nothing(store.home().root()));
+  std::vector<fs::path> paths;
+  for (const std::string& name : names) {
+    if (name.starts_with(prefix) && is_temporary(name)) paths.push_back(store.home().root() / name);
+  }
+  return paths;
 }
 
 Result<void> FileSweep::remove(const fs::path& path, std::uint64_t bytes) {
@@ -79,12 +88,10 @@ Result<void> remove_unnamed_images(FileSweep& sweep, LocalImports& imports,
   return {};
 }
 
-Result<void> remove_left_overs(FileSweep& sweep, const fs::path& folder) {
-  const FileStore& store = sweep.store();
-  CUBINET_TRY_ASSIGN(const auto paths, store.files_below(folder));
+Result<void> remove_left_overs(FileSweep& sweep, const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     if (!is_temporary(path)) continue;
-    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
+    CUBINET_TRY_ASSIGN(const auto status, sweep.store().files().status(path));
     if (!status || !is_left_over(*status)) continue;
     CUBINET_TRY(sweep.remove(path, status->size));
   }

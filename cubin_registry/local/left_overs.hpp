@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <set>
+#include <vector>
 
 namespace cubinet {
 
@@ -15,8 +16,8 @@ namespace cubinet {
 bool is_left_over(const FileStatus& status);
 // The name of a file that is being written, or was left while it was.
 bool is_temporary(const std::filesystem::path& path);
-// A file that has no business where it is: any but a temporary one that may still be written.
-Result<bool> is_stray(const FileStore& store, const std::filesystem::path& path);
+// The temporary files beside the index: those of rebuilds, being written or ended half-way.
+Result<std::vector<std::filesystem::path>> index_temporaries(const FileStore& store);
 
 // Removes files, or only counts those that would be removed.
 class FileSweep {
@@ -46,7 +47,7 @@ Result<void> remove_unnamed_images(FileSweep& sweep, LocalImports& imports,
                                    const std::set<Sha256Digest>& candidates,
                                    const std::set<Sha256Digest>* named, bool only_old);
 
-// What interrupted writes left in a folder of one or two levels.
-Result<void> remove_left_overs(FileSweep& sweep, const std::filesystem::path& folder);
+// Those of `paths` that interrupted writes left.
+Result<void> remove_left_overs(FileSweep& sweep, const std::vector<std::filesystem::path>& paths);
 
 }  // namespace cubinet

@@ -2,15 +2,14 @@
 #include "local/local_home.hpp"
 
 #include "local/left_overs.hpp"
+#include "local/siblings.hpp"
 #include "store/record_lists.hpp"
 #include "store/record_row.hpp"
+#include "store/same_build.hpp"
 
 #include <cubinet/base/file_system.hpp>
 
 #include <algorithm>
-#include <iterator>
-#include <map>
-#include <tuple>
 
 namespace cubinet {
 namespace {
@@ -26,23 +25,6 @@ class HeldBuildLock final : public BuildLock {
   std::unique_ptr<FileLock> lock_;  // null where the home knows no locks
 };
 
-// Builds with equal fingerprints are interchangeable, so the first one stays; but a local build is only ever
-// made beside a bundle's when that one was of no use, and a newer bundle vouches for what it ships.
-bool supersedes(const CubinRecord& wanted, const CubinRecord& there) {
-  if (there.origin != CubinOrigin::bundle) return false;
-  return wanted.origin == CubinOrigin::compiled || wanted.version > there.version;
-}
-
-bool is_same_build(const CubinRecord& a, const CubinRecord& b) {
-  return a.kind == b.kind && a.fingerprint == b.fingerprint && a.identity == b.identity;
-}
-
-// A process that dies between writing a record and removing the one that it supersedes leaves both.
-bool comes_before(const CubinRecord& a, const CubinRecord& b) {
-  if (supersedes(a, b) != supersedes(b, a)) return supersedes(a, b);
-  return a.digest < b.digest;
-}
-
 Result<void> check_complete(const Cubin& cubin) {
   if (cubin.record == nullptr || cubin.image == nullptr) {
     return Error{ErrorCode::invalid_argument, "a cubin without record or image cannot be published"};
@@ -56,21 +38,6 @@ Result<void> check_complete(const Cubin& cubin) {
 }
 
 }  // namespace
-
-std::vector<StoredRecord> in_force(std::vector<StoredRecord> stored) {
-  std::sort(stored.begin(), stored.end(), [](const StoredRecord& a, const StoredRecord& b) {
-    const auto build = [](const CubinRecord& record) {
-      return std::tie(record.identity.encoding(), record.kind, record.fingerprint);
-    };
-    if (build(*a.record) != build(*b.record)) return build(*a.record) < build(*b.record);
-    return comes_before(*a.record, *b.record);
-  });
-  const auto end = std::unique(
-      stored.begin(), stored.end(),
-      [](const StoredRecord& a, const StoredRecord& b) { return is_same_build(*a.record, *b.record); });
-  stored.erase(end, stored.end());
-  return stored;
-}
 
 LocalHome::LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink log)
     : store_(std::move(files), std::move(home.home), std::move(log)),
@@ -97,10 +64,8 @@ Result<CubinRecords> LocalHome::with_imports(CubinRecords records, Ask&& ask) {
 Result<CubinRecords> LocalHome::find(const KernelId& kernel) {
   CUBINET_TRY(check_process());
   CUBINET_TRY_ASSIGN(auto stored, records_.of_kernel(kernel));
-  if (stored.size() > 1) {
-    stored = in_force(std::move(stored));
-    sort_newest_first(stored);
-  }
+  stored = in_force(store_, std::move(stored));
+  sort_newest_first(stored);
   CubinRecords records;
   for (StoredRecord& each : stored)
     records.push_back(std::move(each.record));
@@ -127,7 +92,7 @@ Result<CubinRecords> LocalHome::own_records() {
   if (lags && access_.writable() && lock.share())
     index_.run(lock, [&](Index& index) { return index.update(all.from_files, all.gone); });
   lock.release();
-  auto stored = in_force(std::move(all.records));
+  auto stored = in_force(store_, std::move(all.records));
   sort_newest_first(stored);
   CubinRecords records;
   for (StoredRecord& each : stored)
@@ -292,10 +257,26 @@ Result<std::uint64_t> LocalHome::remove_locked(const CubinRecords& records, Stor
   return count;
 }
 
+Result<CubinRecords> LocalHome::hidden_by(const CubinRecords& records) {
+  CubinRecords hidden;
+  for (const auto& record : records) {
+    CUBINET_TRY_ASSIGN(auto siblings, records_.of_kernel(record->identity.kernel()));
+    std::erase_if(siblings, [&](const StoredRecord& each) { return !is_same_build(*each.record, *record); });
+    if (siblings.size() < 2 || *in_force(store_, siblings).front().record != *record) continue;
+    for (StoredRecord& sibling : siblings) {
+      if (*sibling.record != *record) hidden.push_back(std::move(sibling.record));
+    }
+  }
+  return hidden;
+}
+
 Result<std::uint64_t> LocalHome::remove(const CubinRecords& records) {
   CUBINET_TRY(check_writable());
   StoreLock lock = store_lock();
   CUBINET_TRY(lock.exclude());
+  // Before what hides them: a removal that is cut short brings none of them back.
+  CUBINET_TRY_ASSIGN(const CubinRecords hidden, hidden_by(records));
+  CUBINET_TRY(remove_locked(hidden, lock));
   return remove_locked(records, lock);
 }
 

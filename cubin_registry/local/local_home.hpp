@@ -17,10 +17,6 @@
 
 namespace cubinet {
 
-// Of several records of one build the one that counts: a process that dies between writing a record and
-// removing the one that it takes over leaves both.
-std::vector<StoredRecord> in_force(std::vector<StoredRecord> stored);
-
 // The one implementation of Home: the record files answer, the index spares reading many of them.
 class LocalHome final : public Home {
  public:
@@ -57,6 +53,8 @@ class LocalHome final : public Home {
   Result<std::optional<Cubin>> load_imported(std::shared_ptr<const CubinRecord> record);
   Result<void> store_image(const Cubin& cubin);
   std::optional<Cubin> read_again_or_set_aside(std::shared_ptr<const CubinRecord> record);
+  // The siblings of those of `records` that are in force: what would come into force with their removal.
+  Result<CubinRecords> hidden_by(const CubinRecords& records);
   Result<std::uint64_t> remove_locked(const CubinRecords& records, StoreLock& lock);
   Result<VerifyReport> verify_once();
 

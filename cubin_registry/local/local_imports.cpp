@@ -33,6 +33,12 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
   return number;
 }
 
+// It is there and could not be read just now: what it would say, nobody knows.
+bool is_unknown(const Result<ArtifactImport>& import) {
+  if (import || names_nothing(import.error())) return false;
+  return import.error().code != ErrorCode::unsupported && import.error().code != ErrorCode::not_found;
+}
+
 }  // namespace
 
 Result<std::vector<std::uint64_t>> LocalImports::numbers() const {
@@ -88,8 +94,7 @@ Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
       auto import = read_file(*number);
       if (!import) {
         if (import.error().code == ErrorCode::not_found) continue;
-        if (!names_nothing(import.error()) && import.error().code != ErrorCode::unsupported)
-          return std::move(import).error();
+        if (is_unknown(import)) return std::move(import).error();
         log(store_.log_sink(), LogLevel::warning, "import passed over: " + import.error().to_line());
         continue;
       }
@@ -136,12 +141,14 @@ Result<void> LocalImports::check_images(const ArtifactImport& import) const {
   return {};
 }
 
-Result<std::optional<std::uint64_t>> LocalImports::import_of(const std::string& folder) {
-  CUBINET_TRY_ASSIGN(const auto in_force, folders());
-  for (const auto& other : *in_force) {
-    if (other->import().folder == folder) return std::optional(other->number());
+Result<std::vector<LocalImports::Entry>> LocalImports::of_folder(const std::string& folder) const {
+  CUBINET_TRY_ASSIGN(auto entries, read_all());
+  std::vector<Entry> found;
+  for (Entry& entry : entries) {
+    if (is_unknown(entry.import)) return std::move(entry.import).error();
+    if (entry.import && entry.import->folder == folder) found.push_back(std::move(entry));
   }
-  return std::optional<std::uint64_t>();
+  return found;
 }
 
 Result<std::uint64_t> LocalImports::publish(const ArtifactImport& import) {
@@ -151,13 +158,16 @@ Result<std::uint64_t> LocalImports::publish(const ArtifactImport& import) {
   StoreLock lock = access_.store_lock();
   CUBINET_TRY(lock.exclude());
   CUBINET_TRY(check_images(import));
-  CUBINET_TRY_ASSIGN(const auto replaced, import_of(import.folder));
+  CUBINET_TRY_ASSIGN(auto replaced, of_folder(import.folder));
   CUBINET_TRY_ASSIGN(const auto there, numbers());
-  if (replaced) {
-    const auto bytes = store_.files().read_own(store_.home().import(*replaced), kMaximumImportBytes);
+  if (!replaced.empty()) {
+    const std::uint64_t last = replaced.back().number;
+    const auto bytes = store_.files().read_own(store_.home().import(last), kMaximumImportBytes);
     if (bytes && *bytes == encoded) {
       end_bringing();
-      return *replaced;
+      replaced.pop_back();
+      remove_replaced(replaced);
+      return last;
     }
   }
   if (!there.empty() && there.back() == kMaximumImportNumber) {
@@ -171,12 +181,16 @@ Result<std::uint64_t> LocalImports::publish(const ArtifactImport& import) {
   CUBINET_TRY(write_file_atomically(store_.files(), path, encoded));
   // From here on the import is there, whatever becomes of the one that it replaces.
   end_bringing();
-  if (replaced) {
-    auto removed = store_.files().remove(store_.home().import(*replaced));
+  remove_replaced(replaced);
+  return number;
+}
+
+void LocalImports::remove_replaced(const std::vector<Entry>& replaced) {
+  for (const Entry& entry : replaced) {
+    auto removed = store_.files().remove(store_.home().import(entry.number));
     if (!removed)
       log(store_.log_sink(), LogLevel::warning, "a replaced import stays: " + removed.error().to_line());
   }
-  return number;
 }
 
 Result<bool> LocalImports::add_named_images(std::set<Sha256Digest>& named) const {
@@ -195,21 +209,34 @@ Result<bool> LocalImports::remove(std::uint64_t number) {
   CUBINET_TRY(access_.check_writable());
   StoreLock lock = access_.store_lock();
   CUBINET_TRY(lock.exclude());
-  const auto import = read_file(number);
-  const fs::path path = store_.home().import(number);
-  CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
-  if (!removed) return false;
-  CUBINET_TRY(store_.files().sync_directory(path.parent_path()));
-  if (import && import->placement != ArtifactPlacement::in_place) {
-    std::set<Sha256Digest> images;
+  std::set<Sha256Digest> images;
+  const auto remove_one = [&](std::uint64_t each, const Result<ArtifactImport>& import) -> Result<bool> {
+    const fs::path path = store_.home().import(each);
+    CUBINET_TRY_ASSIGN(const bool removed, store_.files().remove(path));
+    if (!removed) return false;
+    CUBINET_TRY(store_.files().sync_directory(path.parent_path()));
+    if (!import || import->placement == ArtifactPlacement::in_place) return true;
     for (const ArtifactFile& file : import->files)
       images.insert(file.digest);
-    FileSweep sweep(store_, SweepMode::remove);
-    std::set<Sha256Digest> named;
-    CUBINET_TRY_ASSIGN(const bool complete, add_images_of_records(store_, named));
-    CUBINET_TRY(remove_unnamed_images(sweep, *this, images, complete ? &named : nullptr, !lock.real()));
+    return true;
+  };
+  const auto import = read_file(number);
+  if (is_unknown(import)) return import.error();
+  if (import) {
+    CUBINET_TRY_ASSIGN(const auto siblings, of_folder(import->folder));
+    // What it hides goes before it: a removal that is cut short brings none of them back.
+    const bool in_force = !siblings.empty() && siblings.back().number == number;
+    for (const Entry& sibling : siblings) {
+      if (in_force && sibling.number != number) CUBINET_TRY(remove_one(sibling.number, sibling.import));
+    }
   }
-  return true;
+  CUBINET_TRY_ASSIGN(const bool removed, remove_one(number, import));
+  if (images.empty()) return removed;
+  FileSweep sweep(store_, SweepMode::remove);
+  std::set<Sha256Digest> named;
+  CUBINET_TRY_ASSIGN(const bool complete, add_images_of_records(store_, named));
+  CUBINET_TRY(remove_unnamed_images(sweep, *this, images, complete ? &named : nullptr, !lock.real()));
+  return removed;
 }
 
 Result<void> LocalImports::bring(const std::string& file, const Sha256Digest& digest, ArtifactPlacement how) {

@@ -52,7 +52,11 @@ class LocalImports final : public Imports {
  private:
   Result<std::vector<std::uint64_t>> numbers() const;
   Result<ArtifactImport> read_file(std::uint64_t number) const;
-  Result<std::optional<std::uint64_t>> import_of(const std::string& folder);
+  // The imports of a folder, by number: the last is in force. There are several where a publish was ended
+  // before it removed those that it replaces. Damaged ones are left out, which hide nothing; one that cannot
+  // be read just now is an error.
+  Result<std::vector<Entry>> of_folder(const std::string& folder) const;
+  void remove_replaced(const std::vector<Entry>& replaced);
   Result<void> check_images(const ArtifactImport& import) const;
   void end_bringing();
   std::filesystem::path bring_lock_path() const { return store_.home().locks() / "import.lock"; }

@@ -3,6 +3,7 @@
 #include "imported/imported_folder.hpp"
 #include "local/left_overs.hpp"
 #include "local/local_home.hpp"
+#include "local/siblings.hpp"
 #include "local/sqlite.hpp"
 
 #include <algorithm>
@@ -130,6 +131,9 @@ class Verification {
   Result<void> check_strays(bool growing) {
     CUBINET_TRY_ASSIGN(const auto images, store_.files_below(store_.home().cubins()));
     CUBINET_TRY_ASSIGN(const auto records, store_.files_below(store_.home().records()));
+    CUBINET_TRY_ASSIGN(const auto beside_index, index_temporaries(store_));
+    for (const fs::path& file : beside_index)
+      CUBINET_TRY(add_stray(file, kInterrupted));
     for (const fs::path& file : images) {
       const auto digest = store_.home().cubin_digest(file);
       if (digest && (growing || named_.count(*digest) != 0)) continue;
@@ -151,10 +155,12 @@ class Verification {
     if (!is_temporary(file)) {
       add(Kind::stray_file, file, reason);
     } else if (is_left_over(*status)) {
-      add(Kind::stray_file, file, "an interrupted write left it");
+      add(Kind::stray_file, file, kInterrupted);
     }
     return {};
   }
+
+  static constexpr const char* kInterrupted = "an interrupted write left it";
 
   const FileStore& store_;
   VerifyReport& report_;
@@ -185,30 +191,28 @@ Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
   return {};
 }
 
-// Records whose image is gone, and those of a build that another record of it took over.
+// Records whose image is gone, and those of a build that another record of it took over. One whose image is
+// there and cannot be used stays before the one in force: setting damage aside is for those who load it.
 Result<void> sweep_records(FileSweep& sweep, Survey& survey) {
   FileStore& store = sweep.store();
   std::vector<StoredRecord> all;
   for (const auto& [name, stored] : survey.records)
     all.push_back(stored);
-  std::set<std::string> staying;
-  for (const StoredRecord& stored : in_force(std::move(all))) {
-    CUBINET_TRY_ASSIGN(const auto image, store.files().status(store.home().cubin(stored.record->digest)));
-    if (image) {
-      staying.insert(stored.name);
-    } else {
-      ++sweep.report.entries;
-    }
-  }
   survey.named.clear();
-  for (const auto& [name, stored] : survey.records) {
-    if (staying.count(name) != 0) {
-      survey.named.insert(stored.record->digest);
-    } else if (!sweep.only_counts()) {
-      CUBINET_TRY(store.remove_record(name));
+  return for_each_build(all, [&](Siblings siblings) -> Result<void> {
+    const std::size_t in_force = place_in_force(store, siblings);
+    for (std::size_t place = 0; place < siblings.size(); ++place) {
+      const Sha256Digest& digest = siblings[place].record->digest;
+      CUBINET_TRY_ASSIGN(const auto image, store.files().status(store.home().cubin(digest)));
+      if (!image) ++sweep.report.entries;
+      if (image && place <= in_force) {
+        survey.named.insert(digest);
+      } else if (!sweep.only_counts()) {
+        CUBINET_TRY(store.remove_record(siblings[place].name));
+      }
     }
-  }
-  return {};
+    return {};
+  });
 }
 
 }  // namespace
@@ -315,19 +319,22 @@ Result<SweepReport> LocalHome::sweep(SweepMode mode) {
   if (!sweep.only_counts()) CUBINET_TRY(lock.exclude());
   for (const fs::path& folder :
        {store_.home().records(), store_.home().imports(), store_.home().quarantine()}) {
-    CUBINET_TRY(remove_left_overs(sweep, folder));
+    CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(folder));
+    CUBINET_TRY(remove_left_overs(sweep, paths));
   }
+  CUBINET_TRY_ASSIGN(const auto beside_index, index_temporaries(store_));
+  CUBINET_TRY(remove_left_overs(sweep, beside_index));
+  CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().cubins()));
   {
     // A temporary file that is a link has the age of what it is a link to: nobody may be at work on it.
     const auto alone = sweep.only_counts() ? std::optional<std::unique_ptr<FileLock>>(nullptr)
                                            : imports_.lock_out_bringers();
-    if (alone) CUBINET_TRY(remove_left_overs(sweep, store_.home().cubins()));
+    if (alone) CUBINET_TRY(remove_left_overs(sweep, paths));
   }
   if (!sweep.only_counts()) CUBINET_TRY(remove_idle_locks(store_, access_.lock_path()));
   CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
   CUBINET_TRY(sweep_records(sweep, survey));
   std::set<Sha256Digest> images;
-  CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().cubins()));
   for (const fs::path& path : paths) {
     if (const auto digest = store_.home().cubin_digest(path)) images.insert(*digest);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/record_row.hpp"
+#include "store/same_build.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/cubin_registry/store.hpp>
@@ -86,11 +87,8 @@ Result<CubinRecords> MemoryStore::select(const Wanted& wanted) {
 }
 
 std::vector<MemoryStore::Entry>::iterator MemoryStore::position_of(const CubinRecord& record) {
-  return std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    const CubinRecord& there = *entry.cubin.record;
-    return there.kind == record.kind && there.fingerprint == record.fingerprint &&
-           there.identity == record.identity;
-  });
+  return std::find_if(entries_.begin(), entries_.end(),
+                      [&](const Entry& entry) { return is_same_build(*entry.cubin.record, record); });
 }
 
 Result<std::shared_ptr<const StoredRows>> MemoryStore::rows() {
@@ -127,10 +125,7 @@ Result<void> MemoryStore::publish(const Cubin& cubin) {
   Entry entry{std::move(decoded.spec), cubin};
   const std::lock_guard lock(mutex_);
   if (const auto there = position_of(record); there != entries_.end()) {
-    const CubinRecord& kept = *there->cubin.record;
-    const bool gives_way = kept.origin == CubinOrigin::bundle &&
-                           (record.origin == CubinOrigin::compiled || record.version > kept.version);
-    if (!gives_way) return {};
+    if (!supersedes(record, *there->cubin.record)) return {};
     *there = std::move(entry);
   } else {
     const auto behind =

@@ -64,5 +64,51 @@ TEST_CASE("memory that is exhausted anywhere in a request leaves nothing behind 
   CHECK(failed > 50);
 }
 
+TEST_CASE(
+    "a request that memory fails anywhere is answered right by the same Runtime when it is asked again" *
+    doctest::test_suite("loop")) {
+  const TempDir folder;
+  const SmTarget target{9, 0, TargetKind::specific};
+  const ShelfBuild held{.spec = complete_spec(3), .target = target};
+  REQUIRE(open_home(folder / "h")->publish(held.make()));
+  const auto make = [&] {
+    RuntimeOptions options;
+    options.stores = {open_home(folder / "h")};
+    options.templates = row_catalog();
+    // The flight of a build is taken all the same, and lands with the error.
+    options.compiler.library = folder / "no compiler";
+    return make_runtime(std::move(options));
+  };
+  for (const int factor : {3, 4}) {
+    const KernelSpec spec = factor_spec(factor);
+    bool reached = true;
+    unsigned failed = 0;
+    for (unsigned number = 1; reached; ++number) {
+      CAPTURE(number);
+      const auto runtime = make();
+      const unsigned before = allocations();
+      fail_allocation(number);
+      try {
+        static_cast<void>(runtime->cubin(spec, target));
+        fail_allocation(0);
+      } catch (const std::bad_alloc&) {
+        fail_allocation(0);
+        ++failed;
+      }
+      reached = allocations() - before >= number;
+      const auto found = runtime->cubin(spec, target);
+      if (factor == 3) {
+        REQUIRE_MESSAGE(found, (found ? "" : found.error().to_line()));
+        REQUIRE(*found);
+        CHECK((*found)->cubin.record->digest.to_hex() == digest_of(held));
+      } else {
+        REQUIRE_FALSE(found);
+        CHECK(found.error().code == ErrorCode::unavailable);
+      }
+    }
+    CHECK(failed > 50);
+  }
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -149,6 +149,7 @@ TEST_CASE("a store that does not answer is told and stops no request, but a list
   CHECK(library.with_key(build.make().record->identity.key()).error().code == ErrorCode::io);
   CHECK(library.with_function("kernel").error().code == ErrorCode::io);
   CHECK(library.all().error().code == ErrorCode::io);
+  CHECK(library.all_of(kernel()).error().code == ErrorCode::io);
   const auto rows = library.rows();
   REQUIRE_FALSE(rows);
   CHECK(rows.error().code == ErrorCode::io);

@@ -27,7 +27,7 @@ class ShelfStore : public WritableStore {
   const StoreDescription& description() const override { return description_; }
   Result<CubinRecords> find(const KernelId& kernel) override {
     ++questions;
-    if (silent) return silence();
+    if (silent || lists_only) return silence();
     return kept_->find(kernel);
   }
   Result<CubinRecords> find_key(KernelKey key) override {
@@ -57,8 +57,9 @@ class ShelfStore : public WritableStore {
     return kept_->lock_for_build(identity, fingerprint);
   }
 
-  bool silent = false;  // answers no question
-  bool full = false;    // takes nothing
+  bool silent = false;      // answers no question
+  bool lists_only = false;  // answers none for a kernel
+  bool full = false;        // takes nothing
   std::set<Sha256Digest> lost;
   std::set<Sha256Digest> damaged;
   int questions = 0;

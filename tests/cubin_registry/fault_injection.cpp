@@ -11,30 +11,44 @@ namespace cubinet::test {
 
 namespace fs = std::filesystem;
 
-void FaultPlan::set(Kind kind, unsigned at, int error_number) {
+void FaultPlan::set(Kind kind, unsigned at, int error_number, Counts counts) {
   kind_ = kind;
   at_ = at;
   error_number_ = error_number;
+  counts_ = counts;
   calls_ = 0;
   reached_ = false;
+  dies_writing_ = false;
 }
 
-int FaultPlan::before_call() {
+bool FaultPlan::counts(Call call) const {
+  const bool kills = kind_ == Kind::death || kind_ == Kind::death_unwritten;
+  return (counts_ == Counts::all || call.of_sqlite) && (call.changes || !kills);
+}
+
+int FaultPlan::before_call(Call call) {
   if (watcher_) watcher_();
-  ++calls_;
-  const bool now = calls_ == at_;
-  const bool hit = kind_ != Kind::none && (now || (kind_ == Kind::error_from_then_on && calls_ > at_));
+  const bool counted = counts(call);
+  if (counted) ++calls_;
+  const bool now = counted && calls_ == at_;
+  const bool hit = kind_ != Kind::none && (now || (kind_ == Kind::error_from_then_on && reached_));
   if (!hit) return 0;
   reached_ = true;
-  if (kind_ == Kind::death) ::_exit(kDied);
-  return kind_ == Kind::death_after ? 0 : error_number_;
+  if (kind_ == Kind::death || kind_ == Kind::death_unwritten) ::_exit(dies_writing_ ? kDiedWriting : kDied);
+  return error_number_;
 }
 
-void FaultPlan::after_call() {
-  if (kind_ == Kind::death_after && calls_ == at_) ::_exit(kDied);
+bool FaultPlan::dies_writing() {
+  dies_writing_ = kind_ == Kind::death && calls_ + 1 == at_;
+  return dies_writing_;
 }
 
 namespace {
+
+constexpr FaultPlan::Call kLook{false, false};
+constexpr FaultPlan::Call kChange{false, true};
+constexpr FaultPlan::Call kSqliteLook{true, false};
+constexpr FaultPlan::Call kSqliteChange{true, true};
 
 class FaultyFile final : public WritableFile {
  public:
@@ -42,21 +56,19 @@ class FaultyFile final : public WritableFile {
       : file_(std::move(file)), plan_(std::move(plan)) {}
 
   Result<void> write(ByteView bytes) override {
-    if (plan_->is_deadly_now()) static_cast<void>(file_->write(bytes.first(bytes.size() / 2)));
-    if (const int error = plan_->before_call()) {
+    if (plan_->dies_writing()) static_cast<void>(file_->write(bytes.first(bytes.size() / 2)));
+    if (const int error = plan_->before_call(kChange)) {
       static_cast<void>(file_->write(bytes.first(bytes.size() / 2)));
       return io_error("write", error);
     }
-    auto written = file_->write(bytes);
-    plan_->after_call();
-    return written;
+    return file_->write(bytes);
   }
   Result<void> sync() override {
-    if (const int error = plan_->before_call()) return io_error("sync", error);
+    if (const int error = plan_->before_call(kLook)) return io_error("sync", error);
     return {};
   }
   Result<void> close() override {
-    if (const int error = plan_->before_call()) return io_error("close", error);
+    if (const int error = plan_->before_call(kLook)) return io_error("close", error);
     return file_->close();
   }
 
@@ -70,52 +82,50 @@ class FaultyFileSystem final : public FileSystem {
   explicit FaultyFileSystem(std::shared_ptr<FaultPlan> plan) : plan_(std::move(plan)) {}
 
   Result<Bytes> read(const fs::path& path, std::uint64_t limit) override {
-    return guarded("read", [&] { return files_->read(path, limit); });
+    return guarded("read", kLook, [&] { return files_->read(path, limit); });
   }
   Result<Bytes> read_own(const fs::path& path, std::uint64_t limit) override {
-    return guarded("read", [&] { return files_->read_own(path, limit); });
+    return guarded("read", kLook, [&] { return files_->read_own(path, limit); });
   }
   Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::uint64_t count) override {
-    return guarded("read", [&] { return files_->read_range(path, offset, count); });
+    return guarded("read", kLook, [&] { return files_->read_range(path, offset, count); });
   }
   Result<std::unique_ptr<WritableFile>> create(const fs::path& path) override {
-    auto file = guarded("create", [&] { return files_->create(path); });
+    auto file = guarded("create", kChange, [&] { return files_->create(path); });
     if (!file) return file;
     return std::unique_ptr<WritableFile>(std::make_unique<FaultyFile>(*std::move(file), plan_));
   }
   Result<void> link(const fs::path& from, const fs::path& to) override {
-    return guarded("link", [&] { return files_->link(from, to); });
+    return guarded("link", kChange, [&] { return files_->link(from, to); });
   }
   Result<void> rename(const fs::path& from, const fs::path& to) override {
-    return guarded("rename", [&] { return files_->rename(from, to); });
+    return guarded("rename", kChange, [&] { return files_->rename(from, to); });
   }
   Result<void> sync_directory(const fs::path&) override {
-    return guarded("sync", [] { return Result<void>(); });
+    return guarded("sync", kLook, [] { return Result<void>(); });
   }
   Result<bool> remove(const fs::path& path) override {
-    return guarded("remove", [&] { return files_->remove(path); });
+    return guarded("remove", kChange, [&] { return files_->remove(path); });
   }
   Result<void> create_directories(const fs::path& path, Mode mode) override {
-    return guarded("mkdir", [&] { return files_->create_directories(path, mode); });
+    return guarded("mkdir", kChange, [&] { return files_->create_directories(path, mode); });
   }
   Result<std::optional<FileStatus>> status(const fs::path& path) override {
-    return guarded("status", [&] { return files_->status(path); });
+    return guarded("status", kLook, [&] { return files_->status(path); });
   }
   Result<std::vector<std::string>> list(const fs::path& path) override {
-    return guarded("list", [&] { return files_->list(path); });
+    return guarded("list", kLook, [&] { return files_->list(path); });
   }
   Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait, Sharing sharing) override {
-    return guarded("lock", [&] { return files_->lock(path, wait, sharing); });
+    return guarded("lock", kLook, [&] { return files_->lock(path, wait, sharing); });
   }
   bool writable(const fs::path& path) override { return files_->writable(path); }
 
  private:
   template <class Call>
-  auto guarded(const char* what, Call&& call) -> decltype(call()) {
-    if (const int error = plan_->before_call()) return io_error(what, error);
-    auto result = call();
-    plan_->after_call();
-    return result;
+  auto guarded(const char* what, FaultPlan::Call kind, Call&& call) -> decltype(call()) {
+    if (const int error = plan_->before_call(kind)) return io_error(what, error);
+    return call();
   }
 
   std::shared_ptr<FileSystem> files_ = posix_file_system();
@@ -148,34 +158,32 @@ int shim_close(sqlite3_file* file) {
   return shim(file)->real()->pMethods->xClose(shim(file)->real());
 }
 int shim_read(sqlite3_file* file, void* data, int count, sqlite3_int64 offset) {
+  if (vfs_state->plan->before_call(kSqliteLook) != 0) return SQLITE_IOERR_READ;
   return shim(file)->real()->pMethods->xRead(shim(file)->real(), data, count, offset);
 }
 int shim_write(sqlite3_file* file, const void* data, int count, sqlite3_int64 offset) {
   sqlite3_file* real = shim(file)->real();
-  if (vfs_state->plan->is_deadly_now()) real->pMethods->xWrite(real, data, count / 2, offset);
-  if (const int error = vfs_state->plan->before_call()) return status_of(error, SQLITE_IOERR_WRITE);
-  const int status = real->pMethods->xWrite(real, data, count, offset);
-  vfs_state->plan->after_call();
-  return status;
+  if (vfs_state->plan->dies_writing()) real->pMethods->xWrite(real, data, count / 2, offset);
+  if (const int error = vfs_state->plan->before_call(kSqliteChange))
+    return status_of(error, SQLITE_IOERR_WRITE);
+  return real->pMethods->xWrite(real, data, count, offset);
 }
 int shim_truncate(sqlite3_file* file, sqlite3_int64 size) {
-  if (const int error = vfs_state->plan->before_call()) return status_of(error, SQLITE_IOERR_TRUNCATE);
-  const int status = shim(file)->real()->pMethods->xTruncate(shim(file)->real(), size);
-  vfs_state->plan->after_call();
-  return status;
+  if (const int error = vfs_state->plan->before_call(kSqliteChange))
+    return status_of(error, SQLITE_IOERR_TRUNCATE);
+  return shim(file)->real()->pMethods->xTruncate(shim(file)->real(), size);
 }
 int shim_sync(sqlite3_file*, int) {
-  if (const int error = vfs_state->plan->before_call()) return status_of(error, SQLITE_IOERR_FSYNC);
+  if (const int error = vfs_state->plan->before_call(kSqliteLook))
+    return status_of(error, SQLITE_IOERR_FSYNC);
   return SQLITE_OK;
 }
 int shim_size(sqlite3_file* file, sqlite3_int64* size) {
   return shim(file)->real()->pMethods->xFileSize(shim(file)->real(), size);
 }
 int shim_lock(sqlite3_file* file, int level) {
-  if (vfs_state->plan->before_call() != 0) return SQLITE_IOERR_LOCK;
-  const int status = shim(file)->real()->pMethods->xLock(shim(file)->real(), level);
-  vfs_state->plan->after_call();
-  return status;
+  if (vfs_state->plan->before_call(kSqliteLook) != 0) return SQLITE_IOERR_LOCK;
+  return shim(file)->real()->pMethods->xLock(shim(file)->real(), level);
 }
 int shim_unlock(sqlite3_file* file, int level) {
   return shim(file)->real()->pMethods->xUnlock(shim(file)->real(), level);
@@ -215,18 +223,16 @@ const sqlite3_io_methods kShimMethods = {1,
 
 int shim_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   file->pMethods = nullptr;
-  if (vfs_state->plan->before_call() != 0) return SQLITE_CANTOPEN;
+  // It may make the file.
+  if (vfs_state->plan->before_call(kSqliteChange) != 0) return SQLITE_CANTOPEN;
   const int status = vfs_state->real->xOpen(vfs_state->real, name, shim(file)->real(), flags, out_flags);
   if (shim(file)->real()->pMethods != nullptr) file->pMethods = &kShimMethods;
-  vfs_state->plan->after_call();
   return status;
 }
 int shim_delete(sqlite3_vfs*, const char* name, int sync) {
-  if (vfs_state->plan->before_call() != 0) return SQLITE_IOERR_DELETE;
+  if (vfs_state->plan->before_call(kSqliteChange) != 0) return SQLITE_IOERR_DELETE;
   static_cast<void>(sync);
-  const int status = vfs_state->real->xDelete(vfs_state->real, name, 0);
-  vfs_state->plan->after_call();
-  return status;
+  return vfs_state->real->xDelete(vfs_state->real, name, 0);
 }
 
 }  // namespace

@@ -15,39 +15,49 @@ namespace cubinet::test {
 // through.
 class FaultPlan {
  public:
-  enum class Kind { none, error_once, error_from_then_on, death, death_after };
+  // death: of a write half the bytes are there then. death_unwritten: none are.
+  enum class Kind { none, error_once, error_from_then_on, death, death_unwritten };
+  // The faults that a plan counts up to. A process that dies in a call that changes nothing has died before
+  // the next one that does.
+  enum class Counts { all, of_sqlite };
+  struct Call {
+    bool of_sqlite = false;
+    bool changes = false;
+  };
 
-  // The `at`-th call (from 1) fails with `error_number`, or ends the process before or after it is carried
-  // out.
-  void set(Kind kind, unsigned at, int error_number = ENOSPC);
+  // The `at`-th call (from 1) fails with `error_number`, or ends the process before it is carried out.
+  void set(Kind kind, unsigned at, int error_number = ENOSPC, Counts counts = Counts::all);
   // Called at every call, whether it goes through or not.
   void watch(std::function<void()> watcher) { watcher_ = std::move(watcher); }
   // 0 when the call goes through, otherwise the errno it fails with. May not return.
-  int before_call();
-  void after_call();
+  int before_call(Call call);
   bool reached() const { return reached_; }
-  unsigned calls() const { return calls_; }
-  // The next call is the one that ends the process: a write then leaves half of its bytes behind.
-  bool is_deadly_now() const { return kind_ == Kind::death && calls_ + 1 == at_; }
+  // The write that follows is the call that ends the process: half of its bytes are to be written before.
+  bool dies_writing();
 
  private:
+  bool counts(Call call) const;
+
   Kind kind_ = Kind::none;
   unsigned at_ = 0;
   int error_number_ = 0;
+  Counts counts_ = Counts::all;
   unsigned calls_ = 0;
   bool reached_ = false;
+  bool dies_writing_ = false;
   std::function<void()> watcher_;
 };
 
-// The status with which a process ends that a FaultPlan has ended.
+// The statuses with which a process ends that a FaultPlan has ended: in a write, or in another call.
 inline constexpr int kDied = 86;
+inline constexpr int kDiedWriting = 87;
 
 // The operating system's files, every call of which asks the plan first. Durability is not what is tested
 // here, and a real fsync takes milliseconds: those that succeed do nothing.
 std::shared_ptr<FileSystem> faulty_file_system(std::shared_ptr<FaultPlan> plan);
 
-// Makes SQLite's default VFS ask the plan before each open, write, truncate, sync, delete and lock. Restored
-// by destruction. One at a time.
+// Makes SQLite's default VFS ask the plan before each open, read, write, truncate, sync, delete and lock.
+// Restored by destruction. One at a time.
 class FaultyVfs {
  public:
   explicit FaultyVfs(std::shared_ptr<FaultPlan> plan);

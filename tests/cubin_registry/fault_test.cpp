@@ -1,91 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every call that durability depends on is made to fail, one after the other, until an operation goes through
-// without meeting a fault: nothing that was there is lost, nothing wrong is served, and the next attempt
-// succeeds.
+// without meeting a fault: nothing that was there is lost or called damaged, nothing wrong is served, and the
+// next attempt succeeds.
 #include "cubin_registry/faulty_home.hpp"
 #include "support/skip.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
+
+#include <chrono>
 
 namespace cubinet::test {
 namespace {
 
 namespace fs = std::filesystem;
 
+TEST_CASE("opening a home survives a fault in any call" * doctest::test_suite("loop")) {
+  FaultyHome faulty;
+  const Cubin cubin = cubin_of(1);
+  faulty.prepare(cubin);
+  fs::remove_all(faulty.home.folder / "prepared/locks");
+  const unsigned faults = for_every_fault(
+      faulty,
+      [&](Home&) {
+        fs::remove(faulty.home.home / "locks");  // is to be made
+        static_cast<void>(faulty.open());
+      },
+      [&] { faulty.expect_sound(cubin); });
+  CHECK(faults > 10);
+}
+
 TEST_CASE("publishing survives a fault in any call" * doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin earlier = cubin_of(1);
   const Cubin later = cubin_of(2);
-  for (const FaultCase& fault : kFaultCases) {
-    Result<void> published;
-    const unsigned faults = for_every_fault(
-        faulty, fault.kind, fault.error_number, [&] { faulty.start_with(earlier); },
-        [&] {
-          auto registry = faulty.open();
-          published = registry ? (*registry)->publish(later) : Result<void>(registry.error());
-        },
-        [&] {
-          faulty.expect_sound(earlier);
-          const auto registry = faulty.open();
-          // What was said to be published is there; what was not is absent or whole.
-          const bool there = serves(**registry, later);
-          CHECK((there || !published));
-          CHECK((*registry)->find(later.record->identity.kernel())->size() == (there ? 1 : 0));
-          CHECK(publishes(**registry, later));
-          CHECK(serves(**registry, later));
-          CHECK(serves(**registry, earlier));
-        });
-    CHECK(faults > 20);
-  }
+  faulty.prepare(earlier);
+  Result<void> published;
+  const unsigned faults = for_every_fault(
+      faulty, [&](Home& registry) { published = registry.publish(later); },
+      [&] {
+        const auto registry = faulty.expect_sound(earlier);
+        // What was said to be published is there; what was not is absent or whole.
+        const bool there = serves(*registry, later);
+        CHECK((there || !published));
+        CHECK(registry->find(later.record->identity.kernel())->size() == (there ? 1 : 0));
+        CHECK(publishes(*registry, later));
+        CHECK(serves(*registry, later));
+        CHECK(serves(*registry, earlier));
+      });
+  CHECK(faults > 20);
 }
 
-TEST_CASE("looking up and loading survive a fault in any call" * doctest::test_suite("loop")) {
+TEST_CASE("looking up, loading and listing survive a fault in any call" * doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin cubin = cubin_of(1);
-  for (const FaultCase& fault : kFaultCases) {
-    const unsigned faults = for_every_fault(
-        faulty, fault.kind, fault.error_number, [&] { faulty.start_with(cubin); },
-        [&] {
-          auto registry = faulty.open();
-          if (!registry) return;
-          const auto found = (*registry)->find(cubin.record->identity.kernel());
-          if (!found || found->empty()) return;
-          const auto loaded = (*registry)->load(found->front());
-          if (loaded && *loaded) CHECK(*(*loaded)->image == *cubin.image);
-        },
-        [&] { faulty.expect_sound(cubin); });
-    CHECK(faults > 5);
-  }
+  faulty.prepare(cubin);
+  const unsigned faults = for_every_fault(
+      faulty,
+      [&](Home& registry) {
+        if (const auto listed = registry.list()) CHECK(listed->size() == 1);
+        const auto found = registry.find(cubin.record->identity.kernel());
+        if (!found) return;
+        REQUIRE(found->size() == 1);
+        const auto loaded = registry.load(found->front());
+        if (loaded && *loaded) CHECK(*(*loaded)->image == *cubin.image);
+      },
+      [&] { faulty.expect_sound(cubin); });
+  CHECK(faults > 10);
 }
 
 TEST_CASE("removing survives a fault in any call" * doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin kept = cubin_of(1);
   const Cubin removed = cubin_of(2);
-  for (const FaultCase& fault : kFaultCases) {
-    bool said = false;
-    for_every_fault(
-        faulty, fault.kind, fault.error_number,
-        [&] {
-          faulty.start_with(kept);
-          REQUIRE(publishes(**faulty.open(), removed));
-        },
-        [&] {
-          auto registry = faulty.open();
-          const auto outcome =
-              registry ? (*registry)->remove({removed.record}) : Result<std::uint64_t>(registry.error());
-          said = outcome.has_value();
-        },
-        [&] {
-          faulty.expect_sound(kept);
-          const auto registry = faulty.open();
-          if (said) CHECK_FALSE(serves(**registry, removed));
-          CHECK((*registry)->remove({removed.record}).has_value());
-          CHECK_FALSE(serves(**registry, removed));
-          CHECK((*registry)->sweep().has_value());
-          CHECK((*registry)->verify()->findings.empty());
-        });
-  }
+  faulty.prepare([&](Home& registry) {
+    for (const Cubin& cubin : {kept, removed})
+      REQUIRE(publishes(registry, cubin));
+  });
+  bool said = false;
+  for_every_fault(
+      faulty, [&](Home& registry) { said = registry.remove({removed.record}).has_value(); },
+      [&] {
+        const auto registry = faulty.expect_sound(kept);
+        if (said) CHECK_FALSE(serves(*registry, removed));
+        CHECK(registry->remove({removed.record}).has_value());
+        CHECK_FALSE(serves(*registry, removed));
+        CHECK(registry->sweep().has_value());
+        CHECK(registry->verify()->findings.empty());
+      });
 }
 
 TEST_CASE("setting a damaged image and a damaged index aside survives a fault in any call" *
@@ -93,76 +94,69 @@ TEST_CASE("setting a damaged image and a damaged index aside survives a fault in
   FaultyHome faulty;
   const Cubin whole = cubin_of(1);
   const Cubin damaged = cubin_of(2);
-  for (const FaultCase& fault : kFaultCases) {
-    for_every_fault(
-        faulty, fault.kind, fault.error_number,
-        [&] {
-          faulty.start_with(damaged);
-          fs::resize_file(faulty.home.only_file("cubins"), 100);
-          REQUIRE(publishes(**faulty.open(), whole));
-          write_file(faulty.home.home / "index.sqlite", Bytes(8192, std::byte{0x55}));
-        },
-        [&] {
-          auto registry = faulty.open();
-          if (!registry) return;
-          const auto loaded = (*registry)->load(damaged.record);
-          CHECK_FALSE((loaded && *loaded));
-        },
-        [&] {
-          faulty.expect_sound(whole);
-          CHECK((*faulty.open())->list());  // asks the index
-          CHECK_FALSE(serves(**faulty.open(), damaged));
-          CHECK((*faulty.open())->verify()->findings.empty());
-        });
-  }
+  faulty.prepare([&](Home& registry) {
+    for (const Cubin& cubin : {whole, damaged})
+      REQUIRE(publishes(registry, cubin));
+    fs::resize_file(faulty.home.image_of(damaged), 100);
+    write_file(faulty.home.home / "index.sqlite", Bytes(8192, std::byte{0x55}));
+  });
+  for_every_fault(
+      faulty,
+      [&](Home& registry) {
+        const auto loaded = registry.load(damaged.record);
+        CHECK_FALSE((loaded && *loaded));
+      },
+      [&] {
+        const auto registry = faulty.open_sound();
+        CHECK(registry->list());  // asks the index for what was not read yet
+        CHECK(serves(*registry, whole));
+        CHECK_FALSE(serves(*registry, damaged));
+        CHECK(registry->verify()->findings.empty());
+        CHECK(faulty.home.set_aside() == 2);
+      });
 }
 
 TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call" * doctest::test_suite("loop")) {
   FaultyHome faulty;
   const Cubin cubin = cubin_of(1);
-  for (const FaultCase& fault : kFaultCases) {
-    for_every_fault(
-        faulty, fault.kind, fault.error_number,
-        [&] {
-          faulty.start_with(cubin);
-          write_file(faulty.home.home / ("cubins/00/" + std::string(64, '0') + ".cubin"), Bytes(10));
-        },
-        [&] {
-          auto registry = faulty.open();
-          if (!registry) return;
-          static_cast<void>((*registry)->verify());
-          static_cast<void>((*registry)->rebuild());
-          static_cast<void>((*registry)->sweep());
-        },
-        [&] {
-          faulty.expect_sound(cubin);
-          CHECK((*faulty.open())->rebuild()->indexed == 1);
-          CHECK((*faulty.open())->sweep().has_value());
-          CHECK((*faulty.open())->verify()->findings.empty());
-        });
-  }
+  faulty.prepare([&](Home& registry) {
+    REQUIRE(publishes(registry, cubin));
+    write_file(faulty.home.home / ("cubins/00/" + std::string(64, '0') + ".cubin"), Bytes(10));
+  });
+  const auto check = [&] {
+    const auto registry = faulty.expect_sound(cubin);
+    CHECK(registry->rebuild()->indexed == 1);
+    CHECK(registry->sweep().has_value());
+    CHECK(registry->verify()->findings.empty());
+  };
+  for_every_fault(
+      faulty, [](Home& registry) { static_cast<void>(registry.rebuild()); }, check);
+  for_every_fault(
+      faulty, [](Home& registry) { static_cast<void>(registry.sweep()); }, check);
+  const auto verify = [](Home& registry) { static_cast<void>(registry.verify()); };
+  // With findings and without locks it waits a moment for every fault: there the first error is the only one.
+  for_every_fault(faulty, verify, check, kErrorsOnce);
+  faulty.prepare(cubin);
+  for_every_fault(faulty, verify, check);
 }
 
 TEST_CASE("a bundle is created whole or not at all, whatever call fails") {
   FaultyHome faulty;
-  const fs::path path = faulty.home.folder / "bundle";
-  REQUIRE(create_bundle(path, {cubin_of(1)}, {"old", 1}, faulty.files));
-  const Bytes old = read_file(path);
-  for (const FaultCase& fault : kFaultCases) {
-    Result<void> created;
-    const unsigned faults = for_every_fault(
-        faulty, fault.kind, fault.error_number, [&] { write_file(path, old); },
-        [&] {
-          created = create_bundle(path, {cubin_of(2), cubin_of(3)}, {"new", 2}, faulty.files);
-        },
-        [&] {
-          const auto bundle = Bundle::open(path);
-          REQUIRE(bundle);
-          CHECK((*bundle)->verify()->findings.empty());
-          CHECK(((*bundle)->options().name == "new" || !created));
-        });
-    CHECK(faults > 5);
-  }
+  const fs::path path = faulty.home.home / "bundle";
+  faulty.prepare([&](Home&) { REQUIRE(create_bundle(path, {cubin_of(1)}, {"old", 1}, faulty.files)); });
+  Result<void> created;
+  const unsigned faults = for_every_fault(
+      faulty,
+      [&](Home&) {
+        created = create_bundle(path, {cubin_of(2), cubin_of(3)}, {"new", 2}, faulty.files);
+      },
+      [&] {
+        const auto bundle = Bundle::open(path);
+        REQUIRE(bundle);
+        CHECK((*bundle)->verify()->findings.empty());
+        CHECK(((*bundle)->options().name == "new" || !created));
+      });
+  CHECK(faults > 5);
 }
 
 TEST_CASE("a process killed at any point of a publish loses nothing, and nobody waits for its locks" *
@@ -171,23 +165,23 @@ TEST_CASE("a process killed at any point of a publish loses nothing, and nobody 
   FaultyHome faulty;
   const Cubin earlier = cubin_of(1);
   const Cubin later = cubin_of(2);
+  faulty.prepare(earlier);
   kill_everywhere(
-      faulty, [&] { faulty.start_with(earlier); },
+      faulty,
       [&](Home& registry) {
         const auto lock = registry.lock_for_build(later.record->identity, later.record->fingerprint);
         if (lock) static_cast<void>(registry.publish(later));
       },
       [&] {
-        faulty.expect_sound(earlier);
-        const auto registry = faulty.open();
-        const bool there = serves(**registry, later);
-        CHECK((*registry)->find(later.record->identity.kernel())->size() == (there ? 1 : 0));
-        CHECK((*registry)->lock_for_build(later.record->identity, later.record->fingerprint).has_value());
-        CHECK(publishes(**registry, later));
-        CHECK(serves(**registry, later));
-        CHECK((*registry)->sweep().has_value());
-        CHECK((*registry)->verify()->findings.empty());
-        CHECK((*registry)->stats()->entries == 2);
+        const auto registry = faulty.expect_sound(earlier);
+        const bool there = serves(*registry, later);
+        CHECK(registry->find(later.record->identity.kernel())->size() == (there ? 1 : 0));
+        CHECK(registry->lock_for_build(later.record->identity, later.record->fingerprint).has_value());
+        CHECK(publishes(*registry, later));
+        CHECK(serves(*registry, later));
+        CHECK(registry->sweep().has_value());
+        CHECK(registry->verify()->findings.empty());
+        CHECK(registry->stats()->entries == 2);
       });
 }
 
@@ -196,44 +190,54 @@ TEST_CASE("a process killed while it makes the first home leaves one that works"
   FaultyHome faulty;
   const Cubin cubin = cubin_of(1);
   kill_everywhere(
-      faulty,
+      faulty, [&](Home& registry) { static_cast<void>(registry.publish(cubin)); },
       [&] {
-        faulty.plan->set(FaultPlan::Kind::none, 0);
-        fs::remove_all(faulty.home.home);
-      },
-      [&](Home& registry) { static_cast<void>(registry.publish(cubin)); },
-      [&] {
-        faulty.plan->set(FaultPlan::Kind::none, 0);
-        const auto registry = faulty.open();
-        REQUIRE(registry);
-        CHECK(publishes(**registry, cubin));
-        CHECK(serves(**registry, cubin));
+        const auto registry = faulty.open_sound();
+        CHECK(publishes(*registry, cubin));
+        CHECK(serves(*registry, cubin));
+        CHECK(faulty.home.set_aside() == 0);
       });
+}
+
+// Of what the process was writing nothing stays for ever either.
+void make_left_overs_old(const fs::path& home) {
+  for (const auto& entry : fs::recursive_directory_iterator(home)) {
+    if (entry.path().filename().string().starts_with('.'))
+      fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
 }
 
 TEST_CASE("a process killed while it removes, rebuilds and sweeps leaves the rest intact") {
   if (!can_fork()) return skip("forks");
   FaultyHome faulty;
-  const Cubin kept = cubin_of(1);
-  const Cubin removed = cubin_of(2);
+  const Cubin kept = cubin_of(2);
+  const Cubin older = shipped(3, 1);
+  const Cubin removed = shipped(4, 2);
+  faulty.prepare([&](Home& registry) {
+    REQUIRE(publishes(registry, kept));
+    for (const Cubin& cubin : {older, removed})
+      faulty.home.leave(cubin);
+    REQUIRE(registry.list());
+  });
   kill_everywhere(
       faulty,
-      [&] {
-        faulty.start_with(kept);
-        REQUIRE(publishes(**faulty.open(), removed));
-      },
       [&](Home& registry) {
         static_cast<void>(registry.remove({removed.record}));
         static_cast<void>(registry.rebuild());
         static_cast<void>(registry.sweep());
       },
       [&] {
-        faulty.expect_sound(kept);
-        const auto registry = faulty.open();
-        CHECK((*registry)->remove({removed.record}).has_value());
-        CHECK((*registry)->sweep().has_value());
-        CHECK((*registry)->verify()->findings.empty());
-        CHECK(serves(**registry, kept));
+        const auto registry = faulty.expect_sound(kept);
+        CHECK_FALSE(serves(*registry, older));
+        CHECK(registry->list()->size() == (serves(*registry, removed) ? 2 : 1));
+        CHECK(registry->remove({removed.record}).has_value());
+        CHECK_FALSE(serves(*registry, older));
+        make_left_overs_old(faulty.home.home);
+        CHECK(registry->sweep().has_value());
+        CHECK(registry->verify()->findings.empty());
+        for (const auto& entry : fs::recursive_directory_iterator(faulty.home.home))
+          CHECK_FALSE(entry.path().filename().string().starts_with('.'));
+        CHECK(serves(*registry, kept));
       });
 }
 

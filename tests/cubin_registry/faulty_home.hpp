@@ -4,7 +4,10 @@
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/home_fixture.hpp"
 
+#include <algorithm>
+#include <array>
 #include <functional>
+#include <span>
 
 namespace cubinet::test {
 
@@ -19,72 +22,122 @@ struct FaultyHome {
     options.files = files;
     return Home::open(options);
   }
-  // A home that holds `earlier`, made without faults.
-  void start_with(const Cubin& earlier) {
+  // Opened without faults.
+  std::shared_ptr<Home> open_sound() {
+    plan->set(FaultPlan::Kind::none, 0);
+    auto registry = open();
+    REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
+    return *std::move(registry);
+  }
+  // The same, and it serves what was there before. What failed was no damage: nothing is set aside.
+  std::shared_ptr<Home> expect_sound(const Cubin& earlier) {
+    auto registry = open_sound();
+    CHECK(serves(*registry, earlier));
+    CHECK(home.set_aside() == 0);
+    return registry;
+  }
+
+  // What every attempt starts with: a home that is filled once, and copied.
+  void prepare(const std::function<void(Home&)>& fill) {
     plan->set(FaultPlan::Kind::none, 0);
     std::filesystem::remove_all(home.home);
-    const auto registry = open();
-    REQUIRE(registry);
-    REQUIRE(publishes(**registry, earlier));
+    std::filesystem::remove_all(prepared());
+    fill(*open_sound());
+    copy(home.home, prepared());
   }
-  void expect_sound(const Cubin& earlier) {
+  void prepare(const Cubin& earlier) {
+    prepare([&](Home& registry) { REQUIRE(publishes(registry, earlier)); });
+  }
+  // Without a prepared home: with none.
+  void start() {
     plan->set(FaultPlan::Kind::none, 0);
-    const auto registry = open();
-    REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
-    CHECK(serves(**registry, earlier));
+    std::filesystem::remove_all(home.home);
+    if (std::filesystem::exists(prepared())) copy(prepared(), home.home);
+  }
+
+ private:
+  std::filesystem::path prepared() const { return home.folder / "prepared"; }
+  // What is a link to a file elsewhere stays one.
+  static void copy(const std::filesystem::path& from, const std::filesystem::path& to) {
+    std::filesystem::create_directory(to, from);
+    for (const auto& entry : std::filesystem::directory_iterator(from)) {
+      const auto target = to / entry.path().filename();
+      if (entry.is_directory()) {
+        copy(entry.path(), target);
+      } else if (entry.hard_link_count() > 1) {
+        std::filesystem::create_hard_link(entry.path(), target);
+      } else {
+        std::filesystem::copy_file(entry.path(), target);
+      }
+    }
   }
 };
-
-// Runs `operation` with a fault at its first, second, ... call, on a fresh home each time, and `check` after
-// it.
-inline unsigned for_every_fault(FaultyHome& faulty, FaultPlan::Kind kind, int error_number,
-                                const std::function<void()>& prepare, const std::function<void()>& operation,
-                                const std::function<void()>& check) {
-  for (unsigned at = 1; at < 10'000; ++at) {
-    prepare();
-    faulty.plan->set(kind, at, error_number);
-    operation();
-    const bool reached = faulty.plan->reached();
-    CAPTURE(at);
-    check();
-    if (!reached) return at;
-  }
-  return 0;
-}
 
 struct FaultCase {
   FaultPlan::Kind kind;
   int error_number;
+  FaultPlan::Counts counts;
 };
-inline constexpr FaultCase kFaultCases[] = {{FaultPlan::Kind::error_once, ENOSPC},
-                                            {FaultPlan::Kind::error_once, EIO},
-                                            {FaultPlan::Kind::error_once, EMFILE},
-                                            {FaultPlan::Kind::error_from_then_on, ENOSPC},
-                                            {FaultPlan::Kind::error_from_then_on, EIO}};
+// An error of FileSystem is io, whatever its number, but SQLite tells a full disk from others.
+inline constexpr std::array<FaultCase, 4> kFaultCases = {
+    {{FaultPlan::Kind::error_once, EIO, FaultPlan::Counts::all},
+     {FaultPlan::Kind::error_once, ENOSPC, FaultPlan::Counts::of_sqlite},
+     {FaultPlan::Kind::error_from_then_on, EIO, FaultPlan::Counts::all},
+     {FaultPlan::Kind::error_from_then_on, ENOSPC, FaultPlan::Counts::of_sqlite}}};
+inline constexpr std::span<const FaultCase> kErrorsOnce = std::span(kFaultCases).first(2);
 
-// The process is ended at each call, before and after it is carried out. A write that is cut off leaves half
-// its bytes.
-inline void kill_everywhere(FaultyHome& faulty, const std::function<void()>& prepare,
-                            const std::function<void(Home&)>& operation, const std::function<void()>& check) {
-  for (const FaultPlan::Kind kind : {FaultPlan::Kind::death, FaultPlan::Kind::death_after}) {
-    unsigned deaths = 0;
-    for (unsigned at = 1; at < 10'000; ++at) {
-      prepare();
-      const int status = in_child([&] {
-        faulty.plan->set(kind, at);
-        const auto registry = faulty.open();
-        if (!registry) return 3;
-        operation(**registry);
-        return 0;
-      });
+// Runs `operation` with a fault at its first, second, ... call, in each of the ways that calls fail, on a
+// fresh home each time that is opened without one, and `check` after it. The number of calls where each fails
+// once.
+inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Home&)>& operation,
+                                const std::function<void()>& check,
+                                std::span<const FaultCase> cases = kFaultCases) {
+  unsigned most = 0;
+  for (const FaultCase& fault : cases) {
+    CAPTURE(fault.error_number);
+    bool reached = true;
+    for (unsigned at = 1; reached; ++at) {
+      REQUIRE(at < 10'000);
+      faulty.start();
+      auto registry = faulty.open_sound();
+      faulty.plan->set(fault.kind, at, fault.error_number, fault.counts);
+      operation(*registry);
+      registry.reset();
+      reached = faulty.plan->reached();
       CAPTURE(at);
       check();
-      if (status == 0) break;
-      REQUIRE(status == kDied);
-      ++deaths;
+      most = std::max(most, at);
     }
-    CHECK(deaths > 20);
   }
+  return most;
+}
+
+// The process is ended at each call that changes something: before it is carried out, and a write also when
+// half its bytes are there.
+inline void kill_everywhere(FaultyHome& faulty, const std::function<void(Home&)>& operation,
+                            const std::function<void()>& check) {
+  const auto end_at = [&](FaultPlan::Kind kind, unsigned at) {
+    faulty.start();
+    const int status = in_child([&] {
+      faulty.plan->set(kind, at);
+      const auto registry = faulty.open();
+      if (!registry) return 3;
+      operation(**registry);
+      return 0;
+    });
+    CAPTURE(at);
+    check();
+    return status;
+  };
+  unsigned deaths = 0;
+  while (true) {
+    const int status = end_at(FaultPlan::Kind::death, deaths + 1);
+    if (status == 0) break;
+    if (status == kDiedWriting) REQUIRE(end_at(FaultPlan::Kind::death_unwritten, deaths + 1) == kDied);
+    REQUIRE((status == kDied || status == kDiedWriting));
+    ++deaths;
+  }
+  CHECK(deaths > 3);
 }
 
 }  // namespace cubinet::test

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "local/file_store.hpp"
 
+#include "cubin_registry/forwarding_files.hpp"
 #include "cubin_registry/home_fixture.hpp"
 #include "local/record_cache.hpp"
 
+#include <set>
 #include <sys/stat.h>
 
 namespace cubinet::test {
@@ -129,6 +131,56 @@ TEST_CASE("what is set aside lies in the quarantine with its reason, twice witho
   CHECK(notes == 2);
   CHECK(files == 2);
   CHECK(fixture.home.log.count("because of the test") == 2);
+}
+
+// The names of quarantine/ as they would be where the clock always says the same.
+class StoppedClock final : public ForwardingFiles {
+ public:
+  explicit StoppedClock(Path quarantine) : quarantine_(std::move(quarantine)) {}
+
+  Result<std::unique_ptr<WritableFile>> create(const Path& path) override {
+    return ForwardingFiles::create(stopped(path));
+  }
+  Result<void> rename(const Path& from, const Path& to) override {
+    return ForwardingFiles::rename(stopped(from), stopped(to));
+  }
+  Result<bool> remove(const Path& path) override { return ForwardingFiles::remove(stopped(path)); }
+  Result<std::optional<FileStatus>> status(const Path& path) override {
+    return ForwardingFiles::status(stopped(path));
+  }
+
+ private:
+  // "x.record.1700000000000000000-1.reason" is x.record.0-1.reason
+  Path stopped(const Path& path) const {
+    constexpr std::size_t kDigits = 19;
+    std::string name = path.filename().string();
+    const std::size_t time = name.find(".record.") + std::string_view(".record.").size();
+    if (path.parent_path() != quarantine_ || time + kDigits > name.size()) return path;
+    REQUIRE(name.find_first_not_of("0123456789", time) >= time + kDigits);
+    return quarantine_ / name.replace(time, kDigits, "0");
+  }
+
+  Path quarantine_;
+};
+
+TEST_CASE("no evidence replaces other while the clock stands still, nor does its reason") {
+  StoreFixture fixture;
+  const fs::path quarantine = fixture.home.home / "quarantine";
+  FileStore store(std::make_shared<StoppedClock>(quarantine), HomeLayout(fixture.home.home),
+                  fixture.home.log.sink());
+  // Of one the note is lost.
+  write_file(quarantine / (fixture.file.filename().string() + ".0-1"), as_bytes("there before"));
+  std::set<std::string> expected = {"there before"};
+  for (const std::string& word : {std::string("first"), std::string("second"), std::string("third")}) {
+    write_file(fixture.file, as_bytes(word));
+    REQUIRE(store.set_aside(fixture.file, "reason of the " + word));
+    expected.insert({word, "reason of the " + word + "\n"});
+  }
+  std::set<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(quarantine))
+    kept.insert(std::string(as_text(read_file(entry.path()))));
+  kept.erase("");  // the note that was made where evidence without one lies
+  CHECK(kept == expected);
 }
 
 TEST_CASE("files that are no records are not visited") {

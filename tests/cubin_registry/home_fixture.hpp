@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "local/file_store.hpp"
 #include "support/fake_cubin.hpp"
 #include "support/temp_dir.hpp"
 
@@ -30,6 +31,17 @@ inline Cubin cubin_of(int number, std::string_view build = "build") {
   description.code_bytes = 16;
   description.filler = static_cast<std::uint8_t>(number);
   return make_cubin(spec_of(number), description, build);
+}
+
+// One build under several records: the image of that number, as a bundle of this version ships it.
+inline Cubin shipped(int image, std::uint64_t version) {
+  const Cubin cubin = cubin_of(image);
+  auto record = std::make_shared<CubinRecord>(*cubin_of(1).record);
+  record->digest = cubin.record->digest;
+  record->size = cubin.record->size;
+  record->origin = CubinOrigin::bundle;
+  record->version = version;
+  return {std::move(record), cubin.image};
 }
 
 inline Bytes read_file(const std::filesystem::path& path) {
@@ -82,6 +94,23 @@ struct HomeFixture {
     auto registry = Home::open(options(access));
     REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
     return *std::move(registry);
+  }
+  // A build as a process leaves it that dies, or publishes beside another, before it comes to what its record
+  // takes over.
+  void leave(const Cubin& cubin) {
+    FileStore store(posix_file_system(), HomeLayout(home), log.sink());
+    REQUIRE(store.write_image(cubin.record->digest, *cubin.image));
+    REQUIRE(store.write_record(cubin.record));
+  }
+  std::filesystem::path image_of(const Cubin& cubin) const {
+    return HomeLayout(home).cubin(cubin.record->digest);
+  }
+  // How many files lie in the quarantine.
+  std::size_t set_aside() const {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(home / "quarantine"))
+      files += entry.path().extension() == ".reason" ? 0U : 1U;
+    return files;
   }
   std::filesystem::path only_file(const char* below) const {
     std::vector<std::filesystem::path> files;

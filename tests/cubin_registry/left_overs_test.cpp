@@ -22,25 +22,34 @@ TEST_CASE("what an interrupted write left is removed after an hour, and nothing 
   const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(2);
   fs::last_write_time(old_one, long_ago);
   fs::last_write_time(named, long_ago);
-  CHECK(*is_stray(store, old_one));
-  CHECK_FALSE(*is_stray(store, fresh));
-  CHECK(*is_stray(store, named));
-  CHECK_FALSE(*is_stray(store, folder / "none"));
   CHECK(is_temporary(fresh));
   CHECK_FALSE(is_temporary(named));
+  const std::vector<fs::path> paths = {old_one, fresh, named, folder / ".none.tmp"};
   FileSweep count(store, SweepMode::count);
-  CHECK(remove_left_overs(count, folder));
+  CHECK(remove_left_overs(count, paths));
   CHECK(count.report.files == 1);
   CHECK(count.report.bytes == 10);
   CHECK(fs::exists(old_one));
   FileSweep sweep(store, SweepMode::remove);
-  CHECK(remove_left_overs(sweep, folder));
+  CHECK(remove_left_overs(sweep, paths));
   CHECK(sweep.report.bytes == 10);
   CHECK_FALSE(fs::exists(old_one));
   CHECK(fs::exists(fresh));
   CHECK(fs::exists(named));
-  CHECK(remove_left_overs(sweep, fixture.home / "none"));
-  CHECK(sweep.report.files == 1);
+}
+
+TEST_CASE(
+    "what a rebuild writes beside the index is temporary, with its journal, and nothing else there is") {
+  HomeFixture fixture;
+  FileStore store(posix_file_system(), HomeLayout(fixture.open()->description().place), fixture.log.sink());
+  for (const char* name : {"index.sqlite", "index.sqlite-journal", ".other.1.2.3.tmp"})
+    write_file(fixture.home / name, Bytes(10));
+  CHECK(index_temporaries(store)->empty());
+  const fs::path fresh = temporary_path_beside(store.home().index());
+  const fs::path journal = fresh.native() + "-journal";
+  for (const fs::path& file : {fresh, journal})
+    write_file(file, Bytes(10));
+  CHECK(*index_temporaries(store) == std::vector<fs::path>{fresh, journal});
 }
 
 }  // namespace

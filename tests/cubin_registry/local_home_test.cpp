@@ -272,17 +272,6 @@ TEST_CASE("many entries go at once, with the images that none of those that stay
   CHECK(registry->verify()->findings.empty());
 }
 
-// One entry under two records: what a bundle shipped first, and what a newer one did.
-Cubin shipped(int image, std::uint64_t version) {
-  const Cubin cubin = cubin_of(image);
-  auto record = std::make_shared<CubinRecord>(*cubin_of(1).record);
-  record->digest = cubin.record->digest;
-  record->size = cubin.record->size;
-  record->origin = CubinOrigin::bundle;
-  record->version = version;
-  return {record, cubin.image};
-}
-
 TEST_CASE("an old image that is damaged leaves the entry that superseded it") {
   HomeFixture home;
   auto registry = home.open();
@@ -301,10 +290,7 @@ TEST_CASE("a row that its record superseded hides nothing, and no list shows bot
   HomeFixture home;
   auto registry = home.open();
   REQUIRE(publishes(*registry, shipped(1, 1)));
-  // The publisher of the second died before it came to the first one's record and to the row.
-  FileStore store(posix_file_system(), HomeLayout(home.home), home.log.sink());
-  REQUIRE(store.write_image(shipped(2, 2).record->digest, *shipped(2, 2).image));
-  REQUIRE(store.write_record(shipped(2, 2).record));
+  home.leave(shipped(2, 2));
   const auto reader = home.open(HomeOptions::Access::read_only);
   for (Home* asked : {registry.get(), reader.get()}) {
     const auto found = *asked->find(shipped(1, 1).record->identity.kernel());
@@ -317,6 +303,41 @@ TEST_CASE("a row that its record superseded hides nothing, and no list shows bot
   CHECK(registry->sweep()->bytes == shipped(1, 1).image->size());
   CHECK(serves(*registry, shipped(2, 2)));
   CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("a build that is removed goes with all of its records, and a record that does not count alone") {
+  HomeFixture home;
+  auto registry = home.open();
+  const auto kernel = shipped(1, 1).record->identity.kernel();
+  for (std::uint64_t version = 1; version <= 3; ++version)
+    home.leave(shipped(static_cast<int>(version), version));
+  CHECK(*registry->remove({shipped(1, 1).record}) == 1);
+  CHECK(serves(*registry, shipped(3, 3)));
+  CHECK(*registry->remove(*registry->find(kernel)) == 1);
+  CHECK(registry->find(kernel)->empty());
+  CHECK(registry->list()->empty());
+  CHECK(registry->stats()->entries == 0);
+  CHECK(registry->verify()->findings.empty());
+}
+
+TEST_CASE("a record without its image hides no record of the build that has one") {
+  for (const bool damaged : {false, true}) {
+    CAPTURE(damaged);
+    HomeFixture home;
+    auto registry = home.open();
+    home.leave(shipped(1, 1));
+    home.leave(shipped(2, 2));
+    fs::remove(home.image_of(shipped(2, 2)));
+    if (damaged) write_file(home.image_of(shipped(2, 2)), Bytes(10));
+    for (const auto access : {HomeOptions::Access::read_only, HomeOptions::Access::read_write}) {
+      registry = home.open(access);
+      CHECK(serves(*registry, shipped(1, 1)));
+      CHECK(registry->find(shipped(1, 1).record->identity.kernel())->size() == 1);
+      CHECK(registry->list()->front()->version == 1);
+    }
+    CHECK(*registry->remove({shipped(1, 1).record}) == 1);
+    CHECK(registry->list()->empty());
+  }
 }
 
 TEST_CASE("a build that the index does not know is found beside one that it does") {

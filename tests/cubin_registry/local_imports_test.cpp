@@ -79,6 +79,48 @@ TEST_CASE("what is removed is gone from the list and the table, and its images w
   CHECK(fs::exists(fixture.second.path / fixture.second.content.files[0].name));
 }
 
+// Two imports of one folder, as a publish leaves them that was ended before it removed the first: number 1,
+// which 2 hides.
+struct LeftImports : HomeFixture {
+  ArtifactFolder older{folder / "published", 0, 2, ArtifactPlacement::copied};
+  ArtifactFolder newer{folder / "published", 0, 3, ArtifactPlacement::copied};
+  std::shared_ptr<Home> registry = open();
+
+  LeftImports() {
+    REQUIRE(*older.publish(*registry) == 1);
+    fs::copy_file(file(1), folder / "kept");
+    REQUIRE(*newer.publish(*registry) == 2);
+    fs::rename(folder / "kept", file(1));
+    REQUIRE(registry->imports().list()->size() == 1);
+  }
+  fs::path file(int number) const { return home / "imports" / (std::to_string(number) + ".import"); }
+};
+
+TEST_CASE("an import that is removed takes along those of its folder that it hid") {
+  LeftImports fixture;
+  CHECK(*fixture.registry->imports().remove(2));
+  CHECK(fixture.registry->imports().list()->empty());
+  CHECK(fixture.open()->imports().list()->empty());
+  CHECK(rows_of(*fixture.registry).empty());
+  CHECK(fixture.registry->verify()->findings.empty());
+}
+
+TEST_CASE("an import that is hidden is removed alone, and goes with the next publish of its folder") {
+  LeftImports fixture;
+  CHECK(*fixture.registry->imports().remove(1));
+  CHECK(serves(*fixture.registry, fixture.newer.content, 2));
+  for (const bool same : {true, false}) {
+    LeftImports again;
+    const ArtifactFolder next(again.folder / "published", 0, same ? 3 : 4, ArtifactPlacement::copied);
+    const auto number = next.publish(*again.registry);
+    CHECK(*number == (same ? 2U : 3U));
+    CHECK_FALSE(fs::exists(again.file(1)));
+    CHECK(fs::exists(again.file(2)) == same);
+    CHECK(*again.registry->imports().remove(*number));
+    CHECK(again.registry->imports().list()->empty());
+  }
+}
+
 TEST_CASE("kernels are found by name, kernel and key in all imports, without an index as with one") {
   TwoImports fixture({0, 3}, {2, 3});  // kernel_2 is plain, and then has a row
   write_file(fixture.home / "index.sqlite", Bytes(9000, std::byte{1}));

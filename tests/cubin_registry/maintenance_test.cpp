@@ -220,6 +220,46 @@ TEST_CASE("sweeping removes an entry whose image is gone") {
   CHECK(registry->verify()->findings.empty());
 }
 
+TEST_CASE("of the records of a build the one stays whose image is there, with those whose image is damaged") {
+  HomeFixture home;
+  auto registry = home.open();
+  for (int number = 1; number <= 4; ++number)
+    home.leave(shipped(number, static_cast<std::uint64_t>(number)));
+  fs::remove(home.image_of(shipped(4, 4)));
+  write_file(home.image_of(shipped(3, 3)), Bytes(10));
+  CHECK(registry->sweep(SweepMode::count)->entries == 1);
+  const auto swept = registry->sweep();
+  CHECK(swept->entries == 1);
+  CHECK(swept->bytes == shipped(1, 1).image->size());
+  CHECK(serves(*registry, shipped(2, 2)));
+  CHECK(kinds_of(*registry->verify()) == std::vector<Kind>{Kind::damaged_cubin});
+  CHECK(registry->verify()->entries == 2);
+}
+
+TEST_CASE("what a rebuild that was ended left beside the index is found and swept once it is old") {
+  HomeFixture home;
+  auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  const fs::path young = home.home / ".index.sqlite.2.0.3.tmp";
+  const fs::path old = home.home / ".index.sqlite.1.0.3.tmp";
+  const fs::path journal = home.home / ".index.sqlite.1.0.3.tmp-journal";
+  const fs::path foreign = home.home / ".profile.tmp";
+  for (const fs::path& file : {young, old, journal, foreign})
+    write_file(file, Bytes(10));
+  CHECK(registry->verify()->findings.empty());
+  for (const fs::path& file : {old, journal, foreign})
+    make_old(file);
+  CHECK(kinds_of(*registry->verify()) == std::vector<Kind>{Kind::stray_file, Kind::stray_file});
+  CHECK(registry->sweep(SweepMode::count)->files == 2);
+  CHECK(fs::exists(old));
+  CHECK(registry->sweep()->bytes == 20);
+  CHECK_FALSE(fs::exists(old));
+  CHECK_FALSE(fs::exists(journal));
+  CHECK(fs::exists(young));
+  CHECK(fs::exists(foreign));
+  CHECK(registry->verify()->findings.empty());
+}
+
 TEST_CASE("no image is swept while a record cannot be read by this build") {
   HomeFixture home;
   auto registry = home.open();

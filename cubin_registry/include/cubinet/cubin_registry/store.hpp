@@ -104,8 +104,9 @@ class WritableStore : public Store {
   // replaced, and so is a bundle's by a local build or by a newer bundle's. An error means that it is not
   // kept. busy when the store is locked for more than 10 s.
   virtual Result<void> publish(const Cubin& cubin) = 0;
-  // Removes builds, and images that nothing else uses; how many of them there were. An error leaves those
-  // before the failing one removed.
+  // Removes builds, and images that nothing else uses; how many of them there were. What else is recorded of
+  // the same build, and would take its place, goes with it. An error leaves those before the failing one
+  // removed.
   virtual Result<std::uint64_t> remove(const CubinRecords& records) = 0;
   // Waits until nobody else in any process builds this; busy after 10 minutes. The caller looks again before
   // it builds. A place that knows no locks gives a lock that keeps nobody out; one that has them and refuses

@@ -59,8 +59,8 @@ class Imports {
   // folder. Where the content equals what is there nothing is written and the number stays; otherwise the
   // number is the highest one + 1: pinned last. invalid_argument names what is wrong with the import.
   virtual Result<std::uint64_t> publish(const ArtifactImport& import) = 0;
-  // Removes an import, and its images from the home where nothing else names them. False when there was none
-  // of that number.
+  // Removes an import, those of its folder that it hides, and their images from the home where nothing else
+  // names them. False when there was none of that number.
   virtual Result<bool> remove(std::uint64_t number) = 0;
   // Brings a verified file into the home, before publish(): a hard link to it, or a copy where links are not
   // possible or `how` asks for one. corruption when the bytes are not the digest's. Nothing is done where the
