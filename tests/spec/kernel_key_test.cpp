@@ -56,7 +56,7 @@ TEST_CASE("keys and encodings equal the golden vectors") {
   }
 }
 
-TEST_CASE("a kernel has one identity, whether its parameters are a specification's or are held elsewhere") {
+TEST_CASE("a kernel has one identity, whether a specification holds its parameters or something else does") {
   const ParameterView parameters[] = {
       {"dtype_q", "bf16"}, {"head_dim_qk", std::int64_t{128}}, {"sliding_window", false}};
   for (const KernelMaker maker :
