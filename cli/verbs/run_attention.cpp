@@ -149,7 +149,7 @@ Result<AttentionResolution> resolve(Runtime& runtime, const AttentionProblem& pr
   CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(device.capability));
   std::vector<KernelRow> rows;
   for (const StoredRow& stored : found.rows)
-    rows.push_back(stored.row);
+    rows.push_back(*stored.row);
   const AvailableKernels kernels = AvailableKernels::create(std::move(rows), device.capability);
   const DeviceFacts facts{device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block};
   CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());

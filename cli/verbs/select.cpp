@@ -39,10 +39,10 @@ Result<std::vector<KernelRow>> rows_for(const Context& context, const SelectOpti
                      context.runtime_to_ask(std::move(stores), std::move(templates), policy));
   CUBINET_TRY_ASSIGN(const DeviceRows found, runtime->rows(device));
   for (const StoredRow& stored : found.rows)
-    rows.push_back(stored.row);
+    rows.push_back(*stored.row);
   // No plan takes these: they are there to be named where nothing serves the problem.
   for (const StoredRow& stored : found.elsewhere)
-    rows.push_back(stored.row);
+    rows.push_back(*stored.row);
   if (found.stale + found.foreign > 0) {
     context.console().message(
         LogLevel::info,

@@ -170,7 +170,7 @@ Result<std::shared_ptr<const StoredRows>> LocalHome::rows() {
   if (rows_ != nullptr && own == rows_records_ && available == rows_folders_) return rows_;
   StoredRows rows;
   for (const auto& record : own) {
-    if (auto row = row_of(*record)) rows.push_back({*std::move(row), record});
+    if (auto row = row_of(*record)) rows.push_back({std::move(row), record});
   }
   for (const auto& folder : available) {
     CUBINET_TRY_ASSIGN(const auto theirs, folder->rows());

@@ -129,7 +129,7 @@ TEST_CASE("reading imports survives a fault in any call and never gives a wrong 
           const auto rows = (*registry)->rows();
           if (rows) {
             for (const StoredRow& stored : **rows) {
-              const KernelRow& row = stored.row;
+              const KernelRow& row = *stored.row;
               const bool known = row == expected_rows(imports.kept.content, 1)[0] ||
                                  row == expected_rows(imports.before.content, 2)[0];
               CHECK(known);
