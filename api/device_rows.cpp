@@ -4,7 +4,6 @@
 #include <cubinet/cubin_registry/judge.hpp>
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace cubinet {
 namespace {
@@ -17,34 +16,44 @@ struct RowsOfKernel {
   bool published = true;  // all of them: then no build of the kernel is without a row
 };
 
+// A row, and the store that has it.
+struct HeldRow {
+  std::uint64_t kernel_hash = 0;
+  const StoredRow* row = nullptr;
+  std::size_t store = 0;
+
+  const KernelIdentity& identity() const { return row->record->identity; }
+};
+
+// By kernel, in an order that depends on the kernels alone; those of one in the order of their stores.
+bool goes_before(const HeldRow& a, const HeldRow& b) {
+  if (a.kernel_hash != b.kernel_hash) return a.kernel_hash < b.kernel_hash;
+  return as_text(a.identity().kernel_encoding()) < as_text(b.identity().kernel_encoding());
+}
+
 std::vector<RowsOfKernel> by_kernel(const std::vector<std::shared_ptr<const StoredRows>>& stores) {
-  std::vector<RowsOfKernel> kernels;
-  std::unordered_multimap<std::uint64_t, std::size_t> known;
+  std::vector<HeldRow> held;
   for (std::size_t store = 0; store < stores.size(); ++store) {
-    for (const StoredRow& row : *stores[store]) {
-      const KernelIdentity& identity = row.record->identity;
-      const auto [begin, end] = known.equal_range(identity.kernel_hash());
-      const auto there =
-          std::find_if(begin, end, [&](const auto& pair) { return identity.is_of(kernels[pair.second].id); });
-      const std::size_t number = there == end ? kernels.size() : there->second;
-      if (there == end) {
-        known.emplace(identity.kernel_hash(), number);
-        kernels.emplace_back().id = identity.kernel();
-      }
-      RowsOfKernel& kernel = kernels[number];
-      kernel.rows.push_back(&row);
-      kernel.builds.add(row.record, store);
-      kernel.published = kernel.published && row.record->origin == CubinOrigin::imported;
-    }
+    for (const StoredRow& row : *stores[store])
+      held.push_back({row.record->identity.kernel_hash(), &row, store});
   }
-  std::sort(kernels.begin(), kernels.end(),
-            [](const RowsOfKernel& a, const RowsOfKernel& b) { return a.id.encoding() < b.id.encoding(); });
+  std::stable_sort(held.begin(), held.end(), goes_before);
+  std::vector<RowsOfKernel> kernels;
+  kernels.reserve(held.size());
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (i == 0 || goes_before(held[i - 1], held[i])) kernels.emplace_back().id = held[i].identity().kernel();
+    RowsOfKernel& kernel = kernels.back();
+    kernel.rows.push_back(held[i].row);
+    kernel.builds.add(held[i].row->record, held[i].store);
+    kernel.published = kernel.published && held[i].row->record->origin == CubinOrigin::imported;
+  }
   return kernels;
 }
 
 const StoredRow* row_of(const RowsOfKernel& kernel, const CubinRecord& record) {
-  const auto row = std::find_if(kernel.rows.begin(), kernel.rows.end(),
-                                [&](const StoredRow* candidate) { return *candidate->record == record; });
+  const auto row = std::find_if(kernel.rows.begin(), kernel.rows.end(), [&](const StoredRow* candidate) {
+    return candidate->record.get() == &record || *candidate->record == record;
+  });
   return row == kernel.rows.end() ? nullptr : *row;
 }
 

@@ -217,7 +217,7 @@ class Judge {
   void resolve_rows() {
     std::map<Bytes, std::vector<KernelRow>> groups;
     for (KernelRow& row : import_.rows)
-      groups[identify(published_spec(row), row.target).encoding()].push_back(std::move(row));
+      groups[identify(row).encoding()].push_back(std::move(row));
     import_.rows.clear();
     for (auto& [identity, group] : groups) {
       std::sort(group.begin(), group.end(),

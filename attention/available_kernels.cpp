@@ -15,17 +15,17 @@ std::shared_ptr<const KernelIndex> index_of(std::vector<KernelRow> rows, Compute
 
 }  // namespace
 
-AvailableKernels AvailableKernels::create(DeviceRows found, ComputeCapability device) {
+AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapability device) {
   // A table is all that one pin lists. The newest goes first: that of the row pinned last.
   struct Table {
     std::uint64_t version = 0;
     std::vector<KernelRow> rows;
   };
   std::map<std::string, std::map<std::string, Table>> divided;
-  for (StoredRow& stored : found.rows) {
-    Table& table = divided[stored.row.implementation][stored.row.pin];
-    table.version = std::max(table.version, stored.row.version);
-    table.rows.push_back(std::move(stored.row));
+  for (const StoredRow& stored : found.rows) {
+    Table& table = divided[stored.row->implementation][stored.row->pin];
+    table.version = std::max(table.version, stored.row->version);
+    table.rows.push_back(*stored.row);
   }
   AvailableKernels kernels;
   kernels.device_ = device;

@@ -4,6 +4,7 @@
 #include <cubinet/base/byte_stream.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace cubinet {
 
@@ -59,30 +60,45 @@ namespace {
 // each.
 constexpr std::size_t kFirstCapacity = 128;
 
-void append(Bytes& bytes, ByteView more) {
-  if (bytes.capacity() == 0) bytes.reserve(std::max(kFirstCapacity, more.size()));
-  bytes.insert(bytes.end(), more.begin(), more.end());
-}
-
 }  // namespace
 
+std::byte* ByteWriter::grow(std::size_t more) {
+  const std::size_t begin = std::exchange(size_, size_ + more);
+  if (size_ > bytes_.size()) bytes_.resize(std::max({kFirstCapacity, size_, 2 * bytes_.size()}));
+  return bytes_.data() + begin;
+}
+
+template <class View>
+void ByteWriter::put(const View& bytes) {
+  std::copy(bytes.begin(), bytes.end(), grow(bytes.size()));
+}
+
+void ByteWriter::reserve(std::size_t bytes) {
+  if (bytes > bytes_.size()) bytes_.resize(bytes);
+}
+
+Bytes ByteWriter::take() {
+  bytes_.resize(std::exchange(size_, 0));
+  return std::exchange(bytes_, {});
+}
+
 void ByteWriter::u8(std::uint8_t value) {
-  append(bytes_, little_endian(value));
+  put(little_endian(value));
 }
 void ByteWriter::u16(std::uint16_t value) {
-  append(bytes_, little_endian(value));
+  put(little_endian(value));
 }
 void ByteWriter::u32(std::uint32_t value) {
-  append(bytes_, little_endian(value));
+  put(little_endian(value));
 }
 void ByteWriter::u64(std::uint64_t value) {
-  append(bytes_, little_endian(value));
+  put(little_endian(value));
 }
 void ByteWriter::i64(std::int64_t value) {
-  append(bytes_, little_endian(static_cast<std::uint64_t>(value)));
+  put(little_endian(static_cast<std::uint64_t>(value)));
 }
 void ByteWriter::raw(ByteView bytes) {
-  append(bytes_, bytes);
+  put(bytes);
 }
 
 void ByteWriter::string(std::string_view text) {
@@ -90,11 +106,13 @@ void ByteWriter::string(std::string_view text) {
   raw(as_bytes(text));
 }
 
+Error ByteReader::ends_early(std::size_t wanted) const {
+  return Error{ErrorCode::corruption, "record ends early: " + std::to_string(wanted) + " bytes wanted, " +
+                                          std::to_string(remaining()) + " left"};
+}
+
 Result<ByteView> ByteReader::raw(std::size_t count) {
-  if (count > remaining()) {
-    return Error{ErrorCode::corruption, "record ends early: " + std::to_string(count) + " bytes wanted, " +
-                                            std::to_string(remaining()) + " left"};
-  }
+  if (count > remaining()) return ends_early(count);
   const ByteView view = bytes_.subspan(offset_, count);
   offset_ += count;
   return view;
@@ -102,11 +120,12 @@ Result<ByteView> ByteReader::raw(std::size_t count) {
 
 template <class Integer>
 Result<Integer> ByteReader::integer() {
-  CUBINET_TRY_ASSIGN(const ByteView view, raw(sizeof(Integer)));
+  if (sizeof(Integer) > remaining()) return ends_early(sizeof(Integer));
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < sizeof(Integer); ++i) {
-    value |= std::to_integer<std::uint64_t>(view[i]) << (8U * i);
+    value |= std::to_integer<std::uint64_t>(bytes_[offset_ + i]) << (8U * i);
   }
+  offset_ += sizeof(Integer);
   return static_cast<Integer>(value);
 }
 

@@ -55,7 +55,7 @@ void add_candidates(const AttentionPlan& plan, nlohmann::json& document) {
 }
 
 std::string key_text(const KernelRow& row) {
-  return identify(published_spec(row), row.target).key().to_string();
+  return identify(row).key().to_string();
 }
 
 void add_row(const AttentionPlan& plan, nlohmann::json& document) {

@@ -15,7 +15,7 @@ constexpr std::size_t kListedProblems = 5;
 
 std::shared_ptr<const CubinRecord> record_of(const KernelRow& row) {
   CubinRecord record;
-  record.identity = identify(published_spec(row), row.target);
+  record.identity = identify(row);
   record.target = row.target;
   record.fingerprint.digest = row.digest;
   record.digest = row.digest;
@@ -36,7 +36,7 @@ class TableStore final : public Store {
     for (KernelRow& row : rows) {
       auto record = record_of(row);
       records_.push_back(record);
-      stored.push_back({std::move(row), std::move(record)});
+      stored.push_back({std::make_shared<const KernelRow>(std::move(row)), std::move(record)});
     }
     rows_ = std::make_shared<const StoredRows>(std::move(stored));
   }

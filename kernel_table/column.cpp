@@ -40,9 +40,22 @@ constexpr std::int64_t kU16 = std::numeric_limits<std::uint16_t>::max();
 constexpr std::int64_t kU32 = std::numeric_limits<std::uint32_t>::max();
 
 template <class Access>
+std::string_view word_of(std::int64_t value) {
+  return to_string(static_cast<typename Access::Value>(static_cast<std::uint8_t>(value)));
+}
+
+template <class Access>
 constexpr Column column(std::string_view name, std::string_view header_name, ColumnKind kind, bool asked_for,
                         std::int64_t default_value, std::int64_t maximum, bool identifies = true) {
   return {name, header_name, kind, asked_for, default_value, &Access::get, &Access::set, maximum, identifies};
+}
+
+template <class Access>
+constexpr Column column_of_words(std::string_view name, std::string_view header_name, ColumnKind kind,
+                                 std::int64_t maximum) {
+  Column made = column<Access>(name, header_name, kind, true, 0, maximum);
+  made.word = &word_of<Access>;
+  return made;
 }
 
 template <class Access>
@@ -53,12 +66,12 @@ constexpr Column asked(std::string_view name, std::string_view header_name, std:
 
 template <class Access>
 constexpr Column asked_enum(std::string_view name, std::string_view header_name, std::int64_t maximum) {
-  return column<Access>(name, header_name, ColumnKind::enumeration, true, 0, maximum);
+  return column_of_words<Access>(name, header_name, ColumnKind::enumeration, maximum);
 }
 
 template <class Access>
 constexpr Column asked_type(std::string_view name, std::string_view header_name) {
-  return column<Access>(name, header_name, ColumnKind::data_type, true, 0, 7);
+  return column_of_words<Access>(name, header_name, ColumnKind::data_type, 7);
 }
 
 template <class Access>
@@ -110,17 +123,6 @@ constexpr std::array kColumns = {
                                      false),
 };
 
-std::string_view enumeration_text(std::string_view column, std::int64_t value) {
-  const auto number = static_cast<std::uint8_t>(value);
-  if (column == "qkv_layout") return to_string(static_cast<QkvLayout>(number));
-  if (column == "mask") return to_string(static_cast<AttentionMask>(number));
-  if (column == "kernel_type") return to_string(static_cast<KernelType>(number));
-  if (column == "tile_scheduler") return to_string(static_cast<TileScheduler>(number));
-  if (column == "multi_ctas_kv_mode") return to_string(static_cast<MultiCtasKvMode>(number));
-  if (column == "sparse") return to_string(static_cast<SparseAttention>(number));
-  return to_string(static_cast<KvTransform>(number));
-}
-
 }  // namespace
 
 std::span<const Column> kernel_columns() {
@@ -151,16 +153,8 @@ KernelRow blank_row() {
 
 std::string column_text(const Column& column, std::int64_t value) {
   if (!column.fits(value)) return std::to_string(value);
-  switch (column.kind) {
-    case ColumnKind::integer:
-      return std::to_string(value);
-    case ColumnKind::flag:
-      return value != 0 ? "true" : "false";
-    case ColumnKind::data_type:
-      return std::string(to_string(static_cast<DataType>(value)));
-    case ColumnKind::enumeration:
-      return std::string(enumeration_text(column.name, value));
-  }
+  if (column.word != nullptr) return std::string(column.word(value));
+  if (column.kind == ColumnKind::flag) return value != 0 ? "true" : "false";
   return std::to_string(value);
 }
 

@@ -31,8 +31,7 @@ bool goes_before(const KernelRow& a, const KernelRow& b) {
 
 }  // namespace
 
-KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device,
-                               std::optional<std::string_view> implementation) {
+KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device) {
   KernelIndex index;
   index.rows_ = std::move(rows);
   index.device_ = device;
@@ -43,7 +42,6 @@ KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device,
   std::set<std::string_view> unknown;
   for (std::uint32_t number = 0; number < index.rows_->size(); ++number) {
     const KernelRow& row = (*index.rows_)[number];
-    if (implementation && row.implementation != *implementation) continue;
     const auto found = rank.find(row.target);
     if (found == rank.end()) {
       ++index.usage_.other_targets;

@@ -29,10 +29,55 @@ Error damaged(const std::string& reason) {
   return Error{ErrorCode::corruption, "a kernel row's encoding " + reason};
 }
 
-ParameterValue value_of(const Column& column, std::int64_t value) {
-  if (column.kind == ColumnKind::integer) return value;
-  if (column.kind == ColumnKind::flag) return value != 0;
-  return column_text(column, value);
+// The columns that are part of a row's specification, ascending by name.
+const std::vector<const Column*>& identifying_columns() {
+  static const std::vector<const Column*> kIdentifying = [] {
+    std::vector<const Column*> columns;
+    for (const Column& column : kernel_columns()) {
+      if (column.identifies) columns.push_back(&column);
+    }
+    std::sort(columns.begin(), columns.end(),
+              [](const Column* a, const Column* b) { return a->name < b->name; });
+    return columns;
+  }();
+  return kIdentifying;
+}
+
+using Parameters = std::vector<ParameterView>;
+
+ParameterView parameter_of(const Column& column, std::int64_t value) {
+  if (column.kind == ColumnKind::integer) return {column.name, value};
+  if (column.kind == ColumnKind::flag) return {column.name, value != 0};
+  return {column.name, column.word(value)};
+}
+
+// As KernelSpec::set() does.
+void set(Parameters& parameters, std::string_view name, std::string_view text) {
+  const auto place =
+      std::lower_bound(parameters.begin(), parameters.end(), name,
+                       [](const ParameterView& each, std::string_view wanted) { return each.name < wanted; });
+  if (place != parameters.end() && place->name == name) {
+    place->value = text;
+  } else {
+    parameters.insert(place, {name, text});
+  }
+}
+
+// What a row's specification says, ascending by name. Refers to the row: a table has thousands of rows, and
+// their identities are made without a specification of each.
+Parameters parameters_of(const KernelRow& row) {
+  Parameters parameters;
+  parameters.reserve(identifying_columns().size() + row.extras.size() + 2);
+  for (const Column* column : identifying_columns()) {
+    const std::int64_t value = column->get(row);
+    if (value != column->default_value) parameters.push_back(parameter_of(*column, value));
+  }
+  for (const ExtraColumn& extra : row.extras) {
+    if (!extra.is_off()) set(parameters, extra.name, extra.value);
+  }
+  if (!row.layout.empty()) set(parameters, kLayout, row.layout);
+  if (!row.pin.empty()) set(parameters, kPin, row.pin);
+  return parameters;
 }
 
 // A default is not listed: there is one specification of a row.
@@ -87,16 +132,14 @@ std::uint64_t hash_of(const SelectorEncoding& encoding) {
 
 KernelSpec published_spec(const KernelRow& row) {
   KernelSpec spec{row.implementation, {}, KernelMaker::publisher};
-  for (const Column& column : kernel_columns()) {
-    const std::int64_t value = column.get(row);
-    if (column.identifies && value != column.default_value) spec.set(column.name, value_of(column, value));
+  for (const auto& [name, value] : parameters_of(row)) {
+    std::visit([&, name = name](const auto& each) { spec.set(name, each); }, value);
   }
-  for (const ExtraColumn& extra : row.extras) {
-    if (!extra.is_off()) spec.set(extra.name, extra.value);
-  }
-  if (!row.layout.empty()) spec.set(kLayout, row.layout);
-  if (!row.pin.empty()) spec.set(kPin, row.pin);
   return spec;
+}
+
+KernelIdentity identify(const KernelRow& row) {
+  return identify(KernelMaker::publisher, row.implementation, parameters_of(row), row.target);
 }
 
 Result<KernelRow> row_of(const KernelSpec& published) {
@@ -112,7 +155,7 @@ Result<KernelRow> row_of(const KernelSpec& published) {
 }
 
 Bytes encode_row(const KernelRow& row) {
-  return identify(published_spec(row)).encoding();
+  return identify(KernelMaker::publisher, row.implementation, parameters_of(row)).encoding();
 }
 
 Result<KernelRow> decode_row(ByteView bytes) {

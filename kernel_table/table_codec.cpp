@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <limits>
 
 namespace cubinet {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 constexpr BinaryFormat kTableFormat{.name = "a kernel table",
                                     .magic = "CTAB",
                                     .newest = kTableVersion,
-                                    .oldest = 2,
+                                    .oldest = kTableVersion,
                                     .damage_remedy = "import its source again"};
 // Far above any table: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumColumns = 1024;
@@ -57,48 +56,46 @@ void write_text_column(ByteWriter& writer, const KernelRow& row, TextColumn colu
   }
 }
 
-// One value of any kind, as it lies in the table.
-struct StoredValue {
-  std::uint64_t number = 0;
-  std::string text;
-  Sha256Digest digest;
-};
-
-Result<StoredValue> read_value(ByteReader& reader, StoredKind kind) {
-  StoredValue value;
-  if (kind == StoredKind::text) {
-    CUBINET_TRY_ASSIGN(value.text, reader.string());
-  } else if (kind == StoredKind::digest) {
-    CUBINET_TRY_ASSIGN(value.digest, read_digest(reader));
-  } else {
-    CUBINET_TRY_ASSIGN(value.number, reader.u32());
-  }
-  return value;
-}
-
-Result<void> set_text_column(KernelRow& row, TextColumn column, StoredValue& value) {
+Result<void> read_text_column(ByteReader& reader, KernelRow& row, TextColumn column) {
   switch (column) {
-    case TextColumn::implementation:
-      row.implementation = std::move(value.text);
-      return {};
-    case TextColumn::layout:
-      row.layout = std::move(value.text);
-      return {};
-    case TextColumn::pin:
-      row.pin = std::move(value.text);
-      return {};
-    case TextColumn::target: {
-      CUBINET_TRY_ASSIGN(row.target, parse_stored_target(value.text));
+    case TextColumn::implementation: {
+      CUBINET_TRY_ASSIGN(row.implementation, reader.string());
       return {};
     }
-    case TextColumn::function_name:
-      row.function_name = std::move(value.text);
+    case TextColumn::layout: {
+      CUBINET_TRY_ASSIGN(row.layout, reader.string());
       return {};
-    case TextColumn::digest:
-      row.digest = value.digest;
+    }
+    case TextColumn::pin: {
+      CUBINET_TRY_ASSIGN(row.pin, reader.string());
       return {};
+    }
+    case TextColumn::target: {
+      CUBINET_TRY_ASSIGN(const std::string text, reader.string());
+      CUBINET_TRY_ASSIGN(row.target, parse_stored_target(text));
+      return {};
+    }
+    case TextColumn::function_name: {
+      CUBINET_TRY_ASSIGN(row.function_name, reader.string());
+      return {};
+    }
+    case TextColumn::digest: {
+      CUBINET_TRY_ASSIGN(row.digest, read_digest(reader));
+      return {};
+    }
   }
   return {};
+}
+
+// A value of a column that nobody here knows, as text.
+Result<std::string> read_unknown(ByteReader& reader, StoredKind kind) {
+  if (kind == StoredKind::text) return reader.string();
+  if (kind == StoredKind::digest) {
+    CUBINET_TRY_ASSIGN(const Sha256Digest digest, read_digest(reader));
+    return digest.to_hex();
+  }
+  CUBINET_TRY_ASSIGN(const std::uint32_t number, reader.u32());
+  return std::to_string(number);
 }
 
 // A column of the table at hand: a number of ours, a text of ours, or unknown (both null).
@@ -141,12 +138,6 @@ Result<std::vector<StoredColumn>> read_columns(ByteReader& reader) {
   return columns;
 }
 
-std::string text_of(const StoredColumn& column, const StoredValue& value) {
-  if (column.kind == StoredKind::text) return value.text;
-  if (column.kind == StoredKind::digest) return value.digest.to_hex();
-  return std::to_string(value.number);
-}
-
 Result<KernelRow> read_row(ByteReader& reader, const std::vector<StoredColumn>& columns,
                            const KernelRow& blank) {
   KernelRow row = blank;
@@ -160,12 +151,12 @@ Result<KernelRow> read_row(ByteReader& reader, const std::vector<StoredColumn>& 
       column.number->set(row, number);
       continue;
     }
-    CUBINET_TRY_ASSIGN(StoredValue value, read_value(reader, column.kind));
     if (column.text != nullptr) {
-      CUBINET_TRY(set_text_column(row, column.text->column, value));
-    } else {
-      row.extras.push_back({column.name, text_of(column, value)});
+      CUBINET_TRY(read_text_column(reader, row, column.text->column));
+      continue;
     }
+    CUBINET_TRY_ASSIGN(std::string value, read_unknown(reader, column.kind));
+    row.extras.push_back({column.name, std::move(value)});
   }
   CUBINET_TRY_ASSIGN(std::vector<ExtraColumn> extras, read_extras(reader));
   row.extras.insert(row.extras.end(), std::make_move_iterator(extras.begin()),
@@ -218,18 +209,19 @@ Result<Bytes> encode_table(std::span<const KernelRow> rows) {
       write_text_column(writer, row, column.column);
     write_extras(writer, row.extras);
   }
-  write_checksum(writer);
   return writer.take();
 }
 
 Result<std::vector<KernelRow>> decode_table(ByteView bytes) {
-  CUBINET_TRY_ASSIGN(auto fields, kTableFormat.read_checked(bytes));
-  ByteReader& reader = fields.reader;
+  ByteReader reader(bytes);
+  CUBINET_TRY(kTableFormat.read_head(reader));
   CUBINET_TRY_ASSIGN(const std::vector<StoredColumn> columns, read_columns(reader));
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   if (count > kMaximumRows) return kTableFormat.damaged("has too many rows");
   const KernelRow blank = blank_row();
+  const std::size_t smallest_row = (columns.size() + 1) * sizeof(std::uint32_t);
   std::vector<KernelRow> rows;
+  rows.reserve(std::min<std::size_t>(count, reader.remaining() / smallest_row));
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(rows.emplace_back(), read_row(reader, columns, blank));
   }

@@ -13,13 +13,16 @@ namespace {
 
 constexpr BinaryFormat kKeyFormat{
     .name = "a kernel's encoding", .magic = "CKEY", .newest = kKeySchemaVersion, .oldest = 2};
+constexpr std::size_t kHeadBytes = kKeyFormat.magic.size() + sizeof(kKeySchemaVersion);
 constexpr std::size_t kTargetBytes = 5;
 // Far above any real specification: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumParameters = 4096;
 
 enum class ValueTag : std::uint8_t { flag = 0, integer = 1, text = 2 };
 
-void write_value(ByteWriter& writer, const ParameterValue& value) {
+// Of a specification, whose text is a std::string, and of a view.
+template <class Text>
+void write_value(ByteWriter& writer, const std::variant<bool, std::int64_t, Text>& value) {
   if (const bool* flag = std::get_if<bool>(&value)) {
     writer.u8(static_cast<std::uint8_t>(ValueTag::flag));
     writer.u8(*flag ? 1 : 0);
@@ -28,7 +31,7 @@ void write_value(ByteWriter& writer, const ParameterValue& value) {
     writer.i64(*integer);
   } else {
     writer.u8(static_cast<std::uint8_t>(ValueTag::text));
-    writer.string(std::get<std::string>(value));
+    writer.string(std::get<Text>(value));
   }
 }
 
@@ -91,16 +94,38 @@ std::uint64_t hash_of(ByteView bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-void write_kernel(ByteWriter& writer, const KernelSpec& spec) {
+constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
+
+template <class Text>
+std::size_t size_of(const std::variant<bool, std::int64_t, Text>& value) {
+  if (std::holds_alternative<bool>(value)) return 1 + 1;
+  const Text* text = std::get_if<Text>(&value);
+  return 1 + (text == nullptr ? sizeof(std::int64_t) : kLengthBytes + text->size());
+}
+
+template <class Parameters>
+void write_kernel(ByteWriter& writer, KernelMaker maker, std::string_view name,
+                  const Parameters& parameters) {
+  // Known beforehand, so that the identities of a table's thousands of rows neither move nor waste memory.
+  std::size_t size = kHeadBytes + 1 + kLengthBytes + name.size() + 2 * sizeof(std::uint32_t) + kTargetBytes;
+  for (const auto& [parameter, value] : parameters)
+    size += kLengthBytes + parameter.size() + size_of(value);
+  writer.reserve(size);
   kKeyFormat.write_head(writer);
-  writer.u8(static_cast<std::uint8_t>(spec.maker));
-  writer.string(spec.name);
-  writer.u32(static_cast<std::uint32_t>(spec.parameters.size()));
-  for (const auto& [name, value] : spec.parameters) {
-    writer.string(name);
+  writer.u8(static_cast<std::uint8_t>(maker));
+  writer.string(name);
+  writer.u32(static_cast<std::uint32_t>(parameters.size()));
+  for (const auto& [parameter, value] : parameters) {
+    writer.string(parameter);
     write_value(writer, value);
   }
   writer.u32(0);
+}
+
+void write_target(ByteWriter& writer, SmTarget target) {
+  writer.u16(target.major);
+  writer.u16(target.minor);
+  writer.u8(static_cast<std::uint8_t>(target.kind));
 }
 
 // Accepts canonical encodings only, so whatever passes is what write_kernel() would write.
@@ -133,6 +158,12 @@ Result<KernelSpec> read_kernel(ByteReader& reader) {
 
 }  // namespace
 
+KernelId::KernelId(Bytes encoding) : encoding_(std::move(encoding)), hash_(hash_of(encoding_)) {}
+
+KernelMaker KernelId::maker() const {
+  return encoding_.empty() ? KernelMaker::kernel_template : static_cast<KernelMaker>(encoding_[kHeadBytes]);
+}
+
 KernelIdentity::KernelIdentity(Bytes encoding, SmTarget target)
     : encoding_(std::move(encoding)), target_(target) {
   key_.value = hash_of(encoding_);
@@ -159,19 +190,28 @@ bool KernelIdentity::is_of(const KernelId& kernel) const {
 
 KernelId identify(const KernelSpec& spec) {
   ByteWriter writer;
-  write_kernel(writer, spec);
-  KernelId id;
-  id.encoding_ = writer.take();
-  id.hash_ = hash_of(id.encoding_);
-  return id;
+  write_kernel(writer, spec.maker, spec.name, spec.parameters);
+  return KernelId(writer.take());
 }
 
 KernelIdentity identify(const KernelSpec& spec, SmTarget target) {
   ByteWriter writer;
-  write_kernel(writer, spec);
-  writer.u16(target.major);
-  writer.u16(target.minor);
-  writer.u8(static_cast<std::uint8_t>(target.kind));
+  write_kernel(writer, spec.maker, spec.name, spec.parameters);
+  write_target(writer, target);
+  return KernelIdentity(writer.take(), target);
+}
+
+KernelId identify(KernelMaker maker, std::string_view name, std::span<const ParameterView> parameters) {
+  ByteWriter writer;
+  write_kernel(writer, maker, name, parameters);
+  return KernelId(writer.take());
+}
+
+KernelIdentity identify(KernelMaker maker, std::string_view name, std::span<const ParameterView> parameters,
+                        SmTarget target) {
+  ByteWriter writer;
+  write_kernel(writer, maker, name, parameters);
+  write_target(writer, target);
   return KernelIdentity(writer.take(), target);
 }
 

@@ -28,7 +28,7 @@ Result<DeviceUsage> usage_of(const Context& context, std::shared_ptr<Store> home
   CUBINET_TRY_ASSIGN(result.found, runtime->rows(device));
   auto rows = std::make_shared<std::vector<KernelRow>>();
   for (const StoredRow& stored : result.found.rows)
-    rows->push_back(stored.row);
+    rows->push_back(*stored.row);
   result.usage = KernelIndex::build(std::move(rows), device).usage();
   return result;
 }

@@ -146,8 +146,8 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
 // The backend and its plan for launching on this device.
 Result<AttentionResolution> resolve(Runtime& runtime, const AttentionProblem& problem,
                                     const RunOptions& options, const DeviceProperties& device) {
-  CUBINET_TRY_ASSIGN(DeviceRows found, runtime.rows(device.capability));
-  const AvailableKernels kernels = AvailableKernels::create(std::move(found), device.capability);
+  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(device.capability));
+  const AvailableKernels kernels = AvailableKernels::create(found, device.capability);
   const DeviceFacts facts{device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block};
   CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
   PlanOptions wishes;

@@ -39,7 +39,7 @@ Result<DeviceRows> rows_for(const Context& context, const SelectOptions& options
   CUBINET_TRY_ASSIGN(DeviceRows found, runtime->rows(device));
   // Those that no plan takes, by their target: to be named where nothing serves the problem.
   for (const StoredRow& stored : found.elsewhere) {
-    if (!runs_on(stored.row.target, device) || !policy.allows(stored.row.target))
+    if (!runs_on(stored.row->target, device) || !policy.allows(stored.row->target))
       found.rows.push_back(stored);
   }
   if (found.stale + found.foreign > 0) {
@@ -158,7 +158,7 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   CUBINET_TRY_ASSIGN(question.options.targets, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(DeviceRows found,
                      rows_for(context, options, question.device.capability, question.options.targets));
-  question.kernels = AvailableKernels::create(std::move(found), question.device.capability);
+  question.kernels = AvailableKernels::create(found, question.device.capability);
   CUBINET_TRY_ASSIGN(question.backends, AttentionBackends::builtin());
   return question;
 }

@@ -170,10 +170,7 @@ class FileBundle final : public Bundle {
 void FileBundle::collect_rows() {
   StoredRows rows;
   for (const auto& record : manifest_.records) {
-    auto row = row_of(*record);
-    if (!row) continue;
-    row->source = path_.native();
-    rows.push_back({*std::move(row), record});
+    if (auto row = row_of(*record, path_.native())) rows.push_back({std::move(row), record});
   }
   rows_ = std::make_shared<const StoredRows>(std::move(rows));
 }

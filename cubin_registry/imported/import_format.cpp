@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "imported/import_format.hpp"
 
+#include "imported/file_index.hpp"
+
 #include <cubinet/base/binary_format.hpp>
 #include <cubinet/base/byte_stream.hpp>
 #include <cubinet/kernel_table/table_codec.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
-#include <unordered_set>
 
 namespace cubinet {
 namespace {
@@ -22,6 +22,8 @@ constexpr BinaryFormat kImportFormat{
     .newer_remedy = "use the version of cubinet that wrote it, or import its folder again"};
 // Far above any folder: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumItems = 10'000'000;
+constexpr std::size_t kSmallestFile =
+    sizeof(std::uint32_t) + sizeof(Sha256Digest::bytes) + sizeof(std::uint64_t);
 
 Error refused(const std::string& reason) {
   return Error{ErrorCode::invalid_argument, "an import cannot be kept: " + reason};
@@ -39,14 +41,6 @@ bool stays_below(std::string_view name) {
   }
 }
 
-struct DigestHash {
-  std::size_t operator()(const Sha256Digest& digest) const {
-    std::size_t value = 0;
-    std::memcpy(&value, digest.bytes.data(), sizeof(value));
-    return value;
-  }
-};
-
 Result<void> check_files(const std::vector<ArtifactFile>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!stays_below(files[i].name)) return refused("'" + files[i].name + "' is no file below its folder");
@@ -63,22 +57,18 @@ Result<void> check_target(SmTarget target) {
   return check_ranges(row);
 }
 
+// The ranges of rows are the table's, which is neither written nor read where one is out of them.
 Result<void> check_kernels(const ArtifactImport& import) {
-  std::unordered_set<Sha256Digest, DigestHash> there;
-  there.reserve(import.files.size());
-  for (const ArtifactFile& file : import.files)
-    there.insert(file.digest);
-  for (const KernelRow& row : import.rows) {
-    CUBINET_TRY(check_ranges(row));
-    if (row.function_name.empty() || !there.contains(row.digest)) {
-      return refused("the cubin of the kernel '" + row.function_name + "' is not among its files");
-    }
-  }
+  const FileIndex files(import.files);
+  const auto check = [&](const auto& kernel) -> Result<void> {
+    if (!kernel.function_name.empty() && files.find(kernel.digest) != nullptr) return {};
+    return refused("the cubin of the kernel '" + kernel.function_name + "' is not among its files");
+  };
+  for (const KernelRow& row : import.rows)
+    CUBINET_TRY(check(row));
   for (const PlainKernel& kernel : import.plain) {
     CUBINET_TRY(check_target(kernel.target));
-    if (kernel.function_name.empty() || !there.contains(kernel.digest)) {
-      return refused("the cubin of the kernel '" + kernel.function_name + "' is not among its files");
-    }
+    CUBINET_TRY(check(kernel));
   }
   return {};
 }
@@ -146,6 +136,7 @@ Result<ArtifactImport> read_fields(ByteReader& reader) {
   }
   CUBINET_TRY_ASSIGN(const std::uint32_t files, reader.u32());
   if (files > kMaximumItems) return kImportFormat.damaged("has too many files");
+  import.files.reserve(std::min<std::size_t>(files, reader.remaining() / kSmallestFile));
   for (std::uint32_t i = 0; i < files; ++i) {
     CUBINET_TRY_ASSIGN(import.files.emplace_back(), read_file(reader));
   }

@@ -18,14 +18,15 @@ namespace cubinet {
 // clang-format on
 //
 // The import's number is the file's name and nowhere else, so that equal contents are equal bytes.
-// Version history: 2 (2026-11) pin and publisher's version; 1 was never released.
-inline constexpr std::uint16_t kImportVersion = 2;
+// Version history: 3 (2026-11) pin and publisher's version, one checksum; 1 and 2 were never released.
+inline constexpr std::uint16_t kImportVersion = 3;
 
 // invalid_argument for what could not be read back: a relative folder, a file name that leads out of it, a
-// row out of range, a kernel whose cubin is not among the files.
+// kernel whose cubin is not among the files.
 Result<void> check_import(const ArtifactImport& import);
 
 // REQUIRES: check_import(import). The rows' pin, version and source are not stored: they are the import's.
+// invalid_argument for a row out of range.
 Result<Bytes> encode_import(const ArtifactImport& import);
 
 // Any bytes give an import or an error: unsupported for a newer version, corruption otherwise. The rows have

@@ -5,75 +5,80 @@
 
 #include <cubinet/kernel_table/row_codec.hpp>
 
+#include <algorithm>
+
 namespace cubinet {
-namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view text_of(const Sha256Digest& digest) {
-  return as_text(ByteView(digest.bytes));
-}
-
-}  // namespace
-
 ImportedFolder::ImportedFolder(FileStore& files, std::uint64_t number, ArtifactImport import)
-    : store_(files),
-      number_(number),
-      import_(std::move(import)),
-      description_{StoreKind::imported, import_.folder, false} {
-  for (std::size_t i = 0; i < import_.files.size(); ++i)
-    files_.emplace(text_of(import_.files[i].digest), i);
-  auto rows = std::make_shared<StoredRows>();
-  rows->reserve(import_.rows.size());
-  records_.reserve(import_.rows.size() + import_.plain.size());
-  for (KernelRow& row : import_.rows) {
+    : store_(files), number_(number), description_{StoreKind::imported, import.folder, false} {
+  for (KernelRow& row : import.rows) {
     row.version = number;
-    row.source = import_.folder;
-    const PlainKernel kernel{row.function_name, row.shared_bytes, row.threads, row.target, row.digest};
-    records_.push_back(record_of(kernel, published_spec(row)));
-    rows->push_back({row, records_.back()});
+    row.source = import.folder;
   }
-  for (const PlainKernel& kernel : import_.plain) {
-    KernelSpec spec{kernel.function_name, {}, KernelMaker::function};
-    if (!import_.pin.empty()) spec.set("pin", import_.pin);
-    records_.push_back(record_of(kernel, spec));
-  }
-  for (std::size_t i = 0; i < records_.size(); ++i)
-    by_kernel_.emplace(records_[i]->identity.kernel_hash(), i);
-  rows_ = std::move(rows);
+  import_ = std::make_shared<const ArtifactImport>(std::move(import));
 }
 
-std::shared_ptr<const CubinRecord> ImportedFolder::record_of(const PlainKernel& kernel,
-                                                             const KernelSpec& spec) const {
-  auto record = std::make_shared<CubinRecord>();
-  record->identity = identify(spec, kernel.target);
-  record->target = kernel.target;
-  record->fingerprint.digest = kernel.digest;
-  record->digest = kernel.digest;
-  record->size = import_.files[files_.at(text_of(kernel.digest))].size;
-  record->origin = CubinOrigin::imported;
-  record->version = number_;
-  EntryPoint& entry = record->entry_points.emplace_back();
-  entry.name = kernel.function_name;
-  entry.symbol = kernel.function_name;
-  entry.threads = kernel.threads;
-  entry.dynamic_shared_bytes = kernel.shared_bytes;
-  if (spec.maker == KernelMaker::publisher) record->row = record->identity.kernel().encoding();
-  return record;
+const ImportedFolder::Builds& ImportedFolder::builds() const {
+  std::call_once(made_, [&] { builds_ = make_builds(); });
+  return builds_;
+}
+
+ImportedFolder::Builds ImportedFolder::make_builds() const {
+  Builds builds;
+  builds.files = FileIndex(import_->files);
+  const auto record_of = [&](const auto& kernel, KernelIdentity identity) {
+    auto record = std::make_shared<CubinRecord>();
+    record->identity = std::move(identity);
+    record->target = kernel.target;
+    record->fingerprint.digest = kernel.digest;
+    record->digest = kernel.digest;
+    record->size = builds.files.find(kernel.digest)->size;
+    record->origin = CubinOrigin::imported;
+    record->version = number_;
+    EntryPoint& entry = record->entry_points.emplace_back();
+    entry.name = kernel.function_name;
+    entry.symbol = kernel.function_name;
+    entry.threads = kernel.threads;
+    entry.dynamic_shared_bytes = kernel.shared_bytes;
+    return record;
+  };
+  StoredRows rows;
+  rows.reserve(import_->rows.size());
+  builds.records.reserve(import_->rows.size() + import_->plain.size());
+  for (const KernelRow& row : import_->rows) {
+    auto record = record_of(row, identify(row));
+    const ByteView encoding = record->identity.kernel_encoding();
+    record->row.assign(encoding.begin(), encoding.end());
+    rows.push_back({std::shared_ptr<const KernelRow>(import_, &row), record});
+    builds.records.push_back(std::move(record));
+  }
+  for (const PlainKernel& kernel : import_->plain) {
+    KernelSpec spec{kernel.function_name, {}, KernelMaker::function};
+    if (!import_->pin.empty()) spec.set("pin", import_->pin);
+    builds.records.push_back(record_of(kernel, identify(spec, kernel.target)));
+  }
+  builds.by_kernel.reserve(builds.records.size());
+  for (std::size_t i = 0; i < builds.records.size(); ++i)
+    builds.by_kernel.emplace_back(builds.records[i]->identity.kernel_hash(), i);
+  std::sort(builds.by_kernel.begin(), builds.by_kernel.end());
+  builds.rows = std::make_shared<const StoredRows>(std::move(rows));
+  return builds;
 }
 
 Result<bool> ImportedFolder::available() const {
-  if (import_.placement != ArtifactPlacement::in_place) return true;
-  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(import_.folder));
+  if (import_->placement != ArtifactPlacement::in_place) return true;
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(import_->folder));
   return status && status->type == FileStatus::Type::directory;
 }
 
 ImportSummary ImportedFolder::summary() const {
-  ImportSummary summary{number_, import_.folder, import_.pin, import_.version, import_.placement};
-  summary.rows = import_.rows.size();
-  summary.plain = import_.plain.size();
-  summary.files = import_.files.size();
-  for (const ArtifactFile& file : import_.files)
+  ImportSummary summary{number_, import_->folder, import_->pin, import_->version, import_->placement};
+  summary.rows = import_->rows.size();
+  summary.plain = import_->plain.size();
+  summary.files = import_->files.size();
+  for (const ArtifactFile& file : import_->files)
     summary.bytes += file.size;
   const auto there = available();
   summary.gone = there && !*there;
@@ -82,9 +87,12 @@ ImportSummary ImportedFolder::summary() const {
 
 Result<CubinRecords> ImportedFolder::find(const KernelId& kernel) {
   CubinRecords found;
-  const auto [begin, end] = by_kernel_.equal_range(kernel.hash());
-  for (auto position = begin; position != end; ++position) {
-    const auto& record = records_[position->second];
+  if (kernel.maker() == KernelMaker::kernel_template) return found;
+  const Builds& made = builds();
+  auto position = std::lower_bound(made.by_kernel.begin(), made.by_kernel.end(),
+                                   std::pair(kernel.hash(), std::size_t{0}));
+  for (; position != made.by_kernel.end() && position->first == kernel.hash(); ++position) {
+    const auto& record = made.records[position->second];
     if (record->identity.is_of(kernel)) found.push_back(record);
   }
   if (found.empty()) return found;
@@ -94,30 +102,30 @@ Result<CubinRecords> ImportedFolder::find(const KernelId& kernel) {
 
 Result<CubinRecords> ImportedFolder::find_key(KernelKey key) {
   CUBINET_TRY_ASSIGN(const bool there, available());
-  return there ? with_key(records_, key) : CubinRecords();
+  return there ? with_key(builds().records, key) : CubinRecords();
 }
 
 Result<CubinRecords> ImportedFolder::find_function(std::string_view symbol) {
   CUBINET_TRY_ASSIGN(const bool there, available());
-  return there ? with_function(records_, symbol) : CubinRecords();
+  return there ? with_function(builds().records, symbol) : CubinRecords();
 }
 
 Result<CubinRecords> ImportedFolder::list() {
-  CubinRecords records = records_;
+  CubinRecords records = builds().records;
   sort_records(records);
   return records;
 }
 
 Result<std::shared_ptr<const Bytes>> ImportedFolder::read(const ArtifactFile& file) const {
-  if (import_.placement != ArtifactPlacement::in_place) return store_.read_image(file.digest, file.size);
-  const fs::path path = fs::path(import_.folder) / file.name;
+  if (import_->placement != ArtifactPlacement::in_place) return store_.read_image(file.digest, file.size);
+  const fs::path path = fs::path(import_->folder) / file.name;
   return verified_bytes(store_.files().read(path, std::max<std::uint64_t>(file.size, 1)), path, file.digest);
 }
 
 Result<std::optional<Cubin>> ImportedFolder::load(std::shared_ptr<const CubinRecord> record) {
-  const auto file = files_.find(text_of(record->digest));
-  if (file == files_.end()) return std::optional<Cubin>();
-  auto image = read(import_.files[file->second]);
+  const ArtifactFile* file = builds().files.find(record->digest);
+  if (file == nullptr) return std::optional<Cubin>();
+  auto image = read(*file);
   if (image) return std::optional<Cubin>(Cubin{std::move(record), *std::move(image)});
   if (image.error().code != ErrorCode::not_found && !is_no_image(image.error()))
     return std::move(image).error();

@@ -69,6 +69,8 @@ Result<CubinRecords> LocalHome::find(const KernelId& kernel) {
   CubinRecords records;
   for (StoredRecord& each : stored)
     records.push_back(std::move(each.record));
+  // No publisher's folder holds a template's kernel: the imports need not be read for it.
+  if (kernel.maker() == KernelMaker::kernel_template) return records;
   auto with = with_imports(records, [&](ImportedFolder& folder) { return folder.find(kernel); });
   // A kernel that was built here or bundled is in no import: one that cannot be read must not take it away.
   if (with || records.empty()) return with;
@@ -135,7 +137,7 @@ Result<std::shared_ptr<const StoredRows>> LocalHome::rows() {
   if (rows_ != nullptr && own == rows_records_ && available == rows_folders_) return rows_;
   StoredRows rows;
   for (const auto& record : own) {
-    if (auto row = row_of(*record)) rows.push_back({*std::move(row), record});
+    if (auto row = row_of(*record)) rows.push_back({std::move(row), record});
   }
   for (const auto& folder : available) {
     CUBINET_TRY_ASSIGN(const auto theirs, folder->rows());

@@ -97,7 +97,7 @@ Result<std::shared_ptr<const StoredRows>> MemoryStore::rows() {
   if (rows_ == nullptr) {
     auto rows = std::make_shared<StoredRows>();
     for (const Entry& entry : entries_) {
-      if (auto row = row_of(*entry.cubin.record)) rows->push_back({*std::move(row), entry.cubin.record});
+      if (auto row = row_of(*entry.cubin.record)) rows->push_back({std::move(row), entry.cubin.record});
     }
     rows_ = std::move(rows);
   }

@@ -3,22 +3,24 @@
 
 #include <cubinet/kernel_table/row_codec.hpp>
 
+#include <utility>
+
 namespace cubinet {
 
-std::optional<KernelRow> row_of(const CubinRecord& record) {
-  if (record.row.empty() || record.kind != ImageKind::cubin || record.entry_points.empty())
-    return std::nullopt;
+std::shared_ptr<const KernelRow> row_of(const CubinRecord& record, std::string source) {
+  if (record.row.empty() || record.kind != ImageKind::cubin || record.entry_points.empty()) return nullptr;
   auto decoded = decode_row(record.row);
-  if (!decoded) return std::nullopt;
+  if (!decoded) return nullptr;
   const EntryPoint& entry = record.entry_points.front();
-  KernelRow row = *std::move(decoded);
-  row.target = record.target;
-  row.function_name = entry.symbol;
-  row.shared_bytes = entry.dynamic_shared_bytes;
-  row.threads = entry.threads;
-  row.digest = record.digest;
-  row.version = record.version;
-  if (!check_ranges(row)) return std::nullopt;
+  auto row = std::make_shared<KernelRow>(*std::move(decoded));
+  row->target = record.target;
+  row->function_name = entry.symbol;
+  row->shared_bytes = entry.dynamic_shared_bytes;
+  row->threads = entry.threads;
+  row->digest = record.digest;
+  row->version = record.version;
+  row->source = std::move(source);
+  if (!check_ranges(*row)) return nullptr;
   return row;
 }
 

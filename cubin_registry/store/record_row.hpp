@@ -4,13 +4,14 @@
 #include <cubinet/kernel_table/kernel_row.hpp>
 #include <cubinet/spec/cubin.hpp>
 
-#include <optional>
+#include <memory>
+#include <string>
 
 namespace cubinet {
 
 // The row of the table that a record's kernel has: machine code whose template or publisher declared one.
-// nullopt for PTX, for a record without a row, and for a row that cannot be read: the kernel is then found by
+// Null for PTX, for a record without a row, and for a row that cannot be read: the kernel is then found by
 // its specification alone.
-std::optional<KernelRow> row_of(const CubinRecord& record);
+std::shared_ptr<const KernelRow> row_of(const CubinRecord& record, std::string source = {});
 
 }  // namespace cubinet

@@ -53,11 +53,11 @@ TEST_CASE("a kernel has one row, that of the build that a request would get") {
   Rows world;
   world.shelf->put(scale_build("yesterday").make());
   world.shelf->put(scale_build("today", kBaseline).make());
-  CHECK(world.read().rows.front().row.target == kBaseline);
+  CHECK(world.read().rows.front().row->target == kBaseline);
   world.shelf->put(scale_build("today").make());
   const DeviceRows rows = world.read();
   REQUIRE(rows.rows.size() == 1);
-  CHECK(rows.rows.front().row.digest.to_hex() == digest_of(scale_build("today")));
+  CHECK(rows.rows.front().row->digest.to_hex() == digest_of(scale_build("today")));
   CHECK(rows.rows.front().record->identity.key() == identify(complete_spec(), kSpecific).key());
   CHECK(rows.stale + rows.foreign + rows.elsewhere.size() == 0);
 }
@@ -76,7 +76,7 @@ TEST_CASE("what is left out is counted by the reason") {
   CHECK(rows.stale == 1);
   CHECK(rows.foreign == 1);
   REQUIRE(rows.elsewhere.size() == 1);
-  CHECK(rows.elsewhere.front().row.pin == "aaaa");
+  CHECK(rows.elsewhere.front().row->pin == "aaaa");
 }
 
 TEST_CASE("kernels of two pins are two, and neither gives way to the other") {
@@ -86,9 +86,9 @@ TEST_CASE("kernels of two pins are two, and neither gives way to the other") {
   world.shelf->put(published_build("bbbb", kBaseline).make());
   const DeviceRows rows = world.read();
   REQUIRE(rows.rows.size() == 2);
-  CHECK(rows.rows[0].row.target == kSpecific);
-  CHECK(rows.rows[1].row.target == kSpecific);
-  CHECK(rows.rows[0].row.pin != rows.rows[1].row.pin);
+  CHECK(rows.rows[0].row->target == kSpecific);
+  CHECK(rows.rows[1].row->target == kSpecific);
+  CHECK(rows.rows[0].row->pin != rows.rows[1].row->pin);
 }
 
 TEST_CASE("without a compiler, or without the template, a local build has its row") {

@@ -48,9 +48,9 @@ class RandomStore final : public Store {
     StoredRows rows;
     for (const Cubin& cubin : cubins_) {
       if (cubin.record->row.empty()) continue;
-      KernelRow row;
-      row.target = cubin.record->target;
-      row.digest = cubin.record->digest;
+      auto row = std::make_shared<KernelRow>();
+      row->target = cubin.record->target;
+      row->digest = cubin.record->digest;
       rows.push_back({std::move(row), cubin.record});
     }
     rows_ = std::make_shared<const StoredRows>(std::move(rows));
@@ -140,7 +140,7 @@ std::optional<Sha256Digest> row_of_kernel(const DeviceRows& rows, const KernelId
   std::optional<Sha256Digest> found;
   for (const StoredRow& row : rows.rows) {
     if (!row.record->identity.is_of(id)) continue;
-    if (found || row.row.digest != row.record->digest) return Sha256Digest{};  // one row a kernel
+    if (found || row.row->digest != row.record->digest) return Sha256Digest{};  // one row a kernel
     found = row.record->digest;
   }
   return found;

@@ -31,8 +31,8 @@ TEST_CASE("rows for other devices are kept for explanations and not found") {
 TEST_CASE("what lies elsewhere is not planned with") {
   DeviceRows found;
   for (const KernelRow& row : test::published_rows(test::generation(1, 1, 4096, 32, 4)))
-    found.elsewhere.push_back({row, nullptr});
-  CHECK(AvailableKernels::create(std::move(found), {10, 0}).of(kPublishedImplementation).rows()->empty());
+    found.elsewhere.push_back({std::make_shared<const KernelRow>(row), nullptr});
+  CHECK(AvailableKernels::create(found, {10, 0}).of(kPublishedImplementation).rows()->empty());
 }
 
 TEST_CASE("rows of two versions are two tables, the one pinned last first") {

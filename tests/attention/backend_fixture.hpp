@@ -34,8 +34,8 @@ inline AttentionBackends builtin_backends() {
 inline AvailableKernels available(const std::vector<KernelRow>& rows, ComputeCapability device) {
   DeviceRows found;
   for (const KernelRow& row : rows)
-    found.rows.push_back({row, nullptr});
-  return AvailableKernels::create(std::move(found), device);
+    found.rows.push_back({std::make_shared<const KernelRow>(row), nullptr});
+  return AvailableKernels::create(found, device);
 }
 
 // What backends are asked, but for the problem.

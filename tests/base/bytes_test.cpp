@@ -62,6 +62,23 @@ TEST_CASE("a length that is larger than what is left is an error") {
   CHECK_FALSE(reader.string());
 }
 
+TEST_CASE("a writer holds what was written and no more, whatever room it was given") {
+  ByteWriter writer;
+  CHECK(writer.take().empty());
+  writer.reserve(1'000);
+  CHECK(writer.bytes().empty());
+  std::string text;
+  for (int i = 0; i < 1'000; ++i) {
+    writer.raw(as_bytes("abc"));
+    text += "abc";
+    REQUIRE(as_text(writer.bytes()) == text);
+  }
+  CHECK(as_text(writer.take()) == text);
+  CHECK(writer.bytes().empty());
+  writer.u8(7);
+  CHECK(writer.take() == Bytes{std::byte{7}});
+}
+
 TEST_CASE("hexadecimal text goes both ways and refuses the rest") {
   CHECK(to_hex(*from_hex("00ffAb")) == "00ffab");
   CHECK(from_hex("")->empty());

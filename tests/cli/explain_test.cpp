@@ -44,7 +44,7 @@ KernelRow attention_row(SmTarget target, std::uint16_t tile_size_q) {
 }
 
 std::string key_of_row(const KernelRow& row) {
-  return identify(published_spec(row), row.target).key().to_string();
+  return identify(row).key().to_string();
 }
 
 // Makes the sandbox's home know a folder of published kernels; explaining opens none of its files.

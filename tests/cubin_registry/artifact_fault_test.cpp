@@ -123,7 +123,7 @@ TEST_CASE("reading imports survives a fault in any call and never gives a wrong 
   const auto read = [&](Home& registry) {
     if (const auto rows = registry.rows()) {
       for (const StoredRow& stored : **rows) {
-        const KernelRow& row = stored.row;
+        const KernelRow& row = *stored.row;
         const bool known = row == expected_rows(imports.kept.content, 1)[0] ||
                            row == expected_rows(imports.before.content, 2)[0];
         CHECK(known);

@@ -115,7 +115,7 @@ inline std::vector<KernelRow> rows_of(Home& registry) {
   REQUIRE_MESSAGE(stored.has_value(), stored.error().to_line());
   std::vector<KernelRow> rows;
   for (const StoredRow& each : **stored)
-    rows.push_back(each.row);
+    rows.push_back(*each.row);
   return sorted(std::move(rows));
 }
 

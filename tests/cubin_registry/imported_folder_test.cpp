@@ -25,14 +25,15 @@ TEST_CASE("the builds of an imported folder are what its rows and functions say"
   REQUIRE(rows->size() == 2);
   for (std::size_t i = 0; i < rows->size(); ++i) {
     const auto& [row, record] = (*rows)[i];
-    CHECK(row == expected_rows(fixture.published.content, 7)[i]);
-    CHECK(record->identity == identify(published_spec(row), row.target));
+    CHECK(*row == expected_rows(fixture.published.content, 7)[i]);
+    CHECK(row.get() == &fixture.folder.import().rows[i]);  // kept once
+    CHECK(record->identity == identify(*row));
     CHECK(record->origin == CubinOrigin::imported);
     CHECK(record->version == 7);
-    CHECK(record->digest == row.digest);
-    CHECK(record->fingerprint.digest == row.digest);
+    CHECK(record->digest == row->digest);
+    CHECK(record->fingerprint.digest == row->digest);
     CHECK(record->size == artifact_image(static_cast<int>(i)).size());
-    CHECK(decode_row(record->row)->selector == row.selector);
+    CHECK(decode_row(record->row)->selector == row->selector);
     CHECK(fixture.folder.find(record->identity.kernel())->size() == 1);
   }
   const auto plain = *fixture.folder.find_function("kernel_2");
@@ -42,6 +43,8 @@ TEST_CASE("the builds of an imported folder are what its rows and functions say"
   CHECK(plain[0]->identity == identify(spec, {10, 0, TargetKind::family}));
   CHECK(plain[0]->row.empty());
   CHECK(fixture.folder.list()->size() == 3);
+  spec.maker = KernelMaker::kernel_template;
+  CHECK(fixture.folder.find(identify(spec))->empty());
   CHECK(fixture.folder.find_key(plain[0]->identity.key())->front() == plain[0]);
 }
 

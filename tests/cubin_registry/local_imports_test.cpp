@@ -6,6 +6,7 @@
 #include "support/skip.hpp"
 
 #include <cubinet/cubin_registry/imports.hpp>
+#include <cubinet/kernel_table/row_codec.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -188,11 +189,20 @@ TEST_CASE("an import that cannot be read fails a list, and takes no build away t
   REQUIRE(publishes(*registry, cubin_of(1)));
   const ArtifactFolder folder(fixture.folder / "published", 0, 3);
   REQUIRE(folder.publish(*registry));
+  // A bundle may have brought a publisher's kernel.
+  const KernelIdentity bundled = identify(folder.content.rows[0]);
+  auto record = std::make_shared<CubinRecord>(*cubin_of(3).record);
+  record->identity = bundled;
+  record->target = bundled.target();
+  REQUIRE(publishes(*registry, {record, cubin_of(3).image}));
   const auto fresh = fixture.open();
   fs::rename(fixture.home / "imports", fixture.folder / "imports");
   write_file(fixture.home / "imports", Bytes(1));  // no folder: it cannot be listed
   CHECK(fresh->find(cubin_of(1).record->identity.kernel())->size() == 1);
-  CHECK_FALSE(fresh->find(cubin_of(2).record->identity.kernel()));
+  CHECK(fresh->find(cubin_of(2).record->identity.kernel())->empty());  // a template's is in no import
+  CHECK(fixture.log.count("imports passed over") == 0);
+  CHECK(fresh->find(bundled.kernel())->size() == 1);
+  CHECK_FALSE(fresh->find(identify(folder.content.rows[1]).kernel()));
   CHECK_FALSE(fresh->list());
   CHECK(fixture.log.count("imports passed over") == 1);
 }

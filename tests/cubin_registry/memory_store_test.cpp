@@ -90,7 +90,7 @@ TEST_CASE("the rows of memory are one object until something changes") {
   const auto rows = *store->rows();
   REQUIRE(rows->size() == 1);
   CHECK(rows->front().record == cubin.record);
-  CHECK(rows->front().row.digest == cubin.record->digest);
+  CHECK(rows->front().row->digest == cubin.record->digest);
   CHECK(*store->rows() == rows);
   CHECK(*store->remove({cubin.record, cubin.record}) == 1);
   CHECK((*store->rows())->empty());

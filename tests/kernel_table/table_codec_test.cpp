@@ -22,12 +22,6 @@ std::vector<KernelRow> random_rows(std::size_t count) {
   return rows;
 }
 
-// Ends a table that a test has written by hand.
-Bytes sealed(ByteWriter& writer) {
-  writer.raw(sha256(writer.bytes()).bytes);
-  return writer.take();
-}
-
 TEST_CASE("a table read back holds the rows that were written") {
   const auto rows = random_rows(300);
   const auto bytes = encode_table(rows);
@@ -63,7 +57,7 @@ TEST_CASE("a table of other columns is read, missing ones by their defaults and 
   writer.u32(128);
   writer.u32(256);
   writer.u32(0);
-  const auto read = decode_table(sealed(writer));
+  const auto read = decode_table(writer.bytes());
   REQUIRE(read);
   REQUIRE(read->size() == 1);
   const KernelRow& row = read->front();
@@ -79,32 +73,27 @@ TEST_CASE("a newer version of a table is refused as unsupported") {
   ByteWriter writer;
   writer.raw(as_bytes("CTAB"));
   writer.u16(kTableVersion + 1);
-  const auto read = decode_table(sealed(writer));
+  const auto read = decode_table(writer.bytes());
   REQUIRE(!read);
   CHECK(read.error().code == ErrorCode::unsupported);
 }
 
-TEST_CASE("no bytes crash the reader of tables, and every flipped or missing byte is noticed") {
+TEST_CASE(
+    "no bytes crash the reader of tables, every missing one is noticed, and what is read can be written" *
+    doctest::test_suite("loop")) {
   const Bytes bytes = *encode_table(random_rows(3));
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    Bytes changed = bytes;
-    changed[i] ^= std::byte{0x40};
-    CHECK_FALSE(decode_table(changed));
-    CHECK_FALSE(decode_table(ByteView(bytes).first(i)));
-  }
-  // Behind a valid checksum anything may stand.
   std::mt19937_64 random(6);
-  for (int i = 0; i < 3'000; ++i) {
-    ByteWriter writer;
-    writer.raw(ByteView(bytes).first(bytes.size() - 32));
-    Bytes body = writer.take();
-    for (int flips = 0; flips < 3; ++flips)
-      body[6 + random() % (body.size() - 6)] = static_cast<std::byte>(random());
-    ByteWriter again;
-    again.raw(body);
-    const auto read = decode_table(sealed(again));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    CHECK_FALSE(decode_table(ByteView(bytes).first(i)));
+    Bytes changed = bytes;
+    changed[i] = static_cast<std::byte>(random());
+    changed[6 + random() % (bytes.size() - 6)] ^= std::byte{0x40};
+    const auto read = decode_table(changed);
     if (read) CHECK(encode_table(*read));
   }
+  Bytes longer = bytes;
+  longer.push_back(std::byte{0});
+  CHECK_FALSE(decode_table(longer));
 }
 
 }  // namespace

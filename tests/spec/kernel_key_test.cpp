@@ -56,6 +56,21 @@ TEST_CASE("keys and encodings equal the golden vectors") {
   }
 }
 
+TEST_CASE("a kernel has one identity, whether a specification holds its parameters or something else does") {
+  const ParameterView parameters[] = {
+      {"dtype_q", "bf16"}, {"head_dim_qk", std::int64_t{128}}, {"sliding_window", false}};
+  for (const KernelMaker maker :
+       {KernelMaker::kernel_template, KernelMaker::publisher, KernelMaker::function}) {
+    KernelSpec spec = sample();
+    spec.maker = maker;
+    CHECK(identify(maker, spec.name, parameters) == identify(spec));
+    CHECK(identify(maker, spec.name, parameters, kSm90a) == identify(spec, kSm90a));
+    CHECK(identify(spec).maker() == maker);
+    CHECK(identify(spec, kSm90a).kernel().maker() == maker);
+  }
+  CHECK(KernelId().maker() == KernelMaker::kernel_template);
+}
+
 KernelSpec random_spec(std::mt19937_64& random) {
   const auto text = [&](std::size_t limit) {
     std::string value(random() % limit, '\0');

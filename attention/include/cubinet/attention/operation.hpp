@@ -45,7 +45,7 @@ class AvailableKernels {
  public:
   AvailableKernels() = default;  // none, for any device
   // What Runtime::rows(device) found, less what lies elsewhere.
-  static AvailableKernels create(DeviceRows found, ComputeCapability device);
+  static AvailableKernels create(const DeviceRows& found, ComputeCapability device);
 
   // The tables of an implementation, the one pinned last first; at least one, which is without rows where
   // there are none of the implementation. Valid as long as a copy of this lives.

@@ -11,6 +11,8 @@ namespace cubinet {
 // into bytes that are hashed or stored. Lengths precede contents so that ("ab","c") and ("a","bc") differ.
 class ByteWriter {
  public:
+  // Room for so many bytes in all, for whoever knows: else it grows with what is written.
+  void reserve(std::size_t bytes);
   void u8(std::uint8_t value);
   void u16(std::uint16_t value);
   void u32(std::uint32_t value);
@@ -20,11 +22,18 @@ class ByteWriter {
   // u32 length, then the bytes. REQUIRES: text.size() < 2^32.
   void string(std::string_view text);
 
-  const Bytes& bytes() const { return bytes_; }
-  Bytes take() { return std::move(bytes_); }
+  // Until the next write.
+  ByteView bytes() const { return ByteView(bytes_).first(size_); }
+  Bytes take();
 
  private:
-  Bytes bytes_;
+  std::byte* grow(std::size_t more);
+  template <class View>
+  void put(const View& bytes);
+
+  Bytes
+      bytes_;  // what was written, and room for more: to let a vector grow by each field costs twice the time
+  std::size_t size_ = 0;
 };
 
 // The reader of the same. Every read is checked against what is left: any input gives values or a corruption
@@ -46,6 +55,7 @@ class ByteReader {
  private:
   template <class Integer>
   Result<Integer> integer();
+  Error ends_early(std::size_t wanted) const;
 
   ByteView bytes_;
   std::size_t offset_ = 0;

@@ -26,9 +26,10 @@ struct StoreDescription {
 
 using CubinRecords = std::vector<std::shared_ptr<const CubinRecord>>;
 
-// A row of the table of kernels and the build that it is of.
+// A row of the table of kernels and the build that it is of; neither is null. Both are shared with the store
+// that has them.
 struct StoredRow {
-  KernelRow row;
+  std::shared_ptr<const KernelRow> row;
   std::shared_ptr<const CubinRecord> record;
 };
 using StoredRows = std::vector<StoredRow>;

@@ -7,10 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -23,11 +21,9 @@ using KernelRows = std::shared_ptr<const std::vector<KernelRow>>;
 class KernelIndex {
  public:
   // REQUIRES: one row a kernel, as Runtime::rows() gives them. Rows whose target does not run on the device
-  // and rows with an extra column that is on are left out, and counted. Rows of another implementation, where
-  // one is given, are left out as if they were not there. The order of `rows` has no influence on what is
-  // found.
-  static KernelIndex build(KernelRows rows, ComputeCapability device,
-                           std::optional<std::string_view> implementation = std::nullopt);
+  // and rows with an extra column that is on are left out, and counted. The order of `rows` has no influence
+  // on what is found.
+  static KernelIndex build(KernelRows rows, ComputeCapability device);
 
   // The rows of a selector, best first: specific target, family (nearest minor), baseline (nearest minor);
   // then, for kernels that differ in traits, the larger steps. Empty when there is none.

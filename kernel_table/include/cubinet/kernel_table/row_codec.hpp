@@ -37,6 +37,8 @@ std::uint64_t hash_of(const SelectorEncoding& encoding);
 // and `pin`. Target, function name, sizes, digest, version and source are no part of it, so two rows of one
 // specification are builds of one kernel.
 KernelSpec published_spec(const KernelRow& row);
+// Of that specification on the row's target.
+KernelIdentity identify(const KernelRow& row);
 // The inverse, for selector, traits, extra columns, implementation, layout and pin. corruption for what
 // published_spec() does not write, invalid_argument for values out of range.
 Result<KernelRow> row_of(const KernelSpec& published);

@@ -27,6 +27,8 @@ struct Column {
   void (*set)(KernelRow&, std::int64_t);  // REQUIRES: fits(value)
   std::int64_t maximum;
   bool identifies = true;  // part of a kernel's identity; not so what its launch needs to know
+  // Of a type or an enumerated value; null where the value is a number or a flag. REQUIRES: fits(value).
+  std::string_view (*word)(std::int64_t value) = nullptr;
 
   bool fits(std::int64_t value) const { return value >= 0 && value <= maximum; }
 };

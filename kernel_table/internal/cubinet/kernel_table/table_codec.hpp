@@ -14,7 +14,7 @@ namespace cubinet {
 
 // A table of rows as bytes, little-endian, that says of itself what its columns are:
 //
-//   <table>  ::= "CTAB" u16 kTableVersion <columns> <rows> 32 bytes SHA-256 of all that precedes
+//   <table>  ::= "CTAB" u16 kTableVersion <columns> <rows>
 //   <columns>::= u32 count { <string> name, u8 kind }
 //   <rows>   ::= u32 count { one value a column, then u32 count { <string> name <string> value } }  ; extras
 //   value    ::= kinds 0 integer, 1 flag, 2 data type, 3 enumeration: u32
@@ -23,9 +23,9 @@ namespace cubinet {
 // A column of a name that the reader does not know becomes an extra column of every row; one that the reader
 // knows and the table lacks has its default. So a table of fewer or more columns is read by the same version;
 // the version counts changes of this grammar. Rows of a table have neither version nor source: they are those
-// of the file that holds the table. Version history: 2 (2026-11) layout and pin, neither version nor source;
-// 1 was never released.
-inline constexpr std::uint16_t kTableVersion = 2;
+// of the file that holds the table, and so is the checksum. Version history: 3 (2026-11) layout and pin,
+// neither version nor source nor a checksum; 1 and 2 were never released.
+inline constexpr std::uint16_t kTableVersion = 3;
 
 // "10.7f": the form in which tables hold a target, which every one has, known to this build or not.
 std::string stored_target(SmTarget target);

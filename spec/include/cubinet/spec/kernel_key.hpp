@@ -7,8 +7,10 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace cubinet {
 
@@ -42,6 +44,12 @@ struct KernelKey {
   friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
 };
 
+// A parameter of a kernel whose values are held elsewhere than in a KernelSpec.
+struct ParameterView {
+  std::string_view name;
+  std::variant<bool, std::int64_t, std::string_view> value;
+};
+
 // Which kernel, whatever it is built for. Immutable; made by `identify` only, so that both sides of a look-up
 // build it through one function.
 class KernelId {
@@ -50,14 +58,19 @@ class KernelId {
 
   const Bytes& encoding() const { return encoding_; }
   std::uint64_t hash() const { return hash_; }  // XXH3-64 of the encoding
+  KernelMaker maker() const;                    // as the encoding states it
 
   friend bool operator==(const KernelId& a, const KernelId& b) {
     return a.hash_ == b.hash_ && a.encoding_ == b.encoding_;
   }
 
  private:
-  friend KernelId identify(const KernelSpec& spec);
   friend class KernelIdentity;
+  friend KernelId identify(const KernelSpec& spec);
+  friend KernelId identify(KernelMaker maker, std::string_view name,
+                           std::span<const ParameterView> parameters);
+  explicit KernelId(Bytes encoding);
+
   Bytes encoding_;
   std::uint64_t hash_ = 0;
 };
@@ -71,6 +84,7 @@ class KernelIdentity {
   const Bytes& encoding() const { return encoding_; }
   SmTarget target() const { return target_; }  // as the encoding states it
   KernelId kernel() const;
+  ByteView kernel_encoding() const;  // the beginning of encoding()
   std::uint64_t kernel_hash() const { return kernel_hash_; }
   bool is_of(const KernelId& kernel) const;
 
@@ -80,9 +94,10 @@ class KernelIdentity {
 
  private:
   friend KernelIdentity identify(const KernelSpec& spec, SmTarget target);
+  friend KernelIdentity identify(KernelMaker maker, std::string_view name,
+                                 std::span<const ParameterView> parameters, SmTarget target);
   friend Result<KernelIdentity> identity_from_encoding(Bytes encoding);
   KernelIdentity(Bytes encoding, SmTarget target);
-  ByteView kernel_encoding() const;
 
   KernelKey key_;
   std::uint64_t kernel_hash_ = 0;
@@ -94,6 +109,11 @@ class KernelIdentity {
 // left out are simply not part of the identity.
 KernelId identify(const KernelSpec& spec);
 KernelIdentity identify(const KernelSpec& spec, SmTarget target);
+// The same of the specification that has these parameters, which need not be made: for tables of thousands of
+// kernels. REQUIRES: ascending by name, each name once.
+KernelId identify(KernelMaker maker, std::string_view name, std::span<const ParameterView> parameters);
+KernelIdentity identify(KernelMaker maker, std::string_view name, std::span<const ParameterView> parameters,
+                        SmTarget target);
 
 // The inverses: any bytes give what they encode, or corruption (or unsupported for a newer schema).
 struct DecodedIdentity {
