@@ -253,18 +253,18 @@ class PosixFileSystem final : public FileSystem {
   }
 
   Result<std::vector<std::string>> list(const fs::path& path) override {
-    DIR* directory = ::opendir(path.c_str());
+    // Closed also where memory is exhausted while names are collected.
+    const auto close = [](DIR* opened) { ::closedir(opened); };
+    const std::unique_ptr<DIR, decltype(close)> directory(::opendir(path.c_str()), close);
     if (directory == nullptr) return failed("list", path);
     std::vector<std::string> names;
     errno = 0;
-    while (const dirent* entry = ::readdir(directory)) {
+    while (const dirent* entry = ::readdir(directory.get())) {
       std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(std::move(name));
       errno = 0;
     }
-    const int number = errno;
-    ::closedir(directory);
-    if (number != 0) return io_error("cannot list '" + path.string() + "'", number);
+    if (const int number = errno) return io_error("cannot list '" + path.string() + "'", number);
     std::sort(names.begin(), names.end());
     return names;
   }

@@ -61,10 +61,8 @@ TEST_CASE("memory that SQLite lacks is no damage of the index, and no list is wi
           doctest::test_suite("loop")) {
   FaultyMemory memory;
   HomeFixture home;
-  const std::vector<Cubin> cubins = {cubin_of(1), cubin_of(2), cubin_of(3)};
-  for (const Cubin& cubin : cubins)
-    REQUIRE(publishes(*home.open(), cubin));
-  const auto lists_all = [&](Home& registry) { CHECK(registry.list()->size() == cubins.size()); };
+  REQUIRE(publishes(*home.open(), cubin_of(1)));
+  const auto lists_all = [&](Home& registry) { CHECK(registry.list()->size() == 1); };
   const Cubin other = cubin_of(9);
   const VerifiedFile file{"a.cubin", 10, 20, 30, 40, sha256(as_bytes("a")), {}};
   const auto for_every_allocation = [&](bool opened, bool for_good, unsigned step, const auto& operation) {
@@ -84,7 +82,7 @@ TEST_CASE("memory that SQLite lacks is no damage of the index, and no list is wi
   };
   for_every_allocation(false, false, 1, lists_all);
   for (const bool for_good : {false, true}) {
-    for_every_allocation(true, for_good, 1, [&](Home& registry) {
+    for_every_allocation(true, for_good, for_good ? 7 : 1, [&](Home& registry) {
       CHECK(publishes(registry, other));
       CHECK(*registry.remove({other.record}) == 1);
       lists_all(registry);
