@@ -10,7 +10,6 @@ namespace {
 
 // The builds of one kernel that have a row.
 struct RowsOfKernel {
-  KernelId id;
   std::vector<const StoredRow*> rows;
   KernelBuilds builds;
   bool published = true;  // all of them: then no build of the kernel is without a row
@@ -41,7 +40,7 @@ std::vector<RowsOfKernel> by_kernel(const std::vector<std::shared_ptr<const Stor
   std::vector<RowsOfKernel> kernels;
   kernels.reserve(held.size());
   for (std::size_t i = 0; i < held.size(); ++i) {
-    if (i == 0 || goes_before(held[i - 1], held[i])) kernels.emplace_back().id = held[i].identity().kernel();
+    if (i == 0 || goes_before(held[i - 1], held[i])) kernels.emplace_back();
     RowsOfKernel& kernel = kernels.back();
     kernel.rows.push_back(held[i].row);
     kernel.builds.add(held[i].row->record, held[i].store);
@@ -81,7 +80,7 @@ Result<DeviceRows> DeviceRowReader::rows(ComputeCapability device) {
   for (RowsOfKernel& kernel : by_kernel(stores)) {
     Wish wish = published;
     if (!kernel.published) {
-      const auto prepared = prepared_.prepare_held(kernel.id);
+      const auto prepared = prepared_.prepare_held(kernel.rows.front()->record->identity.kernel());
       if (prepared == nullptr) {
         ++result.stale;
         continue;
