@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor_checks.hpp"
+#include "tensor_map_cache.hpp"
 
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/runtime.hpp>
 
+#include <array>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace cubinet {
@@ -100,6 +103,10 @@ struct BoundAttention::Binding {
   std::vector<Function> functions;
   std::vector<Step> steps;
   TensorChecks checks;
+  std::unique_ptr<TensorMapCache> maps;  // null where no step has a tensor map
+
+  Result<void> write_maps(const ArgumentWriter& writer, const AttentionTensors& tensors,
+                          std::byte* argument) const;
 };
 
 Result<BoundAttention::Binding::Step> BoundAttention::Binding::Step::prepare(const PlanStep& step) {
@@ -114,10 +121,20 @@ Result<BoundAttention::Binding::Step> BoundAttention::Binding::Step::prepare(con
   bound.config.cluster = {step.cluster_x, 1, 1};
   bound.config.dynamic_shared_bytes = step.shared_bytes;
   bound.config.programmatic_launch = step.starts_early;
+  bound.config.spreads_clusters = step.cluster_x > 1;
   bound.writer = step.arguments.get();
   bound.prepared.resize(bound.writer->size());
   bound.writer->prepare(bound.prepared);
   return bound;
+}
+
+Result<void> BoundAttention::Binding::write_maps(const ArgumentWriter& writer,
+                                                 const AttentionTensors& tensors, std::byte* argument) const {
+  std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
+  const std::size_t count = writer.tensor_maps(tensors, placed);
+  for (std::size_t i = 0; i < count; ++i)
+    CUBINET_TRY(maps->write(*device, placed[i].description, argument + placed[i].offset));
+  return {};
 }
 
 Result<BoundAttention> BoundAttention::load(Runtime& runtime, const AttentionPlan& plan, int device) {
@@ -125,9 +142,12 @@ Result<BoundAttention> BoundAttention::load(Runtime& runtime, const AttentionPla
   CUBINET_TRY_ASSIGN(binding->device, runtime.device(device));
   CUBINET_TRY(check_plan(plan, binding->device->properties()));
   binding->plan = plan;
-  binding->checks = TensorChecks(plan.request.problem, plan.workspace);
+  binding->checks = TensorChecks(plan.request.problem, plan.workspace, plan.rules);
   for (const PlanStep& step : binding->plan.steps) {
     CUBINET_TRY_ASSIGN(binding->steps.emplace_back(), Binding::Step::prepare(step));
+    std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
+    if (binding->maps == nullptr && step.arguments->tensor_maps({}, placed) != 0)
+      binding->maps = std::make_unique<TensorMapCache>();
     CUBINET_TRY_ASSIGN(binding->functions.emplace_back(), find(runtime, plan, step, device));
   }
   if (KernelRow& row = binding->plan.row; !plan.exists() && row.target != SmTarget{}) {
@@ -187,6 +207,7 @@ Result<void> BoundAttention::run(const AttentionTensors& tensors, CUstream strea
       written = step.writer;
       std::memcpy(argument, step.prepared.data(), step.prepared.size());
       written->write(tensors, {argument, step.prepared.size()});
+      if (binding.maps != nullptr) CUBINET_TRY(binding.write_maps(*written, tensors, argument));
     }
     LaunchConfig config = step.config;
     config.stream = stream;

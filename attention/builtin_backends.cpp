@@ -33,7 +33,7 @@ std::vector<BackendRule> builtin_rules() {
        "published rows run on the device",
        published_rows_run,
        {published, templates},
-       "made for the device by its vendor; not measured here, since they cannot be launched"},
+       "made for the device by its vendor, whose own choice they are; not measured by us"},
       {AttentionPurpose::select,
        "otherwise",
        always,
@@ -45,10 +45,15 @@ std::vector<BackendRule> builtin_rules() {
        {templates, published},
        "bench/results/decode_peers.json: on one H200, level with FlashInfer or faster in all twelve cases"},
       {AttentionPurpose::launch,
+       "published rows run on the device",
+       published_rows_run,
+       {published, templates},
+       "made for the device by its vendor, whose own choice they are; not measured by us"},
+      {AttentionPurpose::launch,
        "otherwise",
        always,
        {templates, published},
-       "not measured: the only backend whose kernels can be launched"},
+       "nothing published runs on the device"},
   };
 }
 

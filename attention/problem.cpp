@@ -11,6 +11,7 @@ namespace cubinet {
 namespace {
 
 constexpr std::uint32_t kMaximumHeads = 65'535;
+constexpr double kLatentHeadDim = 192;  // 128 of a head and 64 of the rotation, before they are absorbed
 
 Error wrong(std::string_view field, std::uint64_t value, std::string_view allowed) {
   return Error{ErrorCode::invalid_argument,
@@ -73,6 +74,10 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
     return Error{ErrorCode::invalid_argument,
                  "softmax_scale is " + std::to_string(problem.scale()) + ": it must be finite and above 0"};
   }
+  if (!(std::isfinite(problem.output_scale) && problem.output_scale > 0)) {
+    return Error{ErrorCode::invalid_argument, "output_scale is " + std::to_string(problem.output_scale) +
+                                                  ": it must be finite and above 0"};
+  }
   if (problem.kv_order > KvOrder::hnd) {
     return wrong("kv_order", static_cast<std::uint64_t>(problem.kv_order), "nhd or hnd");
   }
@@ -91,8 +96,8 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
 
 }  // namespace
 
-float AttentionProblem::scale() const {
-  return softmax_scale.value_or(1.0F / std::sqrt(static_cast<float>(head_dim_qk)));
+double AttentionProblem::scale() const {
+  return softmax_scale.value_or(1 / std::sqrt(is_mla_generation() ? kLatentHeadDim : head_dim_qk));
 }
 
 std::uint32_t AttentionProblem::pages_per_sequence() const {

@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kLargestExtent = std::uint64_t{1} << 56U;
 constexpr std::uint64_t kTensorAlignment = 16;
 constexpr std::uint64_t kWordBytes = 4;
+constexpr std::uint64_t kScaledElements = 16;  // that share the scale of a block
 
 Error wrong_tensor(std::string_view name, const std::string& what) {
   return Error{ErrorCode::invalid_argument, "attention: " + std::string(name) + what};
@@ -41,7 +42,7 @@ Result<void> check_contiguous(std::string_view name, const DeviceTensor& tensor)
 
 }  // namespace
 
-std::array<NamedTensor, 9> named_tensors(const AttentionTensors& tensors) {
+std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors& tensors) {
   return {{{"q", &tensors.q},
            {"k", &tensors.k},
            {"v", &tensors.v},
@@ -49,6 +50,14 @@ std::array<NamedTensor, 9> named_tensors(const AttentionTensors& tensors) {
            {"lse", &tensors.lse},
            {"page_table", &tensors.page_table},
            {"kv_lengths", &tensors.kv_lengths},
+           {"sinks", &tensors.sinks},
+           {"q_offsets", &tensors.q_offsets},
+           {"kv_offsets", &tensors.kv_offsets},
+           {"k_block_scales", &tensors.k_block_scales},
+           {"v_block_scales", &tensors.v_block_scales},
+           {"o_block_scales", &tensors.o_block_scales},
+           {"softmax_scale", &tensors.softmax_scale},
+           {"output_scale", &tensors.output_scale},
            {"scratch", &tensors.scratch},
            {"counters", &tensors.counters}}};
 }
@@ -71,18 +80,25 @@ std::uint64_t TensorChecks::Shape::extent(const std::array<std::int64_t, 3>& str
   return elements * element_bits / 8;
 }
 
-TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace)
-    : batch_(problem.batch), workspace_(workspace) {
+TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace,
+                           const TensorRules& rules)
+    : problem_(problem), workspace_(workspace), rules_(rules) {
   const bool paged = problem.layout == QkvLayout::paged_kv;
-  // Of a pool nobody knows here how many pages it has: the page numbers lie on the device.
-  const std::uint64_t outer = paged ? 1 : problem.batch;
+  const bool side_by_side = problem.layout == QkvLayout::separate_qkv;
+  // Of a pool, and of sequences side by side, nobody knows here how many pages or tokens there are: their
+  // numbers lie on the device.
+  const std::uint64_t outer = paged || side_by_side ? 1 : problem.batch;
   const std::uint64_t tokens = paged ? problem.tokens_per_page : problem.kv_len;
-  q_ = Shape::of({problem.batch, problem.q_len, problem.heads_q}, problem.head_dim_qk, problem.data_type_q);
+  const std::uint64_t sequences = problem.ragged_q ? 1 : problem.batch;
+  // The one pool of latent attention has the columns of both.
+  const std::uint64_t columns = problem.is_mla_generation() ? problem.head_dim_qk : problem.head_dim_v;
+  q_ = Shape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_qk, problem.data_type_q);
   k_ = Shape::of({outer, tokens, problem.heads_kv}, problem.head_dim_qk, problem.data_type_k);
-  v_ = Shape::of({outer, tokens, problem.heads_kv}, problem.head_dim_v, problem.data_type_v);
-  o_ = Shape::of({problem.batch, problem.q_len, problem.heads_q}, problem.head_dim_v, problem.data_type_o);
+  v_ = Shape::of({outer, tokens, problem.heads_kv}, columns, problem.data_type_v);
+  o_ = Shape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_v, problem.data_type_o);
   pages_ = paged ? problem.pages_per_sequence() : 0;
-  lse_bytes_ = q_.sizes[0] * q_.sizes[1] * q_.sizes[2] * sizeof(float);
+  // Whatever the sequences' own lengths are, a row is written for each token that they may have.
+  lse_bytes_ = std::uint64_t{problem.batch} * problem.q_len * problem.heads_q * sizeof(float);
 }
 
 Result<void> TensorChecks::check_strided(std::string_view name, const DeviceTensor& tensor,
@@ -99,6 +115,11 @@ Result<void> TensorChecks::check_strided(std::string_view name, const DeviceTens
 
 Result<void> TensorChecks::check_page_table(const DeviceTensor& table) const {
   if (pages_ == 0) return {};
+  const std::uint64_t batch = problem_.batch;
+  if (problem_.separate_page_tables) {
+    CUBINET_TRY(check_contiguous("page_table", table));
+    return check_place("page_table", table, batch * 2 * pages_ * sizeof(std::int32_t), kWordBytes);
+  }
   std::uint64_t stride = pages_;
   if (!table.is_contiguous()) {
     if (table.strides[0] < static_cast<std::int64_t>(pages_)) {
@@ -106,13 +127,40 @@ Result<void> TensorChecks::check_page_table(const DeviceTensor& table) const {
                                             " entries, but a sequence has " + std::to_string(pages_));
     }
     stride = static_cast<std::uint64_t>(table.strides[0]);
-    if (stride > kLargestExtent / batch_) {
+    if (stride > kLargestExtent / batch) {
       return wrong_tensor("page_table",
                           " has a stride of " + std::to_string(stride) + " entries, which no memory holds");
     }
   }
-  return check_place("page_table", table, ((batch_ - 1) * stride + pages_) * sizeof(std::int32_t),
-                     kWordBytes);
+  return check_place("page_table", table, ((batch - 1) * stride + pages_) * sizeof(std::int32_t), kWordBytes);
+}
+
+// What only some problems have.
+Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const {
+  if (problem_.sinks) {
+    CUBINET_TRY(check_contiguous("sinks", tensors.sinks));
+    CUBINET_TRY(check_place("sinks", tensors.sinks, problem_.heads_q * sizeof(float), kWordBytes));
+  }
+  if (problem_.scales_on_device) {
+    CUBINET_TRY(check_place("softmax_scale", tensors.softmax_scale, sizeof(float), kWordBytes));
+    CUBINET_TRY(check_place("output_scale", tensors.output_scale, sizeof(float), kWordBytes));
+  }
+  if (rules_.reads_offsets) {
+    const std::uint64_t bytes = (std::uint64_t{problem_.batch} + 1) * sizeof(std::int32_t);
+    CUBINET_TRY(check_place("q_offsets", tensors.q_offsets, bytes, kWordBytes));
+    if (!problem_.is_generation())
+      CUBINET_TRY(check_place("kv_offsets", tensors.kv_offsets, bytes, kWordBytes));
+  }
+  if (problem_.data_type_k == DataType::e2m1) {
+    const std::uint64_t scales = k_.contiguous_bytes * 8 / (k_.element_bits * kScaledElements);
+    CUBINET_TRY(check_place("k_block_scales", tensors.k_block_scales, scales, kTensorAlignment));
+    CUBINET_TRY(check_place("v_block_scales", tensors.v_block_scales, scales, kTensorAlignment));
+  }
+  if (problem_.data_type_o == DataType::e2m1) {
+    const std::uint64_t scales = o_.contiguous_bytes * 8 / (o_.element_bits * kScaledElements);
+    CUBINET_TRY(check_place("o_block_scales", tensors.o_block_scales, scales, kTensorAlignment));
+  }
+  return {};
 }
 
 Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
@@ -120,13 +168,18 @@ Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
   CUBINET_TRY(check_strided("k", tensors.k, k_));
   CUBINET_TRY(check_strided("v", tensors.v, v_));
   CUBINET_TRY(check_strided("o", tensors.o, o_));
-  if (tensors.lse.address != 0) {
+  if (rules_.contiguous_o) CUBINET_TRY(check_contiguous("o", tensors.o));
+  if (rules_.lse_as_planned && !problem_.lse && tensors.lse.address != 0)
+    return wrong_tensor("lse", " is given, but the plan's problem has none: set AttentionProblem::lse");
+  if (tensors.lse.address != 0 || problem_.lse) {
     CUBINET_TRY(check_contiguous("lse", tensors.lse));
     CUBINET_TRY(check_place("lse", tensors.lse, lse_bytes_, kWordBytes));
   }
   CUBINET_TRY(check_page_table(tensors.page_table));
   CUBINET_TRY(check_contiguous("kv_lengths", tensors.kv_lengths));
-  CUBINET_TRY(check_place("kv_lengths", tensors.kv_lengths, batch_ * sizeof(std::int32_t), kWordBytes));
+  CUBINET_TRY(
+      check_place("kv_lengths", tensors.kv_lengths, problem_.batch * sizeof(std::int32_t), kWordBytes));
+  CUBINET_TRY(check_options(tensors));
   CUBINET_TRY(check_buffer("scratch", tensors.scratch, workspace_.scratch_bytes));
   return check_buffer("counters", tensors.counters, workspace_.counter_bytes);
 }

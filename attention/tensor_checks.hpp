@@ -4,6 +4,7 @@
 #include <cubinet/attention/operation.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -14,14 +15,15 @@ struct NamedTensor {
   const DeviceTensor* tensor;
 };
 // All of them, those of address 0 included.
-std::array<NamedTensor, 9> named_tensors(const AttentionTensors& tensors);
+inline constexpr std::size_t kAttentionTensors = 17;
+std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors& tensors);
 
 // Whether the tensors of a run fit the problem of a plan: what a kernel that met them would tell as a
 // misaligned or illegal address, which names nothing. Allocates only where something is wrong.
 class TensorChecks {
  public:
   TensorChecks() = default;
-  TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace);
+  TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace, const TensorRules& rules);
 
   // invalid_argument that names the tensor, what it is and what it may be.
   Result<void> check(const AttentionTensors& tensors) const;
@@ -41,12 +43,14 @@ class TensorChecks {
 
   static Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const Shape& shape);
   Result<void> check_page_table(const DeviceTensor& table) const;
+  Result<void> check_options(const AttentionTensors& tensors) const;
 
   Shape q_, k_, v_, o_;
-  std::uint64_t batch_ = 0;
+  AttentionProblem problem_;
   std::uint64_t pages_ = 0;  // of a sequence; 0: KV is not paged
   std::uint64_t lse_bytes_ = 0;
   WorkspaceSizes workspace_;
+  TensorRules rules_;
 };
 
 }  // namespace cubinet

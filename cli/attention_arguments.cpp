@@ -39,6 +39,13 @@ AttentionMask mask_of(const std::string& name) {
   return name == "custom" ? AttentionMask::custom : AttentionMask::causal;
 }
 
+QkvLayout layout_of(const AttentionArguments& arguments) {
+  if (arguments.qkv_layout == "separate") return QkvLayout::separate_qkv;
+  if (arguments.qkv_layout == "packed") return QkvLayout::packed_qkv;
+  const bool pages = arguments.qkv_layout == "paged" && arguments.page_size != 0;
+  return pages ? QkvLayout::paged_kv : QkvLayout::contiguous_kv;
+}
+
 std::uint32_t given_or(std::uint32_t value, std::uint32_t otherwise) {
   return value != 0 ? value : otherwise;
 }
@@ -97,6 +104,23 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
                   "of the pages: nhd (default), token by token; hnd, head by head")
       ->check(CLI::IsMember({"nhd", "hnd"}))
       ->type_name("LAYOUT");
+  verb.add_option(
+          "--qkv-layout", arguments.qkv_layout,
+          "paged (default), contiguous (a cache a sequence), separate (Q, K and V of sequences side by "
+          "side) or packed")
+      ->check(CLI::IsMember({"paged", "contiguous", "separate", "packed"}))
+      ->type_name("LAYOUT");
+  verb.add_option("--page-tables", arguments.page_tables, "shared by K and V (default), or separate")
+      ->check(CLI::IsMember({"shared", "separate"}))
+      ->type_name("TABLES");
+  verb.add_flag("--lse", arguments.lse, "With the log-sum-exp of each row");
+  verb.add_flag("--ragged-q", arguments.ragged_q,
+                "Sequences have at most --q-len query tokens, side by side");
+  verb.add_option("--softmax-scale", arguments.softmax_scale,
+                  "Of Q K^T (default: 1 / sqrt(head dim); mla-decode: 1 / sqrt(192))")
+      ->type_name("X");
+  verb.add_option("--output-scale", arguments.output_scale, "Of the output (default: 1)")->type_name("X");
+  verb.add_flag("--scales-on-device", arguments.scales_on_device, "Both scales are read from the device");
 }
 
 void add_device_arguments(CLI::App& verb, DeviceArguments& arguments) {
@@ -131,12 +155,18 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   if (!arguments.dtype_o.empty()) {
     CUBINET_TRY_ASSIGN(problem.data_type_o, parse_data_type_option(arguments.dtype_o, "--dtype-o"));
   }
-  problem.layout = arguments.page_size == 0 ? QkvLayout::contiguous_kv : QkvLayout::paged_kv;
+  problem.layout = layout_of(arguments);
   problem.tokens_per_page = arguments.page_size;
   problem.mask = mask_of(arguments.mask);
   problem.window = given_or(arguments.window, kUnlimited);
   problem.sinks = arguments.sinks;
   problem.kv_order = arguments.kv_order == "hnd" ? KvOrder::hnd : KvOrder::nhd;
+  problem.separate_page_tables = arguments.page_tables == "separate";
+  problem.lse = arguments.lse;
+  problem.ragged_q = arguments.ragged_q;
+  problem.softmax_scale = arguments.softmax_scale;
+  problem.output_scale = arguments.output_scale;
+  problem.scales_on_device = arguments.scales_on_device;
   CUBINET_TRY(check_problem(problem));
   return problem;
 }

@@ -9,6 +9,7 @@
 #include <CLI/App.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace cubinet::cli {
@@ -29,8 +30,15 @@ struct AttentionArguments {
   std::uint32_t page_size = 64;
   std::uint32_t window = 0;
   std::string mask = "causal";
-  std::string kv_order = "nhd";
+  std::string kv_order;
+  std::string qkv_layout = "paged";
+  std::string page_tables = "shared";
   bool sinks = false;
+  bool lse = false;
+  bool ragged_q = false;
+  std::optional<double> softmax_scale;
+  double output_scale = 1;
+  bool scales_on_device = false;
 };
 
 // A device that need not be here.

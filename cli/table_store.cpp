@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table_store.hpp"
 
+#include <cubinet/base/sha256.hpp>
 #include <cubinet/kernel_table/metadata_header.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <fmt/format.h>
@@ -90,6 +92,12 @@ Result<std::shared_ptr<Store>> open_table(const Context& context, const std::str
   if (header->problem_count > kListedProblems) {
     context.console().message(LogLevel::warning,
                               fmt::format("{}: {} rows could not be taken", file, header->problem_count));
+  }
+  const Sha256Digest digest = sha256(bytes);
+  const PublishedHeader* known = find_published_header(digest);
+  for (KernelRow& row : header->rows) {
+    row.pin = digest.to_hex();
+    if (known != nullptr) row.layout = known->argument_layout;
   }
   return std::shared_ptr<Store>(std::make_shared<TableStore>(file, std::move(header->rows)));
 }

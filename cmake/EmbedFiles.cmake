@@ -6,7 +6,6 @@
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   include_guard(GLOBAL)
-  set(CUBINET_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
   function(cubinet_embed_files output)
     cmake_parse_arguments(arg "" "FUNCTION;HEADER" "FILES" ${ARGN})
     set(paths "")
@@ -18,8 +17,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
     add_custom_command(
       OUTPUT ${output}
       COMMAND ${CMAKE_COMMAND} -D "OUTPUT=${output}" -D "FUNCTION=${arg_FUNCTION}" -D "HEADER=${arg_HEADER}" -D
-              "ENTRIES=${entries}" -P ${CUBINET_EMBED_SCRIPT}
-      DEPENDS ${paths} ${CUBINET_EMBED_SCRIPT}
+              "ENTRIES=${entries}" -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
+      DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
       COMMENT "Embedding the files of ${arg_FUNCTION}()"
       VERBATIM)
   endfunction()

@@ -9,12 +9,21 @@ namespace cubinet {
 namespace {
 
 constexpr std::array<PublishedHeader, 3> kHeaders = {{
-    {"2f605255e71d673768f5bece66dde9e2e9f4c873347bfe8fefcffbf86a3c847d", "flashinfer-cubin 0.4.0", "0.4.0",
-     1088},
-    {"c9a1572617ab34e9073d9166c5673434651f47fcd9cadf9320a7c99d7c6b9627", "flashinfer-cubin 0.6.2", "0.6.2",
-     1152},
-    {"f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b418", "flashinfer-cubin 0.6.13", "0.6.13",
-     1280},
+    {"2f605255e71d673768f5bece66dde9e2e9f4c873347bfe8fefcffbf86a3c847d",
+     "flashinfer-cubin 0.4.0",
+     "0.4.0",
+     1088,
+     {}},
+    {"c9a1572617ab34e9073d9166c5673434651f47fcd9cadf9320a7c99d7c6b9627",
+     "flashinfer-cubin 0.6.2",
+     "0.6.2",
+     1152,
+     {}},
+    {"f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b418",
+     "flashinfer-cubin 0.6.13",
+     "0.6.13",
+     1280,
+     {false, true}},
 }};
 
 }  // namespace
@@ -26,11 +35,15 @@ const PublishedHeader* find_published_header(const Sha256Digest& digest) {
   return found == kHeaders.end() ? nullptr : &*found;
 }
 
+const PublishedHeader* find_published_header(std::string_view pin) {
+  const auto digest = Sha256Digest::parse(pin);
+  return digest ? find_published_header(*digest) : nullptr;
+}
+
 bool names_pin(std::string_view text, std::string_view pin) {
   if (text.empty()) return false;
   if (pin.starts_with(text)) return true;
-  const auto digest = Sha256Digest::parse(pin);
-  const PublishedHeader* header = digest ? find_published_header(*digest) : nullptr;
+  const PublishedHeader* header = find_published_header(pin);
   return header != nullptr &&
          (header->publisher == text || header->publisher.ends_with(" " + std::string(text)));
 }

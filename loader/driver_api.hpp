@@ -47,6 +47,7 @@
   X(cuLaunchCooperativeKernel, 9000)                   \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
   X(cuOccupancyMaxActiveClusters, 11070)               \
+  X(cuTensorMapEncodeTiled, 12000)                     \
   X(cuPointerGetAttribute, 4000)                       \
   X(cuMemAlloc, 3020)                                  \
   X(cuMemFree, 3020)                                   \

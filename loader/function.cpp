@@ -28,6 +28,7 @@ struct Launch {
   std::uint32_t blocks_per_cluster;
   bool programmatic;
   bool cooperative;
+  bool spreads_clusters;
 
   Launch(const LaunchConfig& config, const LoadedFunction& function)
       : grid(config.grid),
@@ -42,6 +43,7 @@ struct Launch {
     programmatic = config.programmatic_launch && entry.programmatic_launch &&
                    function.device().properties().capability.major >= kProgrammaticMajor;
     cooperative = config.cooperative || entry.cooperative;
+    spreads_clusters = config.spreads_clusters && blocks_per_cluster > 1;
   }
 };
 
@@ -106,7 +108,7 @@ Result<void> check_cluster(const Launch& launch, const LoadedFunction& function)
 
 // A launch in the driver's form. Its attributes lie in it: it is not copied.
 struct DriverLaunch {
-  CUlaunchAttribute attributes[3];
+  CUlaunchAttribute attributes[4];
   CUlaunchConfig config;
 
   DriverLaunch(const Launch& launch, CUstream stream) {
@@ -114,6 +116,10 @@ struct DriverLaunch {
     if (launch.blocks_per_cluster > 1) {
       attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
       attributes[count++].value.clusterDim = {launch.cluster[0], launch.cluster[1], launch.cluster[2]};
+    }
+    if (launch.spreads_clusters) {
+      attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+      attributes[count++].value.clusterSchedulingPolicyPreference = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
     }
     if (launch.programmatic) {
       attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;

@@ -52,6 +52,7 @@ nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=c
 
 # The tests know where the tool and NVRTC were when the tree was built; it may have moved since.
 export CUBINET_TEST_TOOL=$tree/cli/cubinet
+export CUBINET_TEST_GOLDENS=$root/tests/cli/goldens
 cuda_root=$wheels/nvidia/cu13
 [[ -d $cuda_root ]] || cuda_root=$(find_toolkit) || cuda_root=''
 nvrtc=()

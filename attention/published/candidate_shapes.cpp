@@ -73,10 +73,10 @@ CandidateShapes mla_shapes(const AttentionProblem& problem, std::uint32_t sm_cou
 // Tiles of grouped-query generation. The default is the smallest tile that all rows of one KV head fit into;
 // below it down to the group size are those that the model compares. Larger ones than the default waste
 // rows, ones below the group size read KV several times: they only stand in.
-CandidateShapes gqa_shapes(const AttentionProblem& problem) {
+CandidateShapes gqa_shapes(const AttentionProblem& problem, const SelectionRules& rules) {
   CandidateShapes list;
   const std::uint32_t group = problem.group_size();
-  const bool mixed = is_mixed_precision(problem);
+  const bool mixed = is_mixed_precision(problem, rules);
   const std::uint64_t rows = mixed ? (group <= 8 ? 8 : 16) : std::uint64_t{group} * problem.q_len;
   const std::uint32_t largest = mixed ? kLargestSwapsTile : kLargestTile;
   std::uint32_t standard = kSmallestTile;
@@ -113,15 +113,15 @@ CandidateShapes gqa_shapes(const AttentionProblem& problem) {
 
 }  // namespace
 
-bool is_mixed_precision(const AttentionProblem& problem) {
+bool is_mixed_precision(const AttentionProblem& problem, const SelectionRules& rules) {
   return problem.data_type_q != problem.data_type_k || problem.data_type_q != problem.data_type_v ||
-         problem.data_type_o == DataType::e2m1;
+         (problem.data_type_o == DataType::e2m1 && !rules.groups_tokens_of_e2m1_output);
 }
 
 CandidateShapes candidate_shapes(const AttentionProblem& problem, std::uint32_t sm_count,
-                                 std::uint32_t mla_swaps_tokens) {
+                                 std::uint32_t mla_swaps_tokens, const SelectionRules& rules) {
   if (problem.is_mla_generation()) return mla_shapes(problem, sm_count, mla_swaps_tokens);
-  if (problem.is_generation()) return gqa_shapes(problem);
+  if (problem.is_generation()) return gqa_shapes(problem, rules);
   CandidateShapes list;
   add_with_splits(list, {KernelType::context, kLargestTile, 0, false}, problem.head_dim_v);
   return list;

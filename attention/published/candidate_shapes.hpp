@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/attention/problem.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 
 #include <array>
 #include <cstddef>
@@ -33,9 +34,10 @@ struct CandidateShapes {
 
 // REQUIRES: check_problem. `mla_swaps_tokens` is the cost table's.
 CandidateShapes candidate_shapes(const AttentionProblem& problem, std::uint32_t sm_count,
-                                 std::uint32_t mla_swaps_tokens);
+                                 std::uint32_t mla_swaps_tokens, const SelectionRules& rules);
 
-// Q and KV of different element types, or an output of E2M1: kernels that only swap A and B.
-bool is_mixed_precision(const AttentionProblem& problem);
+// Q and KV of different element types, or an output of E2M1 where the rules say so: kernels that only swap A
+// and B.
+bool is_mixed_precision(const AttentionProblem& problem, const SelectionRules& rules);
 
 }  // namespace cubinet

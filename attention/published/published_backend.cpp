@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "published_backend.hpp"
 
+#include "argument_layout.hpp"
 #include "explanation.hpp"
+#include "following_steps.hpp"
+#include "published_arguments.hpp"
 #include "selection.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 namespace cubinet {
 namespace {
 
-constexpr const char* kNotLaunchable =
-    "the structure of its arguments belongs to another project, so it is chosen, sized and verified only";
 constexpr std::size_t kNearestListed = 3;
 
 BackendDecline decline(std::string reason) {
@@ -33,8 +35,15 @@ std::string unserved(const PlanRequest& request) {
   return "";
 }
 
-SelectionPolicy policy_of(const PlanRequest& request) {
+SelectionPolicy policy_of(const PlanRequest& request, const KernelIndex& index) {
   SelectionPolicy policy;
+  // A table is of one header.
+  if (!index.rows()->empty()) {
+    const KernelRow& row = index.rows()->front();
+    if (const PublishedHeader* header = find_published_header(row.pin)) policy.rules = header->rules;
+    const ArgumentLayout* layout = find_argument_layout(row.layout);
+    policy.keeps_stats_of_ragged = layout != nullptr && layout->keeps_stats_of_ragged;
+  }
   policy.splits_kv = !request.options.splits;
   policy.assumes_all_kernels = request.options.assumes_all_kernels;
   policy.targets = request.options.targets;
@@ -47,29 +56,58 @@ SelectionPolicy policy_of(const PlanRequest& request) {
   return policy;
 }
 
-// The kernel and, where it does not reduce by itself, the reduction behind it, of which there is none yet.
-std::vector<PlanStep> steps_of(const Selection& selection) {
+// What no record of the publisher's launcher shows, so that nobody knows how it is asked for.
+std::string unrecorded(const AttentionProblem& problem) {
+  if (problem.mask == AttentionMask::custom)
+    return "the publisher's own launcher ignores custom masks: how its kernels take them is not known";
+  if (problem.sparse != SparseAttention::none) return "how its kernels take sparse attention is not known";
+  if (problem.skips_softmax) return "how its kernels are told when to skip softmax is not known";
+  if (problem.chunk != kUnlimited) return "the publisher's own launcher never asks for chunks";
+  if (problem.sage_block != decltype(problem.sage_block){})
+    return "how its kernels take Sage attention's scales is not known";
+  if (problem.layout == QkvLayout::contiguous_kv || problem.layout == QkvLayout::packed_qkv)
+    return "the publisher's own launcher has no caller for " + std::string(to_string(problem.layout));
+  return "";
+}
+
+std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
+  if (row == nullptr) return "it is only assumed to exist";
+  if (std::string reason = unrecorded(request.problem); !reason.empty()) return reason;
+  if (find_argument_layout(row->layout) != nullptr) return "";
+  const PublishedHeader* header = find_published_header(row->pin);
+  return header != nullptr
+             ? "how " + std::string(header->publisher) + " lays out its kernels' arguments is not known"
+             : "the metadata header that lists it is none whose argument layout is known (" + row->pin + ")";
+}
+
+// The kernel and what follows it. Without a known layout nothing has an argument.
+std::vector<PlanStep> steps_of(const PlanRequest& request, const Selection& selection) {
   const LaunchConfiguration& launch = selection.launch;
-  std::vector<PlanStep> steps(1);
-  if (selection.row != nullptr) steps[0].kernel = published_spec(*selection.row);
-  steps[0].grid = launch.grid;
-  steps[0].cluster_x = launch.cluster_x;
-  steps[0].threads = launch.threads;
-  steps[0].shared_bytes = launch.shared_bytes;
+  PublishedLaunch published{request.problem,     selection.kernel,        launch,
+                            selection.workspace, request.device.sm_count, nullptr};
+  std::vector<PlanStep> steps = following_steps(published);
+  PlanStep& main = *steps.emplace(steps.begin());
+  main.grid = launch.grid;
+  main.cluster_x = launch.cluster_x;
+  main.threads = launch.threads;
+  main.shared_bytes = launch.shared_bytes;
+  main.starts_early = request.options.starts_early;
   if (launch.cluster_x > 1)
-    steps[0].counts_on = static_cast<std::uint32_t>(launch.total_ctas() / launch.cluster_x);
-  if (launch.reduction) {
-    PlanStep& reduction = steps.emplace_back();
-    reduction.grid = launch.reduction->grid;
-    reduction.threads = launch.reduction->threads;
-    reduction.starts_early = true;
-  }
+    main.counts_on = static_cast<std::uint32_t>(launch.total_ctas() / launch.cluster_x);
+  if (selection.row == nullptr) return steps;
+  main.kernel = published_spec(*selection.row);
+  main.entry_point = selection.row->function_name;
+  published.layout = find_argument_layout(selection.row->layout);
+  if (published.layout != nullptr)
+    main.arguments = std::make_shared<const PublishedArguments>(std::move(published));
   return steps;
 }
 
-AttentionPlan plan_of(const Selection& selection) {
+AttentionPlan plan_of(const PlanRequest& request, const Selection& selection) {
   AttentionPlan plan;
-  plan.steps = steps_of(selection);
+  plan.steps = steps_of(request, selection);
+  const bool context = selection.kernel.selector.kernel_type == KernelType::context;
+  plan.rules = {context || request.problem.ragged_q, true, true};
   plan.workspace = selection.workspace;
   plan.division = {selection.launch.ctas_kv, selection.kernel.selector.multi_ctas_kv_mode,
                    selection.launch.heads_per_cta, selection.launch.tokens_per_cta_q,
@@ -89,7 +127,7 @@ AttentionPlan plan_of(const Selection& selection) {
         {candidate.tile_size_q, candidate.exists, candidate.kv_splits, candidate.ctas, candidate.time});
   }
   plan.passes = selection.trace.pass_count;
-  plan.not_launchable = kNotLaunchable;
+  plan.not_launchable = not_launchable(request, selection.row);
   return plan;
 }
 
@@ -115,14 +153,14 @@ class PublishedBackend final : public AttentionBackend {
   // A table is that of one version of a package, and is asked by itself.
   static Result<Consideration> consider_table(const PlanRequest& request, const KernelIndex& index) {
     CUBINET_TRY_ASSIGN(const Selection selection,
-                       select(request.problem, request.device, index, policy_of(request)));
+                       select(request.problem, request.device, index, policy_of(request, index)));
     std::vector<std::string> trace;
     if (request.options.explains) {
       trace = explain(request.problem, request.device, index, selection);
       trace.erase(trace.begin());  // the outcome, which is told by itself
     }
     if (selection.found) {
-      AttentionPlan plan = plan_of(selection);
+      AttentionPlan plan = plan_of(request, selection);
       plan.trace = std::move(trace);
       return Consideration(std::move(plan));
     }

@@ -7,8 +7,8 @@
 
 namespace cubinet {
 
-// The rows of published artifacts: chosen, sized and verified. Their launch is declined: the structure of
-// their arguments belongs to another project.
+// The rows of published artifacts: chosen, sized and, where the metadata header that lists them is known,
+// launched as their publisher launches them (docs/published.md).
 std::shared_ptr<const AttentionBackend> make_published_backend();
 
 }  // namespace cubinet

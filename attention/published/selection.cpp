@@ -47,10 +47,11 @@ class Search {
         index_(index),
         policy_(policy),
         costs_(policy.costs != nullptr ? *policy.costs : default_costs()),
-        wanted_(problem) {}
+        wanted_(problem, policy.rules) {}
 
   Selection run() {
-    const CandidateShapes shapes = candidate_shapes(problem_, device_.sm_count, policy_.mla_swaps_tokens);
+    const CandidateShapes shapes =
+        candidate_shapes(problem_, device_.sm_count, policy_.mla_swaps_tokens, policy_.rules);
     selection_.trace.wanted = wanted_.preferred(initial_state(shapes.shapes[0]));
     if (shapes.compared > 0 && compare(shapes)) return selection_;
     for (std::size_t i = shapes.compared; i < shapes.count; ++i) {
@@ -204,6 +205,7 @@ class Search {
   }
 
   bool cga_serves(const Attempt& current) const {
+    if (problem_.head_dim_v == 512 && !policy_.rules.clusters_at_512_columns) return false;
     return !has_minimum_latency() && current.launch.ctas_kv > 1 &&
            current.launch.ctas_kv <= kMaximumCluster && current.state.shape.type == KernelType::swaps_mma_ab;
   }
@@ -223,7 +225,7 @@ class Search {
         list.add(next);
         break;
       case Refinement::tile_kv64:
-        if (!policy_.tries_tile_size_kv64 || !problem_.is_mla_generation() ||
+        if (!policy_.tries_tile_size_kv64 || current.launch.ctas_kv <= 1 || !problem_.is_mla_generation() ||
             problem_.sparse != SparseAttention::none || ctas >= device_.sm_count ||
             next.tile_size_kv != 128) {
           break;
@@ -319,7 +321,8 @@ class Search {
     selection_.kernel = current.kernel;
     selection_.launch = current.launch;
     selection_.cost = cost_of(current);
-    selection_.workspace = workspace_sizes(problem_, current.kernel, current.launch, device_.sm_count);
+    selection_.workspace = workspace_sizes(problem_, current.kernel, current.launch, device_.sm_count,
+                                           policy_.keeps_stats_of_ragged);
   }
 
   const AttentionProblem& problem_;

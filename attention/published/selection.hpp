@@ -7,6 +7,7 @@
 
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/spec/target_policy.hpp>
 
 #include <array>
@@ -23,9 +24,11 @@ using OccupancyOracle = std::function<std::uint32_t(const KernelRow& row, std::u
 // The caller's wishes. The defaults are the default policy.
 struct SelectionPolicy {
   bool splits_kv = true;              // several CTAs may share one sequence's KV (generation only)
-  bool tries_tile_size_kv64 = false;  // half KV tiles while the device is not full (MLA)
+  bool tries_tile_size_kv64 = false;  // half KV tiles while KV is split and the device not full (MLA)
   bool assumes_all_kernels = false;   // every row that a rule names is taken to exist; no table is read
   TargetPolicy targets = {};
+  SelectionRules rules = {};           // of the table's version
+  bool keeps_stats_of_ragged = false;  // the layout's
   OccupancyOracle maximum_active_clusters = {};
   // The model is not asked when more than one in this many SMs has a CTA: nothing is left to gain.
   std::uint32_t busy_share = 2;

@@ -42,10 +42,10 @@ Choices<AttentionMask> masks_for(const AttentionProblem& problem) {
 }
 
 // Whether tokens and heads of Q share a tile.
-Choices<bool> groupings_for(const AttentionProblem& problem) {
+Choices<bool> groupings_for(const AttentionProblem& problem, const SelectionRules& rules) {
   Choices<bool> groupings;
   const bool either = problem.is_generation() && !problem.is_mla_generation();
-  const bool groups = either && !is_mixed_precision(problem);
+  const bool groups = either && !is_mixed_precision(problem, rules);
   groupings.add(groups);
   if (either) groupings.add(!groups);
   return groupings;
@@ -53,10 +53,10 @@ Choices<bool> groupings_for(const AttentionProblem& problem) {
 
 }  // namespace
 
-WantedRows::WantedRows(const AttentionProblem& problem) : problem_(problem) {
+WantedRows::WantedRows(const AttentionProblem& problem, const SelectionRules& rules) : problem_(problem) {
   const Choices<Page> pages = pages_for(problem);
   const Choices<AttentionMask> masks = masks_for(problem);
-  for (const bool groups : groupings_for(problem)) {
+  for (const bool groups : groupings_for(problem, rules)) {
     for (const Page page : pages) {
       for (const AttentionMask mask : masks)
         encodings_[count_++] = {groups, page.tokens, page.dynamic, mask};

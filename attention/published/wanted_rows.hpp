@@ -43,7 +43,7 @@ struct RowEncoding {
 // that every candidate and every pass is asked for what is launched in the end. Does not own the problem.
 class WantedRows {
  public:
-  explicit WantedRows(const AttentionProblem& problem);
+  WantedRows(const AttentionProblem& problem, const SelectionRules& rules);
 
   // The preferred one first; there is at least one.
   std::span<const RowEncoding> encodings() const { return {encodings_.data(), count_}; }

@@ -12,12 +12,11 @@ bool is_half(DataType type) {
 
 // Empty where the reference has all of it.
 std::string missing_part(const AttentionProblem& problem) {
-  if (problem.layout != QkvLayout::paged_kv) return "KV that is not paged";
-  if (problem.is_mla_generation()) return "latent attention";
+  if (problem.layout != QkvLayout::paged_kv && problem.layout != QkvLayout::separate_qkv)
+    return "KV as " + std::string(to_string(problem.layout));
   if (problem.mask == AttentionMask::custom) return "a custom mask";
   if (problem.sparse != SparseAttention::none) return "sparse attention";
   if (problem.chunk != kUnlimited) return "chunks";
-  if (problem.sinks) return "attention sinks";
   for (const DataType type : {problem.data_type_q, problem.data_type_k, problem.data_type_v}) {
     if (!is_half(type)) return "inputs of " + std::string(to_string(type));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/check_reference.hpp"
-#include "visible_range.hpp"
+#include "sequence_rows.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/parallel.hpp>
@@ -75,65 +75,73 @@ class NormalTable {
 
 // The part of the KV of one logical page that some query of its sequence reads.
 struct PageUse {
-  std::int64_t page = 0;
+  std::size_t entry = 0;  // of the page table, that of K
   std::size_t begin = 0;  // tokens within the page
   std::size_t end = 0;
 };
 
-struct PageLayout {
-  std::vector<std::int32_t> table;
-  std::vector<PageUse> uses;
-  std::int64_t pages = 0;
-};
-
-PageLayout lay_out_pages(const AttentionProblem& problem, const std::vector<std::int32_t>& lengths,
-                         std::uint64_t seed) {
-  PageLayout layout;
-  const std::size_t width = problem.pages_per_sequence();
-  const std::int64_t page_size = problem.tokens_per_page;
-  layout.table.assign(problem.batch * width, 0);
-  std::vector<std::size_t> entries;
-  for (std::size_t b = 0; b < lengths.size(); ++b) {
-    const TokenRange readable{visible_range(problem, lengths[b], 0).begin, lengths[b]};
-    for (std::int64_t page = readable.begin / page_size; page * page_size < readable.end; ++page) {
-      const std::int64_t first = page * page_size;
-      layout.uses.push_back({0, static_cast<std::size_t>(std::max<std::int64_t>(readable.begin - first, 0)),
-                             static_cast<std::size_t>(std::min(readable.end - first, page_size))});
-      entries.push_back(b * width + static_cast<std::size_t>(page));
-    }
-  }
-  layout.pages = static_cast<std::int64_t>(layout.uses.size()) + kSparePages;
-  if (layout.pages > std::numeric_limits<std::int32_t>::max()) return layout;
-
-  std::vector<std::int32_t> order(static_cast<std::size_t>(layout.pages));
-  std::iota(order.begin(), order.end(), 0);
-  RandomBits bits(stream_seed(seed, 4, 0));
-  for (std::size_t i = order.size() - 1; i > 0; --i)
-    std::swap(order[i], order[bits.below(i + 1)]);
-  for (std::int32_t& entry : layout.table)
-    entry = order.back();
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    layout.table[entries[i]] = order[i];
-    layout.uses[i].page = order[i];
-  }
-  return layout;
+// The tokens of a sequence that some query reads.
+TokenRange readable(const AttentionInputs& inputs, const SequenceRows& rows, std::size_t sequence) {
+  const std::int64_t length = inputs.kv_lengths[sequence];
+  return {rows.q_length(sequence) == 0 ? length : rows.visible(sequence, 0).begin, length};
 }
 
-struct PoolShape {
+std::vector<PageUse> page_uses(const AttentionProblem& problem, const AttentionInputs& inputs) {
+  std::vector<PageUse> uses;
+  const SequenceRows rows(problem, inputs);
+  const std::size_t width = page_table_rows(problem) * std::size_t{problem.pages_per_sequence()};
+  const std::int64_t page_size = problem.tokens_per_page;
+  for (std::size_t b = 0; b < problem.batch; ++b) {
+    const TokenRange range = readable(inputs, rows, b);
+    for (std::int64_t page = range.begin / page_size; page * page_size < range.end; ++page) {
+      const std::int64_t first = page * page_size;
+      uses.push_back({b * width + static_cast<std::size_t>(page),
+                      static_cast<std::size_t>(std::max<std::int64_t>(range.begin - first, 0)),
+                      static_cast<std::size_t>(std::min(range.end - first, page_size))});
+    }
+  }
+  return uses;
+}
+
+// Gives every use a page of the pools, of which there are inputs.pages: of K and, where they are looked up
+// apart, another of V.
+void assign_pages(const AttentionProblem& problem, const std::vector<PageUse>& uses, std::uint64_t seed,
+                  AttentionInputs& inputs) {
+  const std::size_t width = problem.pages_per_sequence();
+  inputs.page_table.resize(problem.batch * page_table_rows(problem) * width);
+  std::vector<std::int32_t> order(static_cast<std::size_t>(inputs.pages));
+  for (std::size_t table = 0; table < page_table_rows(problem); ++table) {
+    std::iota(order.begin(), order.end(), 0);
+    RandomBits bits(stream_seed(seed, 4, table));
+    for (std::size_t i = order.size() - 1; i > 0; --i)
+      std::swap(order[i], order[bits.below(i + 1)]);
+    for (std::size_t row = table; row < problem.batch * page_table_rows(problem);
+         row += page_table_rows(problem))
+      std::fill_n(inputs.page_table.begin() + static_cast<std::ptrdiff_t>(row * width), width, order.back());
+    for (std::size_t i = 0; i < uses.size(); ++i)
+      inputs.page_table[uses[i].entry + table * width] = order[i];
+  }
+}
+
+// Of K or of V.
+struct KvShape {
   DataType type;
   std::size_t head_dim;
-  std::uint64_t tensor;  // of the random streams
+  std::uint64_t tensor;   // of the random streams
+  std::size_t table = 0;  // its row of a sequence's page tables
 };
 
-HalfBits make_pool(const AttentionProblem& problem, const PageLayout& layout, const PoolShape& shape,
-                   std::uint64_t seed, unsigned threads) {
+HalfBits make_pool(const AttentionProblem& problem, const AttentionInputs& inputs,
+                   const std::vector<PageUse>& uses, const KvShape& shape, std::uint64_t seed,
+                   unsigned threads) {
   const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
   const std::size_t page_elements = pool_offset(problem, 1, 0, 0, shape.head_dim);
-  HalfBits pool(page_elements * static_cast<std::size_t>(layout.pages), kNan);
-  parallel_for(layout.uses.size(), threads, [&](std::size_t i) {
-    const PageUse& use = layout.uses[i];
+  HalfBits pool(page_elements * static_cast<std::size_t>(inputs.pages), kNan);
+  parallel_for(uses.size(), threads, [&](std::size_t i) {
+    const PageUse& use = uses[i];
+    const std::int64_t page = inputs.page_table[use.entry + shape.table * problem.pages_per_sequence()];
     const auto elements = [&](std::size_t token, std::size_t head, std::size_t count) {
-      return std::span(pool).subspan(pool_offset(problem, use.page, token, head, shape.head_dim), count);
+      return std::span(pool).subspan(pool_offset(problem, page, token, head, shape.head_dim), count);
     };
     if (use.begin == 0 && use.end == problem.tokens_per_page) {
       normal.fill(elements(0, 0, page_elements), stream_seed(seed, shape.tensor, i + 1));
@@ -147,6 +155,42 @@ HalfBits make_pool(const AttentionProblem& problem, const PageLayout& layout, co
     }
   });
   return pool;
+}
+
+// K or V that is not paged: the sequences side by side.
+HalfBits make_sequences(const AttentionProblem& problem, const AttentionInputs& inputs, const KvShape& shape,
+                        std::uint64_t seed, unsigned threads) {
+  const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
+  const SequenceRows rows(problem, inputs);
+  const std::size_t token_elements = problem.heads_kv * shape.head_dim;
+  HalfBits values(rows.kv_tokens() * token_elements, kNan);
+  parallel_for(problem.batch, threads, [&](std::size_t b) {
+    const TokenRange range = readable(inputs, rows, b);
+    const auto first = static_cast<std::size_t>(range.begin);
+    const auto count = static_cast<std::size_t>(range.end - range.begin);
+    const std::size_t offset = (rows.kv_begin(b) + first) * token_elements;
+    normal.fill(std::span(values).subspan(offset, count * token_elements),
+                stream_seed(seed, shape.tensor, b + 1));
+  });
+  return values;
+}
+
+// The first has as many query tokens as there may be, the others from 1 up.
+std::vector<std::int32_t> make_q_lengths(const AttentionProblem& problem, std::uint64_t seed) {
+  std::vector<std::int32_t> lengths(problem.batch, static_cast<std::int32_t>(problem.q_len));
+  RandomBits bits(stream_seed(seed, 5, 0));
+  for (std::size_t b = 1; b < lengths.size(); ++b)
+    lengths[b] = static_cast<std::int32_t>(1 + bits.below(problem.q_len));
+  return lengths;
+}
+
+// As large as the largest logits, so that they weigh.
+std::vector<float> make_sinks(const AttentionProblem& problem, std::uint64_t seed) {
+  std::vector<float> sinks(problem.heads_q);
+  RandomBits bits(stream_seed(seed, 6, 0));
+  for (float& sink : sinks)
+    sink = static_cast<float>(kLogitDeviation * (4 * bits.uniform() - 1));
+  return sinks;
 }
 
 }  // namespace
@@ -191,24 +235,32 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
                                               const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
                                               unsigned threads) {
   CUBINET_TRY(check_reference(problem, kv_lengths));
-  PageLayout layout = lay_out_pages(problem, kv_lengths, seed);
-  if (layout.pages > std::numeric_limits<std::int32_t>::max()) {
-    return Error{ErrorCode::invalid_argument, "attention inputs: the pool would have " +
-                                                  std::to_string(layout.pages) +
-                                                  " pages, and page numbers have 32 bits"};
-  }
   AttentionInputs inputs;
+  inputs.kv_lengths = kv_lengths;
+  if (problem.ragged_q) inputs.q_lengths = make_q_lengths(problem, seed);
+  if (problem.sinks) inputs.sinks = make_sinks(problem, seed);
   // q . k has the standard deviation of a Q element times sqrt(head_dim_qk), K's being 1.
-  const double q_deviation =
-      kLogitDeviation / (static_cast<double>(problem.scale()) * std::sqrt(problem.head_dim_qk));
-  inputs.q.resize(std::size_t{problem.batch} * problem.q_len * problem.heads_q * problem.head_dim_qk);
+  const double q_deviation = kLogitDeviation / (problem.scale() * std::sqrt(problem.head_dim_qk));
+  inputs.q.resize(SequenceRows(problem, inputs).q_tokens() * problem.heads_q * problem.head_dim_qk);
   NormalTable(problem.data_type_q, q_deviation, stream_seed(seed, 1, 0))
       .fill(inputs.q, stream_seed(seed, 1, 1));
-  inputs.k = make_pool(problem, layout, {problem.data_type_k, problem.head_dim_qk, 2}, seed, threads);
-  inputs.v = make_pool(problem, layout, {problem.data_type_v, problem.head_dim_v, 3}, seed, threads);
-  inputs.page_table = std::move(layout.table);
-  inputs.kv_lengths = kv_lengths;
-  inputs.pages = layout.pages;
+  const KvShape k{problem.data_type_k, problem.head_dim_qk, 2, 0};
+  const KvShape v{problem.data_type_v, problem.head_dim_v, 3, page_table_rows(problem) - 1};
+  if (problem.layout != QkvLayout::paged_kv) {
+    inputs.k = make_sequences(problem, inputs, k, seed, threads);
+    inputs.v = make_sequences(problem, inputs, v, seed, threads);
+    return inputs;
+  }
+  const std::vector<PageUse> uses = page_uses(problem, inputs);
+  inputs.pages = static_cast<std::int64_t>(uses.size()) + kSparePages;
+  if (inputs.pages > std::numeric_limits<std::int32_t>::max()) {
+    return Error{ErrorCode::invalid_argument, "attention inputs: the pool would have " +
+                                                  std::to_string(inputs.pages) +
+                                                  " pages, and page numbers have 32 bits"};
+  }
+  assign_pages(problem, uses, seed, inputs);
+  inputs.k = make_pool(problem, inputs, uses, k, seed, threads);
+  if (!problem.is_mla_generation()) inputs.v = make_pool(problem, inputs, uses, v, seed, threads);
   return inputs;
 }
 

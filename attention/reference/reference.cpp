@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/check_reference.hpp"
-#include "visible_range.hpp"
+#include "sequence_rows.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/parallel.hpp>
@@ -16,22 +16,27 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-std::size_t output_rows(const AttentionProblem& problem) {
-  return std::size_t{problem.batch} * problem.q_len * problem.heads_q;
-}
-
 Error misfit(const std::string& what) {
   return Error{ErrorCode::invalid_argument, "attention reference: " + what + " does not fit the problem"};
 }
 
 Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs& inputs) {
   CUBINET_TRY(check_reference(problem, inputs.kv_lengths));
-  if (inputs.q.size() != output_rows(problem) * problem.head_dim_qk) return misfit("Q");
-  const std::size_t pool_rows = static_cast<std::size_t>(std::max<std::int64_t>(inputs.pages, 0)) *
-                                problem.tokens_per_page * problem.heads_kv;
-  if (inputs.k.size() != pool_rows * problem.head_dim_qk) return misfit("K");
-  if (inputs.v.size() != pool_rows * problem.head_dim_v) return misfit("V");
-  if (inputs.page_table.size() != std::size_t{problem.batch} * problem.pages_per_sequence())
+  if (inputs.q_lengths.size() != (problem.ragged_q ? problem.batch : 0))
+    return misfit("the number of q_lengths");
+  for (const std::int32_t length : inputs.q_lengths) {
+    if (length < 0 || static_cast<std::uint32_t>(length) > problem.q_len)
+      return misfit("a sequence of " + std::to_string(length) + " query tokens");
+  }
+  const SequenceRows rows(problem, inputs);
+  const std::size_t kv_rows = rows.kv_tokens() * problem.heads_kv;
+  if (inputs.q.size() != rows.q_tokens() * problem.heads_q * problem.head_dim_qk) return misfit("Q");
+  if (inputs.k.size() != kv_rows * problem.head_dim_qk) return misfit("K");
+  if (inputs.v.size() != (problem.is_mla_generation() ? 0 : kv_rows * problem.head_dim_v)) return misfit("V");
+  if (inputs.sinks.size() != (problem.sinks ? problem.heads_q : 0)) return misfit("the number of sinks");
+  if (problem.layout != QkvLayout::paged_kv) return {};
+  if (inputs.page_table.size() !=
+      problem.batch * page_table_rows(problem) * std::size_t{problem.pages_per_sequence()})
     return misfit("the page table");
   for (const std::int32_t page : inputs.page_table) {
     if (page < 0 || page >= inputs.pages) return misfit("page " + std::to_string(page));
@@ -43,16 +48,16 @@ Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs
 // packs them.
 class HeadGroup {
  public:
-  HeadGroup(const AttentionProblem& problem, const AttentionInputs& inputs, std::size_t sequence,
-            std::size_t head_kv)
+  HeadGroup(const AttentionProblem& problem, const AttentionInputs& inputs, const SequenceRows& places,
+            std::size_t sequence, std::size_t head_kv)
       : problem_(problem),
         inputs_(inputs),
+        places_(places),
         sequence_(sequence),
         head_kv_(head_kv),
-        length_(inputs.kv_lengths[sequence]),
-        rows_(std::size_t{problem.group_size()} * problem.q_len) {
-    for (std::uint32_t token = 0; token < problem.q_len; ++token) {
-      const TokenRange range = visible_range(problem, length_, token);
+        rows_(std::size_t{problem.group_size()} * places.q_length(sequence)) {
+    for (std::uint32_t token = 0; token < places.q_length(sequence); ++token) {
+      const TokenRange range = places.visible(sequence, token);
       visible_.insert(visible_.end(), problem.group_size(), range);
       first_ = token == 0 ? range.begin : std::min(first_, range.begin);
       last_ = std::max(last_, range.end);
@@ -78,17 +83,13 @@ class HeadGroup {
  private:
   std::size_t output_row(std::size_t row) const {
     const std::size_t group = problem_.group_size();
-    const std::size_t token = sequence_ * problem_.q_len + row / group;
+    const std::size_t token = places_.q_begin(sequence_) + row / group;
     return token * problem_.heads_q + head_kv_ * group + row % group;
   }
 
-  void load(const HalfBits& pool, DataType type, std::size_t token, std::vector<double>& values) const {
-    const std::size_t page_size = problem_.tokens_per_page;
-    const std::size_t entry = sequence_ * problem_.pages_per_sequence() + token / page_size;
-    const std::size_t offset =
-        pool_offset(problem_, inputs_.page_table[entry], token % page_size, head_kv_, values.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = to_float(pool[offset + i], type);
+  static void load(const HalfBits& values, std::size_t offset, DataType type, std::vector<double>& row) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      row[i] = to_float(values[offset + i], type);
   }
 
   std::vector<double> logits(std::size_t tokens) const {
@@ -102,7 +103,8 @@ class HeadGroup {
     std::vector<double> scores(tokens * rows_, 0.0);
     std::vector<double> k(dim);
     for (std::size_t t = 0; t < tokens; ++t) {
-      load(inputs_.k, problem_.data_type_k, static_cast<std::size_t>(first_) + t, k);
+      const std::size_t token = static_cast<std::size_t>(first_) + t;
+      load(inputs_.k, places_.k_row(sequence_, token, head_kv_), problem_.data_type_k, k);
       double* const score = scores.data() + t * rows_;
       for (std::size_t i = 0; i < dim; ++i) {
         for (std::size_t row = 0; row < rows_; ++row)
@@ -112,10 +114,18 @@ class HeadGroup {
     return scores;
   }
 
+  // A sink is one more logit, which has no V.
+  double sink_of(std::size_t row) const {
+    if (!problem_.sinks) return kMinusInfinity;
+    const std::size_t group = problem_.group_size();
+    return static_cast<double>(inputs_.sinks[head_kv_ * group + row % group]);
+  }
+
   // Turns a row's scores into softmax weights; returns its log-sum-exp.
   double to_weights(std::vector<double>& weights, std::size_t tokens, std::size_t row) const {
-    const auto scale = static_cast<double>(problem_.scale());
-    double highest = kMinusInfinity;
+    const double scale = problem_.scale();
+    const double sink = sink_of(row);
+    double highest = sink;
     for (std::size_t t = 0; t < tokens; ++t) {
       double& weight = weights[t * rows_ + row];
       const std::int64_t token = first_ + static_cast<std::int64_t>(t);
@@ -123,7 +133,7 @@ class HeadGroup {
       weight = seen ? weight * scale : kMinusInfinity;
       highest = std::max(highest, weight);
     }
-    double sum = 0;
+    double sum = sink == kMinusInfinity ? 0 : std::exp(sink - highest);
     for (std::size_t t = 0; t < tokens; ++t) {
       double& weight = weights[t * rows_ + row];
       weight = weight == kMinusInfinity ? 0 : std::exp(weight - highest);
@@ -139,10 +149,14 @@ class HeadGroup {
     const std::size_t dim = problem_.head_dim_v;
     std::vector<double> o(rows_ * dim, 0.0);
     std::vector<double> v(dim);
+    // Of latent attention V is the first columns of K.
+    const bool latent = problem_.is_mla_generation();
+    const HalfBits& values = latent ? inputs_.k : inputs_.v;
+    const DataType type = latent ? problem_.data_type_k : problem_.data_type_v;
     for (std::size_t t = 0; t < tokens; ++t) {
-      load(inputs_.v, problem_.data_type_v, static_cast<std::size_t>(first_) + t, v);
+      load(values, places_.v_row(sequence_, static_cast<std::size_t>(first_) + t, head_kv_), type, v);
       for (std::size_t row = 0; row < rows_; ++row) {
-        const double weight = weights[t * rows_ + row];
+        const double weight = weights[t * rows_ + row] * problem_.output_scale;
         if (weight == 0) continue;
         for (std::size_t i = 0; i < dim; ++i)
           o[row * dim + i] += weight * v[i];
@@ -153,9 +167,9 @@ class HeadGroup {
 
   const AttentionProblem& problem_;
   const AttentionInputs& inputs_;
+  const SequenceRows& places_;
   std::size_t sequence_;
   std::size_t head_kv_;
-  std::int64_t length_;
   std::size_t rows_;
   std::vector<TokenRange> visible_;  // of each row
   std::int64_t first_ = 0;
@@ -191,12 +205,13 @@ Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, co
                                              unsigned threads) {
   CUBINET_TRY(check_inputs(problem, inputs));
   AttentionOutputs outputs;
-  const std::size_t rows = output_rows(problem);
-  outputs.o.resize(rows * problem.head_dim_v);
-  outputs.lse.resize(rows);
+  const SequenceRows places(problem, inputs);
+  outputs.lse.resize(places.q_tokens() * problem.heads_q);
+  outputs.o.resize(outputs.lse.size() * problem.head_dim_v);
   const std::size_t heads = problem.heads_kv;
-  parallel_for(problem.batch * heads, threads,
-               [&](std::size_t i) { HeadGroup(problem, inputs, i / heads, i % heads).compute(outputs); });
+  parallel_for(problem.batch * heads, threads, [&](std::size_t i) {
+    HeadGroup(problem, inputs, places, i / heads, i % heads).compute(outputs);
+  });
   return outputs;
 }
 

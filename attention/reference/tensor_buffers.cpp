@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "reference/sequence_rows.hpp"
+
 #include <cubinet/attention/reference.hpp>
 
+#include <numbers>
+#include <numeric>
 #include <span>
 
 namespace cubinet {
@@ -24,6 +28,14 @@ std::vector<std::int32_t> shifted_tables(const AttentionInputs& inputs, std::uin
   return tables;
 }
 
+std::vector<std::int32_t> q_offsets_of(const AttentionProblem& problem, const AttentionInputs& inputs) {
+  const SequenceRows rows(problem, inputs);
+  std::vector<std::int32_t> offsets;
+  for (std::size_t b = 0; b <= problem.batch; ++b)
+    offsets.push_back(static_cast<std::int32_t>(rows.q_begin(b)));
+  return offsets;
+}
+
 }  // namespace
 
 Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>& device,
@@ -31,15 +43,20 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
                                             const WorkspaceSizes& workspace, std::uint32_t copies) {
   TensorBuffers made;
   made.copies_ = copies;
-  const std::size_t rows = std::size_t{problem.batch} * problem.q_len * problem.heads_q;
+  made.rows_ = SequenceRows(problem, inputs).q_tokens() * problem.heads_q;
   const std::vector<std::int32_t> tables = shifted_tables(inputs, copies);
   const std::size_t sizes[] = {inputs.q.size() * 2,
                                inputs.k.size() * 2 * copies,
                                inputs.v.size() * 2 * copies,
-                               rows * problem.head_dim_v * bits_of(problem.data_type_o) / 8,
-                               rows * sizeof(float),
+                               made.rows_ * problem.head_dim_v * bits_of(problem.data_type_o) / 8,
+                               std::size_t{problem.batch} * problem.q_len * problem.heads_q * sizeof(float),
                                tables.size() * sizeof(std::int32_t),
                                inputs.kv_lengths.size() * sizeof(std::int32_t),
+                               inputs.sinks.size() * sizeof(float),
+                               (inputs.kv_lengths.size() + 1) * sizeof(std::int32_t),
+                               (inputs.kv_lengths.size() + 1) * sizeof(std::int32_t),
+                               sizeof(float),
+                               sizeof(float),
                                workspace.scratch_bytes,
                                workspace.counter_bytes};
   for (const std::size_t size : sizes) {
@@ -53,6 +70,12 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
   }
   CUBINET_TRY(made.buffers_[page_tables].copy_from(bytes_of(tables)));
   CUBINET_TRY(made.set_kv_lengths(inputs.kv_lengths));
+  CUBINET_TRY(made.buffers_[sinks].copy_from(bytes_of(inputs.sinks)));
+  CUBINET_TRY(made.buffers_[q_offsets].copy_from(bytes_of(q_offsets_of(problem, inputs))));
+  const std::vector<float> softmax = {static_cast<float>(problem.scale() * std::numbers::log2e)};
+  const std::vector<float> output = {static_cast<float>(problem.output_scale)};
+  CUBINET_TRY(made.buffers_[softmax_scale].copy_from(bytes_of(softmax)));
+  CUBINET_TRY(made.buffers_[output_scale].copy_from(bytes_of(output)));
   CUBINET_TRY(made.buffers_[counters].fill(std::byte{0}));
   CUBINET_TRY(made.poison(/*scratch=*/true));
   return made;
@@ -62,9 +85,21 @@ AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
   const auto whole = [&](Tensor which) {
     return DeviceTensor{buffers_[which].address(), buffers_[which].size(), {}};
   };
-  AttentionTensors tensors{whole(q),          whole(k),           whole(v),
-                           whole(o),          whole(log_sum_exp), whole(page_tables),
-                           whole(kv_lengths), whole(scratch),     whole(counters)};
+  AttentionTensors tensors;
+  tensors.q = whole(q);
+  tensors.k = whole(k);
+  tensors.v = whole(buffers_[v].size() == 0 ? k : v);  // of latent attention they are one pool
+  tensors.o = whole(o);
+  tensors.lse = whole(log_sum_exp);
+  tensors.page_table = whole(page_tables);
+  tensors.kv_lengths = whole(kv_lengths);
+  tensors.sinks = whole(sinks);
+  tensors.q_offsets = whole(q_offsets);
+  tensors.kv_offsets = whole(kv_offsets);
+  tensors.softmax_scale = whole(softmax_scale);
+  tensors.output_scale = whole(output_scale);
+  tensors.scratch = whole(scratch);
+  tensors.counters = whole(counters);
   tensors.page_table.bytes /= copies_;
   tensors.page_table.address += copy * tensors.page_table.bytes;
   return tensors;
@@ -77,6 +112,9 @@ Result<void> TensorBuffers::poison(bool with_scratch) const {
 }
 
 Result<void> TensorBuffers::set_kv_lengths(const std::vector<std::int32_t>& lengths) const {
+  std::vector<std::int32_t> offsets(lengths.size() + 1);
+  std::partial_sum(lengths.begin(), lengths.end(), offsets.begin() + 1);
+  CUBINET_TRY(buffers_[kv_offsets].copy_from(bytes_of(offsets)));
   return buffers_[kv_lengths].copy_from(bytes_of(lengths));
 }
 
@@ -87,7 +125,7 @@ Result<Bytes> TensorBuffers::output() const {
 }
 
 Result<std::vector<float>> TensorBuffers::lse() const {
-  std::vector<float> values(buffers_[log_sum_exp].size() / sizeof(float));
+  std::vector<float> values(rows_);
   CUBINET_TRY(buffers_[log_sum_exp].copy_to(std::as_writable_bytes(std::span(values))));
   return values;
 }

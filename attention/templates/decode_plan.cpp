@@ -248,7 +248,7 @@ Result<AttentionDecodeParameters> parameters_for(const AttentionProblem& problem
   p.min_tokens_per_split = static_cast<int>(splits.tokens);
   p.window = problem.is_sliding() ? static_cast<int>(problem.window) : 0;
   p.max_kv_length = static_cast<int>(problem.kv_len);
-  p.softmax_scale_log2 = problem.scale() * std::numbers::log2e_v<float>;
+  p.softmax_scale_log2 = static_cast<float>(problem.scale() * std::numbers::log2e);
   CUBINET_TRY_ASSIGN(p.heads_q, make_fast_divisor(problem.heads_q));
   CUBINET_TRY_ASSIGN(p.group, make_fast_divisor(problem.group_size()));
   CUBINET_TRY_ASSIGN(p.q_tiles, make_fast_divisor(q_tiles));

@@ -41,6 +41,10 @@ std::string missing_feature(const AttentionProblem& problem) {
     return "attention_decode reads paged KV, and the layout is " + std::string(to_string(problem.layout));
   }
   if (problem.mask == AttentionMask::custom) return "attention_decode would ignore the custom mask";
+  if (problem.ragged_q) return "attention_decode has the same number of query tokens in every sequence";
+  if (problem.separate_page_tables) return "attention_decode has one page table for K and V";
+  if (problem.scales_on_device) return "attention_decode takes its scales as numbers, not from the device";
+  if (problem.output_scale != 1) return "attention_decode would ignore the output scale";
   if (problem.sinks) return "attention_decode would ignore the attention sinks";
   if (problem.sparse != SparseAttention::none) return "attention_decode reads all of KV, not the top k of it";
   if (problem.chunk != kUnlimited) return "attention_decode would ignore the chunks";

@@ -3,6 +3,7 @@
 #include "attention_arguments.hpp"
 #include "describe.hpp"
 #include "describe_attention.hpp"
+#include "launch_record.hpp"
 #include "table_store.hpp"
 #include "verbs.hpp"
 
@@ -21,6 +22,9 @@ struct SelectOptions {
   std::string table;
   std::vector<std::string> bundles;
   bool assume_all_kernels = false;
+  bool launch = false;
+  bool no_programmatic_launch = false;
+  std::vector<std::string> addresses;
 };
 
 // The rows that requests of a Runtime over the home and the bundles, or over the table, would find.
@@ -119,6 +123,20 @@ ExitStatus report_none(const Context& context, const SelectOptions& options, con
   return ExitStatus::negative;
 }
 
+// The launches as they would be handed to the driver, at made-up addresses.
+Result<ExitStatus> report_launches(const Context& context, const SelectOptions& options,
+                                   const AttentionResolution& resolution) {
+  const AttentionPlan& plan = *resolution.plan;
+  CUBINET_TRY_ASSIGN(const AttentionTensors tensors, made_up_tensors(plan, options.addresses));
+  nlohmann::json document = launch_record(plan, tensors);
+  document["backend"] = plan.backend_name();
+  document["requested"] = resolution.requested;
+  document["declines"] = describe_declines(resolution);
+  context.console().document(document);
+  context.console().text(document.dump(2));
+  return ExitStatus::done;
+}
+
 void report(const Context& context, const Question& question, const AttentionResolution& resolution) {
   const AttentionPlan& plan = *resolution.plan;
   const std::string summary = summary_of(plan);
@@ -152,9 +170,12 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   CUBINET_TRY_ASSIGN(question.problem, attention_problem_of(options.problem));
   CUBINET_TRY_ASSIGN(question.device, device_facts_of(options.device));
   question.options.backend = options.backend;
-  question.options.purpose = AttentionPurpose::select;
+  question.options.purpose = options.launch ? AttentionPurpose::launch : AttentionPurpose::select;
   question.options.assumes_all_kernels = options.assume_all_kernels;
   question.options.explains = true;
+  question.options.starts_early = !options.no_programmatic_launch;
+  // As the launches are recorded that these are held against.
+  if (options.launch && options.problem.kv_order.empty()) question.problem.kv_order = KvOrder::hnd;
   CUBINET_TRY_ASSIGN(question.options.targets, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(DeviceRows found,
                      rows_for(context, options, question.device.capability, question.options.targets));
@@ -177,6 +198,7 @@ Result<ExitStatus> select_attention(const Context& context, const SelectOptions&
     resolution.order = "the rows were given";
   }
   if (!resolution.plan) return report_none(context, options, question, resolution);
+  if (options.launch) return report_launches(context, options, resolution);
   report(context, question, resolution);
   return ExitStatus::done;
 }
@@ -200,6 +222,14 @@ void add_select(CLI::App& root, Action& chosen) {
   CLI::Option* assumed = verb->add_flag("--assume-all-kernels", options->assume_all_kernels,
                                         "Take every kernel that the rules name to exist")
                              ->excludes(table);
+  CLI::Option* launch =
+      verb->add_flag("--launch", options->launch,
+                     "Print what would be handed to the driver: launches, arguments, tensor maps");
+  verb->add_flag("--no-programmatic-launch", options->no_programmatic_launch,
+                 "The kernel starts when its predecessor has ended")
+      ->needs(launch);
+  add_list(*verb, "--address", options->addresses, "NAME=0x…", "Of a tensor, instead of the made-up one")
+      ->needs(launch);
   add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
   verb->get_option("--bundle")->excludes(table)->excludes(assumed);
   verb->footer(

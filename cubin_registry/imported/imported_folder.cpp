@@ -3,6 +3,7 @@
 
 #include "store/record_lists.hpp"
 
+#include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <algorithm>
@@ -49,6 +50,10 @@ ImportedFolder::Builds ImportedFolder::make_builds() const {
   builds.records.reserve(import_->rows.size() + import_->plain.size());
   for (const KernelRow& row : import_->rows) {
     auto record = record_of(row, identify(row));
+    // Its publisher's launcher lets each kernel of a known layout start before its predecessor ends.
+    record->entry_points.front().programmatic_launch = !row.layout.empty();
+    if (const PublishedHeader* header = find_published_header(row.pin))
+      record->entry_points.front().parameter_bytes = header->argument_bytes;
     const ByteView encoding = record->identity.kernel_encoding();
     record->row.assign(encoding.begin(), encoding.end());
     rows.push_back({std::shared_ptr<const KernelRow>(import_, &row), record});

@@ -162,6 +162,7 @@ TEST_CASE("of a kernel in clusters it is clusters that are counted") {
   CHECK(attention.plan().steps[0].grid[0] == 132);  // 33 clusters of 4
   ok(attention.run(setting.buffers.tensors(), nullptr));
   CHECK(launches().front().cluster[0] == 4);
+  CHECK(launches().front().spreads_clusters == 1);
 }
 
 TEST_CASE("a plan that cannot be launched, or is for another device, is not bound") {

@@ -28,7 +28,8 @@ TEST_CASE("for each purpose the last rule applies to everything") {
   }
 }
 
-TEST_CASE("published rows that run on the device come first when deciding, never when launching") {
+TEST_CASE(
+    "published rows that run on the device come first, and where they cannot be launched the next serves") {
   const AttentionProblem problem = test::generation(1, 1, 4096, 32, 4);
   const auto rows = test::published_rows(problem);
   const test::Known here = test::Known::on(test::kB200, rows);
@@ -38,7 +39,16 @@ TEST_CASE("published rows that run on the device come first when deciding, never
   const AttentionResolution launch = test::resolve(problem, "auto", AttentionPurpose::launch, here);
   REQUIRE(launch.plan);
   CHECK(launch.plan->backend_name() == "templates");
-  CHECK(launch.declined.empty());
+  // These rows are of no header that is known.
+  REQUIRE(launch.declined.size() == 1);
+  CHECK(test::holds(launch.declined[0].reason, "layout"));
+  auto known = rows;
+  for (KernelRow& row : known)
+    row.layout = "0.6.13";
+  const AttentionResolution launched =
+      test::resolve(problem, "auto", AttentionPurpose::launch, test::Known::on(test::kB200, known));
+  REQUIRE(launched.plan);
+  CHECK(launched.plan->backend_name() == "published");
   const AttentionResolution hopper = test::resolve(problem, "auto", AttentionPurpose::launch, elsewhere);
   CHECK(hopper.order != launch.order);
   CHECK(test::holds(hopper.order, "H200"));

@@ -17,9 +17,15 @@ ErrorCode refusal(Change change) {
   return checked.error().code;
 }
 
-TEST_CASE("the reference takes decode and prefill over a paged cache, with a length a sequence") {
+TEST_CASE("the reference takes decode, prefill and latent attention, with a length a sequence") {
   CHECK(check_reference(test::generation(2, 4, 1024, 16, 4), {1024, 0}));
   CHECK(check_reference(test::context(2, 700, 1024, 16, 4), {1024, 700}));
+  AttentionProblem problem = test::context(2, 700, 1024, 16, 4);
+  problem.layout = QkvLayout::separate_qkv;
+  problem.sinks = true;
+  CHECK(check_reference(problem, {1024, 700}));
+  problem = test::generation(2, 4, 1024, 16, 16, 576, 512);
+  CHECK(check_reference(problem, {1024, 700}));
   for (const std::vector<std::int32_t>& lengths : {std::vector<std::int32_t>{}, {1}, {1, 1025}}) {
     const auto checked = check_reference(test::generation(2, 4, 1024, 16, 4), lengths);
     REQUIRE(!checked);
@@ -31,11 +37,9 @@ TEST_CASE("what the reference would ignore is unsupported") {
   using P = AttentionProblem;
   constexpr ErrorCode kUnsupported = ErrorCode::unsupported;
   CHECK(refusal([](P& p) { p.layout = QkvLayout::contiguous_kv; }) == kUnsupported);
-  CHECK(refusal([](P& p) { p.head_dim_qk = 576, p.head_dim_v = 512; }) == kUnsupported);
   CHECK(refusal([](P& p) { p.mask = AttentionMask::custom; }) == kUnsupported);
   CHECK(refusal([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }) == kUnsupported);
   CHECK(refusal([](P& p) { p.chunk = 64; }) == kUnsupported);
-  CHECK(refusal([](P& p) { p.sinks = true; }) == kUnsupported);
   CHECK(refusal([](P& p) { p.data_type_v = DataType::e4m3; }) == kUnsupported);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/visible_range.hpp"
+#include "reference/sequence_rows.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
 
@@ -44,14 +44,15 @@ bool is_nan_row(const AttentionProblem& problem, const HalfBits& pool, std::int6
 // Every row of the pools is a number exactly where some query reads it.
 void check_poison(const AttentionProblem& problem, const std::vector<std::int32_t>& lengths) {
   const AttentionInputs inputs = make(problem, lengths);
+  const SequenceRows rows(problem, inputs);
   std::set<std::pair<std::int64_t, std::size_t>> read;
   std::set<std::int64_t> pages;
   for (std::size_t b = 0; b < lengths.size(); ++b) {
     std::set<std::int64_t> own;
     for (std::int64_t position = 0; position < lengths[b]; ++position) {
       bool seen = false;
-      for (std::uint32_t q = 0; q < problem.q_len; ++q) {
-        const TokenRange range = visible_range(problem, lengths[b], q);
+      for (std::uint32_t q = 0; q < rows.q_length(b); ++q) {
+        const TokenRange range = rows.visible(b, q);
         seen = seen || (position >= range.begin && position < range.end);
       }
       if (!seen) continue;
@@ -83,6 +84,8 @@ TEST_CASE("All that no query may read is NaN, all that one reads is a number") {
     check_poison(problem, {100, 0, 19, 20, 21});
     problem.q_len = 6;
     check_poison(problem, {100, 0, 3, 30, 31});
+    problem.ragged_q = true;
+    check_poison(problem, {100, 0, 3, 30, 31});
   }
 }
 
@@ -93,6 +96,68 @@ TEST_CASE("Pages are shuffled and spare entries name a poisoned page") {
   const auto spare = inputs.page_table[7];  // of the empty sequence
   CHECK(is_nan_row(problem, inputs.k, spare, 0, 0, 64));
   CHECK(inputs.page_table.size() == 5 * 7);
+}
+
+TEST_CASE("K and V that are looked up apart lie on pages that have little to do with each other") {
+  AttentionProblem problem = small();
+  problem.separate_page_tables = true;
+  const AttentionInputs inputs = make(problem, {100, 0, 100, 100, 100});
+  REQUIRE(inputs.page_table.size() == 2 * 5 * 7);
+  std::set<std::int32_t> pages_of_k;
+  std::set<std::int32_t> pages_of_v;
+  std::size_t alike = 0;
+  for (const std::size_t sequence : {0U, 2U, 3U, 4U}) {
+    for (std::size_t page = 0; page < 7; ++page) {
+      const std::int32_t k = inputs.page_table[(2 * sequence) * 7 + page];
+      const std::int32_t v = inputs.page_table[(2 * sequence + 1) * 7 + page];
+      CHECK(pages_of_k.insert(k).second);
+      CHECK(pages_of_v.insert(v).second);
+      CHECK_FALSE(is_nan_row(problem, inputs.k, k, 0, 0, problem.head_dim_qk));
+      CHECK_FALSE(is_nan_row(problem, inputs.v, v, 0, 0, problem.head_dim_v));
+      alike += k == v ? 1U : 0U;
+    }
+  }
+  CHECK(alike < 7);
+}
+
+TEST_CASE("Sequences side by side take the room of their lengths, and what no query reads of them is NaN") {
+  AttentionProblem problem = small(3);
+  problem.phase = AttentionPhase::context;
+  problem.layout = QkvLayout::separate_qkv;
+  problem.window = 20;
+  problem.q_len = 6;
+  const AttentionInputs inputs = make(problem, {100, 0, 30});
+  CHECK(inputs.pages == 0);
+  CHECK(inputs.page_table.empty());
+  REQUIRE(inputs.k.size() == std::size_t{130} * 2 * 64);
+  REQUIRE(inputs.v.size() == std::size_t{130} * 2 * 128);
+  const auto is_nan = [&](std::size_t token) {
+    return std::isnan(to_float(inputs.k[token * 2 * 64], DataType::bf16)) &&
+           std::isnan(to_float(inputs.v[(token + 1) * 2 * 128 - 1], DataType::bf16));
+  };
+  for (std::size_t token = 0; token < 130; ++token) {
+    CAPTURE(token);
+    CHECK(is_nan(token) == (token < 75 || (token >= 100 && token < 105)));
+  }
+}
+
+TEST_CASE("Ragged queries are from one to the largest number, and sinks as large as logits") {
+  AttentionProblem problem = small();
+  problem.q_len = 6;
+  problem.ragged_q = problem.sinks = true;
+  const AttentionInputs inputs = make(problem, {100, 0, 15, 16, 17});
+  REQUIRE(inputs.q_lengths.size() == 5);
+  CHECK(inputs.q_lengths[0] == 6);
+  std::int32_t tokens = 0;
+  for (const std::int32_t length : inputs.q_lengths) {
+    CHECK(length >= 1);
+    CHECK(length <= 6);
+    tokens += length;
+  }
+  CHECK(tokens < 30);
+  CHECK(inputs.q.size() == static_cast<std::size_t>(tokens) * 8 * 64);
+  REQUIRE(inputs.sinks.size() == 8);
+  CHECK(*std::max_element(inputs.sinks.begin(), inputs.sinks.end()) > 2);
 }
 
 TEST_CASE("The same seed gives the same inputs whatever the threads, another seed others") {

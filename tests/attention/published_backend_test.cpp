@@ -10,13 +10,13 @@ std::string reason(const AttentionProblem& problem, const test::Known& context) 
   return test::decline_of(problem, kPublishedBackend, context);
 }
 
-TEST_CASE("a published row is chosen, sized and traced, and says why it is not launched") {
+TEST_CASE("a published row of no known header is chosen, sized and traced, and says why it is not launched") {
   const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   test::Known known = test::Known::on(test::kB200, test::published_rows(problem));
   const AttentionPlan plan = test::plan_of(problem, "published", known);
   CHECK(plan.exists());
   CHECK_FALSE(plan.launchable());
-  CHECK(test::holds(plan.not_launchable, "another project"));
+  CHECK(test::holds(plan.not_launchable, "layout"));
   CHECK(plan.division.kv_splits == 32);
   CHECK(plan.division.kv_mode == MultiCtasKvMode::gmem);
   CHECK(plan.workspace.scratch_bytes > 0);

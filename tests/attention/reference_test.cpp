@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/visible_range.hpp"
-
 #include <cubinet/attention/reference_values.hpp>
 
 #include <doctest/doctest.h>
@@ -122,6 +120,99 @@ TEST_CASE("Causal query tokens end at the end of the KV, dense ones see all of i
   CHECK(outputs.o[kDim] == doctest::Approx(1).epsilon(1e-12));
 }
 
+TEST_CASE("A sink takes part in the sum and has no V, and a row of nothing else is zero") {
+  AttentionProblem problem = tiny();
+  problem.sinks = true;
+  AttentionInputs inputs = tiny_inputs();
+  inputs.sinks = {1};
+  const AttentionOutputs outputs = run(problem, inputs);
+  const double sum = 2 + std::exp(3.0) + std::exp(1.0);
+  CHECK(outputs.o[0] == doctest::Approx((1 + 2 + 8 * std::exp(3.0)) / sum).epsilon(1e-12));
+  CHECK(outputs.lse[0] == doctest::Approx(std::log(sum)).epsilon(1e-12));
+  inputs.kv_lengths = {0};
+  CHECK(run(problem, inputs).o[0] == 0);
+  CHECK(run(problem, inputs).lse[0] == doctest::Approx(1).epsilon(1e-12));
+  inputs.sinks = {1, 2};
+  CHECK_FALSE(attention_reference(problem, inputs));
+}
+
+TEST_CASE("The output scale multiplies the output and nothing else") {
+  AttentionProblem problem = tiny();
+  problem.output_scale = 0.25;
+  const AttentionOutputs scaled = run(problem, tiny_inputs());
+  const AttentionOutputs plain = run(tiny(), tiny_inputs());
+  CHECK(scaled.o[0] == doctest::Approx(plain.o[0] / 4).epsilon(1e-12));
+  CHECK(scaled.lse == plain.lse);
+}
+
+TEST_CASE("Sequences that lie side by side begin where those before them end") {
+  AttentionProblem problem = tiny();
+  problem.phase = AttentionPhase::context;
+  problem.layout = QkvLayout::separate_qkv;
+  problem.batch = 2;
+  AttentionInputs inputs;
+  inputs.q = rows(2, {1, 2, 1, 2});
+  inputs.k = rows(2, {0, 0, 0, 0, 2, -1});
+  inputs.v = rows(1, {5, 2, 8});
+  inputs.kv_lengths = {1, 2};
+  const AttentionOutputs outputs = run(problem, inputs);  // logits 0; 0, 0
+  CHECK(first_column(outputs)[0] == doctest::Approx(5).epsilon(1e-12));
+  CHECK(first_column(outputs)[1] == doctest::Approx(5).epsilon(1e-12));
+  CHECK(outputs.lse[1] == doctest::Approx(std::log(2.0)).epsilon(1e-12));
+}
+
+TEST_CASE("Ragged queries are as many as their sequence has, the last of them at the end of its KV") {
+  AttentionProblem problem = tiny();
+  problem.batch = problem.q_len = 2;
+  problem.ragged_q = true;
+  AttentionInputs inputs = tiny_inputs();
+  inputs.q = rows(2, {0, 0, 0, 0, 0, 0});  // all weights alike
+  inputs.page_table = {2, 0, 2, 0};
+  inputs.kv_lengths = {3, 2};
+  CHECK_FALSE(attention_reference(problem, inputs));
+  inputs.q_lengths = {1, 2};
+  const std::vector<double> o = first_column(run(problem, inputs));
+  REQUIRE(o.size() == 3);
+  CHECK(o[0] == doctest::Approx(11.0 / 3).epsilon(1e-12));
+  CHECK(o[1] == doctest::Approx(1).epsilon(1e-12));
+  CHECK(o[2] == doctest::Approx(1.5).epsilon(1e-12));
+  inputs.q_lengths = {0, 3};
+  CHECK_FALSE(attention_reference(problem, inputs));
+}
+
+TEST_CASE("K and V may have page tables of their own") {
+  AttentionProblem problem = tiny();
+  problem.separate_page_tables = true;
+  AttentionInputs inputs = tiny_inputs();
+  CHECK_FALSE(attention_reference(problem, inputs));
+  inputs.page_table = {2, 0, 0, 1};  // V's third token is the first of page 1
+  inputs.v = rows(1, {1, 2, 8, kNan, kNan, kNan});
+  const double e3 = std::exp(3.0);
+  CHECK(run(problem, inputs).o[0] == doctest::Approx((1 + 2 + 8 * e3) / (2 + e3)).epsilon(1e-12));
+}
+
+TEST_CASE("The V of latent attention is the first columns of K, under a scale of 192 columns") {
+  AttentionProblem problem = tiny();
+  problem.head_dim_qk = 576;
+  problem.head_dim_v = 512;
+  problem.softmax_scale = std::nullopt;
+  problem.kv_len = 2;
+  AttentionInputs inputs;
+  inputs.q = HalfBits(576, 0);
+  inputs.k = HalfBits(std::size_t{2} * 576, 0);
+  inputs.q[575] = inputs.k[576 + 575] = from_float(1, DataType::bf16);  // logits 0 and 1 / sqrt(192)
+  inputs.k[511] = from_float(3, DataType::bf16);
+  inputs.page_table = {0};
+  inputs.kv_lengths = {2};
+  inputs.pages = 1;
+  const AttentionOutputs outputs = run(problem, inputs);
+  REQUIRE(outputs.o.size() == 512);
+  CHECK(outputs.o[0] == 0);
+  CHECK(outputs.o[511] == doctest::Approx(3 / (1 + std::exp(1 / std::sqrt(192.0)))).epsilon(1e-12));
+  inputs.v = HalfBits(std::size_t{2} * 512, 0);
+  CHECK_FALSE(attention_reference(problem, inputs));
+}
+
 TEST_CASE("Query heads read the KV head of their group, in both layouts") {
   AttentionProblem problem = tiny();
   problem.heads_q = 4;
@@ -151,8 +242,15 @@ TEST_CASE("Made inputs never let poison through") {
   problem.head_dim_v = 64;
   problem.tokens_per_page = 16;
   problem.kv_len = 120;
-  for (const bool windowed : {false, true}) {
-    if (windowed) problem.window = 21;
+  for (const int variant : {0, 1, 2, 3, 4}) {
+    if (variant == 1) problem.window = 21;
+    if (variant == 2) problem.separate_page_tables = true;
+    if (variant == 3) problem.ragged_q = true;
+    if (variant == 4) {
+      problem.phase = AttentionPhase::context;
+      problem.layout = QkvLayout::separate_qkv;
+      problem.separate_page_tables = false;
+    }
     const auto inputs = make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 3);
     REQUIRE(inputs);
     for (const double value : run(problem, *inputs).o)

@@ -10,8 +10,11 @@ using namespace test;
 
 TEST_CASE("outputs are poisoned until somebody writes them, and counters are zero") {
   const BoundSetting setting;
+  WorkspaceSizes workspace;
+  workspace.counter_bytes = 256;
+  workspace.scratch_bytes = 512;
   const TensorBuffers buffers =
-      ok(TensorBuffers::create(setting.device, setting.problem, setting.inputs, {256, 0, 0, 0, 0, 512}));
+      ok(TensorBuffers::create(setting.device, setting.problem, setting.inputs, workspace));
   const AttentionTensors tensors = buffers.tensors();
   CHECK(tensors.o.bytes == 2 * 4 * 64 * 2);
   CHECK(tensors.scratch.bytes == 512);
@@ -34,6 +37,20 @@ TEST_CASE("each copy of the cache has a page table of its own behind the one bef
   CHECK(first.k.bytes == setting.inputs.k.size() * 2 * 3);
   CHECK(first.page_table.bytes == setting.inputs.page_table.size() * 4);
   CHECK(last.page_table.address == first.page_table.address + 2 * first.page_table.bytes);
+}
+
+TEST_CASE("latent attention has one pool, and ragged queries the room that they take") {
+  const BoundSetting setting;
+  AttentionProblem problem = generation(2, 3, 100, 4, 4, 576, 512);
+  problem.ragged_q = problem.sinks = true;
+  const AttentionInputs inputs = ok(make_attention_inputs(problem, {100, 7}, 1));
+  const AttentionTensors tensors = ok(TensorBuffers::create(setting.device, problem, inputs, {})).tensors();
+  CHECK(tensors.v.address == tensors.k.address);
+  CHECK(tensors.v.bytes == inputs.k.size() * 2);
+  CHECK(tensors.q.bytes == inputs.q.size() * 2);
+  CHECK(tensors.o.bytes == inputs.q.size() / 576 * 512 * 2);
+  CHECK(tensors.sinks.bytes == 4 * sizeof(float));
+  CHECK(tensors.q_offsets.bytes == 3 * sizeof(std::int32_t));
 }
 
 TEST_CASE("lengths may change, but not their number") {

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor_checks.hpp"
 
-#include "problems.hpp"
+#include "backend_fixture.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
 
 namespace cubinet {
 namespace {
 
 const AttentionProblem kProblem = test::generation(2, 1, 1024, 16, 4);
-const WorkspaceSizes kWorkspace{512, 0, 0, 0, 0, 4096};
+WorkspaceSizes workspace() {
+  WorkspaceSizes sizes;
+  sizes.counter_bytes = 512;
+  sizes.scratch_bytes = 4096;
+  return sizes;
+}
 
 // Just large enough.
 AttentionTensors fitting() {
@@ -29,7 +36,7 @@ AttentionTensors fitting() {
 }
 
 Result<void> check(const AttentionTensors& tensors) {
-  return TensorChecks(kProblem, kWorkspace).check(tensors);
+  return TensorChecks(kProblem, workspace(), {}).check(tensors);
 }
 
 struct Member {
@@ -80,7 +87,7 @@ TEST_CASE("a tensor that is missing, too small or at a wrong address is refused 
 TEST_CASE("a workspace is asked for where one is needed and nowhere else") {
   AttentionTensors tensors = fitting();
   tensors.scratch = tensors.counters = {};
-  CHECK(TensorChecks(kProblem, {}).check(tensors));
+  CHECK(TensorChecks(kProblem, {}, {}).check(tensors));
   check_refused(tensors, "scratch");
 }
 
@@ -115,10 +122,55 @@ TEST_CASE("a row of the page table holds at least a sequence, and lengths have n
 
 TEST_CASE("all tensors have a name") {
   const AttentionTensors tensors = fitting();
-  for (std::size_t i = 0; i < std::size(kMembers); ++i) {
-    CHECK(named_tensors(tensors)[i].name == kMembers[i].name);
-    CHECK(named_tensors(tensors)[i].tensor == &(tensors.*kMembers[i].tensor));
+  const auto named = named_tensors(tensors);
+  std::set<const DeviceTensor*> distinct;
+  for (const NamedTensor& each : named)
+    distinct.insert(each.tensor);
+  CHECK(distinct.size() * sizeof(DeviceTensor) == sizeof(AttentionTensors));
+  for (const Member& member : kMembers) {
+    const auto found = std::find_if(named.begin(), named.end(),
+                                    [&](const NamedTensor& each) { return each.name == member.name; });
+    REQUIRE(found != named.end());
+    CHECK(found->tensor == &(tensors.*member.tensor));
   }
+}
+
+TEST_CASE("what only some problems have is asked for by them alone") {
+  AttentionProblem problem = kProblem;
+  TensorRules rules;
+  const auto refused = [&](const AttentionTensors& tensors) {
+    const auto checked = TensorChecks(problem, workspace(), rules).check(tensors);
+    return checked ? std::string() : checked.error().message;
+  };
+  AttentionTensors tensors = fitting();
+  problem.sinks = true;
+  CHECK(test::holds(refused(tensors), " sinks "));
+  tensors.sinks = {0xa000, 16 * 4, {}};
+  CHECK(refused(tensors).empty());
+  problem.scales_on_device = true;
+  CHECK(test::holds(refused(tensors), " softmax_scale "));
+  tensors.softmax_scale = {0xb000, 4, {}};
+  CHECK(test::holds(refused(tensors), " output_scale "));
+  tensors.output_scale = {0xb004, 4, {}};
+  rules.reads_offsets = true;
+  CHECK(test::holds(refused(tensors), " q_offsets "));
+  tensors.q_offsets = {0xc000, 3 * 4, {}};
+  CHECK(refused(tensors).empty());
+  problem.phase = AttentionPhase::context;
+  CHECK(test::holds(refused(tensors), " kv_offsets "));
+  tensors.kv_offsets = {0xd000, 3 * 4, {}};
+  problem.separate_page_tables = true;
+  CHECK(test::holds(refused(tensors), " page_table "));
+  tensors.page_table.bytes *= 2;
+  CHECK(refused(tensors).empty());
+  rules.contiguous_o = true;
+  tensors.o.strides = {16 * 128, 16 * 128, 128};
+  CHECK(test::holds(refused(tensors), " o "));
+  tensors.o.strides = {};
+  rules.lse_as_planned = true;
+  CHECK(test::holds(refused(tensors), "AttentionProblem::lse"));
+  problem.lse = true;
+  CHECK(refused(tensors).empty());
 }
 
 TEST_CASE("strides whose extent would wrap are refused, not taken for small ones") {

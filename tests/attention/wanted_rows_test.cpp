@@ -24,7 +24,7 @@ TEST_CASE("what rows may say differently is asked for in the order of preference
   AttentionProblem problem = test::generation(1, 1, 2048, 16, 8);
   problem.tokens_per_page = 256;
   problem.mask = AttentionMask::causal;
-  const WantedRows wanted(problem);
+  const WantedRows wanted(problem, {});
   const auto encodings = wanted.encodings();
   REQUIRE(encodings.size() == 8);
   std::size_t number = 0;
@@ -45,7 +45,7 @@ TEST_CASE("what rows may say differently is asked for in the order of preference
 TEST_CASE("a selector is the state, the encoding and what the problem fixes") {
   AttentionProblem problem = test::context(4, 511, 2047, 8, 2);
   problem.skips_softmax = true;
-  const WantedRows wanted(problem);
+  const WantedRows wanted(problem, {});
   KernelState state;
   state.shape = {KernelType::context, 64, 128, true};
   state.scheduler = TileScheduler::persistent;

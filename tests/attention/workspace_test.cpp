@@ -23,10 +23,11 @@ TEST_CASE("a reduction in the kernel needs counters, statistics and partial outp
   const Selection selection = assumed(problem);
   const WorkspaceSizes& sizes = selection.workspace;
   CHECK(sizes.counter_bytes == 768);  // 152 counters, aligned
-  CHECK(sizes.partial_stats_bytes == 128 * 32 * 8);
-  CHECK(sizes.partial_output_offset == 128 * 32 * 8);
+  // Of all 148 multiprocessors, whatever the 128 blocks need: the kernel places its outputs there.
+  CHECK(sizes.partial_stats_bytes == 148 * 32 * 8);
+  CHECK(sizes.partial_output_offset == 148 * 32 * 8);
   CHECK(sizes.partial_output_bytes == 128 * 32 * 128 * 4);
-  CHECK(sizes.scratch_bytes == 128 * 32 * (8 + 512));
+  CHECK(sizes.scratch_bytes == 148 * 32 * 8 + 128 * 32 * 512);
 }
 
 TEST_CASE("a separate reduction needs no counters and halves as partial outputs") {
@@ -35,7 +36,17 @@ TEST_CASE("a separate reduction needs no counters and halves as partial outputs"
   CHECK(sizes.counter_bytes == 0);
   // Nine splits of the 128 heads and 512 columns of eight sequences.
   CHECK(sizes.partial_output_bytes == std::uint64_t{8} * 9 * 128 * 512 * 2);
-  CHECK(sizes.partial_stats_bytes == std::uint64_t{144} * 64 * 8);
+  CHECK(sizes.partial_stats_bytes == std::uint64_t{148} * 64 * 8);
+}
+
+TEST_CASE("the sum of exponentials needs the statistics of every row, before all else") {
+  AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  const WorkspaceSizes without = assumed(problem).workspace;
+  problem.lse = true;
+  const WorkspaceSizes sizes = assumed(problem).workspace;
+  CHECK(sizes.softmax_stats_bytes == 2 * 256 * 16 * 8 + (1 << 20));
+  CHECK(sizes.partial_stats_offset == sizes.softmax_stats_bytes);
+  CHECK(sizes.scratch_bytes == without.scratch_bytes + sizes.softmax_stats_bytes);
 }
 
 }  // namespace

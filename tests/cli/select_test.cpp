@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/problems.hpp"
-#include "published_header.hpp"
 #include "select_line.hpp"
+#include "support/published_header.hpp"
 
 #include <cubinet/kernel_table/row_codec.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/problems.hpp"
-#include "published_header.hpp"
 #include "select_line.hpp"
+#include "support/published_header.hpp"
 
 #include <cubinet/cubin_registry/imports.hpp>
 
@@ -50,7 +50,7 @@ TEST_CASE("rows of imported folders are chosen from without a table, and named w
   CHECK(document["backend"] == "published");
   CHECK(document["target"] == "sm_100f");
   CHECK(document["source"].get<std::string>().find("published") != std::string::npos);
-  CHECK(contains(document["order"].get<std::string>(), "not measured here"));
+  CHECK(contains(document["order"].get<std::string>(), "not measured by us"));
   // What the published rows do not serve our templates do, and both are told.
   const auto other = select_decode(sandbox, "--page-size 32").json();
   CHECK(other["backend"] == "templates");

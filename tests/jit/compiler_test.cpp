@@ -59,11 +59,36 @@ TEST_CASE("the templates of the library compile for old and new targets without 
   const auto nvrtc = compiler();
   std::vector<CompileRequest> requests;
   for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    requests.push_back(test::builtin_request("attention_decode", target));
-    requests.push_back(test::builtin_request("rms_norm", target));
+    for (const char* name : {"attention_decode", "attention_lse", "attention_reduction", "rms_norm"})
+      requests.push_back(test::builtin_request(name, target));
   }
   parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
     const auto output = nvrtc->compile(requests[i]);
+    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+    CHECK(output->record.warnings.empty());
+  });
+}
+
+TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs from sm 89 on") {
+  const auto nvrtc = compiler();
+  std::vector<CompileRequest> requests;
+  for (const char* target : {"sm_80", "sm_89", "sm_90a", "sm_100f", "sm_103a", "sm_120f"}) {
+    for (const int head_dim : {64, 128, 256, 512}) {
+      CompileRequest request = test::builtin_request("attention_reduction", target);
+      request.spec.set("head_dim_per_tile", head_dim).set("tile_size_q", head_dim == 64 ? 128 : 64);
+      request.spec.set("dtype_q", head_dim == 256 ? "bf16" : "e4m3");
+      request.spec.set("dtype_o", head_dim == 64 ? "fp16" : head_dim == 128 ? "e4m3" : "bf16");
+      requests.push_back(request);
+    }
+  }
+  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
+    const auto output = nvrtc->compile(requests[i]);
+    const bool narrow = requests[i].spec.parameters.at("dtype_o") == ParameterValue(std::string("e4m3"));
+    if (narrow && requests[i].target == *SmTarget::parse("sm_80")) {
+      REQUIRE_FALSE(output);
+      CHECK(output.error().message.find("dtype_o e4m3 needs a target from sm_89 on") != std::string::npos);
+      return;
+    }
     REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
     CHECK(output->record.warnings.empty());
   });
@@ -230,7 +255,8 @@ TEST_CASE("an NVRTC that was replaced before it was loaded compiles nothing unde
   const auto installed = compiler()->location();
   const auto library = folder / "libnvrtc.so.13";
   std::filesystem::copy_file(installed.library, library);
-  std::filesystem::copy_file(installed.builtins, folder.path() / std::filesystem::path(installed.builtins).filename());
+  std::filesystem::copy_file(installed.builtins,
+                             folder.path() / std::filesystem::path(installed.builtins).filename());
   CompilerSearch search;
   search.library = library;
   const auto opened = Compiler::open(search);

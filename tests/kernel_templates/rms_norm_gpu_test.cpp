@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rms_norm computes, against float64. Needs a GPU and NVRTC.
-#include "support/ok.hpp"
-#include "support/skip.hpp"
+#include "kernel_templates/template_gpu.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
-#include <cubinet/base/bytes.hpp>
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
-#include <cubinet/loader/memory.hpp>
-#include <cubinet/loader/stream.hpp>
-#include <cubinet/runtime.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <random>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -146,43 +139,7 @@ std::size_t wrong_elements(const Case& of, const Rows& input, const Rows& weight
   return wrong;
 }
 
-class Gpu {
- public:
-  static std::unique_ptr<Gpu> open() {
-    auto runtime = ok(Runtime::create({}));
-    auto device = runtime->device(0);
-    if (!device) {
-      test::skip(device.error().to_line());
-      return nullptr;
-    }
-    return std::make_unique<Gpu>(std::move(runtime), *device, ok(Stream::create(*device)));
-  }
-  Gpu(std::shared_ptr<Runtime> runtime, std::shared_ptr<const Device> device, Stream stream)
-      : runtime_(std::move(runtime)), device_(std::move(device)), stream_(std::move(stream)) {}
-
-  DeviceBuffer upload(const Rows& rows) const {
-    DeviceBuffer buffer = ok(DeviceBuffer::allocate(device_, rows.bytes().size()));
-    ok(buffer.copy_from(rows.bytes()));
-    return buffer;
-  }
-  void launch(const Case& of, const kernel_templates::RmsNormParameters& parameters) const {
-    const auto current = ok(device_->make_current());
-    const Function function = ok(runtime_->function(of.spec(), 0, "rms_norm"));
-    LaunchConfig config;
-    const auto rows_per_block = static_cast<std::size_t>(of.shape.rows_per_block);
-    config.grid = {static_cast<std::uint32_t>((kRows + rows_per_block - 1) / rows_per_block), 1, 1};
-    config.stream = stream_.handle();
-    ok(function.launch(config, parameters));
-    ok(stream_.synchronize());
-  }
-
- private:
-  std::shared_ptr<Runtime> runtime_;
-  std::shared_ptr<const Device> device_;
-  Stream stream_;
-};
-
-void check(const Gpu& gpu, const Case& of, bool in_place) {
+void check(const test::TemplateGpu& gpu, const Case& of, bool in_place) {
   const std::string name = of.spec().to_string();
   CAPTURE(name);
   CAPTURE(in_place);
@@ -192,10 +149,10 @@ void check(const Gpu& gpu, const Case& of, bool in_place) {
   const Rows weight = random_weight(of, random);
   Rows y(of.dtype, kRows + kSpareRows, in_place ? x.stride() : of.hidden_size() + 16);
 
-  const DeviceBuffer device_x = gpu.upload(x);
-  const DeviceBuffer device_y = gpu.upload(y);
-  const DeviceBuffer device_residual = gpu.upload(residual);
-  const DeviceBuffer device_weight = gpu.upload(weight);
+  const DeviceBuffer device_x = gpu.upload(x.bytes());
+  const DeviceBuffer device_y = gpu.upload(y.bytes());
+  const DeviceBuffer device_residual = gpu.upload(residual.bytes());
+  const DeviceBuffer device_weight = gpu.upload(weight.bytes());
   const DeviceBuffer& written = in_place ? device_x : device_y;
   kernel_templates::RmsNormParameters parameters{};
   parameters.x = device_x.address();
@@ -207,7 +164,9 @@ void check(const Gpu& gpu, const Case& of, bool in_place) {
   parameters.residual_row_stride = static_cast<long long>(residual.stride());
   parameters.rows = static_cast<int>(kRows);
   parameters.epsilon = kEpsilon;
-  gpu.launch(of, parameters);
+  const auto rows_per_block = static_cast<std::size_t>(of.shape.rows_per_block);
+  gpu.run(of.spec(), {static_cast<std::uint32_t>((kRows + rows_per_block - 1) / rows_per_block), 1, 1},
+          parameters);
 
   // What is normalised: x, or the residual's new content, whose rounding is defined to the last bit.
   Rows sums = residual;
@@ -226,7 +185,7 @@ void check(const Gpu& gpu, const Case& of, bool in_place) {
 }
 
 void check_shape(const Shape& shape) {
-  const auto gpu = Gpu::open();
+  const auto gpu = test::TemplateGpu::open();
   if (!gpu) return;
   for (const DataType dtype : {DataType::bf16, DataType::fp16, DataType::fp32}) {
     for (const DataType dtype_weight : {DataType::bf16, DataType::fp16, DataType::fp32}) {

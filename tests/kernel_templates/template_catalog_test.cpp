@@ -2,6 +2,8 @@
 #include "kernel_templates/sample_template.hpp"
 
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
+#include <cubinet/kernel_templates/attention_lse_parameters.h>
+#include <cubinet/kernel_templates/attention_reduction_parameters.h>
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
@@ -12,8 +14,8 @@ using namespace cubinet;
 TEST_CASE("the templates that come with the library are found") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  CHECK(catalog->list().size() == 2);
-  for (const char* name : {"attention_decode", "rms_norm"}) {
+  CHECK(catalog->list().size() == 4);
+  for (const char* name : {"attention_decode", "attention_lse", "attention_reduction", "rms_norm"}) {
     const auto found = catalog->find(name);
     REQUIRE(found);
     CHECK((*found)->name() == name);
@@ -26,20 +28,54 @@ TEST_CASE("the templates that come with the library are found") {
 TEST_CASE("the parameter structures have the size that the declarations state") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  const auto attention = *catalog->find("attention_decode");
-  const auto resolved =
-      attention->resolve(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128));
-  REQUIRE(resolved);
-  const auto entries = attention->entry_points(*resolved);
-  REQUIRE(entries);
-  for (const EntryPoint& entry : *entries) {
-    CHECK(entry.parameter_bytes == sizeof(kernel_templates::AttentionDecodeParameters));
+  const auto check_entries = [&](const KernelSpec& spec, std::size_t kernels, std::size_t bytes) {
+    const auto found = *catalog->find(spec.name);
+    const auto resolved = found->resolve(spec);
+    REQUIRE_MESSAGE(resolved.has_value(), resolved.error().to_line());
+    const auto entries = found->entry_points(*resolved);
+    REQUIRE(entries);
+    CHECK(entries->size() == kernels);
+    for (const EntryPoint& entry : *entries)
+      CHECK(entry.parameter_bytes == bytes);
+  };
+  check_entries(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
+                sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entries(KernelSpec{"attention_lse", {}}, 1, sizeof(kernel_templates::AttentionLseParameters));
+  check_entries(KernelSpec{"attention_reduction", {}}.set("head_dim_per_tile", 512), 1,
+                sizeof(kernel_templates::AttentionReductionParameters));
+  check_entries(KernelSpec{"rms_norm", {}}.set("hidden_size", 4096), 1,
+                sizeof(kernel_templates::RmsNormParameters));
+}
+
+TEST_CASE("the reduction takes the types that published kernels leave partial results of, and no others") {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  const auto reduction = *catalog->find("attention_reduction");
+  const auto resolve = [&](const char* q, const char* o, int head_dim, int tile = 64) {
+    return reduction->resolve(KernelSpec{"attention_reduction", {}}
+                                  .set("dtype_q", q)
+                                  .set("dtype_o", o)
+                                  .set("head_dim_per_tile", head_dim)
+                                  .set("tile_size_q", tile));
+  };
+  for (const char* o : {"bf16", "fp16", "e4m3"}) {
+    const auto resolved = resolve("e4m3", o, 256);
+    REQUIRE(resolved);
+    const auto entries = reduction->entry_points(*resolved);
+    REQUIRE(entries);
+    CHECK(entries->front().name == "attention_reduction");
+    CHECK(entries->front().threads == 512);
+    CHECK(entries->front().dynamic_shared_bytes == 0);
   }
-  const auto norm = *catalog->find("rms_norm");
-  const auto norm_entries =
-      norm->entry_points(*norm->resolve(KernelSpec{"rms_norm", {}}.set("hidden_size", 4096)));
-  REQUIRE(norm_entries);
-  CHECK(norm_entries->front().parameter_bytes == sizeof(kernel_templates::RmsNormParameters));
+  CHECK(resolve("bf16", "bf16", 512, 128));
+  CHECK(resolve("fp16", "fp16", 64));
+  const auto mixed = resolve("bf16", "fp16", 128);
+  REQUIRE_FALSE(mixed);
+  CHECK(mixed.error().message.find("dtype_o must be the same as dtype_q") != std::string::npos);
+  CHECK_FALSE(resolve("bf16", "e4m3", 128));
+  CHECK_FALSE(resolve("bf16", "bf16", 96));
+  CHECK_FALSE(resolve("bf16", "bf16", 128, 32));
+  CHECK_FALSE(reduction->resolve(KernelSpec{"attention_reduction", {}}));
 }
 
 TEST_CASE("an unknown template is not found, the nearest name is told first") {
@@ -48,7 +84,7 @@ TEST_CASE("an unknown template is not found, the nearest name is told first") {
   const auto found = catalog->find("rmsnorm");
   REQUIRE_FALSE(found);
   CHECK(found.error().code == ErrorCode::not_found);
-  CHECK(found.error().remedy == "there are rms_norm, attention_decode");
+  CHECK(found.error().remedy == "there are rms_norm, attention_lse, attention_decode, attention_reduction");
   CHECK(TemplateCatalog().find("x").error().remedy == "the catalogue is empty");
 }
 

@@ -44,6 +44,7 @@ struct cubinet_stub_launch_record {
   const void* stream;
   int programmatic;
   int cooperative;
+  int spreads_clusters;
   int in_graph;
   size_t argument_bytes; /* of all arguments, laid out one after the other */
   unsigned char arguments[512];

@@ -16,6 +16,7 @@ struct LaunchAttributes {
   std::uint32_t cluster[3] = {1, 1, 1};
   bool programmatic = false;
   bool cooperative = false;
+  bool spreads_clusters = false;
 };
 
 std::optional<LaunchAttributes> read_attributes(const CUlaunchConfig& config) {
@@ -33,6 +34,10 @@ std::optional<LaunchAttributes> read_attributes(const CUlaunchConfig& config) {
         break;
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
         attributes.cooperative = attribute.value.cooperative != 0;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        attributes.spreads_clusters =
+            attribute.value.clusterSchedulingPolicyPreference == CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
         break;
       default:
         return std::nullopt;
@@ -109,6 +114,7 @@ CUresult launch_kernel(const CUlaunchConfig& config, CUfunction function, void**
   launch.stream = config.hStream;
   launch.programmatic = attributes->programmatic ? 1 : 0;
   launch.cooperative = attributes->cooperative ? 1 : 0;
+  launch.spreads_clusters = attributes->spreads_clusters ? 1 : 0;
   if (const CUresult result = copy_arguments(*function->image, arguments, launch); result != CUDA_SUCCESS)
     return result;
   if (config.hStream != nullptr && config.hStream->capturing) {
@@ -169,6 +175,24 @@ CUresult stub_cuOccupancyMaxActiveClusters(int* clusters, CUfunction, const CUla
   }
   if (blocks == 0) return CUDA_ERROR_INVALID_VALUE;
   *clusters = static_cast<int>(kMultiprocessors / blocks);
+  return CUDA_SUCCESS;
+}
+
+// What it is given, as far as it has room for it, in place of the driver's encoding: whoever launches can be
+// told which map went where.
+CUresult stub_cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                     void* address, const cuuint64_t* sizes, const cuuint64_t* strides,
+                                     const cuuint32_t* box, const cuuint32_t* element_strides,
+                                     CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                                     CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  if (map == nullptr || rank == 0 || rank > 5 || element_strides == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *map = {};
+  auto* words = reinterpret_cast<std::uint64_t*>(map);
+  *words++ = reinterpret_cast<std::uintptr_t>(address);
+  words = std::copy_n(sizes, rank, words);
+  words = std::copy_n(strides, rank - 1, words);
+  *words++ = static_cast<std::uint64_t>(type) << 32U | static_cast<std::uint64_t>(swizzle);
+  *words = box[0];
   return CUDA_SUCCESS;
 }
 

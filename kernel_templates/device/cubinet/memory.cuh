@@ -45,6 +45,10 @@ __device__ inline void store_global_16(GlobalAddress address, const uint4& v) {
                : "memory");
 }
 
+__device__ inline void store_global_8(GlobalAddress address, const uint2& v) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(v.x), "r"(v.y) : "memory");
+}
+
 __device__ inline uint4 load_shared_16(SharedAddress address) {
   uint4 v;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -46,6 +46,17 @@ __device__ inline unsigned pack2<fp16>(float low, float high) {
   return packed;
 }
 
+// Four values rounded to nearest even, the first in the lowest byte; what is out of range becomes +-448. From
+// sm_89 on.
+__device__ inline unsigned pack4_e4m3(const float* values) {
+  unsigned packed;
+  asm("{.reg .b16 lo, hi; cvt.rn.satfinite.e4m3x2.f32 lo, %2, %1; cvt.rn.satfinite.e4m3x2.f32 hi, %4, %3; "
+      "mov.b32 %0, {lo, hi};}"
+      : "=r"(packed)
+      : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]));
+  return packed;
+}
+
 template <typename T>
 __device__ inline float2 unpack2(unsigned packed);
 

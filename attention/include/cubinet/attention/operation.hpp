@@ -6,6 +6,7 @@
 #include <cubinet/base/result.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
 #include <cubinet/loader/function.hpp>
+#include <cubinet/loader/tensor_map.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 #include <cubinet/spec/target_policy.hpp>
 
@@ -104,6 +105,7 @@ struct PlanRequest {
 // cleared again. The scratch buffer has no such state: its content before and after a run means nothing.
 struct WorkspaceSizes {
   std::uint64_t counter_bytes = 0;
+  std::uint64_t softmax_stats_bytes = 0;   // at the beginning of the scratch buffer
   std::uint64_t partial_stats_offset = 0;  // in the scratch buffer
   std::uint64_t partial_stats_bytes = 0;
   std::uint64_t partial_output_offset = 0;
@@ -127,16 +129,40 @@ struct DeviceTensor {
 // The tensors of one run. Q, K, V and O begin, and step, at multiples of 16 bytes, the workspace at multiples
 // of kWorkspaceAlignment, the others at multiples of 4.
 struct AttentionTensors {
-  DeviceTensor q;    // [batch, q_len, heads_q, head_dim_qk]
-  DeviceTensor k;    // a pool of pages in the problem's order; strides: page, token, head
+  // [batch, q_len, heads_q, head_dim_qk]; with ragged_q [tokens, heads_q, head_dim_qk], whose first stride is
+  // not looked at.
+  DeviceTensor q;
+  // A pool of pages in the problem's order; strides: page, token, head. With separate_qkv [tokens, heads_kv,
+  // head_dim_qk], the sequences side by side.
+  DeviceTensor k;
   DeviceTensor v;    // the same
-  DeviceTensor o;    // [batch, q_len, heads_q, head_dim_v]
+  DeviceTensor o;    // as q, of head_dim_v
   DeviceTensor lse;  // [batch, q_len, heads_q] fp32, natural logarithm, contiguous; address 0: not wanted
-  DeviceTensor page_table;  // [batch, pages_per_sequence()] int32; strides: that of a sequence
+  // [batch, pages_per_sequence()] int32; strides: that of a sequence. With separate_page_tables
+  // [batch, 2, pages_per_sequence()], contiguous: first the pages of K, then those of V.
+  DeviceTensor page_table;
   DeviceTensor kv_lengths;  // [batch] int32, contiguous; 0 is allowed, what passes kv_len is cut to it
-  DeviceTensor scratch;     // WorkspaceSizes::scratch_bytes
-  DeviceTensor counters;    // WorkspaceSizes::counter_bytes
+  DeviceTensor sinks;       // [heads_q] fp32: with sinks, the logit of each head
+  // [batch + 1] int32: where each sequence's tokens begin in Q, and in K and V; the last is their number. Of
+  // TensorRules::reads_offsets.
+  DeviceTensor q_offsets;
+  DeviceTensor kv_offsets;
+  // A scale for each 16 elements of K, V (e2m1; of a page, then a head, then its tokens and columns) and O.
+  DeviceTensor k_block_scales;
+  DeviceTensor v_block_scales;
+  DeviceTensor o_block_scales;
+  DeviceTensor softmax_scale;  // one fp32, times log2(e): with scales_on_device
+  DeviceTensor output_scale;   // one fp32: the same
+  DeviceTensor scratch;        // WorkspaceSizes::scratch_bytes
+  DeviceTensor counters;       // WorkspaceSizes::counter_bytes
 };
+
+// A tensor map in a kernel's argument, where the driver's encoding of it goes.
+struct PlacedTensorMap {
+  std::uint32_t offset = 0;  // bytes, a multiple of 64
+  TensorMapDescription description;
+};
+inline constexpr std::size_t kMaximumTensorMaps = 8;
 
 // One who writes the one argument that a kernel takes by value. Immutable and thread-safe.
 class ArgumentWriter {
@@ -147,6 +173,11 @@ class ArgumentWriter {
   virtual void prepare(std::span<std::byte> argument) const = 0;
   // The rest, at every run, over what prepare() left. Must neither allocate nor wait.
   virtual void write(const AttentionTensors& tensors, std::span<std::byte> argument) const = 0;
+  // The tensor maps of the argument, how many; encoded anew when the tensors move.
+  virtual std::size_t tensor_maps(const AttentionTensors& /*tensors*/,
+                                  std::span<PlacedTensorMap, kMaximumTensorMaps> /*maps*/) const {
+    return 0;
+  }
 };
 inline constexpr std::size_t kMaximumArgumentBytes = 4096;  // CUDA's limit before 12.1
 
@@ -155,7 +186,7 @@ struct PlanStep {
   KernelRequest kernel;
   std::string entry_point;  // of a specification
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
-  std::uint32_t cluster_x = 1;     // blocks of a cluster, in x
+  std::uint32_t cluster_x = 1;     // blocks of a cluster, in x, spread over multiprocessors
   std::uint32_t threads = 0;       // of a block
   std::uint32_t shared_bytes = 0;  // dynamic, of a block
   bool starts_early = false;       // PlanOptions::starts_early
@@ -182,6 +213,13 @@ struct PlanCandidate {
   double time = 0;
 };
 
+// What the kernels of a plan want of a run's tensors beyond what the problem says.
+struct TensorRules {
+  bool reads_offsets = false;   // q_offsets, in prefill kv_offsets too, have to be given
+  bool contiguous_o = false;    // O has no strides of its own
+  bool lse_as_planned = false;  // the LSE is written only where the problem has it
+};
+
 // One way to run a problem: which kernels, launched how, with how much memory. Valid for every set of tensors
 // and lengths of the problem, so that a run may be captured in a CUDA graph. A plain value.
 struct AttentionPlan {
@@ -189,6 +227,7 @@ struct AttentionPlan {
   std::shared_ptr<const AttentionBackend> backend;  // that made it
   std::vector<PlanStep> steps;                      // at least one
   WorkspaceSizes workspace;
+  TensorRules rules;
   WorkDivision division;
   // The row of the first step's kernel. Without a digest it is yet to be compiled; without a function name it
   // is only assumed to exist.

@@ -51,15 +51,22 @@ struct AttentionProblem {
   bool skips_softmax = false;
   bool sinks = false;  // a logit a head that takes part in the sum and has no V (attention sinks)
   std::array<std::uint16_t, 4> sage_block = {0, 0, 0, 0};
-  KvOrder kv_order = KvOrder::nhd;                    // of a paged layout
-  std::optional<float> softmax_scale = std::nullopt;  // nullopt: 1 / sqrt(head_dim_qk)
+  KvOrder kv_order = KvOrder::nhd;    // of a paged layout
+  bool separate_page_tables = false;  // K and V are looked up by page tables of their own
+  bool ragged_q = false;              // sequences have q_len query tokens at most, side by side in Q and O
+  bool lse = false;                   // the log-sum-exp of each row is wanted as well
+  // Of Q K^T before the softmax; nullopt: 1 / sqrt(head_dim_qk), of latent attention 1 / sqrt(192), the head
+  // dim that its 576 columns were absorbed from.
+  std::optional<double> softmax_scale = std::nullopt;
+  double output_scale = 1;        // of the output
+  bool scales_on_device = false;  // both are read from the device, at every run
   // What the caller knows of each sequence's length when it plans, as it lies on the device; empty: all may
   // be kv_len. They decide how the work is divided, never what is computed: kernels read the lengths
   // themselves.
   std::vector<std::int32_t> kv_lengths = {};
 
   std::uint32_t group_size() const { return heads_q / heads_kv; }
-  float scale() const;
+  double scale() const;
   std::uint32_t pages_per_sequence() const;  // page table entries for kv_len tokens; REQUIRES: a paged layout
   bool is_generation() const { return phase == AttentionPhase::generation; }
   // Latent attention as DeepSeek's: 576 query columns against 512 latent ones and 64 of the rotation.

@@ -16,31 +16,38 @@ using HalfBits = std::vector<std::uint16_t>;
 
 // The tensors of a problem in host memory, laid out as the kernel reads them.
 struct AttentionInputs {
-  HalfBits q;
-  HalfBits k;  // pool of `pages` pages in the problem's layout
-  HalfBits v;
-  std::vector<std::int32_t> page_table;  // [batch, problem.pages_per_sequence()]
+  HalfBits q;  // [tokens, heads_q, head_dim_qk]
+  // A pool of `pages` pages in the problem's order, or with separate_qkv [tokens, heads_kv, head dim], the
+  // sequences side by side.
+  HalfBits k;
+  HalfBits v;  // empty for latent attention, whose V is the first head_dim_v columns of K
+  // [batch, pages_per_sequence()]; with separate_page_tables [batch, 2, pages_per_sequence()], K's before V's
+  std::vector<std::int32_t> page_table;
   std::vector<std::int32_t> kv_lengths;  // [batch]
+  std::vector<std::int32_t> q_lengths;   // [batch], with ragged_q; otherwise all have q_len query tokens
+  std::vector<float> sinks;              // [heads_q], with sinks
   std::int64_t pages = 0;
 };
 
-// Random inputs that a wrong kernel cannot pass by luck: logits of standard deviation 4, normal V; pages in
-// shuffled order; NaN in everything that no query may read: unused pages (the page table's spare entries name
-// one), the rest of last pages, tokens older than every window. Deterministic in the seed; uses `threads`
-// threads (0: one a core). invalid_argument for lengths that do not fit the problem or a pool of more than
-// 2^31 - 1 pages.
+// Random inputs that a wrong kernel cannot pass by luck: logits of standard deviation 4, sinks among the
+// largest of them, normal V; pages in shuffled order; NaN in everything that no query may read: unused pages
+// (the page table's spare entries name one), the rest of last pages, tokens older than every window. With
+// ragged_q, the first sequence has q_len query tokens and the others from 1 up. Deterministic in the seed;
+// uses `threads` threads (0: one a core). invalid_argument for lengths that do not fit the problem or a pool
+// of more than 2^31 - 1 pages.
 Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
                                               const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
                                               unsigned threads = 0);
 
 struct AttentionOutputs {
-  std::vector<double> o;    // [batch, q_len, heads_q, head_dim_v]
-  std::vector<double> lse;  // [batch, q_len, heads_q], natural logarithm; -infinity where nothing is visible
+  std::vector<double> o;    // [tokens, heads_q, head_dim_v]
+  std::vector<double> lse;  // [tokens, heads_q], natural logarithm; -infinity where nothing is visible
 };
 
 // Attention in double precision on the CPU, straight from the definition. A query that sees no token gives
-// zeros. Reads only what a query may read. `threads` 0: one a core. invalid_argument when the inputs do not
-// fit the problem: sizes, lengths, page numbers.
+// zeros. A sink counts in the log-sum-exp, and does so where nothing else is visible. Reads only what a query
+// may read. `threads` 0: one a core. invalid_argument when the inputs do not fit the problem: sizes, lengths,
+// page numbers.
 Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
                                              unsigned threads = 0);
 
@@ -62,10 +69,26 @@ class TensorBuffers {
   Result<std::vector<float>> lse() const;
 
  private:
-  enum Tensor : std::size_t { q, k, v, o, log_sum_exp, page_tables, kv_lengths, scratch, counters };
+  enum Tensor : std::size_t {
+    q,
+    k,
+    v,
+    o,
+    log_sum_exp,
+    page_tables,
+    kv_lengths,
+    sinks,
+    q_offsets,
+    kv_offsets,
+    softmax_scale,
+    output_scale,
+    scratch,
+    counters
+  };
   TensorBuffers() = default;
 
   std::vector<DeviceBuffer> buffers_;  // by Tensor
+  std::size_t rows_ = 0;               // of the outputs: tokens times heads
   std::uint32_t copies_ = 1;
 };
 
@@ -74,7 +97,7 @@ struct AttentionDeviation {
   double worst_row = 0;  // the largest ||o - ref|| / ||ref|| of a row; infinity when an element is not finite
   double all_rows = 0;   // the same over the whole output
   double worst_lse = 0;  // the largest |lse - ref|; 0 when no LSE was compared
-  std::int64_t worst_index = 0;  // row of worst_row: (sequence * q_len + token) * heads_q + head
+  std::int64_t worst_index = 0;  // row of worst_row: token of all sequences * heads_q + head
 };
 
 // `o` holds the output's elements as the kernel stores them (problem.dtype_o); `lse` may be empty. Rows whose

@@ -8,6 +8,17 @@
 
 namespace cubinet {
 
+// Where the choice among a header's kernels changed from one version of its publisher's code to the next, as
+// switches. The defaults are the rules of FlashInfer at commit e079eee48, before 0.6.13.
+struct SelectionRules {
+  // Splits of KV are brought together in a cluster where a row has 512 columns of V (not from #3089 on).
+  bool clusters_at_512_columns = true;
+  // Query tokens of an e2m1 output share a tile as those of other outputs do (from #2988 on).
+  bool groups_tokens_of_e2m1_output = false;
+
+  friend bool operator==(const SelectionRules&, const SelectionRules&) = default;
+};
+
 // A published metadata header of attention kernels whose content is known. A cubin does not say how its
 // arguments are laid out, and its size does not name the layout (1,152 bytes are taken by cubins of several
 // versions, between which 25 members move): the header's bytes do.
@@ -17,11 +28,15 @@ struct PublishedHeader {
   std::string_view
       argument_layout;  // the name of its kernels' arguments' layout: "0.6.13"; empty: none known
   std::uint32_t argument_bytes = 0;  // of EIATTR_CBANK_PARAM_SIZE in every one of its cubins
+  SelectionRules rules = {};
 };
 
 // Whether people mean this pin (64 hex digits) by a text: its beginning, or the version that published it, in
 // whole ("flashinfer-cubin 0.6.13") or by its last word.
 bool names_pin(std::string_view text, std::string_view pin);
+
+// The header of a row's pin (64 hex digits); nullptr where it is not known.
+const PublishedHeader* find_published_header(std::string_view pin);
 
 // The header of that content; nullptr where it is not known. Lives as long as the program.
 const PublishedHeader* find_published_header(const Sha256Digest& digest);

@@ -27,6 +27,8 @@ struct LaunchConfig {
   // functions whose record says that they wait themselves; an ordinary launch otherwise.
   bool programmatic_launch = false;
   bool cooperative = false;  // also when the record says so
+  // Blocks of a cluster go to different multiprocessors where they can, instead of where the driver likes.
+  bool spreads_clusters = false;
 };
 
 // A launchable function of a loaded module on one device. A cheap handle that keeps its module loaded: copy

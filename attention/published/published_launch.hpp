@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "argument_layout.hpp"
+#include "launch_configuration.hpp"
+
+#include <cubinet/attention/operation.hpp>
+#include <cubinet/attention/problem.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace cubinet {
+
+// All that the argument of a published kernel is made of, but for the tensors. A plain value.
+struct PublishedLaunch {
+  AttentionProblem problem;
+  KernelFacts kernel;
+  LaunchConfiguration launch;
+  WorkspaceSizes workspace;
+  std::uint32_t sm_count = 0;
+  const ArgumentLayout* layout = nullptr;
+
+  bool is_context() const { return kernel.selector.kernel_type == KernelType::context; }
+  bool is_paged() const { return problem.layout == QkvLayout::paged_kv; }
+  // Query heads that share a row of Q's tensor map.
+  std::uint32_t heads_per_row() const {
+    return kernel.traits.groups_heads_q
+               ? std::min<std::uint32_t>(kernel.selector.tile_size_q, problem.group_size())
+               : 1;
+  }
+  std::uint32_t tokens_per_cta() const {
+    return is_context() ? kernel.selector.tile_size_q : launch.tokens_per_cta_q;
+  }
+};
+
+}  // namespace cubinet

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch_record.hpp"
+
+#include <cubinet/base/text.hpp>
+#include <cubinet/spec/data_type.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+
+namespace cubinet::cli {
+namespace {
+
+constexpr std::uint64_t kFirstAddress = 0x100000000000;
+constexpr std::uint64_t kAddressStep = std::uint64_t{1} << 36U;
+constexpr std::uint64_t kCounterRoom = std::uint64_t{8} << 20U;  // of the one workspace of the records
+constexpr std::uint64_t kWorkspace = 5;
+
+// A tensor, its name and the number of its buffer in the records.
+struct NamedBuffer {
+  const char* name;
+  DeviceTensor AttentionTensors::*tensor;
+  std::uint64_t number;
+};
+constexpr NamedBuffer kBuffers[] = {
+    {"o", &AttentionTensors::o, 1},
+    {"q", &AttentionTensors::q, 2},
+    {"k", &AttentionTensors::k, 3},
+    {"v", &AttentionTensors::v, 4},
+    {"counters", &AttentionTensors::counters, kWorkspace},
+    {"scratch", &AttentionTensors::scratch, kWorkspace},
+    {"page_table", &AttentionTensors::page_table, 6},
+    {"kv_lengths", &AttentionTensors::kv_lengths, 7},
+    {"q_offsets", &AttentionTensors::q_offsets, 8},
+    {"kv_offsets", &AttentionTensors::kv_offsets, 9},
+    {"sinks", &AttentionTensors::sinks, 10},
+    {"k_block_scales", &AttentionTensors::k_block_scales, 11},
+    {"v_block_scales", &AttentionTensors::v_block_scales, 12},
+    {"o_block_scales", &AttentionTensors::o_block_scales, 13},
+    {"lse", &AttentionTensors::lse, 15},
+    {"softmax_scale", &AttentionTensors::softmax_scale, 16},
+    {"output_scale", &AttentionTensors::output_scale, 17},
+};
+
+Error wrong_address(const std::string& text) {
+  std::vector<std::string> names;
+  for (const NamedBuffer& buffer : kBuffers)
+    names.emplace_back(buffer.name);
+  return Error{ErrorCode::invalid_argument, fmt::format("--address: '{}' is no address of a tensor", text),
+               "write NAME=0x… with one of " + join(names)};
+}
+
+Result<void> set_address(AttentionTensors& tensors, const std::string& text) {
+  const std::size_t split = text.find("=0x");
+  if (split == std::string::npos) return wrong_address(text);
+  const auto* const found = std::find_if(std::begin(kBuffers), std::end(kBuffers), [&](const NamedBuffer& b) {
+    return text.substr(0, split) == b.name;
+  });
+  std::uint64_t address = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + split + 3, end, address, 16);
+  if (found == std::end(kBuffers) || parsed.ec != std::errc() || parsed.ptr != end)
+    return wrong_address(text);
+  (tensors.*(found->tensor)).address = address;
+  return {};
+}
+
+// Of a pool that has just the pages of all sequences.
+std::uint64_t pool_bytes(const AttentionProblem& problem) {
+  const std::uint64_t columns = std::max(problem.head_dim_qk, problem.head_dim_v);
+  const std::uint64_t pages = std::uint64_t{problem.batch} * problem.pages_per_sequence();
+  return pages * problem.tokens_per_page * problem.heads_kv * columns * bits_of(problem.data_type_k) / 8;
+}
+
+std::string hex(std::span<const std::byte> bytes) {
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const std::byte byte : bytes)
+    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  return text;
+}
+
+nlohmann::json describe(const TensorMapDescription& map) {
+  const auto first = [](const auto& values, std::size_t count) {
+    return nlohmann::json(std::vector(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)));
+  };
+  return {{"type", static_cast<int>(map.type)},
+          {"address", map.address},
+          {"dims", first(map.sizes, map.rank)},
+          {"strides", first(map.strides_bytes, map.rank - 1)},
+          {"box", first(map.box, map.rank)},
+          {"element_strides", std::vector<int>(map.rank, 1)},
+          {"swizzle", static_cast<int>(map.swizzle)},
+          {"interleave", 0},
+          {"l2", 2},  // CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+          {"oob", 0}};
+}
+
+nlohmann::json describe(const PlanStep& step, const AttentionTensors& tensors, bool runtime) {
+  std::vector<std::byte> argument(step.arguments->size());
+  step.arguments->prepare(argument);
+  step.arguments->write(tensors, argument);
+  return {{"function", step.entry_point},
+          {"runtime", runtime},
+          {"grid", step.grid},
+          {"block", {step.threads, 1, 1}},
+          {"shared", step.shared_bytes},
+          {"cluster", {step.cluster_x, 1, 1}},
+          {"cluster_policy", step.cluster_x > 1 ? 1 : 0},  // CU_CLUSTER_SCHEDULING_POLICY_SPREAD
+          {"pdl", step.starts_early ? 1 : 0},
+          {"params", hex(argument)}};
+}
+
+}  // namespace
+
+Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
+                                         const std::vector<std::string>& addresses) {
+  const AttentionProblem& problem = plan.request.problem;
+  AttentionTensors tensors;
+  for (const NamedBuffer& buffer : kBuffers)
+    (tensors.*(buffer.tensor)).address = kFirstAddress + buffer.number * kAddressStep;
+  // Of sequences side by side there is room for all that they may have.
+  tensors.q.bytes = kAddressStep;
+  tensors.k.bytes = problem.layout == QkvLayout::paged_kv ? pool_bytes(problem) : kAddressStep;
+  tensors.v.bytes = tensors.k.bytes;
+  // Prefill over pages has no counters: its workspace is all scratch.
+  if (problem.is_generation() || problem.layout != QkvLayout::paged_kv)
+    tensors.scratch.address += kCounterRoom;
+  for (const std::string& text : addresses)
+    CUBINET_TRY(set_address(tensors, text));
+  return tensors;
+}
+
+nlohmann::json launch_record(const AttentionPlan& plan, const AttentionTensors& tensors) {
+  auto launches = nlohmann::json::array();
+  auto maps = nlohmann::json::array();
+  const ArgumentWriter* described = nullptr;
+  for (const PlanStep& step : plan.steps) {
+    launches.push_back(describe(step, tensors, &step != &plan.steps.front()));
+    if (step.arguments.get() == described) continue;
+    described = step.arguments.get();
+    std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
+    const std::size_t count = described->tensor_maps(tensors, placed);
+    for (std::size_t i = 0; i < count; ++i)
+      maps.push_back(describe(placed[i].description));
+  }
+  return {{"launches", std::move(launches)}, {"tensor_maps", std::move(maps)}};
+}
+
+}  // namespace cubinet::cli

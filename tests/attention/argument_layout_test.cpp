@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "published/argument_layout.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+namespace cubinet {
+namespace {
+
+TEST_CASE("layouts are found by the name that a known header gives them, and no other") {
+  REQUIRE(find_argument_layout("0.6.2") != nullptr);
+  REQUIRE(find_argument_layout("0.6.13") != nullptr);
+  CHECK(find_argument_layout("0.6.2")->bytes == 1152);
+  CHECK(find_argument_layout("0.6.13")->bytes == 1280);
+  CHECK(find_argument_layout("0.4.0") == nullptr);
+  CHECK(find_argument_layout("") == nullptr);
+}
+
+TEST_CASE("members lie within the argument, apart from one another, maps at multiples of 64 bytes") {
+  for (const char* name : {"0.6.2", "0.6.13"}) {
+    const ArgumentLayout& layout = *find_argument_layout(name);
+    std::set<std::uint16_t> offsets;
+    for (std::size_t i = 0; i < kArgumentMembers; ++i) {
+      const auto member = static_cast<ArgumentMember>(i);
+      if (!layout.has(member)) continue;
+      const std::uint16_t offset = layout.offset_of(member);
+      CHECK(offset < layout.bytes);
+      CHECK(offsets.insert(offset).second);
+      if (member <= ArgumentMember::map_v_scales) CHECK(offset % 128 == 0);
+    }
+  }
+}
+
+TEST_CASE("what came with the later version is absent from the earlier one") {
+  const ArgumentLayout& earlier = *find_argument_layout("0.6.2");
+  CHECK_FALSE(earlier.has(ArgumentMember::kv_reshape));
+  CHECK_FALSE(earlier.has(ArgumentMember::shares_page_table));
+}
+
+}  // namespace
+}  // namespace cubinet
