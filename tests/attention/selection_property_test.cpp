@@ -182,7 +182,8 @@ void compare(const AttentionProblem& problem, const DeviceFacts& device, const K
   if (!right) ++tally.wrong;
 }
 
-TEST_CASE("selection agrees with brute force over random problems and tables") {
+TEST_CASE("selection agrees with brute force over random problems and tables" *
+          doctest::test_suite("loop")) {
   constexpr std::uint64_t kProblemsATable = 8;
   const std::uint64_t count = 1'000'000 / test::kPropertyDivisor;
   Generator generator(11);
