@@ -5,6 +5,7 @@
 #include "explanation.hpp"
 #include "following_steps.hpp"
 #include "published_arguments.hpp"
+#include "published_maps.hpp"
 #include "selection.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -73,7 +74,15 @@ std::string unrecorded(const AttentionProblem& problem) {
 std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
   if (row == nullptr) return "it is only assumed to exist";
   if (std::string reason = unrecorded(request.problem); !reason.empty()) return reason;
-  if (find_argument_layout(row->layout) != nullptr) return "";
+  if (const ArgumentLayout* layout = find_argument_layout(row->layout)) {
+    PublishedLaunch launch;
+    launch.problem = request.problem;
+    launch.layout = layout;
+    const bool apart = request.problem.kv_order == KvOrder::nhd && request.problem.heads_kv > 1;
+    if (kv_reshape(launch) > 1 && apart)
+      return "it reads two tokens of a KV head as one row, so pages have to lie head by head";
+    return "";
+  }
   const PublishedHeader* header = find_published_header(row->pin);
   return header != nullptr
              ? "how " + std::string(header->publisher) + " lays out its kernels' arguments is not known"

@@ -30,6 +30,18 @@ TEST_CASE("a published row of no known header is chosen, sized and traced, and s
   CHECK_FALSE(test::plan_of(problem, "published", known).trace.empty());
 }
 
+TEST_CASE("a kernel that reads two tokens as one row is not launched over pages that lie token by token") {
+  AttentionProblem problem = test::generation(2, 1, 4096, 16, 8, 64, 64);
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  auto rows = test::published_rows(problem);
+  for (KernelRow& row : rows)
+    row.layout = "0.6.13";
+  const test::Known known = test::Known::on(test::kB200, rows);
+  CHECK(test::holds(test::plan_of(problem, "published", known).not_launchable, "head by head"));
+  problem.kv_order = KvOrder::hnd;
+  CHECK(test::plan_of(problem, "published", known).launchable());
+}
+
 TEST_CASE("a separate reduction is a second step, and clusters are what a plan counts on") {
   test::Known known{test::kB200, {}, {}};
   known.options.assumes_all_kernels = true;
