@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_record.hpp"
 
+#include <cubinet/base/bytes.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/spec/data_type.hpp>
 
@@ -74,14 +75,6 @@ std::uint64_t pool_bytes(const AttentionProblem& problem) {
   return pages * problem.tokens_per_page * problem.heads_kv * columns * bits_of(problem.data_type_k) / 8;
 }
 
-std::string hex(std::span<const std::byte> bytes) {
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const std::byte byte : bytes)
-    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  return text;
-}
-
 nlohmann::json describe(const TensorMapDescription& map) {
   const auto first = [](const auto& values, std::size_t count) {
     return nlohmann::json(std::vector(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)));
@@ -110,7 +103,7 @@ nlohmann::json describe(const PlanStep& step, const AttentionTensors& tensors, b
           {"cluster", {step.cluster_x, 1, 1}},
           {"cluster_policy", step.cluster_x > 1 ? 1 : 0},  // CU_CLUSTER_SCHEDULING_POLICY_SPREAD
           {"pdl", step.starts_early ? 1 : 0},
-          {"params", hex(argument)}};
+          {"params", to_hex(argument)}};
 }
 
 }  // namespace
