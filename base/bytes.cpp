@@ -145,10 +145,19 @@ Result<std::int64_t> ByteReader::i64() {
   return integer<std::int64_t>();
 }
 
-Result<std::string> ByteReader::string() {
+Result<ByteView> ByteReader::blob() {
   CUBINET_TRY_ASSIGN(const std::uint32_t length, u32());
-  CUBINET_TRY_ASSIGN(const ByteView view, raw(length));
-  return std::string(as_text(view));
+  return raw(length);
+}
+
+Result<std::string_view> ByteReader::text() {
+  CUBINET_TRY_ASSIGN(const ByteView bytes, blob());
+  return as_text(bytes);
+}
+
+Result<std::string> ByteReader::string() {
+  CUBINET_TRY_ASSIGN(const std::string_view content, text());
+  return std::string(content);
 }
 
 }  // namespace cubinet

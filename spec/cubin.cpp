@@ -42,15 +42,9 @@ Result<EntryPoint> read_entry_point(ByteReader& reader) {
   return entry;
 }
 
-// A string's bytes where they are.
-Result<ByteView> read_blob(ByteReader& reader) {
-  CUBINET_TRY_ASSIGN(const std::uint32_t length, reader.u32());
-  return reader.raw(length);
-}
-
 Result<CubinRecord> read_fields(ByteReader& reader) {
   CubinRecord record;
-  CUBINET_TRY_ASSIGN(const ByteView encoding, read_blob(reader));
+  CUBINET_TRY_ASSIGN(const ByteView encoding, reader.blob());
   CUBINET_TRY_ASSIGN(record.identity, identity_from_encoding(Bytes(encoding.begin(), encoding.end())));
   record.target = record.identity.target();
   CUBINET_TRY_ASSIGN(record.fingerprint.digest, read_digest(reader));
@@ -77,7 +71,7 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(record.compiler, reader.string());
   CUBINET_TRY_ASSIGN(record.options, reader.string());
   CUBINET_TRY_ASSIGN(record.warnings, reader.string());
-  CUBINET_TRY_ASSIGN(const ByteView row, read_blob(reader));
+  CUBINET_TRY_ASSIGN(const ByteView row, reader.blob());
   record.row.assign(row.begin(), row.end());
   return record;
 }

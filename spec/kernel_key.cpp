@@ -35,21 +35,23 @@ void write_value(ByteWriter& writer, const std::variant<bool, std::int64_t, Text
   }
 }
 
-Result<ParameterValue> read_value(ByteReader& reader) {
+using ValueView = decltype(ParameterView::value);
+
+Result<ValueView> read_value(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint8_t tag, reader.u8());
   switch (static_cast<ValueTag>(tag)) {
     case ValueTag::flag: {
       CUBINET_TRY_ASSIGN(const std::uint8_t flag, reader.u8());
       if (flag > 1) return kKeyFormat.damaged("holds a flag that is not 0 or 1");
-      return ParameterValue(flag == 1);
+      return ValueView(flag == 1);
     }
     case ValueTag::integer: {
       CUBINET_TRY_ASSIGN(const std::int64_t integer, reader.i64());
-      return ParameterValue(integer);
+      return ValueView(integer);
     }
     case ValueTag::text: {
-      CUBINET_TRY_ASSIGN(std::string text, reader.string());
-      return ParameterValue(std::move(text));
+      CUBINET_TRY_ASSIGN(const std::string_view text, reader.text());
+      return ValueView(text);
     }
   }
   return kKeyFormat.damaged("holds a value of unknown type");
@@ -128,31 +130,56 @@ void write_target(ByteWriter& writer, SmTarget target) {
   writer.u8(static_cast<std::uint8_t>(target.kind));
 }
 
-// Accepts canonical encodings only, so whatever passes is what write_kernel() would write.
-Result<KernelSpec> read_kernel(ByteReader& reader) {
+struct KernelHead {
+  KernelMaker maker = KernelMaker::kernel_template;
+  std::string_view name;
+};
+
+// Accepts canonical encodings only, so whatever passes is what write_kernel() would write. Each parameter
+// goes to `take`: whoever only checks an encoding makes nothing of them.
+template <class Take>
+Result<KernelHead> read_kernel(ByteReader& reader, const Take& take) {
   CUBINET_TRY(kKeyFormat.read_head(reader));
-  KernelSpec spec;
+  KernelHead head;
   CUBINET_TRY_ASSIGN(const std::uint8_t maker, reader.u8());
   if (maker > static_cast<std::uint8_t>(KernelMaker::function)) {
     return kKeyFormat.damaged("is of an unknown maker");
   }
-  spec.maker = static_cast<KernelMaker>(maker);
-  CUBINET_TRY_ASSIGN(spec.name, reader.string());
+  head.maker = static_cast<KernelMaker>(maker);
+  CUBINET_TRY_ASSIGN(head.name, reader.text());
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   if (count > kMaximumParameters) return kKeyFormat.damaged("has too many parameters");
+  std::string_view last;
   for (std::uint32_t i = 0; i < count; ++i) {
-    CUBINET_TRY_ASSIGN(std::string name, reader.string());
-    if (i > 0 && name <= spec.parameters.rbegin()->first) {
-      return kKeyFormat.damaged("does not list its parameters in order");
-    }
-    CUBINET_TRY_ASSIGN(ParameterValue value, read_value(reader));
-    spec.parameters.emplace_hint(spec.parameters.end(), std::move(name), std::move(value));
+    CUBINET_TRY_ASSIGN(const std::string_view name, reader.text());
+    if (i > 0 && name <= last) return kKeyFormat.damaged("does not list its parameters in order");
+    last = name;
+    CUBINET_TRY_ASSIGN(const ValueView value, read_value(reader));
+    take(name, value);
   }
   CUBINET_TRY_ASSIGN(const std::uint32_t others, reader.u32());
   if (others != 0) {
     return Error{ErrorCode::unsupported, "a kernel's encoding says more than this build knows",
                  "use the version of cubinet that wrote it"};
   }
+  return head;
+}
+
+Result<KernelSpec> read_spec(ByteReader& reader) {
+  KernelSpec spec;
+  const auto keep = [&](std::string_view name, const ValueView& view) {
+    const auto owned = [](const auto& value) {
+      if constexpr (std::is_same_v<decltype(value), const std::string_view&>) {
+        return ParameterValue(std::string(value));
+      } else {
+        return ParameterValue(value);
+      }
+    };
+    spec.parameters.emplace_hint(spec.parameters.end(), name, std::visit(owned, view));
+  };
+  CUBINET_TRY_ASSIGN(const KernelHead head, read_kernel(reader, keep));
+  spec.maker = head.maker;
+  spec.name = head.name;
   return spec;
 }
 
@@ -217,7 +244,7 @@ KernelIdentity identify(KernelMaker maker, std::string_view name, std::span<cons
 
 Result<KernelSpec> decode_kernel(ByteView encoding) {
   ByteReader reader(encoding);
-  CUBINET_TRY_ASSIGN(KernelSpec spec, read_kernel(reader));
+  CUBINET_TRY_ASSIGN(KernelSpec spec, read_spec(reader));
   if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
   return spec;
 }
@@ -225,15 +252,18 @@ Result<KernelSpec> decode_kernel(ByteView encoding) {
 Result<DecodedIdentity> decode_identity(ByteView encoding) {
   ByteReader reader(encoding);
   DecodedIdentity decoded;
-  CUBINET_TRY_ASSIGN(decoded.spec, read_kernel(reader));
+  CUBINET_TRY_ASSIGN(decoded.spec, read_spec(reader));
   CUBINET_TRY_ASSIGN(decoded.target, read_target(reader));
   if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
   return decoded;
 }
 
 Result<KernelIdentity> identity_from_encoding(Bytes encoding) {
-  CUBINET_TRY_ASSIGN(const DecodedIdentity decoded, decode_identity(encoding));
-  return KernelIdentity(std::move(encoding), decoded.target);
+  ByteReader reader(encoding);
+  CUBINET_TRY(read_kernel(reader, [](std::string_view, const ValueView&) {}));
+  CUBINET_TRY_ASSIGN(const SmTarget target, read_target(reader));
+  if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
+  return KernelIdentity(std::move(encoding), target);
 }
 
 }  // namespace cubinet

@@ -15,7 +15,7 @@ constexpr std::string_view kRecordSuffix = ".record";
 std::optional<std::string> entry_name_of(std::string_view file_name) {
   if (file_name.starts_with('.') || !file_name.ends_with(kRecordSuffix)) return std::nullopt;
   file_name.remove_suffix(kRecordSuffix.size());
-  if (file_name.size() < 2) return std::nullopt;
+  if (file_name.empty()) return std::nullopt;
   return std::string(file_name);
 }
 
@@ -33,9 +33,10 @@ Result<std::shared_ptr<const Bytes>> verified_bytes(Result<Bytes> bytes, const f
 }
 
 Result<std::vector<std::string>> FileStore::list_or_nothing(const fs::path& folder) const {
-  auto names = files_->list(folder);
-  if (!names && names.error().code == ErrorCode::not_found) return std::vector<std::string>();
-  return names;
+  auto listing = files_->list(folder);
+  if (listing) return std::move(listing->names);
+  if (listing.error().code == ErrorCode::not_found) return std::vector<std::string>();
+  return std::move(listing).error();
 }
 
 Result<std::shared_ptr<const Bytes>> FileStore::read_image(const Sha256Digest& digest,
@@ -66,19 +67,17 @@ Result<void> FileStore::write_image(const Sha256Digest& digest, ByteView image) 
 
 Result<StoredRecord> FileStore::read_record(const std::string& name) const {
   const fs::path path = home_.record(name);
-  CUBINET_TRY_ASSIGN(const auto status, files_->status(path));
-  if (!status) return Error{ErrorCode::not_found, "there is no '" + path.string() + "'"};
-  CUBINET_TRY_ASSIGN(const Bytes bytes, files_->read_own(path, kMaximumRecordBytes));
-  auto record = decode_record(bytes);
+  CUBINET_TRY_ASSIGN(const OwnFile file, files_->read_own(path, kMaximumRecordBytes));
+  auto record = decode_record(file.content);
   if (!record) {
     Error error = std::move(record).error();
     error.message = "'" + path.string() + "': " + error.message;
     return error;
   }
-  if (entry_name(record->identity.kernel_hash(), bytes) != name) {
+  if (entry_name(record->identity.kernel_hash(), file.content) != name) {
     return damaged_file(path, "it holds the record of another entry");
   }
-  return StoredRecord{std::make_shared<const CubinRecord>(*std::move(record)), status->modified_ns, name};
+  return StoredRecord{std::make_shared<const CubinRecord>(*std::move(record)), file.status.modified_ns, name};
 }
 
 Result<StoredRecord> FileStore::write_record(const std::shared_ptr<const CubinRecord>& record) {
@@ -98,22 +97,25 @@ Result<bool> FileStore::remove_record(const std::string& name) {
   return removed;
 }
 
-Result<std::vector<std::string>> FileStore::record_names(const fs::path& folder) const {
-  CUBINET_TRY_ASSIGN(const auto file_names, list_or_nothing(folder));
+Result<Listing> FileStore::list_records(std::size_t folder_number) const {
+  const fs::path folder = home_.record_folder(folder_number);
+  CUBINET_TRY_ASSIGN(Listing listing, files_->list(folder));
   std::vector<std::string> names;
-  for (const std::string& file_name : file_names) {
+  for (const std::string& file_name : listing.names) {
     auto name = entry_name_of(file_name);
-    // Outside the folder of its first two digits nobody looks for a record: a stray file.
-    if (name && home_.record(*name).parent_path() == folder) names.push_back(*std::move(name));
+    // Outside the folder of its first digit nobody looks for a record: a stray file.
+    if (name && HomeLayout::record_folder_called(name->substr(0, 1)) == folder_number)
+      names.push_back(*std::move(name));
   }
-  return names;
+  listing.names = std::move(names);
+  return listing;
 }
 
 Result<void> FileStore::for_each_record(const RecordVisitor& visit) const {
   CUBINET_TRY_ASSIGN(const auto paths, files_below(home_.records()));
   for (const fs::path& path : paths) {
     const auto name = entry_name_of(path.filename().string());
-    // Outside the folder of its first two digits nobody looks for a record: a stray file.
+    // Outside the folder of its first digit nobody looks for a record: a stray file.
     if (!name || home_.record(*name) != path) continue;
     auto record = read_record(*name);
     if (!record && record.error().code == ErrorCode::not_found) continue;  // removed since it was listed

@@ -45,8 +45,9 @@ class FileStore {
   // Durable when it returns; replaces.
   Result<StoredRecord> write_record(const std::shared_ptr<const CubinRecord>& record);
   Result<bool> remove_record(const std::string& entry_name);
-  // The names of all records in one of their folders, ascending; what has no business there is left out.
-  Result<std::vector<std::string>> record_names(const std::filesystem::path& folder) const;
+  // The names of all records in one of their folders; what has no business there is left out. not_found where
+  // there is no such folder.
+  Result<Listing> list_records(std::size_t folder_number) const;
   // Every record file, good or not, in the order of names, until `visit` fails.
   using RecordVisitor =
       std::function<Result<void>(const std::string& entry_name, Result<StoredRecord> record)>;

@@ -12,6 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kWritableByOthers = 022;
+constexpr std::string_view kDigits = "0123456789abcdef";
 
 Error unusable(const fs::path& path, Error reason) {
   reason.code = ErrorCode::unavailable;
@@ -80,12 +81,17 @@ fs::path HomeLayout::import(std::uint64_t number) const {
   return imports() / (std::to_string(number) + ".import");
 }
 
-fs::path HomeLayout::record_folder(std::uint64_t kernel_hash) const {
-  return records() / entry_prefix(kernel_hash).substr(0, 2);
+fs::path HomeLayout::record_folder(std::size_t number) const {
+  return records_prefix_ + kDigits[number];
+}
+
+std::optional<std::size_t> HomeLayout::record_folder_called(std::string_view name) {
+  const std::size_t number = name.size() == 1 ? kDigits.find(name.front()) : std::string_view::npos;
+  return number == std::string_view::npos ? std::nullopt : std::optional(number);
 }
 
 fs::path HomeLayout::record(const std::string& entry_name) const {
-  return records() / entry_name.substr(0, 2) / (entry_name + ".record");
+  return records_prefix_ + entry_name.front() + "/" + entry_name + ".record";
 }
 
 std::optional<Sha256Digest> HomeLayout::cubin_digest(const fs::path& path) const {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace cubinet {
 
@@ -15,7 +16,9 @@ namespace cubinet {
 class HomeLayout {
  public:
   explicit HomeLayout(std::filesystem::path root)
-      : root_(std::move(root)), cubins_prefix_(cubins().native() + "/") {}
+      : root_(std::move(root)),
+        cubins_prefix_(cubins().native() + "/"),
+        records_prefix_(records().native() + "/") {}
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path cubins() const { return root_ / "cubins"; }
@@ -27,9 +30,15 @@ class HomeLayout {
 
   std::filesystem::path cubin(const Sha256Digest& digest) const;
   std::filesystem::path import(std::uint64_t number) const;
-  // The folder of all records of kernels whose hashes begin with the same two digits.
-  std::filesystem::path record_folder(std::uint64_t kernel_hash) const;
-  // REQUIRES: an entry's name, or at least two characters.
+  // The records of kernels whose hashes begin with the same digit share a folder, which is called by it. Few
+  // folders, because a process lists each in which it looks for a kernel; more than one, because it lists a
+  // folder again after every change in it.
+  static constexpr std::size_t kRecordFolders = 16;
+  static std::size_t record_folder_of(std::uint64_t kernel_hash) { return kernel_hash >> 60U; }
+  // nullopt for what is no such folder's name.
+  static std::optional<std::size_t> record_folder_called(std::string_view name);
+  std::filesystem::path record_folder(std::size_t number) const;  // REQUIRES: number < kRecordFolders
+  // REQUIRES: an entry's name, or at least one character.
   std::filesystem::path record(const std::string& entry_name) const;
   // The digest that a file's name states, when the file lies where that digest belongs.
   std::optional<Sha256Digest> cubin_digest(const std::filesystem::path& path) const;
@@ -39,6 +48,7 @@ class HomeLayout {
  private:
   std::filesystem::path root_;
   std::string cubins_prefix_;
+  std::string records_prefix_;
 };
 
 // "<16 hex hash of the kernel>-<32 hex>": all builds of a kernel, for every target, are in one folder, and

@@ -53,8 +53,8 @@ Result<std::vector<std::uint64_t>> LocalImports::numbers() const {
 
 Result<ArtifactImport> LocalImports::read_file(std::uint64_t number) const {
   const fs::path path = store_.home().import(number);
-  CUBINET_TRY_ASSIGN(const Bytes bytes, store_.files().read_own(path, kMaximumImportBytes));
-  auto import = decode_import(bytes);
+  CUBINET_TRY_ASSIGN(const OwnFile file, store_.files().read_own(path, kMaximumImportBytes));
+  auto import = decode_import(file.content);
   if (import) return import;
   Error error = std::move(import).error();
   error.message = "'" + path.string() + "': " + error.message;
@@ -78,7 +78,8 @@ Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
   if (status && stamp_ && stamp_->still_is(*status)) return folders_;
   if (!status && folders_ != nullptr && folders_->empty()) return folders_;
   // Before the list: what is written while it is made must give the folder another stamp.
-  const auto stamp = status ? std::optional(FolderStamp::of(*status)) : std::nullopt;
+  const auto stamp =
+      status ? std::optional(FolderStamp::of(*status, std::chrono::system_clock::now())) : std::nullopt;
   CUBINET_TRY_ASSIGN(const auto there, numbers());
   std::map<std::uint64_t, Decoded> decoded;
   Folders folders;
@@ -162,8 +163,8 @@ Result<std::uint64_t> LocalImports::publish(const ArtifactImport& import) {
   CUBINET_TRY_ASSIGN(const auto there, numbers());
   if (!replaced.empty()) {
     const std::uint64_t last = replaced.back().number;
-    const auto bytes = store_.files().read_own(store_.home().import(last), kMaximumImportBytes);
-    if (bytes && *bytes == encoded) {
+    const auto file = store_.files().read_own(store_.home().import(last), kMaximumImportBytes);
+    if (file && file->content == encoded) {
       end_bringing();
       replaced.pop_back();
       remove_replaced(replaced);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "local/record_cache.hpp"
 
-#include <charconv>
-#include <chrono>
-
 namespace cubinet {
 namespace {
 
@@ -17,40 +14,34 @@ std::int64_t tick_of(std::int64_t modified_ns) {
   return modified_ns % kSecond == 0 ? 5 * kSecond / 2 : kSecond / 20;
 }
 
-// "a7", as the folders of records are called.
-std::optional<std::size_t> folder_number(const std::string& name) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number, 16);
-  const bool upper = name.find_first_of("ABCDEF") != std::string::npos;
-  if (error != std::errc() || end != name.data() + 2 || name.size() != 2 || upper) return std::nullopt;
-  return number;
-}
-
 }  // namespace
 
-FolderStamp FolderStamp::of(const FileStatus& status) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const std::int64_t now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+FolderStamp FolderStamp::of(const FileStatus& status, std::chrono::system_clock::time_point now) {
+  const auto since_epoch = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch());
+  const std::int64_t now_ns = since_epoch.count();
   return {status.modified_ns, status.inode, now_ns - status.modified_ns > tick_of(status.modified_ns)};
 }
 
-Result<void> RecordCache::refresh(Folder& folder, const fs::path& path) {
-  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
-  if (!status) {
-    folder.records.clear();
-    folder.stamp.reset();
-    return {};
+Result<void> RecordCache::refresh(std::size_t number) {
+  Folder& folder = folders_[number];
+  if (folder.stamp.settled) {
+    CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().record_folder(number)));
+    if (status && folder.stamp.still_is(*status)) return {};
   }
-  if (folder.stamp && folder.stamp->still_is(*status)) return {};
-  const FolderStamp stamp = FolderStamp::of(*status);
-  CUBINET_TRY_ASSIGN(const std::vector<std::string> names, store_.record_names(path));
+  const auto now = std::chrono::system_clock::now();
+  auto listing = store_.list_records(number);
+  if (!listing && listing.error().code != ErrorCode::not_found) return std::move(listing).error();
   std::map<std::string, StoredRecord, std::less<>> records;
-  for (const std::string& name : names) {
-    const auto known = folder.records.find(name);
-    records.emplace(name, known == folder.records.end() ? StoredRecord{} : known->second);
+  folder.stamp = {};
+  if (listing) {
+    for (std::string& name : listing->names) {
+      const auto known = folder.records.find(name);
+      StoredRecord record = known == folder.records.end() ? StoredRecord{} : std::move(known->second);
+      records.emplace_hint(records.end(), std::move(name), std::move(record));
+    }
+    folder.stamp = FolderStamp::of(listing->status, now);
   }
   folder.records = std::move(records);
-  folder.stamp = stamp;
   return {};
 }
 
@@ -69,9 +60,10 @@ Result<bool> RecordCache::read(Folder& folder, const std::string& name) {
 
 Result<std::vector<StoredRecord>> RecordCache::of_kernel(const KernelId& kernel) {
   const std::string prefix = entry_prefix(kernel.hash());
-  Folder& folder = folders_[static_cast<std::size_t>(kernel.hash() >> 56U)];
+  const std::size_t number = HomeLayout::record_folder_of(kernel.hash());
+  Folder& folder = folders_[number];
   const std::lock_guard lock(folder.mutex);
-  CUBINET_TRY(refresh(folder, store_.home().record_folder(kernel.hash())));
+  CUBINET_TRY(refresh(number));
   std::vector<StoredRecord> found;
   const auto first = folder.records.lower_bound(prefix);
   for (auto entry = first; entry != folder.records.end() && entry->first.starts_with(prefix); ++entry) {
@@ -89,11 +81,11 @@ Result<RecordCache::All> RecordCache::all(const std::function<Rows()>& read_rows
   std::vector<std::pair<Folder*, std::size_t>> there;
   std::size_t unread = 0;
   for (const std::string& name : names) {
-    const auto number = folder_number(name);
+    const auto number = HomeLayout::record_folder_called(name);
     if (!number) continue;
     Folder& folder = folders_[*number];
     const std::lock_guard lock(folder.mutex);
-    CUBINET_TRY(refresh(folder, store_.home().records() / name));
+    CUBINET_TRY(refresh(*number));
     there.emplace_back(&folder, *number);
     for (const auto& [entry, stored] : folder.records)
       unread += stored.record == nullptr ? 1U : 0U;

@@ -4,6 +4,7 @@
 #include "local/file_store.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,8 +22,8 @@ struct FolderStamp {
   std::uint64_t inode = 0;
   bool settled = false;
 
-  // REQUIRES: `status` was taken before the names were listed.
-  static FolderStamp of(const FileStatus& status);
+  // REQUIRES: `status` and `now` were taken before the names were read.
+  static FolderStamp of(const FileStatus& status, std::chrono::system_clock::time_point now);
   bool still_is(const FileStatus& status) const {
     return settled && modified_ns == status.modified_ns && inode == status.inode;
   }
@@ -52,17 +53,17 @@ class RecordCache {
  private:
   struct Folder {
     std::mutex mutex;
-    std::optional<FolderStamp> stamp;
+    FolderStamp stamp;
     std::map<std::string, StoredRecord, std::less<>> records;  // by name; without a record: not read yet
   };
 
   // REQUIRES: the folder's mutex is held, here and below.
-  Result<void> refresh(Folder& folder, const std::filesystem::path& path);
+  Result<void> refresh(std::size_t number);
   // False when there is no such record (any more), or it is damaged.
   Result<bool> read(Folder& folder, const std::string& name);
 
   FileStore& store_;
-  std::array<Folder, 256> folders_;
+  std::array<Folder, HomeLayout::kRecordFolders> folders_;
 };
 
 }  // namespace cubinet

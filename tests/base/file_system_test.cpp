@@ -61,7 +61,7 @@ TEST_CASE("an atomic write replaces the old content and leaves no other file beh
   REQUIRE(write_file_atomically(*files, folder / "f", as_bytes("old")));
   REQUIRE(write_file_atomically(*files, folder / "f", as_bytes("new")));
   CHECK(text_of(folder / "f") == "new");
-  CHECK(files->list(folder.path())->size() == 1);
+  CHECK(files->list(folder.path())->names.size() == 1);
   CHECK_FALSE(write_file_atomically(*files, folder / "none" / "f", as_bytes("x")));
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("names are listed in byte order and removal says whether there was som
   const auto files = posix_file_system();
   for (const char* name : {"b", "a", "C"})
     std::ofstream(folder / name) << "x";
-  CHECK(*files->list(folder.path()) == std::vector<std::string>{"C", "a", "b"});
+  CHECK(files->list(folder.path())->names == std::vector<std::string>{"C", "a", "b"});
   CHECK(*files->remove(folder / "a"));
   CHECK_FALSE(*files->remove(folder / "a"));
   CHECK_FALSE(files->list(folder / "none"));

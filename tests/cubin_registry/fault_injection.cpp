@@ -84,7 +84,7 @@ class FaultyFileSystem final : public FileSystem {
   Result<Bytes> read(const fs::path& path, std::uint64_t limit) override {
     return guarded("read", kLook, [&] { return files_->read(path, limit); });
   }
-  Result<Bytes> read_own(const fs::path& path, std::uint64_t limit) override {
+  Result<OwnFile> read_own(const fs::path& path, std::uint64_t limit) override {
     return guarded("read", kLook, [&] { return files_->read_own(path, limit); });
   }
   Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::uint64_t count) override {
@@ -113,7 +113,7 @@ class FaultyFileSystem final : public FileSystem {
   Result<std::optional<FileStatus>> status(const fs::path& path) override {
     return guarded("status", kLook, [&] { return files_->status(path); });
   }
-  Result<std::vector<std::string>> list(const fs::path& path) override {
+  Result<Listing> list(const fs::path& path) override {
     return guarded("list", kLook, [&] { return files_->list(path); });
   }
   Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait, Sharing sharing) override {

@@ -32,10 +32,11 @@ TEST_CASE("a record is written under its own name and read back") {
   CHECK(*read->record == *fixture.cubin.record);
   CHECK(read->published_ns == written->published_ns);
   CHECK(read->name == fixture.name);
-  CHECK(*fixture.store.record_names(fixture.file.parent_path()) == std::vector<std::string>{fixture.name});
+  const auto folder = HomeLayout::record_folder_of(fixture.cubin.record->identity.kernel_hash());
+  CHECK(fixture.store.list_records(folder)->names == std::vector<std::string>{fixture.name});
   CHECK(*fixture.store.remove_record(fixture.name));
   CHECK_FALSE(*fixture.store.remove_record(fixture.name));
-  CHECK(fixture.store.record_names(fixture.file.parent_path())->empty());
+  CHECK(fixture.store.list_records(folder)->names.empty());
 }
 
 TEST_CASE("every flipped bit and every truncation of a record is damage, and is passed over" *
@@ -187,8 +188,9 @@ TEST_CASE("files that are no records are not visited") {
   StoreFixture fixture;
   REQUIRE(fixture.store.write_record(fixture.cubin.record));
   write_file(fixture.home.home / "records/stray", Bytes(1));
-  write_file(fixture.home.home / "records/ab/.x.tmp", Bytes(1));
-  write_file(fixture.home.home / "records/ab/" / (fixture.name + ".record"), Bytes(1));
+  write_file(fixture.home.home / "records/b/.x.tmp", Bytes(1));
+  const fs::path elsewhere = fixture.store.home().record_folder(fixture.name.front() == 'b' ? 0xc : 0xb);
+  write_file(elsewhere / (fixture.name + ".record"), Bytes(1));
   std::vector<std::string> visited;
   REQUIRE(fixture.store.for_each_record(
       [&](const std::string& name, Result<StoredRecord> record) -> Result<void> {

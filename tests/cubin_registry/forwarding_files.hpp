@@ -14,7 +14,7 @@ class ForwardingFiles : public FileSystem {
   using Path = std::filesystem::path;
 
   Result<Bytes> read(const Path& path, std::uint64_t limit) override { return files_->read(path, limit); }
-  Result<Bytes> read_own(const Path& path, std::uint64_t limit) override {
+  Result<OwnFile> read_own(const Path& path, std::uint64_t limit) override {
     return files_->read_own(path, limit);
   }
   Result<Bytes> read_range(const Path& path, std::uint64_t offset, std::uint64_t count) override {
@@ -29,7 +29,7 @@ class ForwardingFiles : public FileSystem {
     return files_->create_directories(path, mode);
   }
   Result<std::optional<FileStatus>> status(const Path& path) override { return files_->status(path); }
-  Result<std::vector<std::string>> list(const Path& path) override { return files_->list(path); }
+  Result<Listing> list(const Path& path) override { return files_->list(path); }
   Result<std::unique_ptr<FileLock>> lock(const Path& path, Wait wait, Sharing sharing) override {
     return files_->lock(path, wait, sharing);
   }

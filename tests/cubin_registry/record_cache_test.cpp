@@ -15,11 +15,11 @@ struct CountingFiles : ForwardingFiles {
   unsigned reads = 0;
   unsigned lists = 0;
 
-  Result<Bytes> read_own(const fs::path& path, std::uint64_t limit) override {
+  Result<OwnFile> read_own(const fs::path& path, std::uint64_t limit) override {
     ++reads;
     return ForwardingFiles::read_own(path, limit);
   }
-  Result<std::vector<std::string>> list(const fs::path& path) override {
+  Result<Listing> list(const fs::path& path) override {
     ++lists;
     return ForwardingFiles::list(path);
   }
@@ -38,7 +38,7 @@ struct CacheFixture {
     return records->size();
   }
   fs::path folder_of(const Cubin& cubin) {
-    return store.home().record_folder(cubin.record->identity.kernel_hash());
+    return store.home().record_folder(HomeLayout::record_folder_of(cubin.record->identity.kernel_hash()));
   }
   // As if nothing had happened for a while.
   void settle(const Cubin& cubin) {

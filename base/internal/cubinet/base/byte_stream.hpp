@@ -49,6 +49,9 @@ class ByteReader {
   Result<std::int64_t> i64();
   Result<ByteView> raw(std::size_t count);
   Result<std::string> string();
+  // The same where it lies.
+  Result<ByteView> blob();
+  Result<std::string_view> text();
 
   std::size_t remaining() const { return bytes_.size() - offset_; }
 

@@ -25,6 +25,17 @@ struct FileStatus {
   std::uint64_t inode = 0;
 };
 
+// A file's bytes, and what the file was when they were read.
+struct OwnFile {
+  Bytes content;
+  FileStatus status;
+};
+
+struct Listing {
+  FileStatus status;  // of the folder, before its names were read
+  std::vector<std::string> names;
+};
+
 // Why this process's user cannot answer for what a file holds: "belongs to another user", "can be written by
 // others". nullptr where nobody else but root could have written it.
 const char* why_not_trusted(const FileStatus& status);
@@ -58,7 +69,7 @@ class FileSystem {
   // As `read`, of a file that only we can have written: untrusted unless it is a regular file of the calling
   // user or root, with one name, that group and others cannot write. Does not follow a symbolic link.
   // A larger file is an error of io.
-  virtual Result<Bytes> read_own(const std::filesystem::path& path, std::uint64_t limit) = 0;
+  virtual Result<OwnFile> read_own(const std::filesystem::path& path, std::uint64_t limit) = 0;
   // `count` bytes from `offset` on, fewer where the file ends before. not_found when there is no file,
   // invalid_argument for what is no regular one.
   virtual Result<Bytes> read_range(const std::filesystem::path& path, std::uint64_t offset,
@@ -81,7 +92,7 @@ class FileSystem {
   // Does not follow a symbolic link; nullopt when there is nothing.
   virtual Result<std::optional<FileStatus>> status(const std::filesystem::path& path) = 0;
   // Names (not paths) in byte order, without "." and "..".
-  virtual Result<std::vector<std::string>> list(const std::filesystem::path& path) = 0;
+  virtual Result<Listing> list(const std::filesystem::path& path) = 0;
   // Creates the file when missing and takes a lock on it. `wait` blocks until it is free; `try_once` gives
   // nullptr when somebody else holds it in a way that excludes ours. The lock is on the file that `path`
   // names when it is granted, so lock files may be removed by whoever holds them.
