@@ -88,7 +88,10 @@ Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& templat
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, TemplateCatalog::builtin());
   for (const std::string& file : template_files) {
     CUBINET_TRY_ASSIGN(const Bytes source, files_->read(file, kMaximumTemplateBytes));
-    CUBINET_TRY_ASSIGN(auto kernel_template, KernelTemplate::parse(std::string(as_text(source)), file));
+    std::error_code unknown;  // where the working folder is gone: then nothing lies beside the file
+    const std::filesystem::path folder = std::filesystem::absolute(file, unknown).parent_path();
+    CUBINET_TRY_ASSIGN(auto kernel_template,
+                       KernelTemplate::parse(std::string(as_text(source)), file, folder.string()));
     CUBINET_TRY(catalog.add(std::move(kernel_template)));
   }
   return catalog;

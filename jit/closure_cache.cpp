@@ -9,9 +9,8 @@ constexpr std::size_t kMaximumClosures = 256;
 }  // namespace
 
 Result<std::shared_ptr<const IncludeClosure>> ClosureCache::get(
-    const std::shared_ptr<const KernelTemplate>& kernel_template,
-    const std::vector<std::string>& include_directories) {
-  const Key key{kernel_template, include_directories};
+    const std::shared_ptr<const KernelTemplate>& kernel_template, const HeaderSearch& search) {
+  const Key key{kernel_template, search};
   std::shared_ptr<const IncludeClosure> known;
   {
     const std::lock_guard lock(mutex_);
@@ -19,23 +18,15 @@ Result<std::shared_ptr<const IncludeClosure>> ClosureCache::get(
     if (found != closures_.end()) known = found->second;
   }
   if (known != nullptr && known->still_valid(probe_)) return known;
-  CUBINET_TRY_ASSIGN(IncludeClosure closure,
-                     close_over_includes(*kernel_template, include_directories, probe_));
+  CUBINET_TRY_ASSIGN(IncludeClosure closure, close_over_includes(*kernel_template, search, probe_));
+  closure.source = {};
+  closure.headers = {};
   auto made = std::make_shared<const IncludeClosure>(std::move(closure));
   if (!made->settled) return made;
   const std::lock_guard lock(mutex_);
   if (closures_.size() >= kMaximumClosures) closures_.clear();
   closures_.insert_or_assign(key, made);
   return made;
-}
-
-Result<bool> ClosureCache::is_current(const IncludeClosure& closure, const KernelTemplate& kernel_template,
-                                      const std::vector<std::string>& include_directories) const {
-  if (!closure.still_valid(probe_)) return false;
-  if (closure.settled) return true;
-  CUBINET_TRY_ASSIGN(const IncludeClosure now,
-                     close_over_includes(kernel_template, include_directories, probe_));
-  return now.digest == closure.digest;
 }
 
 }  // namespace cubinet

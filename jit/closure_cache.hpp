@@ -11,24 +11,20 @@
 
 namespace cubinet {
 
-// The closures of templates over their include directories, kept while no file of theirs has changed.
-// Thread-safe.
+// The closures of templates over where their headers are looked for, kept while no file of theirs has
+// changed. Thread-safe.
 class ClosureCache {
  public:
   explicit ClosureCache(FileProbe probe = {}) : probe_(std::move(probe)) {}
 
-  // One whose files were edited a moment ago is not kept: their next edit might not show.
+  // Without the texts: whoever compiles them takes them anew. One whose files were edited a moment ago is not
+  // kept: their next edit might not show.
   Result<std::shared_ptr<const IncludeClosure>> get(
-      const std::shared_ptr<const KernelTemplate>& kernel_template,
-      const std::vector<std::string>& include_directories);
-
-  // Whether every file still holds what it held when the closure was taken.
-  Result<bool> is_current(const IncludeClosure& closure, const KernelTemplate& kernel_template,
-                          const std::vector<std::string>& include_directories) const;
+      const std::shared_ptr<const KernelTemplate>& kernel_template, const HeaderSearch& search);
 
  private:
   // Holds the template, so that no other can come to lie at its address.
-  using Key = std::pair<std::shared_ptr<const KernelTemplate>, std::vector<std::string>>;
+  using Key = std::pair<std::shared_ptr<const KernelTemplate>, HeaderSearch>;
 
   const FileProbe probe_;
   std::mutex mutex_;

@@ -34,22 +34,9 @@ std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersi
   std::vector<std::string> flags = code_flags(request);
   // NVRTC's own cache would hide what we measure and keep a second copy of what the registry keeps.
   if (version >= kFirstWithCache) flags.emplace_back("--no-cache");
-  if (request.options.include_directories.empty()) {
-    // Else a header in the process's working directory would be taken for the template's.
-    flags.emplace_back("--no-source-include");
-  }
-  for (const auto& directory : request.options.include_directories) {
-    flags.push_back("--include-path=" + directory);
-  }
+  // No folder is searched, not even the working one: every header is in memory.
+  flags.emplace_back("--no-source-include");
   return flags;
-}
-
-std::string program_name(const CompileRequest& request) {
-  const std::string name = request.kernel_template->name() + ".cu";
-  // With include directories the flag that keeps the working directory out cannot be used: under it headers
-  // no longer find their neighbours by quoted names. Nothing lies below /dev/null, so a source there has no
-  // neighbours either.
-  return request.options.include_directories.empty() ? name : "/dev/null/" + name;
 }
 
 std::vector<SmTarget> targets_of(const std::vector<int>& architectures, NvrtcVersion version) {

@@ -17,9 +17,6 @@ inline std::vector<std::string> code_flags(const CompileRequest& request) {
 // All flags for one NVRTC: the former, and those that only say how it works.
 std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version);
 
-// The name that the source has for the compiler, in its messages and in line information.
-std::string program_name(const CompileRequest& request);
-
 // What compilers of the given release list (nvrtcGetSupportedArchs: 75, 90, 100 …) can build, suffixes
 // included.
 std::vector<SmTarget> targets_of(const std::vector<int>& architectures, NvrtcVersion version);

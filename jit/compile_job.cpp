@@ -11,6 +11,12 @@
 #include <cubinet/spec/image_check.hpp>
 #include <cubinet/spec/ptx.hpp>
 
+#include <charconv>
+#include <sched.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
 namespace cubinet {
 namespace {
 
@@ -19,20 +25,28 @@ constexpr std::size_t kMaximumWarningBytes = std::size_t{64} << 10;
 
 std::vector<HeaderView> headers_of(const IncludeClosure& closure, const std::string& parameters_header) {
   std::vector<HeaderView> headers = {{kParametersHeaderName.data(), parameters_header.c_str()}};
-  for (const std::string& name : closure.embedded) {
-    const auto found = embedded_headers().find(name);
-    headers.push_back({found->first.c_str(), found->second.c_str()});
-  }
+  for (const CompilerHeader& header : closure.headers)
+    headers.push_back({header.name.c_str(), header.text.c_str()});
   return headers;
 }
 
-// The log as its reader knows the file (see program_name).
-std::string readable_log(std::string log) {
-  constexpr std::string_view kPrefix = "/dev/null/";
-  for (std::size_t at = log.find(kPrefix); at != std::string::npos; at = log.find(kPrefix, at)) {
-    log.erase(at, kPrefix.size());
+// The log with the names that people gave to what is missing; `named` becomes the first of these.
+std::string readable_log(const IncludeClosure& closure, const std::string& log,
+                         const MissingHeader** named = nullptr) {
+  std::string readable;
+  std::size_t copied = 0;
+  for (std::size_t at = log.find(kMissingPrefix); at != std::string::npos;
+       at = log.find(kMissingPrefix, copied)) {
+    const char* const begin = log.data() + at + kMissingPrefix.size();
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(begin, log.data() + log.size(), number);
+    readable += log.substr(copied, at - copied);
+    copied = static_cast<std::size_t>(end - log.data());
+    if (error != std::errc() || number >= closure.missing.size()) continue;
+    readable += closure.missing[number].name;
+    if (named != nullptr && *named == nullptr) *named = &closure.missing[number];
   }
-  return log;
+  return readable + log.substr(copied);
 }
 
 // The first line that tells an error, for the message; the whole log goes into the details.
@@ -43,7 +57,17 @@ std::string first_error(const std::string& log) {
   return log.substr(begin, log.find('\n', begin) - begin);
 }
 
-Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log) {
+void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
+  std::string places;
+  for (const std::string& place : header.places)
+    places += (places.empty() ? "'" : ", '") + place + "'";
+  error.message += "; the header '" + header.name + "', which " + header.asked_by + " includes, is " +
+                   (places.empty() ? "not there" : "in none of " + places);
+  error.remedy = "name its folder among the include directories (-I)";
+}
+
+Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,
+                    const MissingHeader* not_found) {
   const std::string what = request.spec.to_string() + " for " + request.target.to_string();
   Error error = nvrtc_error(api, result, "compiling " + what);
   if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID) {
@@ -53,6 +77,7 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   } else if (!log.empty()) {
     error.message += ": " + first_error(log);
   }
+  if (not_found != nullptr) tell_where_it_was_looked_for(*not_found, error);
   error.detail = std::move(log);
   return error;
 }
@@ -101,6 +126,24 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
   return {};
 }
 
+// NVRTC writes the working folder into what describes source lines. So that no path is part of a build, it
+// works in a thread whose folder is "/", and no other thread's.
+nvrtcResult compile_at_root(NvrtcProgram& program, const std::vector<std::string>& flags) {
+  nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
+  const auto compile = [&] { result = program.compile(flags); };
+  try {
+    std::thread worker([&] {
+      // Where a sandbox forbids it, the build is right and holds the folder's name.
+      if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
+      compile();
+    });
+    worker.join();
+  } catch (const std::system_error&) {
+    compile();  // no thread to be had: the same
+  }
+  return result;
+}
+
 // The row that the cubin has in the table of kernels; empty where its template declares none.
 Result<Bytes> encoded_row(const CompileRequest& request) {
   CUBINET_TRY_ASSIGN(auto row, request.kernel_template->row(request.spec));
@@ -120,14 +163,21 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
 
   const Stopwatch watch;
   CUBINET_TRY_ASSIGN(NvrtcProgram program,
-                     NvrtcProgram::create(api, kernel_template.source(), program_name(request),
+                     NvrtcProgram::create(api, closure.source, kernel_template.name() + ".cu",
                                           headers_of(closure, parameters_header)));
   for (const std::string& expression : kernel_template.symbol_expressions()) {
     if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
   }
-  const nvrtcResult result = program.compile(compile_flags(request, api.version()));
-  std::string log = readable_log(program.log());
-  if (result != NVRTC_SUCCESS) return compile_error(api, request, result, std::move(log));
+  const std::vector<std::string> flags = compile_flags(request, api.version());
+  const nvrtcResult result =
+      request.options.line_info ? compile_at_root(program, flags) : program.compile(flags);
+  const std::string told = program.log();
+  std::string log = readable_log(closure, told);
+  if (result != NVRTC_SUCCESS) {
+    const MissingHeader* not_found = nullptr;
+    static_cast<void>(readable_log(closure, first_error(told), &not_found));
+    return compile_error(api, request, result, std::move(log), not_found);
+  }
   CUBINET_TRY_ASSIGN(Bytes image, request.kind == ImageKind::cubin ? program.cubin() : program.ptx());
   output.seconds = watch.seconds();
 

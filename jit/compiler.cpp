@@ -4,6 +4,7 @@
 #include "compile_job.hpp"
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
+#include "include_closure.hpp"
 
 #include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/jit/compiler.hpp>
@@ -16,12 +17,14 @@ namespace cubinet {
 namespace {
 
 // Raised whenever fingerprints are made of other fields: none made before equals one made after.
-constexpr std::string_view kFingerprintVersion = "1";
+constexpr std::string_view kFingerprintVersion = "2";
 
 class NvrtcCompiler final : public Compiler {
  public:
   NvrtcCompiler(CompilerCandidate location, std::string identity)
-      : location_(std::move(location)), identity_(std::move(identity)) {}
+      : location_(std::move(location)),
+        identity_(std::move(identity)),
+        toolkit_directories_(header_folders(location_)) {}
 
   const CompilerCandidate& location() const override { return location_; }
   const std::string& identity() const override { return identity_; }
@@ -59,19 +62,14 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target));
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
-    CUBINET_TRY_ASSIGN(const auto closure, closure_of(request.kernel_template, request.options));
+    // Just the texts that the fingerprint covers, whatever becomes of their files meanwhile.
+    CUBINET_TRY_ASSIGN(const IncludeClosure closure,
+                       close_over_includes(*request.kernel_template, search_of(request.options)));
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
-    CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, *closure, header));
-    // NVRTC reads headers of the include directories itself: they have to be those that were hashed.
-    CUBINET_TRY_ASSIGN(const bool current, closures_.is_current(*closure, *request.kernel_template,
-                                                                request.options.include_directories));
-    if (!current) {
-      return Error{ErrorCode::io, "a header changed while " + request.spec.to_string() + " was compiled",
-                   "compile it again"};
-    }
+    CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, closure, header));
     output.record.compiler = identity_;
     output.record.fingerprint =
-        fingerprint_of(*request.kernel_template, code_flags(request), *closure, header);
+        fingerprint_of(*request.kernel_template, code_flags(request), closure, header);
     return output;
   }
 
@@ -132,7 +130,11 @@ class NvrtcCompiler final : public Compiler {
 
   Result<std::shared_ptr<const IncludeClosure>> closure_of(
       const std::shared_ptr<const KernelTemplate>& kernel_template, const CompileOptions& options) {
-    return closures_.get(kernel_template, options.include_directories);
+    return closures_.get(kernel_template, search_of(options));
+  }
+
+  HeaderSearch search_of(const CompileOptions& options) const {
+    return {options.include_directories, toolkit_directories_};
   }
 
   BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,
@@ -152,6 +154,7 @@ class NvrtcCompiler final : public Compiler {
 
   const CompilerCandidate location_;
   const std::string identity_;
+  const std::vector<std::string> toolkit_directories_;
 
   std::mutex load_mutex_;
   Loaded loaded_;  // guarded by load_mutex_

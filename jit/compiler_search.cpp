@@ -134,4 +134,19 @@ std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candid
   return builtins ? builtins : version_after(fs::path(candidate.library).filename().string(), kLibraryPrefix);
 }
 
+std::vector<std::string> header_folders(const CompilerCandidate& candidate) {
+  const fs::path lib = fs::path(candidate.library).parent_path();
+  const fs::path above = lib.parent_path();
+  std::vector<std::string> folders;
+  // A toolkit, and a wheel of CUDA 13; then the wheels of CUDA 12, a folder each.
+  for (const fs::path& folder :
+       {above / "include", above / "include/cccl", above.parent_path() / "cuda_runtime/include",
+        above.parent_path() / "cuda_cccl/include"}) {
+    std::error_code error;
+    // Not the C library's, which a distribution's own NVRTC lies beside.
+    if (fs::is_directory(folder, error) && folder != "/usr/include") folders.push_back(folder);
+  }
+  return folders;
+}
+
 }  // namespace cubinet

@@ -22,4 +22,7 @@ std::vector<CompilerCandidate> compilers_in(const std::vector<CompilerPlace>& pl
 // of the library; nullopt when neither does.
 std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candidate);
 
+// Where the headers lie that belong to this compiler: those of its toolkit, or of the wheels beside its own.
+std::vector<std::string> header_folders(const CompilerCandidate& candidate);
+
 }  // namespace cubinet

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "include_closure.hpp"
 
+#include "header_macros.hpp"
 #include "include_scanner.hpp"
+#include "standard_headers.hpp"
 
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
@@ -13,7 +15,7 @@
 #include <map>
 #include <set>
 #include <sys/stat.h>
-#include <tuple>
+#include <utility>
 
 namespace cubinet {
 namespace {
@@ -33,106 +35,229 @@ std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * kSecond + time.tv_nsec;
 }
 
+// What is not unusual in a file's name. The rest could end a name in the text, or be read differently.
+std::string harmless(std::string name) {
+  for (char& c : name) {
+    const bool usual = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("/._-+").find(c) != std::string_view::npos;
+    if (!usual) c = '_';
+  }
+  return name;
+}
+
+// The path without "." and "..", which does not begin with "..".
+std::string below_root(const fs::path& relative) {
+  fs::path name;
+  for (const fs::path& part : relative.lexically_normal()) {
+    if (part != ".." && part != "/") name /= part;
+  }
+  return harmless(name.generic_string());
+}
+
 class ClosureBuilder {
  public:
-  ClosureBuilder(const std::vector<std::string>& directories, const FileProbe& probe)
-      : directories_(directories), probe_(probe) {}
+  ClosureBuilder(const HeaderSearch& search, const FileProbe& probe)
+      : first_of_toolkit_(search.include_directories.size()), probe_(probe) {
+    for (const auto* directories : {&search.include_directories, &search.toolkit_directories})
+      roots_.insert(roots_.end(), directories->begin(), directories->end());
+  }
 
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
-    const IncludeScan scan = scan_includes(kernel_template.source());
-    if (!scan.computed.empty()) {
+    names_taken_.emplace(kParametersHeaderName);
+    File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
+    const std::vector<ComputedHeader> computed = scan_includes(source.text).computed;
+    CUBINET_TRY_ASSIGN(closure_.source, named(source));
+    do {
+      while (!pending_.empty()) {
+        const File next = std::move(pending_.front());
+        pending_.pop_front();
+        CUBINET_TRY_ASSIGN(std::string text, named(next));
+        closure_.headers.push_back({next.name, std::move(text)});
+      }
+      CUBINET_TRY(follow_computed());
+    } while (!pending_.empty());
+    for (const ComputedHeader& header : computed) {
+      if (!macros_.headers_of(header.macro).empty()) continue;
       return Error{ErrorCode::invalid_argument,
-                   "the template '" + kernel_template.name() + "' has '" + scan.computed.front() +
+                   "the template '" + kernel_template.name() + "' has '" + header.text +
                        "', whose header cannot be told before it is compiled",
-                   "write the header's name there"};
+                   "write the header's name there, or define the macro as a name"};
     }
-    hasher_.field("source", kernel_template.source());
-    CUBINET_TRY(follow(scan, {}));
-    while (!pending_.empty()) {
-      const Pending next = std::move(pending_.front());
-      pending_.pop_front();
-      const IncludeScan inner = scan_includes(next.text);
-      for (const std::string& asked : inner.computed)
-        hasher_.field("computed", asked);
-      CUBINET_TRY(follow(inner, next.folder));
-    }
-    closure_.digest = hasher_.finish();
+    closure_.digest = digest();
     return std::move(closure_);
   }
 
  private:
-  struct Pending {
+  struct File {
+    std::string name;
     std::string text;
-    fs::path folder;  // where the file lies; empty for an embedded one
+    fs::path folder;                  // where it lies; empty for one that lies nowhere
+    std::optional<std::size_t> root;  // it lies below roots_[*root]
   };
 
-  Result<void> follow(const IncludeScan& scan, const fs::path& folder) {
-    for (const IncludeDirective& directive : scan.directives) {
-      // The meaning of a quoted name depends on the folder of the file that includes it.
-      const fs::path context = directive.quoted ? folder : fs::path();
-      if (!seen_.emplace(directive.name, directive.quoted, context).second) continue;
-      hasher_.field("include", directive.name);
-      CUBINET_TRY(resolve(directive.name, context));
-      // The generated header includes the element types if there is a dtype parameter.
-      if (directive.name == kParametersHeaderName) CUBINET_TRY(resolve("cubinet/types.cuh", {}));
+  Sha256Digest digest() const {
+    Sha256Hasher hasher;
+    hasher.field("source", closure_.source);
+    for (const CompilerHeader& header : closure_.headers) {
+      hasher.field("header", header.name);
+      hasher.field("text", header.text);
     }
-    return {};
+    return hasher.finish();
   }
 
-  // Takes in every file that the name may mean, whichever the compiler prefers.
-  Result<void> resolve(const std::string& name, const fs::path& folder) {
-    const auto& headers = embedded_headers();
-    if (const auto found = headers.find(name); found != headers.end()) {
-      hasher_.field("embedded", found->second);
-      if (embedded_seen_.insert(name).second) {
-        closure_.embedded.push_back(name);
-        CUBINET_TRY(enqueue(found->second, {}));
+  // The text with the names that its headers have here.
+  Result<std::string> named(const File& file) {
+    const IncludeScan scan = scan_includes(file.text);
+    for (const HeaderMacro& macro : scan.macros)
+      macros_.define(macro.name, macro.replacement);
+    for (const ComputedHeader& header : scan.computed)
+      computed_.push_back({header.macro, {file.name, {}, file.folder, file.root}});
+    std::vector<std::string> names;
+    for (const HeaderReference& reference : scan.references) {
+      std::vector<std::string> places;
+      CUBINET_TRY_ASSIGN(const auto found, find(reference, file, places));
+      names.push_back(found ? *found : missing(reference, file, std::move(places)));
+    }
+    return with_names(file.text, scan.references, names);
+  }
+
+  // The compiler asks for what a macro names in so many words: that has to lead to the header.
+  Result<void> follow_computed() {
+    for (const auto& [macro, file] : computed_) {
+      for (const std::string& header : macros_.headers_of(macro)) {
+        HeaderReference reference;
+        reference.name = header.substr(1, header.size() - 2);
+        reference.quoted = header.front() == '"';
+        std::vector<std::string> places;
+        CUBINET_TRY_ASSIGN(const auto found, find(reference, file, places));
+        if (found && *found != reference.name) CUBINET_TRY(add_alias(reference.name, *found));
       }
     }
-    if (fs::path(name).is_absolute()) return file(name);
-    if (!folder.empty()) CUBINET_TRY(file(folder / name));
-    for (const fs::path directory : directories_)
-      CUBINET_TRY(file(directory / name));
     return {};
   }
 
-  Result<void> file(const fs::path& path) {
-    auto known = contents_.find(path.string());
-    if (known == contents_.end()) {
-      const std::int64_t now = probe_.now_ns();
-      closure_.stamps.push_back(probe_.stamp(path));
-      closure_.settled = closure_.settled && closure_.stamps.back().settled(now);
-      std::string digest;
-      if (closure_.stamps.back().exists) {
-        CUBINET_TRY_ASSIGN(const Bytes content, files_->read(path, kMaximumBytes));
-        digest = sha256(content).to_hex();
-        CUBINET_TRY(enqueue(std::string(as_text(content)), path.parent_path()));
-      }
-      known = contents_.emplace(path.string(), std::move(digest)).first;
+  Result<void> add_alias(const std::string& name, const std::string& header) {
+    const auto [alias, is_new] = aliases_.emplace(name, header);
+    if (is_new && names_taken_.insert(name).second) {
+      closure_.headers.push_back({name, "#include <" + header + ">\n"});
+    } else if (is_new || alias->second != header) {
+      return Error{ErrorCode::unsupported,
+                   "'" + name + "', which a macro names, would be another header in another place",
+                   "write the header's name where it is included"};
     }
-    hasher_.field(known->second.empty() ? "absent" : "file", known->second);
     return {};
   }
 
-  Result<void> enqueue(std::string text, fs::path folder) {
-    bytes_ += text.size();
+  // The name of the header that is found; nullopt, with the places that were searched, where none is.
+  Result<std::optional<std::string>> find(const HeaderReference& reference, const File& file,
+                                          std::vector<std::string>& places) {
+    const fs::path path = reference.name;
+    if (path.is_absolute()) return at(path, path.filename(), std::nullopt);
+    if (reference.quoted && !reference.next && !file.folder.empty()) {
+      const fs::path below = fs::path(file.name).parent_path() / path;
+      CUBINET_TRY_ASSIGN(const auto found, at(file.folder / path, below, file.root));
+      if (found) return found;
+      places.push_back(file.folder);
+    }
+    if (reference.name == kParametersHeaderName) {
+      // It includes the element types if there is a dtype parameter.
+      CUBINET_TRY(embedded("cubinet/types.cuh"));
+      return std::optional(reference.name);
+    }
+    CUBINET_TRY_ASSIGN(const bool is_embedded, embedded(reference.name));
+    if (is_embedded) return std::optional(reference.name);
+    for (std::size_t root = reference.next && file.root ? *file.root + 1 : 0; root < roots_.size(); ++root) {
+      CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / path, path, root));
+      if (found) return found;
+      places.push_back(roots_[root]);
+    }
+    // CCCL itself goes on without them.
+    const bool of_toolkit = file.root && *file.root >= first_of_toolkit_;
+    if (reference.asks || of_toolkit) return std::optional<std::string>();
+    return standard(reference.name);
+  }
+
+  Result<std::optional<std::string>> standard(const std::string& name) {
+    for (const std::string& counterpart : counterparts_in_cccl(name)) {
+      for (std::size_t root = 0; root < roots_.size(); ++root) {
+        CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / counterpart, counterpart, root));
+        if (!found) continue;
+        if (names_taken_.insert(name).second)
+          closure_.headers.push_back({name, standard_header(name, *found)});
+        return std::optional(name);
+      }
+    }
+    return std::optional<std::string>();
+  }
+
+  std::string missing(const HeaderReference& reference, const File& file, std::vector<std::string> places) {
+    closure_.missing.push_back({reference.name, file.name, std::move(places)});
+    return std::string(kMissingPrefix) + std::to_string(closure_.missing.size() - 1);
+  }
+
+  Result<bool> embedded(const std::string& name) {
+    const auto found = embedded_headers().find(name);
+    if (found == embedded_headers().end()) return false;
+    if (names_taken_.insert(name).second) {
+      File header;
+      header.name = name;
+      header.text = found->second;
+      CUBINET_TRY(enqueue(std::move(header)));
+    }
+    return true;
+  }
+
+  // The name of the file that is there, which lies below that root; nullopt where none is.
+  Result<std::optional<std::string>> at(const fs::path& path, const fs::path& below,
+                                        std::optional<std::size_t> root) {
+    const auto looked = names_by_path_.find(path.native());
+    if (looked != names_by_path_.end()) return looked->second;
+    std::optional<std::string>& name = names_by_path_[path.native()];
+    const std::int64_t now = probe_.now_ns();
+    const FileStamp& stamp = closure_.stamps.emplace_back(probe_.stamp(path));
+    closure_.settled = closure_.settled && stamp.settled(now);
+    if (!stamp.exists) return name;
+    // One file that is found by two paths is one header: `#pragma once` has to see that.
+    const auto [known, is_new] = names_by_file_.try_emplace({stamp.device, stamp.inode});
+    if (is_new) {
+      CUBINET_TRY_ASSIGN(const Bytes content, files_->read(path, kMaximumBytes));
+      File header{free_name(below_root(below)), std::string(as_text(content)), path.parent_path(), root};
+      known->second = header.name;
+      CUBINET_TRY(enqueue(std::move(header)));
+    }
+    name = known->second;
+    return name;
+  }
+
+  std::string free_name(const std::string& wanted) {
+    std::string name = wanted;
+    for (unsigned number = 2; !names_taken_.insert(name).second; ++number)
+      name = wanted + "~" + std::to_string(number);
+    return name;
+  }
+
+  Result<void> enqueue(File file) {
+    bytes_ += file.text.size();
     if (++headers_ > kMaximumHeaders || bytes_ > kMaximumBytes) {
       return Error{ErrorCode::unsupported,
                    "a template reaches more than 10000 headers, or more than 256 MiB of them"};
     }
-    pending_.push_back({std::move(text), std::move(folder)});
+    pending_.push_back(std::move(file));
     return {};
   }
 
-  const std::vector<std::string>& directories_;
+  std::vector<fs::path> roots_;
+  std::size_t first_of_toolkit_;
   const FileProbe& probe_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();
-  Sha256Hasher hasher_;
   IncludeClosure closure_;
-  std::deque<Pending> pending_;
-  std::set<std::tuple<std::string, bool, fs::path>> seen_;
-  std::set<std::string, std::less<>> embedded_seen_;
-  std::map<std::string, std::string> contents_;  // path to digest; empty: there is no such file
+  std::deque<File> pending_;
+  HeaderMacros macros_;
+  std::vector<std::pair<std::string, File>> computed_;  // the macro, and the file that includes it
+  std::map<std::string, std::string> aliases_;
+  std::set<std::string, std::less<>> names_taken_;
+  std::map<std::string, std::optional<std::string>> names_by_path_;  // nullopt: there is no such file
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> names_by_file_;
   std::size_t headers_ = 0;
   std::uint64_t bytes_ = 0;
 };
@@ -170,10 +295,9 @@ bool IncludeClosure::still_valid(const FileProbe& probe) const {
                      [&](const FileStamp& stamp) { return probe.stamp(stamp.path) == stamp; });
 }
 
-Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template,
-                                           const std::vector<std::string>& include_directories,
+Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template, const HeaderSearch& search,
                                            const FileProbe& probe) {
-  return ClosureBuilder(include_directories, probe).run(kernel_template);
+  return ClosureBuilder(search, probe).run(kernel_template);
 }
 
 }  // namespace cubinet

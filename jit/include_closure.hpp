@@ -41,23 +41,52 @@ struct FileProbe {
   static std::int64_t wall_clock_ns();
 };
 
-// A template's source and everything that it may include, transitively, from the embedded headers and the
-// include directories. Over-approximates: every file that a name may mean is part of it, conditions
-// disregarded.
+// A header as the compiler is given it.
+struct CompilerHeader {
+  std::string name;
+  std::string text;
+};
+
+// A name that leads nowhere. Whether that matters, conditions decide: the compiler finds out.
+struct MissingHeader {
+  std::string name;
+  std::string asked_by;             // the name of the file that has it
+  std::vector<std::string> places;  // that were searched
+};
+
+// A template's source and every header that it may reach, conditions disregarded: texts that a compiler takes
+// from memory alone. Each file has one name, wherever and however it is asked for: its path below the folder
+// in which it was searched (with "~2" behind it where that is another file's already), and in each text the
+// names in `#include` and `__has_include` are these. What leads nowhere is called kMissingPrefix and a
+// number, so that no compiler finds it elsewhere. So the texts that were hashed are those that are compiled,
+// and no path of a folder is in them.
 struct IncludeClosure {
-  Sha256Digest digest;                // of names and contents; no path of a directory is part of it
-  std::vector<std::string> embedded;  // names of the embedded headers reached
-  std::vector<FileStamp> stamps;      // of each file read, and of each place where none was
-  bool settled = true;                // all stamps were when they were taken
+  Sha256Digest digest;  // of names and texts
+  std::string source;
+  std::vector<CompilerHeader> headers;  // without the one that is generated from the parameters
+  std::vector<MissingHeader> missing;   // by number
+  std::vector<FileStamp> stamps;        // of each file read, and of each place where none was
+  bool settled = true;                  // all stamps were when they were taken
 
   // Whether the stamps are what they were. Says that the contents are only if the closure is settled.
   bool still_valid(const FileProbe& probe = {}) const;
 };
 
+inline constexpr std::string_view kMissingPrefix = "missing-header/";
+
+// Where headers are looked for, in this order: a quoted name beside the file that has it; the embedded
+// headers; the include directories; the compiler's own (a toolkit's); for a few of the C++ library's those
+// that stand in for them (standard_headers.hpp).
+struct HeaderSearch {
+  std::vector<std::string> include_directories;
+  std::vector<std::string> toolkit_directories;
+
+  friend auto operator<=>(const HeaderSearch&, const HeaderSearch&) = default;
+};
+
 // invalid_argument for a source with a computed #include or __has_include, which no fingerprint could cover;
 // io for a header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
-Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template,
-                                           const std::vector<std::string>& include_directories,
+Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template, const HeaderSearch& search,
                                            const FileProbe& probe = {});
 
 }  // namespace cubinet

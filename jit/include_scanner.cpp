@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "include_scanner.hpp"
 
+#include "header_macros.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,231 +10,271 @@
 namespace cubinet {
 namespace {
 
-// Joins lines that a backslash continues, so that a directive broken over two lines is seen.
-std::string join_continued_lines(std::string_view text) {
-  std::string joined;
-  joined.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\') {
-      const std::size_t end = text.find_first_not_of(" \t\r", i + 1);
-      if (end != std::string_view::npos && text[end] == '\n') {
-        i = end;
-        continue;
-      }
-    }
-    joined.push_back(text[i]);
-  }
-  return joined;
+constexpr std::array<std::string_view, 5> kRawPrefixes = {"R", "LR", "uR", "UR", "u8R"};
+constexpr std::size_t kLongestDelimiter = 16;  // of a raw literal
+constexpr std::size_t kLongestReplacement = 512;
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
 }
 
-std::size_t skip_space_and_comments(std::string_view text, std::size_t at) {
-  while (at < text.size()) {
-    if (text[at] == ' ' || text[at] == '\t' || text[at] == '\v' || text[at] == '\f') {
-      ++at;
-    } else if (text.substr(at).starts_with("/*")) {
-      const std::size_t end = text.find("*/", at + 2);
-      if (end == std::string_view::npos) return text.size();
-      at = end + 2;
-    } else {
-      break;
-    }
-  }
-  return at;
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
 }
 
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-std::string_view word_at(std::string_view text, std::size_t at) {
-  std::size_t end = at;
-  while (end < text.size() && is_word(text[end]))
-    ++end;
-  return text.substr(at, end - at);
-}
-
-bool includes(std::string_view directive) {
-  return directive == "include" || directive == "include_next" || directive == "import";
-}
-
-bool begins_name(std::string_view text, std::size_t at) {
-  return at < text.size() && (text[at] == '<' || text[at] == '"');
+  // Above ASCII: a part of an identifier.
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 bool asks_for_header(std::string_view word) {
   return word == "__has_include" || word == "__has_include_next";
 }
 
-// Every name, wherever it stands.
-class NameFinder {
+// Goes through a text as if the lines that a backslash continues were one.
+class Cursor {
  public:
-  explicit NameFinder(std::string_view text) : text_(text) {}
+  explicit Cursor(std::string_view text) : text_(text) { skip_splices(); }
 
-  std::vector<IncludeDirective> run() {
-    for (std::size_t at = 0; at < text_.size(); ++at) {
-      if (text_[at] == '#') directive(at + 1);
-      if (text_.substr(at).starts_with("%:")) directive(at + 2);  // the digraph of '#'
-      if (text_.substr(at).starts_with("__has_include")) question(at);
-    }
-    return std::move(names_);
+  bool done() const { return at_ >= text_.size(); }
+  std::size_t at() const { return at_; }
+  char peek() const { return done() ? '\0' : text_[at_]; }
+  void step() {
+    ++at_;
+    skip_splices();
+  }
+  void jump(std::size_t at) {
+    at_ = std::min(at, text_.size());
+    skip_splices();
+  }
+  // What follows is `first` and then `second`.
+  bool is_at(char first, char second) const {
+    if (peek() != first) return false;
+    Cursor ahead = *this;
+    ahead.step();
+    return ahead.peek() == second;
   }
 
  private:
-  void directive(std::size_t at) {
-    at = skip_space_and_comments(text_, at);
-    const std::string_view word = word_at(text_, at);
-    if (!includes(word)) return;
-    name(skip_space_and_comments(text_, at + word.size()));
-  }
-
-  void question(std::size_t at) {
-    at = skip_space_and_comments(text_, at + word_at(text_, at).size());
-    if (at < text_.size() && text_[at] == '(') name(skip_space_and_comments(text_, at + 1));
-  }
-
-  void name(std::size_t at) {
-    if (!begins_name(text_, at)) return;
-    const std::size_t end = text_.find(text_[at] == '<' ? '>' : '"', at + 1);
-    if (end == std::string_view::npos) return;
-    const std::string_view found = text_.substr(at + 1, end - at - 1);
-    if (found.empty() || found.find('\n') != std::string_view::npos) return;
-    IncludeDirective directive{std::string(found), text_[at] == '"'};
-    if (std::find(names_.begin(), names_.end(), directive) == names_.end()) {
-      names_.push_back(std::move(directive));
+  void skip_splices() {
+    while (at_ + 1 < text_.size() && text_[at_] == '\\') {
+      const std::size_t line_end = text_[at_ + 1] == '\r' ? at_ + 2 : at_ + 1;
+      if (line_end >= text_.size() || text_[line_end] != '\n') return;
+      at_ = line_end + 1;
     }
   }
 
   std::string_view text_;
-  std::vector<IncludeDirective> names_;
+  std::size_t at_ = 0;
 };
 
-// What is computed, in code alone: reads as the preprocessor does, a comment as space, a literal as a whole.
-class ComputedFinder {
+class Scanner {
  public:
-  explicit ComputedFinder(std::string_view text) : text_(text) {}
+  explicit Scanner(std::string_view text) : text_(text), cursor_(text) {}
 
-  std::vector<std::string> run() {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '\n') {
-        begins_line_ = true;
-        only_named_ = false;
-        ++at_;
-      } else if (const std::size_t after = skip_space_and_comments(text_, at_); after != at_) {
-        at_ = after;
-      } else if (text_.substr(at_).starts_with("//")) {
-        skip_to_end_of_line();
-      } else if (begins_line_ && (c == '#' || text_.substr(at_).starts_with("%:"))) {
-        directive(at_ + (c == '#' ? 1 : 2));
-      } else {
-        token(c);
-      }
-    }
-    return std::move(computed_);
+  IncludeScan run() {
+    while (!cursor_.done())
+      token();
+    return std::move(scan_);
   }
 
  private:
-  void token(char c) {
-    begins_line_ = false;
-    if (c == '"' || c == '\'') return literal(c);
-    if (c >= '0' && c <= '9') return number();
-    if (is_word(c)) return word();
-    // `defined(NAME)` only asks whether there is one, as `defined NAME` does.
-    only_named_ = only_named_ && c == '(';
-    ++at_;
+  void token() {
+    const char c = cursor_.peek();
+    if (c == '\n') {
+      begins_line_ = true;
+      only_named_ = false;
+      cursor_.step();
+    } else if (!skip_blank_or_comment()) {
+      const bool directive_begins = begins_line_ && (c == '#' || cursor_.is_at('%', ':'));
+      begins_line_ = false;
+      if (directive_begins) return directive();
+      if (c == '"' || c == '\'') return literal(c);
+      if (is_digit(c)) return number();
+      if (is_word(c)) return word();
+      // `defined(NAME)` only asks whether there is one, as `defined NAME` does.
+      only_named_ = only_named_ && c == '(';
+      cursor_.step();
+    }
   }
 
-  void directive(std::size_t at) {
-    begins_line_ = false;
-    at = skip_space_and_comments(text_, at);
-    const std::string_view word = word_at(text_, at);
+  // True where there was one. A comment that does not end takes the rest.
+  bool skip_blank_or_comment() {
+    if (is_blank(cursor_.peek())) {
+      cursor_.step();
+    } else if (cursor_.is_at('/', '/')) {
+      while (!cursor_.done() && cursor_.peek() != '\n')
+        cursor_.step();
+    } else if (cursor_.is_at('/', '*')) {
+      cursor_.step();
+      cursor_.step();
+      while (!cursor_.done() && !cursor_.is_at('*', '/'))
+        cursor_.step();
+      cursor_.step();
+      cursor_.step();
+    } else {
+      return false;
+    }
+    return true;
+  }
+  void skip_blanks_and_comments() {
+    while (!cursor_.done() && cursor_.peek() != '\n' && skip_blank_or_comment()) {
+    }
+  }
+
+  std::string read_word() {
+    std::string word;
+    for (; is_word(cursor_.peek()); cursor_.step())
+      word += cursor_.peek();
+    return word;
+  }
+
+  void directive() {
+    if (cursor_.peek() == '%') cursor_.step();
+    cursor_.step();
+    skip_blanks_and_comments();
+    const std::size_t begin = cursor_.at();
+    const std::string word = read_word();
     only_named_ = word == "ifdef" || word == "ifndef" || word == "elifdef" || word == "elifndef" ||
                   word == "define" || word == "undef";
-    at_ = at + word.size();
-    if (!includes(word)) return;
-    at_ = skip_space_and_comments(text_, at_);
-    if (begins_name(text_, at_)) return header_name();
-    const std::string_view macro = word_at(text_, at_);
-    if (!macro.empty()) computed_.push_back("#" + std::string(word) + " " + std::string(macro));
+    if (word == "define") return definition();
+    if (word != "include" && word != "include_next") return;
+    const TextRange where{begin, cursor_.at()};
+    skip_blanks_and_comments();
+    if (header_name(where, word == "include_next", false)) return;
+    const std::string macro = read_word();
+    if (!macro.empty()) scan_.computed.push_back({"#" + word + " " + macro, macro});
+  }
+
+  // Only looks: what is replaced is read as everything else.
+  void definition() {
+    const Cursor begin = cursor_;
+    skip_blanks_and_comments();
+    std::string name = read_word();
+    std::string replacement;
+    if (cursor_.peek() != '(') {
+      char close = '\0';  // of a header's name, in which comments mean nothing
+      while (!cursor_.done() && cursor_.peek() != '\n' && replacement.size() <= kLongestReplacement) {
+        const char c = cursor_.peek();
+        if (close == '\0' && skip_blank_or_comment()) {
+          if (!replacement.empty()) replacement += ' ';
+          continue;
+        }
+        if (replacement.empty() && (c == '<' || c == '"')) {
+          close = c == '<' ? '>' : '"';
+        } else if (c == close) {
+          close = '\0';
+        }
+        replacement += c;
+        cursor_.step();
+      }
+      replacement.resize(replacement.find_last_not_of(" \t\r\v\f") + 1);
+      if (may_name_a_header(replacement)) scan_.macros.push_back({std::move(name), std::move(replacement)});
+    }
+    cursor_ = begin;
   }
 
   void word() {
-    const std::string_view word = word_at(text_, at_);
-    at_ += word.size();
+    const std::size_t begin = cursor_.at();
+    const std::string word = read_word();
     const bool only_named = std::exchange(only_named_, word == "defined");
-    if (begins_raw_literal(word)) return raw_literal();
+    if (cursor_.peek() == '"' &&
+        std::find(kRawPrefixes.begin(), kRawPrefixes.end(), word) != kRawPrefixes.end())
+      return raw_literal();
     if (!asks_for_header(word) || only_named) return;
-    std::string text(word);
-    std::size_t at = skip_space_and_comments(text_, at_);
-    if (at < text_.size() && text_[at] == '(') {
-      at = skip_space_and_comments(text_, at + 1);
-      if (begins_name(text_, at)) {
-        at_ = at;
-        return header_name();
-      }
-      text += "(" + std::string(word_at(text_, at)) + ")";
+    const TextRange where{begin, cursor_.at()};
+    ComputedHeader computed{word, {}};
+    const Cursor behind = cursor_;
+    skip_blanks_and_comments();
+    if (cursor_.peek() == '(') {
+      cursor_.step();
+      skip_blanks_and_comments();
+      if (header_name(where, word == "__has_include_next", true)) return;
+      computed.macro = read_word();
+      computed.text += "(" + computed.macro + ")";
     }
-    computed_.push_back(std::move(text));
+    cursor_ = behind;  // what is there may hold a question of its own
+    scan_.computed.push_back(std::move(computed));
   }
 
-  // In a header's name quotes, backslashes and the signs of comments mean nothing.
-  void header_name() {
-    const char end = text_[at_] == '<' ? '>' : '"';
-    do {
-      ++at_;
-    } while (at_ < text_.size() && text_[at_] != end && text_[at_] != '\n');
-    if (at_ < text_.size() && text_[at_] == end) ++at_;
+  // In a header's name quotes, backslashes and the signs of comments mean nothing. False where none is.
+  bool header_name(TextRange word, bool next, bool asks) {
+    const char open = cursor_.peek();
+    if (open != '<' && open != '"') return false;
+    const char close = open == '<' ? '>' : '"';
+    HeaderReference reference{{}, open == '"', next, asks, word, {cursor_.at(), 0}};
+    cursor_.step();
+    for (; !cursor_.done() && cursor_.peek() != close && cursor_.peek() != '\n'; cursor_.step())
+      reference.name += cursor_.peek();
+    if (cursor_.peek() != close || reference.name.empty()) return true;  // an error, the compiler's to tell
+    reference.operand.end = cursor_.at() + 1;
+    cursor_.step();
+    scan_.references.push_back(std::move(reference));
+    return true;
   }
 
   // A literal ends with its line at the latest: in a group that is left out an apostrophe may stand alone.
   void literal(char quote) {
     only_named_ = false;
-    for (++at_; at_ < text_.size() && text_[at_] != '\n'; ++at_) {
-      if (text_[at_] == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] != '\n') {
-        ++at_;
-      } else if (text_[at_] == quote) {
-        ++at_;
-        return;
-      }
+    for (cursor_.step(); !cursor_.done() && cursor_.peek() != '\n'; cursor_.step()) {
+      if (cursor_.peek() == quote) return cursor_.step();
+      if (cursor_.peek() == '\\') cursor_.step();
+      if (cursor_.peek() == '\n') return;
     }
   }
 
-  bool begins_raw_literal(std::string_view prefix) const {
-    constexpr std::array<std::string_view, 5> kPrefixes = {"R", "LR", "uR", "UR", "u8R"};
-    if (std::find(kPrefixes.begin(), kPrefixes.end(), prefix) == kPrefixes.end()) return false;
-    if (at_ >= text_.size() || text_[at_] != '"') return false;
-    const std::size_t open = text_.find_first_of("()\\\" \t\n", at_ + 1);
-    return open != std::string_view::npos && text_[open] == '(';
-  }
-
+  // Nothing in it is joined or escaped. Groups that are left out are read so as well.
   void raw_literal() {
-    const std::size_t open = text_.find('(', at_);
-    const std::string end = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
+    const std::size_t quote = cursor_.at();
+    const std::size_t open = text_.find_first_of("()\\\" \t\v\f\r\n", quote + 1);
+    if (open == std::string_view::npos || text_[open] != '(' || open - quote - 1 > kLongestDelimiter)
+      return literal('"');
+    const std::string end = ")" + std::string(text_.substr(quote + 1, open - quote - 1)) + "\"";
     const std::size_t close = text_.find(end, open);
-    at_ = close == std::string_view::npos ? text_.size() : close + end.size();
+    cursor_.jump(close == std::string_view::npos ? text_.size() : close + end.size());
   }
 
-  // 1'000: the apostrophe begins no literal.
+  // 1'000, 0x1p-3: the apostrophe begins no literal.
   void number() {
     only_named_ = false;
-    while (at_ < text_.size() && (is_word(text_[at_]) || text_[at_] == '.' || text_[at_] == '\''))
-      ++at_;
+    while (is_word(cursor_.peek()) || cursor_.peek() == '.' || cursor_.peek() == '\'')
+      cursor_.step();
   }
 
-  void skip_to_end_of_line() { at_ = std::min(text_.find('\n', at_), text_.size()); }
-
   std::string_view text_;
-  std::size_t at_ = 0;
+  Cursor cursor_;
+  IncludeScan scan_;
   bool begins_line_ = true;
   bool only_named_ = false;  // the next word is named, not used
-  std::vector<std::string> computed_;
 };
 
 }  // namespace
 
 IncludeScan scan_includes(std::string_view text) {
-  const std::string joined = join_continued_lines(text);
-  return {NameFinder(joined).run(), ComputedFinder(joined).run()};
+  return Scanner(text).run();
+}
+
+std::string with_names(std::string_view text, const std::vector<HeaderReference>& references,
+                       const std::vector<std::string>& names) {
+  std::string out;
+  out.reserve(text.size() + references.size() * 16);
+  std::size_t copied = 0;
+  const auto put = [&](const TextRange& range, const std::string& instead) {
+    out += text.substr(copied, range.begin - copied);
+    out += instead;
+    const std::string_view was = text.substr(range.begin, range.end - range.begin);
+    for (auto lines = std::count(was.begin(), was.end(), '\n'); lines > 0; --lines)
+      out += "\\\n";
+    copied = range.end;
+  };
+  for (std::size_t i = 0; i < references.size(); ++i) {
+    const HeaderReference& reference = references[i];
+    if (reference.next) put(reference.word, reference.asks ? "__has_include" : "include");
+    put(reference.operand, "<" + names[i] + ">");
+  }
+  out += text.substr(copied);
+  return out;
 }
 
 }  // namespace cubinet

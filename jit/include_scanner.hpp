@@ -7,23 +7,50 @@
 
 namespace cubinet {
 
-struct IncludeDirective {
+// A part of a text: from `begin` up to, and without, `end`.
+struct TextRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// One `#include` or `__has_include` and the header's name in it.
+struct HeaderReference {
   std::string name;
   bool quoted = false;  // "name": the folder of the including file is searched first
+  bool next = false;    // #include_next, __has_include_next: searched behind the folder of the including file
+  bool asks = false;    // __has_include: it may be missing
+  TextRange word;       // include, include_next, __has_include …, where it stands
+  TextRange operand;    // the name with its quotes or angle brackets
+};
 
-  friend auto operator<=>(const IncludeDirective&, const IncludeDirective&) = default;
+// `#include MACRO`, `__has_include(MACRO)` and a bare `__has_include`: what they ask for the preprocessor
+// alone knows.
+struct ComputedHeader {
+  std::string text;   // as it stands in the code
+  std::string macro;  // empty where there is none
+};
+
+// `#define NAME REPLACEMENT`, where that can be (a part of) a header's name.
+struct HeaderMacro {
+  std::string name;
+  std::string replacement;
 };
 
 struct IncludeScan {
-  std::vector<IncludeDirective> directives;  // in the order of their first occurrence
-  // `#include MACRO`, `__has_include(MACRO)` and a bare `__has_include`, as they stand in the code: what they
-  // ask for only the preprocessor knows.
-  std::vector<std::string> computed;
+  std::vector<HeaderReference> references;  // in the order of the text, as the others
+  std::vector<ComputedHeader> computed;
+  std::vector<HeaderMacro> macros;
 };
 
-// Finds every header that a C++ text may include or ask for with __has_include. Names count wherever they
-// stand, in comments, literals and conditions that do not hold too: a superset of what the compiler opens,
-// but for computed ones. Those count in code alone, since a template that has one is refused.
+// Reads a text as NVRTC's preprocessor does, conditions disregarded: lines that a backslash continues are
+// one, but not in raw literals; a carriage return is white space; comments and literals hold no directives.
+// What is read otherwise than the compiler reads it is a header that the compiler does not get, never one
+// that it gets and that nobody has seen (include_closure.hpp). Takes time in proportion to the text.
 IncludeScan scan_includes(std::string_view text);
+
+// The text with other names in these references (one each, in the same order), all of them in angle brackets
+// and none of them `next`. Lines stay where they are. REQUIRES: `references` is of this text.
+std::string with_names(std::string_view text, const std::vector<HeaderReference>& references,
+                       const std::vector<std::string>& names);
 
 }  // namespace cubinet

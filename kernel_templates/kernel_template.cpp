@@ -43,8 +43,8 @@ bool meets_minimum(SmTarget target, SmTarget minimum) {
 
 class DeclaredTemplate final : public KernelTemplate {
  public:
-  DeclaredTemplate(TemplateDeclaration declaration, std::string source)
-      : declaration_(std::move(declaration)), source_(std::move(source)) {
+  DeclaredTemplate(TemplateDeclaration declaration, std::string source, std::string folder)
+      : declaration_(std::move(declaration)), source_(std::move(source)), folder_(std::move(folder)) {
     for (const KernelDeclaration& kernel : declaration_.kernels) {
       symbol_expressions_.push_back(kernel.symbol_expression);
     }
@@ -57,6 +57,7 @@ class DeclaredTemplate final : public KernelTemplate {
   const std::string& summary() const override { return declaration_.summary; }
   std::uint32_t interface_version() const override { return declaration_.interface_version; }
   const std::string& source() const override { return source_; }
+  const std::string& folder() const override { return folder_; }
   const std::vector<ParameterDeclaration>& parameters() const override { return declaration_.parameters; }
   SmTarget minimum_target() const override { return declaration_.minimum_target; }
   const std::vector<std::string>& constraints() const override { return constraints_; }
@@ -64,8 +65,7 @@ class DeclaredTemplate final : public KernelTemplate {
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     if (spec.name != name()) {
-      return Error{ErrorCode::invalid_argument, "a specification of '" +
-                                                    printable(spec.name, kQuotedBytes) +
+      return Error{ErrorCode::invalid_argument, "a specification of '" + printable(spec.name, kQuotedBytes) +
                                                     "' was given to the template '" + name() + "'"};
     }
     CUBINET_TRY(check_names(spec));
@@ -245,6 +245,7 @@ class DeclaredTemplate final : public KernelTemplate {
 
   TemplateDeclaration declaration_;
   std::string source_;
+  std::string folder_;
   std::vector<std::string> symbol_expressions_;
   std::vector<std::string> constraints_;
 };
@@ -252,10 +253,11 @@ class DeclaredTemplate final : public KernelTemplate {
 }  // namespace
 
 Result<std::shared_ptr<const KernelTemplate>> KernelTemplate::parse(std::string source,
-                                                                    std::string_view origin) {
+                                                                    std::string_view origin,
+                                                                    std::string folder) {
   CUBINET_TRY_ASSIGN(TemplateDeclaration declaration, parse_template_declaration(source, origin));
   return std::shared_ptr<const KernelTemplate>(
-      std::make_shared<DeclaredTemplate>(std::move(declaration), std::move(source)));
+      std::make_shared<DeclaredTemplate>(std::move(declaration), std::move(source), std::move(folder)));
 }
 
 }  // namespace cubinet

@@ -154,8 +154,10 @@ TEST_CASE("a header in the working directory is not taken for one of the templat
   for (const Error& error : {without, with}) {
     CHECK(error.code == ErrorCode::compile_failed);
     CHECK_MESSAGE(error.detail.find("stray.h") != std::string::npos, error.detail);
-    CHECK(error.detail.find("/dev/null") == std::string::npos);
+    CHECK(error.message.find("'stray.h', which scale.cu includes") != std::string::npos);
+    CHECK(error.remedy.find("-I") != std::string::npos);
   }
+  CHECK(with.message.find(headers.path().string()) != std::string::npos);
 }
 
 TEST_CASE("headers of include directories find each other by quoted names") {
@@ -167,4 +169,33 @@ TEST_CASE("headers of include directories find each other by quoted names") {
       "#include <lib/a.h>\nextern \"C\" __global__ void scale(float* p) { *p *= TIMES; }\n");
   request.options.include_directories = {headers.path()};
   CHECK(compiled(request).record.options.find(headers.path().string()) == std::string::npos);
+}
+
+TEST_CASE("source lines do not bring the working folder into a build") {
+  const auto previous = std::filesystem::current_path();
+  CompileRequest request = test::scale_request();
+  request.options.line_info = true;
+  std::vector<Sha256Digest> digests;
+  for (int place = 0; place < 2; ++place) {
+    const test::TempDir working;
+    std::filesystem::current_path(working.path());
+    const CompileOutput output = compiled(request);
+    CHECK(std::filesystem::current_path() == working.path());
+    std::filesystem::current_path(previous);
+    digests.push_back(output.record.digest);
+    CHECK(as_text(*output.image).find(working.path().string()) == std::string_view::npos);
+  }
+  CHECK(digests[0] == digests[1]);
+}
+
+TEST_CASE("device code that includes standard headers finds them in CCCL") {
+  compiled(test::scale_request(
+      "#include <algorithm>\n#include <array>\n#include <cassert>\n#include <cmath>\n#include <cstdint>\n"
+      "#include <climits>\n#include <limits>\n#include <stdint.h>\n#include <tuple>\n#include <type_traits>\n"
+      "extern \"C\" __global__ void scale(float* p) {\n"
+      "  std::array<std::uint32_t, 2> a{1u, 2u};\n"
+      "  static_assert(std::is_same_v<std::uint32_t, uint32_t> && CHAR_BIT == 8);\n"
+      "  *p = std::max(std::sqrt(*p), std::numeric_limits<float>::lowest()) + "
+      "std::get<0>(std::make_tuple(a[1]));\n"
+      "}\n"));
 }

@@ -25,8 +25,7 @@ void touch(const fs::path& path) {
 std::vector<CompilerCandidate> found_in(const fs::path& below, const CompilerSearch& search) {
   std::vector<CompilerCandidate> candidates;
   for (CompilerCandidate& candidate : find_compilers(search)) {
-    if (candidate.library.starts_with(fs::canonical(below).string()))
-      candidates.push_back(candidate);
+    if (candidate.library.starts_with(fs::canonical(below).string())) candidates.push_back(candidate);
   }
   return candidates;
 }

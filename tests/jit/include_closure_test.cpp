@@ -20,14 +20,29 @@ void write(const fs::path& path, std::string_view text) {
 }
 
 IncludeClosure closure_of(const std::string& body, const std::vector<std::string>& directories = {}) {
-  auto closure = close_over_includes(*test::parse_template(test::scale_source(body)), directories);
+  auto closure = close_over_includes(*test::parse_template(test::scale_source(body)), {directories, {}});
   REQUIRE_MESSAGE(closure, closure.error().message);
   return *closure;
 }
 
-bool reaches(const IncludeClosure& closure, std::string_view name) {
-  return std::find(closure.embedded.begin(), closure.embedded.end(), name) != closure.embedded.end();
+const std::string* text_of(const IncludeClosure& closure, std::string_view name) {
+  const auto found = std::find_if(closure.headers.begin(), closure.headers.end(),
+                                  [&](const CompilerHeader& header) { return header.name == name; });
+  return found == closure.headers.end() ? nullptr : &found->text;
 }
+
+bool reaches(const IncludeClosure& closure, std::string_view name) {
+  return text_of(closure, name) != nullptr;
+}
+
+std::vector<std::string> names_in(const IncludeClosure& closure) {
+  std::vector<std::string> names;
+  for (const CompilerHeader& header : closure.headers)
+    names.push_back(header.name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
 
 }  // namespace
 
@@ -78,8 +93,9 @@ TEST_CASE("a closure is valid until a file changes, vanishes or appears where on
   CHECK(closure.still_valid());
   write(early / "a.h", "int a;\n");
   CHECK_FALSE(closure.still_valid());
-  const IncludeClosure shadowed = closure_of(body, directories);
-  CHECK(shadowed.digest != closure.digest);
+  CHECK(closure_of(body, directories).digest == closure.digest);  // from another folder, and the same text
+  write(early / "a.h", "int b;\n");
+  CHECK(closure_of(body, directories).digest != closure.digest);
   fs::remove(early / "a.h");
   CHECK(closure.still_valid());
   write(late / "missing.h", "int m;\n");
@@ -144,8 +160,8 @@ TEST_CASE("a file named by its absolute path is part of it") {
 
 TEST_CASE("a source that includes or asks for what a macro names is refused") {
   for (const auto& [body, told] : std::vector<std::pair<std::string, std::string>>{
-           {"#define X <a.h>\n#include X\n", "'#include X'"},
-           {"#define X <a.h>\n#if __has_include(X)\n#endif\n", "'__has_include(X)'"},
+           {"#define X(a) <a>\n#include X(b.h)\n", "'#include X'"},
+           {"#if __has_include(X)\n#endif\n", "'__has_include(X)'"},
            {"#define HI __has_include\n#if HI(<a.h>)\n#endif\n", "'__has_include'"}}) {
     const auto closure = close_over_includes(*test::parse_template(test::scale_source(body)), {});
     REQUIRE_FALSE(closure);
@@ -156,16 +172,122 @@ TEST_CASE("a source that includes or asks for what a macro names is refused") {
 
 TEST_CASE("a source that speaks of includes in a comment or a literal is not refused") {
   for (const char* body :
-       {"// the #include order matters\n", "// see issue #import taxes\n",
+       {"// the #include order matters\n", "// see issue #include taxes\n",
         "__device__ const char* s = \"#include me\";\n", "#ifdef __has_include\n#endif\n"}) {
     CHECK_MESSAGE(close_over_includes(*test::parse_template(test::scale_source(body)), {}), body);
   }
 }
 
-TEST_CASE("in a header what a macro names counts as text alone") {
-  const test::TempDir folder;
-  write(folder / "a.h", "#define W <opt.h>\n#if __has_include(W)\n#endif\n");
-  const IncludeClosure closure = closure_of("#include <a.h>\n", {folder.path()});
-  write(folder / "opt.h", "\n");
-  CHECK(closure_of("#include <a.h>\n", {folder.path()}).digest == closure.digest);
+TEST_CASE("what a macro names is followed, whichever of its definitions holds") {
+  const test::TempDir place;
+  write(place / "lib/config.h",
+        "#define ROOT lib/BACKEND\n#ifdef CPU\n#define BACKEND cpu\n#else\n#define BACKEND gpu\n#endif\n"
+        "#define TAG <ROOT/tag.h>\n");
+  write(place / "lib/gpu/tag.h", "int gpu;\n");
+  write(place / "lib/cpu/tag.h", "int cpu;\n");
+  write(place / "lib/a.h",
+        "#include \"config.h\"\n#include TAG\n#define NEAR \"near.h\"\n#if __has_include(NEAR)\n#include "
+        "NEAR\n#endif\n");
+  const std::string body = "#include <lib/a.h>\n";
+  const IncludeClosure before = closure_of(body, {place.path()});
+  CHECK(names_in(before) == Names{"lib/a.h", "lib/config.h", "lib/cpu/tag.h", "lib/gpu/tag.h"});
+  write(place / "lib/near.h", "int near;\n");
+  CHECK_FALSE(before.still_valid());
+  const IncludeClosure after = closure_of(body, {place.path()});
+  CHECK(*text_of(after, "near.h") == "#include <lib/near.h>\n");
+  CHECK(reaches(after, "lib/near.h"));
+  CHECK(after.digest != before.digest);
+  CHECK(reaches(closure_of("#define MINE <lib/near.h>\n#include MINE\n", {place.path()}), "lib/near.h"));
+}
+
+TEST_CASE("a folder that holds nothing of it is no part of it") {
+  const test::TempDir used;
+  const test::TempDir idle;
+  write(used / "a.h", "int a;\n");
+  const auto digest = [](const std::vector<std::string>& directories) {
+    return closure_of("#include <a.h>\n", directories).digest;
+  };
+  CHECK(digest({used.path()}) == digest({idle.path(), used.path(), idle.path()}));
+}
+
+TEST_CASE("each text names the headers by where they lie below their folders") {
+  const test::TempDir place;
+  write(place / "lib/a.h", "#include \"b.h\"\n#include \"../top.h\"\nconst char* s = \"#include <b.h>\";\n");
+  write(place / "lib/b.h", "#if __has_include( \"none.h\" ) || __has_include(<lib/a.h>)\n#endif\n");
+  write(place / "top.h", "#include <lib/../lib/b.h>\n");
+  const IncludeClosure closure = closure_of("#include \"lib/a.h\"\nint x;", {place.path()});
+  CHECK(names_in(closure) == Names{"lib/a.h", "lib/b.h", "top.h"});
+  CHECK(closure.source.find("#include <lib/a.h>\nint x;") != std::string::npos);
+  CHECK(*text_of(closure, "lib/a.h") ==
+        "#include <lib/b.h>\n#include <top.h>\nconst char* s = \"#include <b.h>\";\n");
+  CHECK(*text_of(closure, "lib/b.h") ==
+        "#if __has_include( <missing-header/0> ) || __has_include(<lib/a.h>)\n#endif\n");
+  CHECK(*text_of(closure, "top.h") == "#include <lib/b.h>\n");
+  REQUIRE(closure.missing.size() == 1);
+  CHECK(closure.missing[0].name == "none.h");
+  CHECK(closure.missing[0].asked_by == "lib/b.h");
+  CHECK(closure.missing[0].places == Names{place / "lib", place.path()});
+}
+
+TEST_CASE("equal names in two folders are two headers, and one file under two names is one") {
+  const test::TempDir first;
+  const test::TempDir second;
+  write(first / "a.h", "#include \"same.h\"\n#include <other/b.h>\n#include_next <a.h>\n");
+  write(first / "same.h", "int one;\n");
+  write(second / "other/b.h", "#include \"../same.h\"\n");
+  write(second / "same.h", "int two;\n");
+  write(second / "a.h", "int behind;\n");
+  fs::create_hard_link(first / "same.h", first / "alias.h");
+  fs::create_symlink(first / "same.h", second / "link.h");
+  const IncludeClosure closure =
+      closure_of("#include <a.h>\n#include <alias.h>\n#include <link.h>\n", {first.path(), second.path()});
+  CHECK(*text_of(closure, "a.h") == "#include <alias.h>\n#include <other/b.h>\n#include <a.h~2>\n");
+  CHECK(*text_of(closure, "other/b.h") == "#include <same.h>\n");
+  CHECK(*text_of(closure, "same.h") == "int two;\n");
+  CHECK(*text_of(closure, "a.h~2") == "int behind;\n");
+  CHECK(names_in(closure).size() == 5);
+}
+
+TEST_CASE("headers beside a template, embedded ones and those of a toolkit are found in this order") {
+  const test::TempDir beside;
+  const test::TempDir given;
+  const test::TempDir toolkit;
+  for (const test::TempDir* place : {&beside, &given, &toolkit}) {
+    write(*place / "a.h", "// " + place->path().string() + "\n");
+    write(*place / "cubinet/pdl.cuh", "// not ours\n");
+  }
+  write(toolkit / "cuda_fp16.h", "\n");
+  const auto closure_with = [&](const std::string& body) {
+    const auto source = test::scale_source(body);
+    const auto beside_it = KernelTemplate::parse(source, "scale.cu", beside.path().string());
+    REQUIRE(beside_it);
+    return *close_over_includes(**beside_it, {{given.path()}, {toolkit.path()}});
+  };
+  CHECK(text_of(closure_with("#include \"a.h\"\n"), "a.h")->find(beside.path().string()) !=
+        std::string::npos);
+  CHECK(text_of(closure_with("#include <a.h>\n"), "a.h")->find(given.path().string()) != std::string::npos);
+  CHECK(text_of(closure_with("#include <cubinet/pdl.cuh>\n"), "cubinet/pdl.cuh")->size() > 100);
+  CHECK(reaches(closure_with("#include <cuda_fp16.h>\n"), "cuda_fp16.h"));
+}
+
+TEST_CASE("a name with odd characters cannot end its directive") {
+  const test::TempDir place;
+  write(place / "a >b.h", "int a;\n");
+  const IncludeClosure closure = closure_of("#include \"a >b.h\"\n", {place.path()});
+  CHECK(names_in(closure) == Names{"a__b.h"});
+}
+
+TEST_CASE("a standard header is its counterpart in CCCL, but for what a toolkit itself asks for") {
+  const test::TempDir mine;
+  const test::TempDir toolkit;
+  write(toolkit / "cuda/std/limits", "#include <cstdint>\n#if __has_include(<cstdint>)\n#endif\n");
+  write(toolkit / "cuda/std/cstdint", "\n");
+  write(mine / "mine.h", "#include <limits>\n#if __has_include(<cstdint>)\n#endif\n#include <vector>\n");
+  const auto parsed = test::parse_template(test::scale_source("#include <mine.h>\n"));
+  const auto closure = close_over_includes(*parsed, {{mine.path()}, {toolkit.path()}});
+  REQUIRE(closure);
+  CHECK(names_in(*closure) == Names{"limits", "mine.h", "cuda/std/limits"});
+  CHECK(closure->missing.size() == 4);  // cstdint, thrice where it does not count, and vector
+  write(mine / "limits", "// mine\n");
+  CHECK(*text_of(*close_over_includes(*parsed, {{mine.path()}, {toolkit.path()}}), "limits") == "// mine\n");
 }

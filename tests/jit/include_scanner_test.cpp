@@ -9,16 +9,31 @@ namespace {
 
 std::vector<std::string> names(std::string_view text) {
   std::vector<std::string> found;
-  for (const IncludeDirective& directive : scan_includes(text).directives) {
-    found.push_back(directive.quoted ? '"' + directive.name + '"' : '<' + directive.name + '>');
-  }
+  for (const HeaderReference& reference : scan_includes(text).references)
+    found.push_back(reference.quoted ? '"' + reference.name + '"' : '<' + reference.name + '>');
   return found;
+}
+
+// Every reference under the name "x".
+std::string renamed(std::string_view text) {
+  const auto references = scan_includes(text).references;
+  return with_names(text, references, std::vector<std::string>(references.size(), "x"));
 }
 
 using Names = std::vector<std::string>;
 
 Names computed(std::string_view text) {
-  return scan_includes(text).computed;
+  Names found;
+  for (const ComputedHeader& header : scan_includes(text).computed)
+    found.push_back(header.text);
+  return found;
+}
+
+Names macros(std::string_view text) {
+  Names found;
+  for (const HeaderMacro& macro : scan_includes(text).macros)
+    found.push_back(macro.name + "=" + macro.replacement);
+  return found;
 }
 
 }  // namespace
@@ -30,22 +45,52 @@ TEST_CASE("directives are found however they are written") {
   CHECK(names("# /* x */ include /* y */ <a.h>") == Names{"<a.h>"});
   CHECK(names("/* x */ #include <a.h>") == Names{"<a.h>"});
   CHECK(names("#inc\\\nlude <a\\\n.h>") == Names{"<a.h>"});
-  CHECK(names("#include \\  \r\n <a.h>") == Names{"<a.h>"});
+  CHECK(names("#include \\\r\n <a.h>") == Names{"<a.h>"});
+  CHECK(names("#\rinclude\v<a.h>") == Names{"<a.h>"});
   CHECK(names("%:include <a.h>") == Names{"<a.h>"});
   CHECK(names("#include_next <a.h>") == Names{"<a.h>"});
-  CHECK(names("#import <a.h>") == Names{"<a.h>"});
   CHECK(names("#if __has_include ( \"a.h\" ) || __has_include(<b.h>)") == Names{"\"a.h\"", "<b.h>"});
   CHECK(names("#include <a.h>\r\n#include <b.h>\r\n") == Names{"<a.h>", "<b.h>"});
 }
 
-TEST_CASE("conditions and comments do not hide a directive") {
-  CHECK(names("#if 0\n#include <a.h>\n#endif\n// #include <b.h>\n/* #include <c.h> */\n\"#include <d.h>\"") ==
-        Names{"<a.h>", "<b.h>", "<c.h>", "<d.h>"});
+TEST_CASE("conditions do not hide a directive, comments and literals do") {
+  CHECK(names("#if 0\nit's\n#include <a.h>\n#endif\n// #include <b.h>\n/*\n#include <c.h>\n*/\n\"#include "
+              "<d.h>\"") == Names{"<a.h>"});
+  CHECK(names("// joined \\\n#include <a.h>\n#include <b.h>") == Names{"<b.h>"});
+  CHECK(names("// a return ends no line\r#include <a.h>\n").empty());
   CHECK(names("const char* s = \"/*\";\n#include <a.h>\n") == Names{"<a.h>"});
+  CHECK(names("auto s = R\"(\\\n)\";\n#include <a.h>\n") == Names{"<a.h>"});
+  CHECK(names("auto s = u8R\"x(\n#include <b.h>\n)x\";\n#include <a.h>\n") == Names{"<a.h>"});
+  CHECK(names("auto s = R\"\\\n(\";\n#include <a.h>\n) \"") == Names{"<a.h>"});
 }
 
-TEST_CASE("a name is listed once") {
-  CHECK(names("#include <a>\n#include <a>\n#include \"a\"\n") == Names{"<a>", "\"a\""});
+TEST_CASE("a name says what it is for") {
+  const auto found =
+      scan_includes("#include_next \"a\"\n#if __has_include(<b>) && __has_include_next(<c>)\n").references;
+  REQUIRE(found.size() == 3);
+  CHECK((found[0].next && found[0].quoted && !found[0].asks));
+  CHECK((!found[1].next && !found[1].quoted && found[1].asks));
+  CHECK((found[2].next && found[2].asks));
+}
+
+TEST_CASE("other names are put where the old ones stood, and lines stay") {
+  CHECK(renamed("#include <a.h> // a.h\nint a;\n#include \"b.h\"") ==
+        "#include <x> // a.h\nint a;\n#include <x>");
+  CHECK(renamed("#include_next <a.h>\n#if __has_include_next(\"b\")") ==
+        "#include <x>\n#if __has_include(<x>)");
+  CHECK(renamed("#include <a\\\n.h>\n#inc\\\r\nlude_next \"b\"\nline 5") ==
+        "#include <x>\\\n\n#include\\\n <x>\nline 5");
+  CHECK(renamed("auto s = \"#include <a>\"; /* <b> */") == "auto s = \"#include <a>\"; /* <b> */");
+  CHECK(renamed("") == "");
+}
+
+TEST_CASE("the time is in proportion to the text, whatever it holds") {
+  for (const std::string_view piece : {"#/*", "__has_include(", "R\"(", "#include <", "'", "\\\n", "/*"}) {
+    std::string text;
+    while (text.size() < (std::size_t{1} << 20))
+      text += piece;
+    CHECK(scan_includes(text).references.empty());
+  }
 }
 
 TEST_CASE("what is no include is passed over") {
@@ -56,8 +101,10 @@ TEST_CASE("what is no include is passed over") {
 
 TEST_CASE("an include of a macro is told apart") {
   const IncludeScan scan = scan_includes("#include HEADER_NAME\n#include <a.h>\n");
-  CHECK(scan.computed == Names{"#include HEADER_NAME"});
-  CHECK(scan.directives.size() == 1);
+  REQUIRE(scan.computed.size() == 1);
+  CHECK(scan.computed[0].text == "#include HEADER_NAME");
+  CHECK(scan.computed[0].macro == "HEADER_NAME");
+  CHECK(scan.references.size() == 1);
   CHECK(computed("/* x */ # include\tSTR(a.h)\n%:include_next B") ==
         Names{"#include STR", "#include_next B"});
   CHECK(computed("#inc\\\nlude \\\n X") == Names{"#include X"});
@@ -76,7 +123,7 @@ TEST_CASE("a question whose header is not written out is told apart") {
 }
 
 TEST_CASE("what stands in a comment or a literal or within a line is not computed") {
-  CHECK(computed("// the #include order matters\n// see issue #import taxes\n").empty());
+  CHECK(computed("// the #include order matters\n// see issue #include taxes\n").empty());
   CHECK(computed("/* \n#include X\n __has_include(Y) */").empty());
   CHECK(computed("const char* s = \"#include me\";\nconst char* t = \"\\\"\\n#include me __has_include\";")
             .empty());
@@ -95,10 +142,18 @@ TEST_CASE("no literal, number or comment hides the code behind it") {
   }
 }
 
+TEST_CASE("macros that may name a header are told, with what they stand for") {
+  CHECK(macros("#define H <a/b.h>  // c\n#  define I \"b c.h\"\n#define ROOT lib/ARCH\n#define ARCH /* x */ "
+               "sm-90\n") == Names{"H=<a/b.h>", "I=\"b c.h\"", "ROOT=lib/ARCH", "ARCH=sm-90"});
+  CHECK(macros("#define F(x) <x>\n#define EMPTY\n#define SUM a + b\n#define CALL f(x)\n#define N\\\n 1")
+            .size() == 1);
+  CHECK(computed("#define HAS __has_include(X)\n") == Names{"__has_include(X)"});
+}
+
 TEST_CASE("every truncation gets an answer" * doctest::test_suite("loop")) {
   const std::string text =
       "#include <a.h> \\\n %: /* */ include_next \"b\" __has_include(<c>) R\"(\"\n#include M";
   for (std::size_t size = 0; size <= text.size(); ++size) {
-    CHECK(scan_includes(std::string_view(text).substr(0, size)).directives.size() <= 3);
+    CHECK(scan_includes(std::string_view(text).substr(0, size)).references.size() <= 3);
   }
 }

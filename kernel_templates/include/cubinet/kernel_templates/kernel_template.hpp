@@ -40,9 +40,10 @@ struct ParameterDeclaration {
 // by pointer.
 class KernelTemplate {
  public:
-  // `origin` names the source in messages (a file name). invalid_argument says what is wrong with the
-  // declaration and where.
-  static Result<std::shared_ptr<const KernelTemplate>> parse(std::string source, std::string_view origin);
+  // `origin` names the source in messages (a file name); `folder` is where quoted headers of it are looked for
+  // first, nowhere when empty. invalid_argument says what is wrong with the declaration and where.
+  static Result<std::shared_ptr<const KernelTemplate>> parse(std::string source, std::string_view origin,
+                                                             std::string folder = {});
   virtual ~KernelTemplate() = default;
 
   virtual const std::string& name() const = 0;
@@ -51,6 +52,7 @@ class KernelTemplate {
   // version is never launched.
   virtual std::uint32_t interface_version() const = 0;
   virtual const std::string& source() const = 0;
+  virtual const std::string& folder() const = 0;
   virtual const std::vector<ParameterDeclaration>& parameters() const = 0;
   virtual SmTarget minimum_target() const = 0;
   // What combinations of values have to meet, a sentence each, for people; resolve() checks them.

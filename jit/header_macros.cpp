@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "header_macros.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+constexpr std::size_t kMaximumNames = 64;
+constexpr std::size_t kMaximumLength = 512;
+constexpr int kMaximumDepth = 16;
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+using Texts = std::vector<std::string>;
+
+// Every text of the one followed by every text of the other.
+Texts joined(const Texts& heads, const Texts& tails) {
+  Texts texts;
+  if (heads.size() * tails.size() > kMaximumNames) return texts;
+  for (const std::string& head : heads) {
+    for (const std::string& tail : tails)
+      texts.push_back(head + tail);
+  }
+  return texts;
+}
+
+class Expansion {
+ public:
+  using Definitions = std::map<std::string, std::set<std::string>, std::less<>>;
+  explicit Expansion(const Definitions& definitions) : definitions_(definitions) {}
+
+  Texts of_macro(std::string_view name) {
+    const auto found = definitions_.find(name);
+    const bool within = std::find(open_.begin(), open_.end(), name) != open_.end();
+    if (found == definitions_.end() || within || open_.size() >= kMaximumDepth) return {std::string(name)};
+    open_.emplace_back(name);
+    Texts texts;
+    for (const std::string& replacement : found->second) {
+      for (std::string& text : of_text(replacement))
+        texts.push_back(std::move(text));
+      if (texts.size() > kMaximumNames) break;
+    }
+    open_.pop_back();
+    return texts.size() > kMaximumNames ? Texts() : texts;
+  }
+
+ private:
+  Texts of_text(std::string_view text) {
+    // In quotes nothing is replaced.
+    if (text.starts_with('"')) return {std::string(text)};
+    Texts texts = {""};
+    while (!text.empty() && !texts.empty()) {
+      const bool word = is_word(text.front());
+      std::size_t end = 1;
+      while (word && end < text.size() && is_word(text[end]))
+        ++end;
+      texts = joined(texts, word ? of_macro(text.substr(0, end)) : Texts{std::string(text.substr(0, end))});
+      text.remove_prefix(end);
+    }
+    return texts;
+  }
+
+  const Definitions& definitions_;
+  Texts open_;
+};
+
+bool is_header_name(std::string_view text) {
+  if (text.size() < 3) return false;
+  const char close = text.front() == '<' ? '>' : '"';
+  return (text.front() == '<' || text.front() == '"') && text.find(close, 1) == text.size() - 1;
+}
+
+}  // namespace
+
+bool may_name_a_header(std::string_view replacement) {
+  if (replacement.empty() || replacement.size() > kMaximumLength) return false;
+  if (is_header_name(replacement)) return true;
+  return std::all_of(replacement.begin(), replacement.end(), [](char c) {
+    return is_word(c) || std::string_view("<>/.-+").find(c) != std::string_view::npos;
+  });
+}
+
+void HeaderMacros::define(std::string_view name, std::string_view replacement) {
+  definitions_[std::string(name)].emplace(replacement);
+}
+
+std::vector<std::string> HeaderMacros::headers_of(std::string_view macro) const {
+  Texts names = Expansion(definitions_).of_macro(macro);
+  std::erase_if(names, [](const std::string& name) { return !is_header_name(name); });
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace cubinet

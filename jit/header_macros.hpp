@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+// The macros without parameters that a source and its headers define, every definition of each: from them
+// follows what an `#include MACRO` may name, whichever conditions hold. Not what a macro with parameters
+// makes.
+class HeaderMacros {
+ public:
+  void define(std::string_view name, std::string_view replacement);
+  // The names, with their quotes or angle brackets, that the macro may stand for; none where it is not known
+  // or could be more than 64. Ascending.
+  std::vector<std::string> headers_of(std::string_view macro) const;
+
+ private:
+  std::map<std::string, std::set<std::string>, std::less<>> definitions_;
+};
+
+// Whether a macro of this replacement can be part of a header's name.
+bool may_name_a_header(std::string_view replacement);
+
+}  // namespace cubinet
