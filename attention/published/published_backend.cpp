@@ -92,8 +92,10 @@ std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
 // The kernel and what follows it. Without a known layout nothing has an argument.
 std::vector<PlanStep> steps_of(const PlanRequest& request, const Selection& selection) {
   const LaunchConfiguration& launch = selection.launch;
-  PublishedLaunch published{request.problem,     selection.kernel,        launch,
-                            selection.workspace, request.device.sm_count, nullptr};
+  const ArgumentLayout* layout =
+      selection.row != nullptr ? find_argument_layout(selection.row->layout) : nullptr;
+  const auto published = std::make_shared<const PublishedLaunch>(PublishedLaunch{
+      request.problem, selection.kernel, launch, selection.workspace, request.device.sm_count, layout});
   std::vector<PlanStep> steps = following_steps(published);
   PlanStep& main = *steps.emplace(steps.begin());
   main.grid = launch.grid;
@@ -106,9 +108,7 @@ std::vector<PlanStep> steps_of(const PlanRequest& request, const Selection& sele
   if (selection.row == nullptr) return steps;
   main.kernel = published_spec(*selection.row);
   main.entry_point = selection.row->function_name;
-  published.layout = find_argument_layout(selection.row->layout);
-  if (published.layout != nullptr)
-    main.arguments = std::make_shared<const PublishedArguments>(std::move(published));
+  if (layout != nullptr) main.arguments = std::make_shared<const PublishedArguments>(published);
   return steps;
 }
 

@@ -171,9 +171,10 @@ class ArgumentWriter {
   virtual std::size_t size() const = 0;  // bytes, at most kMaximumArgumentBytes
   // All that does not depend on the tensors: once, when the plan is bound.
   virtual void prepare(std::span<std::byte> argument) const = 0;
-  // The rest, at every run, over what prepare() left. Must neither allocate nor wait.
+  // The rest, over what prepare() left: at every run or, with tensor maps, at one with other tensors than
+  // before, whose argument is kept. So it depends on them alone. Must neither allocate nor wait.
   virtual void write(const AttentionTensors& tensors, std::span<std::byte> argument) const = 0;
-  // The tensor maps of the argument, how many; encoded anew when the tensors move.
+  // The tensor maps of the argument, how many; they are asked for where write() is.
   virtual std::size_t tensor_maps(const AttentionTensors& /*tensors*/,
                                   std::span<PlacedTensorMap, kMaximumTensorMaps> /*maps*/) const {
     return 0;
