@@ -62,7 +62,7 @@ void PublishedArguments::prepare(std::span<std::byte> argument) const {
   to.put_count(Member::tokens_per_cta, launch.tokens_per_cta());
   to.put(Member::log2_tokens_per_page,
          launch.is_paged() ? static_cast<std::int32_t>(std::bit_width(problem.tokens_per_page)) - 1 : -1);
-  to.put_count(Member::kv_reshape, kv_reshape(launch));
+  to.put_count(Member::kv_reshape, kv_reshape(problem, layout));
   const bool on_device = problem.scales_on_device;
   to.put_scale(Member::output_scale, on_device ? 1 : problem.output_scale);
   to.put_scale(Member::softmax_scale, (on_device ? 1 : problem.scale()) * std::numbers::log2e);

@@ -75,11 +75,9 @@ std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
   if (row == nullptr) return "it is only assumed to exist";
   if (std::string reason = unrecorded(request.problem); !reason.empty()) return reason;
   if (const ArgumentLayout* layout = find_argument_layout(row->layout)) {
-    PublishedLaunch launch;
-    launch.problem = request.problem;
-    launch.layout = layout;
-    const bool apart = request.problem.kv_order == KvOrder::nhd && request.problem.heads_kv > 1;
-    if (kv_reshape(launch) > 1 && apart)
+    const AttentionProblem& problem = request.problem;
+    const bool by_head = problem.layout == QkvLayout::paged_kv && problem.kv_order == KvOrder::hnd;
+    if (kv_reshape(problem, *layout) > 1 && !by_head && problem.heads_kv > 1)
       return "it reads two tokens of a KV head as one row, so pages have to lie head by head";
     return "";
   }
@@ -116,7 +114,10 @@ AttentionPlan plan_of(const PlanRequest& request, const Selection& selection) {
   AttentionPlan plan;
   plan.steps = steps_of(request, selection);
   const bool context = selection.kernel.selector.kernel_type == KernelType::context;
-  plan.rules = {context || request.problem.ragged_q, true, true};
+  const ArgumentLayout* layout =
+      selection.row != nullptr ? find_argument_layout(selection.row->layout) : nullptr;
+  plan.rules = {context || request.problem.ragged_q, true, true,
+                layout != nullptr ? kv_reshape(request.problem, *layout) : 1};
   plan.workspace = selection.workspace;
   plan.division = {selection.launch.ctas_kv, selection.kernel.selector.multi_ctas_kv_mode,
                    selection.launch.heads_per_cta, selection.launch.tokens_per_cta_q,

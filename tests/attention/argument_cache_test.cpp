@@ -36,7 +36,7 @@ Argument argument_of(std::uint64_t layer) {
 // Where a lookup that finds nothing left its target.
 constexpr std::byte kUntouched{0xee};
 
-TEST_CASE("the argument of a model's layers is found again, and allocates nothing") {
+TEST_CASE("the argument of each layer of a model is found again, and allocates nothing") {
   ArgumentCache cache(sizeof(Argument));
   const unsigned before = allocations();
   std::size_t missing = 0, wrong = 0;

@@ -39,7 +39,9 @@ TEST_CASE("a kernel that reads two tokens as one row is not launched over pages 
   const test::Known known = test::Known::on(test::kB200, rows);
   CHECK(test::holds(test::plan_of(problem, "published", known).not_launchable, "head by head"));
   problem.kv_order = KvOrder::hnd;
-  CHECK(test::plan_of(problem, "published", known).launchable());
+  const AttentionPlan plan = test::plan_of(problem, "published", known);
+  CHECK(plan.launchable());
+  CHECK(plan.rules.kv_tokens_per_row == 2);
 }
 
 TEST_CASE("a separate reduction is a second step, and clusters are what a plan counts on") {
