@@ -82,6 +82,11 @@ std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
     return "";
   }
   const PublishedHeader* header = find_published_header(row->pin);
+  if (header != nullptr && row->layout.empty()) {
+    return "its cubin takes an argument of another size than the kernels of " +
+           std::string(header->publisher) + " (" + std::to_string(header->argument_bytes) +
+           " bytes), so how it is laid out is not known";
+  }
   return header != nullptr
              ? "how " + std::string(header->publisher) + " lays out its kernels' arguments is not known"
              : "the metadata header that lists it is none whose argument layout is known (" + row->pin + ")";
