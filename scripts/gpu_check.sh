@@ -233,14 +233,16 @@ run_published() {
   rm -rf "$home"
 }
 
-# Every kind of decode problem, small, under each tool.
+# Every kind of decode problem, small, and the launches of published kernels, under each tool.
 run_sanitizer() {
   if ! command -v compute-sanitizer >/dev/null; then
     printf 'sanitizer: left out, there is no compute-sanitizer\n' >&2
     return 0
   fi
-  local tool
-  local -a more
+  local tool name number
+  local stand_in=$tree/tests/attention/test_attention_stand_in_gpu
+  local -a more names=()
+  [[ ! -x $stand_in ]] || mapfile -t names < <("$stand_in" --list-test-cases | grep -vE '^(\[doctest\]|=====)')
   for tool in memcheck initcheck racecheck synccheck; do
     more=()
     # The driver tells how many arguments a kernel takes only by refusing to describe one more: such a refusal is the
@@ -248,6 +250,12 @@ run_sanitizer() {
     [[ $tool != memcheck ]] || more=(--report-api-errors no)
     measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${nvrtc[@]}" \
       "${commit[@]}" -o "$results/sanitizer_$tool.json" decode --small
+    number=0
+    for name in "${names[@]}"; do
+      number=$((number + 1))
+      measure "sanitizer_${tool}_stand_in_$number" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 \
+        "$stand_in" "--test-case=${name//,/\\,}"
+    done
   done
 }
 
