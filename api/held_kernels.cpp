@@ -52,7 +52,8 @@ std::string what_differs(const std::vector<HeldKernel>& kernels) {
       values[name].insert(to_string(value));
   }
   std::vector<std::string> differing;
-  for (auto& [name, seen] : values) {
+  for (auto& [parameter, seen] : values) {
+    const std::string& name = parameter;  // a lambda of clang 14 takes no part of a pair
     const bool everywhere = std::all_of(kernels.begin(), kernels.end(), [&](const HeldKernel& kernel) {
       return kernel.spec.parameters.contains(name);
     });
