@@ -52,7 +52,8 @@ std::string what_differs(const std::vector<HeldKernel>& kernels) {
       values[name].insert(to_string(value));
   }
   std::vector<std::string> differing;
-  for (auto& [name, seen] : values) {
+  for (auto& [parameter, seen] : values) {
+    const std::string& name = parameter;  // a lambda of clang 14 takes no part of a pair
     const bool everywhere = std::all_of(kernels.begin(), kernels.end(), [&](const HeldKernel& kernel) {
       return kernel.spec.parameters.contains(name);
     });
@@ -66,16 +67,16 @@ std::string what_differs(const std::vector<HeldKernel>& kernels) {
   return join(differing);
 }
 
-// A line for people: specification, pin and place of a kernel's build, and its key.
+// By its function, where it has one of its own.
+std::string name_of(const KernelBuilds& builds, const HeldKernel& kernel) {
+  const std::vector<EntryPoint>& entries = builds.records[kernel.build]->entry_points;
+  return name_with_pin(kernel.spec, entries.empty() ? kernel.spec.name : entries.front().symbol);
+}
+
+// A line for people: name, pin or specification, and place of a kernel's build, and its key.
 std::string line_of(const Library& library, const KernelBuilds& builds, const HeldKernel& kernel) {
   const CubinRecord& record = *builds.records[kernel.build];
-  std::string line = record.identity.key().to_string() + " ";
-  const auto pin = kernel.spec.parameters.find("pin");
-  if (pin == kernel.spec.parameters.end()) {
-    line += kernel.spec.to_string();
-  } else {
-    line += kernel.spec.name + "@" + to_string(pin->second).substr(0, 12);
-  }
+  const std::string line = record.identity.key().to_string() + " " + name_of(builds, kernel);
   const std::string place = library.stores()[builds.offers[kernel.build].store]->place_of(record);
   return place.empty() ? line : line + " in " + place;
 }
@@ -87,8 +88,17 @@ Error several(const Library& library, const KernelBuilds& builds, const std::vec
     lines.push_back(line_of(library, builds, kernels[i]));
   if (kernels.size() > kListed) lines.push_back("...");
   return Error{ErrorCode::invalid_argument,
-               subject + " is " + std::to_string(kernels.size()) + " kernels: " + join(lines, "; "),
+               subject + " means " + plural(kernels.size(), "kernel") + ": " + join(lines, "; "),
                std::move(remedy)};
+}
+
+// A function that stores hold and that is no kernel by its name alone: a publisher's, or of another pin.
+Error not_of_its_own(const Library& library, const KernelBuilds& builds, const std::string& function) {
+  const std::vector<HeldKernel> kernels = kernels_of(builds);
+  Error error = several(library, builds, kernels, "the function '" + function.substr(0, kNameShown) + "'",
+                        "ask Runtime::prepare() for one of them by key or name");
+  error.code = ErrorCode::not_found;
+  return error;
 }
 
 }  // namespace
@@ -104,6 +114,8 @@ Result<KernelSpec> held_kernel(Library& library, const KernelSpec& asked, const 
   if (!kernels.empty()) {
     return several(library, builds, kernels, asked.to_string(), "say " + what_differs(kernels));
   }
+  if (asked.maker == KernelMaker::function && !builds.records.empty())
+    return not_of_its_own(library, builds, asked.name);
   const bool of_template = asked.maker == KernelMaker::kernel_template;
   Error error{ErrorCode::not_found, asked.to_string() + " is in no store",
               "import a folder or a bundle that holds it"};
@@ -136,8 +148,10 @@ Result<KernelSpec> kernel_by_name(Library& library, std::string_view key_or_name
   }
   if (kernels.size() == 1) return std::move(kernels.front().spec);
   if (!kernels.empty()) {
-    return several(library, builds, kernels, "'" + shown + "'",
-                   "ask by key, or add @ and the beginning of a pin or the publisher's version");
+    return several(
+        library, builds, kernels, "'" + shown + "'",
+        "name one by its key, or with @ and the beginning of its pin or its publisher's version: " +
+            name_of(builds, kernels.front()));
   }
   return Error{
       ErrorCode::not_found,

@@ -3,6 +3,7 @@
 
 #include <cubinet/artifacts/kernel_name.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
+#include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 
 #include <algorithm>
@@ -102,6 +103,7 @@ class Judge {
     for (const std::uint32_t number : file.rows) {
       KernelRow& row = plan_.rows[number];
       if (!agrees(file, check, row) || !name_agrees(file, row)) continue;
+      if (!argument_agrees(file, check, row)) row.layout.clear();
       import_.rows.push_back(std::move(row));
       taken = true;
     }
@@ -195,6 +197,22 @@ class Judge {
     if (!checked.understood) ++counts_.unchecked_names;
     if (!checked.contradiction) return true;
     conflict(file.name, *std::move(checked.contradiction));
+    return false;
+  }
+
+  // Whether the kernel takes an argument of the size that those of its header do. One that does not is in,
+  // and without a layout never launched.
+  bool argument_agrees(const PlannedFile& file, const FileCheck& check, const KernelRow& row) {
+    const PublishedHeader* header = find_published_header(plan_.pin);
+    if (header == nullptr) return true;
+    const CubinInspection& inspection = check.file.inspection;
+    const auto found = std::find(inspection.kernels.begin(), inspection.kernels.end(), row.function_name);
+    const std::uint32_t bytes =
+        inspection.argument_bytes[static_cast<std::size_t>(found - inspection.kernels.begin())];
+    if (bytes == 0 || bytes == header->argument_bytes) return true;
+    conflict(file.name, "its kernel takes an argument of " + std::to_string(bytes) + " bytes, those of " +
+                            std::string(header->publisher) + " take " +
+                            std::to_string(header->argument_bytes) + ": it is in, and never launched");
     return false;
   }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "argument_cache.hpp"
 #include "tensor_checks.hpp"
-#include "tensor_map_cache.hpp"
 
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/loader/memory.hpp>
+#include <cubinet/loader/tensor_map.hpp>
 #include <cubinet/runtime.hpp>
 
 #include <array>
@@ -94,8 +95,12 @@ struct BoundAttention::Binding {
     LaunchConfig config;
     const ArgumentWriter* writer = nullptr;  // the plan's
     std::vector<std::byte> prepared;
+    std::unique_ptr<ArgumentCache> written;  // null where the argument has no tensor map
 
     static Result<Step> prepare(const PlanStep& step);
+    // The whole argument.
+    Result<void> write(const Device& encoder, const AttentionTensors& tensors,
+                       std::span<std::byte> argument) const;
   };
 
   AttentionPlan plan;
@@ -103,10 +108,6 @@ struct BoundAttention::Binding {
   std::vector<Function> functions;
   std::vector<Step> steps;
   TensorChecks checks;
-  std::unique_ptr<TensorMapCache> maps;  // null where no step has a tensor map
-
-  Result<void> write_maps(const ArgumentWriter& writer, const AttentionTensors& tensors,
-                          std::byte* argument) const;
 };
 
 Result<BoundAttention::Binding::Step> BoundAttention::Binding::Step::prepare(const PlanStep& step) {
@@ -125,15 +126,25 @@ Result<BoundAttention::Binding::Step> BoundAttention::Binding::Step::prepare(con
   bound.writer = step.arguments.get();
   bound.prepared.resize(bound.writer->size());
   bound.writer->prepare(bound.prepared);
+  std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
+  if (bound.writer->tensor_maps({}, placed) != 0)
+    bound.written = std::make_unique<ArgumentCache>(bound.prepared.size());
   return bound;
 }
 
-Result<void> BoundAttention::Binding::write_maps(const ArgumentWriter& writer,
-                                                 const AttentionTensors& tensors, std::byte* argument) const {
+Result<void> BoundAttention::Binding::Step::write(const Device& encoder, const AttentionTensors& tensors,
+                                                  std::span<std::byte> argument) const {
+  if (written != nullptr && written->find(tensors, argument)) return {};
+  std::memcpy(argument.data(), prepared.data(), prepared.size());
+  writer->write(tensors, argument);
+  if (written == nullptr) return {};
   std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
-  const std::size_t count = writer.tensor_maps(tensors, placed);
-  for (std::size_t i = 0; i < count; ++i)
-    CUBINET_TRY(maps->write(*device, placed[i].description, argument + placed[i].offset));
+  const std::size_t count = writer->tensor_maps(tensors, placed);
+  for (std::size_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(const TensorMap encoded, encode_tensor_map(encoder, placed[i].description));
+    std::memcpy(argument.data() + placed[i].offset, &encoded, sizeof(encoded));
+  }
+  written->keep(tensors, argument);
   return {};
 }
 
@@ -145,9 +156,6 @@ Result<BoundAttention> BoundAttention::load(Runtime& runtime, const AttentionPla
   binding->checks = TensorChecks(plan.request.problem, plan.workspace, plan.rules);
   for (const PlanStep& step : binding->plan.steps) {
     CUBINET_TRY_ASSIGN(binding->steps.emplace_back(), Binding::Step::prepare(step));
-    std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
-    if (binding->maps == nullptr && step.arguments->tensor_maps({}, placed) != 0)
-      binding->maps = std::make_unique<TensorMapCache>();
     CUBINET_TRY_ASSIGN(binding->functions.emplace_back(), find(runtime, plan, step, device));
   }
   if (KernelRow& row = binding->plan.row; !plan.exists() && row.target != SmTarget{}) {
@@ -205,9 +213,7 @@ Result<void> BoundAttention::run(const AttentionTensors& tensors, CUstream strea
     const Binding::Step& step = binding.steps[i];
     if (step.writer != written) {
       written = step.writer;
-      std::memcpy(argument, step.prepared.data(), step.prepared.size());
-      written->write(tensors, {argument, step.prepared.size()});
-      if (binding.maps != nullptr) CUBINET_TRY(binding.write_maps(*written, tensors, argument));
+      CUBINET_TRY(step.write(*binding.device, tensors, {argument, step.prepared.size()}));
     }
     LaunchConfig config = step.config;
     config.stream = stream;

@@ -113,6 +113,22 @@ Result<void> TensorChecks::check_strided(std::string_view name, const DeviceTens
   return check_place(name, tensor, shape.extent(tensor.strides), kTensorAlignment);
 }
 
+// A kernel that reads several tokens as one row finds them side by side, or reads what is no token of its
+// head.
+Result<void> TensorChecks::check_tokens(std::string_view name, const DeviceTensor& tensor) const {
+  if (rules_.kv_tokens_per_row == 1 || tensor.is_contiguous()) return {};
+  const std::uint64_t columns = std::max(problem_.head_dim_qk, problem_.head_dim_v);
+  if (static_cast<std::uint64_t>(tensor.strides[1]) == columns) return {};
+  const std::uint64_t head = problem_.tokens_per_page * columns;
+  return wrong_tensor(name, " has a stride of " + std::to_string(tensor.strides[1]) +
+                                " elements from token to token, but the plan's kernel reads " +
+                                std::to_string(rules_.kv_tokens_per_row) +
+                                " tokens of a KV head as one row: it must be " + std::to_string(columns) +
+                                ", as in pages that lie head by head (strides " +
+                                std::to_string(problem_.heads_kv * head) + ", " + std::to_string(columns) +
+                                ", " + std::to_string(head) + ")");
+}
+
 Result<void> TensorChecks::check_page_table(const DeviceTensor& table) const {
   if (pages_ == 0) return {};
   const std::uint64_t batch = problem_.batch;
@@ -167,6 +183,8 @@ Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
   CUBINET_TRY(check_strided("q", tensors.q, q_));
   CUBINET_TRY(check_strided("k", tensors.k, k_));
   CUBINET_TRY(check_strided("v", tensors.v, v_));
+  CUBINET_TRY(check_tokens("k", tensors.k));
+  CUBINET_TRY(check_tokens("v", tensors.v));
   CUBINET_TRY(check_strided("o", tensors.o, o_));
   if (rules_.contiguous_o) CUBINET_TRY(check_contiguous("o", tensors.o));
   if (rules_.lse_as_planned && !problem_.lse && tensors.lse.address != 0)

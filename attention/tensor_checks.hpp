@@ -42,6 +42,7 @@ class TensorChecks {
   };
 
   static Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const Shape& shape);
+  Result<void> check_tokens(std::string_view name, const DeviceTensor& tensor) const;
   Result<void> check_page_table(const DeviceTensor& table) const;
   Result<void> check_options(const AttentionTensors& tensors) const;
 

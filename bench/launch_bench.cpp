@@ -2,6 +2,8 @@
 #include "bare_driver.hpp"
 #include "benchmarks.hpp"
 #include "decode_problems.hpp"
+#include "launch_timing.hpp"
+#include "published_bench.hpp"
 
 #include <cubinet/base/file_system.hpp>
 
@@ -10,25 +12,6 @@
 
 namespace cubinet::bench {
 namespace {
-
-// A batch fits the driver's launch queue, and is waited for before the next: no launch is measured waiting
-// for room in a full queue.
-constexpr int kLaunchesOfBatch = 256;
-constexpr int kBatchesOfRound = 40;
-
-// Seconds a launch; `launch` returns what a call of it returns.
-template <class Launch>
-Result<double> time_launches(const BareDriverApi& api, Launch&& launch) {
-  double seconds = 0;
-  for (int batch = 0; batch < kBatchesOfRound; ++batch) {
-    const double start = now_seconds();
-    for (int i = 0; i < kLaunchesOfBatch; ++i)
-      CUBINET_TRY(launch());
-    seconds += now_seconds() - start;
-    CUBINET_TRY(check(api.stream_synchronize(nullptr), "cuStreamSynchronize"));
-  }
-  return seconds / (kLaunchesOfBatch * kBatchesOfRound);
-}
 
 // Bare errors are turned into an Error out of the loop's way, so that the loop holds the driver's call alone.
 template <class... Arguments>
@@ -251,6 +234,7 @@ Result<void> bench_launch(const Settings& settings, const LaunchOptions& options
                        kNone, kNone, kNone, 1, 2, 3, 4, 5, 6, 7, 8));
   for (const std::uint32_t splits : {1U, 2U})
     CUBINET_TRY(add_attention(settings, *runtime, driver.api(), splits, report));
+  CUBINET_TRY(add_published(settings, *runtime, driver.api(), report));
   if (options.only_launch) return {};
   return add_look_ups(settings, runtime, report);
 }

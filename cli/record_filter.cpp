@@ -4,10 +4,14 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/spec/image_target.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 
 namespace cubinet::cli {
 
@@ -63,6 +67,27 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
     }
   }
   return selected;
+}
+
+Result<void> check_one_kernel(const std::string& name,
+                              const std::vector<std::shared_ptr<const CubinRecord>>& records) {
+  constexpr std::size_t kListed = 10;
+  std::map<Bytes, const CubinRecord*> kernels;
+  for (const auto& record : records)
+    kernels.try_emplace(record->identity.kernel().encoding(), record.get());
+  if (kernels.size() < 2) return {};
+  std::vector<std::string> lines;
+  for (const auto& [encoding, record] : kernels) {
+    if (lines.size() == kListed) break;
+    const KernelSpec spec = spec_of(*record);
+    const auto& entries = record->entry_points;
+    lines.push_back(record->identity.key().to_string() + " " +
+                    name_with_pin(spec, entries.empty() ? spec.name : entries.front().symbol));
+  }
+  if (lines.size() < kernels.size()) lines.emplace_back("...");
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("'{}' is the name of {} kernels: {}", name, kernels.size(), join(lines, "; ")),
+               "name one by its key or, where they have pins, as NAME@PIN"};
 }
 
 }  // namespace cubinet::cli

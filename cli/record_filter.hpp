@@ -32,4 +32,8 @@ void add_record_filter(CLI::App& verb, RecordFilter& filter);
 Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
     const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records);
 
+// invalid_argument, with the keys and names of all of them, where a name means several kernels.
+Result<void> check_one_kernel(const std::string& name,
+                              const std::vector<std::shared_ptr<const CubinRecord>>& records);
+
 }  // namespace cubinet::cli

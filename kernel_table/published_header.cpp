@@ -8,6 +8,8 @@
 namespace cubinet {
 namespace {
 
+constexpr std::size_t kPinShown = 12;
+
 constexpr std::array<PublishedHeader, 3> kHeaders = {{
     {"2f605255e71d673768f5bece66dde9e2e9f4c873347bfe8fefcffbf86a3c847d",
      "flashinfer-cubin 0.4.0",
@@ -38,6 +40,12 @@ const PublishedHeader* find_published_header(const Sha256Digest& digest) {
 const PublishedHeader* find_published_header(std::string_view pin) {
   const auto digest = Sha256Digest::parse(pin);
   return digest ? find_published_header(*digest) : nullptr;
+}
+
+std::string name_with_pin(const KernelSpec& spec, std::string_view function) {
+  const auto pin = spec.parameters.find("pin");
+  if (pin == spec.parameters.end()) return spec.to_string();
+  return std::string(function) + "@" + to_string(pin->second).substr(0, kPinShown);
 }
 
 bool names_pin(std::string_view text, std::string_view pin) {

@@ -4,10 +4,12 @@
 # driver, then the benchmarks, then those peers whose Python packages are there, and leaves JSON. Needs a driver and
 # NVRTC: no CMake, no ctest, no compiler.
 #
-# Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [PART]...
+# Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [-p FOLDER] [PART]...
 #   RESULTS  a folder; default build/gpu_results
 #   COMMIT   what was built, for the results; default: the commit that the tree was configured at
-#   PART     tests (with the examples), benchmarks, sanitizer, peers (all four without one); or one of a group alone:
+#   FOLDER   published cubins, as scripts/import_published.sh fetches them: for the part published
+#   PART     tests (with the examples), published (published kernels against float64, on a device of 10.x), benchmarks,
+#            sanitizer, peers (all five without one); or one of a group alone:
 #            compile, load, launch, decode, table; launch_peers, decode_peers, first_kernel
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
@@ -28,22 +30,26 @@ usage() {
 
 verbs=(compile table load launch decode)
 peers=(launch_peers decode_peers first_kernel)
-commit=() parts=()
+commit=() parts=() folder=
 while (($#)); do
   case $1 in
-    -o | -c)
+    -o | -c | -p)
       [[ -n ${2:-} ]] || usage
-      if [[ $1 == -o ]]; then results=$2; else commit=(--commit "$2"); fi
+      case $1 in
+        -o) results=$2 ;;
+        -c) commit=(--commit "$2") ;;
+        -p) folder=$2 ;;
+      esac
       shift 2
       ;;
-    tests | sanitizer | compile | table | load | launch | decode | launch_peers | decode_peers | first_kernel)
+    tests | published | sanitizer | compile | table | load | launch | decode | launch_peers | decode_peers | first_kernel)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
     *) usage ;;
   esac
 done
-((${#parts[@]})) || parts=(tests "${verbs[@]}" sanitizer "${peers[@]}")
+((${#parts[@]})) || parts=(tests published "${verbs[@]}" sanitizer "${peers[@]}")
 
 [[ -f $list && -x $bench ]] || die "$tree holds no build: build the portable preset first and bring build/portable along"
 command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA driver: this script needs a GPU"
@@ -107,18 +113,22 @@ run_example() { # EXECUTABLE
   rm -rf "$home"
 }
 
-# Runs one measurement, which writes its own JSON; a failing one is counted and the others still run.
+# Runs one measurement, which writes its own JSON, or one command; a failing one is counted and the others still run.
 measure() { # NAME COMMAND...
   local name=$1
   shift
   printf '%s\n' "$name" >&2
-  if timeout 900 "$@" >"$results/$name.txt" 2>&1; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf '%s failed:\n' "$name" >&2
-    tail -n 40 "$results/$name.txt" >&2
-  fi
+  local status=0
+  timeout 900 "$@" >"$results/$name.txt" 2>&1 </dev/null || status=$?
+  case $status in
+    0) passed=$((passed + 1)) ;;
+    77) skipped=$((skipped + 1)) ;;
+    *)
+      failed=$((failed + 1))
+      printf '%s failed:\n' "$name" >&2
+      tail -n 40 "$results/$name.txt" >&2
+      ;;
+  esac
 }
 
 have_modules() { python3 -c 'import importlib.util, sys
@@ -168,14 +178,71 @@ run_benchmark() { # VERB
   measure "$1" "$bench" "${nvrtc[@]}" "${commit[@]}" "${rounds[@]}" -o "$results/$1.json" "$1" "${more[@]}"
 }
 
-# Every kind of decode problem, small, under each tool.
+skip() { # REASON
+  printf 'skipped: %s\n' "$1" >&2
+  skipped=$((skipped + 1))
+}
+
+# A line a problem: each is run by published kernels alone and held against float64. Between them every part of the
+# argument is used: split KV in one kernel, in clusters and by a launch of its own, tiles of tokens, pages of K and V
+# apart, sinks, windows, scales and queries of their own lengths, the log-sum-exp, bf16, fp16 and e4m3.
+published_problems() {
+  cat <<'PROBLEMS'
+decode --batch 4 --kv-len 8192 --heads-q 64 --heads-kv 8 --page-size 32
+decode --batch 64 --kv-len 1024 --heads-q 64 --heads-kv 8 --page-size 64 --lengths borders --layout hnd
+decode --batch 1 --kv-len 32768 --heads-q 32 --heads-kv 4 --lse
+decode --batch 16 --kv-len 4096 --heads-q 32 --heads-kv 4 --dtype-q e4m3 --dtype-o bf16 --lse --page-size 32
+decode --batch 8 --kv-len 2048 --heads-q 64 --heads-kv 8 --dtype-q fp16 --page-size 16 --q-len 4
+decode --batch 32 --kv-len 2048 --heads-q 64 --heads-kv 8 --head-dim-qk 64 --window 128 --sinks --page-size 32
+decode --batch 8 --kv-len 2048 --heads-q 64 --heads-kv 8 --sinks --page-tables separate --page-size 32
+decode --batch 8 --kv-len 2048 --heads-q 32 --heads-kv 8 --q-len 3 --ragged-q --scales-on-device --page-size 32
+decode --batch 8 --kv-len 2048 --heads-q 32 --heads-kv 8 --dtype-kv e4m3 --page-size 32
+prefill --batch 2 --kv-len 2048 --heads-q 32 --heads-kv 8 --page-size 32
+prefill --batch 2 --kv-len 1024 --heads-q 32 --heads-kv 8 --page-size 32 --dtype-q e4m3 --dtype-o bf16 --q-len 500
+prefill --batch 2 --kv-len 1024 --heads-q 16 --qkv-layout separate --head-dim-qk 192 --head-dim-v 128 --lse
+mla-decode --batch 16 --kv-len 4096 --heads-q 128 --page-size 64
+mla-decode --batch 4 --kv-len 8192 --heads-q 128 --dtype-q e4m3 --dtype-o bf16 --lse --page-size 32
+mla-decode --batch 2 --kv-len 4096 --heads-q 16 --page-size 32 --q-len 2
+PROBLEMS
+}
+
+run_published() {
+  local tool=$tree/cli/cubinet capability home problem number=0 failures=$failed
+  local -a options=()
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1)
+  if [[ $capability != 10.* ]]; then
+    skip "published: its kernels are for devices of 10.x, and this one is of $capability"
+    return 0
+  fi
+  if [[ -z $folder ]]; then
+    skip "published: no folder of published cubins was given (-p)"
+    return 0
+  fi
+  home=$results/published_home
+  rm -rf "$home"
+  options=(--home "$home" --json)
+  measure published_import "$tool" import-artifacts "$folder" "${options[@]}"
+  # What is needed behind a published kernel (its reduction, the log-sum-exp) is compiled.
+  [[ -z $cuda_root ]] || export CUDA_HOME=$cuda_root
+  ((failed == failures)) || return 0
+  while read -r problem; do
+    number=$((number + 1))
+    # shellcheck disable=SC2086
+    measure "published_$(printf '%02d' "$number")" "$tool" run $problem --backend published --iterations 5 "${options[@]}"
+  done < <(published_problems)
+  rm -rf "$home"
+}
+
+# Every kind of decode problem, small, and the launches of published kernels, under each tool.
 run_sanitizer() {
   if ! command -v compute-sanitizer >/dev/null; then
     printf 'sanitizer: left out, there is no compute-sanitizer\n' >&2
     return 0
   fi
-  local tool
-  local -a more
+  local tool name number
+  local stand_in=$tree/tests/attention/test_attention_stand_in_gpu
+  local -a more names=()
+  [[ ! -x $stand_in ]] || mapfile -t names < <("$stand_in" --list-test-cases | grep -vE '^(\[doctest\]|=====)')
   for tool in memcheck initcheck racecheck synccheck; do
     more=()
     # The driver tells how many arguments a kernel takes only by refusing to describe one more: such a refusal is the
@@ -183,6 +250,12 @@ run_sanitizer() {
     [[ $tool != memcheck ]] || more=(--report-api-errors no)
     measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${nvrtc[@]}" \
       "${commit[@]}" -o "$results/sanitizer_$tool.json" decode --small
+    number=0
+    for name in "${names[@]}"; do
+      number=$((number + 1))
+      measure "sanitizer_${tool}_stand_in_$number" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 \
+        "$stand_in" "--test-case=${name//,/\\,}"
+    done
   done
 }
 
@@ -197,6 +270,7 @@ run_first_kernel() {
 for part in "${parts[@]}"; do
   case $part in
     tests) run_all_tests ;;
+    published) run_published ;;
     sanitizer) run_sanitizer ;;
     launch_peers) peer launch_peers "cupy cuda triton torch" ;;
     decode_peers) peer decode_peers "flashinfer torch" ;;

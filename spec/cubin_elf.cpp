@@ -4,6 +4,8 @@
 #include <cubinet/spec/cubin_elf.hpp>
 #include <cubinet/spec/image_check.hpp>
 
+#include <map>
+
 namespace cubinet {
 namespace {
 
@@ -15,6 +17,10 @@ constexpr std::uint32_t kSpecificAbi7 = 0x800;  // e_flags, where the ABI versio
 constexpr std::uint32_t kSpecificAbi8 = 0x8;    // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
 constexpr std::uint8_t kCompatFormat = 2;       // .nv.compat attribute: format, tag, 16-bit value
 constexpr std::uint8_t kCompatSpecific = 9;
+constexpr std::string_view kKernelInfo = ".nv.info.";  // and the kernel's symbol
+constexpr std::uint8_t kAttributeSized = 4;            // a 16-bit size, and so many bytes behind it
+constexpr std::uint8_t kAttributeParameter = 0x17;     // EIATTR_KPARAM_INFO
+constexpr std::size_t kParameterBytes = 12;
 
 Error not_a_cubin(std::string reason) {
   return Error{ErrorCode::corruption, "not a usable cubin: " + std::move(reason),
@@ -71,6 +77,36 @@ void read_target(const ElfImage& elf, CubinInspection& inspection) {
   }
 }
 
+// The size of a kernel's one parameter, among its attributes: format, tag, 16-bit value or size. Of a
+// parameter index, ordinal, offset, and its size in the upper 14 bits of the last word.
+std::uint32_t one_argument(ByteView attributes) {
+  const auto byte = [&](std::size_t at) { return std::to_integer<std::uint32_t>(attributes[at]); };
+  std::uint32_t bytes = 0;
+  std::size_t parameters = 0;
+  for (std::size_t at = 0; attributes.size() - at >= 4;) {
+    const std::size_t size = byte(at) == kAttributeSized ? byte(at + 2) | byte(at + 3) << 8U : 0;
+    if (size > attributes.size() - at - 4) return 0;
+    if (byte(at + 1) == kAttributeParameter && size == kParameterBytes) {
+      bytes = (byte(at + 14) | byte(at + 15) << 8U) >> 2U;
+      ++parameters;
+    }
+    at += 4 + size;
+  }
+  return parameters == 1 ? bytes : 0;
+}
+
+void read_arguments(const ElfImage& elf, CubinInspection& inspection) {
+  std::map<std::string_view, std::uint32_t> bytes;
+  for (const ElfSection& section : elf.sections()) {
+    if (section.name.starts_with(kKernelInfo))
+      bytes.try_emplace(section.name.substr(kKernelInfo.size()), one_argument(section.content));
+  }
+  for (const std::string& kernel : inspection.kernels) {
+    const auto found = bytes.find(kernel);
+    inspection.argument_bytes.push_back(found == bytes.end() ? 0 : found->second);
+  }
+}
+
 }  // namespace
 
 std::string CubinInspection::target_name() const {
@@ -93,6 +129,7 @@ Result<CubinInspection> inspect_cubin(ByteView image) {
       inspection.kernels.emplace_back(symbol.name);
     }
   }
+  read_arguments(*elf, inspection);
   return inspection;
 }
 

@@ -5,7 +5,6 @@
 
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
 #include <cubinet/kernel_templates/attention_reduction_parameters.h>
-#include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <cstring>
 #include <numbers>
@@ -16,7 +15,6 @@ namespace {
 
 using kernel_templates::AttentionLseParameters;
 using kernel_templates::AttentionReductionParameters;
-using kernel_templates::FastDivisor;
 
 constexpr const char* kReductionTemplate = "attention_reduction";
 constexpr const char* kLseTemplate = "attention_lse";
@@ -28,21 +26,15 @@ void store(const Parameters& parameters, std::span<std::byte> argument) {
   std::memcpy(argument.data(), &parameters, sizeof(parameters));
 }
 
-// A divisor of a launch is at least 1 and far below 2^31.
-FastDivisor divisor(std::uint32_t value) {
-  const auto made = kernel_templates::make_fast_divisor(value);
-  return made ? *made : FastDivisor{};
-}
-
 class ReductionArguments final : public ArgumentWriter {
  public:
-  explicit ReductionArguments(PublishedLaunch launch) : launch_(std::move(launch)) {}
+  explicit ReductionArguments(std::shared_ptr<const PublishedLaunch> launch) : launch_(std::move(launch)) {}
 
   std::size_t size() const override { return sizeof(AttentionReductionParameters); }
 
   void prepare(std::span<std::byte> argument) const override {
-    const AttentionProblem& problem = launch_.problem;
-    const LaunchConfiguration& launch = launch_.launch;
+    const AttentionProblem& problem = launch_->problem;
+    const LaunchConfiguration& launch = launch_->launch;
     AttentionReductionParameters p{};
     p.softmax_scale_log2 = static_cast<float>(problem.scale() * std::numbers::log2e);
     p.q_len = static_cast<int>(problem.q_len);
@@ -50,15 +42,15 @@ class ReductionArguments final : public ArgumentWriter {
     p.max_splits = static_cast<int>(launch.ctas_kv);
     p.max_kv_tokens = static_cast<int>(problem.kv_len);
     p.tokens_per_tile = static_cast<int>(launch.tokens_per_cta_q);
-    p.tiles_q = divisor(launch.ctas_q);
-    p.heads_per_tile = divisor(launch.heads_per_cta);
-    p.head_dim_tiles = divisor(problem.head_dim_v / launch.reduction->head_dim);
+    p.tiles_q = launch_divisor(launch.ctas_q);
+    p.heads_per_tile = launch_divisor(launch.heads_per_cta);
+    p.head_dim_tiles = launch_divisor(problem.head_dim_v / launch.reduction->head_dim);
     store(p, argument);
   }
 
   void write(const AttentionTensors& tensors, std::span<std::byte> argument) const override {
-    const AttentionProblem& problem = launch_.problem;
-    const WorkspaceSizes& workspace = launch_.workspace;
+    const AttentionProblem& problem = launch_->problem;
+    const WorkspaceSizes& workspace = launch_->workspace;
     AttentionReductionParameters p;
     std::memcpy(&p, argument.data(), sizeof(p));
     p.o = tensors.o.address;
@@ -73,7 +65,7 @@ class ReductionArguments final : public ArgumentWriter {
   }
 
  private:
-  PublishedLaunch launch_;
+  std::shared_ptr<const PublishedLaunch> launch_;
 };
 
 class LseArguments final : public ArgumentWriter {
@@ -106,14 +98,14 @@ PlanStep template_step(const char* name, KernelSpec spec) {
   return step;
 }
 
-PlanStep reduction_step(const PublishedLaunch& launch) {
-  const ReductionLaunch& reduction = *launch.launch.reduction;
+PlanStep reduction_step(const std::shared_ptr<const PublishedLaunch>& launch) {
+  const ReductionLaunch& reduction = *launch->launch.reduction;
   const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
   KernelSpec spec{kReductionTemplate, {}};
-  spec.set("dtype_q", type(launch.problem.data_type_q))
-      .set("dtype_o", type(launch.problem.data_type_o))
+  spec.set("dtype_q", type(launch->problem.data_type_q))
+      .set("dtype_o", type(launch->problem.data_type_o))
       .set("head_dim_per_tile", reduction.head_dim)
-      .set("tile_size_q", std::uint32_t{launch.kernel.selector.tile_size_q});
+      .set("tile_size_q", std::uint32_t{launch->kernel.selector.tile_size_q});
   PlanStep step = template_step(kReductionTemplate, std::move(spec));
   step.grid = reduction.grid;
   step.threads = reduction.threads;
@@ -133,10 +125,10 @@ PlanStep lse_step(const PublishedLaunch& launch) {
 
 }  // namespace
 
-std::vector<PlanStep> following_steps(const PublishedLaunch& launch) {
+std::vector<PlanStep> following_steps(const std::shared_ptr<const PublishedLaunch>& launch) {
   std::vector<PlanStep> steps;
-  if (launch.launch.reduction) steps.push_back(reduction_step(launch));
-  if (launch.problem.lse) steps.push_back(lse_step(launch));
+  if (launch->launch.reduction) steps.push_back(reduction_step(launch));
+  if (launch->problem.lse) steps.push_back(lse_step(*launch));
   return steps;
 }
 

@@ -3,6 +3,7 @@
 
 #include "published_launch.hpp"
 
+#include <memory>
 #include <vector>
 
 namespace cubinet {
@@ -10,6 +11,6 @@ namespace cubinet {
 // What follows a published kernel, in kernels of ours (templates attention_reduction and attention_lse): the
 // reduction of partial results, where the kernel leaves that to a launch of its own, and the log-sum-exp,
 // where the problem wants it. They are compiled when they are bound.
-std::vector<PlanStep> following_steps(const PublishedLaunch& launch);
+std::vector<PlanStep> following_steps(const std::shared_ptr<const PublishedLaunch>& launch);
 
 }  // namespace cubinet

@@ -4,6 +4,7 @@
 #include "published_launch.hpp"
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -12,17 +13,17 @@ namespace cubinet {
 // The argument of a published kernel, member by member from the layout of its version.
 class PublishedArguments final : public ArgumentWriter {
  public:
-  // REQUIRES: launch.layout.
-  explicit PublishedArguments(PublishedLaunch launch) : launch_(std::move(launch)) {}
+  // REQUIRES: launch->layout.
+  explicit PublishedArguments(std::shared_ptr<const PublishedLaunch> launch) : launch_(std::move(launch)) {}
 
-  std::size_t size() const override { return launch_.layout->bytes; }
+  std::size_t size() const override { return launch_->layout->bytes; }
   void prepare(std::span<std::byte> argument) const override;
   void write(const AttentionTensors& tensors, std::span<std::byte> argument) const override;
   std::size_t tensor_maps(const AttentionTensors& tensors,
                           std::span<PlacedTensorMap, kMaximumTensorMaps> maps) const override;
 
  private:
-  PublishedLaunch launch_;
+  std::shared_ptr<const PublishedLaunch> launch_;
 };
 
 }  // namespace cubinet

@@ -75,15 +75,18 @@ std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
   if (row == nullptr) return "it is only assumed to exist";
   if (std::string reason = unrecorded(request.problem); !reason.empty()) return reason;
   if (const ArgumentLayout* layout = find_argument_layout(row->layout)) {
-    PublishedLaunch launch;
-    launch.problem = request.problem;
-    launch.layout = layout;
-    const bool apart = request.problem.kv_order == KvOrder::nhd && request.problem.heads_kv > 1;
-    if (kv_reshape(launch) > 1 && apart)
+    const AttentionProblem& problem = request.problem;
+    const bool by_head = problem.layout == QkvLayout::paged_kv && problem.kv_order == KvOrder::hnd;
+    if (kv_reshape(problem, *layout) > 1 && !by_head && problem.heads_kv > 1)
       return "it reads two tokens of a KV head as one row, so pages have to lie head by head";
     return "";
   }
   const PublishedHeader* header = find_published_header(row->pin);
+  if (header != nullptr && row->layout.empty()) {
+    return "its cubin takes an argument of another size than the kernels of " +
+           std::string(header->publisher) + " (" + std::to_string(header->argument_bytes) +
+           " bytes), so how it is laid out is not known";
+  }
   return header != nullptr
              ? "how " + std::string(header->publisher) + " lays out its kernels' arguments is not known"
              : "the metadata header that lists it is none whose argument layout is known (" + row->pin + ")";
@@ -92,8 +95,10 @@ std::string not_launchable(const PlanRequest& request, const KernelRow* row) {
 // The kernel and what follows it. Without a known layout nothing has an argument.
 std::vector<PlanStep> steps_of(const PlanRequest& request, const Selection& selection) {
   const LaunchConfiguration& launch = selection.launch;
-  PublishedLaunch published{request.problem,     selection.kernel,        launch,
-                            selection.workspace, request.device.sm_count, nullptr};
+  const ArgumentLayout* layout =
+      selection.row != nullptr ? find_argument_layout(selection.row->layout) : nullptr;
+  const auto published = std::make_shared<const PublishedLaunch>(PublishedLaunch{
+      request.problem, selection.kernel, launch, selection.workspace, request.device.sm_count, layout});
   std::vector<PlanStep> steps = following_steps(published);
   PlanStep& main = *steps.emplace(steps.begin());
   main.grid = launch.grid;
@@ -106,9 +111,7 @@ std::vector<PlanStep> steps_of(const PlanRequest& request, const Selection& sele
   if (selection.row == nullptr) return steps;
   main.kernel = published_spec(*selection.row);
   main.entry_point = selection.row->function_name;
-  published.layout = find_argument_layout(selection.row->layout);
-  if (published.layout != nullptr)
-    main.arguments = std::make_shared<const PublishedArguments>(std::move(published));
+  if (layout != nullptr) main.arguments = std::make_shared<const PublishedArguments>(published);
   return steps;
 }
 
@@ -116,7 +119,10 @@ AttentionPlan plan_of(const PlanRequest& request, const Selection& selection) {
   AttentionPlan plan;
   plan.steps = steps_of(request, selection);
   const bool context = selection.kernel.selector.kernel_type == KernelType::context;
-  plan.rules = {context || request.problem.ragged_q, true, true};
+  const ArgumentLayout* layout =
+      selection.row != nullptr ? find_argument_layout(selection.row->layout) : nullptr;
+  plan.rules = {context || request.problem.ragged_q, true, true,
+                layout != nullptr ? kv_reshape(request.problem, *layout) : 1};
   plan.workspace = selection.workspace;
   plan.division = {selection.launch.ctas_kv, selection.kernel.selector.multi_ctas_kv_mode,
                    selection.launch.heads_per_cta, selection.launch.tokens_per_cta_q,

@@ -6,13 +6,15 @@
 
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/attention/problem.hpp>
+#include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
 namespace cubinet {
 
-// All that the argument of a published kernel is made of, but for the tensors. A plain value.
+// All that the arguments of a published kernel, and of what follows it, are made of, but for the tensors. A
+// plain value, which the writers of a plan share.
 struct PublishedLaunch {
   AttentionProblem problem;
   KernelFacts kernel;
@@ -33,5 +35,11 @@ struct PublishedLaunch {
     return is_context() ? kernel.selector.tile_size_q : launch.tokens_per_cta_q;
   }
 };
+
+// A divisor of a launch is at least 1 and far below 2^31.
+inline kernel_templates::FastDivisor launch_divisor(std::uint32_t value) {
+  const auto made = kernel_templates::make_fast_divisor(value);
+  return made ? *made : kernel_templates::FastDivisor{};
+}
 
 }  // namespace cubinet

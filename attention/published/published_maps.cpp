@@ -123,7 +123,8 @@ KvShape kv_shape(const PublishedLaunch& launch, const DeviceTensor& tensor, bool
 
 // K and V of 4 bits that the copy itself spreads to bytes.
 bool is_padded(const PublishedLaunch& launch) {
-  return launch.problem.data_type_k == DataType::e2m1 && !launch.is_context() && kv_reshape(launch) == 1;
+  return launch.problem.data_type_k == DataType::e2m1 && !launch.is_context() &&
+         kv_reshape(launch.problem, *launch.layout) == 1;
 }
 
 TensorMapDescription kv_map(const PublishedLaunch& launch, const DeviceTensor& tensor, bool is_v,
@@ -131,7 +132,7 @@ TensorMapDescription kv_map(const PublishedLaunch& launch, const DeviceTensor& t
   const AttentionProblem& problem = launch.problem;
   const DataType type = is_v ? problem.data_type_v : problem.data_type_k;
   const KvShape shape = kv_shape(launch, tensor, is_v, pages);
-  const std::uint32_t reshape = kv_reshape(launch);
+  const std::uint32_t reshape = kv_reshape(problem, *launch.layout);
   TensorMapDescription map;
   map.type = is_padded(launch) ? TensorMapType::padded_4bit : type_of(type);
   map.rank = 4;
@@ -197,11 +198,10 @@ TensorMapDescription output_map(const PublishedLaunch& launch, const DeviceTenso
 
 }  // namespace
 
-std::uint32_t kv_reshape(const PublishedLaunch& launch) {
-  const AttentionProblem& problem = launch.problem;
+std::uint32_t kv_reshape(const AttentionProblem& problem, const ArgumentLayout& layout) {
   const std::uint32_t columns = std::max(problem.head_dim_qk, problem.head_dim_v);
   const bool converts = problem.data_type_q != problem.data_type_k;
-  if (!launch.layout->has(ArgumentMember::kv_reshape) || !converts || columns >= kFullRow) return 1;
+  if (!layout.has(ArgumentMember::kv_reshape) || !converts || columns >= kFullRow) return 1;
   return kFullRow / columns;
 }
 

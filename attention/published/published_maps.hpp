@@ -13,7 +13,7 @@ namespace cubinet {
 
 // Tokens of K and V that one row of their tensor map holds side by side, where a single one is too narrow for
 // the copy to run at full speed: kernels that convert KV to the type of Q, below 128 columns.
-std::uint32_t kv_reshape(const PublishedLaunch& launch);
+std::uint32_t kv_reshape(const AttentionProblem& problem, const ArgumentLayout& layout);
 
 // The tensor maps of a published kernel's argument, in the order in which its publisher's launcher makes
 // them: Q, K, V, the scales of K's and V's blocks, O. How many.

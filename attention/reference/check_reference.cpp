@@ -6,8 +6,8 @@
 namespace cubinet {
 namespace {
 
-bool is_half(DataType type) {
-  return type == DataType::bf16 || type == DataType::fp16;
+bool is_known(DataType type) {
+  return type == DataType::bf16 || type == DataType::fp16 || type == DataType::e4m3;
 }
 
 // Empty where the reference has all of it.
@@ -18,7 +18,7 @@ std::string missing_part(const AttentionProblem& problem) {
   if (problem.sparse != SparseAttention::none) return "sparse attention";
   if (problem.chunk != kUnlimited) return "chunks";
   for (const DataType type : {problem.data_type_q, problem.data_type_k, problem.data_type_v}) {
-    if (!is_half(type)) return "inputs of " + std::string(to_string(type));
+    if (!is_known(type)) return "inputs of " + std::string(to_string(type));
   }
   return "";
 }

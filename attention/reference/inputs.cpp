@@ -18,7 +18,7 @@ namespace cubinet {
 namespace {
 
 constexpr double kLogitDeviation = 4.0;
-constexpr std::uint16_t kNan = 0x7fff;  // in bf16 and in fp16
+constexpr std::uint16_t kNan = 0x7fff;  // in bf16, in fp16 and, its lower half, in e4m3
 // Pages that no sequence uses, beside the one that spare entries name.
 constexpr std::int64_t kSparePages = 3;
 
@@ -131,12 +131,12 @@ struct KvShape {
   std::size_t table = 0;  // its row of a sequence's page tables
 };
 
-HalfBits make_pool(const AttentionProblem& problem, const AttentionInputs& inputs,
-                   const std::vector<PageUse>& uses, const KvShape& shape, std::uint64_t seed,
-                   unsigned threads) {
+ElementBits make_pool(const AttentionProblem& problem, const AttentionInputs& inputs,
+                      const std::vector<PageUse>& uses, const KvShape& shape, std::uint64_t seed,
+                      unsigned threads) {
   const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
   const std::size_t page_elements = pool_offset(problem, 1, 0, 0, shape.head_dim);
-  HalfBits pool(page_elements * static_cast<std::size_t>(inputs.pages), kNan);
+  ElementBits pool(page_elements * static_cast<std::size_t>(inputs.pages), kNan);
   parallel_for(uses.size(), threads, [&](std::size_t i) {
     const PageUse& use = uses[i];
     const std::int64_t page = inputs.page_table[use.entry + shape.table * problem.pages_per_sequence()];
@@ -158,12 +158,12 @@ HalfBits make_pool(const AttentionProblem& problem, const AttentionInputs& input
 }
 
 // K or V that is not paged: the sequences side by side.
-HalfBits make_sequences(const AttentionProblem& problem, const AttentionInputs& inputs, const KvShape& shape,
-                        std::uint64_t seed, unsigned threads) {
+ElementBits make_sequences(const AttentionProblem& problem, const AttentionInputs& inputs,
+                           const KvShape& shape, std::uint64_t seed, unsigned threads) {
   const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
   const SequenceRows rows(problem, inputs);
   const std::size_t token_elements = problem.heads_kv * shape.head_dim;
-  HalfBits values(rows.kv_tokens() * token_elements, kNan);
+  ElementBits values(rows.kv_tokens() * token_elements, kNan);
   parallel_for(problem.batch, threads, [&](std::size_t b) {
     const TokenRange range = readable(inputs, rows, b);
     const auto first = static_cast<std::size_t>(range.begin);

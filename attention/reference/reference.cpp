@@ -87,7 +87,7 @@ class HeadGroup {
     return token * problem_.heads_q + head_kv_ * group + row % group;
   }
 
-  static void load(const HalfBits& values, std::size_t offset, DataType type, std::vector<double>& row) {
+  static void load(const ElementBits& values, std::size_t offset, DataType type, std::vector<double>& row) {
     for (std::size_t i = 0; i < row.size(); ++i)
       row[i] = to_float(values[offset + i], type);
   }
@@ -151,7 +151,7 @@ class HeadGroup {
     std::vector<double> v(dim);
     // Of latent attention V is the first columns of K.
     const bool latent = problem_.is_mla_generation();
-    const HalfBits& values = latent ? inputs_.k : inputs_.v;
+    const ElementBits& values = latent ? inputs_.k : inputs_.v;
     const DataType type = latent ? problem_.data_type_k : problem_.data_type_v;
     for (std::size_t t = 0; t < tokens; ++t) {
       load(values, places_.v_row(sequence_, static_cast<std::size_t>(first_) + t, head_kv_), type, v);

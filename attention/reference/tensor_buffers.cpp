@@ -3,6 +3,7 @@
 
 #include <cubinet/attention/reference.hpp>
 
+#include <algorithm>
 #include <numbers>
 #include <numeric>
 #include <span>
@@ -15,6 +16,20 @@ constexpr std::byte kNanByte{0xff};  // 0xffff and 0xffffffff are NaN in every t
 template <class T>
 ByteView bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
+}
+
+std::size_t bytes_of(const ElementBits& elements, DataType type) {
+  return elements.size() * bits_of(type) / 8;
+}
+
+// As kernels read them.
+Result<void> upload(const ElementBits& elements, DataType type, const DeviceBuffer& buffer,
+                    std::size_t offset = 0) {
+  if (bits_of(type) == 16) return buffer.copy_from(bytes_of(elements), offset);
+  Bytes packed(elements.size());
+  std::transform(elements.begin(), elements.end(), packed.begin(),
+                 [](std::uint16_t bits) { return static_cast<std::byte>(bits); });
+  return buffer.copy_from(packed, offset);
 }
 
 // The page tables of all copies: copy c's pages lie c pools further.
@@ -45,9 +60,11 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
   made.copies_ = copies;
   made.rows_ = SequenceRows(problem, inputs).q_tokens() * problem.heads_q;
   const std::vector<std::int32_t> tables = shifted_tables(inputs, copies);
-  const std::size_t sizes[] = {inputs.q.size() * 2,
-                               inputs.k.size() * 2 * copies,
-                               inputs.v.size() * 2 * copies,
+  const std::size_t k_bytes = bytes_of(inputs.k, problem.data_type_k);
+  const std::size_t v_bytes = bytes_of(inputs.v, problem.data_type_v);
+  const std::size_t sizes[] = {bytes_of(inputs.q, problem.data_type_q),
+                               k_bytes * copies,
+                               v_bytes * copies,
                                made.rows_ * problem.head_dim_v * bits_of(problem.data_type_o) / 8,
                                std::size_t{problem.batch} * problem.q_len * problem.heads_q * sizeof(float),
                                tables.size() * sizeof(std::int32_t),
@@ -63,10 +80,10 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
     CUBINET_TRY_ASSIGN(DeviceBuffer buffer, DeviceBuffer::allocate(device, size));
     made.buffers_.push_back(std::move(buffer));
   }
-  CUBINET_TRY(made.buffers_[q].copy_from(bytes_of(inputs.q)));
+  CUBINET_TRY(upload(inputs.q, problem.data_type_q, made.buffers_[q]));
   for (std::size_t copy = 0; copy < copies; ++copy) {
-    CUBINET_TRY(made.buffers_[k].copy_from(bytes_of(inputs.k), copy * inputs.k.size() * 2));
-    CUBINET_TRY(made.buffers_[v].copy_from(bytes_of(inputs.v), copy * inputs.v.size() * 2));
+    CUBINET_TRY(upload(inputs.k, problem.data_type_k, made.buffers_[k], copy * k_bytes));
+    CUBINET_TRY(upload(inputs.v, problem.data_type_v, made.buffers_[v], copy * v_bytes));
   }
   CUBINET_TRY(made.buffers_[page_tables].copy_from(bytes_of(tables)));
   CUBINET_TRY(made.set_kv_lengths(inputs.kv_lengths));

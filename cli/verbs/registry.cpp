@@ -108,6 +108,7 @@ Result<ExitStatus> show(const Context& context, const ShowOptions& options) {
                               "`cubinet registry list` prints the keys that it holds"},
                         ExitStatus::negative);
   }
+  CUBINET_TRY(check_one_kernel(options.kernel, records));
   nlohmann::json described = nlohmann::json::array();
   for (const auto& record : records) {
     described.push_back(describe_fully(*record));

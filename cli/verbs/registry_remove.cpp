@@ -31,24 +31,6 @@ Result<ExitStatus> remove_import(const Context& context, Home& home, std::uint64
   return ExitStatus::done;
 }
 
-// Several kernels that one name may mean are not removed by it.
-std::optional<Error> why_ambiguous(const RemoveOptions& options, const CubinRecords& records) {
-  std::string names;
-  std::size_t kernels = 0;
-  KernelId last;
-  for (const auto& record : records) {
-    const KernelId kernel = record->identity.kernel();
-    if (kernels > 0 && kernel == last) continue;
-    last = kernel;
-    if (++kernels <= 10)
-      names += fmt::format("  {} {}\n", record->identity.key().to_string(), spec_of(*record).to_string());
-  }
-  if (kernels < 2) return std::nullopt;
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("'{}' is the name of several kernels: nothing was removed", options.kernel),
-               "name one by its key", names};
-}
-
 Result<ExitStatus> remove(const Context& context, const RemoveOptions& options) {
   if (options.kernel.empty() == (options.import == 0)) {
     return Error{ErrorCode::invalid_argument, "name either a kernel or an import",
@@ -70,7 +52,7 @@ Result<ExitStatus> remove(const Context& context, const RemoveOptions& options) 
            !record->fingerprint.to_string().starts_with(options.fingerprint);
   });
   CUBINET_TRY_ASSIGN(const CubinRecords records, select_records(filter, std::move(listed)));
-  if (auto ambiguous = why_ambiguous(options, records)) return *std::move(ambiguous);
+  CUBINET_TRY(check_one_kernel(options.kernel, records));
   CUBINET_TRY_ASSIGN(const std::uint64_t removed, home->remove(records));
   if (removed == 0) {
     return context.fail(

@@ -19,8 +19,10 @@
 namespace cubinet::cli {
 namespace {
 
-// ||o - ref|| / ||ref|| of a row: the rounding of bf16 inputs to the tensor cores leaves some 3e-3.
+// ||o - ref|| / ||ref|| of a row: the rounding of what goes into the tensor cores leaves some 3e-3 of bf16,
+// and of e4m3, to which the weights of the softmax are rounded as well, up to 1/16 of each of them.
 constexpr double kLargestError = 1e-2;
+constexpr double kLargestErrorOfE4m3 = 7e-2;
 // One graph holds this many launches, so that the time of one is not that of starting it.
 constexpr int kLaunchesPerReplay = 10;
 constexpr int kWarmUpReplays = 3;
@@ -68,10 +70,19 @@ Result<double> measure(const BoundAttention& attention, const AttentionTensors& 
   return *middle;
 }
 
-Result<AttentionDeviation> compare(const AttentionProblem& problem, const AttentionInputs& inputs,
+// Whether a run writes the log-sum-exp: some kernels do only where the problem has it.
+bool writes_lse(const AttentionPlan& plan) {
+  return plan.request.problem.lse || !plan.rules.lse_as_planned;
+}
+
+Result<AttentionDeviation> compare(const AttentionPlan& plan, const AttentionInputs& inputs,
                                    const TensorBuffers& buffers, unsigned threads) {
+  const AttentionProblem& problem = plan.request.problem;
   CUBINET_TRY_ASSIGN(const Bytes o, buffers.output());
-  CUBINET_TRY_ASSIGN(const std::vector<float> lse, buffers.lse());
+  std::vector<float> lse;
+  if (writes_lse(plan)) {
+    CUBINET_TRY_ASSIGN(lse, buffers.lse());
+  }
   CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(problem, inputs, threads));
   return compare_attention(problem, reference, o, lse);
 }
@@ -98,7 +109,9 @@ struct AttentionRun {
   DeviceProperties device;
   int iterations = 0;
 
-  bool correct() const { return error.worst_row <= kLargestError && error.worst_lse <= kLargestError; }
+  double allowed = kLargestError;
+
+  bool correct() const { return error.worst_row <= allowed && error.worst_lse <= kLargestError; }
 };
 
 void report(const Context& context, const AttentionPlan& plan, const AttentionRun& run) {
@@ -116,7 +129,7 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
       format_bytes(kernel.bytes), source, format_seconds(kernel.total_seconds),
       format_seconds(kernel.find_seconds), format_seconds(kernel.compile_seconds),
       format_seconds(kernel.load_seconds), plan.division.kv_splits, run.error.worst_row, run.error.all_rows,
-      run.error.worst_lse, run.correct() ? "correct" : "WRONG", kLargestError, format_seconds(run.seconds),
+      run.error.worst_lse, run.correct() ? "correct" : "WRONG", run.allowed, format_seconds(run.seconds),
       run.iterations, kLaunchesPerReplay, run.bytes / run.seconds * 1e-9,
       format_bytes(static_cast<std::uint64_t>(run.bytes))));
   nlohmann::json document = describe(kernel.spec);
@@ -136,7 +149,7 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
   document["relative_error"] = {{"worst_row", run.error.worst_row},
                                 {"all_rows", run.error.all_rows},
                                 {"worst_lse", run.error.worst_lse},
-                                {"allowed", kLargestError}};
+                                {"allowed", run.allowed}};
   document["seconds"] = run.seconds;
   document["kv_bytes"] = run.bytes;
   document["bytes_per_second"] = run.bytes / run.seconds;
@@ -180,6 +193,7 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   CUBINET_TRY_ASSIGN(const AttentionProblem problem, problem_of(options));
   AttentionRun run;
   run.iterations = options.iterations;
+  if (problem.data_type_q == DataType::e4m3) run.allowed = kLargestErrorOfE4m3;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
   const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
   bool first = true;
@@ -197,12 +211,13 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs, inputs_of(context, problem, options));
   CUBINET_TRY_ASSIGN(const TensorBuffers buffers,
                      TensorBuffers::create(device, problem, inputs, attention.plan().workspace));
-  const AttentionTensors tensors = buffers.tensors();
+  AttentionTensors tensors = buffers.tensors();
+  if (!writes_lse(attention.plan())) tensors.lse = {};
   CUBINET_TRY(attention.check(tensors));
   CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(device));
   CUBINET_TRY(attention.run(tensors, stream.handle()));
   CUBINET_TRY(stream.synchronize());
-  CUBINET_TRY_ASSIGN(run.error, compare(problem, inputs, buffers, context.jobs()));
+  CUBINET_TRY_ASSIGN(run.error, compare(attention.plan(), inputs, buffers, context.jobs()));
   CUBINET_TRY_ASSIGN(run.seconds, measure(attention, tensors, stream, options.iterations));
   run.bytes = kv_bytes(problem);
   report(context, attention.plan(), run);

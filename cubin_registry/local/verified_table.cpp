@@ -30,6 +30,8 @@ Bytes encode_inspection(const CubinInspection& inspection) {
   writer.u8(inspection.kind ? static_cast<std::uint8_t>(*inspection.kind) : kUnknownKind);
   writer.u8(inspection.excludes_specific ? 1 : 0);
   writer.u32(static_cast<std::uint32_t>(inspection.kernels.size()));
+  for (const std::uint32_t bytes : inspection.argument_bytes)
+    writer.u32(bytes);
   for (const std::string& kernel : inspection.kernels)
     writer.string(kernel);
   return writer.take();
@@ -48,6 +50,9 @@ Result<CubinInspection> decode_inspection(ByteView bytes) {
   inspection.excludes_specific = excludes != 0;
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   if (count > kMaximumKernels) return damaged;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(inspection.argument_bytes.emplace_back(), reader.u32());
+  }
   for (std::uint32_t i = 0; i < count; ++i) {
     CUBINET_TRY_ASSIGN(inspection.kernels.emplace_back(), reader.string());
   }

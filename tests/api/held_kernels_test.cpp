@@ -84,6 +84,30 @@ TEST_CASE("a name that several kernels have is answered with their pins and keys
   CHECK_FALSE(shelf.named("gemm_bf16@0b"));
 }
 
+TEST_CASE(
+    "a function of a publisher is named by its own name, and where it is asked for as no kernel of its own") {
+  Shelf shelf;
+  for (const char* pin : {"0a1b", "0b2c"}) {
+    ShelfBuild build{KernelSpec{"trtllm-gen", {}, KernelMaker::publisher}.set("pin", pin),
+                     {9, 0, TargetKind::specific},
+                     "published",
+                     CubinOrigin::imported,
+                     1};
+    build.symbol = "fmha_decode";
+    shelf.store->put(build.make());
+  }
+  const auto named = shelf.named("fmha_decode");
+  REQUIRE_FALSE(named);
+  CHECK(named.error().message.find(" fmha_decode@0a1b in ") != std::string::npos);
+  CHECK(named.error().remedy.find("name one by its key") != std::string::npos);
+  CHECK(shelf.named("fmha_decode@0b")->maker == KernelMaker::publisher);
+  const auto asked = shelf.held(KernelSpec{"fmha_decode", {}, KernelMaker::function});
+  REQUIRE_FALSE(asked);
+  CHECK(asked.error().code == ErrorCode::not_found);
+  CHECK(asked.error().message.find(" fmha_decode@0b2c in ") != std::string::npos);
+  CHECK(asked.error().remedy.find("Runtime::prepare()") != std::string::npos);
+}
+
 TEST_CASE("a function whose name looks like a key is found where no build has that key") {
   Shelf shelf;
   ShelfBuild build = gemm_build("");

@@ -38,13 +38,19 @@ struct Judged {
   }
 };
 
-Judged judge_at(const fs::path& path) {
+// `pin`: that of the header, where it is not its content's.
+Judged judge_at(const fs::path& path, const std::string& pin = "") {
   const auto found = find_artifact_folders(path);
   REQUIRE(found);
   REQUIRE(found->folders.size() == 1);
   Judged judged;
   FindingSink findings(path, judged.counts);
   FolderPlan plan = plan_folder(found->folders.front(), findings);
+  if (!pin.empty()) {
+    plan.pin = pin;
+    for (KernelRow& row : plan.rows)
+      row.layout = "0.6.13";
+  }
   MemoryImports store;
   const auto check = check_files(path, plan, {}, store);
   REQUIRE(check);
@@ -302,4 +308,29 @@ TEST_CASE("a kernel that is there twice with the same bytes is in once") {
   const Judged judged = judge_at(root.path());
   CHECK(judged.findings().empty());
   CHECK(judged.counts.plain == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a kernel whose argument is not as long as its header says is in, and has no layout") {
+  const auto takes = [](PublishedKernel& kernel, std::uint32_t bytes) {
+    FakeCubin description;
+    description.target = {10, 0, TargetKind::family};
+    description.kernels = {{kernel.function, bytes}, {kernel.function + "GetSmemSize", 8}};
+    kernel.image = make_fake_cubin(description);
+  };
+  takes(folder.kernel(0), 1280);
+  takes(folder.kernel(1), 1152);
+  folder.write();
+  const char* pin = "f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b418";
+  const Judged judged = judge_at(folder.path(), pin);
+  REQUIRE(judged.findings() == "conflict 1 ");
+  CHECK(judged.names(ArtifactFindingKind::conflict, second));
+  CHECK(judged.counts.of(ArtifactFindingKind::conflict).first.front().reason.find("1152 bytes") !=
+        std::string::npos);
+  CHECK(judged.import.rows.size() == 6);
+  for (const KernelRow& row : judged.import.rows) {
+    const bool disagrees = row.function_name + ".cubin" == second;
+    CHECK(row.layout == (disagrees ? "" : "0.6.13"));
+  }
+  CHECK(judge_at(folder.path()).findings().empty());  // of a header that nobody knows
 }

@@ -5,6 +5,7 @@
 
 #include <cubinet/loader/stream.hpp>
 
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -108,6 +109,117 @@ TEST_CASE("a run allocates nothing, whether the context is current or not") {
   const auto current = ok(setting.device->make_current());
   CHECK(allocated() == 0);
   CHECK(allocations() > 0);
+}
+
+// An argument with a tensor map of Q in it, which counts how often it is asked for.
+class MapWriter final : public ArgumentWriter {
+ public:
+  static constexpr std::uint32_t kMap = 64;
+
+  std::size_t size() const override { return 192; }
+  void prepare(std::span<std::byte> argument) const override {
+    std::memset(argument.data(), 0, argument.size());
+  }
+  void write(const AttentionTensors& tensors, std::span<std::byte> argument) const override {
+    ++written;
+    std::memcpy(argument.data(), &tensors.o.address, sizeof(tensors.o.address));
+  }
+  std::size_t tensor_maps(const AttentionTensors& tensors,
+                          std::span<PlacedTensorMap, kMaximumTensorMaps> maps) const override {
+    ++described;
+    TensorMapDescription map;
+    map.address = tensors.q.address;
+    map.sizes = {64, 4, 1, 1, 1};
+    map.strides_bytes = {tensors.q.is_contiguous() ? 128
+                                                   : static_cast<std::uint64_t>(tensors.q.strides[2]) * 2};
+    map.box = {64, 4, 1, 1, 1};
+    maps[0] = {kMap, map};
+    return 1;
+  }
+
+  mutable std::atomic<int> written = 0;
+  mutable std::atomic<int> described = 0;
+};
+
+constexpr const char* kMapTemplate = R"(// SPDX-License-Identifier: Apache-2.0
+/* cubinet-template
+{ "name": "mapped", "interface": 1, "summary": "takes a tensor map", "minimum_target": "sm_90",
+  "parameters": [], "constraints": [],
+  "kernels": [ {"name": "mapped", "threads": "128", "dynamic_shared_bytes": "0", "parameter_bytes": 192} ] }
+*/
+struct Parameters { unsigned char bytes[192]; };
+extern "C" __global__ void mapped(const __grid_constant__ Parameters p) {}
+)";
+
+class MapBackend final : public AttentionBackend {
+ public:
+  std::string_view name() const override { return "mapped"; }
+  Result<Consideration> consider(const PlanRequest&) const override {
+    AttentionPlan plan;
+    PlanStep& step = plan.steps.emplace_back();
+    step.kernel = KernelSpec{"mapped", {}};
+    step.entry_point = "mapped";
+    step.threads = 128;
+    step.arguments = writer;
+    return Consideration(std::move(plan));
+  }
+
+  std::shared_ptr<const MapWriter> writer = std::make_shared<const MapWriter>();
+};
+
+TEST_CASE(
+    "tensor maps are described and encoded where tensors are others than before, and then allocate nothing") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  RuntimeOptions options = device_options(setting.home / "mapped");
+  options.templates = scale_catalog(kMapTemplate);
+  setting.runtime = make_runtime(std::move(options));
+  const auto backend = std::make_shared<MapBackend>();
+  const MapWriter& writer = *backend->writer;
+  const BoundAttention attention = setting.bind(setting.plan(backend));
+  const AttentionTensors tensors = setting.buffers.tensors();
+  AttentionTensors apart = tensors;
+  apart.q.strides = {4 * 128, 4 * 128, 128};
+  apart.q.bytes = 1 << 20;
+  const int described = writer.described;  // when it was bound
+  for (int layer = 0; layer < 3; ++layer) {
+    ok(attention.run(tensors, nullptr));
+    ok(attention.run(apart, nullptr));
+  }
+  CHECK(writer.written == 2);
+  CHECK(writer.described == described + 2);
+  CHECK(setting.stub.calls("cuTensorMapEncodeTiled") == 2);
+  const auto made = launches();
+  REQUIRE(made.size() == 6);
+  const auto stride = [](const cubinet_stub_launch_record& launch) {
+    std::uint64_t words[4];  // of the stub's encoding: address, two sizes, a stride
+    std::memcpy(words, launch.arguments + MapWriter::kMap, sizeof(words));
+    return words[3];
+  };
+  for (std::size_t i = 0; i < made.size(); ++i)
+    CHECK(stride(made[i]) == (i % 2 == 0 ? 128 : 256));
+  setting.stub.fail("cuLaunchKernelEx", 1, 0);
+  const unsigned before = allocations();
+  const bool launched = attention.run(apart, nullptr).has_value();
+  CHECK(allocations() == before);
+  CHECK(launched);
+}
+
+TEST_CASE("a tensor map that is refused is refused at every run, and hides none that is good") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  RuntimeOptions options = device_options(setting.home / "mapped");
+  options.templates = scale_catalog(kMapTemplate);
+  setting.runtime = make_runtime(std::move(options));
+  const BoundAttention attention = setting.bind(setting.plan(std::make_shared<MapBackend>()));
+  const AttentionTensors tensors = setting.buffers.tensors();
+  for (int i = 0; i < 2; ++i) {
+    setting.stub.fail("cuTensorMapEncodeTiled", 1, 1);
+    CHECK_FALSE(attention.run(tensors, nullptr));
+  }
+  setting.stub.fail("cuTensorMapEncodeTiled", 0, 0);
+  ok(attention.run(tensors, nullptr));
+  CHECK(launches().size() == 1);
 }
 
 TEST_CASE("the context is pushed only where it is not current, and popped again") {

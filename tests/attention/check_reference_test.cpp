@@ -40,7 +40,7 @@ TEST_CASE("what the reference would ignore is unsupported") {
   CHECK(refusal([](P& p) { p.mask = AttentionMask::custom; }) == kUnsupported);
   CHECK(refusal([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }) == kUnsupported);
   CHECK(refusal([](P& p) { p.chunk = 64; }) == kUnsupported);
-  CHECK(refusal([](P& p) { p.data_type_v = DataType::e4m3; }) == kUnsupported);
+  CHECK(refusal([](P& p) { p.data_type_v = DataType::e2m1; }) == kUnsupported);
 }
 
 }  // namespace

@@ -39,14 +39,15 @@ void check_template(const PlanStep& step) {
 }
 
 TEST_CASE("a kernel that brings its splits together itself is followed by nothing") {
-  CHECK(following_steps(test::published_launch(test::generation(2, 4, 16384, 16, 8))).empty());
+  CHECK(following_steps(test::shared_launch(test::generation(2, 4, 16384, 16, 8))).empty());
 }
 
 TEST_CASE("a separate reduction reads the partial results where the kernel leaves them") {
   AttentionProblem problem = test::generation(8, 1, 4096, 128, 128, 576, 512);
   problem.lse = true;
-  const PublishedLaunch launch = test::published_launch(problem);
-  const auto steps = following_steps(launch);
+  const auto shared = test::shared_launch(problem);
+  const PublishedLaunch& launch = *shared;
+  const auto steps = following_steps(shared);
   REQUIRE(steps.size() == 2);
   CHECK(steps[0].grid == launch.launch.reduction->grid);
   check_template(steps[0]);

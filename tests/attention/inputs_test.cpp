@@ -31,8 +31,8 @@ AttentionInputs make(const AttentionProblem& problem, const std::vector<std::int
   return *std::move(inputs);
 }
 
-bool is_nan_row(const AttentionProblem& problem, const HalfBits& pool, std::int64_t page, std::size_t token,
-                std::size_t head, std::size_t dim) {
+bool is_nan_row(const AttentionProblem& problem, const ElementBits& pool, std::int64_t page,
+                std::size_t token, std::size_t head, std::size_t dim) {
   const std::size_t offset = pool_offset(problem, page, token, head, dim);
   std::size_t nans = 0;
   for (std::size_t i = 0; i < dim; ++i)
@@ -160,6 +160,21 @@ TEST_CASE("Ragged queries are from one to the largest number, and sinks as large
   CHECK(*std::max_element(inputs.sinks.begin(), inputs.sinks.end()) > 2);
 }
 
+TEST_CASE("Inputs of e4m3 are numbers where a query reads them and NaN elsewhere") {
+  AttentionProblem problem = test::generation(2, 1, 100, 4, 2, 64, 64);
+  problem.data_type_q = problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  const AttentionInputs inputs = *make_attention_inputs(problem, {100, 7}, 1);
+  for (const std::uint16_t bits : inputs.q)
+    REQUIRE(std::isfinite(to_float(bits, DataType::e4m3)));
+  std::size_t numbers = 0;
+  for (const std::uint16_t bits : inputs.k)
+    numbers += std::isnan(to_float(bits, DataType::e4m3)) ? 0U : 1U;
+  CHECK(numbers == std::size_t{107} * 2 * 64);
+  const AttentionOutputs outputs = *attention_reference(problem, inputs);
+  for (const double value : outputs.o)
+    REQUIRE(std::isfinite(value));
+}
+
 TEST_CASE("The same seed gives the same inputs whatever the threads, another seed others") {
   const AttentionProblem problem = small();
   const std::vector<std::int32_t> lengths = {100, 0, 33, 64, 7};
@@ -222,7 +237,7 @@ TEST_CASE("Lengths or types that do not fit are refused") {
   CHECK_FALSE(make_attention_inputs(problem, {1, 2, 3, 4, 101}, 1));
   problem.data_type_k = problem.data_type_v = DataType::fp16;
   CHECK(make_attention_inputs(problem, {1, 2, 3, 4, 5}, 1));
-  problem.data_type_q = DataType::e4m3;
+  problem.data_type_q = DataType::e2m1;
   CHECK_FALSE(make_attention_inputs(problem, {1, 2, 3, 4, 5}, 1));
 }
 

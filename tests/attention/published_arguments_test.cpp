@@ -12,7 +12,7 @@ namespace {
 using Member = ArgumentMember;
 
 std::vector<std::byte> argument_of(const AttentionProblem& problem, const AttentionTensors& tensors) {
-  const PublishedArguments arguments(test::published_launch(problem));
+  const PublishedArguments arguments(test::shared_launch(problem));
   std::vector<std::byte> argument(arguments.size());
   arguments.prepare(argument);
   arguments.write(tensors, argument);

@@ -39,7 +39,19 @@ TEST_CASE("a kernel that reads two tokens as one row is not launched over pages 
   const test::Known known = test::Known::on(test::kB200, rows);
   CHECK(test::holds(test::plan_of(problem, "published", known).not_launchable, "head by head"));
   problem.kv_order = KvOrder::hnd;
-  CHECK(test::plan_of(problem, "published", known).launchable());
+  const AttentionPlan plan = test::plan_of(problem, "published", known);
+  CHECK(plan.launchable());
+  CHECK(plan.rules.kv_tokens_per_row == 2);
+}
+
+TEST_CASE(
+    "a row of a known header without its layout is not launched, since its argument is of another size") {
+  const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  auto rows = test::published_rows(problem);
+  for (KernelRow& row : rows)
+    row.pin = "f6781dfd70669167b7356fa77a805e7306443348a4b5d6a93732a27ebbb3b418";
+  const auto known = test::Known::on(test::kB200, rows);
+  CHECK(test::holds(test::plan_of(problem, "published", known).not_launchable, "argument of another size"));
 }
 
 TEST_CASE("a separate reduction is a second step, and clusters are what a plan counts on") {

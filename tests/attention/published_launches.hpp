@@ -5,6 +5,7 @@
 #include "published/published_launch.hpp"
 
 #include <cstring>
+#include <memory>
 
 namespace cubinet::test {
 
@@ -15,6 +16,9 @@ inline PublishedLaunch published_launch(const AttentionProblem& problem) {
   return {problem,          selection.kernel,
           selection.launch, selection.workspace,
           kB200.sm_count,   find_argument_layout("0.6.13")};
+}
+inline std::shared_ptr<const PublishedLaunch> shared_launch(const AttentionProblem& problem) {
+  return std::make_shared<const PublishedLaunch>(published_launch(problem));
 }
 
 template <class Value>

@@ -25,8 +25,8 @@ AttentionProblem tiny() {
 }
 
 // Rows of kDim elements, of which the first `given` are stated.
-HalfBits rows(std::size_t given, const std::vector<float>& values) {
-  HalfBits result;
+ElementBits rows(std::size_t given, const std::vector<float>& values) {
+  ElementBits result;
   for (std::size_t i = 0; i < values.size(); ++i) {
     result.push_back(from_float(values[i], DataType::bf16));
     if (i % given == given - 1) result.resize(result.size() + kDim - given, 0);
@@ -198,8 +198,8 @@ TEST_CASE("The V of latent attention is the first columns of K, under a scale of
   problem.softmax_scale = std::nullopt;
   problem.kv_len = 2;
   AttentionInputs inputs;
-  inputs.q = HalfBits(576, 0);
-  inputs.k = HalfBits(std::size_t{2} * 576, 0);
+  inputs.q = ElementBits(576, 0);
+  inputs.k = ElementBits(std::size_t{2} * 576, 0);
   inputs.q[575] = inputs.k[576 + 575] = from_float(1, DataType::bf16);  // logits 0 and 1 / sqrt(192)
   inputs.k[511] = from_float(3, DataType::bf16);
   inputs.page_table = {0};
@@ -209,7 +209,7 @@ TEST_CASE("The V of latent attention is the first columns of K, under a scale of
   REQUIRE(outputs.o.size() == 512);
   CHECK(outputs.o[0] == 0);
   CHECK(outputs.o[511] == doctest::Approx(3 / (1 + std::exp(1 / std::sqrt(192.0)))).epsilon(1e-12));
-  inputs.v = HalfBits(std::size_t{2} * 512, 0);
+  inputs.v = ElementBits(std::size_t{2} * 512, 0);
   CHECK_FALSE(attention_reference(problem, inputs));
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("Query heads read the KV head of their group, in both layouts") {
   problem.kv_len = 2;
   AttentionInputs inputs;
   inputs.q = rows(2, {0, 0, 0, 0, 0, 0, 0, 0});
-  inputs.k = HalfBits(4 * kDim, 0);
+  inputs.k = ElementBits(4 * kDim, 0);
   inputs.page_table = {0};
   inputs.kv_lengths = {2};
   inputs.pages = 1;

@@ -4,8 +4,10 @@
 // of 9.0 and NVRTC.
 #include "attention/stand_in/stand_in_home.hpp"
 #include "attention/stand_in/stand_in_rows.hpp"
+#include "support/compiler_search.hpp"
 #include "support/ok.hpp"
 #include "support/skip.hpp"
+#include "support/temp_dir.hpp"
 
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/attention/reference_values.hpp>
@@ -34,7 +36,8 @@ constexpr double kLseTolerance = 1e-3;
 
 // The device, and the kernels of some cases.
 struct Setting {
-  std::unique_ptr<StandInHome> home;
+  std::unique_ptr<test::TempDir> folder;
+  StandInHome home;
   std::shared_ptr<const Device> device;
 
   // nullopt, and the reason, where there is no device that runs them.
@@ -52,9 +55,10 @@ struct Setting {
     std::vector<KernelRow> rows;
     for (const StandInCase& tested : cases)
       rows.insert(rows.end(), tested.rows.begin(), tested.rows.end());
-    Setting setting{std::make_unique<StandInHome>(std::move(rows)), nullptr};
-    setting.device = ok(setting.home->runtime()->device(0));
-    return setting;
+    auto folder = std::make_unique<test::TempDir>();
+    StandInHome home = ok(StandInHome::create(folder->path(), std::move(rows), test::compiler_search()));
+    auto opened = ok(home.runtime()->device(0));
+    return Setting{std::move(folder), std::move(home), std::move(opened)};
   }
 
   BoundAttention bind(const StandInCase& tested) const {
@@ -65,8 +69,8 @@ struct Setting {
     const AttentionPlan plan = ok(plan_attention(
         tested.problem,
         {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block},
-        home->kernels(tested.rows), ok(AttentionBackends::builtin()), options));
-    return ok(BoundAttention::bind(*home->runtime(), plan, 0));
+        ok(home.kernels(tested.rows)), ok(AttentionBackends::builtin()), options));
+    return ok(BoundAttention::bind(*home.runtime(), plan, 0));
   }
 };
 

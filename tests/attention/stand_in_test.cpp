@@ -2,7 +2,9 @@
 // The stand-in for published kernels, as far as that can be told without a GPU.
 #include "attention/stand_in/stand_in_home.hpp"
 #include "attention/stand_in/stand_in_rows.hpp"
+#include "support/compiler_search.hpp"
 #include "support/ok.hpp"
+#include "support/temp_dir.hpp"
 
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/base/elf.hpp>
@@ -44,10 +46,11 @@ std::vector<std::uint32_t> parameter_bytes(const Bytes& image, const std::string
 }
 
 TEST_CASE("The stand in is compiled for Hopper and takes the 1280 bytes of a published kernel") {
+  const auto nvrtc = ok(test::open_nvrtc(test::compiler_search()));
   for (const StandInCase& tested : {test::option_cases().back(), test::separate_context_cases().front(),
                                     test::separate_reduction_cases().front()}) {
     const KernelRow& row = tested.rows.front();
-    const Bytes image = test::compile_stand_in(row);
+    const Bytes image = ok(test::compile_stand_in(*nvrtc, row));
     ok(check_cubin(image, *SmTarget::parse("sm_90a"), {row.function_name}));
     CHECK(parameter_bytes(image, row.function_name) == std::vector<std::uint32_t>{1280});
   }
@@ -59,7 +62,8 @@ TEST_CASE("The stand in is imported like a published folder, and what is planned
   std::vector<KernelRow> rows;
   for (const StandInCase& tested : cases)
     rows.insert(rows.end(), tested.rows.begin(), tested.rows.end());
-  const test::StandInHome home(rows);
+  const test::TempDir folder;
+  const auto home = ok(test::StandInHome::create(folder.path(), rows, test::compiler_search()));
   CHECK(home.imported().sound());
   CHECK(home.imported().rows == rows.size());
   CHECK(home.imported().unchecked_names == 0);
@@ -67,8 +71,9 @@ TEST_CASE("The stand in is imported like a published folder, and what is planned
     CAPTURE(tested.name);
     PlanOptions options;
     options.backend = kPublishedBackend;
-    const AttentionPlan plan = ok(plan_attention(tested.problem, {{9, 0}, 132, 0}, home.kernels(tested.rows),
-                                                 ok(AttentionBackends::builtin()), options));
+    const AttentionPlan plan =
+        ok(plan_attention(tested.problem, {{9, 0}, 132, 0}, ok(home.kernels(tested.rows)),
+                          ok(AttentionBackends::builtin()), options));
     CHECK(plan.launchable());
     CHECK(plan.row.function_name == tested.rows.front().function_name);
     CHECK(plan.row.shared_bytes == tested.rows.front().shared_bytes);

@@ -53,6 +53,25 @@ TEST_CASE("latent attention has one pool, and ragged queries the room that they 
   CHECK(tensors.q_offsets.bytes == 3 * sizeof(std::int32_t));
 }
 
+TEST_CASE("elements of eight bits take a byte each, in every copy") {
+  BoundSetting setting;
+  setting.problem.data_type_q = setting.problem.data_type_k = setting.problem.data_type_v = DataType::e4m3;
+  const AttentionInputs inputs = ok(make_attention_inputs(setting.problem, {100, 7}, 1));
+  const TensorBuffers buffers =
+      ok(TensorBuffers::create(setting.device, setting.problem, inputs, {}, /*copies=*/2));
+  const AttentionTensors tensors = buffers.tensors();
+  CHECK(tensors.q.bytes == inputs.q.size());
+  CHECK(tensors.k.bytes == 2 * inputs.k.size());
+  if (setting.stub.missing()) return;
+  // The stub's memory is the host's.
+  for (const std::size_t at : {std::size_t{0}, inputs.k.size() - 1}) {
+    for (const std::size_t copy : {0U, 1U}) {
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(tensors.k.address) + copy * inputs.k.size();
+      CHECK(bytes[at] == (inputs.k[at] & 0xffU));
+    }
+  }
+}
+
 TEST_CASE("lengths may change, but not their number") {
   const BoundSetting setting;
   CHECK(setting.buffers.set_kv_lengths({1, 2}));

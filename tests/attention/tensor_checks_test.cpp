@@ -173,6 +173,33 @@ TEST_CASE("what only some problems have is asked for by them alone") {
   CHECK(refused(tensors).empty());
 }
 
+TEST_CASE("tokens that are read two at a time lie one behind the other, and the strides wanted are named") {
+  AttentionProblem problem = test::generation(2, 1, 1024, 16, 4, 64, 64);
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  problem.kv_order = KvOrder::hnd;
+  TensorRules rules;
+  rules.kv_tokens_per_row = 2;
+  for (DeviceTensor AttentionTensors::*pool : {&AttentionTensors::k, &AttentionTensors::v}) {
+    AttentionTensors tensors = fitting();
+    const auto checked = [&] { return TensorChecks(problem, workspace(), rules).check(tensors); };
+    CHECK(checked());
+    (tensors.*pool).strides = {4 * 64 * 64, 4 * 64, 64};  // token by token
+    rules.kv_tokens_per_row = 1;
+    CHECK(checked());
+    rules.kv_tokens_per_row = 2;
+    const auto refused = checked();
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::invalid_argument);
+    CHECK(test::holds(refused.error().message,
+                      pool == &AttentionTensors::k ? "attention: k " : "attention: v "));
+    CHECK(test::holds(refused.error().message, "256 elements from token to token"));
+    CHECK(test::holds(refused.error().message, "(strides 16384, 64, 4096)"));
+    (tensors.*pool).strides = {4 * 64 * 64 + 4096, 64, 64 * 64};  // head by head, pages apart
+    (tensors.*pool).bytes *= 2;
+    CHECK(checked());
+  }
+}
+
 TEST_CASE("strides whose extent would wrap are refused, not taken for small ones") {
   for (const unsigned bit : {56U, 60U, 61U, 62U}) {
     AttentionTensors tensors = fitting();

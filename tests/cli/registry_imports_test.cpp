@@ -48,6 +48,27 @@ TEST_CASE("kernels of imports are shown and listed by name, and by pin") {
   CHECK(contains(shown.out, "import 1"));
 }
 
+TEST_CASE("a name that kernels of several imports have is answered with their keys and pins") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  import_two_kernels(sandbox, "first", 'a', "publisher 1.0");
+  import_two_kernels(sandbox, "second", 'b', "publisher 2.0");
+  for (const std::string name : {"gemm_e4m3", "fmha_decode"}) {
+    CAPTURE(name);
+    const auto entries = sandbox.run({"registry", "list", name, "--json"}).json()["entries"];
+    for (const ToolResult& answer : {sandbox.run({"registry", "show", name}), sandbox.run({"key", name}),
+                                     sandbox.run({"explain", name, "--device", "9.0"})}) {
+      CHECK(answer.status == 2);
+      for (const auto& entry : entries)
+        CHECK(contains(answer.err, entry["key"].get<std::string>() + " " + name + "@"));
+      CHECK(contains(answer.err, name + "@aaaaaaaaaaaa"));
+      CHECK(contains(answer.err, name + "@bbbbbbbbbbbb"));
+      CHECK(contains(answer.err, "name one by its key"));
+    }
+    CHECK(sandbox.run({"registry", "show", name + "@bbb"}).status == 0);
+  }
+}
+
 TEST_CASE("an import whose folder is gone is said to be in list, stats and verify") {
   const Sandbox sandbox;
   import_two_kernels(sandbox, "first", 'a', "publisher 1.0");

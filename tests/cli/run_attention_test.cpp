@@ -116,6 +116,28 @@ TEST_CASE("prefill and latent decode take the same way, and tell why no backend 
   declined("mla-decode", "templates: latent attention");
 }
 
+TEST_CASE("problems of published kernels are taken on their device, and lack nothing but the kernels") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub is told what device it is");
+  const Sandbox sandbox;
+  ToolSetting setting = with_driver();
+  setting.environment.emplace_back("CUBINET_STUB_CAPABILITY", "10.0");
+  const std::vector<std::vector<std::string>> problems = {
+      {"decode", "--heads-kv", "4", "--dtype-q", "e4m3", "--dtype-o", "bf16", "--lse"},
+      {"decode", "--heads-kv", "4", "--dtype-kv", "e4m3", "--layout", "hnd"},
+      {"decode", "--heads-kv", "4", "--sinks", "--page-tables", "separate", "--window", "64"},
+      {"decode", "--heads-kv", "4", "--q-len", "3", "--ragged-q", "--scales-on-device"},
+      {"prefill", "--qkv-layout", "separate", "--head-dim-qk", "192", "--head-dim-v", "128", "--lse"},
+      {"mla-decode", "--dtype-q", "e4m3", "--dtype-o", "bf16"}};
+  for (std::vector<std::string> line : problems) {
+    line.insert(line.begin(), "run");
+    line.insert(line.end(), {"--kv-len", "256", "--heads-q", "16", "--backend", "published", "--json"});
+    const ToolResult result = sandbox.run(line, setting);
+    CAPTURE(result.out);
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "there are no rows of published artifacts"));
+  }
+}
+
 TEST_CASE("run decode refuses problems that are none by the name of the option or parameter") {
   const auto refused = [](const std::vector<std::string>& option) {
     check_refused(option, 2, "invalid_argument");

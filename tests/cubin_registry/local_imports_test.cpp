@@ -320,6 +320,7 @@ TEST_CASE("what was verified is remembered, by folder and name") {
   file.inspection.capability = {10, 3};
   file.inspection.kind = TargetKind::specific;
   file.inspection.kernels = {"one", "two"};
+  file.inspection.argument_bytes = {0, 1280};
   VerifiedFile other = file;
   other.name = "b.cubin";
   other.inspection.kind.reset();
@@ -332,6 +333,7 @@ TEST_CASE("what was verified is remembered, by folder and name") {
   CHECK(known[0].name == "a.cubin");
   CHECK(known[0].size == 11);
   CHECK(known[0].inspection.kernels == file.inspection.kernels);
+  CHECK(known[0].inspection.argument_bytes == file.inspection.argument_bytes);
   CHECK(known[0].inspection.kind == TargetKind::specific);
   CHECK(known[1].changed_ns == 30);
   CHECK_FALSE(known[1].inspection.kind);

@@ -19,7 +19,8 @@ TEST_CASE("a row that does not match its checksum is forgotten, the others are n
   REQUIRE(table.prepare(database));
   std::vector<VerifiedFile> files;
   for (const char* name : {"a", "b", "c"})
-    files.push_back({name, 1, 2, 3, 4, sha256(as_bytes(name)), {{9, 0}, TargetKind::specific, false, {"k"}}});
+    files.push_back(
+        {name, 1, 2, 3, 4, sha256(as_bytes(name)), {{9, 0}, TargetKind::specific, false, {"k"}, {1280}}});
   REQUIRE(table.put("/folder", files));
   REQUIRE(table.put("/other", std::span(files).first(1)));
   CHECK(table.list("/folder")->size() == 3);
@@ -36,6 +37,7 @@ TEST_CASE("a row that does not match its checksum is forgotten, the others are n
     CHECK(left[0].name == "a");
     CHECK(left[1].name == "c");
     CHECK(left[1].inspection.kernels == std::vector<std::string>{"k"});
+    CHECK(left[1].inspection.argument_bytes == std::vector<std::uint32_t>{1280});
     REQUIRE(database.execute("ROLLBACK TO before"));
   }
 }

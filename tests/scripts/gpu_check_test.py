@@ -21,6 +21,11 @@ EXAMPLE = """
 printf '%s\\n' "${0##*/}" "$@" >>"$TMPDIR/calls"
 [[ ${0##*/} != example_scale_add || $1 == */examples/custom_template/scale_add.cu ]] || exit 2
 """
+# Imports all; runs everything but prefill.
+TOOL = """
+printf '%s\\n' "$*" >>"$TMPDIR/calls"
+[[ $2 != prefill ]]
+"""
 BENCH = """
 printf '%s\\n' "$@" >>"$TMPDIR/calls"
 exit 1
@@ -45,6 +50,12 @@ class GpuCheck(ScriptTest):
         calls = self.folder / "calls"
         self.calls = calls.read_text().splitlines() if calls.exists() else []
         return done
+
+    def device_of(self, capability):
+        make_program(self.bin / "nvidia-smi", f"""
+case "$*" in *compute_cap*) echo {capability} ;; *) echo 'A GPU, 1.2' ;; esac
+""")
+        make_program(self.root / "build/portable/cli/cubinet", TOOL)
 
     def wheels(self):
         return make_toolkit(self.root / "build/cuda-wheels/nvidia/cu13", 13000, "lib")
@@ -98,8 +109,42 @@ class GpuCheck(ScriptTest):
                 self.assertEqual(len(named), runs)
                 self.assertEqual({self.calls[i + 1] for i in named}, {str(toolkit)})
 
+    def test_published_kernels_are_run_on_a_device_of_10(self):
+        self.device_of("10.3")
+        done = self.check("-p", self.folder / "cubins", "published")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertTrue(self.calls[0].startswith(f"import-artifacts {self.folder / 'cubins'} --home "))
+        runs = self.calls[1:]
+        self.assertGreaterEqual(len(runs), 12)
+        for run in runs:
+            self.assertTrue(run.startswith("run "))
+            self.assertIn(" --backend published ", run)
+        for option in ("--sinks", "--lse", "--page-tables separate", "--dtype-q e4m3", "--dtype-kv e4m3"):
+            self.assertTrue(any(option in run for run in runs), option)
+        wrong = sum(run.startswith("run prefill") for run in runs)
+        self.assertEqual(done.stdout, f"{1 + len(runs) - wrong} passed, {wrong} failed\n")
+
+    def test_elsewhere_published_kernels_are_skipped_and_the_reason_is_said(self):
+        for capability, line, reason in (("9.0", ["-p", self.folder], "this one is of 9.0"), ("10.0", [], "(-p)")):
+            with self.subTest(capability):
+                self.device_of(capability)
+                done = self.check(*line, "published")
+                self.assertEqual(done.stdout, "0 passed, 0 failed, 1 skipped\n")
+                self.assertIn(reason, done.stderr)
+                self.assertEqual(self.calls, [])
+
+    def test_the_sanitizer_runs_each_launch_of_published_kernels_under_each_tool(self):
+        make_program(self.root / "build/portable/tests/attention/test_attention_stand_in_gpu", TESTS)
+        make_program(self.bin / "compute-sanitizer", """
+while [[ $1 != */cubinet_bench && $1 != */test_attention_stand_in_gpu ]]; do shift; done
+"$@"
+""")
+        done = self.check("sanitizer")
+        self.assertEqual(done.stdout, "4 passed, 4 failed, 4 skipped\n")  # the bench always fails here
+        self.assertEqual(sum("--test-case=one\\, and a comma" in call for call in self.calls), 4)
+
     def test_wrong_usage_is_status_2(self):
-        for line in (["-o"], ["-c"], ["-o", ""], ["everything"]):
+        for line in (["-o"], ["-c"], ["-p"], ["-o", ""], ["everything"]):
             with self.subTest(line):
                 done = self.run_script("gpu_check.sh", *line)
                 self.assertEqual(done.returncode, 2)

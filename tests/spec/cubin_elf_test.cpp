@@ -18,6 +18,7 @@ TEST_CASE("the target and the kernels of an image are told") {
     REQUIRE(inspection);
     CHECK(inspection->target_name() == target.to_string());
     CHECK(inspection->kernels == std::vector<std::string>{"first", "second"});
+    CHECK(inspection->argument_bytes == std::vector<std::uint32_t>{16, 0});
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stub_state.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <unistd.h>
@@ -12,6 +14,9 @@ State& state() {
   static State& instance = *[] {
     auto* made = new State();
     made->devices.resize(1);
+    // Of a process that is started over the stub: "10.0".
+    if (const char* capability = std::getenv("CUBINET_STUB_CAPABILITY"))
+      std::sscanf(capability, "%d.%d", &made->devices[0].major, &made->devices[0].minor);
     return made;
   }();
   return instance;

@@ -4,10 +4,9 @@
 #include "attention/stand_in/stand_in_rows.hpp"
 #include "embedded_files.hpp"
 #include "nvrtc_program.hpp"
-#include "support/compiler_search.hpp"
-#include "support/ok.hpp"
 #include "support/published_header.hpp"
 
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
@@ -15,9 +14,8 @@
 #include <cubinet/kernel_explanation.hpp>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <string>
+#include <utility>
 
 namespace cubinet {
 
@@ -27,23 +25,6 @@ namespace test {
 namespace {
 
 constexpr const char* kLayout = "0.6.13";
-
-const NvrtcApi& nvrtc() {
-  static const std::shared_ptr<const NvrtcApi> kApi = [] {
-    const auto compiler = ok(Compiler::open(compiler_search()));
-    return ok(NvrtcApi::open(compiler->location().library, compiler->location().builtins));
-  }();
-  return *kApi;
-}
-
-void write(const std::filesystem::path& path, ByteView content) {
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream stream(path, std::ios::binary);
-  const std::string_view text = as_text(content);
-  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
-  stream.close();
-  REQUIRE(stream.good());
-}
 
 // A home's imports, to which what was imported takes its arguments as flashinfer-cubin 0.6.13 does.
 class LayoutGiver final : public Imports {
@@ -76,24 +57,33 @@ class LayoutGiver final : public Imports {
   Imports& home_;
 };
 
-void write_folder(const std::filesystem::path& folder, std::vector<KernelRow> rows) {
+Result<void> write_folder(const std::filesystem::path& folder, std::vector<KernelRow> rows,
+                          const CompilerSearch& search) {
+  CUBINET_TRY_ASSIGN(const auto nvrtc, open_nvrtc(search));
   std::string list;
   const auto add = [&](const std::string& name, ByteView content) {
-    write(folder / name, content);
     list += sha256(content).to_hex() + "  " + name + "\n";
+    return write_file_atomically(*posix_file_system(), folder / name, content);
   };
+  std::filesystem::create_directories(folder / "include");
   for (KernelRow& row : rows) {
-    const Bytes image = compile_stand_in(row);
+    CUBINET_TRY_ASSIGN(const Bytes image, compile_stand_in(*nvrtc, row));
     row.digest = sha256(image);
-    add(row.function_name + ".cubin", image);
+    CUBINET_TRY(add(row.function_name + ".cubin", image));
   }
-  add("include/flashInferMetaInfo.h", as_bytes(published_header(rows)));
-  write(folder / "checksums.txt", as_bytes(list));
+  CUBINET_TRY(add("include/flashInferMetaInfo.h", as_bytes(published_header(rows))));
+  const std::string listed = list;
+  return add("checksums.txt", as_bytes(listed));
 }
 
 }  // namespace
 
-Bytes compile_stand_in(const KernelRow& row) {
+Result<std::shared_ptr<const NvrtcApi>> open_nvrtc(const CompilerSearch& search) {
+  CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(search));
+  return NvrtcApi::open(compiler->location().library, compiler->location().builtins);
+}
+
+Result<Bytes> compile_stand_in(const NvrtcApi& nvrtc, const KernelRow& row) {
   const std::string source(embedded_stand_in_files().front().text());
   std::vector<std::string> texts;
   std::vector<HeaderView> headers;
@@ -101,15 +91,17 @@ Bytes compile_stand_in(const KernelRow& row) {
     texts.emplace_back(file.text());
   for (std::size_t i = 0; i < texts.size(); ++i)
     headers.push_back({embedded_header_files()[i].name.data(), texts[i].c_str()});
-  NvrtcProgram program = ok(NvrtcProgram::create(nvrtc(), source, "stand_in.cu", headers));
+  CUBINET_TRY_ASSIGN(NvrtcProgram program, NvrtcProgram::create(nvrtc, source, "stand_in.cu", headers));
   std::vector<std::string> flags = stand_in_flags(row);
   flags.insert(flags.end(), {"--gpu-architecture=" + row.target.to_string(), "--std=c++17"});
-  const nvrtcResult compiled = program.compile(flags);
-  REQUIRE_MESSAGE(compiled == NVRTC_SUCCESS, row.function_name, program.log());
-  return ok(program.cubin());
+  if (program.compile(flags) != NVRTC_SUCCESS)
+    return Error{ErrorCode::compile_failed, "stand_in.cu is no kernel " + row.function_name, "",
+                 program.log()};
+  return program.cubin();
 }
 
-StandInHome::StandInHome(std::vector<KernelRow> rows) {
+Result<StandInHome> StandInHome::create(const std::filesystem::path& folder, std::vector<KernelRow> rows,
+                                        const CompilerSearch& search) {
   const auto by_name = [](const KernelRow& a, const KernelRow& b) {
     return a.function_name < b.function_name;
   };
@@ -118,25 +110,29 @@ StandInHome::StandInHome(std::vector<KernelRow> rows) {
   };
   std::sort(rows.begin(), rows.end(), by_name);
   rows.erase(std::unique(rows.begin(), rows.end(), alike), rows.end());
-  write_folder(folder_ / "published", std::move(rows));
+  CUBINET_TRY(write_folder(folder / "published", std::move(rows), search));
   HomeOptions where;
-  where.path = folder_ / "home";
-  const std::shared_ptr<Home> home = ok(Home::open(where));
+  where.path = folder / "home";
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Home> home, Home::open(where));
   LayoutGiver imports(home->imports());
-  imported_ = ok(import_artifacts(folder_ / "published", {}, imports)).total;
+  StandInHome made;
+  CUBINET_TRY_ASSIGN(const ArtifactImportReport report, import_artifacts(folder / "published", {}, imports));
+  made.imported_ = report.total;
   RuntimeOptions options;
   options.stores = {home};
-  options.compiler = compiler_search();
-  runtime_ = ok(Runtime::create(std::move(options)));
+  options.compiler = search;
+  CUBINET_TRY_ASSIGN(made.runtime_, Runtime::create(std::move(options)));
+  return made;
 }
 
-AvailableKernels StandInHome::kernels(const std::vector<KernelRow>& rows) const {
-  DeviceRows found = ok(runtime_->rows({9, 0}));
+Result<AvailableKernels> StandInHome::kernels(const std::vector<KernelRow>& rows) const {
+  CUBINET_TRY_ASSIGN(DeviceRows found, runtime_->rows({9, 0}));
   std::erase_if(found.rows, [&](const StoredRow& stored) {
     return std::none_of(rows.begin(), rows.end(),
                         [&](const KernelRow& row) { return row.function_name == stored.row->function_name; });
   });
-  REQUIRE(found.rows.size() == rows.size());
+  if (found.rows.size() != rows.size())
+    return Error{ErrorCode::internal, "the import lost rows of the stand-in"};
   return AvailableKernels::create(std::move(found), {9, 0});
 }
 

@@ -171,9 +171,10 @@ class ArgumentWriter {
   virtual std::size_t size() const = 0;  // bytes, at most kMaximumArgumentBytes
   // All that does not depend on the tensors: once, when the plan is bound.
   virtual void prepare(std::span<std::byte> argument) const = 0;
-  // The rest, at every run, over what prepare() left. Must neither allocate nor wait.
+  // The rest, over what prepare() left: at every run or, with tensor maps, at one with other tensors than
+  // before, whose argument is kept. So it depends on them alone. Must neither allocate nor wait.
   virtual void write(const AttentionTensors& tensors, std::span<std::byte> argument) const = 0;
-  // The tensor maps of the argument, how many; encoded anew when the tensors move.
+  // The tensor maps of the argument, how many; they are asked for where write() is.
   virtual std::size_t tensor_maps(const AttentionTensors& /*tensors*/,
                                   std::span<PlacedTensorMap, kMaximumTensorMaps> /*maps*/) const {
     return 0;
@@ -218,6 +219,8 @@ struct TensorRules {
   bool reads_offsets = false;   // q_offsets, in prefill kv_offsets too, have to be given
   bool contiguous_o = false;    // O has no strides of its own
   bool lse_as_planned = false;  // the LSE is written only where the problem has it
+  // Tokens of K and V that are read as one row: those of a KV head lie one behind the other in a page.
+  std::uint32_t kv_tokens_per_row = 1;
 };
 
 // One way to run a problem: which kernels, launched how, with how much memory. Valid for every set of tensors

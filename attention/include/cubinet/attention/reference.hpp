@@ -11,16 +11,16 @@
 
 namespace cubinet {
 
-// Elements of bf16 or fp16, as their bits.
-using HalfBits = std::vector<std::uint16_t>;
+// Elements of bf16, fp16 or e4m3, as their bits: those of e4m3 are the lower eight.
+using ElementBits = std::vector<std::uint16_t>;
 
 // The tensors of a problem in host memory, laid out as the kernel reads them.
 struct AttentionInputs {
-  HalfBits q;  // [tokens, heads_q, head_dim_qk]
+  ElementBits q;  // [tokens, heads_q, head_dim_qk]
   // A pool of `pages` pages in the problem's order, or with separate_qkv [tokens, heads_kv, head dim], the
   // sequences side by side.
-  HalfBits k;
-  HalfBits v;  // empty for latent attention, whose V is the first head_dim_v columns of K
+  ElementBits k;
+  ElementBits v;  // empty for latent attention, whose V is the first head_dim_v columns of K
   // [batch, pages_per_sequence()]; with separate_page_tables [batch, 2, pages_per_sequence()], K's before V's
   std::vector<std::int32_t> page_table;
   std::vector<std::int32_t> kv_lengths;  // [batch]

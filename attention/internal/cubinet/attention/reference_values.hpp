@@ -8,8 +8,10 @@
 
 namespace cubinet {
 
-float to_float(std::uint16_t bits, DataType type);     // REQUIRES: bf16 or fp16
-std::uint16_t from_float(float value, DataType type);  // to nearest even; REQUIRES: bf16 or fp16
+// REQUIRES: bf16, fp16 or e4m3. To nearest even; what is beyond the range of e4m3, which has no infinity,
+// becomes its largest.
+float to_float(std::uint16_t bits, DataType type);
+std::uint16_t from_float(float value, DataType type);
 
 enum class LengthPattern {
   uniform,  // every sequence has kv_len tokens

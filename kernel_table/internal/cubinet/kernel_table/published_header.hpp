@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cubinet/base/sha256.hpp>
+#include <cubinet/spec/kernel_spec.hpp>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace cubinet {
@@ -34,6 +36,10 @@ struct PublishedHeader {
 // Whether people mean this pin (64 hex digits) by a text: its beginning, or the version that published it, in
 // whole ("flashinfer-cubin 0.6.13") or by its last word.
 bool names_pin(std::string_view text, std::string_view pin);
+
+// How people name one kernel of several with a function of that name: "FUNCTION@" and the beginning of its
+// pin, or its specification where it has no pin.
+std::string name_with_pin(const KernelSpec& spec, std::string_view function);
 
 // The header of a row's pin (64 hex digits); nullptr where it is not known.
 const PublishedHeader* find_published_header(std::string_view pin);

@@ -4,6 +4,7 @@
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/spec/sm_target.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct CubinInspection {
   // The file says that it is not specific, whether or not it tells baseline from family.
   bool excludes_specific = false;
   std::vector<std::string> kernels;  // symbols of the entry functions, in the symbol table's order
+  // Of each kernel, the bytes of its one argument; 0 where it takes none or several, or the file does not
+  // say.
+  std::vector<std::uint32_t> argument_bytes;
 
   std::string target_name() const;  // "sm_90a", or "sm_100?" when the suffix cannot be told
 };

@@ -55,5 +55,28 @@ TEST_CASE("Every bit pattern of both types comes back from float") {
   }
 }
 
+TEST_CASE("Values of e4m3 have the bits that OCP gives them, and its range ends at 448") {
+  const auto bits = [](float value) { return from_float(value, DataType::e4m3); };
+  CHECK(bits(1.0f) == 0x38);
+  CHECK(bits(-2.5f) == 0xc2);
+  CHECK(bits(448.0f) == 0x7e);
+  CHECK(bits(-1e30f) == 0xfe);
+  CHECK(bits(std::ldexp(1.0f, -6)) == 0x08);
+  CHECK(bits(std::ldexp(1.0f, -9)) == 0x01);
+  CHECK(bits(std::ldexp(1.0f, -10)) == 0x00);        // tie, to zero
+  CHECK(bits(std::ldexp(15.0f, -10)) == 0x08);       // the carry makes it a normal number
+  CHECK(bits(1.0f + std::ldexp(1.0f, -4)) == 0x38);  // tie, down
+  CHECK(bits(1.0f + std::ldexp(3.0f, -4)) == 0x3a);  // tie, up
+  CHECK(std::isnan(to_float(bits(std::numeric_limits<float>::quiet_NaN()), DataType::e4m3)));
+  for (std::uint16_t each = 0; each < 0x100; ++each) {
+    const float value = to_float(each, DataType::e4m3);
+    if ((each & 0x7f) == 0x7f) {
+      CHECK(std::isnan(value));
+    } else {
+      CHECK(bits(value) == each);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 namespace cubinet {
 namespace {
@@ -49,15 +50,40 @@ std::uint16_t float_to_bf16(float value) {
   return static_cast<std::uint16_t>(rounded_shift(bits, 16));
 }
 
+float e4m3_to_float(std::uint16_t bits) {
+  const int exponent = bits >> 3 & 0xf;
+  const int mantissa = bits & 0x7;
+  float magnitude = std::numeric_limits<float>::quiet_NaN();
+  if ((bits & 0x7f) != 0x7f)
+    magnitude = static_cast<float>(exponent == 0 ? std::ldexp(mantissa, -9)
+                                                 : std::ldexp(8 + mantissa, exponent - 10));
+  return (bits & 0x80) != 0 ? -magnitude : magnitude;
+}
+
+std::uint16_t float_to_e4m3(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 24 & 0x80u;
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7fu);
+  if (magnitude >= 0x43e80000u)
+    return static_cast<std::uint16_t>(sign | 0x7eu);  // 464: halfway to beyond 448
+  if (magnitude >= 0x3c800000u)                       // 2^-6: normal
+    return static_cast<std::uint16_t>(sign | rounded_shift(magnitude - (120u << 23), 20));
+  const float ulps = std::nearbyint(std::ldexp(std::abs(value), 9));  // of 2^-9; to nearest even
+  return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(ulps));
+}
+
 }  // namespace
 
 float to_float(std::uint16_t bits, DataType type) {
-  assert(type == DataType::bf16 || type == DataType::fp16);
+  assert(type == DataType::bf16 || type == DataType::fp16 || type == DataType::e4m3);
+  if (type == DataType::e4m3) return e4m3_to_float(bits);
   return type == DataType::bf16 ? std::bit_cast<float>(std::uint32_t{bits} << 16) : fp16_to_float(bits);
 }
 
 std::uint16_t from_float(float value, DataType type) {
-  assert(type == DataType::bf16 || type == DataType::fp16);
+  assert(type == DataType::bf16 || type == DataType::fp16 || type == DataType::e4m3);
+  if (type == DataType::e4m3) return float_to_e4m3(value);
   return type == DataType::bf16 ? float_to_bf16(value) : float_to_fp16(value);
 }
 
