@@ -66,7 +66,9 @@ Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const Kerne
   if (auto known = find(asked)) return known;
   if (spec.maker == KernelMaker::kernel_template) {
     if (auto kernel_template = templates_.find(spec.name)) {
-      CUBINET_TRY_ASSIGN(KernelSpec resolved, (*kernel_template)->resolve(spec));
+      KernelSpec wanted = spec;
+      wanted.options = with_defaults(std::move(wanted.options), options_.flags);
+      CUBINET_TRY_ASSIGN(KernelSpec resolved, (*kernel_template)->resolve(wanted));
       return intern(asked, std::make_shared<const CachedKernel>(owner_, *std::move(kernel_template),
                                                                 std::move(resolved), options_));
     }
@@ -74,6 +76,15 @@ Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const Kerne
   CUBINET_TRY_ASSIGN(KernelSpec held, held_kernel(library_, spec, templates_));
   // What fits an incomplete specification may be another kernel tomorrow: it is no name of this one.
   auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(held));
+  return intern(kernel->id(), kernel);
+}
+
+Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const SourceProgram& program) {
+  CUBINET_TRY_ASSIGN(auto made, program.as_template());
+  KernelSpec given;
+  given.options = options_.flags;
+  CUBINET_TRY_ASSIGN(KernelSpec spec, made->resolve(given));
+  auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(made), std::move(spec), options_);
   return intern(kernel->id(), kernel);
 }
 

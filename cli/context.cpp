@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMaximumTemplateBytes = std::uint64_t{16} << 20;
-
 Result<fs::path> absolute(const std::string& path) {
   std::error_code failure;
   fs::path result = fs::absolute(path, failure);

@@ -28,6 +28,9 @@ struct GlobalOptions {
   bool json = false;  // --json
 };
 
+// The most that a file of a template or source may hold.
+inline constexpr std::uint64_t kMaximumTemplateBytes = std::uint64_t{16} << 20;
+
 // What a verb works with. Immutable but for what it writes to the console.
 class Context {
  public:

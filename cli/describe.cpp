@@ -22,7 +22,9 @@ nlohmann::json describe(const KernelSpec& spec) {
   nlohmann::json parameters = nlohmann::json::object();
   for (const auto& [name, value] : spec.parameters)
     parameters[name] = describe(value);
-  return {{"template", spec.name}, {"parameters", std::move(parameters)}};
+  nlohmann::json described = {{"template", spec.name}, {"parameters", std::move(parameters)}};
+  if (!spec.options.empty()) described["flags"] = compiler_flags(spec.options);
+  return described;
 }
 
 nlohmann::json describe(const EntryPoint& entry_point) {

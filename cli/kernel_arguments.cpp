@@ -19,6 +19,8 @@ void add_template_sources(CLI::App& verb, TemplateSources& sources) {
   add_template_files(verb, sources.template_files);
   add_list(verb, "-I", sources.include_directories, "FOLDER",
            "Where headers of your templates are found; may be repeated");
+  add_list(verb, "-D", sources.definitions, "NAME[=VALUE]", "A macro for the compiler; may be repeated");
+  add_list(verb, "--flag", sources.flags, "FLAG", "A flag for NVRTC, such as --std=c++20; may be repeated");
 }
 
 void add_parameters(CLI::App& verb, std::vector<std::string>& parameters) {
@@ -27,8 +29,11 @@ void add_parameters(CLI::App& verb, std::vector<std::string>& parameters) {
 
 void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
   verb.add_option("TEMPLATE", arguments.template_name, "The template, as `cubinet templates` lists it")
-      ->required()
       ->type_name("");
+  add_text(verb, "--source", arguments.source_file, "FILE",
+           "CUDA C++ without a declaration, instead of a template");
+  add_list(verb, "--name", arguments.kernels, "EXPRESSION",
+           "A kernel of --source, as 'axpy<float, 4>'; may be repeated (default: all that it compiles to)");
   add_parameters(verb, arguments.parameters);
   add_list(verb, "--target", arguments.targets, "sm_90a[,...]", "The SM targets; may be repeated")
       ->required();
@@ -41,13 +46,20 @@ std::string TemplateSources::to_arguments() const {
     line += " --template-file " + shell_quoted(file);
   for (const std::string& directory : include_directories)
     line += " -I " + shell_quoted(directory);
+  for (const std::string& definition : definitions)
+    line += " -D " + shell_quoted(definition);
+  for (const std::string& flag : flags)
+    line += " --flag=" + shell_quoted(flag);
   return line;
 }
 
-CompileOptions compile_options(const TemplateSources& sources) {
+Result<CompileOptions> compile_options(const TemplateSources& sources) {
   CompileOptions options;
-  for (const std::string& directory : sources.include_directories)
-    options.include_directories.emplace_back(directory);
+  options.include_directories = sources.include_directories;
+  std::vector<std::string> flags = sources.flags;
+  for (const std::string& definition : sources.definitions)
+    flags.push_back("-D" + definition);
+  CUBINET_TRY_ASSIGN(options.flags, parse_compiler_flags(flags));
   return options;
 }
 
@@ -118,11 +130,55 @@ Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, c
   return error;
 }
 
-Result<ResolvedKernel> resolve_kernel(const TemplateCatalog& catalog, const KernelArguments& arguments) {
+namespace {
+
+// The program of --source: its name is the file's, without folder and ending.
+Result<SourceProgram> read_program(const Context& context, const KernelArguments& arguments,
+                                   const CompileOptions& options) {
+  const std::filesystem::path file = arguments.source_file;
+  SourceProgram program;
+  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(file, kMaximumTemplateBytes));
+  program.text = as_text(text);
+  program.name = file.stem().string();
+  program.kernels = arguments.kernels;
+  program.flags = compiler_flags(options.flags);
+  std::error_code unknown;
+  program.folder = std::filesystem::absolute(file, unknown).parent_path().string();
+  return program;
+}
+
+Result<void> check_subject(const KernelArguments& arguments) {
+  const bool from_source = !arguments.source_file.empty();
+  if (arguments.template_name.empty() && !from_source) {
+    return Error{ErrorCode::invalid_argument, "neither a template nor --source is named",
+                 "name a template that `cubinet templates` lists, or a file with --source"};
+  }
+  if (from_source && (!arguments.template_name.empty() || !arguments.parameters.empty())) {
+    return Error{ErrorCode::invalid_argument, "--source goes without a template and its parameters",
+                 "give values to a source with -D"};
+  }
+  if (!from_source && !arguments.kernels.empty())
+    return Error{ErrorCode::invalid_argument, "--name names kernels of --source"};
+  return {};
+}
+
+}  // namespace
+
+Result<ResolvedKernel> resolve_kernel(const Context& context, const TemplateCatalog& catalog,
+                                      const KernelArguments& arguments) {
+  CUBINET_TRY(check_subject(arguments));
   ResolvedKernel kernel;
-  CUBINET_TRY_ASSIGN(kernel.kernel_template, catalog.find(arguments.template_name));
   CUBINET_TRY_ASSIGN(kernel.targets, parse_targets(arguments.targets));
-  CUBINET_TRY_ASSIGN(const KernelSpec spec, parse_parameters(*kernel.kernel_template, arguments.parameters));
+  CUBINET_TRY_ASSIGN(kernel.options, compile_options(arguments.sources));
+  KernelSpec spec;
+  if (arguments.source_file.empty()) {
+    CUBINET_TRY_ASSIGN(kernel.kernel_template, catalog.find(arguments.template_name));
+    CUBINET_TRY_ASSIGN(spec, parse_parameters(*kernel.kernel_template, arguments.parameters));
+  } else {
+    CUBINET_TRY_ASSIGN(kernel.program, read_program(context, arguments, kernel.options));
+    CUBINET_TRY_ASSIGN(kernel.kernel_template, kernel.program->as_template());
+  }
+  spec.options = kernel.options.flags;
   CUBINET_TRY_ASSIGN(kernel.spec, kernel.kernel_template->resolve(spec));
   for (const SmTarget target : kernel.targets) {
     CUBINET_TRY(kernel.kernel_template->check_target(kernel.spec, target));

@@ -10,24 +10,30 @@
 #include <CLI/App.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cubinet::cli {
 
-// [--template-file FILE …] [-I FOLDER …]: templates of the user's own, and where their headers are found.
-// Every verb that compiles, or tells what a compilation would give, takes both.
+// [--template-file FILE …] [-I FOLDER …] [-D NAME[=VALUE] …] [--flag FLAG …]: templates of the user's own,
+// where their headers are found, and what else is said to the compiler. Every verb that compiles, or tells
+// what a compilation would give, takes them.
 struct TemplateSources {
   std::vector<std::string> template_files;
   std::vector<std::string> include_directories;
+  std::vector<std::string> definitions;
+  std::vector<std::string> flags;
 
-  // As the line would be written: " --template-file FILE -I FOLDER", quoted for a shell.
+  // As the line would be written: " --template-file FILE -I FOLDER -D NAME", quoted for a shell.
   std::string to_arguments() const;
 };
 
 // TEMPLATE -p name=value … --target sm_90a[,…] and the sources, as several verbs take them.
 struct KernelArguments {
   std::string template_name;
+  std::string source_file;  // instead of a template: --source FILE [--name EXPRESSION …]
+  std::vector<std::string> kernels;
   std::vector<std::string> parameters;
   std::vector<std::string> targets;
   TemplateSources sources;
@@ -38,12 +44,14 @@ void add_template_sources(CLI::App& verb, TemplateSources& sources);
 void add_parameters(CLI::App& verb, std::vector<std::string>& parameters);
 void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments);
 
-CompileOptions compile_options(const TemplateSources& sources);
+Result<CompileOptions> compile_options(const TemplateSources& sources);
 
 // A complete, checked specification and the targets it is wanted for; each of them can launch it.
 struct ResolvedKernel {
   std::shared_ptr<const KernelTemplate> kernel_template;
+  std::optional<SourceProgram> program;  // without a declaration: what the template was made of
   KernelSpec spec;
+  CompileOptions options;
   std::vector<SmTarget> targets;
 };
 
@@ -59,6 +67,7 @@ Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
 Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, const std::string& subject,
                                                              const std::vector<std::string>& parameters);
 // Every error it gives is wrong input, whatever its code.
-Result<ResolvedKernel> resolve_kernel(const TemplateCatalog& catalog, const KernelArguments& arguments);
+Result<ResolvedKernel> resolve_kernel(const Context& context, const TemplateCatalog& catalog,
+                                      const KernelArguments& arguments);
 
 }  // namespace cubinet::cli

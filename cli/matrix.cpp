@@ -157,7 +157,7 @@ std::string MatrixKernel::to_string() const {
 }
 
 Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements,
-                                      const TemplateCatalog& catalog) {
+                                      const TemplateCatalog& catalog, const CompilerOptions& options) {
   CUBINET_TRY(count_combinations(elements));
   MatrixExpansion expansion;
   std::set<std::pair<ImageKind, Bytes>> seen;
@@ -165,7 +165,8 @@ Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements
     CUBINET_TRY_ASSIGN(const auto kernel_template, catalog.find(element.template_name));
     for (const auto& parameter : element.parameters)
       CUBINET_TRY(check_parameter_name(*kernel_template, parameter.first));
-    for (const KernelSpec& spec : combinations(element)) {
+    for (KernelSpec& spec : combinations(element)) {
+      spec.options = options;
       const auto resolved = kernel_template->resolve(spec);
       for (const ImageTarget target : element.targets) {
         const auto allowed = resolved ? kernel_template->check_target(*resolved, target.target)

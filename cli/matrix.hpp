@@ -51,8 +51,8 @@ struct MatrixExpansion {
 inline constexpr std::uint64_t kMaximumCombinations = 100'000;
 
 // Every combination, resolved and checked against its target; an unknown template or parameter is an error,
-// not a refusal.
+// not a refusal. `options` are a part of each request.
 Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements,
-                                      const TemplateCatalog& catalog);
+                                      const TemplateCatalog& catalog, const CompilerOptions& options = {});
 
 }  // namespace cubinet::cli

@@ -11,18 +11,13 @@ constexpr NvrtcVersion kFirstWithFamilies{12, 9};
 
 }  // namespace
 
-std::string CompileOptions::to_string() const {
-  std::string text = line_info ? "line information" : "no line information";
-  if (include_directories.empty()) return text;
-  return text + ", " + std::to_string(include_directories.size()) +
-         (include_directories.size() == 1 ? " include directory" : " include directories");
-}
-
-std::vector<std::string> code_flags(SmTarget target, ImageKind kind, const CompileOptions& options) {
+std::vector<std::string> code_flags(SmTarget target, ImageKind kind, const CompilerOptions& options) {
   const bool cubin = kind == ImageKind::cubin;
-  std::vector<std::string> flags = {
-      "--gpu-architecture=" + (cubin ? target.to_string() : target.compute_name()), "--std=c++17"};
-  if (options.line_info) flags.emplace_back("--generate-line-info");
+  std::vector<std::string> flags = {"--gpu-architecture=" +
+                                    (cubin ? target.to_string() : target.compute_name())};
+  if (!options.contains("std")) flags.emplace_back("--std=c++17");
+  for (std::string& flag : compiler_flags(options))
+    flags.push_back(std::move(flag));
   return flags;
 }
 

@@ -9,9 +9,9 @@ namespace cubinet {
 
 // The flags that decide what code comes out, the same for every NVRTC: part of the fingerprint and of the
 // record.
-std::vector<std::string> code_flags(SmTarget target, ImageKind kind, const CompileOptions& options);
+std::vector<std::string> code_flags(SmTarget target, ImageKind kind, const CompilerOptions& options);
 inline std::vector<std::string> code_flags(const CompileRequest& request) {
-  return code_flags(request.target, request.kind, request.options);
+  return code_flags(request.target, request.kind, request.spec.options);
 }
 
 // All flags for one NVRTC: the former, and those that only say how it works.

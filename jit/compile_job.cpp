@@ -11,6 +11,7 @@
 #include <cubinet/spec/image_check.hpp>
 #include <cubinet/spec/ptx.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <sched.h>
 #include <system_error>
@@ -74,6 +75,12 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
     error.code = ErrorCode::compile_failed;
     error.message = what + " does not compile" + (log.empty() ? "" : ": " + first_error(log));
     error.remedy = "the compiler's log tells all of it";
+  } else if (result == NVRTC_ERROR_INVALID_OPTION) {
+    error.code = ErrorCode::invalid_argument;
+    error.message = "NVRTC " + std::to_string(api.version().major) + "." +
+                    std::to_string(api.version().minor) + " does not take the flags of " + what +
+                    (log.empty() ? "" : ": " + first_error(log));
+    error.remedy = "its documentation lists the flags of its release";
   } else if (!log.empty()) {
     error.message += ": " + first_error(log);
   }
@@ -98,6 +105,13 @@ Error no_such_kernel(const CompileRequest& request, const std::string& symbol) {
                "declare it extern \"C\" __global__, or give its C++ name as symbol_expression"};
 }
 
+Error no_kernel(const CompileRequest& request) {
+  return Error{ErrorCode::invalid_argument,
+               "the source '" + request.kernel_template->name() +
+                   "' compiles to no kernel: none is extern \"C\" or named, or used by one that is",
+               "name the kernels, as \"axpy\" or \"axpy<float, 4>\""};
+}
+
 Error wrong_target(const CompileRequest& request, const std::string& built) {
   return Error{ErrorCode::internal,
                "NVRTC was asked for " + request.target.to_string() + " and built " + built};
@@ -106,7 +120,7 @@ Error wrong_target(const CompileRequest& request, const std::string& built) {
 // The driver "loads" a cubin that lacks a function, or one for another target, without a word: what the
 // compiler gave us is held against what the template declares before anybody keeps it.
 Result<void> check_output(const CompileRequest& request, const Bytes& image,
-                          const std::vector<EntryPoint>& entries) {
+                          std::vector<EntryPoint>& entries) {
   std::vector<std::string> kernels;
   if (request.kind == ImageKind::cubin) {
     CUBINET_TRY_ASSIGN(CubinInspection inspection, inspect_cubin(image));
@@ -118,6 +132,15 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
     if (inspection.target != request.target)
       return wrong_target(request, "PTX for " + inspection.target.compute_name());
     kernels = std::move(inspection.kernels);
+  }
+  if (entries.empty()) {  // a source that names none: all that it compiles to
+    if (kernels.empty()) return no_kernel(request);
+    std::sort(kernels.begin(), kernels.end());
+    for (const std::string& kernel : kernels) {
+      EntryPoint& entry = entries.emplace_back();
+      entry.name = kernel;
+      entry.symbol = kernel;
+    }
   }
   std::vector<std::string> symbols;
   for (const EntryPoint& entry : entries)
@@ -169,8 +192,9 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
     if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
   }
   const std::vector<std::string> flags = compile_flags(request, api.version());
-  const nvrtcResult result =
-      request.options.line_info ? compile_at_root(program, flags) : program.compile(flags);
+  const CompilerOptions& options = request.spec.options;
+  const bool tells_lines = options.contains("generate-line-info") || options.contains("device-debug");
+  const nvrtcResult result = tells_lines ? compile_at_root(program, flags) : program.compile(flags);
   const std::string told = program.log();
   std::string log = readable_log(closure, told);
   if (result != NVRTC_SUCCESS) {

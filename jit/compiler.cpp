@@ -4,6 +4,7 @@
 #include "compile_job.hpp"
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
+#include "header_macros.hpp"
 #include "include_closure.hpp"
 
 #include <cubinet/base/sha256_hasher.hpp>
@@ -34,19 +35,21 @@ class NvrtcCompiler final : public Compiler {
       CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
       return fingerprint(request);
     }
-    CUBINET_TRY_ASSIGN(const auto closure, closure_of(given.kernel_template, given.options));
+    CUBINET_TRY_ASSIGN(const auto closure,
+                       closures_.get(given.kernel_template, search_of(given.options, given.spec)));
     CUBINET_TRY_ASSIGN(const std::string header, given.kernel_template->parameters_header(given.spec));
     return fingerprint_of(*given.kernel_template, code_flags(given), *closure, header);
   }
 
   Result<BuildFingerprint> fingerprint(const PreparedRequest& request, SmTarget target,
                                        ImageKind kind) override {
-    CUBINET_TRY_ASSIGN(const auto closure, closure_of(request.kernel_template(), request.options()));
+    CUBINET_TRY_ASSIGN(const auto closure, closures_.get(request.kernel_template(),
+                                                         search_of(request.options(), request.spec())));
     const PreparedRequest::Circumstances now{target, kind, closure->digest, identity_};
     if (const auto kept = request.kept(now)) return *kept;
     if (!request.parameters_header()) return request.parameters_header().error();
     const BuildFingerprint made =
-        fingerprint_of(*request.kernel_template(), code_flags(target, kind, request.options()), *closure,
+        fingerprint_of(*request.kernel_template(), code_flags(target, kind, request.spec().options), *closure,
                        *request.parameters_header());
     request.keep(now, made);
     return made;
@@ -63,8 +66,9 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
     // Just the texts that the fingerprint covers, whatever becomes of their files meanwhile.
-    CUBINET_TRY_ASSIGN(const IncludeClosure closure,
-                       close_over_includes(*request.kernel_template, search_of(request.options)));
+    CUBINET_TRY_ASSIGN(
+        const IncludeClosure closure,
+        close_over_includes(*request.kernel_template, search_of(request.options, request.spec)));
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
     CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, closure, header));
     output.record.compiler = identity_;
@@ -128,13 +132,8 @@ class NvrtcCompiler final : public Compiler {
                  "it builds for" + names + "; other targets need another release of NVRTC"};
   }
 
-  Result<std::shared_ptr<const IncludeClosure>> closure_of(
-      const std::shared_ptr<const KernelTemplate>& kernel_template, const CompileOptions& options) {
-    return closures_.get(kernel_template, search_of(options));
-  }
-
-  HeaderSearch search_of(const CompileOptions& options) const {
-    return {options.include_directories, toolkit_directories_};
+  HeaderSearch search_of(const CompileOptions& options, const KernelSpec& spec) const {
+    return {options.include_directories, toolkit_directories_, header_macros(spec.options)};
   }
 
   BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,

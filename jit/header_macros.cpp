@@ -83,6 +83,16 @@ bool may_name_a_header(std::string_view replacement) {
   });
 }
 
+std::vector<std::pair<std::string, std::string>> header_macros(const CompilerOptions& options) {
+  constexpr std::string_view kDefine = "D:";
+  std::vector<std::pair<std::string, std::string>> macros;
+  for (const auto& [name, value] : options) {
+    if (name.starts_with(kDefine) && may_name_a_header(value))
+      macros.emplace_back(name.substr(kDefine.size()), value);
+  }
+  return macros;
+}
+
 void HeaderMacros::define(std::string_view name, std::string_view replacement) {
   definitions_[std::string(name)].emplace(replacement);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/spec/compiler_options.hpp>
+
 #include <map>
 #include <set>
 #include <string>
@@ -25,5 +27,8 @@ class HeaderMacros {
 
 // Whether a macro of this replacement can be part of a header's name.
 bool may_name_a_header(std::string_view replacement);
+
+// The macros that a request defines, as far as they can be part of a header's name.
+std::vector<std::pair<std::string, std::string>> header_macros(const CompilerOptions& options);
 
 }  // namespace cubinet

@@ -60,10 +60,13 @@ class ClosureBuilder {
       : first_of_toolkit_(search.include_directories.size()), probe_(probe) {
     for (const auto* directories : {&search.include_directories, &search.toolkit_directories})
       roots_.insert(roots_.end(), directories->begin(), directories->end());
+    for (const auto& [name, replacement] : search.macros)
+      macros_.define(name, replacement);
   }
 
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
     names_taken_.emplace(kParametersHeaderName);
+    from_memory_ = &kernel_template.headers();
     File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
     const std::vector<ComputedHeader> computed = scan_includes(source.text).computed;
     CUBINET_TRY_ASSIGN(closure_.source, named(source));
@@ -161,11 +164,14 @@ class ClosureBuilder {
     }
     if (reference.name == kParametersHeaderName) {
       // It includes the element types if there is a dtype parameter.
-      CUBINET_TRY(embedded("cubinet/types.cuh"));
+      CUBINET_TRY(in_memory("cubinet/types.cuh", embedded_headers()));
       return std::optional(reference.name);
     }
-    CUBINET_TRY_ASSIGN(const bool is_embedded, embedded(reference.name));
-    if (is_embedded) return std::optional(reference.name);
+    CUBINET_TRY_ASSIGN(auto held, in_memory(reference.name, *from_memory_));
+    if (!held) {
+      CUBINET_TRY_ASSIGN(held, in_memory(reference.name, embedded_headers()));
+    }
+    if (held) return held;
     for (std::size_t root = reference.next && file.root ? *file.root + 1 : 0; root < roots_.size(); ++root) {
       CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / path, path, root));
       if (found) return found;
@@ -195,16 +201,16 @@ class ClosureBuilder {
     return std::string(kMissingPrefix) + std::to_string(closure_.missing.size() - 1);
   }
 
-  Result<bool> embedded(const std::string& name) {
-    const auto found = embedded_headers().find(name);
-    if (found == embedded_headers().end()) return false;
-    if (names_taken_.insert(name).second) {
-      File header;
-      header.name = name;
-      header.text = found->second;
-      CUBINET_TRY(enqueue(std::move(header)));
-    }
-    return true;
+  template <class Headers>
+  Result<std::optional<std::string>> in_memory(const std::string& name, const Headers& headers) {
+    const auto known = names_in_memory_.find(name);
+    if (known != names_in_memory_.end()) return std::optional(known->second);
+    const auto found = headers.find(name);
+    if (found == headers.end()) return std::optional<std::string>();
+    const std::string given = free_name(below_root(name));
+    names_in_memory_.emplace(name, given);
+    CUBINET_TRY(enqueue({given, found->second, {}, {}}));
+    return std::optional(given);
   }
 
   // The name of the file that is there, which lies below that root; nullopt where none is.
@@ -256,6 +262,8 @@ class ClosureBuilder {
   std::vector<std::pair<std::string, File>> computed_;  // the macro, and the file that includes it
   std::map<std::string, std::string> aliases_;
   std::set<std::string, std::less<>> names_taken_;
+  const std::map<std::string, std::string>* from_memory_ = nullptr;  // the template's
+  std::map<std::string, std::string> names_in_memory_;
   std::map<std::string, std::optional<std::string>> names_by_path_;  // nullopt: there is no such file
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> names_by_file_;
   std::size_t headers_ = 0;

@@ -74,12 +74,14 @@ struct IncludeClosure {
 
 inline constexpr std::string_view kMissingPrefix = "missing-header/";
 
-// Where headers are looked for, in this order: a quoted name beside the file that has it; the embedded
-// headers; the include directories; the compiler's own (a toolkit's); for a few of the C++ library's those
-// that stand in for them (standard_headers.hpp).
+// Where headers are looked for, in this order: a quoted name beside the file that has it; those that the
+// template brings in memory; the embedded headers; the include directories; the compiler's own (a toolkit's);
+// for a few of the C++ library's those that stand in for them (standard_headers.hpp).
 struct HeaderSearch {
   std::vector<std::string> include_directories;
   std::vector<std::string> toolkit_directories;
+  std::vector<std::pair<std::string, std::string>>
+      macros{};  // that a request defines, as far as they may name one
 
   friend auto operator<=>(const HeaderSearch&, const HeaderSearch&) = default;
 };

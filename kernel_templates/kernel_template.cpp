@@ -58,6 +58,7 @@ class DeclaredTemplate final : public KernelTemplate {
   std::uint32_t interface_version() const override { return declaration_.interface_version; }
   const std::string& source() const override { return source_; }
   const std::string& folder() const override { return folder_; }
+  const std::map<std::string, std::string>& headers() const override { return no_headers_; }
   const std::vector<ParameterDeclaration>& parameters() const override { return declaration_.parameters; }
   SmTarget minimum_target() const override { return declaration_.minimum_target; }
   const std::vector<std::string>& constraints() const override { return constraints_; }
@@ -71,6 +72,7 @@ class DeclaredTemplate final : public KernelTemplate {
     CUBINET_TRY(check_names(spec));
     KernelSpec resolved;
     resolved.name = name();
+    resolved.options = with_defaults(spec.options, declaration_.options);
     for (const ParameterDeclaration& parameter : declaration_.parameters) {
       CUBINET_TRY_ASSIGN(ParameterValue value, value_of(spec, parameter));
       resolved.parameters.emplace(parameter.name, std::move(value));
@@ -246,6 +248,7 @@ class DeclaredTemplate final : public KernelTemplate {
   TemplateDeclaration declaration_;
   std::string source_;
   std::string folder_;
+  std::map<std::string, std::string> no_headers_;
   std::vector<std::string> symbol_expressions_;
   std::vector<std::string> constraints_;
 };

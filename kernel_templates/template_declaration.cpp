@@ -279,6 +279,20 @@ Result<void> read_lists(JsonObject& object, TemplateDeclaration& declaration) {
   return check_names(declaration);
 }
 
+Result<void> read_options(JsonObject& object, TemplateDeclaration& declaration) {
+  CUBINET_TRY_ASSIGN(const json* listed, object.array_or_empty("options"));
+  std::vector<std::string> flags;
+  for (const json& flag : *listed) {
+    if (!flag.is_string() || flags.size() >= kMaximumItems)
+      return object.error("'options' are at most 256 of the compiler's flags, as text");
+    flags.push_back(flag.get<std::string>());
+  }
+  auto options = parse_compiler_flags(flags);
+  if (!options) return object.error("'options': " + options.error().message);
+  declaration.options = *std::move(options);
+  return {};
+}
+
 Result<TemplateDeclaration> read_declaration(const json& value) {
   CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, "the declaration"));
   TemplateDeclaration declaration;
@@ -293,6 +307,7 @@ Result<TemplateDeclaration> read_declaration(const json& value) {
   if (!target) return object.error("'minimum_target': " + target.error().message);
   declaration.minimum_target = *target;
   CUBINET_TRY(read_lists(object, declaration));
+  CUBINET_TRY(read_options(object, declaration));
   CUBINET_TRY(object.finish());
   return declaration;
 }

@@ -106,12 +106,14 @@ std::size_t size_of(const std::variant<bool, std::int64_t, Text>& value) {
 }
 
 template <class Parameters>
-void write_kernel(ByteWriter& writer, KernelMaker maker, std::string_view name,
-                  const Parameters& parameters) {
+void write_kernel(ByteWriter& writer, KernelMaker maker, std::string_view name, const Parameters& parameters,
+                  const CompilerOptions& options) {
   // Known beforehand, so that the identities of a table's thousands of rows neither move nor waste memory.
   std::size_t size = kHeadBytes + 1 + kLengthBytes + name.size() + 2 * sizeof(std::uint32_t) + kTargetBytes;
   for (const auto& [parameter, value] : parameters)
     size += kLengthBytes + parameter.size() + size_of(value);
+  for (const auto& [option, value] : options)
+    size += 2 * kLengthBytes + option.size() + value.size();
   writer.reserve(size);
   kKeyFormat.write_head(writer);
   writer.u8(static_cast<std::uint8_t>(maker));
@@ -121,7 +123,11 @@ void write_kernel(ByteWriter& writer, KernelMaker maker, std::string_view name,
     writer.string(parameter);
     write_value(writer, value);
   }
-  writer.u32(0);
+  writer.u32(static_cast<std::uint32_t>(options.size()));
+  for (const auto& [option, value] : options) {
+    writer.string(option);
+    writer.string(value);
+  }
 }
 
 void write_target(ByteWriter& writer, SmTarget target) {
@@ -135,33 +141,46 @@ struct KernelHead {
   std::string_view name;
 };
 
-// Accepts canonical encodings only, so whatever passes is what write_kernel() would write. Each parameter
-// goes to `take`: whoever only checks an encoding makes nothing of them.
-template <class Take>
-Result<KernelHead> read_kernel(ByteReader& reader, const Take& take) {
+// Reads so many pairs whose names ascend, the value behind a name by `read`.
+template <class Read>
+Result<void> read_ascending(ByteReader& reader, std::uint32_t count, const char* disorder, const Read& read) {
+  if (count > kMaximumParameters) return kKeyFormat.damaged("has too many parameters");
+  std::string_view last;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(const std::string_view name, reader.text());
+    if (i > 0 && name <= last) return kKeyFormat.damaged(disorder);
+    last = name;
+    CUBINET_TRY(read(name));
+  }
+  return {};
+}
+
+// Accepts canonical encodings only, so whatever passes is what write_kernel() would write. Each parameter and
+// option goes to `take`: whoever only checks an encoding makes nothing of them.
+template <class Take, class TakeOption>
+Result<KernelHead> read_kernel(ByteReader& reader, const Take& take, const TakeOption& take_option) {
   CUBINET_TRY(kKeyFormat.read_head(reader));
   KernelHead head;
   CUBINET_TRY_ASSIGN(const std::uint8_t maker, reader.u8());
-  if (maker > static_cast<std::uint8_t>(KernelMaker::function)) {
+  if (maker > static_cast<std::uint8_t>(KernelMaker::source)) {
     return kKeyFormat.damaged("is of an unknown maker");
   }
   head.maker = static_cast<KernelMaker>(maker);
   CUBINET_TRY_ASSIGN(head.name, reader.text());
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  if (count > kMaximumParameters) return kKeyFormat.damaged("has too many parameters");
-  std::string_view last;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    CUBINET_TRY_ASSIGN(const std::string_view name, reader.text());
-    if (i > 0 && name <= last) return kKeyFormat.damaged("does not list its parameters in order");
-    last = name;
-    CUBINET_TRY_ASSIGN(const ValueView value, read_value(reader));
-    take(name, value);
-  }
-  CUBINET_TRY_ASSIGN(const std::uint32_t others, reader.u32());
-  if (others != 0) {
-    return Error{ErrorCode::unsupported, "a kernel's encoding says more than this build knows",
-                 "use the version of cubinet that wrote it"};
-  }
+  CUBINET_TRY(read_ascending(reader, count, "does not list its parameters in order",
+                             [&](std::string_view name) -> Result<void> {
+                               CUBINET_TRY_ASSIGN(const ValueView value, read_value(reader));
+                               take(name, value);
+                               return {};
+                             }));
+  CUBINET_TRY_ASSIGN(const std::uint32_t options, reader.u32());
+  CUBINET_TRY(read_ascending(reader, options, "does not list its options in order",
+                             [&](std::string_view name) -> Result<void> {
+                               CUBINET_TRY_ASSIGN(const std::string_view value, reader.text());
+                               take_option(name, value);
+                               return {};
+                             }));
   return head;
 }
 
@@ -177,7 +196,10 @@ Result<KernelSpec> read_spec(ByteReader& reader) {
     };
     spec.parameters.emplace_hint(spec.parameters.end(), name, std::visit(owned, view));
   };
-  CUBINET_TRY_ASSIGN(const KernelHead head, read_kernel(reader, keep));
+  const auto keep_option = [&](std::string_view name, std::string_view value) {
+    spec.options.emplace_hint(spec.options.end(), name, value);
+  };
+  CUBINET_TRY_ASSIGN(const KernelHead head, read_kernel(reader, keep, keep_option));
   spec.maker = head.maker;
   spec.name = head.name;
   return spec;
@@ -217,27 +239,27 @@ bool KernelIdentity::is_of(const KernelId& kernel) const {
 
 KernelId identify(const KernelSpec& spec) {
   ByteWriter writer;
-  write_kernel(writer, spec.maker, spec.name, spec.parameters);
+  write_kernel(writer, spec.maker, spec.name, spec.parameters, spec.options);
   return KernelId(writer.take());
 }
 
 KernelIdentity identify(const KernelSpec& spec, SmTarget target) {
   ByteWriter writer;
-  write_kernel(writer, spec.maker, spec.name, spec.parameters);
+  write_kernel(writer, spec.maker, spec.name, spec.parameters, spec.options);
   write_target(writer, target);
   return KernelIdentity(writer.take(), target);
 }
 
 KernelId identify(KernelMaker maker, std::string_view name, std::span<const ParameterView> parameters) {
   ByteWriter writer;
-  write_kernel(writer, maker, name, parameters);
+  write_kernel(writer, maker, name, parameters, {});
   return KernelId(writer.take());
 }
 
 KernelIdentity identify(KernelMaker maker, std::string_view name, std::span<const ParameterView> parameters,
                         SmTarget target) {
   ByteWriter writer;
-  write_kernel(writer, maker, name, parameters);
+  write_kernel(writer, maker, name, parameters, {});
   write_target(writer, target);
   return KernelIdentity(writer.take(), target);
 }
@@ -260,7 +282,8 @@ Result<DecodedIdentity> decode_identity(ByteView encoding) {
 
 Result<KernelIdentity> identity_from_encoding(Bytes encoding) {
   ByteReader reader(encoding);
-  CUBINET_TRY(read_kernel(reader, [](std::string_view, const ValueView&) {}));
+  CUBINET_TRY(read_kernel(
+      reader, [](std::string_view, const ValueView&) {}, [](std::string_view, std::string_view) {}));
   CUBINET_TRY_ASSIGN(const SmTarget target, read_target(reader));
   if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
   return KernelIdentity(std::move(encoding), target);

@@ -18,6 +18,8 @@ std::string_view to_string(KernelMaker maker) {
       return "publisher";
     case KernelMaker::function:
       return "function";
+    case KernelMaker::source:
+      return "source";
   }
   return "template";
 }
@@ -29,13 +31,18 @@ KernelSpec& KernelSpec::set(std::string_view parameter, ParameterValue value) {
 
 std::string KernelSpec::to_string() const {
   if (maker == KernelMaker::function && parameters.empty()) return printable(name);
-  std::string text = printable(name) + "(";
-  const char* separator = "";
-  for (const auto& [parameter, value] : parameters) {
-    text += separator + printable(parameter) + "=" + printable(cubinet::to_string(value));
-    separator = ", ";
+  std::string text = printable(name);
+  if (maker != KernelMaker::source) {
+    const char* separator = "(";
+    for (const auto& [parameter, value] : parameters) {
+      text += separator + printable(parameter) + "=" + printable(cubinet::to_string(value));
+      separator = ", ";
+    }
+    text += parameters.empty() ? "()" : ")";
   }
-  return text + ")";
+  for (const std::string& flag : compiler_flags(options))
+    text += " " + printable(flag);
+  return text;
 }
 
 }  // namespace cubinet

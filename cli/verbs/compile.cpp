@@ -18,7 +18,6 @@ namespace {
 struct CompileVerbOptions {
   KernelArguments kernel;
   std::string emit = "cubin";
-  bool line_info = false;
   bool record = false;
   std::string output;
 };
@@ -37,7 +36,7 @@ struct Outcome {
 // Only plain cubins are what a Runtime would ask for again: they go through one, are looked for in the home
 // and kept there. The others are made for a person and are compiled each time.
 bool goes_through_home(const CompileVerbOptions& options) {
-  return options.emit == "cubin" && !options.line_info;
+  return options.emit == "cubin";
 }
 
 const char* extension(const CompileVerbOptions& options) {
@@ -70,7 +69,9 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
   if (kernel.targets.size() > 1 && !folder && output.find(kPlaceholder) == std::string::npos) {
     return unusable_output(fmt::format("'{}' is one file for {} targets", output, kernel.targets.size()));
   }
-  const ProtectedFiles kept = context.protected_files(options.kernel.sources.template_files);
+  std::vector<std::string> inputs = options.kernel.sources.template_files;
+  if (!options.kernel.source_file.empty()) inputs.push_back(options.kernel.source_file);
+  const ProtectedFiles kept = context.protected_files(std::move(inputs));
   for (std::size_t i = 0; i < kernel.targets.size(); ++i) {
     const std::string target = kernel.targets[i].to_string();
     std::string name = output;
@@ -88,28 +89,21 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
   return files;
 }
 
-CompileRequest request_for(const ResolvedKernel& kernel, SmTarget target, const CompileOptions& options,
-                           ImageKind output) {
+CompileRequest request_for(const ResolvedKernel& kernel, SmTarget target, ImageKind output) {
   CompileRequest request;
   request.kernel_template = kernel.kernel_template;
   request.spec = kernel.spec;
   request.target = target;
-  request.options = options;
+  request.options = kernel.options;
   request.kind = output;
   return request;
 }
 
-CompileOptions compile_options(const CompileVerbOptions& options) {
-  CompileOptions converted = compile_options(options.kernel.sources);
-  converted.line_info = options.line_info;
-  return converted;
-}
-
-Result<std::vector<Outcome>> generate_sources(const ResolvedKernel& kernel, const CompileOptions& options) {
+Result<std::vector<Outcome>> generate_sources(const ResolvedKernel& kernel) {
   std::vector<Outcome> outcomes(kernel.targets.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     CUBINET_TRY_ASSIGN(const std::string text,
-                       specialised_source(request_for(kernel, kernel.targets[i], options, ImageKind::cubin)));
+                       specialised_source(request_for(kernel, kernel.targets[i], ImageKind::cubin)));
     const ByteView bytes = as_bytes(text);
     outcomes[i].content = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
     outcomes[i].source = "generated";
@@ -122,8 +116,8 @@ Result<std::vector<Outcome>> compile_directly(const Context& context, const Comp
   CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(context.compiler_search()));
   std::vector<CompileRequest> requests;
   for (const SmTarget target : kernel.targets) {
-    requests.push_back(request_for(kernel, target, compile_options(options),
-                                   options.emit == "ptx" ? ImageKind::ptx : ImageKind::cubin));
+    requests.push_back(
+        request_for(kernel, target, options.emit == "ptx" ? ImageKind::ptx : ImageKind::cubin));
   }
   std::vector<Outcome> outcomes(requests.size());
   parallel_for(requests.size(), context.jobs(), [&](std::size_t index) {
@@ -155,8 +149,10 @@ Error not_kept(const KernelSpec& spec, SmTarget target, Error reason) {
 
 Result<std::vector<Outcome>> find_or_compile(const Context& context, const CompileVerbOptions& options,
                                              const TemplateCatalog& catalog, const ResolvedKernel& kernel) {
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, compile_options(options)));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, kernel.options));
   if (runtime->stores().size() == 1 && options.output.empty()) return lost();  // memory alone
+  // So that the Runtime knows what its specification is of.
+  if (kernel.program) CUBINET_TRY(runtime->prepare(*kernel.program));
   std::vector<Outcome> outcomes(kernel.targets.size());
   const auto work = [&](std::size_t index) {
     Outcome& outcome = outcomes[index];
@@ -204,6 +200,13 @@ nlohmann::json describe_outcome(const Outcome& outcome, SmTarget target, bool in
   return described;
 }
 
+// What each name of a source became; two names can be one symbol.
+void tell_symbols(Console& console, const CubinRecord& record) {
+  for (const EntryPoint& entry : record.entry_points)
+    console.text(fmt::format("  {}  {}", printable(entry.symbol),
+                             entry.name == entry.symbol ? "" : printable(entry.name)));
+}
+
 // Everything that was asked for has been tried: writes what there is, says what failed.
 Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& options,
                            const ResolvedKernel& kernel, std::vector<Outcome>& outcomes) {
@@ -239,6 +242,7 @@ Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& opt
                                format_bytes(outcome.content->size()), outcome.source,
                                format_seconds(outcome.seconds),
                                outcome.file.empty() ? "" : "  -> " + printable(outcome.file.string())));
+      if (kernel.program) tell_symbols(console, *outcome.record);
     }
   }
   nlohmann::json document = first_error ? error_document(*first_error) : describe(kernel.spec);
@@ -248,24 +252,16 @@ Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& opt
 }
 
 Result<ExitStatus> compile(const Context& context, const CompileVerbOptions& options) {
-  if (options.emit == "source" && options.line_info) {
-    return Error{ErrorCode::invalid_argument,
-                 "--lineinfo says how to compile, and --emit source does not compile"};
-  }
   if (options.record && (options.emit != "cubin" || options.output.empty())) {
     return Error{ErrorCode::invalid_argument, "--record describes a cubin file", "name it with -o"};
   }
-  if (options.emit == "cubin" && options.line_info && options.output.empty()) {
-    return Error{ErrorCode::invalid_argument, "a cubin with line information is not kept in the home",
-                 "name a file with -o"};
-  }
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.kernel.sources.template_files));
-  const auto kernel = resolve_kernel(catalog, options.kernel);
+  const auto kernel = resolve_kernel(context, catalog, options.kernel);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
   CUBINET_TRY_ASSIGN(const auto files, output_files(context, options, *kernel));
   // By the signal, not by NVRTC's handler with a status of its own.
   const InterruptGuard interrupt(InterruptGuard::First::ends);
-  auto outcomes = options.emit == "source"     ? generate_sources(*kernel, compile_options(options))
+  auto outcomes = options.emit == "source"     ? generate_sources(*kernel)
                   : goes_through_home(options) ? find_or_compile(context, options, catalog, *kernel)
                                                : compile_directly(context, options, *kernel);
   if (!outcomes) return outcomes.error();
@@ -283,7 +279,9 @@ void add_compile(CLI::App& root, Action& chosen) {
   verb->add_option("--emit", options->emit, "What to make: cubin, ptx or source")
       ->check(CLI::IsMember({"cubin", "ptx", "source"}))
       ->type_name("KIND");
-  verb->add_flag("--lineinfo", options->line_info, "Source lines for profilers; not kept in the home");
+  verb->add_flag_callback(
+      "--lineinfo", [options] { options->kernel.sources.flags.emplace_back("-lineinfo"); },
+      "Source lines for profilers: --flag=-lineinfo");
   add_text(*verb, "-o,--output", options->output, "FILE",
            "A file, a folder, or a name with {target} in it; - is stdout");
   verb->add_flag("--record", options->record,
@@ -296,7 +294,8 @@ Examples:
   cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a -o rms_norm.cubin
   cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_80,sm_100f -o 'rms_norm.{target}.cubin'
   cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a --emit ptx
-  cubinet compile scale_add --template-file scale_add.cu -p dtype=bf16 --target sm_90a --lineinfo -o scale_add.cubin)");
+  cubinet compile scale_add --template-file scale_add.cu -p dtype=bf16 --target sm_90a --lineinfo -o scale_add.cubin
+  cubinet compile --source axpy.cu --name 'axpy<float, 4>' -D UNROLL=4 --flag=--std=c++20 --target sm_90a -o axpy.cubin)");
   choose<CompileVerbOptions>(*verb, chosen, options, compile);
 }
 

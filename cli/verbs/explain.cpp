@@ -134,8 +134,9 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
   CUBINET_TRY_ASSIGN(const TargetPolicy policy, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
   CUBINET_TRY_ASSIGN(auto stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(stores), std::move(catalog), policy,
-                                                                compile_options(options.sources)));
+                                                                std::move(compiling)));
   const auto kernel = prepare_kernel(*runtime, options.subject, options.parameters);
   if (!kernel) {
     const bool lies_nowhere = kernel.error().code == ErrorCode::not_found;

@@ -34,16 +34,16 @@ std::vector<SmTarget> targets_of(const KernelExplanation& explanation) {
 }
 
 // What a compilation here and now would be recorded as; nothing where nothing can be compiled.
-Result<std::optional<BuildFingerprint>> today(Runtime& runtime, const KeyOptions& options,
+Result<std::optional<BuildFingerprint>> today(Runtime& runtime, const CompileOptions& options,
                                               const KernelSpec& spec, SmTarget target) {
   const auto compiler = runtime.compiler();
   const auto kernel_template = runtime.templates().find(spec.name);
   const bool made = spec.maker == KernelMaker::kernel_template && kernel_template;
   if (made) CUBINET_TRY((*kernel_template)->check_target(spec, target));
   if (!compiler || !made) return std::optional<BuildFingerprint>();
-  CUBINET_TRY_ASSIGN(const BuildFingerprint fingerprint,
-                     (*compiler)->fingerprint({*kernel_template, spec, target,
-                                               compile_options(options.sources), ImageKind::cubin, true}));
+  CUBINET_TRY_ASSIGN(
+      const BuildFingerprint fingerprint,
+      (*compiler)->fingerprint({*kernel_template, spec, target, options, ImageKind::cubin, true}));
   return std::optional(fingerprint);
 }
 
@@ -51,8 +51,9 @@ Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
   CUBINET_TRY_ASSIGN(std::vector<SmTarget> targets, parse_targets(options.targets));
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
   CUBINET_TRY_ASSIGN(auto stores, context.stores(options.bundles, HomeOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(stores), std::move(catalog), {},
-                                                                compile_options(options.sources)));
+  CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
+  CUBINET_TRY_ASSIGN(const auto runtime,
+                     context.runtime_to_ask(std::move(stores), std::move(catalog), {}, compiling));
   const auto kernel = prepare_kernel(*runtime, options.subject, options.parameters);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
   const KernelSpec& spec = (*kernel)->spec();
@@ -72,7 +73,7 @@ Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
   std::string text = printable(spec.to_string());
   for (const SmTarget target : targets) {
     const KernelIdentity identity = identify(spec, target);
-    const auto fingerprint = today(*runtime, options, spec, target);
+    const auto fingerprint = today(*runtime, compiling, spec, target);
     if (!fingerprint) return context.fail(fingerprint.error(), ExitStatus::usage);
     nlohmann::json described = {{"target", target.to_string()},
                                 {"key", identity.key().to_string()},

@@ -251,7 +251,8 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.sources.template_files));
   CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(options.matrix, kMaximumMatrixBytes));
   CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(as_text(text), options.matrix));
-  CUBINET_TRY_ASSIGN(MatrixExpansion expansion, expand_matrix(elements, catalog));
+  CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
+  CUBINET_TRY_ASSIGN(MatrixExpansion expansion, expand_matrix(elements, catalog, compiling.flags));
   std::vector<std::string> inputs = options.sources.template_files;
   inputs.push_back(options.matrix);
   const ProtectedFiles kept = context.protected_files(std::move(inputs));
@@ -263,7 +264,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
   const InterruptGuard interrupt;  // before the compiler is loaded, and so before any thread of its
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, compile_options(options.sources)));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, std::move(compiling)));
   refuse_unknown_targets(*runtime, expansion);
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);

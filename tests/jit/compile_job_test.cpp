@@ -107,7 +107,7 @@ TEST_CASE("warnings are kept in the record") {
 TEST_CASE("line information grows the cubin and is told in the options") {
   CompileRequest request = test::scale_request();
   const CompileOutput plain = compiled(request);
-  request.options.line_info = true;
+  request.spec.options = {{"generate-line-info", ""}};
   const CompileOutput lines = compiled(request);
   CHECK(lines.record.size > plain.record.size);
   CHECK(lines.record.options.find("--generate-line-info") != std::string::npos);
@@ -174,7 +174,7 @@ TEST_CASE("headers of include directories find each other by quoted names") {
 TEST_CASE("source lines do not bring the working folder into a build") {
   const auto previous = std::filesystem::current_path();
   CompileRequest request = test::scale_request();
-  request.options.line_info = true;
+  request.spec.options = {{"generate-line-info", ""}};
   std::vector<Sha256Digest> digests;
   for (int place = 0; place < 2; ++place) {
     const test::TempDir working;

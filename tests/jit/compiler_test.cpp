@@ -171,7 +171,7 @@ TEST_CASE("the fingerprint is that of the record, and differs for whatever chang
   is_new(test::scale_request(test::kScaleBody + "\n"), "another source");
   is_new(test::scale_request(test::kScaleBody, "sm_90"), "another target");
   other = request;
-  other.options.line_info = true;
+  other.spec.options = {{"generate-line-info", ""}};
   is_new(other, "line information");
   other = request;
   other.kind = ImageKind::ptx;

@@ -173,13 +173,24 @@ TEST_CASE("one kernel on two targets is one kernel with two keys, and another ke
   CHECK_FALSE(specific.is_of(identify(sample().set("head_dim_qk", 64))));
 }
 
-TEST_CASE("a newer schema, and a request that says more than is known, are unsupported, not damaged") {
+TEST_CASE("a newer schema is unsupported, not damaged") {
   Bytes encoding = identify(sample(), kSm90a).encoding();
   encoding[4] = std::byte{kKeySchemaVersion + 1};
   CHECK(decode_identity(encoding).error().code == ErrorCode::unsupported);
-  encoding = identify(sample(), kSm90a).encoding();
-  encoding[encoding.size() - 9] = std::byte{1};
-  CHECK(decode_identity(encoding).error().code == ErrorCode::unsupported);
+}
+
+TEST_CASE("what is said to the compiler is a part of a kernel, in ascending order") {
+  KernelSpec spec = sample();
+  spec.options = {{"std", "c++20"}, {"D:N", "4"}};
+  const KernelIdentity identity = identify(spec, kSm90a);
+  CHECK(identity.key() != identify(sample(), kSm90a).key());
+  CHECK(decode_identity(identity.encoding())->spec == spec);
+  Bytes encoding = identity.encoding();
+  std::string text(as_text(encoding));
+  const std::size_t first = text.find("D:N");
+  REQUIRE(first != std::string::npos);
+  encoding[first] = std::byte{'z'};
+  CHECK(decode_identity(encoding).error().code == ErrorCode::corruption);
 }
 
 TEST_CASE("a schema that was never stored is damaged") {

@@ -7,6 +7,7 @@
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_explanation.hpp>
+#include <cubinet/kernel_templates/source_program.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/loader/function.hpp>
 #include <cubinet/spec/cubin.hpp>
@@ -105,6 +106,9 @@ class Runtime {
   // specifications give the same object. invalid_argument for what a template does not take, and where
   // several kernels fit, with the parameters that tell them apart; not_found where there is neither.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const KernelSpec& spec) = 0;
+  // The kernels of a source without a declaration: compiled, kept and found as those of templates are. Their
+  // launches say block and shared memory. invalid_argument for what cannot be a source.
+  virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const SourceProgram& program) = 0;
   // A kernel that some store holds, by its key on any target, or by the name of one of its functions, to
   // which
   // "@" and the beginning of a pin may be added. invalid_argument lists the kernels where it is several.

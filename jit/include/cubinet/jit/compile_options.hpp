@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/spec/compiler_options.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,14 +18,14 @@ struct CompilerSearch {
   std::vector<std::string> wheel_roots;  // folders that pip installed nvidia-cuda-nvrtc into
 };
 
-// Options of a compilation that are the caller's, not the template's. All of them are part of the build
-// fingerprint.
+// What a compilation takes from the caller beside the specification.
 struct CompileOptions {
-  bool line_info = false;  // source lines for profilers
-  // For user templates that include headers of CUDA's or of their own. Searched in this order, after the
-  // embedded headers. Their contents are part of the fingerprint, their paths are not.
+  // Where templates' own headers are found: searched in this order, after the embedded ones and before the
+  // toolkit's. The contents of those that are found are part of the build fingerprint, their paths are not.
   std::vector<std::string> include_directories;
-  std::string to_string() const;  // one line, without the directories' paths
+  // A part of every request that does not say otherwise, before what its template declares
+  // (parse_compiler_flags makes them): of the identity of every kernel that is asked for.
+  CompilerOptions flags;
 };
 
 }  // namespace cubinet

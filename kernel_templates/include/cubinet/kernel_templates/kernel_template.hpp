@@ -8,6 +8,7 @@
 #include <cubinet/spec/sm_target.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,8 +41,8 @@ struct ParameterDeclaration {
 // by pointer.
 class KernelTemplate {
  public:
-  // `origin` names the source in messages (a file name); `folder` is where quoted headers of it are looked for
-  // first, nowhere when empty. invalid_argument says what is wrong with the declaration and where.
+  // `origin` names the source in messages (a file name); `folder` is where quoted headers of it are looked
+  // for first, nowhere when empty. invalid_argument says what is wrong with the declaration and where.
   static Result<std::shared_ptr<const KernelTemplate>> parse(std::string source, std::string_view origin,
                                                              std::string folder = {});
   virtual ~KernelTemplate() = default;
@@ -53,6 +54,9 @@ class KernelTemplate {
   virtual std::uint32_t interface_version() const = 0;
   virtual const std::string& source() const = 0;
   virtual const std::string& folder() const = 0;
+  // From memory, by the name with which they are included; found before files, but for a quoted one's
+  // neighbour.
+  virtual const std::map<std::string, std::string>& headers() const = 0;
   virtual const std::vector<ParameterDeclaration>& parameters() const = 0;
   virtual SmTarget minimum_target() const = 0;
   // What combinations of values have to meet, a sentence each, for people; resolve() checks them.

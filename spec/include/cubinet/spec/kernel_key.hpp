@@ -19,17 +19,16 @@ namespace cubinet {
 // clang-format off
 //   <identity>  ::= <kernel> <target>
 //   <kernel>    ::= "CKEY" u16 kKeySchemaVersion, u8 maker, <string> name, u32 count { <parameter> },
-//                   u32 count { <string> kind <string> name <string> value }
+//                   u32 count { <string> option, <string> value }                  ; ascending by option
 //   <parameter> ::= <string> ( u8 0, u8 flag | u8 1, i64 integer | u8 2, <string> )   ; ascending by name
 //   <target>    ::= u16 major, u16 minor, u8 kind                                     ; TargetKind
 //   <string>    ::= u32 length, bytes
 // clang-format on
 //
-// The second list is for what else a request may say (options, definitions, texts from memory); this version
-// writes none of it, and one that holds some is of a newer build. The target stands last, so that a kernel's
-// encoding is the beginning of each of its identities.
+// The second list is what the request says to the compiler (compiler_options.hpp). The target stands last, so
+// that a kernel's encoding is the beginning of each of its identities.
 //
-// Version history: 2 (2026-11) makers, room for the rest of a request; 1 was never released.
+// Version history: 2 (2026-11) makers, options; 1 was never released.
 // No path, time, compiler or environment is part of it. Golden vectors in tests/spec pin it.
 inline constexpr std::uint16_t kKeySchemaVersion = 2;
 

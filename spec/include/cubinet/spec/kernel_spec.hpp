@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/bytes.hpp>
+#include <cubinet/spec/compiler_options.hpp>
 
 #include <cstdint>
 #include <map>
@@ -22,6 +23,7 @@ enum class KernelMaker : std::uint8_t {
   kernel_template = 0,  // a template, ours or the user's, under values for its parameters
   publisher = 1,  // a publisher's attention kernel: the columns of its row, the argument layout, the pin
   function = 2,   // a function that is known by its name: a publisher's GEMM, a user's cubin
+  source = 3,     // a source without a declaration: its text, its kernels' names, its headers from memory
 };
 std::string_view to_string(KernelMaker maker);  // "template", "publisher", "function"
 
@@ -34,6 +36,7 @@ struct KernelSpec {
   std::string name;  // the template's, the publisher's, the function's
   std::map<std::string, ParameterValue, std::less<>> parameters;
   KernelMaker maker = KernelMaker::kernel_template;
+  CompilerOptions options{};  // of a kernel that is compiled
 
   // Sets one parameter and returns *this, so that a specification can be written as one expression.
   KernelSpec& set(std::string_view parameter, ParameterValue value);
@@ -49,7 +52,8 @@ struct KernelSpec {
     }
   }
 
-  // "attention_decode(dtype_q=bf16, head_dim_qk=128)", for messages; a function without values: its name.
+  // "attention_decode(dtype_q=bf16, head_dim_qk=128)" and, behind it, the compiler's flags, for messages; a
+  // function without values: its name; a source: its name.
   std::string to_string() const;
 
   friend bool operator==(const KernelSpec&, const KernelSpec&) = default;

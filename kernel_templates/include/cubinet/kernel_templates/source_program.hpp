@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/kernel_templates/kernel_template.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// CUDA C++ as it is, without a declaration: what people hand to NVRTC. All of it but `folder` is part of the
+// kernel's identity.
+struct SourceProgram {
+  std::string name = "program";  // for messages and, with ".cu" behind it, for __FILE__; no path
+  std::string text;
+  // The kernels that are asked for, as C++ names them at namespace scope: "axpy", "my::axpy<float, 4>".
+  // Without any, all that the text compiles to, by their symbols.
+  std::vector<std::string> kernels;
+  std::map<std::string, std::string> headers;  // by the name with which they are included
+  std::vector<std::string> flags;              // NVRTC's, as people write them (compiler_options.hpp)
+  std::string folder;                          // where quoted headers are looked for first; empty: nowhere
+
+  // As a template without parameters, which knows neither block nor shared memory: the launch says them. Its
+  // resolve() gives its one specification, whatever it is given. invalid_argument for a name, a flag or an
+  // expression that cannot be one.
+  Result<std::shared_ptr<const KernelTemplate>> as_template() const;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/sha256.hpp>
+#include <cubinet/base/text.hpp>
+#include <cubinet/kernel_templates/source_program.hpp>
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+constexpr std::size_t kMaximumProgramBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaximumParts = 1024;
+constexpr std::size_t kMaximumProgramName = 200;
+
+std::string digest_of(std::string_view text) {
+  return sha256(as_bytes(text)).to_hex();
+}
+
+class ProgramTemplate final : public KernelTemplate {
+ public:
+  ProgramTemplate(SourceProgram program, KernelSpec spec)
+      : program_(std::move(program)), spec_(std::move(spec)), summary_("a source without a declaration") {}
+
+  const std::string& name() const override { return program_.name; }
+  const std::string& summary() const override { return summary_; }
+  std::uint32_t interface_version() const override { return 1; }
+  const std::string& source() const override { return program_.text; }
+  const std::string& folder() const override { return program_.folder; }
+  const std::map<std::string, std::string>& headers() const override { return program_.headers; }
+  const std::vector<ParameterDeclaration>& parameters() const override { return no_parameters_; }
+  SmTarget minimum_target() const override { return {5, 0, TargetKind::baseline}; }
+  const std::vector<std::string>& constraints() const override { return no_constraints_; }
+  const std::vector<std::string>& symbol_expressions() const override { return program_.kernels; }
+
+  Result<KernelSpec> resolve(const KernelSpec& spec) const override {
+    KernelSpec resolved = spec_;
+    resolved.options = with_defaults(std::move(resolved.options), spec.options);
+    return resolved;
+  }
+  Result<std::vector<EntryPoint>> entry_points(const KernelSpec&) const override {
+    std::vector<EntryPoint> entries;
+    for (const std::string& kernel : program_.kernels)
+      entries.emplace_back().name = kernel;
+    return entries;
+  }
+  Result<std::optional<KernelRow>> row(const KernelSpec&) const override {
+    return std::optional<KernelRow>();
+  }
+  Result<void> check_target(const KernelSpec&, SmTarget) const override { return {}; }
+  Result<std::string> parameters_header(const KernelSpec&) const override { return std::string(); }
+
+ private:
+  SourceProgram program_;
+  KernelSpec spec_;
+  std::string summary_;
+  std::vector<ParameterDeclaration> no_parameters_;
+  std::vector<std::string> no_constraints_;
+};
+
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+Error bad(const SourceProgram& program, const std::string& reason) {
+  return Error{ErrorCode::invalid_argument,
+               "the source '" + printable(program.name.substr(0, kMaximumProgramName)) + "': " + reason};
+}
+
+Result<void> check(const SourceProgram& program) {
+  const std::string& name = program.name;
+  if (name.empty() || name.size() > kMaximumProgramName || !is_printable(name) ||
+      name.find_first_of("/\\\"<>") != std::string::npos) {
+    return bad(program, "its name has to be a file's, without a folder");
+  }
+  if (program.kernels.size() > kMaximumParts || program.headers.size() > kMaximumParts)
+    return bad(program, "it has more than 1024 kernels or headers");
+  const auto check_text = [&](const std::string& of, const std::string& text) -> Result<void> {
+    if (text.size() > kMaximumProgramBytes) return bad(program, of + " has more than 16 MiB");
+    if (text.find('\0') == std::string::npos) return {};
+    return bad(program, of + " holds a NUL character, at which the compiler would stop");
+  };
+  CUBINET_TRY(check_text("its text", program.text));
+  for (const auto& [header, text] : program.headers) {
+    if (header.empty() || !is_printable(header) || header.find_first_of("\"<>\\") != std::string::npos)
+      return bad(program, "'" + printable(header) + "' is no header's name");
+    CUBINET_TRY(check_text("its header '" + header + "'", text));
+  }
+  for (auto kernel = program.kernels.begin(); kernel != program.kernels.end(); ++kernel) {
+    if (kernel->empty() || !is_printable(*kernel))
+      return bad(program, "'" + printable(*kernel) + "' is no name of a kernel");
+    if (std::find(program.kernels.begin(), kernel, *kernel) != kernel)
+      return bad(program, "the kernel '" + *kernel + "' is named twice");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const KernelTemplate>> SourceProgram::as_template() const {
+  CUBINET_TRY(check(*this));
+  KernelSpec spec;
+  spec.maker = KernelMaker::source;
+  spec.name = name;
+  auto options = parse_compiler_flags(flags);
+  if (!options) return bad(*this, options.error().message);
+  spec.options = *std::move(options);
+  spec.set("text", digest_of(text));
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    spec.set("kernel " + std::to_string(i), kernels[i]);
+  for (const auto& [header, content] : headers)
+    spec.set("header " + header, digest_of(content));
+  return std::shared_ptr<const KernelTemplate>(std::make_shared<ProgramTemplate>(*this, std::move(spec)));
+}
+
+}  // namespace cubinet

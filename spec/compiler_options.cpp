@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/text.hpp>
+#include <cubinet/spec/compiler_options.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace cubinet {
+namespace {
+
+constexpr std::string_view kDefine = "D:";
+constexpr std::string_view kUndefine = "U:";
+
+struct Spelling {
+  std::string_view written;
+  std::string_view name;
+};
+// NVRTC's short names (its documentation, "Supported Compile Options", of CUDA 13.0).
+constexpr std::array<Spelling, 22> kSpellings = {{{"D", "define-macro"},
+                                                  {"U", "undefine-macro"},
+                                                  {"I", "include-path"},
+                                                  {"include", "pre-include"},
+                                                  {"arch", "gpu-architecture"},
+                                                  {"lineinfo", "generate-line-info"},
+                                                  {"G", "device-debug"},
+                                                  {"dopt", "dopt"},
+                                                  {"Ofc", "Ofast-compile"},
+                                                  {"Xptxas", "ptxas-options"},
+                                                  {"default-device", "device-as-default-execution-space"},
+                                                  {"w", "disable-warnings"},
+                                                  {"opt-info", "optimization-info"},
+                                                  {"err-no", "display-error-number"},
+                                                  {"rdc", "relocatable-device-code"},
+                                                  {"dc", "device-c"},
+                                                  {"dw", "device-w"},
+                                                  {"ewp", "extensible-whole-program"},
+                                                  {"dlto", "dlink-time-opt"},
+                                                  {"optix", "optix-ir"},
+                                                  {"time", "time"},
+                                                  {"std", "std"}}};
+
+struct Refusal {
+  std::string_view name;
+  std::string_view reason;
+};
+constexpr std::string_view kReadsFiles = "it reads a file that the build would not answer for";
+constexpr std::string_view kWritesFiles = "it writes files";
+constexpr std::string_view kOtherProduct = "what it makes has to be linked, or is no cubin";
+constexpr std::string_view kSaidElsewhere = "cubinet says that itself";
+constexpr std::array<Refusal, 22> kRefusals = {
+    {{"pre-include", kReadsFiles},
+     {"use-pch", kReadsFiles},
+     {"pch", kWritesFiles},
+     {"create-pch", kWritesFiles},
+     {"pch-dir", kWritesFiles},
+     {"pch-messages", kWritesFiles},
+     {"pch-verbose", kWritesFiles},
+     {"instantiate-templates-in-pch", kWritesFiles},
+     {"time", kWritesFiles},
+     {"fdevice-time-trace", kWritesFiles},
+     {"relocatable-device-code", kOtherProduct},
+     {"device-c", kOtherProduct},
+     {"device-w", kOtherProduct},
+     {"extensible-whole-program", kOtherProduct},
+     {"dlink-time-opt", kOtherProduct},
+     {"gen-opt-lto", kOtherProduct},
+     {"optix-ir", kOtherProduct},
+     {"fdevice-syntax-only", "it makes nothing"},
+     {"gpu-architecture", "the target says it"},
+     {"include-path", "folders of headers are named apart: -I to the tool, include_directories in a program"},
+     {"no-cache", kSaidElsewhere},
+     {"no-source-include", kSaidElsewhere}}};
+
+// Whether the next flag is this one's value where it has none behind "=".
+bool takes_next(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kNames = {"define-macro", "undefine-macro",   "include-path",
+                                                      "pre-include",  "gpu-architecture", "std",
+                                                      "maxrregcount", "ptxas-options",    "Ofast-compile"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+// Whether several values are one list.
+bool is_list(std::string_view name) {
+  return name == "ptxas-options" || name.starts_with("diag-");
+}
+
+struct Flag {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+Error bad(const std::string& flag, const std::string& reason, std::string remedy = {}) {
+  return Error{ErrorCode::invalid_argument,
+               "the compiler's flag '" + printable(flag.substr(0, 200)) + "': " + reason, std::move(remedy)};
+}
+
+Result<Flag> split(const std::string& flag) {
+  const std::size_t begin = flag.starts_with("--") ? 2 : 1;
+  if (!flag.starts_with('-') || flag.size() <= begin) return bad(flag, "a flag begins with '-'");
+  // "-DN=4", "-UN", "-I/a": the value is glued to the letter.
+  if (begin == 1 && flag.size() > 2 && std::string_view("DUI").find(flag[1]) != std::string_view::npos)
+    return Flag{flag.substr(1, 1), flag.substr(2)};
+  const std::size_t equals = std::min(flag.find('='), flag.size());
+  Flag parts{flag.substr(begin, equals - begin), std::nullopt};
+  if (equals < flag.size()) parts.value = flag.substr(equals + 1);
+  return parts;
+}
+
+std::string long_name(const std::string& written) {
+  const auto found = std::find_if(kSpellings.begin(), kSpellings.end(),
+                                  [&](const Spelling& spelling) { return spelling.written == written; });
+  return found == kSpellings.end() ? written : std::string(found->name);
+}
+
+bool is_macro_name(std::string_view name) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  // "F(x)" is a macro with parameters.
+  const std::string_view word = name.substr(0, name.find('('));
+  return !word.empty() && !(word.front() >= '0' && word.front() <= '9') &&
+         std::all_of(word.begin(), word.end(), is_word);
+}
+
+// Any text that a compiler's flag can carry is one, but not one that ends it.
+bool is_clean(std::string_view text) {
+  return text.find('\0') == std::string_view::npos && text.find('\n') == std::string_view::npos;
+}
+
+Result<void> add(CompilerOptions& options, const std::string& flag, std::string name, std::string value) {
+  if (!is_clean(name) || !is_clean(value)) return bad(flag, "it holds a line's end");
+  const auto [there, is_new] = options.try_emplace(std::move(name), value);
+  if (is_new || there->second == value) return {};
+  if (is_list(there->first)) {
+    there->second += "," + value;
+    return {};
+  }
+  return bad(flag, "it was given another value before ('" + printable(there->second) + "')");
+}
+
+Result<void> add_macro(CompilerOptions& options, const std::string& flag, const std::string& text,
+                       bool defines) {
+  const std::size_t equals = defines ? std::min(text.find('='), text.size()) : text.size();
+  const std::string name = text.substr(0, equals);
+  if (!is_macro_name(name)) return bad(flag, "'" + printable(name) + "' is no name of a macro");
+  // As on every command line the last word counts.
+  options.erase(std::string(defines ? kUndefine : kDefine) + name);
+  const std::string value = !defines ? "" : equals < text.size() ? text.substr(equals + 1) : "1";
+  return add(options, flag, std::string(defines ? kDefine : kUndefine) + name, value);
+}
+
+}  // namespace
+
+Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags) {
+  CompilerOptions options;
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const std::string& flag = flags[i];
+    CUBINET_TRY_ASSIGN(Flag parts, split(flag));
+    const std::string name = long_name(parts.name);
+    const bool not_relocatable = name == "relocatable-device-code" && parts.value == "false";
+    const auto refusal = std::find_if(kRefusals.begin(), kRefusals.end(),
+                                      [&](const Refusal& refused) { return refused.name == name; });
+    if (refusal != kRefusals.end() && !not_relocatable)
+      return bad(flag, "it is not taken: " + std::string(refusal->reason), "leave it out");
+    if (!parts.value && takes_next(name)) {
+      if (i + 1 == flags.size()) return bad(flag, "its value is missing");
+      parts.value = flags[++i];
+    }
+    if (not_relocatable) continue;  // as it is anyway
+    if (name == "define-macro" || name == "undefine-macro") {
+      CUBINET_TRY(add_macro(options, flag, *parts.value, name == "define-macro"));
+    } else {
+      CUBINET_TRY(add(options, flag, name, parts.value.value_or("")));
+    }
+  }
+  return options;
+}
+
+std::vector<std::string> compiler_flags(const CompilerOptions& options) {
+  std::vector<std::string> flags;
+  for (const auto& [name, value] : options) {
+    if (name.starts_with(kDefine)) {
+      flags.push_back("-D" + name.substr(kDefine.size()) + "=" + value);
+    } else if (name.starts_with(kUndefine)) {
+      flags.push_back("-U" + name.substr(kUndefine.size()));
+    } else {
+      flags.push_back("--" + name + (value.empty() ? "" : "=" + value));
+    }
+  }
+  return flags;
+}
+
+CompilerOptions with_defaults(CompilerOptions given, const CompilerOptions& defaults) {
+  for (const auto& [name, value] : defaults) {
+    const bool defines = name.starts_with(kDefine);
+    const bool macro = defines || name.starts_with(kUndefine);
+    if (macro && given.contains(std::string(defines ? kUndefine : kDefine) + name.substr(kDefine.size())))
+      continue;
+    given.try_emplace(name, value);
+  }
+  return given;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/spec/compiler_options.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+
+namespace {
+
+using Flags = std::vector<std::string>;
+
+// What the compiler would be given.
+Flags taken(const Flags& flags) {
+  const auto options = parse_compiler_flags(flags);
+  REQUIRE_MESSAGE(options.has_value(), options.error().to_line());
+  return compiler_flags(*options);
+}
+
+Error refused(const Flags& flags) {
+  const auto options = parse_compiler_flags(flags);
+  REQUIRE_FALSE(options);
+  CHECK(options.error().code == ErrorCode::invalid_argument);
+  return options.error();
+}
+
+}  // namespace
+
+TEST_CASE("one meaning has one form, however a flag is written") {
+  for (const Flags& standard : {Flags{"-std=c++20"}, Flags{"--std=c++20"}, Flags{"--std", "c++20"}})
+    CHECK(taken(standard) == Flags{"--std=c++20"});
+  for (const Flags& macro :
+       {Flags{"-DN"}, Flags{"-D", "N"}, Flags{"-DN=1"}, Flags{"--define-macro=N"}, Flags{"-D", "N=1"}})
+    CHECK(taken(macro) == Flags{"-DN=1"});
+  CHECK(taken({"-lineinfo", "-G", "-default-device", "--use_fast_math", "-w"}) ==
+        Flags{"--device-as-default-execution-space", "--device-debug", "--disable-warnings",
+              "--generate-line-info", "--use_fast_math"});
+  CHECK(taken({"-maxrregcount=64", "--fmad=false"}) == taken({"-fmad=false", "--maxrregcount", "64"}));
+  CHECK(taken({}).empty());
+}
+
+TEST_CASE("macros keep their values, and of two words on one macro the last counts") {
+  CHECK(taken({"-DNAME=\"a b\"=c", "-DF(x)=x", "-DEMPTY="}) ==
+        Flags{"-DEMPTY=", "-DF(x)=x", "-DNAME=\"a b\"=c"});
+  CHECK(taken({"-DA", "-UA"}) == Flags{"-UA"});
+  CHECK(taken({"-UA", "-DA=2"}) == Flags{"-DA=2"});
+  CHECK(refused({"-DA=1", "-DA=2"}).message.find("another value") != std::string::npos);
+  CHECK(refused({"-D1A"}).message.find("1A") != std::string::npos);
+  CHECK(refused({"-D"}).message.find("missing") != std::string::npos);
+}
+
+TEST_CASE("what is not known is left to the compiler as it is") {
+  CHECK(taken({"--device-int128", "--new-thing=3", "-other"}) ==
+        Flags{"--device-int128", "--new-thing=3", "--other"});
+  CHECK(taken({"--diag-suppress=1", "--diag-suppress=2", "-Xptxas", "-O3"}) ==
+        Flags{"--diag-suppress=1,2", "--ptxas-options=-O3"});
+}
+
+TEST_CASE("what reads or writes files or makes something else is refused by name, with the reason") {
+  for (const char* flag :
+       {"-include", "--pre-include=a.h", "--time=t.csv", "--create-pch=x", "--pch", "-optix-ir", "-dlto",
+        "-dc", "-rdc=true", "-arch=sm_90", "--gpu-architecture=sm_90", "-I/usr/include", "-I", "--no-cache",
+        "--fdevice-time-trace=t"}) {
+    const Error error = refused({flag});
+    CHECK_MESSAGE(error.message.find(flag) != std::string::npos, error.message);
+    CHECK_MESSAGE(error.message.find("not taken") != std::string::npos, error.message);
+  }
+  CHECK(taken({"-rdc=false"}).empty());
+  for (const char* none : {"", "-", "--", "std=c++20", "kernel.cu"})
+    refused({none});
+  refused({"--x=a\nb"});
+}
+
+TEST_CASE("defaults hold where nothing else is said") {
+  const auto given = *parse_compiler_flags(Flags{"-DA=2", "-UB", "--std=c++20"});
+  const auto defaults = *parse_compiler_flags(Flags{"-UA", "-DB=1", "-DC=3", "--std=c++14", "--fmad=false"});
+  CHECK(compiler_flags(with_defaults(given, defaults)) ==
+        Flags{"-DA=2", "-DC=3", "-UB", "--fmad=false", "--std=c++20"});
+}
