@@ -50,6 +50,12 @@ if(CUBINET_SANITIZE)
   # an access through null, and a cast that raises the alignment is the warning above.
   target_compile_options(cubinet_settings INTERFACE -fno-sanitize=null,alignment)
 endif()
+if(CUBINET_SANITIZE MATCHES "address")
+  # A check is a call, and -O0 leaves it at that: a quarter less to compile, for tests that take as long as with -Og.
+  target_compile_options(
+    cubinet_settings
+    INTERFACE $<$<CXX_COMPILER_ID:GNU>:SHELL:--param asan-instrumentation-with-call-threshold=0>)
+endif()
 if(CUBINET_SANITIZE MATCHES "thread")
   # ThreadSanitizer's shadow memory collides with what a kernel with much address-space randomisation maps.
   find_program(CUBINET_SETARCH setarch)
