@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kLargestExtent = std::uint64_t{1} << 56U;
 constexpr std::uint64_t kTensorAlignment = 16;
 constexpr std::uint64_t kWordBytes = 4;
-constexpr std::uint64_t kScaledElements = 16;  // that share the scale of a block
+constexpr std::uint64_t kElementsAScale = 16;  // that share the scale of a block
 
 Error wrong_tensor(std::string_view name, const std::string& what) {
   return Error{ErrorCode::invalid_argument, "attention: " + std::string(name) + what};
@@ -168,12 +168,12 @@ Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const 
       CUBINET_TRY(check_place("kv_offsets", tensors.kv_offsets, bytes, kWordBytes));
   }
   if (problem_.data_type_k == DataType::e2m1) {
-    const std::uint64_t scales = k_.contiguous_bytes * 8 / (k_.element_bits * kScaledElements);
+    const std::uint64_t scales = k_.contiguous_bytes * 8 / (k_.element_bits * kElementsAScale);
     CUBINET_TRY(check_place("k_block_scales", tensors.k_block_scales, scales, kTensorAlignment));
     CUBINET_TRY(check_place("v_block_scales", tensors.v_block_scales, scales, kTensorAlignment));
   }
   if (problem_.data_type_o == DataType::e2m1) {
-    const std::uint64_t scales = o_.contiguous_bytes * 8 / (o_.element_bits * kScaledElements);
+    const std::uint64_t scales = o_.contiguous_bytes * 8 / (o_.element_bits * kElementsAScale);
     CUBINET_TRY(check_place("o_block_scales", tensors.o_block_scales, scales, kTensorAlignment));
   }
   return {};

@@ -11,7 +11,7 @@
 namespace cubinet {
 namespace {
 
-Error failed(const char* verb, const std::filesystem::path& path) {
+Error map_error(const char* verb, const std::filesystem::path& path) {
   const int number = errno;
   Error error = io_error(std::string("cannot ") + verb + " '" + path.string() + "'", number);
   if (number == ENOENT) error.code = ErrorCode::not_found;
@@ -20,12 +20,12 @@ Error failed(const char* verb, const std::filesystem::path& path) {
 
 Result<ByteView> map(int fd, const std::filesystem::path& path) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) return failed("inspect", path);
+  if (::fstat(fd, &info) != 0) return map_error("inspect", path);
   if (!S_ISREG(info.st_mode)) return Error{ErrorCode::io, "'" + path.string() + "' is no regular file"};
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0) return ByteView();  // mmap refuses a length of 0
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (address == MAP_FAILED) return failed("map", path);
+  if (address == MAP_FAILED) return map_error("map", path);
   return ByteView(static_cast<const std::byte*>(address), size);
 }
 
@@ -33,7 +33,7 @@ Result<ByteView> map(int fd, const std::filesystem::path& path) {
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return failed("open", path);
+  if (fd < 0) return map_error("open", path);
   auto content = map(fd, path);
   ::close(fd);  // the mapping keeps the file
   if (!content) return std::move(content).error();

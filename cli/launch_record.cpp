@@ -75,7 +75,7 @@ std::uint64_t pool_bytes(const AttentionProblem& problem) {
   return pages * problem.tokens_per_page * problem.heads_kv * columns * bits_of(problem.data_type_k) / 8;
 }
 
-nlohmann::json describe(const TensorMapDescription& map) {
+nlohmann::json recorded(const TensorMapDescription& map) {
   const auto first = [](const auto& values, std::size_t count) {
     return nlohmann::json(std::vector(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)));
   };
@@ -91,7 +91,7 @@ nlohmann::json describe(const TensorMapDescription& map) {
           {"oob", 0}};
 }
 
-nlohmann::json describe(const PlanStep& step, const AttentionTensors& tensors, bool runtime) {
+nlohmann::json recorded(const PlanStep& step, const AttentionTensors& tensors, bool runtime) {
   std::vector<std::byte> argument(step.arguments->size());
   step.arguments->prepare(argument);
   step.arguments->write(tensors, argument);
@@ -131,13 +131,13 @@ nlohmann::json launch_record(const AttentionPlan& plan, const AttentionTensors& 
   auto maps = nlohmann::json::array();
   const ArgumentWriter* described = nullptr;
   for (const PlanStep& step : plan.steps) {
-    launches.push_back(describe(step, tensors, &step != &plan.steps.front()));
+    launches.push_back(recorded(step, tensors, &step != &plan.steps.front()));
     if (step.arguments.get() == described) continue;
     described = step.arguments.get();
     std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
     const std::size_t count = described->tensor_maps(tensors, placed);
     for (std::size_t i = 0; i < count; ++i)
-      maps.push_back(describe(placed[i].description));
+      maps.push_back(recorded(placed[i].description));
   }
   return {{"launches", std::move(launches)}, {"tensor_maps", std::move(maps)}};
 }

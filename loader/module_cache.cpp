@@ -14,17 +14,6 @@ namespace {
 
 using Outcome = Result<std::shared_ptr<const Module>>;
 
-// A load under way. Whoever comes meanwhile waits for its outcome.
-struct Flight {
-  std::shared_ptr<const CubinRecord> record;
-  std::optional<Outcome> outcome;
-};
-
-struct Slot {
-  std::weak_ptr<const Module> module;
-  std::shared_ptr<Flight> flight;
-};
-
 // The driver is part of the key because an ordinal means something only to it. A dangling address is
 // harmless: a module that is alive keeps its driver alive.
 using Key = std::tuple<const Driver*, int, Sha256Digest>;
@@ -47,6 +36,17 @@ constexpr std::size_t kSweepThreshold = 64;
 }  // namespace
 
 struct ModuleCache::State {
+  // A load under way. Whoever comes meanwhile waits for its outcome.
+  struct Flight {
+    std::shared_ptr<const CubinRecord> record;
+    std::optional<Outcome> outcome;
+  };
+
+  struct Slot {
+    std::weak_ptr<const Module> module;
+    std::shared_ptr<Flight> flight;
+  };
+
   std::mutex mutex;
   std::condition_variable landed;
   std::map<Key, Slot> slots;
@@ -72,21 +72,21 @@ Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared
   // Before the lock: in a forked child another thread of the parent may hold it for ever.
   CUBINET_TRY(device->driver()->check_process());
   const Key key{device->driver().get(), device->ordinal(), cubin.record->digest};
-  const auto flight = std::make_shared<Flight>(Flight{cubin.record, std::nullopt});
+  const auto flight = std::make_shared<State::Flight>(State::Flight{cubin.record, std::nullopt});
   // Declared before the lock, so that a module of another record that loses its last user here is unloaded
   // after it.
   std::shared_ptr<const Module> found;
   {
     std::unique_lock lock(state_->mutex);
     while (true) {
-      Slot& slot = state_->slots[key];
+      State::Slot& slot = state_->slots[key];
       found = slot.module.lock();
       if (found != nullptr && launch_alike(found->record(), *cubin.record)) return found;
       if (slot.flight == nullptr) {
         slot.flight = flight;
         break;
       }
-      const std::shared_ptr<Flight> other = slot.flight;
+      const std::shared_ptr<State::Flight> other = slot.flight;
       state_->landed.wait(lock, [&] { return other->outcome.has_value(); });
       if (launch_alike(*other->record, *cubin.record)) return *other->outcome;
     }
@@ -94,7 +94,7 @@ Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared
   Outcome outcome = load_without_throwing(device, cubin);
   {
     const std::lock_guard lock(state_->mutex);
-    Slot& slot = state_->slots[key];
+    State::Slot& slot = state_->slots[key];
     if (outcome) slot.module = *outcome;
     slot.flight = nullptr;
     flight->outcome = outcome;

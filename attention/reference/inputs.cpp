@@ -124,7 +124,7 @@ void assign_pages(const AttentionProblem& problem, const std::vector<PageUse>& u
 }
 
 // Of K or of V.
-struct KvShape {
+struct KvInput {
   DataType type;
   std::size_t head_dim;
   std::uint64_t tensor;   // of the random streams
@@ -132,7 +132,7 @@ struct KvShape {
 };
 
 ElementBits make_pool(const AttentionProblem& problem, const AttentionInputs& inputs,
-                      const std::vector<PageUse>& uses, const KvShape& shape, std::uint64_t seed,
+                      const std::vector<PageUse>& uses, const KvInput& shape, std::uint64_t seed,
                       unsigned threads) {
   const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
   const std::size_t page_elements = pool_offset(problem, 1, 0, 0, shape.head_dim);
@@ -159,7 +159,7 @@ ElementBits make_pool(const AttentionProblem& problem, const AttentionInputs& in
 
 // K or V that is not paged: the sequences side by side.
 ElementBits make_sequences(const AttentionProblem& problem, const AttentionInputs& inputs,
-                           const KvShape& shape, std::uint64_t seed, unsigned threads) {
+                           const KvInput& shape, std::uint64_t seed, unsigned threads) {
   const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
   const SequenceRows rows(problem, inputs);
   const std::size_t token_elements = problem.heads_kv * shape.head_dim;
@@ -244,8 +244,8 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   inputs.q.resize(SequenceRows(problem, inputs).q_tokens() * problem.heads_q * problem.head_dim_qk);
   NormalTable(problem.data_type_q, q_deviation, stream_seed(seed, 1, 0))
       .fill(inputs.q, stream_seed(seed, 1, 1));
-  const KvShape k{problem.data_type_k, problem.head_dim_qk, 2, 0};
-  const KvShape v{problem.data_type_v, problem.head_dim_v, 3, page_table_rows(problem) - 1};
+  const KvInput k{problem.data_type_k, problem.head_dim_qk, 2, 0};
+  const KvInput v{problem.data_type_v, problem.head_dim_v, 3, page_table_rows(problem) - 1};
   if (problem.layout != QkvLayout::paged_kv) {
     inputs.k = make_sequences(problem, inputs, k, seed, threads);
     inputs.v = make_sequences(problem, inputs, v, seed, threads);

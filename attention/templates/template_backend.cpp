@@ -16,7 +16,7 @@ constexpr std::size_t kReduction = 1;
 // Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.
 constexpr std::uint64_t kMaximumRows = 1024;
 
-BackendDecline decline(std::string reason) {
+BackendDecline template_decline(std::string reason) {
   return {std::string(kTemplatesBackend), std::move(reason), {}, {}};
 }
 
@@ -100,21 +100,22 @@ class TemplateBackend final : public AttentionBackend {
   std::string_view name() const override { return kTemplatesBackend; }
 
   Result<Consideration> consider(const PlanRequest& request) const override {
-    if (std::string reason = missing_feature(request.problem); !reason.empty()) return decline(reason);
+    if (std::string reason = missing_feature(request.problem); !reason.empty())
+      return template_decline(reason);
     // The template itself says which types, head dims and pages it has.
     const auto common = template_->resolve(decode_specification(request.problem));
-    if (!common) return decline(common.error().message);
+    if (!common) return template_decline(common.error().message);
     std::optional<std::vector<DecodeTile>> tiles;
     if (!request.options.may_compile) {
       CUBINET_TRY_ASSIGN(const auto wanted, row_of(*common));
       tiles = existing_tiles(wanted, request);
       if (tiles->empty()) {
-        return decline(
+        return template_decline(
             "no kernel of attention_decode for this problem exists here, and none may be compiled");
       }
     }
     const auto decode = plan_decode(request, tiles);
-    if (!decode) return decline(decode.error().message);
+    if (!decode) return template_decline(decode.error().message);
     return finish(request, *decode);
   }
 
@@ -174,14 +175,14 @@ class TemplateBackend final : public AttentionBackend {
 
   Result<Consideration> finish(const PlanRequest& request, const DecodePlan& decode) const {
     const auto spec = template_->resolve(decode.spec);
-    if (!spec) return decline(spec.error().message);
+    if (!spec) return template_decline(spec.error().message);
     CUBINET_TRY_ASSIGN(const auto entry_points, template_->entry_points(*spec));
     CUBINET_TRY_ASSIGN(KernelRow row, row_of(*spec));
     if (const KernelRow* existing = find_existing(row, request)) {
       row = *existing;
     } else {
       const auto target = target_of(*spec, request);
-      if (const auto* reason = std::get_if<std::string>(&target)) return decline(*reason);
+      if (const auto* reason = std::get_if<std::string>(&target)) return template_decline(*reason);
       row.target = std::get<SmTarget>(target);
       row.function_name = entry_points[kMain].name;
     }

@@ -10,11 +10,11 @@ namespace {
 
 using namespace test;
 
-constexpr SmTarget kSpecific{9, 0, TargetKind::specific};
-constexpr SmTarget kBaseline{9, 0, TargetKind::baseline};
+constexpr SmTarget kSpecific90{9, 0, TargetKind::specific};
+constexpr SmTarget kBaseline90{9, 0, TargetKind::baseline};
 constexpr SmTarget kFamily{10, 0, TargetKind::family};
 constexpr SmTarget kSpecific100{10, 0, TargetKind::specific};
-constexpr ComputeCapability kHopper{9, 0};
+constexpr ComputeCapability kDevice90{9, 0};
 
 struct Explainer {
   std::shared_ptr<ShelfStore> shelf = std::make_shared<ShelfStore>();
@@ -31,7 +31,7 @@ struct Explainer {
   void put(SmTarget target, KernelSpec spec = complete_spec(), std::string word = "today") {
     shelf->put(ShelfBuild{std::move(spec), target, std::move(word)}.make());
   }
-  KernelExplanation explain(ComputeCapability device = kHopper, const KernelSpec& spec = factor_spec()) {
+  KernelExplanation explain(ComputeCapability device = kDevice90, const KernelSpec& spec = factor_spec()) {
     const auto kernel = prepared.prepare(spec);
     REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().to_line()));
     return source.explain(**kernel, device);
@@ -48,13 +48,13 @@ TEST_CASE(
   Explainer explainer;
   const auto explanation = explainer.explain();
   CHECK(explanation.choice() == nullptr);
-  CHECK(explanation.would_compile == kSpecific);
+  CHECK(explanation.would_compile == kSpecific90);
   CHECK_FALSE(explanation.cannot_compile.has_value());
   CHECK(explanation.builds.empty());
   CHECK(explanation.nearest.empty());
   REQUIRE(explanation.targets.size() > 2);
-  CHECK(explanation.targets[0].target == kSpecific);
-  CHECK(explanation.targets[1].target == kBaseline);
+  CHECK(explanation.targets[0].target == kSpecific90);
+  CHECK(explanation.targets[1].target == kBaseline90);
   CHECK(explainer.compiler->compilations == 0);
   CHECK(explainer.shelf->published == 0);
 }
@@ -62,15 +62,15 @@ TEST_CASE(
 TEST_CASE("what is chosen is what a request then finds, for every device and policy") {
   std::array<TargetPolicy, 4> policies;
   policies[1].prefers_family = true;
-  policies[2].forbidden = {kSpecific, kSpecific100};
+  policies[2].forbidden = {kSpecific90, kSpecific100};
   policies[3].pinned = kFamily;
   int chosen = 0;
   for (const TargetPolicy& policy : policies) {
     Explainer explainer(policy, CompilePolicy::never);
     for (const SmTarget target :
-         {kSpecific, kBaseline, kFamily, kSpecific100, SmTarget{10, 3, TargetKind::family}})
+         {kSpecific90, kBaseline90, kFamily, kSpecific100, SmTarget{10, 3, TargetKind::family}})
       explainer.put(target);
-    for (const ComputeCapability device : {kHopper, ComputeCapability{10, 0}, ComputeCapability{10, 3},
+    for (const ComputeCapability device : {kDevice90, ComputeCapability{10, 0}, ComputeCapability{10, 3},
                                            ComputeCapability{8, 6}, ComputeCapability{12, 0}}) {
       const auto explanation = explainer.explain(device);
       const auto found = explainer.source.for_device(**explainer.prepared.prepare(factor_spec()), device);
@@ -100,14 +100,14 @@ TEST_CASE("a preference for families takes the family before the specific target
 
 TEST_CASE("a build for a target that is refused, or of another device, is shown with the reason") {
   TargetPolicy policy;
-  policy.forbidden = {kSpecific};
+  policy.forbidden = {kSpecific90};
   Explainer explainer(policy);
-  explainer.put(kSpecific);
+  explainer.put(kSpecific90);
   explainer.put(kSpecific100);
   const auto explanation = explainer.explain();
   CHECK(explanation.choice() == nullptr);
-  CHECK(explanation.would_compile == kBaseline);
-  CHECK(explanation.targets.front().target == kBaseline);
+  CHECK(explanation.would_compile == kBaseline90);
+  CHECK(explanation.targets.front().target == kBaseline90);
   REQUIRE(explanation.builds.size() == 2);
   for (const ExplainedBuild& build : explanation.builds) {
     CHECK_FALSE(build.usable);
@@ -118,9 +118,9 @@ TEST_CASE("a build for a target that is refused, or of another device, is shown 
 
 TEST_CASE("a stale build is shown with the reason, and the nearest builds with their differences") {
   Explainer explainer;
-  explainer.put(kSpecific, complete_spec(), "yesterday");
-  explainer.put(kSpecific, complete_spec(4));
-  explainer.put(kSpecific, complete_spec(4).set("unroll", 2));
+  explainer.put(kSpecific90, complete_spec(), "yesterday");
+  explainer.put(kSpecific90, complete_spec(4));
+  explainer.put(kSpecific90, complete_spec(4).set("unroll", 2));
   const auto explanation = explainer.explain();
   CHECK(explanation.choice() == nullptr);
   REQUIRE(explanation.builds.size() == 1);
@@ -143,12 +143,12 @@ TEST_CASE("of a published kernel that runs elsewhere the nearest that runs here 
     return published_spec(row);
   };
   explainer.put(kSpecific100, published("aaaa", 128));
-  explainer.put(kSpecific, published("aaaa", 256));
-  const auto explanation = explainer.explain(kHopper, published("aaaa", 128));
+  explainer.put(kSpecific90, published("aaaa", 256));
+  const auto explanation = explainer.explain(kDevice90, published("aaaa", 128));
   CHECK(explanation.choice() == nullptr);
   REQUIRE(explanation.cannot_compile.has_value());
   REQUIRE_FALSE(explanation.nearest.empty());
-  CHECK(explanation.nearest[0].record->target == kSpecific);
+  CHECK(explanation.nearest[0].record->target == kSpecific90);
   CHECK(explanation.nearest[0].target_verdict.empty());
   CHECK(explanation.nearest[0].differences.size() == 1);
 }

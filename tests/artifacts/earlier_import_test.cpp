@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr const char* kHeader = "include/flashInferMetaInfo.h";
 constexpr const char* kStays = "the folder's earlier import stays as it is";
 
-struct Fixture {
+struct EarlierImportFixture {
   TempDir root;
   PublishedFolder folder = sound_folder(root / "fmha");
   MemoryImports store;
@@ -51,7 +51,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "without its header a folder does not replace the rows that it had") {
+TEST_CASE_FIXTURE(EarlierImportFixture, "without its header a folder does not replace the rows that it had") {
   import();
   fs::remove(folder / kHeader);
   check_kept(import(), ArtifactFindingKind::missing, kHeader);
@@ -70,7 +70,7 @@ TEST_CASE_FIXTURE(Fixture, "without its header a folder does not replace the row
   CHECK(import().total.sound());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a folder that never had its header is imported again by name") {
+TEST_CASE_FIXTURE(EarlierImportFixture, "a folder that never had its header is imported again by name") {
   fs::remove(folder / kHeader);
   CHECK(import().total.plain == 12);
   fs::remove(folder / (folder.kernel(0).function + ".cubin"));
@@ -80,7 +80,8 @@ TEST_CASE_FIXTURE(Fixture, "a folder that never had its header is imported again
   CHECK(store.imports.begin()->second.plain.size() == 10);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that cannot be read removes and replaces nothing, whichever it is") {
+TEST_CASE_FIXTURE(EarlierImportFixture,
+                  "a file that cannot be read removes and replaces nothing, whichever it is") {
   for (const ArtifactPlacement placement : {ArtifactPlacement::in_place, ArtifactPlacement::copied}) {
     store.imports.clear();
     store.last = 0;
@@ -108,7 +109,7 @@ TEST_CASE_FIXTURE(Fixture, "a file that cannot be read removes and replaces noth
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "what can be read comes in where there is no earlier import") {
+TEST_CASE_FIXTURE(EarlierImportFixture, "what can be read comes in where there is no earlier import") {
   make_unreadable(folder.kernel(0).function + ".cubin");
   const ArtifactImportReport report = import();
   CHECK(report.total.rows == 5);
@@ -116,14 +117,15 @@ TEST_CASE_FIXTURE(Fixture, "what can be read comes in where there is no earlier 
   CHECK(report.total.of(ArtifactFindingKind::damaged).first.at(0).reason.find(kStays) == std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "bytes that were read and are wrong still replace the earlier import") {
+TEST_CASE_FIXTURE(EarlierImportFixture,
+                  "bytes that were read and are wrong still replace the earlier import") {
   import();
   flip_bit_at(folder / (folder.kernel(0).function + ".cubin"), 500);
   CHECK(import().total.rows == 5);
   CHECK(store.imports.begin()->second.rows.size() == 5);
 }
 
-TEST_CASE_FIXTURE(Fixture, "folders within that cannot be read keep the import, others do not") {
+TEST_CASE_FIXTURE(EarlierImportFixture, "folders within that cannot be read keep the import, others do not") {
   const ImportSummary earlier{1, folder.path(), "", "", ArtifactPlacement::copied, 0, 3, 3, 30, false};
   ArtifactFolder found;
   found.path = folder.path();

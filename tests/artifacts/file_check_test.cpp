@@ -13,13 +13,13 @@ using namespace cubinet::test;
 
 namespace {
 
-struct Fixture {
+struct FileCheckFixture {
   TempDir root;
   PublishedFolder folder = sound_folder(root / "a");
   MemoryImports store;
   ArtifactImportOptions options;
 
-  Fixture() {
+  FileCheckFixture() {
     options.files_a_piece = 1;
     let_files_settle();
   }
@@ -46,7 +46,7 @@ std::size_t reads(const FolderCheck& check) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "every file is read once, and not again while it is unchanged") {
+TEST_CASE_FIXTURE(FileCheckFixture, "every file is read once, and not again while it is unchanged") {
   const FolderCheck first = check();
   CHECK(first.complete);
   CHECK(reads(first) == 6);
@@ -65,7 +65,7 @@ TEST_CASE_FIXTURE(Fixture, "every file is read once, and not again while it is u
   CHECK(reads(check()) == 6);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that changed is read again, whatever its times say") {
+TEST_CASE_FIXTURE(FileCheckFixture, "a file that changed is read again, whatever its times say") {
   check();
   const std::string name = folder.kernel(0).function + ".cubin";
   const auto modified = std::filesystem::last_write_time(folder / name);
@@ -75,13 +75,13 @@ TEST_CASE_FIXTURE(Fixture, "a file that changed is read again, whatever its time
   CHECK(reads(again) == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that was changed a moment ago is not remembered") {
+TEST_CASE_FIXTURE(FileCheckFixture, "a file that was changed a moment ago is not remembered") {
   folder.write_cubins();
   check();
   CHECK(store.memory[folder.path()].empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "cancelled after any number of files, the next check goes on there") {
+TEST_CASE_FIXTURE(FileCheckFixture, "cancelled after any number of files, the next check goes on there") {
   for (std::size_t stop = 0; stop <= 6; ++stop) {
     store.memory.clear();
     std::size_t asked = 0;
@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(Fixture, "cancelled after any number of files, the next check 
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a store that cannot remember costs time and nothing else") {
+TEST_CASE_FIXTURE(FileCheckFixture, "a store that cannot remember costs time and nothing else") {
   store.forgets = true;
   std::string warning;
   options.log = [&](LogLevel, std::string_view text) { warning = text; };
@@ -105,7 +105,8 @@ TEST_CASE_FIXTURE(Fixture, "a store that cannot remember costs time and nothing 
   CHECK(reads(check()) == 6);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what cannot be read, and what is no cubin, is told apart and not remembered") {
+TEST_CASE_FIXTURE(FileCheckFixture,
+                  "what cannot be read, and what is no cubin, is told apart and not remembered") {
   const std::string none = folder.kernel(0).function + ".cubin";
   const std::string text = folder.kernel(1).function + ".cubin";
   const FolderPlan planned = plan();

@@ -62,7 +62,7 @@ std::string file_of(const PublishedKernel& kernel) {
   return kernel.function + ".cubin";
 }
 
-struct Fixture {
+struct JudgementFixture {
   TempDir root;
   PublishedFolder folder = sound_folder(root / "a");
   std::string first = file_of(folder.kernel(0));
@@ -77,7 +77,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a sound folder is in whole") {
+TEST_CASE_FIXTURE(JudgementFixture, "a sound folder is in whole") {
   const Judged sound = judged();
   CHECK(sound.findings().empty());
   CHECK(sound.counts.rows == 6);
@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(Fixture, "a sound folder is in whole") {
     CHECK(file.digest == sha256(as_bytes(read_file(folder / file.name))));
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(JudgementFixture,
                   "bytes that are not those of list and row are damaged, and a swapped pair is two") {
   fs::rename(folder / first, folder / "t");
   fs::rename(folder / second, folder / first);
@@ -107,7 +107,7 @@ TEST_CASE_FIXTURE(Fixture,
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that holds the bytes of another is not in") {
+TEST_CASE_FIXTURE(JudgementFixture, "a file that holds the bytes of another is not in") {
   fs::copy_file(folder / second, folder / first, fs::copy_options::overwrite_existing);
   const Judged copied = judged();
   CHECK(copied.findings() == "damaged 1 ");
@@ -116,7 +116,8 @@ TEST_CASE_FIXTURE(Fixture, "a file that holds the bytes of another is not in") {
     CHECK(file.name != first);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a target that the ELF contradicts is a conflict, for every pair of targets") {
+TEST_CASE_FIXTURE(JudgementFixture,
+                  "a target that the ELF contradicts is a conflict, for every pair of targets") {
   const char* stated[] = {"kSM_100f", "kSM_100", "kSM_103", "kSM_103f",
                           "kSM_90",   "kSM_120", "10100",   "kSM_80"};
   for (std::size_t number = 0; number < 6; ++number) {
@@ -135,7 +136,7 @@ TEST_CASE_FIXTURE(Fixture, "a target that the ELF contradicts is a conflict, for
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a function that the cubin does not hold is a conflict") {
+TEST_CASE_FIXTURE(JudgementFixture, "a function that the cubin does not hold is a conflict") {
   folder.kernel(0).image = published_image("another", {10, 0, TargetKind::family});
   folder.write();
   const Judged renamed = judged();
@@ -143,7 +144,7 @@ TEST_CASE_FIXTURE(Fixture, "a function that the cubin does not hold is a conflic
   CHECK(renamed.names(ArtifactFindingKind::conflict, first));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a row that its name contradicts is a conflict") {
+TEST_CASE_FIXTURE(JudgementFixture, "a row that its name contradicts is a conflict") {
   folder.kernel(0).page = 64;
   folder.kernel(2).page = 16;
   write_metadata();
@@ -153,7 +154,8 @@ TEST_CASE_FIXTURE(Fixture, "a row that its name contradicts is a conflict") {
         "its name says page 16, the row 64");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a row under a name that no file has, with the digest of one, has a false name") {
+TEST_CASE_FIXTURE(JudgementFixture,
+                  "a row under a name that no file has, with the digest of one, has a false name") {
   folder.kernel(0).function = published_name("100f", 32, "Persistent");
   folder.kernel(0).page = 32;
   folder.kernel(0).scheduler = 1;
@@ -170,7 +172,7 @@ TEST_CASE_FIXTURE(Fixture, "a row under a name that no file has, with the digest
   CHECK(judged_now.findings() == "missing 1 extra 1 ");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a row and a list that disagree are a conflict") {
+TEST_CASE_FIXTURE(JudgementFixture, "a row and a list that disagree are a conflict") {
   const std::string right = sha256(folder.kernel(0).image).to_hex();
   folder.kernel(0).digest = std::string(64, '0');
   folder.write_header();
@@ -191,7 +193,7 @@ TEST_CASE_FIXTURE(Fixture, "a row and a list that disagree are a conflict") {
   CHECK(judged_now.counts.cubins == 5);
 }
 
-TEST_CASE_FIXTURE(Fixture, "two rows may name one cubin") {
+TEST_CASE_FIXTURE(JudgementFixture, "two rows may name one cubin") {
   PublishedKernel twin = folder.kernel(0);
   twin.scheduler = 1;
   folder.add(twin);
@@ -215,7 +217,7 @@ TEST_CASE_FIXTURE(Fixture, "two rows may name one cubin") {
   CHECK(judged_now.counts.unchecked_names == 3);
 }
 
-TEST_CASE_FIXTURE(Fixture, "rows of one identity and different bytes refuse each other") {
+TEST_CASE_FIXTURE(JudgementFixture, "rows of one identity and different bytes refuse each other") {
   PublishedFolder twins(root / "b");
   for (const char* name : {"one", "two", "three"})
     twins.add({name, published_image(name, {10, 0, TargetKind::family})});
@@ -229,7 +231,7 @@ TEST_CASE_FIXTURE(Fixture, "rows of one identity and different bytes refuse each
   CHECK(judged_now.counts.cubins == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "rows of the same bytes and another launch refuse each other") {
+TEST_CASE_FIXTURE(JudgementFixture, "rows of the same bytes and another launch refuse each other") {
   PublishedFolder twins(root / "b");
   PublishedKernel kernel{"kernel_one", published_image("kernel_one", {10, 0, TargetKind::family})};
   twins.add(kernel);
@@ -242,7 +244,7 @@ TEST_CASE_FIXTURE(Fixture, "rows of the same bytes and another launch refuse eac
   CHECK(judged_now.counts.cubins == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that is gone is missing, one that nobody names is extra") {
+TEST_CASE_FIXTURE(JudgementFixture, "a file that is gone is missing, one that nobody names is extra") {
   fs::remove(folder / first);
   write_file(folder / "stray.cubin", published_image("stray", {10, 0, TargetKind::family}));
   for (const bool with_list : {true, false}) {
@@ -255,7 +257,8 @@ TEST_CASE_FIXTURE(Fixture, "a file that is gone is missing, one that nobody name
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "without a header the listed cubins are found by the names of their functions") {
+TEST_CASE_FIXTURE(JudgementFixture,
+                  "without a header the listed cubins are found by the names of their functions") {
   fs::remove_all(folder / "include");
   const Judged listed = judged();
   CHECK(listed.findings() == "missing 1 ");  // the header is listed and absent

@@ -9,7 +9,7 @@ namespace cubinet {
 namespace {
 
 template <class Change>
-ErrorCode refusal(Change change) {
+ErrorCode reference_refusal(Change change) {
   AttentionProblem problem = test::generation(2, 4, 1024, 16, 4);
   change(problem);
   const auto checked = check_reference(problem, {1024, 0});
@@ -36,11 +36,12 @@ TEST_CASE("the reference takes decode, prefill and latent attention, with a leng
 TEST_CASE("what the reference would ignore is unsupported") {
   using P = AttentionProblem;
   constexpr ErrorCode kUnsupported = ErrorCode::unsupported;
-  CHECK(refusal([](P& p) { p.layout = QkvLayout::contiguous_kv; }) == kUnsupported);
-  CHECK(refusal([](P& p) { p.mask = AttentionMask::custom; }) == kUnsupported);
-  CHECK(refusal([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }) == kUnsupported);
-  CHECK(refusal([](P& p) { p.chunk = 64; }) == kUnsupported);
-  CHECK(refusal([](P& p) { p.data_type_v = DataType::e2m1; }) == kUnsupported);
+  CHECK(reference_refusal([](P& p) { p.layout = QkvLayout::contiguous_kv; }) == kUnsupported);
+  CHECK(reference_refusal([](P& p) { p.mask = AttentionMask::custom; }) == kUnsupported);
+  CHECK(reference_refusal([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }) ==
+        kUnsupported);
+  CHECK(reference_refusal([](P& p) { p.chunk = 64; }) == kUnsupported);
+  CHECK(reference_refusal([](P& p) { p.data_type_v = DataType::e2m1; }) == kUnsupported);
 }
 
 }  // namespace

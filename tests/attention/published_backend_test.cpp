@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-std::string reason(const AttentionProblem& problem, const test::Known& context) {
+std::string published_reason(const AttentionProblem& problem, const test::Known& context) {
   return test::decline_of(problem, kPublishedBackend, context);
 }
 
@@ -112,14 +112,14 @@ TEST_CASE("asked to launch, the published backend names the kernel that it would
 
 TEST_CASE("no rows, rows for other devices and a problem without a row are three reasons") {
   const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
-  CHECK(test::holds(reason(problem, test::Known::on(test::kB200, {})), "no rows of published"));
+  CHECK(test::holds(published_reason(problem, test::Known::on(test::kB200, {})), "no rows of published"));
   const auto rows = test::published_rows(problem);
-  CHECK(test::holds(reason(problem, test::Known::on(test::kH200, rows)), "runs on 9.0"));
+  CHECK(test::holds(published_reason(problem, test::Known::on(test::kH200, rows)), "runs on 9.0"));
   const test::Known context = test::Known::on(test::kB200, rows);
-  CHECK(reason(problem, context).empty());
+  CHECK(published_reason(problem, context).empty());
   AttentionProblem other = problem;
   other.tokens_per_page = 32;
-  CHECK(test::holds(reason(other, context), "no kernel for bf16"));
+  CHECK(test::holds(published_reason(other, context), "no kernel for bf16"));
 }
 
 TEST_CASE("where no row is understood the count is of all of them, and the column is named") {
@@ -130,7 +130,7 @@ TEST_CASE("where no row is understood the count is of all of them, and the colum
   rows.push_back(rows.front());
   rows.back().target = {9, 0, TargetKind::specific};
   const auto known = test::Known::on(test::kB200, rows);
-  const std::string said = reason(problem, known);
+  const std::string said = published_reason(problem, known);
   CHECK(test::holds(said, "none of the " + std::to_string(rows.size())));
   CHECK(test::holds(said, known.kernels.of(kPublishedImplementation).usage().passed_over()));
   CHECK(test::holds(said, "mFuture"));
@@ -170,10 +170,10 @@ TEST_CASE("a custom mask is never served by rows that would ignore it") {
   AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   std::vector<KernelRow> rows = test::published_rows(problem);
   problem.mask = AttentionMask::custom;
-  CHECK_FALSE(reason(problem, test::Known::on(test::kB200, rows)).empty());
+  CHECK_FALSE(published_reason(problem, test::Known::on(test::kB200, rows)).empty());
   for (KernelRow& row : rows)
     row.selector.mask = AttentionMask::custom;
-  CHECK(reason(problem, test::Known::on(test::kB200, rows)).empty());
+  CHECK(published_reason(problem, test::Known::on(test::kB200, rows)).empty());
 }
 
 TEST_CASE(
@@ -181,15 +181,15 @@ TEST_CASE(
   AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   const test::Known causal = test::Known::on(test::kB200, test::published_rows(problem));
   problem.mask = AttentionMask::dense;
-  CHECK_FALSE(reason(problem, causal).empty());
+  CHECK_FALSE(published_reason(problem, causal).empty());
   problem = test::generation(8, 4, 4096, 128, 128, 576, 512);
   std::vector<KernelRow> rows = test::published_rows(problem);
   for (KernelRow& row : rows)
     row.selector.mask = AttentionMask::dense;
   const test::Known latent = test::Known::on(test::kB200, rows);
-  CHECK(reason(problem, latent).empty());
+  CHECK(published_reason(problem, latent).empty());
   problem.mask = AttentionMask::dense;
-  CHECK(test::holds(reason(problem, latent), "causally"));
+  CHECK(test::holds(published_reason(problem, latent), "causally"));
 }
 
 TEST_CASE("kernels that are assumed to exist need no rows") {
@@ -206,7 +206,7 @@ TEST_CASE("attention sinks take part in no choice of a published row") {
   AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   const test::Known context = test::Known::on(test::kB200, test::published_rows(problem));
   problem.sinks = true;
-  CHECK(reason(problem, context).empty());
+  CHECK(published_reason(problem, context).empty());
 }
 
 }  // namespace

@@ -17,14 +17,14 @@ Maps maps_of(const AttentionProblem& problem, const AttentionTensors& tensors) {
   return maps;
 }
 
-AttentionProblem decode() {
+AttentionProblem paged_decode() {
   AttentionProblem problem = test::generation(4, 1, 4096, 32, 8);
   problem.tokens_per_page = 32;
   return problem;
 }
 
 TEST_CASE("pages are described token by token or head by head, as the problem or the tensor says") {
-  AttentionProblem problem = decode();
+  AttentionProblem problem = paged_decode();
   AttentionTensors tensors;
   tensors.k.bytes = 10 * 32 * 4 * 128 * 2;
   using Strides = std::array<std::uint64_t, 4>;

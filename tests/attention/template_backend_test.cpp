@@ -11,7 +11,7 @@
 namespace cubinet {
 namespace {
 
-const AttentionProblem kDecode = test::generation(4, 1, 8192, 32, 4);
+const AttentionProblem kTemplateDecode = test::generation(4, 1, 8192, 32, 4);
 
 using test::Known;
 
@@ -31,7 +31,7 @@ DecodePlan decode_of(const AttentionPlan& plan) {
 
 template <class Change>
 std::string changed(Change change) {
-  AttentionProblem problem = kDecode;
+  AttentionProblem problem = kTemplateDecode;
   change(problem);
   return reason(problem);
 }
@@ -39,7 +39,7 @@ std::string changed(Change change) {
 TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
   Known known = Known::on(test::kH200);
   known.options.splits = 3;
-  const AttentionPlan plan = plan_of(kDecode, known);
+  const AttentionPlan plan = plan_of(kTemplateDecode, known);
   const DecodePlan decode = decode_of(plan);
   CHECK(plan.launchable());
   CHECK_FALSE(plan.exists());
@@ -74,7 +74,7 @@ TEST_CASE("an unsplit plan is one step, and the first step starts early where th
   Known known = Known::on(test::kH200);
   known.options.splits = 1;
   known.options.starts_early = true;
-  const AttentionPlan plan = plan_of(kDecode, known);
+  const AttentionPlan plan = plan_of(kTemplateDecode, known);
   REQUIRE(plan.steps.size() == 1);
   CHECK(plan.steps[0].starts_early);
   CHECK(plan.division.kv_mode == MultiCtasKvMode::disabled);
@@ -110,17 +110,17 @@ TEST_CASE("KV of eight bits under Q of sixteen is seen, whichever of the two is 
 }
 
 TEST_CASE("devices below compute capability 8 and requests that leave no target are declined") {
-  CHECK(test::holds(reason(kDecode, Known::on({{7, 5}, 68, 0})), "sm_75"));
+  CHECK(test::holds(reason(kTemplateDecode, Known::on({{7, 5}, 68, 0})), "sm_75"));
   Known context = Known::on(test::kH200);
   context.options.targets.pinned = SmTarget{10, 0, TargetKind::family};
-  CHECK(test::holds(reason(kDecode, context), "pins sm_100f"));
+  CHECK(test::holds(reason(kTemplateDecode, context), "pins sm_100f"));
   context.options.targets = {};
   context.options.targets.forbidden = {{9, 0, TargetKind::specific}};
-  CHECK(plan_of(kDecode, context).row.target == SmTarget{9, 0, TargetKind::baseline});
+  CHECK(plan_of(kTemplateDecode, context).row.target == SmTarget{9, 0, TargetKind::baseline});
 }
 
 TEST_CASE("several query tokens are causal unless the mask is dense") {
-  AttentionProblem problem = kDecode;
+  AttentionProblem problem = kTemplateDecode;
   problem.q_len = 4;
   CHECK(plan_of(problem, Known::on(test::kH200)).row.selector.mask == AttentionMask::causal);
   problem.mask = AttentionMask::dense;
@@ -134,19 +134,19 @@ TEST_CASE("several query tokens are causal unless the mask is dense") {
 }
 
 TEST_CASE("a kernel that exists is named with its digest") {
-  KernelRow row = plan_of(kDecode, Known::on(test::kH200)).row;
+  KernelRow row = plan_of(kTemplateDecode, Known::on(test::kH200)).row;
   row.digest = sha256(as_bytes("image"));
   row.target = {9, 0, TargetKind::baseline};
-  const AttentionPlan plan = plan_of(kDecode, Known::on(test::kH200, {row}));
+  const AttentionPlan plan = plan_of(kTemplateDecode, Known::on(test::kH200, {row}));
   CHECK(plan.exists());
   CHECK(plan.row.target.kind == TargetKind::baseline);
   Known context = Known::on(test::kH200, {row});
   context.options.targets.forbidden = {row.target};
-  CHECK_FALSE(plan_of(kDecode, context).exists());
+  CHECK_FALSE(plan_of(kTemplateDecode, context).exists());
 }
 
 TEST_CASE("without a compiler the fastest of the kernels that exist is taken, and none is a reason") {
-  const AttentionPlan wanted = plan_of(kDecode, Known::on(test::kH200));
+  const AttentionPlan wanted = plan_of(kTemplateDecode, Known::on(test::kH200));
   const auto with_tile = [&](std::uint16_t q, std::uint16_t kv, std::uint16_t stages) {
     KernelRow row = wanted.row;
     row.selector.tile_size_q = q;
@@ -159,16 +159,16 @@ TEST_CASE("without a compiler the fastest of the kernels that exist is taken, an
   };
   Known context = Known::on(test::kH200, {with_tile(32, 16, 2), with_tile(64, 32, 2)});
   context.options.may_compile = false;
-  const AttentionPlan plan = plan_of(kDecode, context);
+  const AttentionPlan plan = plan_of(kTemplateDecode, context);
   CHECK(plan.exists());
   CHECK(plan.row.selector.tile_size_q != wanted.row.selector.tile_size_q);
   CHECK(plan.steps[0].threads > 0);
   context.kernels = {};
-  CHECK(test::holds(reason(kDecode, context), "none may be compiled"));
+  CHECK(test::holds(reason(kTemplateDecode, context), "none may be compiled"));
   // Another page size is another kernel.
   context = Known::on(test::kH200, {with_tile(16, 64, 2)});
   context.options.may_compile = false;
-  AttentionProblem other = kDecode;
+  AttentionProblem other = kTemplateDecode;
   other.tokens_per_page = 16;
   CHECK_FALSE(reason(other, context).empty());
 }
@@ -176,9 +176,9 @@ TEST_CASE("without a compiler the fastest of the kernels that exist is taken, an
 TEST_CASE("a number of splits may be wished for, and one out of range is a reason") {
   Known context = Known::on(test::kH200);
   context.options.splits = 7;
-  CHECK(plan_of(kDecode, context).division.kv_splits == 7);
+  CHECK(plan_of(kTemplateDecode, context).division.kv_splits == 7);
   context.options.splits = 1000;
-  CHECK(test::holds(reason(kDecode, context), "splits"));
+  CHECK(test::holds(reason(kTemplateDecode, context), "splits"));
 }
 
 }  // namespace

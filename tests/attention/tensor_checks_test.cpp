@@ -39,20 +39,20 @@ Result<void> check(const AttentionTensors& tensors) {
   return TensorChecks(kProblem, workspace(), {}).check(tensors);
 }
 
-struct Member {
+struct CheckedMember {
   const char* name;
   DeviceTensor AttentionTensors::*tensor;
   std::uint64_t alignment;
 };
-constexpr Member kMembers[] = {{"q", &AttentionTensors::q, 16},
-                               {"k", &AttentionTensors::k, 16},
-                               {"v", &AttentionTensors::v, 16},
-                               {"o", &AttentionTensors::o, 16},
-                               {"lse", &AttentionTensors::lse, 4},
-                               {"page_table", &AttentionTensors::page_table, 4},
-                               {"kv_lengths", &AttentionTensors::kv_lengths, 4},
-                               {"scratch", &AttentionTensors::scratch, 256},
-                               {"counters", &AttentionTensors::counters, 256}};
+constexpr CheckedMember kMembers[] = {{"q", &AttentionTensors::q, 16},
+                                      {"k", &AttentionTensors::k, 16},
+                                      {"v", &AttentionTensors::v, 16},
+                                      {"o", &AttentionTensors::o, 16},
+                                      {"lse", &AttentionTensors::lse, 4},
+                                      {"page_table", &AttentionTensors::page_table, 4},
+                                      {"kv_lengths", &AttentionTensors::kv_lengths, 4},
+                                      {"scratch", &AttentionTensors::scratch, 256},
+                                      {"counters", &AttentionTensors::counters, 256}};
 
 void check_refused(const AttentionTensors& tensors, const std::string& name) {
   const auto checked = check(tensors);
@@ -66,7 +66,7 @@ TEST_CASE("tensors that are just large enough fit") {
 }
 
 TEST_CASE("a tensor that is missing, too small or at a wrong address is refused by name") {
-  for (const Member& member : kMembers) {
+  for (const CheckedMember& member : kMembers) {
     CAPTURE(member.name);
     AttentionTensors tensors = fitting();
     (tensors.*member.tensor).address += member.alignment / 2;
@@ -127,7 +127,7 @@ TEST_CASE("all tensors have a name") {
   for (const NamedTensor& each : named)
     distinct.insert(each.tensor);
   CHECK(distinct.size() * sizeof(DeviceTensor) == sizeof(AttentionTensors));
-  for (const Member& member : kMembers) {
+  for (const CheckedMember& member : kMembers) {
     const auto found = std::find_if(named.begin(), named.end(),
                                     [&](const NamedTensor& each) { return each.name == member.name; });
     REQUIRE(found != named.end());

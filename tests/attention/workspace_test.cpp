@@ -8,19 +8,19 @@
 namespace cubinet {
 namespace {
 
-Selection assumed(const AttentionProblem& problem) {
+Selection selected(const AttentionProblem& problem) {
   return *select(problem, test::kB200, test::index_of({}), test::assume_all());
 }
 
 TEST_CASE("a kernel that does not reduce through global memory needs no workspace") {
-  CHECK(assumed(test::generation(1, 1, 4096, 32, 4)).workspace == WorkspaceSizes{});
-  CHECK(assumed(test::generation(64, 1, 8192, 64, 8)).workspace == WorkspaceSizes{});
-  CHECK(assumed(test::context(4, 511, 2047, 8, 2)).workspace == WorkspaceSizes{});
+  CHECK(selected(test::generation(1, 1, 4096, 32, 4)).workspace == WorkspaceSizes{});
+  CHECK(selected(test::generation(64, 1, 8192, 64, 8)).workspace == WorkspaceSizes{});
+  CHECK(selected(test::context(4, 511, 2047, 8, 2)).workspace == WorkspaceSizes{});
 }
 
 TEST_CASE("a reduction in the kernel needs counters, statistics and partial outputs") {
   const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
-  const Selection selection = assumed(problem);
+  const Selection selection = selected(problem);
   const WorkspaceSizes& sizes = selection.workspace;
   CHECK(sizes.counter_bytes == 768);  // 152 counters, aligned
   // Of all 148 multiprocessors, whatever the 128 blocks need: the kernel places its outputs there.
@@ -32,7 +32,7 @@ TEST_CASE("a reduction in the kernel needs counters, statistics and partial outp
 
 TEST_CASE("a separate reduction needs no counters and halves as partial outputs") {
   const AttentionProblem problem = test::generation(8, 1, 4096, 128, 128, 576, 512);
-  const WorkspaceSizes sizes = assumed(problem).workspace;
+  const WorkspaceSizes sizes = selected(problem).workspace;
   CHECK(sizes.counter_bytes == 0);
   // Nine splits of the 128 heads and 512 columns of eight sequences.
   CHECK(sizes.partial_output_bytes == std::uint64_t{8} * 9 * 128 * 512 * 2);
@@ -41,9 +41,9 @@ TEST_CASE("a separate reduction needs no counters and halves as partial outputs"
 
 TEST_CASE("the sum of exponentials needs the statistics of every row, before all else") {
   AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
-  const WorkspaceSizes without = assumed(problem).workspace;
+  const WorkspaceSizes without = selected(problem).workspace;
   problem.lse = true;
-  const WorkspaceSizes sizes = assumed(problem).workspace;
+  const WorkspaceSizes sizes = selected(problem).workspace;
   CHECK(sizes.softmax_stats_bytes == 2 * 256 * 16 * 8 + (1 << 20));
   CHECK(sizes.partial_stats_offset == sizes.softmax_stats_bytes);
   CHECK(sizes.scratch_bytes == without.scratch_bytes + sizes.softmax_stats_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "driver_setting.hpp"
 #include "support/skip.hpp"
-#include "tool.hpp"
 
 #include <doctest/doctest.h>
 
@@ -19,15 +19,6 @@ const std::vector<std::string> kSmall = {"run",         "decode", "--batch",    
 ToolResult decode(const Sandbox& sandbox, std::vector<std::string> more, const ToolSetting& setting = {}) {
   more.insert(more.begin(), kSmall.begin(), kSmall.end());
   return sandbox.run(more, setting);
-}
-
-// The stub driver is a libcuda.so.1 of its own folder. Without one the machine's own driver serves.
-ToolSetting with_driver() {
-  const char* stub = std::getenv("CUBINET_TEST_DRIVER");
-  ToolSetting setting;
-  if (stub == nullptr) return setting;
-  setting.environment = {{"LD_LIBRARY_PATH", std::filesystem::path(stub).parent_path().string()}};
-  return setting;
 }
 
 }  // namespace
@@ -163,21 +154,6 @@ TEST_CASE("a device that is not there is told") {
   CHECK(result.status >= 2);
   CHECK(contains(result.json()["error"]["message"].get<std::string>(), "900"));
 }
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they end the process instead
-TEST_CASE("a problem that does not fit into the memory is told with what it takes") {
-  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("it would fill the memory of a GPU first");
-  const Sandbox sandbox;
-  const ToolResult result =
-      sandbox.run({"run", "decode", "--batch", "4096", "--kv-len", "2000000", "--heads-q", "64", "--heads-kv",
-                   "64", "--head-dim-qk", "128", "--page-size", "64", "--json"},
-                  with_driver());
-  CAPTURE(result.out);
-  CHECK(result.status == 3);
-  CHECK(result.json()["error"]["code"] == "unavailable");
-  CHECK(contains(result.json()["error"]["message"].get<std::string>(), " TiB"));
-}
-#endif
 
 TEST_CASE("run decode needs its shape") {
   CHECK(run_tool({"run", "decode", "--batch", "1"}).status == 2);

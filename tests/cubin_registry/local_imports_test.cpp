@@ -17,11 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 using Access = HomeOptions::Access;
 
-constexpr ArtifactPlacement kPlacements[] = {ArtifactPlacement::in_place, ArtifactPlacement::linked,
-                                             ArtifactPlacement::copied};
+constexpr ArtifactPlacement kEveryPlacement[] = {ArtifactPlacement::in_place, ArtifactPlacement::linked,
+                                                 ArtifactPlacement::copied};
 
 TEST_CASE("an import is listed, its rows are in the table and its cubins are served, wherever they are") {
-  for (const ArtifactPlacement placement : kPlacements) {
+  for (const ArtifactPlacement placement : kEveryPlacement) {
     HomeFixture fixture;
     const ArtifactFolder folder(fixture.folder / "published", 0, 4, placement);
     const auto registry = fixture.open();

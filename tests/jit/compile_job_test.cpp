@@ -15,20 +15,20 @@ using namespace cubinet;
 
 namespace {
 
-std::shared_ptr<Compiler> compiler() {
+std::shared_ptr<Compiler> opened_compiler() {
   const auto opened = Compiler::open(test::compiler_search());
   REQUIRE(opened);
   return *opened;
 }
 
 CompileOutput compiled(const CompileRequest& request) {
-  auto output = compiler()->compile(request);
+  auto output = opened_compiler()->compile(request);
   REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
   return *std::move(output);
 }
 
 Error refused(const CompileRequest& request) {
-  auto output = compiler()->compile(request);
+  auto output = opened_compiler()->compile(request);
   REQUIRE_FALSE(output);
   return output.error();
 }
@@ -47,7 +47,7 @@ TEST_CASE("a cubin and its record belong together") {
   REQUIRE(record.entry_points.size() == 1);
   CHECK(record.entry_points[0].symbol == "scale");
   CHECK(record.entry_points[0].parameter_bytes == 8);
-  CHECK(record.compiler == compiler()->identity());
+  CHECK(record.compiler == opened_compiler()->identity());
   CHECK(record.options == "--gpu-architecture=sm_90a --std=c++17");
   CHECK(record.warnings.empty());
   CHECK(output.seconds > 0);

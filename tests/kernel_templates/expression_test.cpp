@@ -7,13 +7,13 @@ using namespace cubinet;
 
 namespace {
 
-const ExpressionSymbols kSymbols = {
+const ExpressionSymbols kAllSymbols = {
     {"n", {ExpressionType::integer, false}},      {"zero", {ExpressionType::integer, false}},
     {"lowest", {ExpressionType::integer, false}}, {"yes", {ExpressionType::flag, false}},
     {"no", {ExpressionType::flag, false}},        {"mask", {ExpressionType::text, false}},
     {"dtype", {ExpressionType::text, true}},      {"small", {ExpressionType::text, true}},
 };
-const std::map<std::string, ParameterValue, std::less<>> kValues = {
+const std::map<std::string, ParameterValue, std::less<>> kAllValues = {
     {"n", std::int64_t{7}},
     {"zero", std::int64_t{0}},
     {"lowest", INT64_MIN},
@@ -25,8 +25,8 @@ const std::map<std::string, ParameterValue, std::less<>> kValues = {
 };
 
 Result<ParameterValue> compute(std::string_view text) {
-  CUBINET_TRY_ASSIGN(const Expression expression, Expression::parse(text, kSymbols));
-  return expression.evaluate(kValues);
+  CUBINET_TRY_ASSIGN(const Expression expression, Expression::parse(text, kAllSymbols));
+  return expression.evaluate(kAllValues);
 }
 
 std::int64_t integer(std::string_view text) {
@@ -98,7 +98,7 @@ TEST_CASE("a type of half a byte has bits and no bytes") {
 }
 
 TEST_CASE("an expression tells its type, its text and the names it uses") {
-  const auto expression = Expression::parse("n * 2 + n > zero", kSymbols);
+  const auto expression = Expression::parse("n * 2 + n > zero", kAllSymbols);
   REQUIRE(expression);
   CHECK(expression->type() == ExpressionType::flag);
   CHECK(expression->text() == "n * 2 + n > zero");
@@ -106,7 +106,7 @@ TEST_CASE("an expression tells its type, its text and the names it uses") {
 }
 
 TEST_CASE("a name without a value is a broken promise, not a crash") {
-  const auto expression = Expression::parse("n + 1", kSymbols);
+  const auto expression = Expression::parse("n + 1", kAllSymbols);
   REQUIRE(expression);
   const auto value = expression->evaluate({});
   REQUIRE_FALSE(value);

@@ -10,16 +10,16 @@ using namespace cubinet;
 
 namespace {
 
-const ExpressionSymbols kSymbols = {{"dtype", {ExpressionType::text, true}},
-                                    {"mask", {ExpressionType::text, false}},
-                                    {"dim", {ExpressionType::integer, false}},
-                                    {"packed", {ExpressionType::flag, false}}};
+const ExpressionSymbols kRowSymbols = {{"dtype", {ExpressionType::text, true}},
+                                       {"mask", {ExpressionType::text, false}},
+                                       {"dim", {ExpressionType::integer, false}},
+                                       {"packed", {ExpressionType::flag, false}}};
 
 Result<RowDeclaration> read(const std::string& json) {
-  return read_row(nlohmann::json::parse(json), kSymbols);
+  return read_row(nlohmann::json::parse(json), kRowSymbols);
 }
 
-void refused(const std::string& json, std::string_view reason) {
+void row_refused(const std::string& json, std::string_view reason) {
   const auto row = read(json);
   REQUIRE_MESSAGE(!row, json);
   CHECK(row.error().code == ErrorCode::invalid_argument);
@@ -62,24 +62,24 @@ TEST_CASE("expressions and constants of every kind give a row, and the rest has 
 }
 
 TEST_CASE("a column that is not there, of another type or out of range is an error of the declaration") {
-  refused(R"({"head_dim": 64})", "no column 'head_dim'; did you mean 'head_dim_v'");
-  refused(R"({"threads": 64})", "first kernel");
-  refused(R"({"shared_bytes": 64})", "first kernel");
-  refused(R"({"function_name": "'k'"})", "no column 'function_name'");
-  refused(R"({"head_dim_v": "packed"})", "'head_dim_v' has to be int");
-  refused(R"({"head_dim_v": true})", "'head_dim_v' has to be int");
-  refused(R"({"two_cta": "dim"})", "'two_cta' has to be");
-  refused(R"({"two_cta": 1})", "'two_cta' has to be");
-  refused(R"({"mask": "dim"})", "'mask' has to be");
-  refused(R"({"mask": ["causal"]})", "'mask' is neither");
-  refused(R"({"mask": "'causal_and_more'"})", "cannot be 'causal_and_more'");
-  refused(R"({"data_type_q": "'float'"})", "cannot be 'float'");
-  refused(R"({"tile_size_q": 70000})", "cannot be '70000'");
-  refused(R"({"tile_size_q": -8})", "cannot be '-8'");
-  refused(R"({"tile_size_q": "undeclared"})", "undeclared");
-  refused(R"(["head_dim_v"])", "no JSON object");
+  row_refused(R"({"head_dim": 64})", "no column 'head_dim'; did you mean 'head_dim_v'");
+  row_refused(R"({"threads": 64})", "first kernel");
+  row_refused(R"({"shared_bytes": 64})", "first kernel");
+  row_refused(R"({"function_name": "'k'"})", "no column 'function_name'");
+  row_refused(R"({"head_dim_v": "packed"})", "'head_dim_v' has to be int");
+  row_refused(R"({"head_dim_v": true})", "'head_dim_v' has to be int");
+  row_refused(R"({"two_cta": "dim"})", "'two_cta' has to be");
+  row_refused(R"({"two_cta": 1})", "'two_cta' has to be");
+  row_refused(R"({"mask": "dim"})", "'mask' has to be");
+  row_refused(R"({"mask": ["causal"]})", "'mask' is neither");
+  row_refused(R"({"mask": "'causal_and_more'"})", "cannot be 'causal_and_more'");
+  row_refused(R"({"data_type_q": "'float'"})", "cannot be 'float'");
+  row_refused(R"({"tile_size_q": 70000})", "cannot be '70000'");
+  row_refused(R"({"tile_size_q": -8})", "cannot be '-8'");
+  row_refused(R"({"tile_size_q": "undeclared"})", "undeclared");
+  row_refused(R"(["head_dim_v"])", "no JSON object");
   // Constants alone say all there is to say.
-  refused(R"({"head_dim_qk": 64, "head_dim_v": 129})", "head_dim_v is 129");
+  row_refused(R"({"head_dim_qk": 64, "head_dim_v": 129})", "head_dim_v is 129");
 }
 
 TEST_CASE("a value that a specification brings out of range is an error of the specification that names it") {

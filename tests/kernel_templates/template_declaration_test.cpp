@@ -24,7 +24,7 @@ std::string with_kernel(const std::string& json) {
       json + "]}");
 }
 
-void refused(const std::string& source, std::string_view reason) {
+void declaration_refused(const std::string& source, std::string_view reason) {
   const auto declaration = parse_template_declaration(source, "file.cu");
   REQUIRE_MESSAGE(!declaration, source);
   CHECK(declaration.error().code == ErrorCode::invalid_argument);
@@ -54,64 +54,75 @@ TEST_CASE("a declaration with every member is read") {
 TEST_CASE("the declaration has to be the first thing but comments") {
   CHECK(parse_template_declaration("\n\t// x\r\n/* y */ " + with_kernel(R"({"name": "k", "threads": 1})"),
                                    "f"));
-  refused("", "does not begin with a template declaration");
-  refused("int x; " + with_kernel(R"({"name": "k", "threads": 1})"),
-          "does not begin with a template declaration");
-  refused("// only a line", "does not begin with a template declaration");
-  refused("/* cubinet-template {", "has no end");
-  refused("/* cubinet-templat {} */", "does not begin with a template declaration");
+  declaration_refused("", "does not begin with a template declaration");
+  declaration_refused("int x; " + with_kernel(R"({"name": "k", "threads": 1})"),
+                      "does not begin with a template declaration");
+  declaration_refused("// only a line", "does not begin with a template declaration");
+  declaration_refused("/* cubinet-template {", "has no end");
+  declaration_refused("/* cubinet-templat {} */", "does not begin with a template declaration");
 }
 
 TEST_CASE("misspelt, repeated, missing and superfluous members are refused") {
-  refused(with_declaration(R"({"nam": "t"})"), "'name' is missing");
-  refused(with_declaration(R"({"name": "t", "interface": 1, "kernel": []})"), "declares no kernel");
-  refused(with_declaration(R"({"name": "t", "name": "u"})"), "'name' is repeated");
-  refused(with_parameter(R"({"name": "p", "type": "int", "vlaues": [1]})"), "did you mean 'values'");
-  refused(with_parameter(R"({"name": "p", "type": "bool", "values": [true]})"), "no member 'values'");
-  refused(with_parameter(R"({"name": "p", "type": "dtype", "values": ["bf16"], "minimum": 1})"),
-          "no member 'minimum'");
-  refused(with_kernel(R"({"name": "k", "threads": 1, "shared": 0})"), "no member 'shared'");
-  refused(with_declaration("[]"), "no JSON object");
+  declaration_refused(with_declaration(R"({"nam": "t"})"), "'name' is missing");
+  declaration_refused(with_declaration(R"({"name": "t", "interface": 1, "kernel": []})"),
+                      "declares no kernel");
+  declaration_refused(with_declaration(R"({"name": "t", "name": "u"})"), "'name' is repeated");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int", "vlaues": [1]})"),
+                      "did you mean 'values'");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "bool", "values": [true]})"),
+                      "no member 'values'");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "dtype", "values": ["bf16"], "minimum": 1})"),
+                      "no member 'minimum'");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": 1, "shared": 0})"), "no member 'shared'");
+  declaration_refused(with_declaration("[]"), "no JSON object");
 }
 
 TEST_CASE("what a parameter cannot be is refused") {
-  refused(with_parameter(R"({"name": "P", "type": "int"})"), "cannot name a parameter");
-  refused(with_parameter(R"({"name": "int", "type": "int"})"), "no word of C++");
-  refused(with_parameter(R"({"name": "p", "type": "float"})"), "is no type");
-  refused(with_parameter(R"({"name": "p", "type": "int", "values": []})"), "has no values");
-  refused(with_parameter(R"({"name": "p", "type": "int", "values": [1, 1]})"), "is repeated");
-  refused(with_parameter(R"({"name": "p", "type": "int", "values": [1.0]})"), "64-bit integers");
-  refused(with_parameter(R"({"name": "p", "type": "int", "values": [1], "minimum": 1})"),
-          "both values and a range");
-  refused(with_parameter(R"({"name": "p", "type": "int", "minimum": 2, "maximum": 1})"),
-          "exceeds its maximum");
-  refused(with_parameter(R"({"name": "p", "type": "int", "multiple_of": 0})"), "below 1");
-  refused(with_parameter(R"({"name": "p", "type": "int", "values": [1], "default": 2})"),
-          "default is not allowed");
-  refused(with_parameter(R"({"name": "p", "type": "dtype"})"), "has no values");
-  refused(with_parameter(R"({"name": "p", "type": "dtype", "values": ["bf17"]})"), "names of data types");
-  refused(with_parameter(R"({"name": "p", "type": "choice", "values": ["auto"]})"), "no words of C++");
-  refused(with_parameter(R"({"name": "p", "type": "bool", "default": 1})"), "true or false");
-  refused(with_parameter(R"({"name": "p", "type": "int"}, {"name": "p", "type": "int"})"), "declared twice");
-  refused(with_parameter(R"({"name": "k_threads", "type": "int"})"), "declared twice");
+  declaration_refused(with_parameter(R"({"name": "P", "type": "int"})"), "cannot name a parameter");
+  declaration_refused(with_parameter(R"({"name": "int", "type": "int"})"), "no word of C++");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "float"})"), "is no type");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int", "values": []})"), "has no values");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int", "values": [1, 1]})"), "is repeated");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int", "values": [1.0]})"), "64-bit integers");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int", "values": [1], "minimum": 1})"),
+                      "both values and a range");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int", "minimum": 2, "maximum": 1})"),
+                      "exceeds its maximum");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int", "multiple_of": 0})"), "below 1");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int", "values": [1], "default": 2})"),
+                      "default is not allowed");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "dtype"})"), "has no values");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "dtype", "values": ["bf17"]})"),
+                      "names of data types");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "choice", "values": ["auto"]})"),
+                      "no words of C++");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "bool", "default": 1})"), "true or false");
+  declaration_refused(with_parameter(R"({"name": "p", "type": "int"}, {"name": "p", "type": "int"})"),
+                      "declared twice");
+  declaration_refused(with_parameter(R"({"name": "k_threads", "type": "int"})"), "declared twice");
 }
 
 TEST_CASE("what a kernel or constraint cannot be is refused") {
-  refused(with_kernel(R"({"name": "k"})"), "'threads' is missing");
-  refused(with_kernel(R"({"name": "k", "threads": "m"})"), "no parameter is named 'm'");
-  refused(with_kernel(R"({"name": "k", "threads": "n > 1"})"), "has to be integer");
-  refused(with_kernel(R"({"name": "k", "threads": 1.5})"), "neither an expression");
-  refused(with_kernel(R"({"name": "k", "threads": 1, "parameter_bytes": 40000})"), "not within 0 to 32764");
-  refused(with_kernel(R"({"name": "k", "threads": 1, "parameter_bytes": -1})"), "not within 0 to 32764");
-  refused(with_kernel(R"({"name": "k", "threads": 1, "cluster": [1, 2]})"), "three dimensions");
-  refused(with_kernel(R"({"name": "k", "threads": 1, "symbol_expression": ""})"), "no C++ name");
-  refused(with_kernel(R"({"name": "k", "threads": 1}, {"name": "k", "threads": 1})"), "declared twice");
-  refused(with_declaration(R"({"name": "t", "interface": 0, "kernels": []})"), "'interface'");
-  refused(with_declaration(R"({"name": "t", "interface": 1, "minimum_target": "sm_101", "kernels": []})"),
-          "sm_101");
-  refused(with_declaration(R"({"name": "t", "interface": 1, "constraints": [{"require": "1", "message": ""}],
+  declaration_refused(with_kernel(R"({"name": "k"})"), "'threads' is missing");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": "m"})"), "no parameter is named 'm'");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": "n > 1"})"), "has to be integer");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": 1.5})"), "neither an expression");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": 1, "parameter_bytes": 40000})"),
+                      "not within 0 to 32764");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": 1, "parameter_bytes": -1})"),
+                      "not within 0 to 32764");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": 1, "cluster": [1, 2]})"), "three dimensions");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": 1, "symbol_expression": ""})"), "no C++ name");
+  declaration_refused(with_kernel(R"({"name": "k", "threads": 1}, {"name": "k", "threads": 1})"),
+                      "declared twice");
+  declaration_refused(with_declaration(R"({"name": "t", "interface": 0, "kernels": []})"), "'interface'");
+  declaration_refused(
+      with_declaration(R"({"name": "t", "interface": 1, "minimum_target": "sm_101", "kernels": []})"),
+      "sm_101");
+  declaration_refused(
+      with_declaration(R"({"name": "t", "interface": 1, "constraints": [{"require": "1", "message": ""}],
                               "kernels": [{"name": "k", "threads": 1}]})"),
-          "has to be true or false");
+      "has to be true or false");
 }
 
 TEST_CASE("an error names the line") {
@@ -124,7 +135,7 @@ TEST_CASE("an error names the line") {
 TEST_CASE("a source with a NUL is refused, since the compiler would not see the rest") {
   std::string source = test::kSampleSource;
   source.push_back('\0');
-  refused(source, "NUL");
+  declaration_refused(source, "NUL");
 }
 
 TEST_CASE("every truncation and every changed byte of a template gets an answer" *

@@ -11,7 +11,7 @@ namespace {
 
 constexpr SmTarget kSm90a{9, 0, TargetKind::specific};
 
-KernelSpec sample() {
+KernelSpec sample_spec() {
   return KernelSpec{"attention_decode", {}}
       .set("dtype_q", "bf16")
       .set("head_dim_qk", 128)
@@ -32,12 +32,12 @@ TEST_CASE("keys and encodings equal the golden vectors") {
        {0, 0, TargetKind::baseline},
        "434b45590200000000000000000000000000000000000000",
        "be0112efdabb0d6a"},
-      {sample(), kSm90a,
+      {sample_spec(), kSm90a,
        "434b455902000010000000617474656e74696f6e5f6465636f6465030000000700000064747970655f710204000000626631"
        "360b000000686561645f64696d5f716b0180000000000000000e000000736c6964696e675f77696e646f7700000000000009"
        "00000001",
        "f55ac6876b6634b4"},
-      {sample(),
+      {sample_spec(),
        {10, 0, TargetKind::family},
        "434b455902000010000000617474656e74696f6e5f6465636f6465030000000700000064747970655f710204000000626631"
        "360b000000686561645f64696d5f716b0180000000000000000e000000736c6964696e675f77696e646f770000000000000a"
@@ -61,7 +61,7 @@ TEST_CASE("a kernel has one identity, whether a specification holds its paramete
       {"dtype_q", "bf16"}, {"head_dim_qk", std::int64_t{128}}, {"sliding_window", false}};
   for (const KernelMaker maker :
        {KernelMaker::kernel_template, KernelMaker::publisher, KernelMaker::function}) {
-    KernelSpec spec = sample();
+    KernelSpec spec = sample_spec();
     spec.maker = maker;
     CHECK(identify(maker, spec.name, parameters) == identify(spec));
     CHECK(identify(maker, spec.name, parameters, kSm90a) == identify(spec, kSm90a));
@@ -125,25 +125,25 @@ TEST_CASE("specifications that differ in one place have other encodings and keys
     ++count;
   };
   for (const SmTarget target : known_targets())
-    add(sample(), target);
+    add(sample_spec(), target);
   for (int dim = 0; dim <= 1024; ++dim) {
-    if (dim != 128) add(sample().set("head_dim_qk", dim), kSm90a);
+    if (dim != 128) add(sample_spec().set("head_dim_qk", dim), kSm90a);
   }
-  add(sample().set("head_dim_qk", "128"), kSm90a);
-  add(sample().set("sliding_window", true), kSm90a);
-  add(sample().set("sliding_window", 0), kSm90a);
-  add(sample().set("extra", 0), kSm90a);
-  add(KernelSpec{"attention_decod", sample().parameters}, kSm90a);
+  add(sample_spec().set("head_dim_qk", "128"), kSm90a);
+  add(sample_spec().set("sliding_window", true), kSm90a);
+  add(sample_spec().set("sliding_window", 0), kSm90a);
+  add(sample_spec().set("extra", 0), kSm90a);
+  add(KernelSpec{"attention_decod", sample_spec().parameters}, kSm90a);
   add(KernelSpec{"ab", {}}.set("c", 0), kSm90a);
   add(KernelSpec{"a", {}}.set("bc", 0), kSm90a);
   for (const KernelMaker maker : {KernelMaker::publisher, KernelMaker::function})
-    add(KernelSpec{"attention_decode", sample().parameters, maker}, kSm90a);
+    add(KernelSpec{"attention_decode", sample_spec().parameters, maker}, kSm90a);
   CHECK(keys.size() == count);
   CHECK(encodings.size() == count);
 }
 
 TEST_CASE("every truncation and every trailing byte is refused" * doctest::test_suite("loop")) {
-  const Bytes encoding = identify(sample(), kSm90a).encoding();
+  const Bytes encoding = identify(sample_spec(), kSm90a).encoding();
   for (std::size_t length = 0; length < encoding.size(); ++length) {
     CHECK_FALSE(decode_identity(ByteView(encoding).first(length)));
   }
@@ -153,7 +153,7 @@ TEST_CASE("every truncation and every trailing byte is refused" * doctest::test_
 }
 
 TEST_CASE("every flipped bit is refused or decodes to another identity" * doctest::test_suite("loop")) {
-  const KernelIdentity original = identify(sample(), kSm90a);
+  const KernelIdentity original = identify(sample_spec(), kSm90a);
   for (std::size_t i = 0; i < original.encoding().size(); ++i) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       Bytes mutant = original.encoding();
@@ -165,25 +165,25 @@ TEST_CASE("every flipped bit is refused or decodes to another identity" * doctes
 }
 
 TEST_CASE("one kernel on two targets is one kernel with two keys, and another kernel is another one") {
-  const KernelIdentity specific = identify(sample(), kSm90a);
-  const KernelIdentity baseline = identify(sample(), {9, 0, TargetKind::baseline});
+  const KernelIdentity specific = identify(sample_spec(), kSm90a);
+  const KernelIdentity baseline = identify(sample_spec(), {9, 0, TargetKind::baseline});
   CHECK(specific.kernel() == baseline.kernel());
-  CHECK(specific.kernel_hash() == identify(sample()).hash());
+  CHECK(specific.kernel_hash() == identify(sample_spec()).hash());
   CHECK(specific.key() != baseline.key());
-  CHECK_FALSE(specific.is_of(identify(sample().set("head_dim_qk", 64))));
+  CHECK_FALSE(specific.is_of(identify(sample_spec().set("head_dim_qk", 64))));
 }
 
 TEST_CASE("a newer schema is unsupported, not damaged") {
-  Bytes encoding = identify(sample(), kSm90a).encoding();
+  Bytes encoding = identify(sample_spec(), kSm90a).encoding();
   encoding[4] = std::byte{kKeySchemaVersion + 1};
   CHECK(decode_identity(encoding).error().code == ErrorCode::unsupported);
 }
 
 TEST_CASE("what is said to the compiler is a part of a kernel, in ascending order") {
-  KernelSpec spec = sample();
+  KernelSpec spec = sample_spec();
   spec.options = {{"std", "c++20"}, {"D:N", "4"}};
   const KernelIdentity identity = identify(spec, kSm90a);
-  CHECK(identity.key() != identify(sample(), kSm90a).key());
+  CHECK(identity.key() != identify(sample_spec(), kSm90a).key());
   CHECK(decode_identity(identity.encoding())->spec == spec);
   Bytes encoding = identity.encoding();
   std::string text(as_text(encoding));
@@ -194,7 +194,7 @@ TEST_CASE("what is said to the compiler is a part of a kernel, in ascending orde
 }
 
 TEST_CASE("a schema that was never stored is damaged") {
-  Bytes encoding = identify(sample(), kSm90a).encoding();
+  Bytes encoding = identify(sample_spec(), kSm90a).encoding();
   encoding[4] = std::byte{1};
   const auto decoded = decode_identity(encoding);
   REQUIRE_FALSE(decoded);
