@@ -267,7 +267,8 @@ class PosixFileSystem final : public FileSystem {
       if (count < 0) return failed("list", path);
       if (count == 0) break;
       for (long at = 0; at < count;) {
-        const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
+        // The kernel aligns each entry; void says so to the compiler.
+        const auto* entry = static_cast<const dirent64*>(static_cast<const void*>(buffer.data() + at));
         const std::string_view name = entry->d_name;
         if (name != "." && name != "..") listing.names.emplace_back(name);
         at += entry->d_reclen;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "header_macros.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <algorithm>
 
 namespace cubinet {
@@ -9,10 +11,6 @@ namespace {
 constexpr std::size_t kMaximumNames = 64;
 constexpr std::size_t kMaximumLength = 512;
 constexpr int kMaximumDepth = 16;
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 using Texts = std::vector<std::string>;
 
@@ -53,9 +51,9 @@ class Expansion {
     if (text.starts_with('"')) return {std::string(text)};
     Texts texts = {""};
     while (!text.empty() && !texts.empty()) {
-      const bool word = is_word(text.front());
+      const bool word = is_word_character(text.front());
       std::size_t end = 1;
-      while (word && end < text.size() && is_word(text[end]))
+      while (word && end < text.size() && is_word_character(text[end]))
         ++end;
       texts = joined(texts, word ? of_macro(text.substr(0, end)) : Texts{std::string(text.substr(0, end))});
       text.remove_prefix(end);
@@ -79,7 +77,7 @@ bool may_name_a_header(std::string_view replacement) {
   if (replacement.empty() || replacement.size() > kMaximumLength) return false;
   if (is_header_name(replacement)) return true;
   return std::all_of(replacement.begin(), replacement.end(), [](char c) {
-    return is_word(c) || std::string_view("<>/.-+").find(c) != std::string_view::npos;
+    return is_word_character(c) || std::string_view("<>/.-+").find(c) != std::string_view::npos;
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>
@@ -38,8 +39,7 @@ std::int64_t nanoseconds(const timespec& time) {
 // What is not unusual in a file's name. The rest could end a name in the text, or be read differently.
 std::string harmless(std::string name) {
   for (char& c : name) {
-    const bool usual = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("/._-+").find(c) != std::string_view::npos;
+    const bool usual = is_word_character(c) || std::string_view("/.-+").find(c) != std::string_view::npos;
     if (!usual) c = '_';
   }
   return name;

@@ -3,6 +3,8 @@
 
 #include "header_macros.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -24,8 +26,7 @@ bool is_digit(char c) {
 
 bool is_word(char c) {
   // Above ASCII: a part of an identifier.
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return is_word_character(c) || c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 bool asks_for_header(std::string_view word) {

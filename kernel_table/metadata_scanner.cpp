@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "metadata_scanner.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <algorithm>
 #include <string>
 
@@ -9,10 +11,6 @@ namespace {
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
-}
-
-bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 class Scanner {
@@ -26,7 +24,7 @@ class Scanner {
       CUBINET_TRY(skip_blank());
       if (at_end()) return {};
       const char c = text_[position_];
-      if (is_name(c)) {
+      if (is_word_character(c)) {
         CUBINET_TRY(take_word());
       } else if (c == '"' || c == '\'') {
         CUBINET_TRY(skip_quoted());
@@ -119,7 +117,7 @@ class Scanner {
   // A word, with its namespaces: "gemm::GemmConfig" counts as GemmConfig.
   std::string_view word() {
     const std::size_t begin = position_;
-    while (!at_end() && is_name(text_[position_]))
+    while (!at_end() && is_word_character(text_[position_]))
       ++position_;
     return text_.substr(begin, position_ - begin);
   }
@@ -163,7 +161,7 @@ class Scanner {
       CUBINET_TRY(skip_blank());
       if (at_end()) return damaged("ends inside a struct");
       const char c = text_[position_];
-      if (is_name(c)) {
+      if (is_word_character(c)) {
         const std::string_view found = word();
         if (!settled) candidate = found;
         continue;

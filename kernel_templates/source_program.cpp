@@ -57,10 +57,6 @@ class ProgramTemplate final : public KernelTemplate {
   std::vector<std::string> no_constraints_;
 };
 
-bool is_printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
-}
-
 Error bad(const SourceProgram& program, const std::string& reason) {
   return Error{ErrorCode::invalid_argument,
                "the source '" + printable(program.name.substr(0, kMaximumProgramName)) + "': " + reason};

@@ -115,13 +115,10 @@ std::string long_name(const std::string& written) {
 }
 
 bool is_macro_name(std::string_view name) {
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
   // "F(x)" is a macro with parameters.
   const std::string_view word = name.substr(0, name.find('('));
   return !word.empty() && !(word.front() >= '0' && word.front() <= '9') &&
-         std::all_of(word.begin(), word.end(), is_word);
+         std::all_of(word.begin(), word.end(), is_word_character);
 }
 
 // Any text that a compiler's flag can carry is one, but not one that ends it.

@@ -52,6 +52,40 @@ TEST_CASE("a function can be launched and knows what it is") {
   CHECK(wrong.error().code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE(
+    "a source without a declaration is compiled once, kept, and launched with the block of the caller") {
+  const TempDir home;
+  SourceProgram program;
+  program.name = "twice";
+  program.text =
+      "template <int N> __global__ void twice(float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] *= N; "
+      "}\n";
+  program.kernels = {"twice<2>", "twice<3>"};
+  Journal journal;
+  const auto first = make_runtime(device_options(home / "h", &journal));
+  const auto prepared = first->prepare(program);
+  REQUIRE(prepared);
+  CHECK(first->prepare(program)->get() == prepared->get());
+  const auto function = first->function(**prepared, 0, "twice<3>");
+  REQUIRE_MESSAGE(function.has_value(), function.error().to_line());
+  REQUIRE((*first->device(0))->make_current());
+  LaunchConfig config;
+  const float* none = nullptr;
+  CHECK_FALSE(function->launch(config, none, 0));  // a block of no threads
+  config.block = {32, 1, 1};
+  CHECK(function->launch(config, none, 0));
+  CHECK(journal.events.at(0).source == KernelSource::compiled);
+
+  Journal second_journal;
+  auto options = device_options(home / "h", &second_journal);
+  options.compile = CompilePolicy::never;
+  const auto second = make_runtime(std::move(options));
+  REQUIRE(second->function(**second->prepare(program), 0));
+  CHECK(second_journal.events.at(0).source == KernelSource::registry);
+  program.text += "\n";
+  CHECK(second->function(**second->prepare(program), 0).error().code == ErrorCode::not_found);
+}
+
 TEST_CASE("an observer may ask the runtime for the kernel that it hears of") {
   const TempDir home;
   auto options = device_options(home / "h");

@@ -289,3 +289,50 @@ TEST_CASE("a target that this compiler does not build for is told") {
   CHECK(result.json()["error"]["code"] == "unsupported");
   CHECK(contains(result.json()["error"]["message"].get<std::string>(), "sm_107a"));
 }
+
+TEST_CASE("a source without a declaration is compiled as it is, with what is said to the compiler") {
+  const Sandbox sandbox;
+  sandbox.write(
+      "axpy.cu",
+      "#include \"helper.h\"\n"
+      "template <class T, int N> __global__ void axpy(T* y) { y[threadIdx.x] = helper<T>() + N + SHIFT; }\n");
+  sandbox.write("helper.h", "template <class T> __device__ T helper() { return 1; }\n");
+  const std::vector<std::string> line = {"compile",
+                                         "--source",
+                                         sandbox.path("axpy.cu"),
+                                         "--name",
+                                         "axpy<float, 4>",
+                                         "--name",
+                                         "axpy<float,2+2>",
+                                         "-D",
+                                         "SHIFT=1",
+                                         "--flag=--std=c++20",
+                                         "--target",
+                                         "sm_90a"};
+  const ToolResult first = sandbox.run(line);
+  CAPTURE(first.err);
+  REQUIRE(first.status == 0);
+  CHECK(contains(first.out, "_Z4axpyIfLi4EEvPT_  axpy<float, 4>"));
+  CHECK(contains(first.out, "_Z4axpyIfLi4EEvPT_  axpy<float,2+2>"));
+  CHECK(contains(sandbox.run(line).out, "registry"));
+  sandbox.write("helper.h", "template <class T> __device__ T helper() { return 2; }\n");
+  CHECK(contains(sandbox.run(line).out, "compiled"));
+  std::vector<std::string> other = line;
+  other[9] = "SHIFT=2";
+  CHECK(contains(sandbox.run(other).out, "compiled"));
+  other.insert(other.end(), {"--emit", "ptx"});
+  CHECK(contains(sandbox.run(other).out, ".target sm_90a"));
+}
+
+TEST_CASE("what goes neither with a source nor with a template is wrong usage") {
+  const Sandbox sandbox;
+  sandbox.write("a.cu", "extern \"C\" __global__ void a() {}\n");
+  const std::string file = sandbox.path("a.cu");
+  CHECK(sandbox.run({"compile", "--target", "sm_90a"}).status == 2);
+  CHECK(sandbox.run({"compile", "rms_norm", "--source", file, "--target", "sm_90a"}).status == 2);
+  CHECK(sandbox.run({"compile", "--source", file, "-p", "a=1", "--target", "sm_90a"}).status == 2);
+  CHECK(sandbox.run({"compile", "--source", file, "--flag=-include", "--target", "sm_90a"}).status == 2);
+  CHECK(sandbox.run({"compile", "--source", file, "--flag=--nonsense", "--target", "sm_90a"}).status == 2);
+  CHECK(sandbox.run({"compile", "--source", sandbox.path("none.cu"), "--target", "sm_90a"}).status == 2);
+  CHECK(compile(sandbox, {"--name", "rms_norm", "--target", "sm_90a"}).status == 2);
+}

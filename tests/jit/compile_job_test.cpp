@@ -6,6 +6,7 @@
 #include "support/temp_dir.hpp"
 
 #include <cubinet/kernel_table/row_codec.hpp>
+#include <cubinet/kernel_templates/source_program.hpp>
 
 #include <doctest/doctest.h>
 
@@ -198,4 +199,65 @@ TEST_CASE("device code that includes standard headers finds them in CCCL") {
       "  *p = std::max(std::sqrt(*p), std::numeric_limits<float>::lowest()) + "
       "std::get<0>(std::make_tuple(a[1]));\n"
       "}\n"));
+}
+
+namespace {
+
+SourceProgram axpy_program() {
+  SourceProgram program;
+  program.name = "axpy";
+  program.text =
+      "#include \"helper.h\"\n"
+      "template <class T, int N> __global__ void axpy(T a, T* y) { y[threadIdx.x] = helper(a, N) + SHIFT; }\n"
+      "extern \"C\" __global__ void fill(float* y) { y[threadIdx.x] = SHIFT; }\n";
+  program.headers = {{"helper.h", "template <class T> __device__ T helper(T a, int n) { return a * n; }\n"}};
+  program.flags = {"-DSHIFT=2"};
+  return program;
+}
+
+CompileRequest program_request(const SourceProgram& program) {
+  const auto made = program.as_template();
+  REQUIRE_MESSAGE(made.has_value(), made.error().to_line());
+  CompileRequest request = test::request_of(*made);
+  request.spec = *(*made)->resolve({});
+  request.resolved = true;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("kernels of a source without a declaration have the symbols of the names that were asked for") {
+  SourceProgram program = axpy_program();
+  program.kernels = {"axpy<float, 4>", "axpy<float, 2+2>", "fill"};
+  const CompileOutput output = compiled(program_request(program));
+  const auto& entries = output.record.entry_points;
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[0].name == "axpy<float, 4>");
+  CHECK(entries[0].symbol == entries[1].symbol);  // two names of one kernel
+  CHECK(entries[2].symbol == "fill");
+  CHECK(output.record.options.find("-DSHIFT=2") != std::string::npos);
+}
+
+TEST_CASE("a source that names no kernel has all that it compiles to, and one that has none is refused") {
+  const CompileOutput output = compiled(program_request(axpy_program()));
+  REQUIRE(output.record.entry_points.size() == 1);
+  CHECK(output.record.entry_points[0].name == "fill");
+  SourceProgram none = axpy_program();
+  none.text = "template <class T> __global__ void axpy(T* y) {}\n";
+  CHECK(refused(program_request(none)).message.find("no kernel") != std::string::npos);
+  SourceProgram other = axpy_program();
+  other.kernels = {"nope<1>"};
+  CHECK(refused(program_request(other)).code == ErrorCode::compile_failed);
+}
+
+TEST_CASE("what the compiler does not take is told in its words, and macros name headers") {
+  SourceProgram program = axpy_program();
+  program.flags.emplace_back("--no-such-flag");
+  const Error error = refused(program_request(program));
+  CHECK(error.code == ErrorCode::invalid_argument);
+  CHECK_MESSAGE(error.message.find("unrecognized option --no-such-flag") != std::string::npos, error.message);
+  program = axpy_program();
+  program.text = "#include HELPER\n" + program.text.substr(program.text.find('\n'));
+  program.flags = {"-DSHIFT=2", "-DHELPER=<helper.h>"};
+  compiled(program_request(program));
 }

@@ -8,6 +8,11 @@
 
 namespace cubinet {
 
+// What a name in C++ or JSON is made of: a letter of ASCII, a digit, an underscore.
+constexpr bool is_word_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 // "a, b, c".
 std::string join(const std::vector<std::string>& parts, std::string_view separator = ", ");
 
