@@ -28,6 +28,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"bundle", "import"},
     {"import-artifacts"},
     {"registry"},
+    {"inspect"},
     {"registry", "list"},
     {"registry", "show"},
     {"registry", "verify"},
