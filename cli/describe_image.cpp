@@ -42,7 +42,7 @@ nlohmann::json or_null(const std::optional<Value>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
-nlohmann::json describe(const KernelResources& kernel, const EntryPoint* entry) {
+nlohmann::json describe_kernel(const KernelResources& kernel, const EntryPoint* entry) {
   nlohmann::json arguments = nlohmann::json::array();
   for (const ArgumentPlace& argument : kernel.arguments)
     arguments.push_back({{"offset", argument.offset}, {"bytes", argument.bytes}});
@@ -135,7 +135,7 @@ nlohmann::json describe(const ImageReport& report, const CubinRecord* record) {
   if (report.kind == ImageKind::ptx) described["ptx_version"] = report.ptx_version;
   described["kernels"] = nlohmann::json::array();
   for (const KernelResources& kernel : report.content.kernels)
-    described["kernels"].push_back(describe(kernel, entry_of(record, kernel.name)));
+    described["kernels"].push_back(describe_kernel(kernel, entry_of(record, kernel.name)));
   described["compatibility"] = nlohmann::json::array();
   for (const CompatibilityNote& note : report.content.compatibility)
     described["compatibility"].push_back(

@@ -13,7 +13,7 @@ std::string key_of(const Cubin& cubin) {
   return cubin.record->identity.key().to_string();
 }
 
-std::vector<Cubin> make_bundle(const Sandbox& sandbox) {
+std::vector<Cubin> bundle_of_three(const Sandbox& sandbox) {
   const auto cubins = three_cubins();
   REQUIRE(create_bundle(sandbox.path("b.bundle"), cubins, {"name", 5}));
   return cubins;
@@ -31,7 +31,7 @@ ToolResult extract(const Sandbox& sandbox, const std::vector<std::string>& more)
 
 TEST_CASE("a kernel is taken out of a bundle by key or name, with the bytes that were put in") {
   const Sandbox sandbox;
-  const auto cubins = make_bundle(sandbox);
+  const auto cubins = bundle_of_three(sandbox);
   const ToolResult by_key = extract(sandbox, {key_of(cubins[0]), "-o", sandbox.path("one.cubin"), "--json"});
   CAPTURE(by_key.out);
   REQUIRE(by_key.status == 0);
@@ -46,7 +46,7 @@ TEST_CASE("a kernel is taken out of a bundle by key or name, with the bytes that
 
 TEST_CASE("what is taken out with its record makes a bundle again") {
   const Sandbox sandbox;
-  const auto cubins = make_bundle(sandbox);
+  const auto cubins = bundle_of_three(sandbox);
   const std::string file = sandbox.path("two.cubin");
   REQUIRE(extract(sandbox, {"two", "-o", file, "--record"}).status == 0);
   REQUIRE(sandbox.run({"bundle", "create", file, "-o", sandbox.path("c.bundle")}).status == 0);
@@ -56,7 +56,7 @@ TEST_CASE("what is taken out with its record makes a bundle again") {
 
 TEST_CASE("a kernel that is not there, is several, or is damaged writes nothing and says why") {
   const Sandbox sandbox;
-  make_bundle(sandbox);
+  bundle_of_three(sandbox);
   const std::string file = sandbox.path("out.cubin");
   const ToolResult missing = extract(sandbox, {"three", "-o", file});
   CHECK(missing.status == 1);
