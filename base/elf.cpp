@@ -95,6 +95,7 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
     section.flags = section_header.sh_flags;
     section.link = section_header.sh_link;
     section.info = section_header.sh_info;
+    section.size = section_header.sh_size;
     elf.sections_.push_back(section);
   }
   return elf;

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the results in bench/results/*.json as tables into docs/benchmarks.md, below its line "## The last run"."""
+"""Writes the figures of the documentation from bench/results/*.json: tables into docs/benchmarks.md, below its line "## The
+last run", and what stands between `<!-- figures: NAME -->` and `<!-- end -->` elsewhere. With --check it writes nothing, and
+ends with 1 where a page is not what the results say."""
 import json
 import pathlib
+import re
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "table", "load", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
@@ -45,7 +49,71 @@ def decode(document):
     return lines
 
 
-def main():
+def results(name):
+    return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def span(values):
+    low, high = min(values), max(values)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+# What a template's images come to over the targets that they were built for.
+def images(template, *, size=lambda value: round(value / 1000)):
+    rows = [row for row in results("images")["rows"] if row["template"] == template]
+    kernels = [kernel for row in rows for kernel in row["kernels"]]
+    targets = list(dict.fromkeys(row["target"] for row in rows))
+    spilled = [kernel for kernel in kernels if kernel["stack_bytes"] != 0]
+    registers = span([kernel["registers"] for kernel in kernels])
+    return (f"{span([size(row['bytes']) for row in rows])} KB over {', '.join(targets)}, {registers} registers a thread, "
+            + ("no stack and so none spilled" if not spilled else f"{len(spilled)} of {len(kernels)} kernels with a stack"))
+
+
+def compile_times(prefix):
+    rows = [row for row in results("compile")["rows"] if row["name"].startswith(prefix)]
+    return span([round(row["median"]["Compiler::compile"] / 1000, 2) for row in rows])
+
+
+def decode_figures():
+    ours, peers = results("decode"), results("decode_peers")
+    ratio = {row["name"]: row["ratios"]["cubinet : FlashInfer"]["median"] for row in peers["rows"]}
+    lines = [f"{ours['machine']['gpu']}, commit {ours['commit']}; beside FlashInfer's tensor-core decode in the same rounds, commit"
+             f" {peers['commit']}.", "", "| shape | \u00b5s | TB/s of KV | of FlashInfer's time |", "|---|---|---|---|"]
+    lines += [f"| {row['name']} | {row['kernel_us']:.1f} | {row['kv_terabytes_per_second']:.2f} | {ratio[row['name']]:.2f} |"
+              for row in ours["rows"]]
+    return lines + ["", f"A compilation takes {compile_times('attention_decode')} s (head dim 64 to 256). Images are"
+                    f" {images('attention_decode')}."]
+
+
+def rms_norm_figures():
+    return [f"A compilation takes {compile_times('rms_norm')} s. Images are {images('rms_norm')}."]
+
+
+def selection_figures():
+    row = next(row for row in results("table")["rows"] if row["name"] == "look-up and selection")
+    lines = ["| | 100 rows | 50,000 rows |", "|---|---|---|"]
+    for label, name, beside, shown in [
+            ("`std::unordered_map` over the same encoding", "std::unordered_map", None, ""),
+            ("index look-up", "look-up", "std::unordered_map", " ({:.2f} \u00d7)"),
+            ("decode selection, eight shapes in turn", "decode selection", "look-up", " ({:.0f} look-ups)")]:
+        cells = []
+        for rows in ("100 rows", "50000 rows"):
+            ratio = row["ratios"][f"{name}, {rows} : {beside}, {rows}"]["median"] if beside else 0
+            cells.append(number(row["median"][f"{name}, {rows}"]) + f" {row['unit']}" + shown.format(ratio))
+        lines.append(f"| {label} | {cells[0]} | {cells[1]} |")
+    return lines
+
+
+FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "selection": selection_figures}
+
+
+def with_figures(text):
+    def fill(match):
+        return match[1] + "\n" + "\n".join(FIGURES[match[2]]()) + "\n" + match[3]
+    return re.sub(r"(<!-- figures: (\w+) -->)\n.*?(<!-- end -->)", fill, text, flags=re.S)
+
+
+def last_run():
     out = []
     for name in ORDER:
         path = ROOT / "bench" / "results" / f"{name}.json"
@@ -57,9 +125,24 @@ def main():
         out += ["", f"### {name}", "", f"{gpu}{machine['cpu']} ({machine['cores']}"
                 f" cores), {document['date'][:10]}, commit {document['commit']}.", ""]
         out += decode(document) if name == "decode" else comparison(document)
-    page = ROOT / "docs" / "benchmarks.md"
-    kept = page.read_text(encoding="utf-8").split(HEADING + "\n")[0].rstrip("\n")
-    page.write_text(kept + "\n\n" + HEADING + "\n" + "\n".join(out) + "\n", encoding="utf-8")
+    return out
+
+
+def main():
+    wrong = []
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        wanted = with_figures(text)
+        if page.name == "benchmarks.md":
+            wanted = wanted.split(HEADING + "\n")[0].rstrip("\n") + "\n\n" + HEADING + "\n" + "\n".join(last_run()) + "\n"
+        if wanted == text:
+            continue
+        wrong.append(page.relative_to(ROOT))
+        if "--check" not in sys.argv[1:]:
+            page.write_text(wanted, encoding="utf-8")
+    if "--check" in sys.argv[1:] and wrong:
+        print("\n".join(f"{page}: not what bench/results say: run bench/tables.py" for page in wrong))
+        sys.exit(1)
 
 
 if __name__ == "__main__":

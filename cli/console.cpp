@@ -8,6 +8,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 namespace cubinet::cli {
@@ -32,9 +35,25 @@ LevelStyle style_of(LogLevel level) {
   return {"", ""};
 }
 
+bool leads_anywhere(int stream) {
+  struct stat info {};
+  if (::fstat(stream, &info) != 0) return false;
+  return !S_ISCHR(info.st_mode) || info.st_rdev != ::makedev(1, 3);  // Linux gives /dev/null this number
+}
+
 }  // namespace
 
-Console::Console(Color color) : terminal_(::isatty(STDERR_FILENO) == 1) {
+void occupy_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // open() takes the lowest free number, which is this one. Data that cannot be written is still an error:
+    // stdout is open for reading alone.
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      static_cast<void>(::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
+
+Console::Console(Color color)
+    : terminal_(::isatty(STDERR_FILENO) == 1), heard_(leads_anywhere(STDERR_FILENO)) {
   color_ = terminal_ && color == Color::automatic;
 }
 

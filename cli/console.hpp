@@ -27,7 +27,10 @@ class Console {
   void set_format(OutputFormat format) { format_ = format; }
   void set_verbosity(int verbosity) { verbosity_ = verbosity; }
   bool json() const { return format_ == OutputFormat::json; }
+  bool verbose() const { return verbosity_ > 0; }
   bool terminal() const { return terminal_; }  // whether stderr is one
+  // Whether stderr leads anywhere: it is open and not the null device.
+  bool heard() const { return heard_; }
 
   // Data. `text` is dropped in JSON format, `document` in text format, so that a verb writes both and one is
   // seen.
@@ -61,9 +64,14 @@ class Console {
   OutputFormat format_ = OutputFormat::text;
   int verbosity_ = 0;
   bool terminal_ = false;
+  bool heard_ = false;
   bool color_ = false;
   bool stdout_failed_ = false;
   std::string status_line_;
 };
+
+// Has nothing read from, and nothing written to, the standard streams that are closed: a file that is opened
+// later would take a stream's number, and a message would be written into it.
+void occupy_closed_streams();
 
 }  // namespace cubinet::cli

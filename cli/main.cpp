@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "application.hpp"
+#include "console.hpp"
 #include "environment_variables.hpp"
 
 #include <cstdio>
@@ -29,6 +30,7 @@ cubinet::cli::EnvironmentVariables read_environment() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cubinet::cli::occupy_closed_streams();
   try {
     return cubinet::cli::run(argc, argv, read_environment());
   } catch (...) {

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 namespace cubinet::cli {
 namespace {
@@ -182,6 +184,39 @@ Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements
     }
   }
   return expansion;
+}
+
+Result<MatrixShard> MatrixShard::parse(std::string_view text) {
+  constexpr std::int64_t kMaximum = kMaximumCombinations;
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto count = parse_integer(text.substr(std::min(slash + 1, text.size())), "--shard", 1, kMaximum);
+  const auto index = parse_integer(text.substr(0, slash), "--shard", 1, count ? *count : kMaximum);
+  if (count && index)
+    return MatrixShard{static_cast<std::uint64_t>(*index), static_cast<std::uint64_t>(*count)};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("--shard: '{}' is not one of so many parts", text.substr(0, 40)),
+               fmt::format("write 1/4 for the first of four, of at most {}", kMaximum)};
+}
+
+std::string MatrixShard::to_string() const {
+  return fmt::format("{}/{}", index, count);
+}
+
+std::vector<MatrixKernel> take_shard(std::vector<MatrixKernel> kernels, MatrixShard shard) {
+  std::vector<std::size_t> order(kernels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto place = [&](std::size_t i) -> std::tuple<KernelKey, const Bytes&, ImageKind> {
+    return {kernels[i].identity.key(), kernels[i].identity.encoding(), kernels[i].target.kind};
+  };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+  std::vector<bool> taken(kernels.size(), false);
+  for (std::size_t i = shard.index - 1; i < order.size(); i += shard.count)
+    taken[order[i]] = true;
+  std::vector<MatrixKernel> part;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (taken[i]) part.push_back(std::move(kernels[i]));
+  }
+  return part;
 }
 
 }  // namespace cubinet::cli

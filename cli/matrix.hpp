@@ -5,6 +5,7 @@
 #include <cubinet/spec/image_target.hpp>
 #include <cubinet/spec/kernel_key.hpp>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,6 +47,18 @@ struct MatrixExpansion {
   std::vector<MatrixKernel> kernels;   // each identity once, in the matrix's order
   std::vector<MatrixRefusal> refused;  // combinations that their template refuses, by name
 };
+
+// The I-th of N equal parts of a matrix: kernels in the order of their keys, every N-th of them. The parts
+// are the same whatever the order of the matrix, and together all of it.
+struct MatrixShard {
+  std::uint64_t index = 1;  // from 1
+  std::uint64_t count = 1;
+
+  static Result<MatrixShard> parse(std::string_view text);  // "2/8"
+  std::string to_string() const;
+};
+// In the order of the kernels given.
+std::vector<MatrixKernel> take_shard(std::vector<MatrixKernel> kernels, MatrixShard shard);
 
 // No matrix may stand for more combinations: a slip of the pen must not fill the memory.
 inline constexpr std::uint64_t kMaximumCombinations = 100'000;

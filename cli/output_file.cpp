@@ -96,8 +96,7 @@ Result<fs::path> check_output_file(FileSystem& files, const std::string& name, c
   return path;
 }
 
-Result<BundleOptions> bundle_options(const fs::path& output, const std::string& name, std::uint64_t version) {
-  if (name.empty()) return BundleOptions{printable(output.stem().string()), version};
+Result<BundleOptions> bundle_options(const std::string& name, std::uint64_t version) {
   if (is_printable(name)) return BundleOptions{name, version};
   return Error{ErrorCode::invalid_argument, "--name: a bundle cannot be named '" + printable(name) + "'",
                "give it a name of one line, without control characters"};

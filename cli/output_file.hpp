@@ -30,9 +30,9 @@ Result<bool> lies_in(FileSystem& files, const std::filesystem::path& path,
 Result<std::filesystem::path> check_output_file(FileSystem& files, const std::string& name,
                                                 const ProtectedFiles& keep = {});
 
-// What a bundle written to `output` says of itself: this name, or where it is empty the file's, control
-// characters shown as \xNN. A name that no bundle can have is refused, before anything is computed.
-Result<BundleOptions> bundle_options(const std::filesystem::path& output, const std::string& name,
-                                     std::uint64_t version);
+// What a bundle says of itself. Without a name it has none, and is called by its file's: the same kernels
+// give the same bytes whatever the file is called. A name that no bundle can have is refused, before anything
+// is computed.
+Result<BundleOptions> bundle_options(const std::string& name, std::uint64_t version);
 
 }  // namespace cubinet::cli

@@ -11,6 +11,7 @@ namespace cubinet::cli {
 namespace {
 
 constexpr std::size_t kBarWidth = 30;
+constexpr double kSecondsALine = 1;
 
 std::size_t terminal_width() {
   winsize size = {};
@@ -34,9 +35,13 @@ void Progress::finished(const std::string& piece) {
   if (console_.terminal()) {
     console_.message(LogLevel::info, piece);
     draw();
-  } else {
-    console_.note(fmt::format("[{}/{}] {}", done_, total_, piece));
+    return;
   }
+  const double now = watch_.seconds();
+  const bool due = done_ == 1 || done_ == total_ || now - told_ >= kSecondsALine;
+  if (!console_.heard() || !(due || console_.verbose())) return;
+  told_ = now;
+  console_.note(fmt::format("[{}/{}] {}", done_, total_, piece));
 }
 
 void Progress::tick() {

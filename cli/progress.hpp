@@ -11,8 +11,8 @@
 
 namespace cubinet::cli {
 
-// How far a list of pieces of work is: a bar at the bottom of a terminal, one plain line a piece elsewhere;
-// both on stderr. Thread-safe.
+// How far a list of pieces of work is: a bar at the bottom of a terminal, elsewhere plain lines, one a second
+// at most beside the first and the last, or with -v one a piece; both on stderr. Thread-safe.
 class Progress {
  public:
   Progress(Console& console, std::size_t total);
@@ -31,6 +31,7 @@ class Progress {
   const Stopwatch watch_;
   std::mutex mutex_;
   std::size_t done_ = 0;
+  double told_ = 0;  // when the last plain line was written
 };
 
 }  // namespace cubinet::cli

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cubin_attributes.hpp"
+
 #include <cubinet/base/elf.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
@@ -15,11 +17,7 @@ constexpr std::uint8_t kEntryFunction = 0x10;   // STO_CUDA_ENTRY in st_other
 constexpr std::uint8_t kAbiBeforeCuda129 = 7;   // EI_ABIVERSION; 8 moved the SM number to the second byte
 constexpr std::uint32_t kSpecificAbi7 = 0x800;  // e_flags, where the ABI version is 7
 constexpr std::uint32_t kSpecificAbi8 = 0x8;    // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
-constexpr std::uint8_t kCompatFormat = 2;       // .nv.compat attribute: format, tag, 16-bit value
 constexpr std::uint8_t kCompatSpecific = 9;
-constexpr std::string_view kKernelInfo = ".nv.info.";  // and the kernel's symbol
-constexpr std::uint8_t kAttributeSized = 4;            // a 16-bit size, and so many bytes behind it
-constexpr std::uint8_t kAttributeParameter = 0x17;     // EIATTR_KPARAM_INFO
 constexpr std::size_t kParameterBytes = 12;
 
 Error not_a_cubin(std::string reason) {
@@ -27,14 +25,15 @@ Error not_a_cubin(std::string reason) {
                "build or fetch the file again"};
 }
 
-// The first attribute of .nv.compat, from sm_90 up in files of CUDA 13: 02 09 VV VV, VV = 1 for an `a`
-// target.
+// An attribute of .nv.compat, from sm_90 up in files of CUDA 13: 1 for an `a` target.
 std::optional<bool> specific_by_compat(const ElfImage& elf) {
   const ElfSection* section = elf.find_section(".nv.compat");
-  if (section == nullptr || section->content.size() < 4) return std::nullopt;
-  const auto byte = [&](std::size_t i) { return std::to_integer<std::uint8_t>(section->content[i]); };
-  if (byte(0) != kCompatFormat || byte(1) != kCompatSpecific) return std::nullopt;
-  return byte(2) == 1;
+  if (section == nullptr) return std::nullopt;
+  CubinAttributes attributes(section->content);
+  while (const auto attribute = attributes.next()) {
+    if (attribute->tag == kCompatSpecific && attribute->value.size() == 1) return attribute->word(0) == 1;
+  }
+  return std::nullopt;
 }
 
 // The kind in "… -arch sm_100f -m 64" of the toolkit note. The note's payload is searched as text: its fields
@@ -77,22 +76,18 @@ void read_target(const ElfImage& elf, CubinInspection& inspection) {
   }
 }
 
-// The size of a kernel's one parameter, among its attributes: format, tag, 16-bit value or size. Of a
-// parameter index, ordinal, offset, and its size in the upper 14 bits of the last word.
-std::uint32_t one_argument(ByteView attributes) {
-  const auto byte = [&](std::size_t at) { return std::to_integer<std::uint32_t>(attributes[at]); };
+// The size of a kernel's one parameter, among its attributes: of an index, ordinal, offset, and the size in
+// the upper 14 bits of the last word.
+std::uint32_t one_argument(ByteView section) {
   std::uint32_t bytes = 0;
   std::size_t parameters = 0;
-  for (std::size_t at = 0; attributes.size() - at >= 4;) {
-    const std::size_t size = byte(at) == kAttributeSized ? byte(at + 2) | byte(at + 3) << 8U : 0;
-    if (size > attributes.size() - at - 4) return 0;
-    if (byte(at + 1) == kAttributeParameter && size == kParameterBytes) {
-      bytes = (byte(at + 14) | byte(at + 15) << 8U) >> 2U;
-      ++parameters;
-    }
-    at += 4 + size;
+  CubinAttributes attributes(section);
+  while (const auto attribute = attributes.next()) {
+    if (attribute->tag != kParameterInfo || attribute->value.size() != kParameterBytes) continue;
+    bytes = attribute->word(2) >> 18U;
+    ++parameters;
   }
-  return parameters == 1 ? bytes : 0;
+  return parameters == 1 && !attributes.damaged() ? bytes : 0;
 }
 
 void read_arguments(const ElfImage& elf, CubinInspection& inspection) {

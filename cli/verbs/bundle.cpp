@@ -15,9 +15,15 @@ struct BundleArguments {
   bool replace = false;
 };
 
+// One that was given no name is called by its file's.
+std::string name_of(const Bundle& bundle) {
+  const std::string& given = bundle.options().name;
+  return given.empty() ? std::filesystem::path(bundle.description().place).stem().string() : given;
+}
+
 nlohmann::json describe_bundle(const Bundle& bundle) {
   return {{"bundle", bundle.description().place},
-          {"name", bundle.options().name},
+          {"name", name_of(bundle)},
           {"version", bundle.options().version},
           {"entries", bundle.records().size()}};
 }
@@ -29,7 +35,7 @@ Result<ExitStatus> list_bundle(const Context& context, const BundleArguments& ar
   for (const auto& record : bundle->records())
     document["records"].push_back(describe(*record));
   context.console().text(record_table(bundle->records()).to_string());
-  context.console().text(fmt::format("{}, version {}: {}", printable(bundle->options().name),
+  context.console().text(fmt::format("{}, version {}: {}", printable(name_of(*bundle)),
                                      bundle->options().version, plural(bundle->records().size(), "kernel")));
   context.console().document(document);
   return ExitStatus::done;
@@ -122,9 +128,10 @@ CLI::App* add_file_verb(CLI::App& bundle, Action& chosen, const char* name, cons
 }  // namespace
 
 void add_bundle(CLI::App& root, Action& chosen) {
-  CLI::App* bundle = root.add_subcommand("bundle", "Create, list, verify or import bundles");
+  CLI::App* bundle = root.add_subcommand("bundle", "Create, list, verify, import or take apart bundles");
   bundle->require_subcommand(0, 1);
   add_bundle_create(*bundle, chosen);
+  add_bundle_extract(*bundle, chosen);
   add_file_verb(*bundle, chosen, "list", "Print what a bundle holds", "cubinet bundle list kernels.bundle",
                 list_bundle, 1);
   add_file_verb(*bundle, chosen, "verify", "Check every byte of a bundle; status 1 when one is wrong",

@@ -113,7 +113,7 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
   CUBINET_TRY_ASSIGN(
       const std::filesystem::path output,
       check_output_file(*context.files(), options.output, context.protected_files(std::move(inputs))));
-  CUBINET_TRY_ASSIGN(const BundleOptions bundle, bundle_options(output, options.name, options.version));
+  CUBINET_TRY_ASSIGN(const BundleOptions bundle, bundle_options(options.name, options.version));
   auto cubins =
       options.cubins.empty() ? load_from_home(context, options) : read_cubins(context, options.cubins);
   if (!cubins) return cubins.error();
@@ -139,7 +139,8 @@ void add_bundle_create(CLI::App& bundle, Action& chosen) {
   verb->add_option("CUBIN", options->cubins, "Cubin files with their FILE.record; none: the home's kernels")
       ->type_name("");
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
-  add_text(*verb, "--name", options->name, "NAME", "The bundle's name, for people (default: the file's)");
+  add_text(*verb, "--name", options->name, "NAME",
+           "The bundle's name, for people (default: its file's, which is not written into it)");
   add_integer(*verb, "--bundle-version", options->version, 0, INT64_MAX,
               "The newest of several bundles wins");
   add_record_filter(*verb, options->filter);

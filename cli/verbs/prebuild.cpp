@@ -31,6 +31,7 @@ struct PrebuildOptions {
   std::uint64_t version = 0;
   std::uint64_t memory = UINT64_MAX;  // for compilations
   bool skip_refused = false;
+  MatrixShard shard;
   TemplateSources sources;
 };
 
@@ -39,14 +40,25 @@ struct BuildFailure {
   Error error;
 };
 
+struct BuiltKernel {
+  const MatrixKernel* kernel;
+  FoundCubin found;
+
+  bool compiled() const { return found.source == KernelSource::compiled; }
+  double seconds() const { return compiled() ? found.compile_seconds : found.find_seconds; }
+};
+
 struct BuildTally {
-  std::vector<Cubin> cubins;
+  std::vector<BuiltKernel> built;
   std::vector<BuildFailure> failures;
   std::vector<BuildFailure> not_kept;  // in the bundle, and not in the home
-  std::uint64_t compiled = 0;
-  std::uint64_t reused = 0;
   bool interrupted = false;
   double seconds = 0;
+
+  std::size_t compiled() const {
+    return static_cast<std::size_t>(
+        std::count_if(built.begin(), built.end(), [](const BuiltKernel& one) { return one.compiled(); }));
+  }
 };
 
 std::string describe_refusal(const MatrixRefusal& refusal) {
@@ -131,13 +143,9 @@ BuildTally build_all(const Context& context, Runtime& runtime, const std::vector
         tally.failures.push_back({&kernel, Error{ErrorCode::not_found, "nothing was found or compiled"}});
         outcome = "not found";
       } else {
-        const FoundCubin& cubin = **found;
-        const bool compiled = cubin.source == KernelSource::compiled;
-        ++(compiled ? tally.compiled : tally.reused);
-        outcome = fmt::format("{} in {}, {}", to_string(cubin.source),
-                              format_seconds(compiled ? cubin.compile_seconds : cubin.find_seconds),
-                              format_bytes(cubin.cubin.image->size()));
-        tally.cubins.push_back(cubin.cubin);
+        const BuiltKernel& built = tally.built.emplace_back(BuiltKernel{&kernel, **std::move(found)});
+        outcome = fmt::format("{} in {}, {}", to_string(built.found.source), format_seconds(built.seconds()),
+                              format_bytes(built.found.cubin.image->size()));
         if (!kept) {
           tally.not_kept.push_back({&kernel, kept.error()});
           outcome += ", not kept";
@@ -155,7 +163,10 @@ BuildTally build_all(const Context& context, Runtime& runtime, const std::vector
     progress.tick();
   };
   parallel_for(kernels.size(), jobs, work, {[&] { return interrupt.requested(); }, tick});
-  tally.interrupted = interrupt.requested() && tally.cubins.size() + tally.failures.size() < kernels.size();
+  tally.interrupted = interrupt.requested() && tally.built.size() + tally.failures.size() < kernels.size();
+  // In the matrix's order, not in that in which they were finished.
+  std::sort(tally.built.begin(), tally.built.end(),
+            [](const BuiltKernel& a, const BuiltKernel& b) { return a.kernel < b.kernel; });
   tally.seconds = watch.seconds();
   return tally;
 }
@@ -188,12 +199,24 @@ nlohmann::json describe_failures(const std::vector<BuildFailure>& failures) {
   return failed;
 }
 
+nlohmann::json describe_built(const std::vector<BuiltKernel>& built) {
+  nlohmann::json described = nlohmann::json::array();
+  for (const BuiltKernel& one : built) {
+    nlohmann::json kernel = describe(*one.found.cubin.record);
+    kernel["source"] = to_string(one.found.source);
+    kernel["seconds"] = one.seconds();
+    described.push_back(std::move(kernel));
+  }
+  return described;
+}
+
 nlohmann::json describe_tally(const BuildTally& tally, const std::vector<MatrixRefusal>& refusals,
                               const std::filesystem::path& bundle) {
   return {{"bundle", bundle.string()},
-          {"kernels", tally.cubins.size()},
-          {"compiled", tally.compiled},
-          {"reused", tally.reused},
+          {"kernels", tally.built.size()},
+          {"compiled", tally.compiled()},
+          {"reused", tally.built.size() - tally.compiled()},
+          {"results", describe_built(tally.built)},
           {"seconds", tally.seconds},
           {"interrupted", tally.interrupted},
           {"failed", describe_failures(tally.failures)},
@@ -207,26 +230,30 @@ std::filesystem::path partial_path(const std::filesystem::path& bundle) {
   return bundle.string() + ".partial";
 }
 
-Result<ExitStatus> conclude(const Context& context, const BundleOptions& options, const BuildTally& tally,
-                            const std::filesystem::path& output, const std::vector<MatrixRefusal>& refusals,
-                            const InterruptGuard& interrupt) {
+Result<ExitStatus> conclude(const Context& context, const BundleOptions& options, const MatrixShard& shard,
+                            const BuildTally& tally, const std::filesystem::path& output,
+                            const std::vector<MatrixRefusal>& refusals, const InterruptGuard& interrupt) {
   Console& console = context.console();
   const bool complete = !tally.interrupted && tally.failures.empty();
   // Nothing finished: nothing to write.
-  const std::filesystem::path bundle = complete               ? output
-                                       : tally.cubins.empty() ? std::filesystem::path()
-                                                              : partial_path(output);
+  const std::filesystem::path bundle = complete              ? output
+                                       : tally.built.empty() ? std::filesystem::path()
+                                                             : partial_path(output);
   if (!bundle.empty()) {
-    CUBINET_TRY(create_bundle(bundle, tally.cubins, options, context.files()));
+    std::vector<Cubin> cubins;
+    for (const BuiltKernel& one : tally.built)
+      cubins.push_back(one.found.cubin);
+    CUBINET_TRY(create_bundle(bundle, std::move(cubins), options, context.files()));
   }
   if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
   report_failures(context, tally);
   if (!bundle.empty()) {
     console.text(fmt::format("{}: {}, {} compiled, {} from the home, in {}", printable(bundle.string()),
-                             plural(tally.cubins.size(), "kernel"), tally.compiled, tally.reused,
-                             format_seconds(tally.seconds)));
+                             plural(tally.built.size(), "kernel"), tally.compiled(),
+                             tally.built.size() - tally.compiled(), format_seconds(tally.seconds)));
   }
   nlohmann::json document = describe_tally(tally, refusals, bundle);
+  document["shard"] = shard.to_string();
   if (complete && tally.not_kept.empty()) {
     console.document(document);
     return ExitStatus::done;
@@ -259,17 +286,21 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   CUBINET_TRY_ASSIGN(const std::filesystem::path output,
                      check_output_file(*context.files(), options.output, kept));
   CUBINET_TRY(check_output_file(*context.files(), partial_path(output).string(), kept));
-  CUBINET_TRY_ASSIGN(const BundleOptions bundle, bundle_options(output, options.name, options.version));
+  CUBINET_TRY_ASSIGN(const BundleOptions bundle, bundle_options(options.name, options.version));
   // What a template refuses needs no compiler to be told.
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
+  const bool nothing = expansion.kernels.empty();
+  // Before the compiler's refusals: another compiler must not get other parts.
+  expansion.kernels = take_shard(std::move(expansion.kernels), options.shard);
   const InterruptGuard interrupt;  // before the compiler is loaded, and so before any thread of its
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, std::move(compiling)));
   refuse_unknown_targets(*runtime, expansion);
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
   list_refusals(context.console(), expansion.refused);
-  if (expansion.kernels.empty()) {
+  // A part of a small matrix may be empty.
+  if (nothing || (expansion.kernels.empty() && options.shard.count == 1)) {
     return Error{ErrorCode::invalid_argument,
                  "every combination of the matrix is refused: there is nothing to build"};
   }
@@ -277,7 +308,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   context.console().message(
       LogLevel::info, fmt::format("{}, {} at a time", plural(expansion.kernels.size(), "kernel"), jobs));
   const BuildTally tally = build_all(context, *runtime, expansion.kernels, interrupt, jobs);
-  return conclude(context, bundle, tally, output, expansion.refused, interrupt);
+  return conclude(context, bundle, options.shard, tally, output, expansion.refused, interrupt);
 }
 
 }  // namespace
@@ -287,7 +318,8 @@ void add_prebuild(CLI::App& root, Action& chosen) {
   auto options = std::make_shared<PrebuildOptions>();
   verb->add_option("MATRIX", options->matrix, "The matrix, a JSON file")->required()->type_name("");
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
-  add_text(*verb, "--name", options->name, "NAME", "The bundle's name, for people (default: the file's)");
+  add_text(*verb, "--name", options->name, "NAME",
+           "The bundle's name, for people (default: its file's, which is not written into it)");
   add_integer(*verb, "--bundle-version", options->version, 0, INT64_MAX,
               "The newest of several bundles wins");
   verb->add_option_function<std::string>(
@@ -301,6 +333,15 @@ void add_prebuild(CLI::App& root, Action& chosen) {
       ->type_name("SIZE");
   verb->add_flag("--skip-refused", options->skip_refused,
                  "Build the rest when some combinations are refused");
+  verb->add_option_function<std::string>(
+          "--shard",
+          [options](const std::string& text) {
+            const auto shard = MatrixShard::parse(text);
+            if (!shard) throw CLI::ValidationError(shard.error().to_line());
+            options->shard = *shard;
+          },
+          "The I-th of N parts of the matrix alone; the parts are the same on every machine")
+      ->type_name("I/N");
   add_template_sources(*verb, options->sources);
   verb->footer(R"(The matrix stands for the product of its lists:
   {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
@@ -311,7 +352,8 @@ after Ctrl-C the same command goes on. What is finished of an incomplete bundle 
 
 Examples:
   cubinet prebuild examples/matrix.json -o kernels.bundle
-  cubinet prebuild examples/matrix.json -o kernels.bundle --jobs 4 --memory 2G --bundle-version 7)");
+  cubinet prebuild examples/matrix.json -o kernels.bundle --jobs 4 --memory 2G --bundle-version 7
+  cubinet prebuild examples/matrix.json -o kernels-2.bundle --shard 2/8 --json)");
   choose<PrebuildOptions>(*verb, chosen, options, prebuild);
 }
 

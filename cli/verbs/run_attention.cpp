@@ -257,6 +257,8 @@ void add_run(CLI::App& root, Action& chosen) {
   add_operation(*run, chosen, "decode", "Decode attention over a paged KV cache");
   add_operation(*run, chosen, "prefill", "Prefill attention over a paged KV cache");
   add_operation(*run, chosen, "mla-decode", "Decode with latent attention, head dims 576/512");
+  run->footer(
+      "Example:\n  cubinet run decode --batch 16 --kv-len 4096 --heads-q 64 --heads-kv 8 --page-size 64");
 }
 
 }  // namespace cubinet::cli

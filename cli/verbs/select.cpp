@@ -240,6 +240,9 @@ Examples:
   cubinet select attention --batch 32 --kv-len 8192 --heads-q 64 --heads-kv 8 --device sm_103 --sm-count 148 \
       --table flashInferMetaInfo.h --prefer family --json)");
   choose<SelectOptions>(*verb, chosen, options, select_attention);
+  select->footer(
+      "Example:\n  cubinet select attention --device sm_103 --op mla-decode --batch 8 --kv-len 4096 "
+      "--heads-q 128");
 }
 
 }  // namespace cubinet::cli

@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console.hpp"
 
+#include "captured_stderr.hpp"
 #include "tool.hpp"
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 using namespace cubinet::test;
+using cubinet::cli::Color;
+using cubinet::cli::Console;
+
+namespace {
+
+// What `child` says in a process of its own, whose streams it may close.
+template <class Child>
+bool holds(const Child& child) {
+  const pid_t process = ::fork();
+  REQUIRE(process >= 0);
+  if (process == 0) ::_exit(child() ? 0 : 1);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
 
 TEST_CASE("a name with an escape sequence does not reach the terminal as one") {
   const ToolResult result = run_tool({"templates", "\x1b]0;owned\x07"});
@@ -31,4 +53,29 @@ TEST_CASE("names that are not UTF8 still give a JSON document") {
   const ToolResult result = run_tool({"templates", "\xff\xfe", "--json"});
   CHECK(result.status == 2);
   CHECK(result.json()["error"]["code"] == "not_found");
+}
+
+TEST_CASE("a stderr that is closed or the null device is heard by nobody") {
+  bool heard = false;
+  stderr_of([&] { heard = Console(Color::never).heard(); });
+  CHECK(heard);
+  CHECK(holds([] {
+    ::close(STDERR_FILENO);
+    return !Console(Color::never).heard();
+  }));
+  CHECK(holds([] {
+    ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);
+    return !Console(Color::never).heard();
+  }));
+}
+
+TEST_CASE("no file that is opened later takes the number of a stream that is closed") {
+  CHECK(holds([] {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      ::close(stream);
+    cubinet::cli::occupy_closed_streams();
+    const bool apart = ::open("/dev/zero", O_RDONLY) > STDERR_FILENO;
+    // Data is not lost without an error.
+    return apart && ::write(STDOUT_FILENO, "x", 1) < 0 && ::write(STDERR_FILENO, "x", 1) == 1;
+  }));
 }

@@ -104,13 +104,14 @@ class Reader {
 // Sends the interrupts whose time has come; gives the milliseconds to the next one, -1 where none is left.
 class Interrupts {
  public:
-  Interrupts(pid_t child, const std::vector<int>& waits) : child_(child), waits_(waits) {}
+  Interrupts(pid_t child, const ToolSetting& setting)
+      : child_(child), signal_(setting.signal), waits_(setting.interrupt_milliseconds) {}
 
   int send_due() {
     while (sent_ < waits_.size()) {
       const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - last_);
       if (passed.count() < waits_[sent_]) return waits_[sent_] - static_cast<int>(passed.count());
-      ::kill(child_, SIGINT);
+      ::kill(child_, signal_);
       last_ = Clock::now();
       ++sent_;
     }
@@ -120,6 +121,7 @@ class Interrupts {
  private:
   using Clock = std::chrono::steady_clock;
   pid_t child_;
+  int signal_;
   const std::vector<int>& waits_;
   Clock::time_point last_ = Clock::now();
   std::size_t sent_ = 0;
@@ -127,14 +129,14 @@ class Interrupts {
 
 void drain(pid_t child, Reader& out, Reader& err, const ToolResult& result, const ToolSetting& setting) {
   bool interrupted = setting.interrupt_after.empty();
-  Interrupts interrupts(child, setting.interrupt_milliseconds);
+  Interrupts interrupts(child, setting);
   while (out.open() || err.open()) {
     std::array<pollfd, 2> waited = {{{out.descriptor(), POLLIN, 0}, {err.descriptor(), POLLIN, 0}}};
     if (::poll(waited.data(), waited.size(), interrupts.send_due()) < 0 && errno != EINTR) fail("poll");
     if (waited[0].revents != 0) out.read_some();
     if (waited[1].revents != 0) err.read_some();
     if (!interrupted && contains(result.err, setting.interrupt_after)) {
-      ::kill(child, SIGINT);
+      ::kill(child, setting.signal);
       interrupted = true;
     }
   }

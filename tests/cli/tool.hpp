@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -32,7 +33,8 @@ struct ToolSetting {
   std::filesystem::path executable;  // empty: the built one
   std::string stdout_file;           // instead of a pipe, such as /dev/full
   std::filesystem::path folder;      // the working directory; empty: this one
-  // Sends SIGINT once this text has been seen on stderr.
+  int signal = SIGINT;               // what is sent below
+  // Sends it once this text has been seen on stderr.
   std::string interrupt_after;
   // Sends one so long after the start, and each further one so long after the one before.
   std::vector<int> interrupt_milliseconds;

@@ -5,6 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <elf.h>
+
 namespace cubinet {
 namespace {
 
@@ -61,6 +65,29 @@ TEST_CASE("the three ways in which CUDA releases mark a target are all read") {
   CHECK(inspect_cubin(without_hints(0x06006402, 8))->target_name() == "sm_100?");
   CHECK(inspect_cubin(without_hints(0x005a0d5a, 7))->target_name() == "sm_90a");
   CHECK(inspect_cubin(without_hints(0x00500550, 7))->target_name() == "sm_80");
+}
+
+TEST_CASE("the mark of a specific target is found behind other attributes") {
+  Bytes image = cubin_for({9, 0, TargetKind::specific});
+  const std::size_t note = as_text(image).find(".note.nv.tkinfo");
+  image[note + 1] = static_cast<std::byte>('x');
+  const Bytes mark = *from_hex("02090100");
+  const Bytes other = *from_hex("02020100");
+  const auto at = std::search(image.begin(), image.end(), mark.begin(), mark.end());
+  const auto offset = static_cast<std::uint64_t>(at - image.begin());
+  std::copy(other.begin(), other.end(), at - 4);  // over the end of the note, which nobody reads now
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof(header));
+  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
+    std::byte* const place = image.data() + header.e_shoff + i * sizeof(Elf64_Shdr);
+    Elf64_Shdr section;
+    std::memcpy(&section, place, sizeof(section));
+    if (section.sh_offset != offset) continue;
+    section.sh_offset -= other.size();
+    section.sh_size += other.size();
+    std::memcpy(place, &section, sizeof(section));
+  }
+  CHECK(inspect_cubin(image)->target_name() == "sm_90a");
 }
 
 TEST_CASE("where the suffix cannot be told the metadata is believed, the number never") {

@@ -18,7 +18,8 @@ struct ElfSection {
   std::uint64_t flags = 0;
   std::uint32_t link = 0;
   std::uint32_t info = 0;
-  ByteView content;  // empty for SHT_NOBITS
+  std::uint64_t size = 0;  // in memory
+  ByteView content;        // empty for SHT_NOBITS
 };
 
 struct ElfSymbol {

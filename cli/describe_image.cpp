@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "describe_image.hpp"
+
+#include "describe.hpp"
+
+#include <cubinet/base/text.hpp>
+#include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/image_target.hpp>
+#include <cubinet/spec/ptx.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cubinet::cli {
+namespace {
+
+struct OtherKind {
+  std::string_view magic;
+  const char* name;
+  const char* remedy;
+};
+constexpr OtherKind kOtherKinds[] = {
+    {"\x50\xed\x55\xba", "a fatbinary of several images",
+     "`cuobjdump -xelf all FILE` takes the cubins out of it"},
+    {"CBUN", "a bundle", "`cubinet bundle list` prints its keys; inspect KEY --bundle FILE"},
+    {"CREC", "the record of a cubin", "name the cubin beside it"},
+};
+
+Result<ImageReport> report_ptx(Bytes image) {
+  // The driver reads up to a NUL, which text that people keep in files does not have.
+  if (image.empty() || image.back() != std::byte{0}) image.push_back(std::byte{0});
+  CUBINET_TRY_ASSIGN(const PtxInspection inspection, inspect_ptx(image));
+  ImageReport report{
+      ImageKind::ptx, ImageTarget{inspection.target, ImageKind::ptx}.to_string(), inspection.version, {}};
+  CUBINET_TRY_ASSIGN(report.content.kernels, ptx_resources(image));
+  return report;
+}
+
+template <class Value>
+nlohmann::json or_null(const std::optional<Value>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+nlohmann::json describe_kernel(const KernelResources& kernel, const EntryPoint* entry) {
+  nlohmann::json arguments = nlohmann::json::array();
+  for (const ArgumentPlace& argument : kernel.arguments)
+    arguments.push_back({{"offset", argument.offset}, {"bytes", argument.bytes}});
+  return {{"name", kernel.name},
+          {"registers", or_null(kernel.registers)},
+          {"stack_bytes", or_null(kernel.stack_bytes)},
+          {"static_shared_bytes", or_null(kernel.static_shared_bytes)},
+          {"dynamic_shared_bytes",
+           entry == nullptr ? nlohmann::json() : nlohmann::json(entry->dynamic_shared_bytes)},
+          {"argument_bytes", kernel.argument_bytes},
+          {"arguments", std::move(arguments)},
+          {"max_threads", or_null(kernel.max_threads)},
+          {"required_threads", or_null(kernel.required_threads)},
+          {"cluster", or_null(kernel.cluster)},
+          {"minimum_blocks", or_null(kernel.minimum_blocks)}};
+}
+
+const EntryPoint* entry_of(const CubinRecord* record, const std::string& symbol) {
+  if (record == nullptr) return nullptr;
+  const auto entry = std::find_if(record->entry_points.begin(), record->entry_points.end(),
+                                  [&](const EntryPoint& each) { return each.symbol == symbol; });
+  return entry == record->entry_points.end() ? nullptr : &*entry;
+}
+
+// The texts of at least four characters among a note's bytes: ptxas writes its name, version and options so.
+std::string texts_in(ByteView bytes) {
+  constexpr std::size_t kShortest = 4;
+  std::vector<std::string> texts;
+  std::string text;
+  for (const char c : std::string(as_text(bytes)) + '\0') {
+    if (c >= ' ' && c <= '~') {
+      text += c;
+      continue;
+    }
+    if (text.size() >= kShortest) texts.push_back(text.substr(0, text.find_last_not_of(' ') + 1));
+    text.clear();
+  }
+  return join(texts, "; ");
+}
+
+std::string extent(const KernelResources::Extent& extent) {
+  return fmt::format("{}x{}x{}", extent[0], extent[1], extent[2]);
+}
+
+std::string kernel_text(const KernelResources& kernel, const EntryPoint* entry) {
+  std::vector<std::string> parts;
+  if (kernel.registers) parts.push_back(fmt::format("{} registers", *kernel.registers));
+  if (kernel.stack_bytes) parts.push_back(fmt::format("{} bytes of stack", *kernel.stack_bytes));
+  if (kernel.static_shared_bytes)
+    parts.push_back(fmt::format("{} bytes of static shared memory", *kernel.static_shared_bytes));
+  if (entry != nullptr) parts.push_back(fmt::format("{} of dynamic", entry->dynamic_shared_bytes));
+  parts.push_back(fmt::format("{} bytes of arguments", kernel.argument_bytes));
+  if (kernel.max_threads) parts.push_back("at most " + extent(*kernel.max_threads) + " threads");
+  if (kernel.required_threads) parts.push_back(extent(*kernel.required_threads) + " threads");
+  if (kernel.minimum_blocks)
+    parts.push_back(fmt::format("{} blocks a multiprocessor", *kernel.minimum_blocks));
+  if (kernel.cluster) parts.push_back("clusters of " + extent(*kernel.cluster));
+  std::string text = fmt::format("\n  kernel       {}: {}", printable(kernel.name), join(parts));
+  if (kernel.arguments.size() < 2) return text;
+  std::vector<std::string> places;
+  for (const ArgumentPlace& argument : kernel.arguments)
+    places.push_back(fmt::format("{}+{}", argument.offset, argument.bytes));
+  return text + "\n    arguments  " + join(places);
+}
+
+}  // namespace
+
+Result<ImageReport> report_image(const Bytes& image) {
+  const std::string_view text = as_text(image);
+  if (text.starts_with("\x7f"
+                       "ELF")) {
+    CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
+    ImageReport report{ImageKind::cubin, inspection.target_name(), {}, {}};
+    CUBINET_TRY_ASSIGN(report.content, report_cubin(image));
+    return report;
+  }
+  for (const OtherKind& other : kOtherKinds) {
+    if (text.starts_with(other.magic))
+      return Error{ErrorCode::invalid_argument, std::string("it is ") + other.name + ", and no cubin or PTX",
+                   other.remedy};
+  }
+  if (text.find(".version") != std::string_view::npos) return report_ptx(image);
+  return Error{ErrorCode::invalid_argument, "it is neither a cubin nor PTX", "name a file of either kind"};
+}
+
+nlohmann::json describe(const ImageReport& report, const CubinRecord* record) {
+  nlohmann::json described = record == nullptr ? nlohmann::json::object() : describe(*record);
+  described["kind"] = report.kind == ImageKind::ptx ? "ptx" : "cubin";
+  described["target"] = report.target;
+  if (report.kind == ImageKind::ptx) described["ptx_version"] = report.ptx_version;
+  described["kernels"] = nlohmann::json::array();
+  for (const KernelResources& kernel : report.content.kernels)
+    described["kernels"].push_back(describe_kernel(kernel, entry_of(record, kernel.name)));
+  described["compatibility"] = nlohmann::json::array();
+  for (const CompatibilityNote& note : report.content.compatibility)
+    described["compatibility"].push_back(
+        {{"tag", note.tag}, {"length", note.value.size()}, {"value", to_hex(note.value)}});
+  described["notes"] = nlohmann::json::array();
+  for (const ImageNote& note : report.content.notes) {
+    described["notes"].push_back({{"section", note.section},
+                                  {"owner", note.owner},
+                                  {"type", note.type},
+                                  {"length", note.value.size()},
+                                  {"value", to_hex(note.value)},
+                                  {"text", texts_in(note.value)}});
+  }
+  return described;
+}
+
+std::string to_text(const ImageReport& report, const CubinRecord* record) {
+  std::string text = fmt::format("  target       {}", printable(report.target));
+  if (report.kind == ImageKind::ptx) text += fmt::format(", PTX {}", printable(report.ptx_version));
+  if (record != nullptr) {
+    text += fmt::format("\n  key          {}\n  of           {}", record->identity.key().to_string(),
+                        printable(spec_of(*record).to_string()));
+  }
+  for (const KernelResources& kernel : report.content.kernels)
+    text += kernel_text(kernel, entry_of(record, kernel.name));
+  for (const CompatibilityNote& note : report.content.compatibility)
+    text += fmt::format("\n  compatible   tag {}, length {}, value {}", note.tag, note.value.size(),
+                        to_hex(note.value));
+  for (const ImageNote& note : report.content.notes) {
+    const std::string words = texts_in(note.value);
+    text += fmt::format("\n  note         {}, type {}, length {}: {}", printable(note.section), note.type,
+                        note.value.size(), words.empty() ? to_hex(note.value) : words);
+  }
+  return text;
+}
+
+}  // namespace cubinet::cli

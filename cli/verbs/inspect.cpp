@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "describe.hpp"
+#include "describe_image.hpp"
+#include "record_filter.hpp"
+#include "verbs.hpp"
+
+#include <cubinet/base/text.hpp>
+
+#include <fmt/format.h>
+
+namespace cubinet::cli {
+namespace {
+
+struct InspectOptions {
+  std::string subject;
+  std::vector<std::string> bundles;
+};
+
+// An image, what is recorded of it, and where it was found.
+struct Subject {
+  std::string place;
+  std::shared_ptr<const Bytes> image;
+  std::shared_ptr<const CubinRecord> record;  // nullptr for a file without one
+};
+
+Error at_file(Error error, const std::string& file) {
+  error.message = "'" + file + "': " + error.message;
+  return error;
+}
+
+// Of a file that `compile --record` wrote, what its record says too: one that is not this file's says
+// nothing.
+Result<Subject> read_file(const Context& context, const std::string& file) {
+  CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumImageBytes));
+  Subject subject;
+  std::error_code unknown;
+  const auto path = std::filesystem::canonical(file, unknown);
+  subject.place = unknown ? file : path.string();
+  subject.image = std::make_shared<const Bytes>(std::move(image));
+  const auto bytes = context.files()->read(file + ".record", kMaximumRecordBytes);
+  if (!bytes) return subject;
+  auto record = decode_record(*bytes);
+  if (!record) return at_file(record.error(), file + ".record");
+  if (record->digest != sha256(*subject.image)) {
+    return Error{ErrorCode::corruption,
+                 "'" + file + "' is not the image that '" + file + ".record' describes",
+                 "compile it again, or remove the record"};
+  }
+  subject.record = std::make_shared<const CubinRecord>(*std::move(record));
+  return subject;
+}
+
+Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOptions& options) {
+  CUBINET_TRY_ASSIGN(const auto stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+  RecordFilter filter;
+  filter.kernels = {options.subject};
+  std::vector<Subject> subjects;
+  CubinRecords all;
+  for (const auto& store : stores) {
+    CUBINET_TRY_ASSIGN(auto listed, store->list());
+    CUBINET_TRY_ASSIGN(const auto records, select_records(filter, std::move(listed)));
+    all.insert(all.end(), records.begin(), records.end());
+    CUBINET_TRY(check_one_kernel(options.subject, all));
+    for (const auto& record : records) {
+      CUBINET_TRY_ASSIGN(const auto cubin, store->load(record));
+      if (!cubin) {
+        return Error{
+            ErrorCode::corruption,
+            fmt::format("the image of {} for {} in '{}' is gone or damaged", spec_of(*record).to_string(),
+                        record->target_name(), store->place_of(*record)),
+            "compile or import it again"};
+      }
+      subjects.push_back({store->place_of(*record), cubin->image, record});
+    }
+  }
+  return subjects;
+}
+
+Result<ExitStatus> inspect(const Context& context, const InspectOptions& options) {
+  std::error_code unknown;
+  const bool file = std::filesystem::exists(options.subject, unknown) ||
+                    options.subject.find('/') != std::string::npos;  // no key or name has one
+  std::vector<Subject> subjects;
+  if (file) {
+    CUBINET_TRY_ASSIGN(subjects.emplace_back(), read_file(context, options.subject));
+  } else {
+    CUBINET_TRY_ASSIGN(subjects, find_kernel(context, options));
+  }
+  if (subjects.empty()) {
+    return context.fail(
+        Error{
+            ErrorCode::not_found,
+            fmt::format("'{}' is no file here, and no kernel of the home or of a bundle given with --bundle",
+                        options.subject),
+            "`cubinet registry list` prints the keys that the home holds"},
+        ExitStatus::negative);
+  }
+  nlohmann::json results = nlohmann::json::array();
+  for (const Subject& subject : subjects) {
+    const auto report = report_image(*subject.image);
+    if (!report) return at_file(report.error(), subject.place);
+    nlohmann::json described = describe(*report, subject.record.get());
+    described["file"] = subject.place;
+    described["bytes"] = subject.image->size();
+    described["sha256"] = sha256(*subject.image).to_hex();
+    results.push_back(std::move(described));
+    context.console().text(fmt::format(
+        "{}\n  size         {} bytes\n  sha256       {}\n{}", printable(subject.place), subject.image->size(),
+        sha256(*subject.image).to_hex(), to_text(*report, subject.record.get())));
+  }
+  context.console().document({{"results", std::move(results)}});
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& root, Action& chosen) {
+  CLI::App* verb = root.add_subcommand("inspect", "Print what a cubin or PTX says of its kernels");
+  auto options = std::make_shared<InspectOptions>();
+  verb->add_option(
+          "FILE|KEY", options->subject,
+          "A cubin or PTX file, or the key or name of a kernel of the home or a bundle; NAME@PIN for one pin")
+      ->required()
+      ->type_name("");
+  add_list(*verb, "--bundle", options->bundles, "FILE",
+           "A bundle to look into beside the home; may be repeated");
+  verb->footer(
+      R"(Registers, stack and shared memory are those of the machine code; PTX states arguments and launch bounds alone.
+Spilled registers lie in the stack: with 0 bytes of it, none are.
+
+Examples:
+  cubinet inspect rms_norm.cubin
+  cubinet inspect 0123456789abcdef --bundle kernels.bundle --json)");
+  choose<InspectOptions>(*verb, chosen, options, inspect);
+}
+
+}  // namespace cubinet::cli

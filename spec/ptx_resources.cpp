@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx_words.hpp"
+
+#include <cubinet/spec/kernel_resources.hpp>
+
+#include <charconv>
+#include <limits>
+
+namespace cubinet {
+namespace {
+
+// No argument list is larger (PTX ISA, "Kernel Function Parameters": 32,764 bytes); a number above is no
+// size.
+constexpr std::uint64_t kMaximumBytes = 32'768;
+
+std::uint64_t number(std::string_view word) {
+  std::uint64_t value = 0;
+  const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return status == std::errc{} && end == word.data() + word.size()
+             ? std::min(value, std::uint64_t{UINT32_MAX})
+             : 0;
+}
+
+// Of ".u64", ".b8", ".f16x2": the bytes; 0 for a word that is no type.
+std::uint64_t type_bytes(std::string_view word) {
+  if (word.size() < 3 || word[0] != '.' || std::string_view("usfb").find(word[1]) == std::string_view::npos)
+    return 0;
+  const std::size_t by = std::min(word.find('x'), word.size());
+  const std::uint64_t many = by == word.size() ? 1 : number(word.substr(by + 1));
+  return std::min(number(word.substr(2, by - 2)) / 8 * many, kMaximumBytes + 1);
+}
+
+struct Argument {
+  std::uint64_t alignment = 1;
+  std::uint64_t element = 0;
+  std::uint64_t count = 1;
+};
+
+// One `.param .align 8 .b8 name[64]`, up to the ',' or ')' behind it. What `.ptr` says is of what is pointed
+// at.
+std::optional<std::string_view> read_argument(PtxWords& words, Argument& argument) {
+  bool pointee = false;
+  for (auto word = words.next(); word; word = words.next()) {
+    if (*word == "," || *word == ")") return word;
+    if (*word == ".ptr") pointee = true;
+    if (*word == ".align") {
+      const auto stated = words.next();
+      if (stated && !pointee) argument.alignment = std::max<std::uint64_t>(1, number(*stated));
+    } else if (*word == "[") {
+      const auto stated = words.next();
+      if (stated) argument.count = number(*stated);
+    } else if (argument.element == 0) {
+      argument.element = type_bytes(*word);
+    }
+  }
+  return std::nullopt;
+}
+
+bool read_arguments(PtxWords& words, KernelResources& kernel) {
+  std::uint64_t end = 0;
+  auto word = words.next();
+  while (word && *word != ")") {
+    if (*word != ".param") return false;
+    Argument argument;
+    word = read_argument(words, argument);
+    const std::uint64_t alignment = std::max(argument.alignment, argument.element);
+    const std::uint64_t bytes = argument.element * argument.count;
+    if (bytes == 0 || bytes > kMaximumBytes || alignment > kMaximumBytes) return false;
+    const std::uint64_t offset = (end + alignment - 1) / alignment * alignment;
+    end = offset + bytes;
+    if (end > kMaximumBytes) return false;
+    kernel.arguments.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
+    if (word && *word == ",") word = words.next();
+  }
+  kernel.argument_bytes = static_cast<std::uint32_t>(end);
+  return word.has_value();
+}
+
+}  // namespace
+
+Result<std::vector<KernelResources>> ptx_resources(ByteView image) {
+  std::string_view text = as_text(image);
+  text.remove_suffix(text.ends_with('\0') ? 1 : 0);
+  std::vector<KernelResources> kernels;
+  PtxWords words(text);
+  // One word ahead: what follows a number of threads may be the next directive.
+  for (auto word = words.next(); word;) {
+    if (*word != ".entry") {
+      word = words.next();
+      continue;
+    }
+    const auto name = words.next();
+    KernelResources& kernel = kernels.emplace_back();
+    kernel.name = name.value_or("");
+    word = words.next();
+    if (word && *word == "(") {
+      if (!read_arguments(words, kernel)) {
+        return Error{ErrorCode::corruption,
+                     "not usable PTX: the arguments of '" + kernel.name + "' cannot be read",
+                     "build or fetch it again"};
+      }
+      word = words.next();
+    }
+    while (word && *word != "{" && *word != ";") {
+      const std::string_view directive = *word;
+      KernelResources::Extent extent = {1, 1, 1};
+      std::size_t count = 0;
+      for (word = words.next(); word && count < extent.size(); word = words.next()) {
+        if (*word == ",") continue;
+        const auto value = number(*word);
+        if (value == 0) break;
+        extent[count++] = static_cast<std::uint32_t>(value);
+      }
+      if (count == 0) continue;
+      if (directive == ".maxntid") kernel.max_threads = extent;
+      if (directive == ".reqntid") kernel.required_threads = extent;
+      if (directive == ".reqnctapercluster") kernel.cluster = extent;
+      if (directive == ".minnctapersm") kernel.minimum_blocks = extent[0];
+    }
+  }
+  return kernels;
+}
+
+}  // namespace cubinet

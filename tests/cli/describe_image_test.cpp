@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "describe_image.hpp"
+
+#include "support/fake_cubin.hpp"
+#include "support/text.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+using namespace cubinet::cli;
+using namespace cubinet::test;
+
+namespace {
+
+Bytes bytes_of(std::string_view text) {
+  const ByteView view = as_bytes(text);
+  return Bytes(view.begin(), view.end());
+}
+
+}  // namespace
+
+TEST_CASE("an image is described by itself, and by its record where there is one") {
+  FakeCubin fake;
+  fake.kernels = {{"kernel", 16}};
+  KernelSpec spec;
+  spec.name = "one";
+  const Cubin cubin = make_cubin(spec, fake);
+  const auto report = report_image(*cubin.image);
+  REQUIRE(report);
+  const auto alone = describe(*report, nullptr);
+  CHECK(alone["target"] == "sm_90a");
+  CHECK(alone["kernels"][0]["argument_bytes"] == 16);
+  CHECK(alone["kernels"][0]["dynamic_shared_bytes"].is_null());
+  CHECK_FALSE(alone.contains("key"));
+  const auto recorded = describe(*report, cubin.record.get());
+  CHECK(recorded["key"] == cubin.record->identity.key().to_string());
+  CHECK(recorded["kernels"][0]["dynamic_shared_bytes"] == 0);
+  const std::string text = to_text(*report, cubin.record.get());
+  CHECK(contains(text, "kernel: 0 bytes of static shared memory, 0 of dynamic, 16 bytes of arguments"));
+  CHECK(contains(text, "tag 9, length 1, value 01"));
+  CHECK(contains(text, "-arch sm_90a"));
+}
+
+TEST_CASE("PTX is told by its text") {
+  const auto report =
+      report_image(bytes_of("// made\n.version 9.0\n.target sm_90a\n.entry k(.param .u64 p)\n{ ret; }"));
+  REQUIRE(report);
+  CHECK(report->target == "compute_90a");
+  CHECK(contains(to_text(*report, nullptr), "compute_90a, PTX 9.0"));
+}
+
+TEST_CASE("names from a file cannot drive a terminal") {
+  const auto report = report_image(bytes_of(".version 9.0 .target sm_90a .entry \x1b[31m"));
+  REQUIRE(report);
+  CHECK_FALSE(contains(to_text(*report, nullptr), "\x1b"));
+}
+
+TEST_CASE("what is no image is named with a way on") {
+  const auto refusal = [](std::string_view content) {
+    const auto report = report_image(bytes_of(content));
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::invalid_argument);
+    CHECK_FALSE(report.error().remedy.empty());
+    return report.error().message;
+  };
+  CHECK(contains(refusal("\x50\xed\x55\xba and more"), "fatbinary"));
+  CHECK(contains(refusal("CBUN"), "a bundle"));
+  CHECK(contains(refusal("CREC"), "record"));
+  CHECK(contains(refusal("#!/bin/sh"), "neither a cubin nor PTX"));
+  CHECK(contains(refusal(""), "neither a cubin nor PTX"));
+}
