@@ -92,7 +92,12 @@ class PreparedKernel {
 
 // Any kernel by specification: process cache, stores, then compile, keep, load. Independent objects: no state
 // is shared between two of them but the stores that both were given. Thread-safe. Functions it handed out
-// stay valid after it is destroyed. After fork, use in the child gives an error, not a crash.
+// stay valid after it is destroyed.
+//
+// After fork every call of the parent's Runtime is unsupported in the child. One that the child makes, with
+// stores that it opens, finds what lies in them; it compiles unless another thread of the parent was inside
+// NVRTC at that moment, which is unavailable (NVRTC's locks stay held), as a device is where the parent used
+// CUDA. Nothing hangs. Workers that compile are best started by exec (spawn).
 class Runtime {
  public:
   // invalid_argument for a policy that no target meets. Neither driver nor NVRTC is opened before it is
