@@ -277,9 +277,8 @@ class PosixFileSystem final : public FileSystem {
     return listing;
   }
 
-  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait, Sharing sharing) override {
-    const int operation =
-        (sharing == Sharing::shared ? LOCK_SH : LOCK_EX) | (wait == Wait::try_once ? LOCK_NB : 0);
+  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Sharing sharing) override {
+    const int operation = (sharing == Sharing::shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
     while (true) {
       Descriptor descriptor(open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644));
       if (descriptor.get() < 0) return failed("open the lock file", path);

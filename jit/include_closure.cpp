@@ -64,9 +64,8 @@ class ClosureBuilder {
 
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
     names_taken_.emplace(kParametersHeaderName);
-    File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
-    const std::vector<ComputedHeader> computed = scan_includes(source.text).computed;
-    CUBINET_TRY_ASSIGN(closure_.source, named(source));
+    const File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
+    CUBINET_TRY_ASSIGN(closure_.source, named(source, true));
     do {
       while (!pending_.empty()) {
         const File next = std::move(pending_.front());
@@ -76,12 +75,12 @@ class ClosureBuilder {
       }
       CUBINET_TRY(follow_computed());
     } while (!pending_.empty());
-    for (const ComputedHeader& header : computed) {
+    for (const auto& [name, header] : answerable_) {
       if (!macros_.headers_of(header.macro).empty()) continue;
-      return Error{ErrorCode::invalid_argument,
-                   "the template '" + kernel_template.name() + "' has '" + header.text +
-                       "', whose header cannot be told before it is compiled",
-                   "write the header's name there, or define the macro as a name"};
+      return Error{
+          ErrorCode::invalid_argument,
+          "'" + name + "' has '" + header.text + "', whose header cannot be told before it is compiled",
+          "write the header's name there, or define the macro as a name"};
     }
     closure_.digest = digest();
     return std::move(closure_);
@@ -106,12 +105,16 @@ class ClosureBuilder {
   }
 
   // The text with the names that its headers have here.
-  Result<std::string> named(const File& file) {
+  Result<std::string> named(const File& file, bool is_template = false) {
     const IncludeScan scan = scan_includes(file.text);
     for (const HeaderMacro& macro : scan.macros)
       macros_.define(macro.name, macro.replacement);
-    for (const ComputedHeader& header : scan.computed)
+    const bool of_caller = !file.folder.empty() && (!file.root || *file.root < first_of_toolkit_);
+    for (const ComputedHeader& header : scan.computed) {
       computed_.push_back({header.macro, {file.name, {}, file.folder, file.root}});
+      if (is_template || (of_caller && header.text.starts_with('#')))
+        answerable_.emplace_back(file.name, header);
+    }
     std::vector<std::string> names;
     for (const HeaderReference& reference : scan.references) {
       std::vector<std::string> places;
@@ -254,6 +257,9 @@ class ClosureBuilder {
   std::deque<File> pending_;
   HeaderMacros macros_;
   std::vector<std::pair<std::string, File>> computed_;  // the macro, and the file that includes it
+  // Those that have to lead to a header that is known, and the files that have them: of what makes an
+  // absolute path the compiler opens the file by itself, and a FIFO's end it waits for.
+  std::vector<std::pair<std::string, ComputedHeader>> answerable_;
   std::map<std::string, std::string> aliases_;
   std::set<std::string, std::less<>> names_taken_;
   std::map<std::string, std::optional<std::string>> names_by_path_;  // nullopt: there is no such file

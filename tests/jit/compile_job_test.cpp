@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <sys/stat.h>
 
 using namespace cubinet;
 
@@ -169,6 +170,24 @@ TEST_CASE("headers of include directories find each other by quoted names") {
       "#include <lib/a.h>\nextern \"C\" __global__ void scale(float* p) { *p *= TIMES; }\n");
   request.options.include_directories = {headers.path()};
   CHECK(compiled(request).record.options.find(headers.path().string()) == std::string::npos);
+}
+
+TEST_CASE("an include of what never ends, or never begins, is refused at once") {
+  const test::TempDir headers;
+  REQUIRE(::mkfifo((headers / "fifo.h").c_str(), 0600) == 0);
+  std::ofstream(headers / "huge.h") << "x";
+  std::filesystem::resize_file(headers / "huge.h", std::uintmax_t{1} << 40U);
+  std::ofstream(headers / "made.h") << "#define STR_(x) #x\n#define STR(x) STR_(x)\n#include STR("
+                                    << (headers / "fifo.h").string() << ")\n";
+  for (const char* name :
+       {"\"fifo.h\"", "\"huge.h\"", "\"made.h\"", "\"/dev/zero\"", "\"/dev/tty\"", "\"/\""}) {
+    CAPTURE(name);
+    CompileRequest request = test::scale_request("#include " + std::string(name) + "\n" + test::kScaleBody);
+    request.options.include_directories = {headers.path()};
+    CHECK(refused(request).code != ErrorCode::internal);
+  }
+  // Size 0, whatever it says when it is read.
+  CHECK(compiled(test::scale_request("#include \"/proc/kmsg\"\n" + test::kScaleBody)).record.size > 0);
 }
 
 TEST_CASE("source lines do not bring the working folder into a build") {

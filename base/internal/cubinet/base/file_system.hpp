@@ -93,12 +93,11 @@ class FileSystem {
   virtual Result<std::optional<FileStatus>> status(const std::filesystem::path& path) = 0;
   // Names (not paths) in byte order, without "." and "..".
   virtual Result<Listing> list(const std::filesystem::path& path) = 0;
-  // Creates the file when missing and takes a lock on it. `wait` blocks until it is free; `try_once` gives
-  // nullptr when somebody else holds it in a way that excludes ours. The lock is on the file that `path`
-  // names when it is granted, so lock files may be removed by whoever holds them.
-  enum class Wait { wait, try_once };
+  // Creates the file when missing and takes a lock on it; nullptr when somebody else holds it in a way that
+  // excludes ours. Never waits: whoever does says for how long. The lock is on the file that `path` names when
+  // it is granted, so lock files may be removed by whoever holds them.
   enum class Sharing { exclusive, shared };
-  virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path, Wait wait,
+  virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path,
                                                  Sharing sharing = Sharing::exclusive) = 0;
   // True where the calling user may create files in the folder.
   virtual bool writable(const std::filesystem::path& path) = 0;
