@@ -31,10 +31,6 @@ constexpr std::int64_t kSafeDistance = 50'000'000;
 // File systems that keep whole seconds, or every other one (FAT).
 constexpr std::int64_t kSafeDistanceOfSeconds = 2 * kSecond + kSafeDistance;
 
-std::int64_t nanoseconds(const timespec& time) {
-  return std::int64_t{time.tv_sec} * kSecond + time.tv_nsec;
-}
-
 // What is not unusual in a file's name. The rest could end a name in the text, or be read differently.
 std::string harmless(std::string name) {
   for (char& c : name) {

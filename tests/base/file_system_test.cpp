@@ -6,8 +6,10 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,6 +124,23 @@ TEST_CASE("names are listed in byte order and removal says whether there was som
   CHECK(*files->remove(folder / "a"));
   CHECK_FALSE(*files->remove(folder / "a"));
   CHECK_FALSE(files->list(folder / "none"));
+}
+
+TEST_CASE("a time that nanoseconds cannot hold is the nearest that they can") {
+  CHECK(nanoseconds({1, 2}) == 1'000'000'002);
+  CHECK(nanoseconds({-1, 2}) == -999'999'998);
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  CHECK(nanoseconds({10'000'000'000, 0}) == kLast);  // in 2286
+  CHECK(nanoseconds({std::numeric_limits<time_t>::max(), 999'999'999}) == kLast);
+  const std::int64_t first = nanoseconds({std::numeric_limits<time_t>::min(), 0});
+  CHECK(first < nanoseconds({-4'000'000'000, 0}));
+  CHECK(kLast / 2 - first > 0);  // no overflow
+  const TempDir folder;
+  std::ofstream(folder / "f") << "x";
+  const timespec far{10'000'000'000, 0};
+  const timespec times[2] = {far, far};
+  REQUIRE(::utimensat(AT_FDCWD, (folder / "f").c_str(), times, 0) == 0);
+  CHECK((*posix_file_system()->status(folder / "f"))->modified_ns > 0);
 }
 
 TEST_CASE("a lock excludes others until it is released") {

@@ -4,6 +4,7 @@
 #include <cubinet/base/bytes.hpp>
 
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,6 +12,11 @@
 #include <vector>
 
 namespace cubinet {
+
+// A file's time in nanoseconds since the epoch. One that 64 bits do not hold (after April 2262; or before 1824,
+// so that the distance from now does not overflow either) is the nearest that they do: who may write a file
+// may set any.
+std::int64_t nanoseconds(const timespec& time);
 
 struct FileStatus {
   enum class Type { regular, directory, symlink, other };
