@@ -7,13 +7,15 @@
 
 namespace cubinet {
 
-// Where to look for NVRTC, in this order: `library` (then nowhere else), the toolkits, the wheels, the
-// folders of the dynamic loader; in each place libnvrtc.so.13 before .12. The first with its builtins beside
+// Where to look for NVRTC, in this order: `library` (then nowhere else), the toolkits, the wheels, the usual
+// toolkits, the folders of the dynamic loader; in each place libnvrtc.so.13 before .12. The first with its builtins beside
 // it is used; `doctor` lists the others.
 struct CompilerSearch {
-  std::optional<std::string> library;                            // the file itself
-  std::vector<std::string> toolkit_roots = {"/usr/local/cuda"};  // searched for lib64/ and lib/
-  std::vector<std::string> wheel_roots;  // folders that pip installed nvidia-cuda-nvrtc into
+  std::optional<std::string> library;      // the file itself
+  std::vector<std::string> toolkit_roots;  // searched for lib64/ and lib/
+  std::vector<std::string> wheel_roots;    // folders that pip installed nvidia-cuda-nvrtc into
+  // As toolkit_roots, behind whatever somebody has named.
+  std::vector<std::string> usual_toolkits = {"/usr/local/cuda"};
 };
 
 // Options of a compilation that are the caller's, not the template's. All of them are part of the build
