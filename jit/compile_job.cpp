@@ -11,6 +11,7 @@
 #include <cubinet/spec/image_check.hpp>
 #include <cubinet/spec/ptx.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <sched.h>
 #include <system_error>
@@ -98,6 +99,15 @@ Error no_such_kernel(const CompileRequest& request, const std::string& symbol) {
                "declare it extern \"C\" __global__, or give its C++ name as symbol_expression"};
 }
 
+Error other_argument(const CompileRequest& request, const EntryPoint& entry, std::uint32_t bytes) {
+  return Error{
+      ErrorCode::invalid_argument,
+      "the template '" + request.kernel_template->name() + "' declares parameter_bytes " +
+          std::to_string(entry.parameter_bytes) + " of the kernel '" + entry.name + "', whose argument has " +
+          std::to_string(bytes) + " bytes in its source",
+      "declare the size of the structure that the kernel takes, or 0 where it takes several arguments"};
+}
+
 Error wrong_target(const CompileRequest& request, const std::string& built) {
   return Error{ErrorCode::internal,
                "NVRTC was asked for " + request.target.to_string() + " and built " + built};
@@ -112,6 +122,14 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
     CUBINET_TRY_ASSIGN(CubinInspection inspection, inspect_cubin(image));
     if (contradicts(inspection, request.target))
       return wrong_target(request, "a cubin for " + inspection.target_name());
+    // One that is declared wrong would be refused when it is loaded, on a machine with a device.
+    for (const EntryPoint& entry : entries) {
+      const auto kernel = std::find(inspection.kernels.begin(), inspection.kernels.end(), entry.symbol);
+      if (kernel == inspection.kernels.end() || entry.parameter_bytes == 0) continue;
+      const std::uint32_t bytes =
+          inspection.argument_bytes[static_cast<std::size_t>(kernel - inspection.kernels.begin())];
+      if (bytes != 0 && bytes != entry.parameter_bytes) return other_argument(request, entry, bytes);
+    }
     kernels = std::move(inspection.kernels);
   } else {
     CUBINET_TRY_ASSIGN(PtxInspection inspection, inspect_ptx(image));

@@ -140,6 +140,17 @@ TEST_CASE("a declared kernel that the source does not define is refused") {
   CHECK(wrong_name.code == ErrorCode::compile_failed);
 }
 
+TEST_CASE("an argument of another size than its template declares is refused") {
+  const Error error =
+      refused(test::scale_request("struct P { void* data; int count; };\nextern \"C\" __global__ void "
+                                  "scale(const P p) { *(int*)p.data = p.count; }\n"));
+  CHECK(error.code == ErrorCode::invalid_argument);
+  CHECK_MESSAGE(
+      error.message.find("declares parameter_bytes 8 of the kernel 'scale', whose argument has 16") !=
+          std::string::npos,
+      error.message);
+}
+
 TEST_CASE("a header in the working directory is not taken for one of the template") {
   const test::TempDir working;
   const test::TempDir headers;
