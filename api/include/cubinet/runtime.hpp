@@ -47,7 +47,7 @@ struct RuntimeCounters {
   std::uint64_t compiled = 0;
   std::uint64_t imported_hits = 0;
   std::uint64_t misses = 0;  // compile = never and nothing found
-  std::uint64_t failures = 0;
+  std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
   std::uint64_t bytes_loaded = 0;
 };
 
@@ -64,9 +64,9 @@ struct RuntimeOptions {
   CompileOptions compile_options;
   DriverOptions driver;
   LogSink log;
-  // Called once for every kernel that is looked for beyond the process cache, by the thread that looked,
-  // without a lock held: it may ask the Runtime. Requests that waited for that thread count as process hits.
-  // Must not throw.
+  // Called once for every kernel that is looked for beyond the process cache, and for every other request for
+  // a kernel that fails, by the thread that asked, without a lock held: it may ask the Runtime. Requests that
+  // waited for another thread count as process hits. Not called in a forked child. Must not throw.
   Callback<void(const KernelEvent&)> observer;
 };
 
