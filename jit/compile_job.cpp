@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 #include <sched.h>
 #include <system_error>
 #include <thread>
@@ -153,7 +154,11 @@ nvrtcResult compile_at_root(NvrtcProgram& program, const std::vector<std::string
     std::thread worker([&] {
       // Where a sandbox forbids it, the build is right and holds the folder's name.
       if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
-      compile();
+      try {
+        compile();
+      } catch (const std::bad_alloc&) {
+        result = NVRTC_ERROR_OUT_OF_MEMORY;  // what leaves a thread ends the program
+      }
     });
     worker.join();
   } catch (const std::system_error&) {
