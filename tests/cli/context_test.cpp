@@ -35,7 +35,7 @@ TEST_CASE("the home is named by the option, then the environment, then the cache
   CHECK(home_with({{"CUBINET_HOME", ""}, {"HOME", base}}) == base + "/.cache/cubinet");
 }
 
-TEST_CASE("NVRTC is looked for in CUDA_HOME, then in the wheels that are named, then in the usual place") {
+TEST_CASE("NVRTC is looked for in the toolkit, then in the wheels that are named, then in the usual place") {
   cubinet::cli::EnvironmentVariables variables;
   variables.cuda_home = "/a";
   variables.cuda_path = "/b";

@@ -292,7 +292,7 @@ TEST_CASE("a standard header is its counterpart in CCCL, but for what a toolkit 
   CHECK(*text_of(*close_over_includes(*parsed, {{mine.path()}, {toolkit.path()}}), "limits") == "// mine\n");
 }
 
-TEST_CASE("a header of the caller that includes what a macro makes is refused, a toolkit's is not") {
+TEST_CASE("a header of the caller that includes what a macro makes is refused, that of a toolkit is not") {
   const test::TempDir folder;
   write(folder / "mine/made.h", "#define STR(x) #x\n#include STR(/dev/zero)\n");
   write(folder / "mine/asks.h", "#define HAS(x) __has_include(x)\n");
