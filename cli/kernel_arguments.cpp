@@ -30,7 +30,8 @@ void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
       ->required()
       ->type_name("");
   add_parameters(verb, arguments.parameters);
-  add_list(verb, "--target", arguments.targets, "sm_90a[,...]", "The SM targets; may be repeated")
+  add_list(verb, "--target", arguments.targets, "sm_90a[,...]",
+           "The SM targets, compute_90 for PTX; may be repeated")
       ->required();
   add_template_sources(verb, arguments.sources);
 }
@@ -121,11 +122,11 @@ Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, c
 Result<ResolvedKernel> resolve_kernel(const TemplateCatalog& catalog, const KernelArguments& arguments) {
   ResolvedKernel kernel;
   CUBINET_TRY_ASSIGN(kernel.kernel_template, catalog.find(arguments.template_name));
-  CUBINET_TRY_ASSIGN(kernel.targets, parse_targets(arguments.targets));
+  CUBINET_TRY_ASSIGN(kernel.targets, parse_image_targets(arguments.targets));
   CUBINET_TRY_ASSIGN(const KernelSpec spec, parse_parameters(*kernel.kernel_template, arguments.parameters));
   CUBINET_TRY_ASSIGN(kernel.spec, kernel.kernel_template->resolve(spec));
-  for (const SmTarget target : kernel.targets) {
-    CUBINET_TRY(kernel.kernel_template->check_target(kernel.spec, target));
+  for (const ImageTarget target : kernel.targets) {
+    CUBINET_TRY(kernel.kernel_template->check_target(kernel.spec, target.target));
   }
   return kernel;
 }

@@ -6,6 +6,7 @@
 #include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/runtime.hpp>
+#include <cubinet/spec/image_target.hpp>
 
 #include <CLI/App.hpp>
 
@@ -25,7 +26,7 @@ struct TemplateSources {
   std::string to_arguments() const;
 };
 
-// TEMPLATE -p name=value … --target sm_90a[,…] and the sources, as several verbs take them.
+// TEMPLATE -p name=value … --target sm_90a[,compute_90,…] and the sources, as several verbs take them.
 struct KernelArguments {
   std::string template_name;
   std::vector<std::string> parameters;
@@ -44,7 +45,7 @@ CompileOptions compile_options(const TemplateSources& sources);
 struct ResolvedKernel {
   std::shared_ptr<const KernelTemplate> kernel_template;
   KernelSpec spec;
-  std::vector<SmTarget> targets;
+  std::vector<ImageTarget> targets;
 };
 
 // invalid_argument for a parameter that the template has not, with those nearest to it.
