@@ -19,6 +19,8 @@ void add_template_sources(CLI::App& verb, TemplateSources& sources) {
   add_template_files(verb, sources.template_files);
   add_list(verb, "-I", sources.include_directories, "FOLDER",
            "Where headers of your templates are found; may be repeated");
+  verb.add_flag("--no-quotes", sources.no_quotes,
+                "Keep the compiler's log, which quotes what a template includes, out of errors");
 }
 
 void add_parameters(CLI::App& verb, std::vector<std::string>& parameters) {
@@ -49,6 +51,7 @@ CompileOptions compile_options(const TemplateSources& sources) {
   CompileOptions options;
   for (const std::string& directory : sources.include_directories)
     options.include_directories.emplace_back(directory);
+  options.quote_sources = !sources.no_quotes;
   return options;
 }
 

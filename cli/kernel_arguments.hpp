@@ -21,6 +21,7 @@ namespace cubinet::cli {
 struct TemplateSources {
   std::vector<std::string> template_files;
   std::vector<std::string> include_directories;
+  bool no_quotes = false;
 
   // As the line would be written: " --template-file FILE -I FOLDER", quoted for a shell.
   std::string to_arguments() const;

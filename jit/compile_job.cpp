@@ -70,12 +70,14 @@ void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
 
 Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,
                     const MissingHeader* not_found) {
+  if (!request.options.quote_sources) log.clear();
   const std::string what = request.spec.to_string() + " for " + request.target.to_string();
   Error error = nvrtc_error(api, result, "compiling " + what);
   if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID) {
     error.code = ErrorCode::compile_failed;
     error.message = what + " does not compile" + (log.empty() ? "" : ": " + first_error(log));
-    error.remedy = "the compiler's log tells all of it";
+    error.remedy = request.options.quote_sources ? "the compiler's log tells all of it"
+                                                 : "compile it where sources may be quoted (quote_sources)";
   } else if (!log.empty()) {
     error.message += ": " + first_error(log);
   }
@@ -217,7 +219,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   if (request.kind == ImageKind::cubin) {
     CUBINET_TRY_ASSIGN(record.row, encoded_row(request));
   }
-  record.warnings = log.substr(0, kMaximumWarningBytes);
+  if (request.options.quote_sources) record.warnings = log.substr(0, kMaximumWarningBytes);
   output.image = std::make_shared<const Bytes>(std::move(image));
   return output;
 }

@@ -66,6 +66,20 @@ TEST_CASE("a target that names PTX gives PTX, which is kept as prebuild keeps it
   CHECK(entries.size() == 2);
 }
 
+TEST_CASE("without quotes an error holds nothing of the source") {
+  const Sandbox sandbox;
+  sandbox.write("broken.cu", kBrokenTemplate);
+  const std::vector<std::string> line = {"compile",  "broken", "--template-file", sandbox.path("broken.cu"),
+                                         "--target", "sm_90a", "--json"};
+  CHECK(contains(sandbox.run(line).out, "undeclared"));
+  std::vector<std::string> quiet = line;
+  quiet.push_back("--no-quotes");
+  const ToolResult result = sandbox.run(quiet);
+  CHECK(result.status == 2);
+  CHECK(result.json()["error"]["code"] == "compile_failed");
+  CHECK_FALSE(contains(result.out + result.err, "undeclared"));
+}
+
 TEST_CASE("without an output file a cubin is kept in the home alone") {
   const Sandbox sandbox;
   const ToolResult result = compile(sandbox, {"--target", "sm_80"});

@@ -125,6 +125,23 @@ TEST_CASE("source that does not compile gives the log and the specification") {
   CHECK(error.native != 0);
 }
 
+TEST_CASE("sources that may not be quoted are neither in an error nor in a record") {
+  const test::TempDir folder;
+  std::ofstream(folder / "secret") << "root:x:0:0\n";
+  CompileRequest request =
+      test::scale_request("#include \"" + (folder / "secret").string() + "\"\n" + test::kScaleBody);
+  CHECK(refused(request).detail.find("root:x") != std::string::npos);
+  request.options.quote_sources = false;
+  const Error error = refused(request);
+  CHECK(error.code == ErrorCode::compile_failed);
+  CHECK(error.detail.empty());
+  CHECK(error.to_line().find("root") == std::string::npos);
+  request = test::scale_request("extern \"C\" __global__ void scale(float* p) { int unused_secret; }\n");
+  CHECK_FALSE(compiled(request).record.warnings.empty());
+  request.options.quote_sources = false;
+  CHECK(compiled(request).record.warnings.empty());
+}
+
 TEST_CASE("a declared kernel that the source does not define is refused") {
   CompileRequest other = test::scale_request("extern \"C\" __global__ void other() {}\n");
   for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx}) {

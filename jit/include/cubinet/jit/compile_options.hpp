@@ -18,13 +18,17 @@ struct CompilerSearch {
   std::vector<std::string> usual_toolkits = {"/usr/local/cuda"};
 };
 
-// Options of a compilation that are the caller's, not the template's. All of them are part of the build
-// fingerprint.
+// Options of a compilation that are the caller's, not the template's. All of them but quote_sources are part
+// of the build fingerprint.
 struct CompileOptions {
   bool line_info = false;  // source lines for profilers
   // For user templates that include headers of CUDA's or of their own. Searched in this order, after the
   // embedded headers. Their contents are part of the fingerprint, their paths are not.
   std::vector<std::string> include_directories;
+  // What the compiler says of a source quotes lines of it, and of every file that it includes, whoever may
+  // read that: false, for those who compile what others send, keeps it out of errors and records
+  // (docs/security.md).
+  bool quote_sources = true;
   std::string to_string() const;  // one line, without the directories' paths
 };
 
