@@ -29,9 +29,9 @@ std::vector<std::string> differences(const KernelSpec& wanted, const KernelSpec&
 }
 
 std::string verdict_on(const CubinRecord& record, ComputeCapability device, const TargetPolicy& policy) {
-  const bool runs =
-      record.kind == ImageKind::ptx ? ptx_runs_on(record.target, device) : runs_on(record.target, device);
-  if (!runs) return why_not_on(record.target, device);
+  const bool is_ptx = record.kind == ImageKind::ptx;
+  const std::string why = is_ptx ? why_ptx_not_on(record.target, device) : why_not_on(record.target, device);
+  if (!why.empty()) return why;
   return policy.refusal(record.target).value_or("");
 }
 
@@ -62,6 +62,12 @@ std::vector<NearKernel> nearest(const CubinRecords& records, const KernelExplana
   near.erase(std::unique(near.begin(), near.end(), same), near.end());
   if (near.size() > kNearest) near.resize(kNearest);
   return near;
+}
+
+// What is true of PTX beyond its standing: it is usable, and yet machine code goes first.
+std::string place_of_ptx(bool chosen) {
+  return chosen ? "; PTX, which the driver compiles: no machine code that may be used lies anywhere"
+                : "; PTX, behind what goes first";
 }
 
 }  // namespace
@@ -103,6 +109,8 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
     build.usable = judgement.usable();
     build.verdict =
         judgement.wanted_target ? cubinet::explain(offer, wish) : verdict_on(*build.record, device, targets_);
+    if (build.usable && build.record->kind == ImageKind::ptx)
+      build.verdict += place_of_ptx(explanation.builds.size() == 1);
   }
   if (explanation.choice() != nullptr) return explanation;
   auto target = target_to_build(kernel, device);

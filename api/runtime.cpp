@@ -75,7 +75,7 @@ class RuntimeImplementation final : public Runtime {
   }
   Result<Function> function(const PreparedKernel& kernel, int device, std::string_view entry_point) override {
     const auto& cached = static_cast<const CachedKernel&>(kernel);
-    if (cached.owner() != owner_.get()) return not_ours(kernel);
+    if (cached.owner() != owner_.get()) return refuse(kernel.spec(), device, not_ours(kernel));
     return function_of(cached, device, entry_point);
   }
 
@@ -123,6 +123,8 @@ class RuntimeImplementation final : public Runtime {
   Result<LoadedFunctions> load_cubin(const std::shared_ptr<const Device>& device, const Cubin& cubin);
   void say_passed_over(const FoundCubin& found, const Error& reason);
   static void describe(const FoundCubin& found, KernelEvent& event);
+  Error refuse(const KernelSpec& spec, int device, Error error);
+  void observe(const KernelEvent& event);
   void tell(KernelEvent& event, const Stopwatch& watch, const Error* error);
 
   RuntimeOptions options_;
@@ -151,11 +153,21 @@ Error RuntimeImplementation::not_ours(const PreparedKernel& kernel) {
                "prepare it with the Runtime that is asked"};
 }
 
-// What cannot be prepared is a request that failed, and told like any other.
+// A request that fails without, or after, having looked for anything is told like any other.
+Error RuntimeImplementation::refuse(const KernelSpec& spec, int device, Error error) {
+  KernelEvent event;
+  event.spec = spec;
+  event.device = device;
+  event.error = error;
+  counters_.failures.fetch_add(1, std::memory_order_relaxed);
+  observe(event);
+  return error;
+}
+
 Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_request(const KernelSpec& spec,
                                                                                    int device) {
   const Stopwatch watch;
-  CUBINET_TRY(check_process());
+  if (auto checked = check_process(); !checked) return refuse(spec, device, checked.error());
   auto prepared = prepared_.prepare(spec);
   if (prepared) return prepared;
   KernelEvent event;
@@ -168,12 +180,13 @@ Result<std::shared_ptr<const CachedKernel>> RuntimeImplementation::prepare_reque
 Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, int device,
                                                     std::string_view entry_point) {
   if (device < 0) {
-    return Error{ErrorCode::invalid_argument, "device " + std::to_string(device) + " cannot exist",
-                 "devices are numbered from 0"};
+    return refuse(kernel.spec(), device,
+                  Error{ErrorCode::invalid_argument, "device " + std::to_string(device) + " cannot exist",
+                        "devices are numbered from 0"});
   }
-  CUBINET_TRY(check_process());
+  if (auto checked = check_process(); !checked) return refuse(kernel.spec(), device, checked.error());
   auto function = kernel.find(device, entry_point);
-  if (!function) return function;
+  if (!function) return refuse(kernel.spec(), device, function.error());
   if (*function) {
     counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
     return function;
@@ -182,13 +195,13 @@ Result<Function> RuntimeImplementation::function_of(const CachedKernel& kernel, 
   std::optional<KernelEvent> event;
   const Stopwatch watch;
   const auto functions = loads_.run({&kernel, device}, [&] { return load(kernel, device, event); });
-  if (event) {
-    tell(*event, watch, functions ? nullptr : &functions.error());
-  } else if (functions) {
-    counters_.process_hits.fetch_add(1, std::memory_order_relaxed);  // another thread loaded it for us
-  }
-  if (!functions) return functions.error();
-  return pick_function(*functions, entry_point, kernel.spec());
+  if (event) tell(*event, watch, functions ? nullptr : &functions.error());
+  auto picked =
+      functions ? pick_function(*functions, entry_point, kernel.spec()) : Result<Function>(functions.error());
+  // What no event tells: a name that the kernel does not have, and the failure of a request that was joined.
+  if (!picked && (functions || !event)) return refuse(kernel.spec(), device, picked.error());
+  if (picked && !event) counters_.process_hits.fetch_add(1, std::memory_order_relaxed);
+  return picked;
 }
 
 Result<LoadedFunctions> RuntimeImplementation::load(const CachedKernel& kernel, int device,
@@ -294,6 +307,11 @@ Result<std::optional<FoundCubin>> RuntimeImplementation::cubin(const KernelSpec&
   return found;
 }
 
+// Not in a forked child: a lock that the observer takes may be held for ever there.
+void RuntimeImplementation::observe(const KernelEvent& event) {
+  if (options_.observer && fork_guard_.in_original_process()) options_.observer(event);
+}
+
 void RuntimeImplementation::tell(KernelEvent& event, const Stopwatch& watch, const Error* error) {
   event.total_seconds = watch.seconds();
   const bool missed = options_.compile == CompilePolicy::never &&
@@ -305,7 +323,7 @@ void RuntimeImplementation::tell(KernelEvent& event, const Stopwatch& watch, con
   } else {
     (missed ? counters_.misses : counters_.failures).fetch_add(1, std::memory_order_relaxed);
   }
-  if (options_.observer) options_.observer(event);
+  observe(event);
 }
 
 RuntimeCounters RuntimeImplementation::counters() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/dynamic_library.hpp>
 #include <cubinet/base/elf.hpp>
+#include <cubinet/base/fork_guard.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -51,9 +52,19 @@ int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
   return 1;
 }
 
+ForkHazard the_loader;
+
 }  // namespace
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::string& name) {
+  const auto stay = the_loader.enter();
+  if (!stay) {
+    return Error{ErrorCode::unavailable,
+                 "cannot open the shared library '" + name +
+                     "': another thread was opening one when this process was forked, and the dynamic "
+                     "loader's lock stays held",
+                 "start workers by exec (spawn)"};
+  }
   void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     const char* reason = ::dlerror();
@@ -66,6 +77,8 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& name) {
 }
 
 std::optional<DynamicLibrary> DynamicLibrary::find_loaded(const std::string& soname) {
+  const auto stay = the_loader.enter();
+  if (!stay) return std::nullopt;
   void* handle = ::dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (handle == nullptr) return std::nullopt;
   return DynamicLibrary(handle, path_of(handle, soname));

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -124,8 +125,8 @@ FileStatus status_of(const struct stat& info) {
   status.size = static_cast<std::uint64_t>(info.st_size);
   status.owner = info.st_uid;
   status.permissions = info.st_mode & 07777U;
-  status.modified_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
-  status.changed_ns = std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
+  status.modified_ns = nanoseconds(info.st_mtim);
+  status.changed_ns = nanoseconds(info.st_ctim);
   status.links = info.st_nlink;
   status.device = info.st_dev;
   status.inode = info.st_ino;
@@ -278,9 +279,8 @@ class PosixFileSystem final : public FileSystem {
     return listing;
   }
 
-  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait, Sharing sharing) override {
-    const int operation =
-        (sharing == Sharing::shared ? LOCK_SH : LOCK_EX) | (wait == Wait::try_once ? LOCK_NB : 0);
+  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Sharing sharing) override {
+    const int operation = (sharing == Sharing::shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
     while (true) {
       Descriptor descriptor(open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644));
       if (descriptor.get() < 0) return failed("open the lock file", path);
@@ -303,6 +303,15 @@ class PosixFileSystem final : public FileSystem {
 };
 
 }  // namespace
+
+std::int64_t nanoseconds(const timespec& time) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kFirst = -kLast / 2;
+  if (time.tv_sec >= kLast / kSecond) return kLast;
+  if (time.tv_sec <= kFirst / kSecond) return kFirst;
+  return std::int64_t{time.tv_sec} * kSecond + time.tv_nsec;
+}
 
 std::shared_ptr<FileSystem> posix_file_system() {
   return std::make_shared<PosixFileSystem>();

@@ -38,4 +38,36 @@ ForkGuard::~ForkGuard() {
   if (page_ != nullptr) ::munmap(page_, page_bytes_);
 }
 
+namespace {
+
+constexpr std::uint64_t kLost = std::uint64_t{1} << 31U;
+constexpr std::uint64_t kThreads = kLost - 1;
+
+std::uint32_t epoch_of(std::uint64_t state) {
+  return static_cast<std::uint32_t>(state >> 32U);
+}
+
+}  // namespace
+
+ForkHazard::Stay ForkHazard::enter() {
+  const auto epoch = static_cast<std::uint32_t>(fork_count().load(std::memory_order_relaxed));
+  std::uint64_t seen = state_.load(std::memory_order_relaxed);
+  while (true) {
+    std::uint64_t now = seen;
+    if (epoch_of(seen) != epoch) {
+      // The first look since the fork.
+      const bool lost = (seen & (kLost | kThreads)) != 0;
+      now = (std::uint64_t{epoch} << 32U) | (lost ? kLost : 0);
+    }
+    if ((now & kLost) != 0) return {nullptr, epoch};
+    if (state_.compare_exchange_weak(seen, now + 1)) return {this, epoch};
+  }
+}
+
+void ForkHazard::leave(std::uint32_t epoch) {
+  std::uint64_t seen = state_.load(std::memory_order_relaxed);
+  while (epoch_of(seen) == epoch && !state_.compare_exchange_weak(seen, seen - 1)) {
+  }
+}
+
 }  // namespace cubinet

@@ -34,6 +34,20 @@ EnvironmentVariables: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folder
 CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 
+constexpr std::string_view kYes[] = {"true", "on", "yes", "enable", "+", "1"};
+constexpr std::string_view kNo[] = {"false", "off", "no", "disable", "-", "0"};
+
+template <std::size_t count>
+bool is_among(const std::string_view (&words)[count], std::string_view word) {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+// What CLI11 does not understand as a flag's value it takes for no.
+std::string refuse_flag_value(std::string& value) {
+  if (is_among(kYes, value) || is_among(kNo, value)) return {};
+  return "'" + printable(value, kQuotedBytes) + "' is neither true nor false";
+}
+
 // The verbs see one set of options wherever on the line they stand: each application has its own CLI11
 // options, which all write here.
 void add_global_options(CLI::App& app, GlobalOptions& options) {
@@ -59,10 +73,12 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_flag_function(
          "--json", [&options](std::int64_t count) { options.json = count > 0; },
          "One JSON document on stdout")
+      ->check(CLI::Validator(refuse_flag_value, ""))
       ->group(group);
   app.add_flag_function(
          "-v,--verbose", [&options](std::int64_t count) { options.verbosity += static_cast<int>(count); },
          "Say more on stderr; twice: everything")
+      ->check(CLI::Validator(refuse_flag_value, ""))
       ->group(group);
   app.set_version_flag("--version", std::string("cubinet ") + CUBINET_VERSION, "Print the version")
       ->group(group);
@@ -116,8 +132,7 @@ bool asks_for_json(int argc, const char* const* argv) {
     if (argument == "--json") return true;
     if (argument.starts_with("--json=")) {
       const std::string_view value = argument.substr(argument.find('=') + 1);
-      constexpr std::string_view kNo[] = {"false", "off", "no", "disable", "-", "0"};
-      return std::find(std::begin(kNo), std::end(kNo), value) == std::end(kNo);
+      return !is_among(kNo, value);
     }
   }
   return false;

@@ -65,12 +65,10 @@ ProtectedFiles Context::protected_files(std::vector<std::string> inputs) const {
 CompilerSearch Context::compiler_search() const {
   CompilerSearch search;
   if (!options_.nvrtc.empty()) search.library = options_.nvrtc;
-  std::vector<std::string> toolkits;
-  if (environment_.cuda_home) toolkits.emplace_back(*environment_.cuda_home);
+  if (environment_.cuda_home) search.toolkit_roots.push_back(*environment_.cuda_home);
   if (environment_.cuda_path && environment_.cuda_path != environment_.cuda_home) {
-    toolkits.emplace_back(*environment_.cuda_path);
+    search.toolkit_roots.push_back(*environment_.cuda_path);
   }
-  search.toolkit_roots.insert(search.toolkit_roots.begin(), toolkits.begin(), toolkits.end());
   if (environment_.cuda_wheels) {
     std::string_view rest = *environment_.cuda_wheels;
     while (!rest.empty()) {

@@ -21,6 +21,8 @@ void add_template_sources(CLI::App& verb, TemplateSources& sources) {
            "Where headers of your templates are found; may be repeated");
   add_list(verb, "-D", sources.definitions, "NAME[=VALUE]", "A macro for the compiler; may be repeated");
   add_list(verb, "--flag", sources.flags, "FLAG", "A flag for NVRTC, such as --std=c++20; may be repeated");
+  verb.add_flag("--no-quotes", sources.no_quotes,
+                "Keep the compiler's log, which quotes what a template includes, out of errors");
 }
 
 void add_parameters(CLI::App& verb, std::vector<std::string>& parameters) {
@@ -35,7 +37,8 @@ void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
   add_list(verb, "--name", arguments.kernels, "EXPRESSION",
            "A kernel of --source, as 'axpy<float, 4>'; may be repeated (default: all that it compiles to)");
   add_parameters(verb, arguments.parameters);
-  add_list(verb, "--target", arguments.targets, "sm_90a[,...]", "The SM targets; may be repeated")
+  add_list(verb, "--target", arguments.targets, "sm_90a[,...]",
+           "The SM targets, compute_90 for PTX; may be repeated")
       ->required();
   add_template_sources(verb, arguments.sources);
 }
@@ -60,6 +63,7 @@ Result<CompileOptions> compile_options(const TemplateSources& sources) {
   for (const std::string& definition : sources.definitions)
     flags.push_back("-D" + definition);
   CUBINET_TRY_ASSIGN(options.flags, parse_compiler_flags(flags));
+  options.quote_sources = !sources.no_quotes;
   return options;
 }
 
@@ -168,7 +172,7 @@ Result<ResolvedKernel> resolve_kernel(const Context& context, const TemplateCata
                                       const KernelArguments& arguments) {
   CUBINET_TRY(check_subject(arguments));
   ResolvedKernel kernel;
-  CUBINET_TRY_ASSIGN(kernel.targets, parse_targets(arguments.targets));
+  CUBINET_TRY_ASSIGN(kernel.targets, parse_image_targets(arguments.targets));
   CUBINET_TRY_ASSIGN(kernel.options, compile_options(arguments.sources));
   KernelSpec spec;
   if (arguments.source_file.empty()) {
@@ -180,8 +184,8 @@ Result<ResolvedKernel> resolve_kernel(const Context& context, const TemplateCata
   }
   spec.options = kernel.options.flags;
   CUBINET_TRY_ASSIGN(kernel.spec, kernel.kernel_template->resolve(spec));
-  for (const SmTarget target : kernel.targets) {
-    CUBINET_TRY(kernel.kernel_template->check_target(kernel.spec, target));
+  for (const ImageTarget target : kernel.targets) {
+    CUBINET_TRY(kernel.kernel_template->check_target(kernel.spec, target.target));
   }
   return kernel;
 }

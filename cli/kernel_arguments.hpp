@@ -6,6 +6,7 @@
 #include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/runtime.hpp>
+#include <cubinet/spec/image_target.hpp>
 
 #include <CLI/App.hpp>
 
@@ -24,12 +25,13 @@ struct TemplateSources {
   std::vector<std::string> include_directories;
   std::vector<std::string> definitions;
   std::vector<std::string> flags;
+  bool no_quotes = false;
 
   // As the line would be written: " --template-file FILE -I FOLDER -D NAME", quoted for a shell.
   std::string to_arguments() const;
 };
 
-// TEMPLATE -p name=value … --target sm_90a[,…] and the sources, as several verbs take them.
+// TEMPLATE -p name=value … --target sm_90a[,compute_90,…] and the sources, as several verbs take them.
 struct KernelArguments {
   std::string template_name;
   std::string source_file;  // instead of a template: --source FILE [--name EXPRESSION …]
@@ -52,7 +54,7 @@ struct ResolvedKernel {
   std::optional<SourceProgram> program;  // without a declaration: what the template was made of
   KernelSpec spec;
   CompileOptions options;
-  std::vector<SmTarget> targets;
+  std::vector<ImageTarget> targets;
 };
 
 // invalid_argument for a parameter that the template has not, with those nearest to it.

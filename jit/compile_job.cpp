@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 #include <sched.h>
 #include <system_error>
 #include <thread>
@@ -69,12 +70,14 @@ void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
 
 Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,
                     const MissingHeader* not_found) {
+  if (!request.options.quote_sources) log.clear();
   const std::string what = request.spec.to_string() + " for " + request.target.to_string();
   Error error = nvrtc_error(api, result, "compiling " + what);
   if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID) {
     error.code = ErrorCode::compile_failed;
     error.message = what + " does not compile" + (log.empty() ? "" : ": " + first_error(log));
-    error.remedy = "the compiler's log tells all of it";
+    error.remedy = request.options.quote_sources ? "the compiler's log tells all of it"
+                                                 : "compile it where sources may be quoted (quote_sources)";
   } else if (result == NVRTC_ERROR_INVALID_OPTION) {
     error.code = ErrorCode::invalid_argument;
     error.message = "NVRTC " + std::to_string(api.version().major) + "." +
@@ -112,6 +115,15 @@ Error no_kernel(const CompileRequest& request) {
                "name the kernels, as \"axpy\" or \"axpy<float, 4>\""};
 }
 
+Error other_argument(const CompileRequest& request, const EntryPoint& entry, std::uint32_t bytes) {
+  return Error{
+      ErrorCode::invalid_argument,
+      "the template '" + request.kernel_template->name() + "' declares parameter_bytes " +
+          std::to_string(entry.parameter_bytes) + " of the kernel '" + entry.name + "', whose argument has " +
+          std::to_string(bytes) + " bytes in its source",
+      "declare the size of the structure that the kernel takes, or 0 where it takes several arguments"};
+}
+
 Error wrong_target(const CompileRequest& request, const std::string& built) {
   return Error{ErrorCode::internal,
                "NVRTC was asked for " + request.target.to_string() + " and built " + built};
@@ -126,6 +138,14 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
     CUBINET_TRY_ASSIGN(CubinInspection inspection, inspect_cubin(image));
     if (contradicts(inspection, request.target))
       return wrong_target(request, "a cubin for " + inspection.target_name());
+    // One that is declared wrong would be refused when it is loaded, on a machine with a device.
+    for (const EntryPoint& entry : entries) {
+      const auto kernel = std::find(inspection.kernels.begin(), inspection.kernels.end(), entry.symbol);
+      if (kernel == inspection.kernels.end() || entry.parameter_bytes == 0) continue;
+      const std::uint32_t bytes =
+          inspection.argument_bytes[static_cast<std::size_t>(kernel - inspection.kernels.begin())];
+      if (bytes != 0 && bytes != entry.parameter_bytes) return other_argument(request, entry, bytes);
+    }
     kernels = std::move(inspection.kernels);
   } else {
     CUBINET_TRY_ASSIGN(PtxInspection inspection, inspect_ptx(image));
@@ -158,7 +178,11 @@ nvrtcResult compile_at_root(NvrtcProgram& program, const std::vector<std::string
     std::thread worker([&] {
       // Where a sandbox forbids it, the build is right and holds the folder's name.
       if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
-      compile();
+      try {
+        compile();
+      } catch (const std::bad_alloc&) {
+        result = NVRTC_ERROR_OUT_OF_MEMORY;  // what leaves a thread ends the program
+      }
     });
     worker.join();
   } catch (const std::system_error&) {
@@ -218,7 +242,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   if (request.kind == ImageKind::cubin) {
     CUBINET_TRY_ASSIGN(record.row, encoded_row(request));
   }
-  record.warnings = log.substr(0, kMaximumWarningBytes);
+  if (request.options.quote_sources) record.warnings = log.substr(0, kMaximumWarningBytes);
   output.image = std::make_shared<const Bytes>(std::move(image));
   return output;
 }

@@ -7,6 +7,7 @@
 #include "header_macros.hpp"
 #include "include_closure.hpp"
 
+#include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/jit/prepared_request.hpp>
@@ -19,6 +20,18 @@ namespace {
 
 // Raised whenever fingerprints are made of other fields: none made before equals one made after.
 constexpr std::string_view kFingerprintVersion = "2";
+
+ForkHazard nvrtc_library;
+
+Result<ForkHazard::Stay> enter_nvrtc() {
+  auto stay = nvrtc_library.enter();
+  if (stay) return stay;
+  return Error{
+      ErrorCode::unavailable,
+      "nothing can be compiled in this process: another thread was inside NVRTC when it was forked, "
+      "and NVRTC's locks stay held",
+      "start workers by exec (spawn), or fork while nothing is compiled; what a store holds is found"};
+}
 
 class NvrtcCompiler final : public Compiler {
  public:
@@ -56,6 +69,7 @@ class NvrtcCompiler final : public Compiler {
   }
 
   Result<std::vector<SmTarget>> supported_targets() override {
+    CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const auto loaded, load());
     return loaded.targets;
   }
@@ -63,6 +77,7 @@ class NvrtcCompiler final : public Compiler {
   Result<CompileOutput> compile(const CompileRequest& given) override {
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
     CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target));
+    CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
     // Just the texts that the fingerprint covers, whatever becomes of their files meanwhile.

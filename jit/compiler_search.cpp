@@ -25,14 +25,18 @@ std::vector<CompilerPlace> places_of(const CompilerSearch& search) {
                                    [&](const CompilerPlace& place) { return place.folder == folder; });
     if (!known) places.push_back({source, std::move(folder)});
   };
-  for (const fs::path root : search.toolkit_roots) {
-    add(Source::toolkit, root / "lib64");
-    add(Source::toolkit, root / "lib");
-  }
+  const auto add_toolkits = [&](const std::vector<std::string>& roots) {
+    for (const fs::path root : roots) {
+      add(Source::toolkit, root / "lib64");
+      add(Source::toolkit, root / "lib");
+    }
+  };
+  add_toolkits(search.toolkit_roots);
   for (const fs::path root : search.wheel_roots) {
     add(Source::wheel, root / "nvidia/cu13/lib");        // nvidia-cuda-nvrtc
     add(Source::wheel, root / "nvidia/cuda_nvrtc/lib");  // nvidia-cuda-nvrtc-cu12
   }
+  add_toolkits(search.usual_toolkits);
   for (fs::path& folder : dynamic_loader_search_path())
     add(Source::library_path, std::move(folder));
   return places;

@@ -32,10 +32,6 @@ constexpr std::int64_t kSafeDistance = 50'000'000;
 // File systems that keep whole seconds, or every other one (FAT).
 constexpr std::int64_t kSafeDistanceOfSeconds = 2 * kSecond + kSafeDistance;
 
-std::int64_t nanoseconds(const timespec& time) {
-  return std::int64_t{time.tv_sec} * kSecond + time.tv_nsec;
-}
-
 // What is not unusual in a file's name. The rest could end a name in the text, or be read differently.
 std::string harmless(std::string name) {
   for (char& c : name) {
@@ -67,9 +63,8 @@ class ClosureBuilder {
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
     names_taken_.emplace(kParametersHeaderName);
     from_memory_ = &kernel_template.headers();
-    File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
-    const std::vector<ComputedHeader> computed = scan_includes(source.text).computed;
-    CUBINET_TRY_ASSIGN(closure_.source, named(source));
+    const File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
+    CUBINET_TRY_ASSIGN(closure_.source, named(source, true));
     do {
       while (!pending_.empty()) {
         const File next = std::move(pending_.front());
@@ -79,12 +74,12 @@ class ClosureBuilder {
       }
       CUBINET_TRY(follow_computed());
     } while (!pending_.empty());
-    for (const ComputedHeader& header : computed) {
+    for (const auto& [name, header] : answerable_) {
       if (!macros_.headers_of(header.macro).empty()) continue;
-      return Error{ErrorCode::invalid_argument,
-                   "the template '" + kernel_template.name() + "' has '" + header.text +
-                       "', whose header cannot be told before it is compiled",
-                   "write the header's name there, or define the macro as a name"};
+      return Error{
+          ErrorCode::invalid_argument,
+          "'" + name + "' has '" + header.text + "', whose header cannot be told before it is compiled",
+          "write the header's name there, or define the macro as a name"};
     }
     closure_.digest = digest();
     return std::move(closure_);
@@ -109,12 +104,16 @@ class ClosureBuilder {
   }
 
   // The text with the names that its headers have here.
-  Result<std::string> named(const File& file) {
+  Result<std::string> named(const File& file, bool is_template = false) {
     const IncludeScan scan = scan_includes(file.text);
     for (const HeaderMacro& macro : scan.macros)
       macros_.define(macro.name, macro.replacement);
-    for (const ComputedHeader& header : scan.computed)
+    const bool of_caller = !file.folder.empty() && (!file.root || *file.root < first_of_toolkit_);
+    for (const ComputedHeader& header : scan.computed) {
       computed_.push_back({header.macro, {file.name, {}, file.folder, file.root}});
+      if (is_template || (of_caller && header.text.starts_with('#')))
+        answerable_.emplace_back(file.name, header);
+    }
     std::vector<std::string> names;
     for (const HeaderReference& reference : scan.references) {
       std::vector<std::string> places;
@@ -260,6 +259,9 @@ class ClosureBuilder {
   std::deque<File> pending_;
   HeaderMacros macros_;
   std::vector<std::pair<std::string, File>> computed_;  // the macro, and the file that includes it
+  // Those that have to lead to a header that is known, and the files that have them: of what makes an
+  // absolute path the compiler opens the file by itself, and a FIFO's end it waits for.
+  std::vector<std::pair<std::string, ComputedHeader>> answerable_;
   std::map<std::string, std::string> aliases_;
   std::set<std::string, std::less<>> names_taken_;
   const std::map<std::string, std::string>* from_memory_ = nullptr;  // the template's

@@ -138,6 +138,9 @@ class DeviceReader {
   CUdevice device_ = 0;
 };
 
+// cuInit takes a second where there are many devices.
+ForkHazard being_opened;
+
 }  // namespace
 
 std::string DeviceProperties::to_string() const {
@@ -148,6 +151,12 @@ Driver::Driver() : fork_guard_(std::make_unique<const ForkGuard>()) {}
 Driver::~Driver() = default;
 
 Result<std::shared_ptr<const Driver>> Driver::open(const DriverOptions& options) {
+  const auto stay = being_opened.enter();
+  if (!stay) {
+    return Error{ErrorCode::unavailable,
+                 "the CUDA driver cannot be used: another thread was opening it when this process was forked",
+                 "start workers by exec (spawn), or use CUDA in them only"};
+  }
   auto library = DynamicLibrary::open(options.library.value_or(kSoname));
   if (!library) return no_driver(std::move(library).error());
   const std::shared_ptr<Driver> driver(new Driver());

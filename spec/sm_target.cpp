@@ -208,6 +208,16 @@ bool ptx_runs_on(SmTarget target, ComputeCapability device) {
   return false;
 }
 
+std::string why_ptx_not_on(SmTarget target, ComputeCapability device) {
+  if (ptx_runs_on(target, device)) return "";
+  std::string rule = "needs " + target.capability().to_string() + " or later";
+  if (target.kind == TargetKind::specific) rule = "is specific to " + target.capability().to_string();
+  if (target.kind == TargetKind::family) {
+    rule = "needs a member of the family of " + target.capability().to_string() + ", that or a later one";
+  }
+  return target.compute_name() + " PTX " + rule + ", and the device is " + device.to_string();
+}
+
 namespace {
 
 // Best first: specific, family, baseline, each with the nearest capability first. Independent of the table's

@@ -33,14 +33,21 @@ struct Outcome {
   std::filesystem::path file;
 };
 
-// Only plain cubins are what a Runtime would ask for again: they go through one, are looked for in the home
-// and kept there. The others are made for a person and are compiled each time.
+// Only plain cubins, and PTX of targets that name it, are what a Runtime would ask for again: they go through
+// one, are looked for in the home and kept there. The others are made for a person and are compiled each
+// time.
 bool goes_through_home(const CompileVerbOptions& options) {
   return options.emit == "cubin";
 }
 
-const char* extension(const CompileVerbOptions& options) {
-  return options.emit == "cubin" ? ".cubin" : options.emit == "ptx" ? ".ptx" : ".cu";
+// PTX where either the target or --emit asks for it.
+ImageKind kind_of(const CompileVerbOptions& options, ImageTarget target) {
+  return options.emit == "ptx" ? ImageKind::ptx : target.kind;
+}
+
+const char* extension(const CompileVerbOptions& options, ImageTarget target) {
+  if (options.emit == "source") return ".cu";
+  return kind_of(options, target) == ImageKind::ptx ? ".ptx" : ".cubin";
 }
 
 Error unusable_output(std::string message) {
@@ -77,7 +84,8 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
     std::string name = output;
     if (folder) {
       name += fmt::format("{}{}.{}.{}{}", output.ends_with('/') ? "" : "/", kernel.spec.name, target,
-                          identify(kernel.spec, kernel.targets[i]).key().to_string(), extension(options));
+                          identify(kernel.spec, kernel.targets[i].target).key().to_string(),
+                          extension(options, kernel.targets[i]));
     }
     for (std::size_t at = name.find(kPlaceholder); !folder && at != std::string::npos;
          at = name.find(kPlaceholder, at + target.size()))
@@ -103,7 +111,7 @@ Result<std::vector<Outcome>> generate_sources(const ResolvedKernel& kernel) {
   std::vector<Outcome> outcomes(kernel.targets.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     CUBINET_TRY_ASSIGN(const std::string text,
-                       specialised_source(request_for(kernel, kernel.targets[i], ImageKind::cubin)));
+                       specialised_source(request_for(kernel, kernel.targets[i].target, ImageKind::cubin)));
     const ByteView bytes = as_bytes(text);
     outcomes[i].content = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
     outcomes[i].source = "generated";
@@ -115,10 +123,8 @@ Result<std::vector<Outcome>> compile_directly(const Context& context, const Comp
                                               const ResolvedKernel& kernel) {
   CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(context.compiler_search()));
   std::vector<CompileRequest> requests;
-  for (const SmTarget target : kernel.targets) {
-    requests.push_back(
-        request_for(kernel, target, options.emit == "ptx" ? ImageKind::ptx : ImageKind::cubin));
-  }
+  for (const ImageTarget target : kernel.targets)
+    requests.push_back(request_for(kernel, target.target, kind_of(options, target)));
   std::vector<Outcome> outcomes(requests.size());
   parallel_for(requests.size(), context.jobs(), [&](std::size_t index) {
     Outcome& outcome = outcomes[index];
@@ -141,7 +147,7 @@ Error lost() {
                "name a file with -o, or another home with --home"};
 }
 
-Error not_kept(const KernelSpec& spec, SmTarget target, Error reason) {
+Error not_kept(const KernelSpec& spec, ImageTarget target, Error reason) {
   reason.message = fmt::format("{} for {} is compiled, and the home could not keep it: {}", spec.to_string(),
                                target.to_string(), reason.message);
   return reason;
@@ -156,7 +162,7 @@ Result<std::vector<Outcome>> find_or_compile(const Context& context, const Compi
   std::vector<Outcome> outcomes(kernel.targets.size());
   const auto work = [&](std::size_t index) {
     Outcome& outcome = outcomes[index];
-    auto found = runtime->cubin(kernel.spec, kernel.targets[index]);
+    auto found = runtime->cubin(kernel.spec, kernel.targets[index].target, kernel.targets[index].kind);
     if (!found) {
       outcome.error = found.error();
     } else if (!found->has_value()) {
@@ -189,7 +195,7 @@ Result<void> write_outcome(const Context& context, const CompileVerbOptions& opt
   return write_file_atomically(*context.files(), record_path(outcome.file), encode_record(*outcome.record));
 }
 
-nlohmann::json describe_outcome(const Outcome& outcome, SmTarget target, bool inline_text) {
+nlohmann::json describe_outcome(const Outcome& outcome, ImageTarget target, bool inline_text) {
   nlohmann::json described = outcome.record ? describe_fully(*outcome.record) : nlohmann::json::object();
   described["target"] = target.to_string();
   described["bytes"] = outcome.content->size();
@@ -237,7 +243,7 @@ Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& opt
     if (to_stdout) {
       if (!console.json()) console.raw(as_text(*outcome.content));
     } else {
-      const std::string key = identify(kernel.spec, kernel.targets[i]).key().to_string();
+      const std::string key = identify(kernel.spec, kernel.targets[i].target).key().to_string();
       console.text(fmt::format("{}  {}  {}  {} in {}{}", kernel.targets[i].to_string(), key,
                                format_bytes(outcome.content->size()), outcome.source,
                                format_seconds(outcome.seconds),

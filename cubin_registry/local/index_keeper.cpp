@@ -20,6 +20,9 @@ fs::path companion_of(fs::path index, const char* suffix) {
   return index;
 }
 
+// SQLite's locks are the process's, not a connection's.
+ForkHazard sqlite_library;
+
 Result<void> discard(const Result<bool>& result) {
   return result ? Result<void>() : Result<void>(result.error());
 }
@@ -32,6 +35,14 @@ const char* why_not_ours(const FileStatus& status) {
 }
 
 }  // namespace
+
+IndexKeeper::Turn::Turn(std::mutex& mutex) : lock(mutex), stay(sqlite_library.enter()) {}
+
+IndexKeeper::~IndexKeeper() {
+  if (index_ == nullptr) return;
+  const Turn turn(mutex_);
+  index_.reset();
+}
 
 Result<void> IndexKeeper::check_ours(const FileStatus& index) const {
   if (const char* reason = why_not_ours(index)) {
@@ -47,8 +58,11 @@ Result<void> IndexKeeper::check_ours(const FileStatus& index) const {
   return {};
 }
 
-// REQUIRES: mutex_ is held.
-Result<Index*> IndexKeeper::usable_index(Making making) {
+Result<Index*> IndexKeeper::usable_index(Making making, const Turn& turn) {
+  if (!turn.stay) {
+    return Error{ErrorCode::unsupported, "another thread was inside SQLite when this process was forked",
+                 "start workers by exec (spawn)"};
+  }
   if (index_ != nullptr && !index_->moved()) return index_.get();
   index_.reset();
   if (passed_over_ && std::chrono::steady_clock::now() < ask_again_) return *passed_over_;
@@ -65,7 +79,7 @@ Result<Index*> IndexKeeper::usable_index(Making making) {
 }
 
 void IndexKeeper::pass_over(const Error& error) {
-  const std::lock_guard lock(mutex_);
+  const Turn turn(mutex_);
   index_.reset();
   passed_over_ = error;
   ask_again_ = std::chrono::steady_clock::now() + kPause;
@@ -78,8 +92,8 @@ bool IndexKeeper::make(const Error& error, StoreLock& lock) {
   if (!to_be_made || !writable_ || lock.held()) return false;
   auto made = lock.share();
   if (made) {
-    const std::lock_guard guard(mutex_);
-    if (auto index = usable_index(Making::yes); !index) made = std::move(index).error();
+    const Turn turn(mutex_);
+    if (auto index = usable_index(Making::yes, turn); !index) made = std::move(index).error();
   }
   lock.release();
   // One that is damaged is replaced by whoever asks again.
@@ -112,14 +126,14 @@ bool IndexKeeper::recover(const Error& error, unsigned generation, StoreLock& lo
 
 // REQUIRES: the exclusive StoreLock is held, so no other process replaces the index at the same time.
 Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generation) {
-  const std::lock_guard guard(mutex_);
+  const Turn turn(mutex_);
   if (generation != generation_) return {};             // another thread did
   if (index_ != nullptr && index_->moved()) return {};  // another process did
   // One that could not be opened may have been replaced before we got the lock, and in one that was open a
   // newer build may have made its schema: then our statements fail as they do in a damaged one.
   const bool was_open = index_ != nullptr;
   index_.reset();
-  auto again = usable_index(Making::yes);
+  auto again = usable_index(Making::yes, turn);
   if (again && !was_open) return {};
   if (!again && again.error().code != ErrorCode::corruption) return std::move(again).error();
   index_.reset();
@@ -131,15 +145,15 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
     if (status && *status) store_.set_aside(companion, "belongs to the damaged index");
   }
   log(store_.log_sink(), LogLevel::warning, "making the index anew");
-  CUBINET_TRY(usable_index(Making::yes));
+  CUBINET_TRY(usable_index(Making::yes, turn));
   return {};
 }
 
 Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
-  const std::lock_guard guard(mutex_);
+  const Turn turn(mutex_);
   index_.reset();
   passed_over_.reset();  // what is there now decides
-  const auto there = usable_index(Making::no);
+  const auto there = usable_index(Making::no, turn);
   if (!there && there.error().code == ErrorCode::unsupported) return there.error();
   index_.reset();
   const fs::path file = store_.home().index();
@@ -162,8 +176,8 @@ Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
 }
 
 std::optional<Error> IndexKeeper::why_unusable() {
-  const std::lock_guard lock(mutex_);
-  auto index = usable_index(Making::no);
+  const Turn turn(mutex_);
+  auto index = usable_index(Making::no, turn);
   if (index) return std::nullopt;
   return std::move(index).error();
 }

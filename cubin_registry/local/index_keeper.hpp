@@ -5,6 +5,8 @@
 #include "local/index.hpp"
 #include "local/store_lock.hpp"
 
+#include <cubinet/base/fork_guard.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -17,7 +19,8 @@ namespace cubinet {
 // Keeps the index usable, or does without it. Whoever asks gets nullopt where there is no usable index just
 // now and turns to the record files, which hold the same. A damaged index is moved to quarantine/ and a new
 // one begun, which fills while records are listed; one of a newer schema is left alone; that one, and one
-// that is locked or cannot be read, is passed over for a while.
+// that is locked or cannot be read, is passed over for a while. In a process that was forked while another
+// thread was inside SQLite there is none: SQLite's global locks may be held for ever there.
 //
 // Thread-safe. The lock order is StoreLock before the mutex in here. An index is replaced only under the
 // exclusive StoreLock, and rows are written, and the index made, only under the shared one, so that nobody is
@@ -26,6 +29,7 @@ namespace cubinet {
 class IndexKeeper {
  public:
   IndexKeeper(FileStore& store, bool writable) : store_(store), writable_(writable) {}
+  ~IndexKeeper();
 
   // Calls `ask(index)`, which gives a Result<T>; nullopt where that is not possible. `lock` is the caller's:
   // it may be given up and taken again, and is as it was afterwards.
@@ -56,11 +60,17 @@ class IndexKeeper {
   // Whether an index that is missing is made: by whoever holds the StoreLock.
   enum class Making { no, yes };
   static Making making(const StoreLock& lock) { return lock.held() ? Making::yes : Making::no; }
+  // Held by whoever calls SQLite.
+  struct Turn {
+    explicit Turn(std::mutex& mutex);
+    const std::lock_guard<std::mutex> lock;
+    const ForkHazard::Stay stay;
+  };
 
   // A look at the index under the mutex. `generation` tells which one it was.
   template <class Ask>
   auto try_once(Ask&& ask, Making making, unsigned& generation) -> std::invoke_result_t<Ask, Index&>;
-  Result<Index*> usable_index(Making making);
+  Result<Index*> usable_index(Making making, const Turn& turn);
   // What follows an error of one who does not hold the lock: true when the index was made.
   bool make(const Error& error, StoreLock& lock);
   // corruption where the index, or a file that SQLite finds by its name, could be somebody else's work.
@@ -84,8 +94,8 @@ class IndexKeeper {
 template <class Ask>
 auto IndexKeeper::try_once(Ask&& ask, Making making, unsigned& generation)
     -> std::invoke_result_t<Ask, Index&> {
-  const std::lock_guard lock(mutex_);
-  auto index = usable_index(making);
+  const Turn turn(mutex_);
+  auto index = usable_index(making, turn);
   generation = generation_;
   if (!index) return std::move(index).error();
   return ask(**index);

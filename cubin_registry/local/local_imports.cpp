@@ -263,14 +263,12 @@ void LocalImports::end_bringing() {
 Result<bool> LocalImports::somebody_brings_images() const {
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(bring_lock_path()));
   if (!status) return false;
-  const auto alone =
-      store_.files().lock(bring_lock_path(), FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
+  const auto alone = store_.files().lock(bring_lock_path(), FileSystem::Sharing::exclusive);
   return alone && *alone == nullptr;
 }
 
 std::optional<std::unique_ptr<FileLock>> LocalImports::lock_out_bringers() {
-  auto alone =
-      store_.files().lock(bring_lock_path(), FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
+  auto alone = store_.files().lock(bring_lock_path(), FileSystem::Sharing::exclusive);
   if (!alone && knows_no_locks(alone.error())) return nullptr;
   if (alone && *alone) return *std::move(alone);
   log(store_.log_sink(), LogLevel::info, "no image is removed while a folder is being imported");

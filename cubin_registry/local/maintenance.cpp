@@ -185,7 +185,7 @@ Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
   for (const fs::path& path : paths) {
     CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
     if (path == keep || !status || !is_left_over(*status)) continue;
-    const auto lock = store.files().lock(path, FileSystem::Wait::try_once, FileSystem::Sharing::exclusive);
+    const auto lock = store.files().lock(path, FileSystem::Sharing::exclusive);
     if (lock && *lock) CUBINET_TRY(store.files().remove(path));
   }
   return {};

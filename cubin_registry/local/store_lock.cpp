@@ -28,7 +28,7 @@ Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::file
   const auto deadline = std::chrono::steady_clock::now() + limit;
   auto pause = kFirstPause;
   while (true) {
-    auto lock = files.lock(path, FileSystem::Wait::try_once, sharing);
+    auto lock = files.lock(path, sharing);
     if (!lock && !knows_no_locks(lock.error())) return std::move(lock).error();
     if (!lock) {
       cubinet::log(log, LogLevel::warning, "going on without a lock: " + lock.error().to_line());

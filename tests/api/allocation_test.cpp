@@ -64,6 +64,45 @@ TEST_CASE("memory that is exhausted anywhere in a request leaves nothing behind 
   CHECK(failed > 50);
 }
 
+// A build lock, a compilation, a file, its record and a row of the index.
+TEST_CASE(
+    "memory that is exhausted anywhere in a build that a home keeps leaves nothing that stops the next" *
+    doctest::test_suite("loop")) {
+  const TempDir folder;
+  const TemplateCatalog templates = row_catalog();
+  const SmTarget target{9, 0, TargetKind::specific};
+  const auto compiler = std::make_shared<FakeCompiler>();
+  FakeEnvironment environment(compiler);
+  Library library({open_home(folder / "h")}, {});
+  PreparedKernels prepared(std::make_shared<const char>(), templates, library);
+  CubinSource source(library, environment, CompilePolicy::on_miss, {}, {});
+  bool reached = true;
+  unsigned failed = 0;
+  for (unsigned number = 1; reached && number < 1000; ++number) {
+    CAPTURE(number);
+    const KernelSpec spec = factor_spec(static_cast<int>(number));
+    const unsigned before = allocations();
+    fail_allocation(number);
+    try {
+      const auto kernel = prepared.prepare(spec);
+      if (kernel) static_cast<void>(source.for_target(**kernel, target, ImageKind::cubin));
+      fail_allocation(0);
+    } catch (const std::bad_alloc&) {
+      fail_allocation(0);
+      ++failed;
+    }
+    reached = allocations() - before >= number;
+    const auto kernel = prepared.prepare(spec);
+    REQUIRE(kernel);
+    const auto found = source.for_target(**kernel, target, ImageKind::cubin);
+    REQUIRE_MESSAGE(found, (found ? "" : found.error().to_line()));
+    REQUIRE(*found);
+    CHECK((*found)->cubin.record->fingerprint == fake_fingerprint("today"));
+  }
+  CHECK_FALSE(reached);
+  CHECK(failed > 100);
+}
+
 TEST_CASE(
     "a request that memory fails anywhere is answered right by the same Runtime when it is asked again" *
     doctest::test_suite("loop")) {

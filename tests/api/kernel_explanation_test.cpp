@@ -133,6 +133,23 @@ TEST_CASE("a stale build is shown with the reason, and the nearest builds with t
   CHECK(explanation.nearest[1].differences.size() == 2);
 }
 
+TEST_CASE("of PTX the reason is told by its own rules, and that machine code goes before it") {
+  Explainer explainer;
+  const auto put = [&](SmTarget target, ImageKind kind) {
+    explainer.shelf->put(ShelfBuild{.spec = complete_spec(), .target = target, .kind = kind}.make());
+  };
+  put({8, 0, TargetKind::baseline}, ImageKind::ptx);
+  const auto alone = explainer.explain();
+  REQUIRE(alone.choice() != nullptr);
+  CHECK(alone.choice()->verdict.find("no machine code that may be used") != std::string::npos);
+  put(kSpecific, ImageKind::cubin);
+  put({10, 0, TargetKind::baseline}, ImageKind::ptx);
+  const auto explanation = explainer.explain();
+  REQUIRE(explanation.builds.size() == 3);
+  CHECK(explanation.builds[1].verdict.find("PTX, behind what goes first") != std::string::npos);
+  CHECK(explanation.builds[2].verdict == "compute_100 PTX needs 10.0 or later, and the device is 9.0");
+}
+
 TEST_CASE("of a published kernel that runs elsewhere the nearest that runs here is named") {
   Explainer explainer;
   const auto published = [](const char* pin, std::uint16_t head_dim) {

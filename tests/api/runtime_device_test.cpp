@@ -245,6 +245,19 @@ TEST_CASE("a released kernel is loaded again when it is asked for again") {
 }
 
 #if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a name that a kernel does not have is a failure, whether the kernel is loaded or not") {
+  const TempDir home;
+  Journal journal;
+  const auto runtime = make_runtime(device_options(home / "h", &journal));
+  for (unsigned failures = 1; failures <= 2; ++failures) {
+    CHECK_FALSE(runtime->function(scale_spec(), 0, "no_such_kernel"));
+    CHECK(runtime->counters().failures == failures);
+    REQUIRE_FALSE(journal.events.empty());
+    CHECK(journal.events.back().error.has_value());
+  }
+  CHECK(journal.events.size() == 3);  // and the kernel, compiled
+}
+
 TEST_CASE("a forked child releases nothing of its parent") {
   const TempDir home;
   const auto runtime = make_runtime(device_options(home / "h"));

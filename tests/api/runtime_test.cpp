@@ -61,6 +61,28 @@ TEST_CASE("a negative device is refused") {
   CHECK(function.error().code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("a request that fails in any way counts as a failure and is observed once") {
+  const TempDir home;
+  Journal journal;
+  auto options = runtime_options(home / "h", &journal);
+  options.driver.library = "libcuda-that-is-not-there.so.1";
+  const auto runtime = make_runtime(std::move(options));
+  const auto other = make_runtime(runtime_options(home / "h"));
+  const auto foreign = other->prepare(scale_spec());
+  REQUIRE(foreign);
+  CHECK_FALSE(runtime->function(scale_spec(), -1));
+  CHECK_FALSE(runtime->function(**foreign, 0));
+  CHECK_FALSE(runtime->function(scale_spec(), 0));
+  CHECK_FALSE(runtime->cubin(scale_spec(1001), kTarget));
+  CHECK_FALSE(runtime->cubin(scale_spec(), {7, 5, TargetKind::baseline}));
+  CHECK(runtime->counters().failures == 5);
+  REQUIRE(journal.events.size() == 5);
+  for (const KernelEvent& event : journal.events) {
+    CHECK(event.error.has_value());
+    CHECK(event.spec.name == "scale");
+  }
+}
+
 TEST_CASE("a missing driver is said when a function is asked for, not before") {
   const TempDir home;
   auto options = runtime_options(home / "h");

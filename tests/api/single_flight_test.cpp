@@ -41,6 +41,28 @@ TEST_CASE("sixteen threads that ask for one key at once share one piece of work"
   CHECK(right == 16);
 }
 
+TEST_CASE("who joined a flight that does not land is told so after a while") {
+  SingleFlight<int, int> flights(std::chrono::milliseconds(20));
+  std::atomic<bool> flies{false};
+  std::atomic<bool> told{false};
+  std::thread leader([&] {
+    const auto value = flights.run(7, [&]() -> Result<int> {
+      flies = true;
+      while (!told)
+        std::this_thread::yield();
+      return 42;
+    });
+    CHECK(value);
+  });
+  while (!flies)
+    std::this_thread::yield();
+  const auto joined = flights.run(7, []() -> Result<int> { return 1; });
+  told = true;
+  leader.join();
+  REQUIRE_FALSE(joined);
+  CHECK(joined.error().code == ErrorCode::busy);
+}
+
 TEST_CASE("different keys do not wait for each other") {
   SingleFlight<int, int> flights;
   const auto outer =

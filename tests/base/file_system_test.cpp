@@ -6,11 +6,12 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 namespace cubinet {
@@ -125,22 +126,36 @@ TEST_CASE("names are listed in byte order and removal says whether there was som
   CHECK_FALSE(files->list(folder / "none"));
 }
 
+TEST_CASE("a time that nanoseconds cannot hold is the nearest that they can") {
+  CHECK(nanoseconds({1, 2}) == 1'000'000'002);
+  CHECK(nanoseconds({-1, 2}) == -999'999'998);
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  CHECK(nanoseconds({10'000'000'000, 0}) == kLast);  // in 2286
+  CHECK(nanoseconds({std::numeric_limits<time_t>::max(), 999'999'999}) == kLast);
+  const std::int64_t first = nanoseconds({std::numeric_limits<time_t>::min(), 0});
+  CHECK(first < nanoseconds({-4'000'000'000, 0}));
+  CHECK(kLast / 2 - first > 0);  // no overflow
+  const TempDir folder;
+  std::ofstream(folder / "f") << "x";
+  const timespec far{10'000'000'000, 0};
+  const timespec times[2] = {far, far};
+  REQUIRE(::utimensat(AT_FDCWD, (folder / "f").c_str(), times, 0) == 0);
+  CHECK((*posix_file_system()->status(folder / "f"))->modified_ns > 0);
+}
+
 TEST_CASE("a lock excludes others until it is released") {
   const TempDir folder;
   const auto files = posix_file_system();
-  auto held = files->lock(folder / "l", FileSystem::Wait::try_once);
+  auto held = files->lock(folder / "l");
   REQUIRE(held);
   REQUIRE(*held != nullptr);
-  const auto refused = files->lock(folder / "l", FileSystem::Wait::try_once);
+  const auto refused = files->lock(folder / "l");
   REQUIRE(refused);
   CHECK(*refused == nullptr);
-  std::thread waiter([&] {
-    const auto waited = files->lock(folder / "l", FileSystem::Wait::wait);
-    CHECK(waited);
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   held->reset();
-  waiter.join();
+  const auto free = files->lock(folder / "l");
+  REQUIRE(free);
+  CHECK(*free != nullptr);
 }
 
 TEST_CASE("the lock of a process that died is free") {
@@ -149,13 +164,13 @@ TEST_CASE("the lock of a process that died is free") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    const auto lock = files->lock(folder / "l", FileSystem::Wait::wait);
+    const auto lock = files->lock(folder / "l");
     ::_exit(lock && *lock ? 0 : 1);  // without releasing
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   REQUIRE(WEXITSTATUS(status) == 0);
-  const auto lock = files->lock(folder / "l", FileSystem::Wait::try_once);
+  const auto lock = files->lock(folder / "l");
   REQUIRE(lock);
   CHECK(*lock != nullptr);
 }

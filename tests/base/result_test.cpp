@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace cubinet {
 namespace {
@@ -59,6 +62,59 @@ TEST_CASE("a value converts into a result of an optional or a base pointer") {
   const Result<std::shared_ptr<const int>> pointer = std::make_shared<int>(5);
   REQUIRE(pointer);
   CHECK(**pointer == 5);
+}
+
+// What a child writes to stderr before it ends itself; empty where it goes on instead.
+template <class Body>
+std::string last_words(Body&& body) {
+  int ends[2] = {};
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::signal(SIGABRT, SIG_DFL);  // not the handler of the tests
+    ::dup2(ends[1], STDERR_FILENO);
+    body();
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string words;
+  char buffer[512];
+  for (ssize_t count = 0; (count = ::read(ends[0], buffer, sizeof(buffer))) > 0;)
+    words.append(buffer, static_cast<std::size_t>(count));
+  ::close(ends[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? words : std::string();
+}
+
+TEST_CASE("reading the value of an error ends the program with the error on one line") {
+  const std::string line =
+      "cubinet: a value was read of a Result that holds an error: no \\x1bdriver\\x0a (load it)\n";
+  const Error error{ErrorCode::unavailable,
+                    "no \x1b"
+                    "driver\n",
+                    "load it"};
+  Result<std::string> failed = error;
+  const Result<std::string>& same = failed;
+  const Result<void> nothing = error;
+  CHECK(last_words([&] { static_cast<void>(*failed); }) == line);
+  CHECK(last_words([&] { static_cast<void>(*same); }) == line);
+  CHECK(last_words([&] { static_cast<void>(*std::move(failed)); }) == line);
+  CHECK(last_words([&] { static_cast<void>(failed->size()); }) == line);
+  CHECK(last_words([&] { static_cast<void>(same->size()); }) == line);
+  CHECK(last_words([&] { static_cast<void>(same.value()); }) == line);
+  CHECK(last_words([&] { nothing.value(); }) == line);
+}
+
+TEST_CASE("reading the error of a value ends the program and says so") {
+  const std::string line = "cubinet: the error was read of a Result that holds none\n";
+  Result<int> good = 1;
+  Result<void> done;
+  CHECK(last_words([&] { static_cast<void>(good.error()); }) == line);
+  CHECK(last_words([&] { static_cast<void>(std::move(good).error()); }) == line);
+  CHECK(last_words([&] { static_cast<void>(done.error()); }) == line);
+  CHECK(last_words([&] { static_cast<void>(std::move(done).error()); }) == line);
 }
 
 }  // namespace

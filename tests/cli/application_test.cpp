@@ -182,6 +182,17 @@ TEST_CASE("a line that cannot be parsed is an error document with json") {
   }
 }
 
+TEST_CASE("a flag whose value is neither yes nor no is wrong usage") {
+  for (const std::string flag : {"--json=garbage", "--json=99999999999999999999", "--verbose=loud"}) {
+    const ToolResult result = run_tool({"doctor", flag});
+    CAPTURE(flag);
+    CHECK(result.status == 2);
+    CHECK(contains(result.out + result.err, "neither true nor false"));
+  }
+  CHECK(run_tool({"templates", "--json=false", "--verbose=true", "-vv"}).status == 0);
+  CHECK(run_tool({"templates", "--json=yes"}).json().is_object());
+}
+
 TEST_CASE("json that is switched off is not taken for the format of an error") {
   const ToolResult result = run_tool({"--json=false", "frobnicate"});
   CHECK(result.status == 2);

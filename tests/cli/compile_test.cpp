@@ -48,6 +48,38 @@ TEST_CASE("compile writes a cubin, keeps it in the home, and finds it there the 
   CHECK(sandbox.read("norm.cubin") == content);
 }
 
+TEST_CASE("a target that names PTX gives PTX, which is kept as prebuild keeps it") {
+  const Sandbox sandbox;
+  std::filesystem::create_directory(sandbox.path("out"));
+  const ToolResult built =
+      compile(sandbox, {"--target", "compute_80,sm_90a", "-o", sandbox.path("out/"), "--json"});
+  CAPTURE(built.out);
+  REQUIRE(built.status == 0);
+  const auto results = built.json()["results"];
+  REQUIRE(results.size() == 2);
+  CHECK(results[0]["target"] == "compute_80");
+  CHECK(results[0]["file"].get<std::string>().ends_with(".ptx"));
+  CHECK(results[1]["file"].get<std::string>().ends_with(".cubin"));
+  const auto again = compile(sandbox, {"--target", "compute_80", "--json"}).json()["results"];
+  CHECK(again[0]["source"] == "registry");
+  const auto entries = sandbox.run({"registry", "list", "--json"}).json()["entries"];
+  CHECK(entries.size() == 2);
+}
+
+TEST_CASE("without quotes an error holds nothing of the source") {
+  const Sandbox sandbox;
+  sandbox.write("broken.cu", kBrokenTemplate);
+  const std::vector<std::string> line = {"compile",  "broken", "--template-file", sandbox.path("broken.cu"),
+                                         "--target", "sm_90a", "--json"};
+  CHECK(contains(sandbox.run(line).out, "undeclared"));
+  std::vector<std::string> quiet = line;
+  quiet.push_back("--no-quotes");
+  const ToolResult result = sandbox.run(quiet);
+  CHECK(result.status == 2);
+  CHECK(result.json()["error"]["code"] == "compile_failed");
+  CHECK_FALSE(contains(result.out + result.err, "undeclared"));
+}
+
 TEST_CASE("without an output file a cubin is kept in the home alone") {
   const Sandbox sandbox;
   const ToolResult result = compile(sandbox, {"--target", "sm_80"});

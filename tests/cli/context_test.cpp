@@ -4,6 +4,8 @@
 #include "support/skip.hpp"
 #include "tool.hpp"
 
+#include <cubinet/jit/compiler.hpp>
+
 #include <doctest/doctest.h>
 
 #include <unistd.h>
@@ -31,6 +33,28 @@ TEST_CASE("the home is named by the option, then the environment, then the cache
   CHECK(home_with({{"XDG_CACHE_HOME", base + "/x"}, {"HOME", base}}) == base + "/x/cubinet");
   CHECK(home_with({{"XDG_CACHE_HOME", "relative"}, {"HOME", base}}) == base + "/.cache/cubinet");
   CHECK(home_with({{"CUBINET_HOME", ""}, {"HOME", base}}) == base + "/.cache/cubinet");
+}
+
+TEST_CASE("NVRTC is looked for in the toolkit, then in the wheels that are named, then in the usual place") {
+  cubinet::cli::EnvironmentVariables variables;
+  variables.cuda_home = "/a";
+  variables.cuda_path = "/b";
+  variables.cuda_wheels = "/w:/x";
+  cubinet::cli::Console console(cubinet::cli::Color::never);
+  const cubinet::cli::GlobalOptions options;
+  const auto places =
+      cubinet::places_searched(cubinet::cli::Context(variables, options, console).compiler_search());
+  const std::vector<std::string> expected = {"/a/lib64",
+                                             "/a/lib",
+                                             "/b/lib64",
+                                             "/b/lib",
+                                             "/w/nvidia/cu13/lib",
+                                             "/w/nvidia/cuda_nvrtc/lib",
+                                             "/x/nvidia/cu13/lib",
+                                             "/x/nvidia/cuda_nvrtc/lib",
+                                             "/usr/local/cuda/lib64"};
+  REQUIRE(places.size() >= expected.size());
+  CHECK(std::vector<std::string>(places.begin(), places.begin() + 9) == expected);
 }
 
 TEST_CASE("without any name for a home the registry verbs say so and end with 3") {

@@ -68,9 +68,9 @@ class WatchedFiles final : public ForwardingFiles {
     calls_.add("sync " + name_of(path));
     return ForwardingFiles::sync_directory(path);
   }
-  Result<std::unique_ptr<FileLock>> lock(const Path& path, Wait wait, Sharing sharing) override {
+  Result<std::unique_ptr<FileLock>> lock(const Path& path, Sharing sharing) override {
     calls_.add((sharing == Sharing::shared ? "share " : "exclude ") + path.filename().string());
-    return ForwardingFiles::lock(path, wait, sharing);
+    return ForwardingFiles::lock(path, sharing);
   }
   Result<void> create_directories(const Path& path, Mode mode) override {
     calls_.add("make " + name_of(path));

@@ -116,8 +116,8 @@ class FaultyFileSystem final : public FileSystem {
   Result<Listing> list(const fs::path& path) override {
     return guarded("list", kLook, [&] { return files_->list(path); });
   }
-  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Wait wait, Sharing sharing) override {
-    return guarded("lock", kLook, [&] { return files_->lock(path, wait, sharing); });
+  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Sharing sharing) override {
+    return guarded("lock", kLook, [&] { return files_->lock(path, sharing); });
   }
   bool writable(const fs::path& path) override { return files_->writable(path); }
 

@@ -30,8 +30,8 @@ class ForwardingFiles : public FileSystem {
   }
   Result<std::optional<FileStatus>> status(const Path& path) override { return files_->status(path); }
   Result<Listing> list(const Path& path) override { return files_->list(path); }
-  Result<std::unique_ptr<FileLock>> lock(const Path& path, Wait wait, Sharing sharing) override {
-    return files_->lock(path, wait, sharing);
+  Result<std::unique_ptr<FileLock>> lock(const Path& path, Sharing sharing) override {
+    return files_->lock(path, sharing);
   }
   bool writable(const Path& path) override { return files_->writable(path); }
 

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <sys/stat.h>
 
 using namespace cubinet;
 
@@ -125,6 +126,23 @@ TEST_CASE("source that does not compile gives the log and the specification") {
   CHECK(error.native != 0);
 }
 
+TEST_CASE("sources that may not be quoted are neither in an error nor in a record") {
+  const test::TempDir folder;
+  std::ofstream(folder / "secret") << "root:x:0:0\n";
+  CompileRequest request =
+      test::scale_request("#include \"" + (folder / "secret").string() + "\"\n" + test::kScaleBody);
+  CHECK(refused(request).detail.find("root:x") != std::string::npos);
+  request.options.quote_sources = false;
+  const Error error = refused(request);
+  CHECK(error.code == ErrorCode::compile_failed);
+  CHECK(error.detail.empty());
+  CHECK(error.to_line().find("root") == std::string::npos);
+  request = test::scale_request("extern \"C\" __global__ void scale(float* p) { int unused_secret; }\n");
+  CHECK_FALSE(compiled(request).record.warnings.empty());
+  request.options.quote_sources = false;
+  CHECK(compiled(request).record.warnings.empty());
+}
+
 TEST_CASE("a declared kernel that the source does not define is refused") {
   CompileRequest other = test::scale_request("extern \"C\" __global__ void other() {}\n");
   for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx}) {
@@ -138,6 +156,17 @@ TEST_CASE("a declared kernel that the source does not define is refused") {
   const Error wrong_name = refused(test::request_of(
       test::parse_template(test::scale_source(test::kScaleBody, R"(, "symbol_expression": "no::such<1>")"))));
   CHECK(wrong_name.code == ErrorCode::compile_failed);
+}
+
+TEST_CASE("an argument of another size than its template declares is refused") {
+  const Error error =
+      refused(test::scale_request("struct P { void* data; int count; };\nextern \"C\" __global__ void "
+                                  "scale(const P p) { *(int*)p.data = p.count; }\n"));
+  CHECK(error.code == ErrorCode::invalid_argument);
+  CHECK_MESSAGE(
+      error.message.find("declares parameter_bytes 8 of the kernel 'scale', whose argument has 16") !=
+          std::string::npos,
+      error.message);
 }
 
 TEST_CASE("a header in the working directory is not taken for one of the template") {
@@ -170,6 +199,24 @@ TEST_CASE("headers of include directories find each other by quoted names") {
       "#include <lib/a.h>\nextern \"C\" __global__ void scale(float* p) { *p *= TIMES; }\n");
   request.options.include_directories = {headers.path()};
   CHECK(compiled(request).record.options.find(headers.path().string()) == std::string::npos);
+}
+
+TEST_CASE("an include of what never ends, or never begins, is refused at once") {
+  const test::TempDir headers;
+  REQUIRE(::mkfifo((headers / "fifo.h").c_str(), 0600) == 0);
+  std::ofstream(headers / "huge.h") << "x";
+  std::filesystem::resize_file(headers / "huge.h", std::uintmax_t{1} << 40U);
+  std::ofstream(headers / "made.h") << "#define STR_(x) #x\n#define STR(x) STR_(x)\n#include STR("
+                                    << (headers / "fifo.h").string() << ")\n";
+  for (const char* name :
+       {"\"fifo.h\"", "\"huge.h\"", "\"made.h\"", "\"/dev/zero\"", "\"/dev/tty\"", "\"/\""}) {
+    CAPTURE(name);
+    CompileRequest request = test::scale_request("#include " + std::string(name) + "\n" + test::kScaleBody);
+    request.options.include_directories = {headers.path()};
+    CHECK(refused(request).code != ErrorCode::internal);
+  }
+  // Size 0, whatever it says when it is read.
+  CHECK(compiled(test::scale_request("#include \"/proc/kmsg\"\n" + test::kScaleBody)).record.size > 0);
 }
 
 TEST_CASE("source lines do not bring the working folder into a build") {

@@ -39,6 +39,22 @@ CompilerSearch search_of(std::vector<std::string> toolkits, std::vector<std::str
 
 }  // namespace
 
+TEST_CASE("what somebody named comes before the usual toolkit, a toolkit before a wheel") {
+  const test::TempDir folder;
+  for (const char* name : {"usual/lib64", "wheel/nvidia/cu13/lib", "toolkit/lib64"}) {
+    touch(folder / name / "libnvrtc.so.13");
+    touch(folder / name / "libnvrtc-builtins.so.13.0");
+  }
+  CompilerSearch search = search_of({folder / "toolkit"}, {folder / "wheel"});
+  search.usual_toolkits = {folder / "usual"};
+  const auto found = found_in(folder.path(), search);
+  REQUIRE(found.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::string place = std::vector<std::string>{"toolkit", "wheel", "usual"}[i];
+    CHECK(found[i].library.starts_with((fs::canonical(folder.path()) / place).string()));
+  }
+}
+
 TEST_CASE("toolkits come before wheels, newer releases of one place before older ones") {
   const test::TempDir folder;
   for (const char* name :

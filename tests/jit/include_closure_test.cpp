@@ -291,3 +291,20 @@ TEST_CASE("a standard header is its counterpart in CCCL, but for what a toolkit 
   write(mine / "limits", "// mine\n");
   CHECK(*text_of(*close_over_includes(*parsed, {{mine.path()}, {toolkit.path()}}), "limits") == "// mine\n");
 }
+
+TEST_CASE("a header of the caller that includes what a macro makes is refused, that of a toolkit is not") {
+  const test::TempDir folder;
+  write(folder / "mine/made.h", "#define STR(x) #x\n#include STR(/dev/zero)\n");
+  write(folder / "mine/asks.h", "#define HAS(x) __has_include(x)\n");
+  const auto close = [&](const std::string& body, bool toolkit) {
+    const std::vector<std::string> directories = {(folder / "mine").string()};
+    return close_over_includes(*test::parse_template(test::scale_source(body)),
+                               toolkit ? HeaderSearch{{}, directories} : HeaderSearch{directories, {}});
+  };
+  const auto refused = close("#include <made.h>\n", false);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+  CHECK(refused.error().message.find("'made.h' has '#include STR'") != std::string::npos);
+  CHECK(close("#include <made.h>\n", true));
+  CHECK(close("#include <asks.h>\n", false));
+}

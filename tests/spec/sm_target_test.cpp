@@ -142,6 +142,13 @@ TEST_CASE("a target that does not run on a device is refused with a rule, and on
       if (!why.empty()) CHECK(why.find(candidate.to_string()) == 0);
     }
   }
+  CHECK(why_ptx_not_on(target("sm_90"), device("8.0")) ==
+        "compute_90 PTX needs 9.0 or later, and the device is 8.0");
+  CHECK(why_ptx_not_on(target("sm_90a"), device("10.0")) ==
+        "compute_90a PTX is specific to 9.0, and the device is 10.0");
+  CHECK(why_ptx_not_on(target("sm_100f"), device("12.0"))
+            .find("compute_100f PTX needs a member of the family") == 0);
+  CHECK(why_ptx_not_on(target("sm_80"), device("9.0")).empty());
   CHECK(why_not_on(target("sm_103a"), device("10.0")) ==
         "sm_103a code is specific to 10.3, and the device is 10.0");
   CHECK(why_not_on(target("sm_100f"), device("12.0")) ==

@@ -48,7 +48,7 @@ struct RuntimeCounters {
   std::uint64_t compiled = 0;
   std::uint64_t imported_hits = 0;
   std::uint64_t misses = 0;  // compile = never and nothing found
-  std::uint64_t failures = 0;
+  std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
   std::uint64_t bytes_loaded = 0;
 };
 
@@ -65,9 +65,9 @@ struct RuntimeOptions {
   CompileOptions compile_options;
   DriverOptions driver;
   LogSink log;
-  // Called once for every kernel that is looked for beyond the process cache, by the thread that looked,
-  // without a lock held: it may ask the Runtime. Requests that waited for that thread count as process hits.
-  // Must not throw.
+  // Called once for every kernel that is looked for beyond the process cache, and for every other request for
+  // a kernel that fails, by the thread that asked, without a lock held: it may ask the Runtime. Requests that
+  // waited for another thread count as process hits. Not called in a forked child. Must not throw.
   Callback<void(const KernelEvent&)> observer;
 };
 
@@ -93,7 +93,12 @@ class PreparedKernel {
 
 // Any kernel by specification: process cache, stores, then compile, keep, load. Independent objects: no state
 // is shared between two of them but the stores that both were given. Thread-safe. Functions it handed out
-// stay valid after it is destroyed. After fork, use in the child gives an error, not a crash.
+// stay valid after it is destroyed.
+//
+// After fork every call of the parent's Runtime is unsupported in the child. One that the child makes, with
+// stores that it opens, finds what lies in them; it compiles unless another thread of the parent was inside
+// NVRTC at that moment, which is unavailable (NVRTC's locks stay held), as a device is where the parent used
+// CUDA. Nothing hangs. Workers that compile are best started by exec (spawn).
 class Runtime {
  public:
   // invalid_argument for a policy that no target meets. Neither driver nor NVRTC is opened before it is

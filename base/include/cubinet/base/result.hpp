@@ -3,7 +3,6 @@
 
 #include <cubinet/base/error.hpp>
 
-#include <cassert>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -11,9 +10,14 @@
 
 namespace cubinet {
 
+// Where a Result is asked for the side that it does not hold: says on stderr which error was there, and ends
+// the program (SIGABRT).
+[[noreturn]] void stop_at_error(const Error& error);
+[[noreturn]] void stop_without_error();
+
 // A value or an Error, with the member names of std::expected (C++23). The class is [[nodiscard]]: a result
-// that nobody looks at is a compiler warning. Access to the side that is not there is a broken precondition
-// (assert in debug builds, undefined otherwise), never an exception.
+// that nobody looks at is a compiler warning. Access to the side that is not there ends the program, in every
+// build, with the error's message; it is never an exception.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -42,11 +46,11 @@ class [[nodiscard]] Result {
   const T* operator->() const { return get(); }
 
   const Error& error() const& {
-    assert(!has_value());
+    if (state_.index() != 1) stop_without_error();
     return *std::get_if<1>(&state_);
   }
   Error&& error() && {
-    assert(!has_value());
+    if (state_.index() != 1) stop_without_error();
     return std::move(*std::get_if<1>(&state_));
   }
 
@@ -72,11 +76,11 @@ class [[nodiscard]] Result {
 
  private:
   T* get() {
-    assert(has_value());
+    if (!has_value()) stop_at_error(error());
     return std::get_if<0>(&state_);
   }
   const T* get() const {
-    assert(has_value());
+    if (!has_value()) stop_at_error(error());
     return std::get_if<0>(&state_);
   }
 
@@ -94,13 +98,15 @@ class [[nodiscard]] Result<void> {
 
   bool has_value() const { return !error_.has_value(); }
   explicit operator bool() const { return has_value(); }
-  void value() const { assert(has_value()); }
+  void value() const {
+    if (error_) stop_at_error(*error_);
+  }
   const Error& error() const& {
-    assert(!has_value());
+    if (!error_) stop_without_error();
     return *error_;
   }
   Error&& error() && {
-    assert(!has_value());
+    if (!error_) stop_without_error();
     return *std::move(error_);
   }
 

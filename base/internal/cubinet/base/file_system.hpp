@@ -4,6 +4,7 @@
 #include <cubinet/base/bytes.hpp>
 
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,6 +12,11 @@
 #include <vector>
 
 namespace cubinet {
+
+// A file's time in nanoseconds since the epoch. One that 64 bits do not hold (after April 2262; or before 1824,
+// so that the distance from now does not overflow either) is the nearest that they do: who may write a file
+// may set any.
+std::int64_t nanoseconds(const timespec& time);
 
 struct FileStatus {
   enum class Type { regular, directory, symlink, other };
@@ -93,12 +99,11 @@ class FileSystem {
   virtual Result<std::optional<FileStatus>> status(const std::filesystem::path& path) = 0;
   // Names (not paths) in byte order, without "." and "..".
   virtual Result<Listing> list(const std::filesystem::path& path) = 0;
-  // Creates the file when missing and takes a lock on it. `wait` blocks until it is free; `try_once` gives
-  // nullptr when somebody else holds it in a way that excludes ours. The lock is on the file that `path`
-  // names when it is granted, so lock files may be removed by whoever holds them.
-  enum class Wait { wait, try_once };
+  // Creates the file when missing and takes a lock on it; nullptr when somebody else holds it in a way that
+  // excludes ours. Never waits: whoever does says for how long. The lock is on the file that `path` names when
+  // it is granted, so lock files may be removed by whoever holds them.
   enum class Sharing { exclusive, shared };
-  virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path, Wait wait,
+  virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path,
                                                  Sharing sharing = Sharing::exclusive) = 0;
   // True where the calling user may create files in the folder.
   virtual bool writable(const std::filesystem::path& path) = 0;

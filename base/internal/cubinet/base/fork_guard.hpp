@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 
 namespace cubinet {
 
@@ -28,6 +30,40 @@ class ForkGuard {
   int expected_ = 0;
   void* page_ = nullptr;
   std::size_t page_bytes_ = 0;
+};
+
+// Keeps count of the threads that are inside code of others that has locks of its own: a library that cannot
+// be told of a fork. Where a thread was inside when the process forked, the child lacks that thread and has
+// its locks, held for ever: nobody may go in there. Forks are counted by a handler of the C library. An
+// object with static storage duration; thread-safe.
+class ForkHazard {
+ public:
+  // While it lives, its thread counts as inside.
+  class [[nodiscard]] Stay {
+   public:
+    Stay(Stay&& other) noexcept : hazard_(std::exchange(other.hazard_, nullptr)), epoch_(other.epoch_) {}
+    Stay& operator=(Stay&&) = delete;
+    ~Stay() {
+      if (hazard_ != nullptr) hazard_->leave(epoch_);
+    }
+    // False: the locks may be held for ever, and nobody is inside.
+    explicit operator bool() const { return hazard_ != nullptr; }
+
+   private:
+    friend class ForkHazard;
+    Stay(ForkHazard* hazard, std::uint32_t epoch) : hazard_(hazard), epoch_(epoch) {}
+    ForkHazard* hazard_;
+    std::uint32_t epoch_;
+  };
+
+  constexpr ForkHazard() = default;
+  Stay enter();
+
+ private:
+  void leave(std::uint32_t epoch);
+
+  // Forks so far in the upper half; below, a bit for locks that are lost, and the number of threads.
+  std::atomic<std::uint64_t> state_{0};
 };
 
 }  // namespace cubinet

@@ -65,6 +65,9 @@ std::vector<SmTarget> targets_for(ComputeCapability device);
 
 // Whether PTX of `target` may be compiled by the driver for the device.
 bool ptx_runs_on(SmTarget target, ComputeCapability device);
+// Why it may not, as why_not_on() says it of machine code: "compute_90 PTX needs 9.0 or later, and the device
+// is 8.0".
+std::string why_ptx_not_on(SmTarget target, ComputeCapability device);
 
 // The targets whose PTX the driver may compile for the device, best first: what was made for it, then its
 // family, then the baselines, the latest first.
