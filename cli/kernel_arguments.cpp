@@ -137,11 +137,11 @@ Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, c
 namespace {
 
 // The program of --source: its name is the file's, without folder and ending.
-Result<SourceProgram> read_program(const Context& context, const KernelArguments& arguments,
+Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arguments,
                                    const CompileOptions& options) {
   const std::filesystem::path file = arguments.source_file;
   SourceProgram program;
-  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(file, kMaximumTemplateBytes));
+  CUBINET_TRY_ASSIGN(const Bytes text, files.read(file, kMaximumTemplateBytes));
   program.text = as_text(text);
   program.name = file.stem().string();
   program.kernels = arguments.kernels;
@@ -168,7 +168,7 @@ Result<void> check_subject(const KernelArguments& arguments) {
 
 }  // namespace
 
-Result<ResolvedKernel> resolve_kernel(const Context& context, const TemplateCatalog& catalog,
+Result<ResolvedKernel> resolve_kernel(FileSystem& files, const TemplateCatalog& catalog,
                                       const KernelArguments& arguments) {
   CUBINET_TRY(check_subject(arguments));
   ResolvedKernel kernel;
@@ -179,7 +179,7 @@ Result<ResolvedKernel> resolve_kernel(const Context& context, const TemplateCata
     CUBINET_TRY_ASSIGN(kernel.kernel_template, catalog.find(arguments.template_name));
     CUBINET_TRY_ASSIGN(spec, parse_parameters(*kernel.kernel_template, arguments.parameters));
   } else {
-    CUBINET_TRY_ASSIGN(kernel.program, read_program(context, arguments, kernel.options));
+    CUBINET_TRY_ASSIGN(kernel.program, read_program(files, arguments, kernel.options));
     CUBINET_TRY_ASSIGN(kernel.kernel_template, kernel.program->as_template());
   }
   spec.options = kernel.options.flags;

@@ -68,8 +68,8 @@ Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
 // or by the name of a function.
 Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, const std::string& subject,
                                                              const std::vector<std::string>& parameters);
-// Every error it gives is wrong input, whatever its code.
-Result<ResolvedKernel> resolve_kernel(const Context& context, const TemplateCatalog& catalog,
+// `files`: where --source is read from. Every error it gives is wrong input, whatever its code.
+Result<ResolvedKernel> resolve_kernel(FileSystem& files, const TemplateCatalog& catalog,
                                       const KernelArguments& arguments);
 
 }  // namespace cubinet::cli

@@ -35,10 +35,12 @@ target_compile_options(
             $<IF:$<CXX_COMPILER_ID:GNU>,-Wcast-align=strict,-Wcast-align>)
 # GCC's flow analysis is wrong about the standard library once it is inlined: -Wrestrict about std::string's own
 # operator+ (bug 105651), -Wmaybe-uninitialized about std::variant and std::optional of a string (bugs 105562, 80635),
-# -Wstringop-overread about comparing vectors (bug 100366). Clang's checks stay, and so do the sanitizers.
+# -Wstringop-overread about comparing vectors (bug 100366), -Wstringop-overflow about moving a std::variant of a structure.
+# Clang's checks stay, and so do the sanitizers.
 target_compile_options(
   cubinet_settings
-  INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overread>)
+  INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overread
+                                           -Wno-stringop-overflow>)
 if(CUBINET_WARNINGS_AS_ERRORS)
   target_compile_options(cubinet_settings INTERFACE -Werror)
 endif()

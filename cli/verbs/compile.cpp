@@ -262,7 +262,7 @@ Result<ExitStatus> compile(const Context& context, const CompileVerbOptions& opt
     return Error{ErrorCode::invalid_argument, "--record describes a cubin file", "name it with -o"};
   }
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.kernel.sources.template_files));
-  const auto kernel = resolve_kernel(context, catalog, options.kernel);
+  const auto kernel = resolve_kernel(*context.files(), catalog, options.kernel);
   if (!kernel) return context.fail(kernel.error(), ExitStatus::usage);
   CUBINET_TRY_ASSIGN(const auto files, output_files(context, options, *kernel));
   // By the signal, not by NVRTC's handler with a status of its own.

@@ -68,7 +68,8 @@ TEST_CASE(
   CHECK(first->prepare(program)->get() == prepared->get());
   const auto function = first->function(**prepared, 0, "twice<3>");
   REQUIRE_MESSAGE(function.has_value(), function.error().to_line());
-  REQUIRE((*first->device(0))->make_current());
+  const auto current = (*first->device(0))->make_current();
+  REQUIRE(current);
   LaunchConfig config;
   const float* none = nullptr;
   CHECK_FALSE(function->launch(config, none, 0));  // a block of no threads

@@ -313,7 +313,7 @@ TEST_CASE("a kernel that is there twice with the same bytes is in once") {
   CHECK(judged.counts.plain == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(JudgementFixture,
                   "a kernel whose argument is not as long as its header says is in, and has no layout") {
   const auto takes = [](PublishedKernel& kernel, std::uint32_t bytes) {
     FakeCubin description;

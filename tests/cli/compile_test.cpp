@@ -350,7 +350,7 @@ TEST_CASE("a source without a declaration is compiled as it is, with what is sai
   sandbox.write("helper.h", "template <class T> __device__ T helper() { return 2; }\n");
   CHECK(contains(sandbox.run(line).out, "compiled"));
   std::vector<std::string> other = line;
-  other[9] = "SHIFT=2";
+  other[8] = "SHIFT=2";
   CHECK(contains(sandbox.run(other).out, "compiled"));
   other.insert(other.end(), {"--emit", "ptx"});
   CHECK(contains(sandbox.run(other).out, ".target sm_90a"));

@@ -3,6 +3,8 @@
 
 #include "tool.hpp"
 
+#include <cubinet/base/file_system.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace cubinet;
@@ -15,7 +17,11 @@ Result<ResolvedKernel> resolve(const std::string& name, std::vector<std::string>
                                std::vector<std::string> targets) {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  return resolve_kernel(*catalog, {name, std::move(parameters), std::move(targets), {}});
+  KernelArguments arguments;
+  arguments.template_name = name;
+  arguments.parameters = std::move(parameters);
+  arguments.targets = std::move(targets);
+  return resolve_kernel(*posix_file_system(), *catalog, arguments);
 }
 
 const std::vector<std::string> kDecode = {"head_dim_qk=128", "head_dim_v=128"};
