@@ -183,13 +183,16 @@ class ClosureBuilder {
   }
 
   Result<std::optional<std::string>> standard(const std::string& name) {
+    const auto known = standard_names_.find(name);
+    if (known != standard_names_.end()) return std::optional(known->second);
     for (const std::string& counterpart : counterparts_in_cccl(name)) {
       for (std::size_t root = 0; root < roots_.size(); ++root) {
         CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / counterpart, counterpart, root));
         if (!found) continue;
-        if (names_taken_.insert(name).second)
-          closure_.headers.push_back({name, standard_header(name, *found)});
-        return std::optional(name);
+        const std::string given = free_name(name);
+        standard_names_.emplace(name, given);
+        closure_.headers.push_back({given, standard_header(name, *found)});
+        return std::optional(given);
       }
     }
     return std::optional<std::string>();
@@ -266,6 +269,7 @@ class ClosureBuilder {
   std::set<std::string, std::less<>> names_taken_;
   const std::map<std::string, std::string>* from_memory_ = nullptr;  // the template's
   std::map<std::string, std::string> names_in_memory_;
+  std::map<std::string, std::string> standard_names_;
   std::map<std::string, std::optional<std::string>> names_by_path_;  // nullopt: there is no such file
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> names_by_file_;
   std::size_t headers_ = 0;

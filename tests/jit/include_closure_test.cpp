@@ -308,3 +308,18 @@ TEST_CASE("a header of the caller that includes what a macro makes is refused, t
   CHECK(close("#include <made.h>\n", true));
   CHECK(close("#include <asks.h>\n", false));
 }
+
+TEST_CASE("a file that is called like a standard header is not taken for it") {
+  const test::TempDir beside;
+  const test::TempDir toolkit;
+  write(toolkit / "cuda/std/limits", "\n");
+  write(beside / "limits", "// mine\n");
+  const auto source = test::scale_source("#include \"limits\"\n#include <limits>\n");
+  const auto parsed = KernelTemplate::parse(source, "scale.cu", beside.path().string());
+  REQUIRE(parsed);
+  const auto closure = close_over_includes(**parsed, {{}, {toolkit.path()}});
+  REQUIRE(closure);
+  CHECK(closure->source.find("#include <limits>\n#include <limits~2>\n") != std::string::npos);
+  CHECK(*text_of(*closure, "limits") == "// mine\n");
+  CHECK(text_of(*closure, "limits~2")->find("#include <cuda/std/limits>") != std::string::npos);
+}
