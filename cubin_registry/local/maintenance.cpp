@@ -226,7 +226,6 @@ Result<HomeStats> LocalHome::stats() {
     if (images.insert({record->digest, record->size}).second) stats.cubin_bytes += record->size;
   }
   stats.cubins = images.size();
-  CUBINET_TRY_ASSIGN(stats.imports, imports_.list());
   CUBINET_TRY_ASSIGN(const auto set_aside, store_.list_or_nothing(store_.home().quarantine()));
   stats.quarantined = static_cast<std::uint64_t>(
       std::count_if(set_aside.begin(), set_aside.end(),
