@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -155,11 +156,11 @@ Result<void> check_machine_code(const CompileRequest& request, const std::vector
     if (input.kind != LinkInputKind::cubin) continue;
     const auto inspection = inspect_cubin(input.content);
     if (inspection && inspection->capability.major == request.target.major) continue;
-    return Error{
-        ErrorCode::compile_failed,
-        what_is_linked(request) + " does not link: '" + input.name + "' is " +
-            (inspection ? "machine code for " + inspection->target_name() : inspection.error().message),
-        "build it for " + request.target.to_string()};
+    const std::string reason =
+        inspection ? "it is machine code for " + inspection->target_name() : inspection.error().message;
+    return Error{ErrorCode::compile_failed,
+                 what_is_linked(request) + " does not link: '" + input.name + "' cannot be a part: " + reason,
+                 "build it for " + request.target.to_string()};
   }
   return {};
 }
@@ -204,9 +205,14 @@ Result<CompiledSource> run_link_job(const NvrtcApi& api, const NvJitLinkApi& lin
   for (const auto& source : request.kernel_template->linked_sources())
     sources.push_back(source.get());
   std::vector<std::optional<Result<CompiledSource>>> compiled(sources.size());
-  parallel_for(sources.size(), sources.size() == 1 ? 1 : default_jobs(), [&](std::size_t i) {
-    compiled[i] = compile_source(api, request, *sources[i], inputs.closures[i], parameters_header);
-  });
+  {
+    // Requests that compile side by side already do not multiply by their sources.
+    static std::mutex one_at_a_time;
+    const std::unique_lock lock(one_at_a_time, std::try_to_lock);
+    parallel_for(sources.size(), lock && sources.size() > 1 ? default_jobs() : 1, [&](std::size_t i) {
+      compiled[i] = compile_source(api, request, *sources[i], inputs.closures[i], parameters_header);
+    });
+  }
   std::vector<LinkInput> linked;
   CompiledSource all;
   for (std::size_t i = 0; i < sources.size(); ++i) {
