@@ -147,10 +147,12 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
       entry.symbol = kernel;
     }
   }
-  std::vector<std::string> symbols;
+  const std::vector<std::string_view> there(kernels.begin(), kernels.end());
+  std::vector<std::string_view> symbols;
   for (const EntryPoint& entry : entries)
     symbols.push_back(entry.symbol);
-  if (const std::string* missing = missing_symbol(kernels, symbols)) return no_such_kernel(request, *missing);
+  if (const std::string_view* missing = missing_symbol(there, symbols))
+    return no_such_kernel(request, std::string(*missing));
   return {};
 }
 

@@ -140,9 +140,7 @@ class Verification {
       CUBINET_TRY(add_stray(file, digest ? "nothing names it" : "its name is not that of a cubin"));
     }
     for (const fs::path& file : records) {
-      const bool in_place =
-          file.extension() == ".record" && store_.home().record(file.stem().string()) == file;
-      if (!in_place) CUBINET_TRY(add_stray(file, "its name is not that of a record"));
+      if (!store_.home().entry_of(file)) CUBINET_TRY(add_stray(file, "its name is not that of a record"));
     }
     return {};
   }

@@ -74,7 +74,7 @@ enum class SweepMode { remove, count };
 // Layout of the home (docs/formats/registry.md):
 //   cubins/<2 hex>/<64 hex>.cubin    named by SHA-256
 //   imports/<number>.import          what is known of an imported folder
-//   records/<1 hex>/<16 hex hash of the kernel>-<32 hex of the record's SHA-256>.record
+//   records/<0 to 3>/<16 hex hash of the kernel>-<32 hex of the record's SHA-256>.record
 //   locks/  quarantine/  index.sqlite
 //
 // Thread-safe; any number of processes may share a home. Nothing it holds is trusted before it is checked: an
