@@ -81,14 +81,13 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
     // Just the texts that the fingerprint covers, whatever becomes of their files meanwhile.
-    CUBINET_TRY_ASSIGN(
-        const IncludeClosure closure,
-        close_over_includes(*request.kernel_template, search_of(request.options, request.spec)));
+    CUBINET_TRY_ASSIGN(const auto closure,
+                       closures_.take(request.kernel_template, search_of(request.options, request.spec)));
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
-    CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, closure, header));
+    CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, *closure, header));
     output.record.compiler = identity_;
     output.record.fingerprint =
-        fingerprint_of(*request.kernel_template, code_flags(request), closure, header);
+        fingerprint_of(*request.kernel_template, code_flags(request), *closure, header);
     return output;
   }
 
