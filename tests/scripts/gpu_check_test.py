@@ -143,8 +143,19 @@ while [[ $1 != */cubinet_bench && $1 != */test_attention_stand_in_gpu ]]; do shi
         self.assertEqual(done.stdout, "2 passed, 4 failed, 2 skipped\n")  # the bench always fails here
         self.assertEqual(sum("--test-case=one\\, and a comma" in call for call in self.calls), 2)
 
+    def test_the_corpus_is_run_from_its_folder_and_skipped_without_one(self):
+        done = self.check("corpus")
+        self.assertEqual(done.stdout, "0 passed, 0 failed, 1 skipped\n")
+        self.assertIn("(-k)", done.stderr)
+        folder = self.folder / "corpus"
+        folder.mkdir()
+        (folder / "corpus.bundle").touch()
+        done = self.check("-k", folder, "corpus")
+        self.assertEqual(done.stdout, "0 passed, 1 failed\n")  # the bench always fails here
+        self.assertEqual(self.calls[-4:], ["corpus", f"{folder}/cases.json", "--bundle", f"{folder}/corpus.bundle"])
+
     def test_wrong_usage_is_status_2(self):
-        for line in (["-o"], ["-c"], ["-p"], ["-o", ""], ["everything"]):
+        for line in (["-o"], ["-c"], ["-p"], ["-k"], ["-o", ""], ["everything"]):
             with self.subTest(line):
                 done = self.run_script("gpu_check.sh", *line)
                 self.assertEqual(done.returncode, 2)
