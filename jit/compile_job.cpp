@@ -101,6 +101,19 @@ Result<void> tell_symbols(const NvrtcProgram& program, const std::vector<std::st
   return {};
 }
 
+// What NVRTC calls a variable: a name expression is a constant, which its address is.
+std::string expression_of(const std::string& global) {
+  return "&" + global;
+}
+
+Result<void> tell_globals(const NvrtcProgram& program, const std::vector<std::string>& names,
+                          CubinRecord& record) {
+  for (const std::string& name : names) {
+    CUBINET_TRY_ASSIGN(record.globals[name], program.lowered_name(expression_of(name)));
+  }
+  return {};
+}
+
 Error no_such_kernel(const CompileRequest& request, const std::string& symbol) {
   return Error{ErrorCode::invalid_argument,
                "the template '" + request.kernel_template->name() + "' declares the kernel '" + symbol +
@@ -215,6 +228,8 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   for (const std::string& expression : kernel_template.symbol_expressions()) {
     if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
   }
+  for (const std::string& global : kernel_template.globals())
+    CUBINET_TRY(program.add_name_expression(expression_of(global)));
   const std::vector<std::string> flags = compile_flags(request, api.version());
   const CompilerOptions& options = request.spec.options;
   const bool tells_lines = options.contains("generate-line-info") || options.contains("device-debug");
@@ -230,6 +245,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   output.seconds = watch.seconds();
 
   CUBINET_TRY(tell_symbols(program, kernel_template.symbol_expressions(), record.entry_points));
+  CUBINET_TRY(tell_globals(program, kernel_template.globals(), record));
   CUBINET_TRY(check_output(request, image, record.entry_points));
   record.identity = identify(request.spec, request.target);
   record.target = request.target;

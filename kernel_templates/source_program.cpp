@@ -32,6 +32,8 @@ class ProgramTemplate final : public KernelTemplate {
   const std::vector<std::string>& constraints() const override { return no_constraints_; }
   const std::vector<std::string>& symbol_expressions() const override { return program_.kernels; }
 
+  const std::vector<std::string>& globals() const override { return program_.globals; }
+
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     KernelSpec resolved = spec_;
     resolved.options = with_defaults(std::move(resolved.options), spec.options);
@@ -62,14 +64,25 @@ Error bad(const SourceProgram& program, const std::string& reason) {
                "the source '" + printable(program.name.substr(0, kMaximumProgramName)) + "': " + reason};
 }
 
+Result<void> check_names(const SourceProgram& program, const std::string& what,
+                         const std::vector<std::string>& names) {
+  if (names.size() > kMaximumParts) return bad(program, "it has more than 1024 " + what + "s");
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (name->empty() || !is_printable(*name))
+      return bad(program, "'" + printable(*name) + "' is no name of a " + what);
+    if (std::find(names.begin(), name, *name) != name)
+      return bad(program, "the " + what + " '" + *name + "' is named twice");
+  }
+  return {};
+}
+
 Result<void> check(const SourceProgram& program) {
   const std::string& name = program.name;
   if (name.empty() || name.size() > kMaximumProgramName || !is_printable(name) ||
       name.find_first_of("/\\\"<>") != std::string::npos) {
     return bad(program, "its name has to be a file's, without a folder");
   }
-  if (program.kernels.size() > kMaximumParts || program.headers.size() > kMaximumParts)
-    return bad(program, "it has more than 1024 kernels or headers");
+  if (program.headers.size() > kMaximumParts) return bad(program, "it has more than 1024 headers");
   const auto check_text = [&](const std::string& of, const std::string& text) -> Result<void> {
     if (text.size() > kMaximumProgramBytes) return bad(program, of + " has more than 16 MiB");
     if (text.find('\0') == std::string::npos) return {};
@@ -81,12 +94,8 @@ Result<void> check(const SourceProgram& program) {
       return bad(program, "'" + printable(header) + "' is no header's name");
     CUBINET_TRY(check_text("its header '" + header + "'", text));
   }
-  for (auto kernel = program.kernels.begin(); kernel != program.kernels.end(); ++kernel) {
-    if (kernel->empty() || !is_printable(*kernel))
-      return bad(program, "'" + printable(*kernel) + "' is no name of a kernel");
-    if (std::find(program.kernels.begin(), kernel, *kernel) != kernel)
-      return bad(program, "the kernel '" + *kernel + "' is named twice");
-  }
+  CUBINET_TRY(check_names(program, "kernel", program.kernels));
+  CUBINET_TRY(check_names(program, "global", program.globals));
   return {};
 }
 
@@ -103,6 +112,8 @@ Result<std::shared_ptr<const KernelTemplate>> SourceProgram::as_template() const
   spec.set("text", digest_of(text));
   for (std::size_t i = 0; i < kernels.size(); ++i)
     spec.set("kernel " + std::to_string(i), kernels[i]);
+  for (std::size_t i = 0; i < globals.size(); ++i)
+    spec.set("global " + std::to_string(i), globals[i]);
   for (const auto& [header, content] : headers)
     spec.set("header " + header, digest_of(content));
   return std::shared_ptr<const KernelTemplate>(std::make_shared<ProgramTemplate>(*this, std::move(spec)));

@@ -76,6 +76,8 @@ class KernelTemplate {
   // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern
   // "C".
   virtual const std::vector<std::string>& symbol_expressions() const = 0;
+  // C++ names of the variables that are asked for by these names: "scale", "ns::table<float>".
+  virtual const std::vector<std::string>& globals() const = 0;
   // unsupported, by name and number, when the target is below the minimum or a kernel could never launch
   // there: more shared memory than any device of the target gives a block, or more than 1024 threads.
   virtual Result<void> check_target(const KernelSpec& resolved, SmTarget target) const = 0;
