@@ -37,7 +37,6 @@
   X(cuLibraryGetKernelCount, 12040)                    \
   X(cuKernelGetFunction, 12000)                        \
   X(cuLibraryGetGlobal, 12000)                         \
-  X(cuLibraryGetManaged, 12000)                        \
   X(cuModuleLoadData, 2000)                            \
   X(cuModuleUnload, 2000)                              \
   X(cuModuleGetFunction, 2000)                         \

@@ -79,21 +79,13 @@ Result<std::optional<LoadedImage::Place>> LoadedImage::global(const std::string&
                                                               const KernelSubject& subject) const {
   const DriverApi& api = device_->driver()->api();
   Place place;
-  const char* asked = "cuModuleGetGlobal";
-  CUresult result = CUDA_ERROR_NOT_FOUND;
-  if (library_ == nullptr) {
-    result = api.cuModuleGetGlobal(&place.address, &place.size, module_, symbol.c_str());
-  } else {
-    asked = "cuLibraryGetManaged";
-    result = api.cuLibraryGetManaged(&place.address, &place.size, library_, symbol.c_str());
-    if (result == CUDA_ERROR_NOT_FOUND) {
-      asked = "cuLibraryGetGlobal";
-      result = api.cuLibraryGetGlobal(&place.address, &place.size, library_, symbol.c_str());
-    }
-  }
+  const CUresult result = library_ != nullptr
+                              ? api.cuLibraryGetGlobal(&place.address, &place.size, library_, symbol.c_str())
+                              : api.cuModuleGetGlobal(&place.address, &place.size, module_, symbol.c_str());
   if (result == CUDA_ERROR_NOT_FOUND) return std::optional<Place>();
   if (result != CUDA_SUCCESS)
-    return subject.error(result, asked, "looking for the variable '" + symbol + "' of");
+    return subject.error(result, library_ != nullptr ? "cuLibraryGetGlobal" : "cuModuleGetGlobal",
+                         "looking for the variable '" + symbol + "' of");
   return std::optional(place);
 }
 

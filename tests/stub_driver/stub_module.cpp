@@ -42,16 +42,16 @@ CUfunction function_of(CUlib_st& library, const KernelImage& kernel, CUcontext c
 }
 
 // A variable has a place in each context; one in managed memory has one for all.
-CUresult find_global(CUlib_st& library, CUcontext context, const char* name, bool managed,
-                     CUdeviceptr* address, std::size_t* size) {
-  if (context == nullptr && !managed) return CUDA_ERROR_INVALID_CONTEXT;
+CUresult find_global(CUlib_st& library, CUcontext context, const char* name, CUdeviceptr* address,
+                     std::size_t* size) {
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const auto& globals = library.cubin.globals;
   const auto found = std::find_if(globals.begin(), globals.end(), [&](const GlobalImage& global) {
-    return library.visible && global.name == name && global.managed == managed;
+    return library.visible && global.name == name;
   });
   if (found == globals.end()) return CUDA_ERROR_NOT_FOUND;
-  CUdeviceptr& place = library.globals[{&*found, managed ? nullptr : context}];
-  if (place == 0) place = place_global(found->content, managed ? 0 : context->device);
+  CUdeviceptr& place = library.globals[{&*found, found->managed ? nullptr : context}];
+  if (place == 0) place = place_global(found->content, context->device);
   *address = place;
   *size = found->content.size();
   return CUDA_SUCCESS;
@@ -153,24 +153,14 @@ CUresult stub_cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* size, CUlibr
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (!now.libraries.contains(library)) return CUDA_ERROR_INVALID_HANDLE;
-  return find_global(*library, current_context(), name, false, address, size);
-}
-
-CUresult stub_cuLibraryGetManaged(CUdeviceptr* address, std::size_t* size, CUlibrary library,
-                                  const char* name) {
-  State& now = state();
-  const std::lock_guard lock(now.mutex);
-  if (!now.libraries.contains(library)) return CUDA_ERROR_INVALID_HANDLE;
-  return find_global(*library, nullptr, name, true, address, size);
+  return find_global(*library, current_context(), name, address, size);
 }
 
 CUresult stub_cuModuleGetGlobal(CUdeviceptr* address, std::size_t* size, CUmodule module, const char* name) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (!now.modules.contains(module)) return CUDA_ERROR_INVALID_HANDLE;
-  const CUresult result = find_global(module->library, module->context, name, false, address, size);
-  if (result != CUDA_ERROR_NOT_FOUND) return result;
-  return find_global(module->library, module->context, name, true, address, size);
+  return find_global(module->library, module->context, name, address, size);
 }
 
 CUresult stub_cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
