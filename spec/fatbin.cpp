@@ -87,7 +87,7 @@ std::string name_of_element(std::uint16_t kind) {
 }
 
 Error nothing_to_load(const std::set<std::string>& others) {
-  return Error{ErrorCode::unsupported,
+  return Error{ErrorCode::invalid_argument,
                "the fatbinary holds neither a cubin nor PTX" +
                    (others.empty() ? "" : " but " + join({others.begin(), others.end()}, " and ")),
                "build it for real targets, as -gencode arch=compute_90,code=sm_90"};

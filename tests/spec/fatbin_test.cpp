@@ -100,9 +100,9 @@ TEST_CASE("images come out in their order and as they were, however they are pac
 TEST_CASE("a fatbinary without cubin or PTX says what it holds") {
   const auto read = read_fatbin(test::make_fake_fatbin({{8, text_bytes("IR")}, {64, text_bytes("?")}}));
   REQUIRE_FALSE(read);
-  CHECK(read.error().code == ErrorCode::unsupported);
+  CHECK(read.error().code == ErrorCode::invalid_argument);
   CHECK(contains(read.error().message, "LTO IR and images of kind 64"));
-  CHECK(read_fatbin(test::make_fake_fatbin({})).error().code == ErrorCode::unsupported);
+  CHECK(read_fatbin(test::make_fake_fatbin({})).error().code == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("what a later release may do is unsupported, and not damage") {

@@ -19,8 +19,8 @@ bool is_fatbin(ByteView file);
 
 // The cubins and PTX of a fatbinary (`nvcc --fatbin`, `fatbinary`), unpacked: stored as they are, by LZ4 or
 // by zstd. Any bytes give elements or an error, in memory of at most 256 MiB beside them: corruption for what
-// is not well formed, unsupported for a container or a packing that is not known here, and where there is
-// neither cubin nor PTX, which names what there is.
+// is not well formed, unsupported for a container or a packing that is not known here, invalid_argument where
+// there is neither cubin nor PTX, which names what there is.
 Result<std::vector<FatbinElement>> read_fatbin(ByteView file);
 
 }  // namespace cubinet
