@@ -36,6 +36,8 @@ void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
            "CUDA C++ without a declaration, instead of a template");
   add_list(verb, "--name", arguments.kernels, "EXPRESSION",
            "A kernel of --source, as 'axpy<float, 4>'; may be repeated (default: all that it compiles to)");
+  add_list(verb, "--global", arguments.globals, "NAME",
+           "A variable of --source that is asked for by this C++ name; may be repeated");
   add_parameters(verb, arguments.parameters);
   add_list(verb, "--target", arguments.targets, "sm_90a[,...]",
            "The SM targets, compute_90 for PTX; may be repeated")
@@ -145,6 +147,7 @@ Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arg
   program.text = as_text(text);
   program.name = file.stem().string();
   program.kernels = arguments.kernels;
+  program.globals = arguments.globals;
   program.flags = compiler_flags(options.flags);
   std::error_code unknown;
   program.folder = std::filesystem::absolute(file, unknown).parent_path().string();
@@ -161,8 +164,8 @@ Result<void> check_subject(const KernelArguments& arguments) {
     return Error{ErrorCode::invalid_argument, "--source goes without a template and its parameters",
                  "give values to a source with -D"};
   }
-  if (!from_source && !arguments.kernels.empty())
-    return Error{ErrorCode::invalid_argument, "--name names kernels of --source"};
+  if (!from_source && !(arguments.kernels.empty() && arguments.globals.empty()))
+    return Error{ErrorCode::invalid_argument, "--name and --global name kernels and variables of --source"};
   return {};
 }
 

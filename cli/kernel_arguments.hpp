@@ -34,8 +34,9 @@ struct TemplateSources {
 // TEMPLATE -p name=value … --target sm_90a[,compute_90,…] and the sources, as several verbs take them.
 struct KernelArguments {
   std::string template_name;
-  std::string source_file;  // instead of a template: --source FILE [--name EXPRESSION …]
+  std::string source_file;  // instead of a template: --source FILE [--name EXPRESSION …] [--global NAME …]
   std::vector<std::string> kernels;
+  std::vector<std::string> globals;
   std::vector<std::string> parameters;
   std::vector<std::string> targets;
   TemplateSources sources;
