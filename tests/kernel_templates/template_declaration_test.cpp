@@ -125,7 +125,7 @@ TEST_CASE("what a kernel or constraint cannot be is refused") {
       "has to be true or false");
 }
 
-TEST_CASE("variables are declared by their C++ names, each once") {
+TEST_CASE("variables are declared by their names in the source, each once") {
   const auto declared = [](const std::string& globals) {
     return parse_template_declaration(
         R"(/* cubinet-template
