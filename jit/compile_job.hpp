@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace cubinet {
 
 // All texts and libraries that a build is made of.
 struct BuildInputs {
-  std::vector<IncludeClosure> closures;  // of the template, then of each source that is linked with it
+  std::vector<std::shared_ptr<const IncludeClosure>>
+      closures;  // of the template, then of each source that is linked with it
   DeviceLibraries libraries;
 };
 
