@@ -74,11 +74,13 @@ nlohmann::json describe_fully(const CubinRecord& record) {
   for (const EntryPoint& entry_point : record.entry_points)
     entry_points.push_back(describe(entry_point));
   described["entry_points"] = std::move(entry_points);
+  described["globals"] = record.globals;
   return described;
 }
 
 std::string describe_origin(const CubinRecord& record) {
-  if (record.origin == CubinOrigin::compiled) return "compiled here";
+  if (record.origin == CubinOrigin::compiled)
+    return record.identity.kernel().maker() == KernelMaker::function ? "added here" : "compiled here";
   if (record.origin == CubinOrigin::imported) return fmt::format("import {}", record.version);
   return fmt::format("a bundle of version {}", record.version);
 }

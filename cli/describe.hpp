@@ -24,7 +24,8 @@ nlohmann::json describe_fully(const CubinRecord& record);
 
 // The specification that a record is of; its text is "?" when the identity cannot be decoded.
 KernelSpec spec_of(const CubinRecord& record);
-std::string describe_origin(const CubinRecord& record);  // "compiled here", "bundle of version 3"
+std::string describe_origin(
+    const CubinRecord& record);  // "compiled here", "added here", "a bundle of version 3"
 
 // The command line that builds a kernel.
 std::string compile_command(const KernelSpec& spec, SmTarget target);

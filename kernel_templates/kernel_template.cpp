@@ -63,6 +63,7 @@ class DeclaredTemplate final : public KernelTemplate {
   SmTarget minimum_target() const override { return declaration_.minimum_target; }
   const std::vector<std::string>& constraints() const override { return constraints_; }
   const std::vector<std::string>& symbol_expressions() const override { return symbol_expressions_; }
+  const std::vector<std::string>& globals() const override { return declaration_.globals; }
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     if (spec.name != name()) {

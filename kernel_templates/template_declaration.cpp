@@ -279,6 +279,19 @@ Result<void> read_lists(JsonObject& object, TemplateDeclaration& declaration) {
   return check_names(declaration);
 }
 
+Result<void> read_globals(JsonObject& object, TemplateDeclaration& declaration) {
+  CUBINET_TRY_ASSIGN(const json* listed, object.array_or_empty("globals"));
+  for (const json& name : *listed) {
+    auto& globals = declaration.globals;
+    if (!name.is_string() || !is_name_expression(name.get<std::string>()) || globals.size() == kMaximumItems)
+      return object.error("'globals' are at most 256 C++ names of variables");
+    globals.push_back(name.get<std::string>());
+    if (std::find(globals.begin(), globals.end() - 1, globals.back()) != globals.end() - 1)
+      return object.error("the global '" + globals.back() + "' is named twice");
+  }
+  return {};
+}
+
 Result<void> read_options(JsonObject& object, TemplateDeclaration& declaration) {
   CUBINET_TRY_ASSIGN(const json* listed, object.array_or_empty("options"));
   std::vector<std::string> flags;
@@ -307,6 +320,7 @@ Result<TemplateDeclaration> read_declaration(const json& value) {
   if (!target) return object.error("'minimum_target': " + target.error().message);
   declaration.minimum_target = *target;
   CUBINET_TRY(read_lists(object, declaration));
+  CUBINET_TRY(read_globals(object, declaration));
   CUBINET_TRY(read_options(object, declaration));
   CUBINET_TRY(object.finish());
   return declaration;

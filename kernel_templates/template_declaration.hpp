@@ -41,7 +41,8 @@ struct TemplateDeclaration {
   std::vector<ConstraintDeclaration> constraints;
   std::vector<KernelDeclaration> kernels;
   std::optional<RowDeclaration> row;
-  CompilerOptions options;  // where a request says nothing else
+  std::vector<std::string> globals;  // variables, as C++ names them
+  CompilerOptions options;           // where a request says nothing else
 };
 
 // An expression of a declaration's member, parsed; an error of the object when it is of another type.

@@ -223,6 +223,13 @@ Result<void> Function::launch_raw(const LaunchConfig& config, const void* const*
   return submit_plain(launch, function, config.stream, arguments);
 }
 
+Result<Global> Function::global(std::string_view name) const {
+  if (module_ == nullptr) {
+    return Error{ErrorCode::invalid_argument, "an empty function handle has no variables"};
+  }
+  return module_->global(name);
+}
+
 Result<int> Function::maximum_blocks_per_multiprocessor(std::uint32_t threads,
                                                         std::uint32_t dynamic_shared_bytes) const {
   if (loaded_ == nullptr) {

@@ -7,7 +7,7 @@ namespace cubinet {
 namespace {
 
 constexpr BinaryFormat kRecordFormat{
-    .name = "a cubin's record", .magic = "CREC", .newest = kRecordVersion, .oldest = 3};
+    .name = "a cubin's record", .magic = "CREC", .newest = kRecordVersion, .oldest = kRecordVersion};
 
 enum EntryFlags : std::uint8_t { kProgrammaticLaunch = 1, kCooperative = 2 };
 
@@ -42,6 +42,19 @@ Result<EntryPoint> read_entry_point(ByteReader& reader) {
   return entry;
 }
 
+Result<void> read_globals(ByteReader& reader, CubinRecord& record) {
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  if (count > kMaximumImageGlobals) return kRecordFormat.damaged("has too many globals");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(std::string name, reader.string());
+    CUBINET_TRY_ASSIGN(std::string symbol, reader.string());
+    if (!record.globals.empty() && name <= record.globals.rbegin()->first)
+      return kRecordFormat.damaged("has globals out of order");
+    record.globals.emplace_hint(record.globals.end(), std::move(name), std::move(symbol));
+  }
+  return {};
+}
+
 Result<CubinRecord> read_fields(ByteReader& reader) {
   CubinRecord record;
   CUBINET_TRY_ASSIGN(const ByteView encoding, reader.blob());
@@ -73,6 +86,7 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(record.warnings, reader.string());
   CUBINET_TRY_ASSIGN(const ByteView row, reader.blob());
   record.row.assign(row.begin(), row.end());
+  CUBINET_TRY(read_globals(reader, record));
   return record;
 }
 
@@ -119,6 +133,11 @@ Bytes encode_record(const CubinRecord& record) {
   writer.string(record.options);
   writer.string(record.warnings);
   writer.string(as_text(record.row));
+  writer.u32(static_cast<std::uint32_t>(record.globals.size()));
+  for (const auto& [name, symbol] : record.globals) {
+    writer.string(name);
+    writer.string(symbol);
+  }
   write_checksum(writer);
   return writer.take();
 }

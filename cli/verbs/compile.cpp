@@ -211,6 +211,8 @@ void tell_symbols(Console& console, const CubinRecord& record) {
   for (const EntryPoint& entry : record.entry_points)
     console.text(fmt::format("  {}  {}", printable(entry.symbol),
                              entry.name == entry.symbol ? "" : printable(entry.name)));
+  for (const auto& [name, symbol] : record.globals)
+    console.text(fmt::format("  {}  {}", printable(symbol), name == symbol ? "" : printable(name)));
 }
 
 // Everything that was asked for has been tried: writes what there is, says what failed.

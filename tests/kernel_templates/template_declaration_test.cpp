@@ -125,6 +125,21 @@ TEST_CASE("what a kernel or constraint cannot be is refused") {
       "has to be true or false");
 }
 
+TEST_CASE("variables are declared by their names in the source, each once") {
+  const auto declared = [](const std::string& globals) {
+    return parse_template_declaration(
+        R"(/* cubinet-template
+{"name": "t", "interface": 1, "kernels": [{"name": "k", "threads": 1}], "globals": )" +
+            globals + "} */\n",
+        "f.cu");
+  };
+  const auto two = declared(R"(["scale", "ns::table<float>"])");
+  REQUIRE_MESSAGE(two.has_value(), two.error().to_line());
+  CHECK(two->globals == std::vector<std::string>{"scale", "ns::table<float>"});
+  for (const char* wrong : {R"(["scale", "scale"])", R"([""])", "[1]", R"("scale")", R"(["a\nb"])"})
+    CHECK(declared(wrong).error().code == ErrorCode::invalid_argument);
+}
+
 TEST_CASE("an error names the line") {
   const auto declaration =
       parse_template_declaration("// one\n/* cubinet-template\n{\n  \"name\": oops\n} */\n", "f.cu");

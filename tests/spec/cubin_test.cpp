@@ -28,6 +28,7 @@ CubinRecord sample() {
   record.options = "--generate-line-info";
   record.warnings = "a warning";
   record.row = {std::byte{1}, std::byte{2}};
+  record.globals = {{"ns::table<float>", "_ZN2ns5tableIfEE"}, {"scale", "scale"}};
   return record;
 }
 
@@ -55,6 +56,12 @@ TEST_CASE("a record that could not be read back is not kept") {
   record.entry_points.resize(kMaximumImageKernels);
   CHECK(check_storable(record));
   record.entry_points.emplace_back();
+  CHECK_FALSE(check_storable(record));
+  record = sample();
+  for (std::uint32_t i = 0; record.globals.size() < kMaximumImageGlobals; ++i)
+    record.globals["g" + std::to_string(i)];
+  CHECK(check_storable(record));
+  record.globals["one more"];
   CHECK_FALSE(check_storable(record));
 }
 

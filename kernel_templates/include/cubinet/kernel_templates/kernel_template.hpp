@@ -76,6 +76,8 @@ class KernelTemplate {
   // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern
   // "C".
   virtual const std::vector<std::string>& symbol_expressions() const = 0;
+  // C++ names of the variables that are asked for by these names: "scale", "ns::table<float>".
+  virtual const std::vector<std::string>& globals() const = 0;
   // Further sources that are linked with this one into one cubin; each has its own name, text, folder,
   // headers and kernels, whose entry points follow this one's. None, unless said otherwise.
   virtual const std::vector<std::shared_ptr<const KernelTemplate>>& linked_sources() const;

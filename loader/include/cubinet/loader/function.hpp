@@ -3,12 +3,14 @@
 
 #include <cubinet/base/result.hpp>
 #include <cubinet/loader/driver.hpp>
+#include <cubinet/loader/global.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace cubinet {
@@ -63,6 +65,9 @@ class Function {
   // The same for callers that assemble arguments at run time: `count` pointers and sizes in bytes.
   Result<void> launch_raw(const LaunchConfig& config, const void* const* arguments,
                           const std::uint32_t* sizes, std::size_t count) const;
+
+  // A variable of the module that the function is of: Module::global.
+  Result<Global> global(std::string_view name) const;
 
   // How many blocks of this function fit on one multiprocessor, at once.
   Result<int> maximum_blocks_per_multiprocessor(std::uint32_t threads,

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,6 +63,9 @@ struct CubinRecord {
   // Of the bundle it came from, or the number under which its folder was imported; 0 for a local build.
   std::uint64_t version = 0;
   std::vector<EntryPoint> entry_points;
+  // The module's variables that were asked for by C++ name, and what the ELF calls each of them. Others are
+  // known by that name alone.
+  std::map<std::string, std::string, std::less<>> globals{};
   std::string compiler;  // "NVRTC 13.0, build 4f1c…", for people
   std::string options;   // the compile options, one line, for people
   std::string warnings;  // the compiler's log of a successful build
@@ -76,8 +81,9 @@ struct CubinRecord {
 
 // The record's bytes, little-endian; the layout is docs/formats/record.md:
 //   "CREC" u16 version, fields, 32 bytes SHA-256 of all that precedes.
-// Version history: 3 (2026-11) identities of schema 2, imported kernels; 1 and 2 were never released.
-inline constexpr std::uint16_t kRecordVersion = 3;
+// Version history: 4 (2026-11) identities of schema 2, imported kernels, globals; those before were never
+// released.
+inline constexpr std::uint16_t kRecordVersion = 4;
 Bytes encode_record(const CubinRecord& record);
 // corruption for damaged bytes and for what is above the limits, unsupported for a newer version.
 Result<CubinRecord> decode_record(ByteView bytes);
@@ -89,6 +95,7 @@ inline constexpr std::uint64_t kMaximumRecordBytes = std::uint64_t{16} << 20;
 inline constexpr std::uint64_t kMaximumImageBytes = std::uint64_t{64} << 20;
 // Of one image: it is made of one translation unit, and libraries have many files.
 inline constexpr std::uint32_t kMaximumImageKernels = 4096;
+inline constexpr std::uint32_t kMaximumImageGlobals = 4096;  // that a record names
 
 // Asked by whatever is about to keep a cubin (a home, a bundle, a file): invalid_argument where its record
 // could not be read back.
