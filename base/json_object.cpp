@@ -61,10 +61,9 @@ class Reading {
   long line_ = 1;
 };
 
-// Watches the parser for what the library accepts and this format does not, and notes lines.
-class Watch {
+// Judges a text before a value is made of it: what the library accepts and this format does not, and lines.
+class Watch final : public json::json_sax_t {
  public:
-  using Event = json::parse_event_t;
   // Where a value stands, by the number of its parent among the places, and its own name or number there.
   struct Place {
     std::size_t parent;
@@ -72,73 +71,87 @@ class Watch {
     long line;
   };
 
-  explicit Watch(Reading& reading, bool notes_places = false)
-      : reading_(&reading), notes_places_(notes_places) {}
+  Watch(std::string_view text, bool notes_places)
+      : text_(text), reading_(text), notes_places_(notes_places) {}
 
-  bool operator()(int depth, Event event, json& parsed) {
-    if (static_cast<std::size_t>(depth) > kMaximumNesting) complain("it is nested too deeply");
-    switch (event) {
-      case Event::key:
-        enter_member(parsed.get_ref<const std::string&>());
-        break;
-      case Event::object_start:
-      case Event::array_start:
-        begin(event == Event::array_start);
-        break;
-      case Event::object_end:
-      case Event::array_end:
-        if (!open_.empty()) open_.pop_back();
-        break;
-      case Event::value:
-        if (!open_.empty() && open_.back().is_array) ++open_.back().elements;
-        break;
-    }
-    return true;
+  Result<void> run() {
+    if (json::sax_parse(reading_.begin(), reading_.end(), this)) return {};
+    return syntax_error(complaint_, complaint_line_);
+  }
+  const std::vector<Place>& places() const { return places_; }
+
+  bool null() override { return element(); }
+  bool boolean(bool /*value*/) override { return element(); }
+  bool number_integer(number_integer_t /*value*/) override { return element(); }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return element(); }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return element(); }
+  bool string(string_t& /*value*/) override { return element(); }
+  bool binary(binary_t& /*value*/) override { return element(); }
+  bool start_object(std::size_t /*size*/) override { return begin(false); }
+  bool start_array(std::size_t /*size*/) override { return begin(true); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+
+  bool key(string_t& name) override {
+    if (!open_.back().members.insert(name).second)
+      return complain("the member '" + printable(name, kQuotedBytes) + "' is repeated");
+    return note(open_.back().place, name);
   }
 
-  const std::string& complaint() const { return complaint_; }
-  long complaint_line() const { return complaint_line_; }
-  const std::vector<Place>& places() const { return places_; }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const json::exception& error) override {
+    // "[json.exception.parse_error.101] parse error at line …: reason"
+    const std::string_view what = error.what();
+    const std::size_t reason = what.find(": ");
+    complaint_ = "it is no JSON: " +
+                 printable(reason == std::string_view::npos ? what : what.substr(reason + 2), kQuotedBytes);
+    const std::string_view before =
+        text_.substr(0, std::min(std::max<std::size_t>(position, 1) - 1, text_.size()));
+    complaint_line_ = 1 + std::count(before.begin(), before.end(), '\n');
+    return false;
+  }
 
  private:
   struct Open {
     std::size_t place;
     bool is_array;
     std::size_t elements = 0;
-    std::set<std::string> members;
+    std::set<std::string> members{};
   };
 
-  void complain(std::string complaint) {
-    if (!complaint_.empty()) return;
+  bool complain(std::string complaint) {
     complaint_ = std::move(complaint);
-    complaint_line_ = reading_->line();
-  }
-
-  void enter_member(const std::string& key) {
-    if (open_.empty()) return;
-    if (!open_.back().members.insert(key).second)
-      complain("the member '" + printable(key, kQuotedBytes) + "' is repeated");
-    note(open_.back().place, key);
-  }
-
-  template <class Step>
-  void note(std::size_t parent, const Step& step) {
-    if (!notes_places_) return;
-    if (places_.size() == kMaximumPlaces) return complain("it has more than 100000 members");
-    places_.push_back({parent, step, reading_->line()});
+    complaint_line_ = reading_.line();
+    return false;
   }
 
   // A member has its place already.
-  void begin(bool is_array) {
-    if (open_.empty()) {
-      note(0, std::size_t{0});
-    } else if (open_.back().is_array) {
-      note(open_.back().place, open_.back().elements++);
-    }
-    open_.push_back({places_.empty() ? 0 : places_.size() - 1, is_array, 0, {}});
+  bool element() {
+    if (open_.size() > kMaximumNesting) return complain("it is nested too deeply");
+    if (open_.empty()) return note(0, std::size_t{0});
+    return !open_.back().is_array || note(open_.back().place, open_.back().elements++);
   }
 
-  Reading* reading_;
+  bool note(std::size_t parent, std::variant<std::string, std::size_t> step) {
+    if (!notes_places_) return true;
+    if (places_.size() == kMaximumPlaces) return complain("it has more than 100000 values");
+    places_.push_back({parent, std::move(step), reading_.line()});
+    return true;
+  }
+
+  bool begin(bool is_array) {
+    if (!element()) return false;
+    open_.push_back({places_.empty() ? 0 : places_.size() - 1, is_array});
+    return true;
+  }
+
+  bool end() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  Reading reading_;
   bool notes_places_;
   std::vector<Open> open_;
   std::vector<Place> places_;
@@ -162,38 +175,26 @@ JsonLines lines_of(const json& root, const std::vector<Watch::Place>& places) {
   return lines;
 }
 
-Result<json> parse(std::string_view text, Watch& watch, Reading& reading) {
+// Without the library's callback, which takes quadratic time over the objects of an array.
+Result<json> parse(std::string_view text, Watch& watch) {
   try {
-    json value = json::parse(reading.begin(), reading.end(), std::ref(watch));
-    if (!watch.complaint().empty()) return syntax_error(watch.complaint(), watch.complaint_line());
-    return value;
-  } catch (const json::parse_error& error) {
-    const std::string_view what =
-        error.what();  // "[json.exception.parse_error.101] parse error at line …: reason"
-    const std::size_t reason = what.find(": ");
-    const std::string_view before =
-        text.substr(0, error.byte == 0 ? 0 : std::min(error.byte - 1, text.size()));
-    return syntax_error(
-        "it is no JSON: " +
-            printable(reason == std::string_view::npos ? what : what.substr(reason + 2), kQuotedBytes),
-        1 + std::count(before.begin(), before.end(), '\n'));
+    CUBINET_TRY(watch.run());
+    return json::parse(text.begin(), text.end());
   } catch (const json::exception& error) {
-    return syntax_error("it is no JSON: " + printable(error.what(), kQuotedBytes), reading.line());
+    return syntax_error("it is no JSON: " + printable(error.what(), kQuotedBytes), 1);
   }
 }
 
 }  // namespace
 
 Result<json> parse_strict_json(std::string_view text) {
-  Reading reading(text);
-  Watch watch(reading);
-  return parse(text, watch, reading);
+  Watch watch(text, false);
+  return parse(text, watch);
 }
 
 Result<JsonDocument> parse_json_document(std::string_view text) {
-  Reading reading(text);
-  Watch watch(reading, true);
-  CUBINET_TRY_ASSIGN(json value, parse(text, watch, reading));
+  Watch watch(text, true);
+  CUBINET_TRY_ASSIGN(json value, parse(text, watch));
   JsonDocument document{std::make_unique<const json>(std::move(value)), {}};
   document.lines = lines_of(*document.value, watch.places());
   return document;

@@ -15,15 +15,15 @@
 
 namespace cubinet {
 
-// On which line of the text each member begins, and each object or array in an array; from 1 on. By the
-// address of the value: it has to stay where it is.
+// On which line of the text each member begins, and each value of an array; from 1 on. By the address of the
+// value: it has to stay where it is.
 using JsonLines = std::map<const nlohmann::json*, long>;
 
 // JSON text to a value, stricter than the library: a repeated member, a depth over 8, and anything after the
 // value are errors too. invalid_argument holds the line, from 1 on, in `native`.
 Result<nlohmann::json> parse_strict_json(std::string_view text);
 
-// The same with its lines.
+// The same with its lines; of at most 100000 values.
 struct JsonDocument {
   std::unique_ptr<const nlohmann::json> value;
   JsonLines lines;
