@@ -85,8 +85,8 @@ std::string show_text(const CubinRecord& record) {
       record.interface_version, printable(record.compiler), printable(record.options));
   for (const EntryPoint& entry_point : record.entry_points) {
     text += fmt::format("\n  kernel       {}: {} threads, {} bytes of shared memory, {} bytes of arguments",
-                        printable(entry_point.name), entry_point.threads, entry_point.dynamic_shared_bytes,
-                        entry_point.parameter_bytes);
+                        printable(entry_point.name), describe_block(entry_point),
+                        entry_point.dynamic_shared_bytes, entry_point.parameter_bytes);
   }
   if (!record.warnings.empty()) text += "\n  warnings" + indented(record.warnings);
   return text;

@@ -78,11 +78,11 @@ TEST_CASE("text that is not allowed is refused with the name, the value and what
 }
 
 TEST_CASE("a value of another type is refused, not converted") {
-  CHECK_FALSE(check_parameter_value(kListed, std::string("128")));
-  CHECK_FALSE(check_parameter_value(kListed, true));
-  CHECK_FALSE(check_parameter_value(kFlag, std::int64_t{1}));
-  CHECK_FALSE(check_parameter_value(kChoice, std::int64_t{0}));
-  const auto checked = check_parameter_value(kListed, std::string("128"));
+  CHECK_FALSE(admitted_value(kListed, std::string("128")));
+  CHECK_FALSE(admitted_value(kListed, true));
+  CHECK_FALSE(admitted_value(kFlag, std::int64_t{1}));
+  CHECK_FALSE(admitted_value(kChoice, std::int64_t{0}));
+  const auto checked = admitted_value(kListed, std::string("128"));
   CHECK(checked.error().message == "parameter 'p' cannot be '128', which is no int");
 }
 
