@@ -2,7 +2,9 @@
 #include "compile_job.hpp"
 
 #include "compile_flags.hpp"
+#include "link_job.hpp"
 #include "nvrtc_program.hpp"
+#include "root_folder.hpp"
 
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
@@ -13,11 +15,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <new>
-#include <sched.h>
 #include <system_error>
-#include <thread>
-#include <unistd.h>
 
 namespace cubinet {
 namespace {
@@ -51,14 +49,6 @@ std::string readable_log(const IncludeClosure& closure, const std::string& log,
   return readable + log.substr(copied);
 }
 
-// The first line that tells an error, for the message; the whole log goes into the details.
-std::string first_error(const std::string& log) {
-  std::size_t begin = log.find("error");
-  if (begin == std::string::npos) begin = 0;
-  begin = log.rfind('\n', begin) == std::string::npos ? 0 : log.rfind('\n', begin) + 1;
-  return log.substr(begin, log.find('\n', begin) - begin);
-}
-
 void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
   std::string places;
   for (const std::string& place : header.places)
@@ -90,15 +80,6 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   if (not_found != nullptr) tell_where_it_was_looked_for(*not_found, error);
   error.detail = std::move(log);
   return error;
-}
-
-Result<void> tell_symbols(const NvrtcProgram& program, const std::vector<std::string>& expressions,
-                          std::vector<EntryPoint>& entries) {
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (expressions[i].empty()) continue;
-    CUBINET_TRY_ASSIGN(entries[i].symbol, program.lowered_name(expressions[i]));
-  }
-  return {};
 }
 
 Error no_such_kernel(const CompileRequest& request, const std::string& symbol) {
@@ -147,6 +128,10 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
       if (bytes != 0 && bytes != entry.parameter_bytes) return other_argument(request, entry, bytes);
     }
     kernels = std::move(inspection.kernels);
+    // Those of a library's own that nobody can ask for by name.
+    if (entries.empty() && needs_link(request.spec.options)) {
+      CUBINET_TRY_ASSIGN(kernels, visible_kernels(image));
+    }
   } else {
     CUBINET_TRY_ASSIGN(PtxInspection inspection, inspect_ptx(image));
     if (inspection.target != request.target)
@@ -162,33 +147,13 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
       entry.symbol = kernel;
     }
   }
-  std::vector<std::string> symbols;
+  const std::vector<std::string_view> there(kernels.begin(), kernels.end());
+  std::vector<std::string_view> symbols;
   for (const EntryPoint& entry : entries)
     symbols.push_back(entry.symbol);
-  if (const std::string* missing = missing_symbol(kernels, symbols)) return no_such_kernel(request, *missing);
+  if (const std::string_view* missing = missing_symbol(there, symbols))
+    return no_such_kernel(request, std::string(*missing));
   return {};
-}
-
-// NVRTC writes the working folder into what describes source lines. So that no path is part of a build, it
-// works in a thread whose folder is "/", and no other thread's.
-nvrtcResult compile_at_root(NvrtcProgram& program, const std::vector<std::string>& flags) {
-  nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
-  const auto compile = [&] { result = program.compile(flags); };
-  try {
-    std::thread worker([&] {
-      // Where a sandbox forbids it, the build is right and holds the folder's name.
-      if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
-      try {
-        compile();
-      } catch (const std::bad_alloc&) {
-        result = NVRTC_ERROR_OUT_OF_MEMORY;  // what leaves a thread ends the program
-      }
-    });
-    worker.join();
-  } catch (const std::system_error&) {
-    compile();  // no thread to be had: the same
-  }
-  return result;
 }
 
 // The row that the cubin has in the table of kernels; empty where its template declares none.
@@ -201,35 +166,75 @@ Result<Bytes> encoded_row(const CompileRequest& request) {
 
 }  // namespace
 
-Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest& request,
-                                      const IncludeClosure& closure, const std::string& parameters_header) {
-  const KernelTemplate& kernel_template = *request.kernel_template;
-  CompileOutput output;
-  CubinRecord& record = output.record;
-  CUBINET_TRY_ASSIGN(record.entry_points, kernel_template.entry_points(request.spec));
+std::string first_error(const std::string& log) {
+  std::size_t begin = log.find("error");
+  if (begin == std::string::npos) begin = 0;
+  begin = log.rfind('\n', begin) == std::string::npos ? 0 : log.rfind('\n', begin) + 1;
+  return log.substr(begin, log.find('\n', begin) - begin);
+}
 
-  const Stopwatch watch;
-  CUBINET_TRY_ASSIGN(NvrtcProgram program,
-                     NvrtcProgram::create(api, closure.source, kernel_template.name() + ".cu",
-                                          headers_of(closure, parameters_header)));
-  for (const std::string& expression : kernel_template.symbol_expressions()) {
+Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest& request,
+                                      const KernelTemplate& source, const IncludeClosure& closure,
+                                      const std::string& parameters_header) {
+  CUBINET_TRY_ASSIGN(NvrtcProgram program, NvrtcProgram::create(api, closure.source, source.name() + ".cu",
+                                                                headers_of(closure, parameters_header)));
+  const std::vector<std::string>& expressions = source.symbol_expressions();
+  for (const std::string& expression : expressions) {
     if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
   }
   const std::vector<std::string> flags = compile_flags(request, api.version());
   const CompilerOptions& options = request.spec.options;
+  // NVRTC writes the working folder into what describes source lines, for linkers too.
   const bool tells_lines = options.contains("generate-line-info") || options.contains("device-debug");
-  const nvrtcResult result = tells_lines ? compile_at_root(program, flags) : program.compile(flags);
+  nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
+  const auto compile = [&] { result = program.compile(flags); };
+  if (tells_lines || needs_link(options)) {
+    run_at_root(compile);
+  } else {
+    compile();
+  }
   const std::string told = program.log();
-  std::string log = readable_log(closure, told);
+  CompiledSource compiled;
+  compiled.log = readable_log(closure, told);
   if (result != NVRTC_SUCCESS) {
     const MissingHeader* not_found = nullptr;
     static_cast<void>(readable_log(closure, first_error(told), &not_found));
-    return compile_error(api, request, result, std::move(log), not_found);
+    return compile_error(api, request, result, std::move(compiled.log), not_found);
   }
-  CUBINET_TRY_ASSIGN(Bytes image, request.kind == ImageKind::cubin ? program.cubin() : program.ptx());
+  CUBINET_TRY_ASSIGN(compiled.code, optimises_at_link(options)         ? program.lto_ir()
+                                    : request.kind == ImageKind::cubin ? program.cubin()
+                                                                       : program.ptx());
+  for (const std::string& expression : expressions) {
+    compiled.symbols.emplace_back();
+    if (expression.empty()) continue;
+    CUBINET_TRY_ASSIGN(compiled.symbols.back(), program.lowered_name(expression));
+  }
+  return compiled;
+}
+
+Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* linker,
+                                      const CompileRequest& request, const BuildInputs& inputs,
+                                      const std::string& parameters_header) {
+  const KernelTemplate& kernel_template = *request.kernel_template;
+  CompileOutput output;
+  CubinRecord& record = output.record;
+  CUBINET_TRY_ASSIGN(record.entry_points, kernel_template.entry_points(request.spec));
+  for (const auto& source : kernel_template.linked_sources()) {
+    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> more, source->entry_points(request.spec));
+    record.entry_points.insert(record.entry_points.end(), more.begin(), more.end());
+  }
+
+  const Stopwatch watch;
+  CUBINET_TRY_ASSIGN(CompiledSource compiled,
+                     linker != nullptr ? run_link_job(api, *linker, request, inputs, parameters_header)
+                                       : compile_source(api, request, kernel_template,
+                                                        inputs.closures.front(), parameters_header));
   output.seconds = watch.seconds();
 
-  CUBINET_TRY(tell_symbols(program, kernel_template.symbol_expressions(), record.entry_points));
+  Bytes& image = compiled.code;
+  for (std::size_t i = 0; i < record.entry_points.size(); ++i) {
+    if (!compiled.symbols[i].empty()) record.entry_points[i].symbol = compiled.symbols[i];
+  }
   CUBINET_TRY(check_output(request, image, record.entry_points));
   record.identity = identify(request.spec, request.target);
   record.target = request.target;
@@ -242,7 +247,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   if (request.kind == ImageKind::cubin) {
     CUBINET_TRY_ASSIGN(record.row, encoded_row(request));
   }
-  if (request.options.quote_sources) record.warnings = log.substr(0, kMaximumWarningBytes);
+  if (request.options.quote_sources) record.warnings = compiled.log.substr(0, kMaximumWarningBytes);
   output.image = std::make_shared<const Bytes>(std::move(image));
   return output;
 }

@@ -6,6 +6,8 @@
 #include "compiler_search.hpp"
 #include "header_macros.hpp"
 #include "include_closure.hpp"
+#include "link_job.hpp"
+#include "linker_search.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
@@ -35,9 +37,10 @@ Result<ForkHazard::Stay> enter_nvrtc() {
 
 class NvrtcCompiler final : public Compiler {
  public:
-  NvrtcCompiler(CompilerCandidate location, std::string identity)
+  NvrtcCompiler(CompilerCandidate location, std::string identity, CompilerSearch search)
       : location_(std::move(location)),
         identity_(std::move(identity)),
+        search_(std::move(search)),
         toolkit_directories_(header_folders(location_)) {}
 
   const CompilerCandidate& location() const override { return location_; }
@@ -48,21 +51,21 @@ class NvrtcCompiler final : public Compiler {
       CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
       return fingerprint(request);
     }
-    CUBINET_TRY_ASSIGN(const auto closure,
-                       closures_.get(given.kernel_template, search_of(given.options, given.spec)));
+    CUBINET_TRY_ASSIGN(const Sha256Digest inputs,
+                       inputs_digest(given.kernel_template, given.spec, given.options));
     CUBINET_TRY_ASSIGN(const std::string header, given.kernel_template->parameters_header(given.spec));
-    return fingerprint_of(*given.kernel_template, code_flags(given), *closure, header);
+    return fingerprint_of(*given.kernel_template, code_flags(given), inputs, header);
   }
 
   Result<BuildFingerprint> fingerprint(const PreparedRequest& request, SmTarget target,
                                        ImageKind kind) override {
-    CUBINET_TRY_ASSIGN(const auto closure, closures_.get(request.kernel_template(),
-                                                         search_of(request.options(), request.spec())));
-    const PreparedRequest::Circumstances now{target, kind, closure->digest, identity_};
+    CUBINET_TRY_ASSIGN(const Sha256Digest inputs,
+                       inputs_digest(request.kernel_template(), request.spec(), request.options()));
+    const PreparedRequest::Circumstances now{target, kind, inputs, identity_};
     if (const auto kept = request.kept(now)) return *kept;
     if (!request.parameters_header()) return request.parameters_header().error();
     const BuildFingerprint made =
-        fingerprint_of(*request.kernel_template(), code_flags(target, kind, request.spec().options), *closure,
+        fingerprint_of(*request.kernel_template(), code_flags(target, kind, request.spec().options), inputs,
                        *request.parameters_header());
     request.keep(now, made);
     return made;
@@ -80,15 +83,27 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
-    // Just the texts that the fingerprint covers, whatever becomes of their files meanwhile.
-    CUBINET_TRY_ASSIGN(
-        const IncludeClosure closure,
-        close_over_includes(*request.kernel_template, search_of(request.options, request.spec)));
+    const bool links = needs_link(request.spec.options);
+    std::shared_ptr<const NvJitLinkApi> linker;
+    if (links) {
+      CUBINET_TRY(check_linkable(request));
+      CUBINET_TRY_ASSIGN(linker, load_linker());
+    }
+    CUBINET_TRY_ASSIGN(const BuildInputs inputs, read_inputs(request));
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
-    CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, closure, header));
+    CUBINET_TRY_ASSIGN(CompileOutput output,
+                       run_compile_job(*loaded.api, linker.get(), request, inputs, header));
     output.record.compiler = identity_;
-    output.record.fingerprint =
-        fingerprint_of(*request.kernel_template, code_flags(request), closure, header);
+    Sha256Digest digest = inputs.closures.front().digest;
+    if (links) {
+      CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_candidate());
+      output.record.compiler += "; " + used.identity;
+      std::vector<Sha256Digest> sources;
+      for (const IncludeClosure& closure : inputs.closures)
+        sources.push_back(closure.digest);
+      digest = linked_digest(*request.kernel_template, sources, inputs.libraries.digest, used);
+    }
+    output.record.fingerprint = fingerprint_of(*request.kernel_template, code_flags(request), digest, header);
     return output;
   }
 
@@ -136,6 +151,87 @@ class NvrtcCompiler final : public Compiler {
     return loaded_;
   }
 
+  // Found once; what is not there now may be installed later.
+  Result<LinkerCandidate> linker_candidate() {
+    const std::lock_guard lock(load_mutex_);
+    if (!linker_) {
+      CUBINET_TRY_ASSIGN(linker_, find_linker(location_, search_));
+    }
+    return *linker_;
+  }
+
+  // As load(), of the linker.
+  Result<std::shared_ptr<const NvJitLinkApi>> load_linker() {
+    CUBINET_TRY_ASSIGN(const LinkerCandidate candidate, linker_candidate());
+    const std::lock_guard lock(load_mutex_);
+    if (loaded_linker_ != nullptr) return loaded_linker_;
+    const auto version = linker_version(candidate.library);
+    CUBINET_TRY_ASSIGN(auto api, NvJitLinkApi::open(candidate.library, version.value_or(NvrtcVersion{})));
+    CUBINET_TRY_ASSIGN(const std::string build, build_of_loaded(api->library()));
+    if (!candidate.identity.ends_with(" " + build)) {
+      return Error{ErrorCode::unavailable,
+                   "'" + candidate.library + "' was " + candidate.identity +
+                       " when it was looked for, and what is loaded now is build " + build,
+                   "start the process again: nvJitLink was replaced while it ran"};
+    }
+    loaded_linker_ = std::move(api);
+    return loaded_linker_;
+  }
+
+  // Just the texts and libraries that the fingerprint covers, whatever becomes of their files meanwhile.
+  Result<BuildInputs> read_inputs(const CompileRequest& request) const {
+    const KernelTemplate& kernel_template = *request.kernel_template;
+    const HeaderSearch search = search_of(request.options, request.spec);
+    BuildInputs inputs;
+    CUBINET_TRY_ASSIGN(IncludeClosure closure, close_over_includes(kernel_template, search));
+    inputs.closures.push_back(std::move(closure));
+    for (const auto& source : kernel_template.linked_sources()) {
+      CUBINET_TRY_ASSIGN(IncludeClosure more, close_over_includes(*source, search));
+      inputs.closures.push_back(std::move(more));
+    }
+    CUBINET_TRY_ASSIGN(inputs.libraries, find_device_libraries(kernel_template.libraries(),
+                                                               library_folders_of(request.options)));
+    return inputs;
+  }
+
+  // The digest of what read_inputs() would read now, and of the linker.
+  Result<Sha256Digest> inputs_digest(const std::shared_ptr<const KernelTemplate>& kernel_template,
+                                     const KernelSpec& spec, const CompileOptions& options) {
+    const HeaderSearch search = search_of(options, spec);
+    CUBINET_TRY_ASSIGN(const auto closure, closures_.get(kernel_template, search));
+    if (!needs_link(spec.options)) return closure->digest;
+    std::vector<Sha256Digest> sources = {closure->digest};
+    for (const auto& source : kernel_template->linked_sources()) {
+      CUBINET_TRY_ASSIGN(const auto more, closures_.get(source, search));
+      sources.push_back(more->digest);
+    }
+    CUBINET_TRY_ASSIGN(const Sha256Digest libraries,
+                       libraries_.digest(kernel_template->libraries(), library_folders_of(options)));
+    CUBINET_TRY_ASSIGN(const LinkerCandidate linker, linker_candidate());
+    return linked_digest(*kernel_template, sources, libraries, linker);
+  }
+
+  static Sha256Digest linked_digest(const KernelTemplate& kernel_template,
+                                    const std::vector<Sha256Digest>& sources, const Sha256Digest& libraries,
+                                    const LinkerCandidate& linker) {
+    Sha256Hasher hasher;
+    hasher.field("source", as_text(sources[0].bytes));
+    for (std::size_t i = 1; i < sources.size(); ++i) {
+      hasher.field("linked", kernel_template.linked_sources()[i - 1]->name());
+      hasher.field("source", as_text(sources[i].bytes));
+    }
+    hasher.field("libraries", as_text(libraries.bytes));
+    hasher.field("linker", linker.identity);
+    return hasher.finish();
+  }
+
+  std::vector<std::string> library_folders_of(const CompileOptions& options) const {
+    std::vector<std::string> folders = options.library_directories;
+    const std::vector<std::string> own = library_folders(location_);
+    folders.insert(folders.end(), own.begin(), own.end());
+    return folders;
+  }
+
   static Result<void> check_supported(const Loaded& loaded, SmTarget target) {
     if (std::find(loaded.targets.begin(), loaded.targets.end(), target) != loaded.targets.end()) return {};
     std::string names;
@@ -152,13 +248,13 @@ class NvrtcCompiler final : public Compiler {
   }
 
   BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,
-                                  const std::vector<std::string>& flags, const IncludeClosure& closure,
+                                  const std::vector<std::string>& flags, const Sha256Digest& inputs,
                                   const std::string& header) const {
     Sha256Hasher hasher;
     hasher.field("fingerprint", kFingerprintVersion);
     hasher.field("template", kernel_template.name());
     hasher.field("interface", std::to_string(kernel_template.interface_version()));
-    hasher.field("sources", as_text(closure.digest.bytes));
+    hasher.field("sources", as_text(inputs.bytes));
     hasher.field("parameters", header);
     for (const std::string& flag : flags)
       hasher.field("flag", flag);
@@ -168,12 +264,16 @@ class NvrtcCompiler final : public Compiler {
 
   const CompilerCandidate location_;
   const std::string identity_;
+  const CompilerSearch search_;
   const std::vector<std::string> toolkit_directories_;
 
   std::mutex load_mutex_;
-  Loaded loaded_;  // guarded by load_mutex_
+  Loaded loaded_;  // guarded by load_mutex_, as the following
+  std::optional<LinkerCandidate> linker_;
+  std::shared_ptr<const NvJitLinkApi> loaded_linker_;
 
   ClosureCache closures_;
+  DeviceLibraryCache libraries_;
 };
 
 constexpr const char* kInstallRemedy =
@@ -209,7 +309,7 @@ Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
                  "install NVRTC again: both libraries belong into one folder"};
   }
   CUBINET_TRY_ASSIGN(std::string identity, compiler_identity(chosen));
-  return std::shared_ptr<Compiler>(std::make_shared<NvrtcCompiler>(chosen, std::move(identity)));
+  return std::shared_ptr<Compiler>(std::make_shared<NvrtcCompiler>(chosen, std::move(identity), search));
 }
 
 }  // namespace cubinet

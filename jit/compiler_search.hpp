@@ -25,4 +25,8 @@ std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candid
 // Where the headers lie that belong to this compiler: those of its toolkit, or of the wheels beside its own.
 std::vector<std::string> header_folders(const CompilerCandidate& candidate);
 
+// Where device libraries lie that belong to this compiler (libcudadevrt.a): beside it, or in the wheels
+// beside its own.
+std::vector<std::string> library_folders(const CompilerCandidate& candidate);
+
 }  // namespace cubinet

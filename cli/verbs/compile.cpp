@@ -79,7 +79,7 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
   }
   std::vector<std::string> inputs =
       files_of_templates(*context.files(), options.kernel.sources.template_files);
-  if (!options.kernel.source_file.empty()) inputs.push_back(options.kernel.source_file);
+  inputs.insert(inputs.end(), options.kernel.source_files.begin(), options.kernel.source_files.end());
   const ProtectedFiles kept = context.protected_files(std::move(inputs));
   for (std::size_t i = 0; i < kernel.targets.size(); ++i) {
     const std::string target = kernel.targets[i].to_string();
@@ -303,7 +303,8 @@ Examples:
   cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_80,sm_100f -o 'rms_norm.{target}.cubin'
   cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a --emit ptx
   cubinet compile scale_add --template-file scale_add.cu -p dtype=bf16 --target sm_90a --lineinfo -o scale_add.cubin
-  cubinet compile --source axpy.cu --name 'axpy<float, 4>' -D UNROLL=4 --flag=--std=c++20 --target sm_90a -o axpy.cubin)");
+  cubinet compile --source axpy.cu --name 'axpy<float, 4>' -D UNROLL=4 --flag=--std=c++20 --target sm_90a -o axpy.cubin
+  cubinet compile --source a.cu --source b.cu --library cudadevrt --target sm_90a -o both.cubin)");
   choose<CompileVerbOptions>(*verb, chosen, options, compile);
 }
 

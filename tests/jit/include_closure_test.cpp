@@ -110,17 +110,17 @@ TEST_CASE("a closure is valid until a file changes, vanishes or appears where on
 
 TEST_CASE("a stamp is settled once a later edit has to show in its times") {
   constexpr std::int64_t kSecond = 1'000'000'000;
-  constexpr std::int64_t kMillisecond = 1'000'000;
+  constexpr std::int64_t kOneMillisecond = 1'000'000;
   FileStamp stamp;
   CHECK(stamp.settled(0));  // no file: one that appears shows
   stamp.exists = true;
   stamp.changed_ns = 1000 * kSecond + 1;
   CHECK_FALSE(stamp.settled(stamp.changed_ns));
-  CHECK_FALSE(stamp.settled(stamp.changed_ns + 10 * kMillisecond));
-  CHECK(stamp.settled(stamp.changed_ns + 51 * kMillisecond));
+  CHECK_FALSE(stamp.settled(stamp.changed_ns + 10 * kOneMillisecond));
+  CHECK(stamp.settled(stamp.changed_ns + 51 * kOneMillisecond));
   stamp.modified_ns = stamp.changed_ns + 10 * kSecond;  // set by somebody
-  CHECK_FALSE(stamp.settled(stamp.changed_ns + 51 * kMillisecond));
-  CHECK(stamp.settled(stamp.modified_ns + 51 * kMillisecond));
+  CHECK_FALSE(stamp.settled(stamp.changed_ns + 51 * kOneMillisecond));
+  CHECK(stamp.settled(stamp.modified_ns + 51 * kOneMillisecond));
   // Whole seconds may be all that the file system keeps.
   stamp.modified_ns = 1000 * kSecond;
   stamp.changed_ns = 1000 * kSecond;

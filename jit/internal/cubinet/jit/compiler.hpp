@@ -28,6 +28,16 @@ std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search);
 // The folders and files that find_compilers() looks into, in its order.
 std::vector<std::string> places_searched(const CompilerSearch& search);
 
+// nvJitLink, which links what was compiled as relocatable code. Only what has to be linked needs it.
+struct LinkerCandidate {
+  std::string library;   // without symbolic links
+  std::string identity;  // "nvJitLink 13.0, build <hex>": a part of the fingerprints of what it links
+};
+// The first that is as new as this compiler, which it has to be: beside it, then in the places of the search.
+// unavailable, with the folders, where there is none; unsupported, with both releases, where all are older.
+// Reads the files; loads nothing.
+Result<LinkerCandidate> find_linker(const CompilerCandidate& compiler, const CompilerSearch& search);
+
 struct CompileRequest {
   std::shared_ptr<const KernelTemplate> kernel_template;
   KernelSpec spec;  // the record's identity is that of the resolved specification

@@ -4,6 +4,9 @@
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/spec/cubin.hpp>
 
+#include <string_view>
+#include <vector>
+
 namespace cubinet {
 
 // Whether the image is what its record says, as far as its own text or ELF tells: kind, target, and every
@@ -13,7 +16,7 @@ Result<void> check_image(const CubinRecord& record, ByteView image);
 
 // The first of `symbols` that is not among `kernels`; nullptr where all are. Takes n log n: an image states
 // as many names as it likes.
-const std::string* missing_symbol(const std::vector<std::string>& kernels,
-                                  const std::vector<std::string>& symbols);
+const std::string_view* missing_symbol(const std::vector<std::string_view>& kernels,
+                                       const std::vector<std::string_view>& symbols);
 
 }  // namespace cubinet
