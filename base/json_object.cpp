@@ -102,7 +102,8 @@ class Watch final : public json::json_sax_t {
                    const json::exception& error) override {
     // "[json.exception.parse_error.101] parse error at line …: reason"
     const std::string_view what = error.what();
-    const std::size_t reason = what.find(": ");
+    const std::size_t named = what.find(": ");  // not in one of a number that is too large
+    const std::size_t reason = named == std::string_view::npos ? what.find("] ") : named;
     complaint_ = "it is no JSON: " +
                  printable(reason == std::string_view::npos ? what : what.substr(reason + 2), kQuotedBytes);
     const std::string_view before =

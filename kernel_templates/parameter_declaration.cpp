@@ -44,16 +44,16 @@ namespace {
 std::string any_of(ParameterType type) {
   switch (type) {
     case ParameterType::string:
-      return "any text";
+      return "any ASCII text, at most 4096 characters";
     case ParameterType::type_name:
       return "any C++ type";
     case ParameterType::identifier:
       return "any C++ name";
     case ParameterType::integer_list:
-      return "any list of integers";
+      return "a list of 1 to 4096 integers";
     case ParameterType::float32_list:
     case ParameterType::float64_list:
-      return "any list of numbers";
+      return "a list of 1 to 4096 numbers";
     default:
       return "any number";
   }

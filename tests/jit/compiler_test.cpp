@@ -171,6 +171,27 @@ extern "C" __global__ void k(int* o, int at) { o[0] = l[at]; o[1] = static_cast<
   }
 }
 
+TEST_CASE("a header that a parameter names is read before it is compiled, wherever it lies") {
+  const test::TempDir dir;
+  std::ofstream(dir.path() / "eight.h") << "#define VALUE 8\n";
+  CompileRequest request = test::request_of(test::parse_template(
+      R"cu(/* cubinet-template {"name": "named", "interface": 1, "parameters": [
+    {"name": "header", "type": "string", "macro": "HEADER"}], "kernels": [{"name": "k", "threads": 32}]} */
+#include <cubinet/parameters.cuh>
+#include HEADER
+static_assert(VALUE == 8);
+extern "C" __global__ void k() {}
+)cu"));
+  const auto nvrtc = compiler();
+  request.spec.set("header", (dir.path() / "eight.h").string());
+  const auto first = nvrtc->compile(request);
+  REQUIRE_MESSAGE(first.has_value(), (first ? "" : first.error().message));
+  std::ofstream(dir.path() / "eight.h") << "// other\n#define VALUE 8\n";
+  const auto second = nvrtc->compile(request);
+  REQUIRE(second);
+  CHECK(first->record.fingerprint != second->record.fingerprint);
+}
+
 TEST_CASE("a source that is declared beside it sees its parameters, and errors tell its own lines") {
   const std::string source =
       "\xef\xbb\xbf#if WIDTH == 4\ntemplate <class T> __global__ void scale(T* x) { x[0] *= WIDTH; }\n"

@@ -46,6 +46,9 @@ TEST_CASE("a declaration tells what it allows") {
   open.maximum = 4;
   CHECK(open.allowed() == "4 or less");
   CHECK(declaration(ParameterType::choice, {std::string("only")}).allowed() == "only");
+  CHECK(declaration(ParameterType::float32).allowed() == "any number");
+  CHECK(declaration(ParameterType::float64_list).allowed() == "a list of 1 to 4096 numbers");
+  CHECK(declaration(ParameterType::string).allowed() == "any ASCII text, at most 4096 characters");
 }
 
 TEST_CASE("text becomes a value of the declared type") {

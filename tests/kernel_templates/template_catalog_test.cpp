@@ -47,7 +47,7 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
                 sizeof(kernel_templates::RmsNormParameters));
 }
 
-TEST_CASE("rms_norm takes every hidden size that it declares without further words") {
+TEST_CASE("the normalisation takes every hidden size that it declares without further words") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
   const auto rms_norm = *catalog->find("rms_norm");
