@@ -228,7 +228,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* l
   CUBINET_TRY_ASSIGN(CompiledSource compiled,
                      linker != nullptr ? run_link_job(api, *linker, request, inputs, parameters_header)
                                        : compile_source(api, request, kernel_template,
-                                                        inputs.closures.front(), parameters_header));
+                                                        *inputs.closures.front(), parameters_header));
   output.seconds = watch.seconds();
 
   Bytes& image = compiled.code;

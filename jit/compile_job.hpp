@@ -8,11 +8,14 @@
 
 #include <cubinet/jit/compiler.hpp>
 
+#include <memory>
+
 namespace cubinet {
 
 // All texts and libraries that a build is made of.
 struct BuildInputs {
-  std::vector<IncludeClosure> closures;  // of the template, then of each source that is linked with it
+  std::vector<std::shared_ptr<const IncludeClosure>>
+      closures;  // of the template, then of each source that is linked with it
   DeviceLibraries libraries;
 };
 

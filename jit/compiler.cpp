@@ -95,13 +95,13 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(CompileOutput output,
                        run_compile_job(*loaded.api, linker.get(), request, inputs, header));
     output.record.compiler = identity_;
-    Sha256Digest digest = inputs.closures.front().digest;
+    Sha256Digest digest = inputs.closures.front()->digest;
     if (links) {
       CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_candidate());
       output.record.compiler += "; " + used.identity;
       std::vector<Sha256Digest> sources;
-      for (const IncludeClosure& closure : inputs.closures)
-        sources.push_back(closure.digest);
+      for (const auto& closure : inputs.closures)
+        sources.push_back(closure->digest);
       digest = linked_digest(*request.kernel_template, sources, inputs.libraries.digest, used);
     }
     output.record.fingerprint = fingerprint_of(*request.kernel_template, code_flags(request), digest, header);
@@ -180,15 +180,13 @@ class NvrtcCompiler final : public Compiler {
   }
 
   // Just the texts and libraries that the fingerprint covers, whatever becomes of their files meanwhile.
-  Result<BuildInputs> read_inputs(const CompileRequest& request) const {
+  Result<BuildInputs> read_inputs(const CompileRequest& request) {
     const KernelTemplate& kernel_template = *request.kernel_template;
     const HeaderSearch search = search_of(kernel_template, request.options, request.spec);
     BuildInputs inputs;
-    CUBINET_TRY_ASSIGN(IncludeClosure closure, close_over_includes(kernel_template, search));
-    inputs.closures.push_back(std::move(closure));
+    CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), closures_.take(request.kernel_template, search));
     for (const auto& source : kernel_template.linked_sources()) {
-      CUBINET_TRY_ASSIGN(IncludeClosure more, close_over_includes(*source, search));
-      inputs.closures.push_back(std::move(more));
+      CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), closures_.take(source, search));
     }
     CUBINET_TRY_ASSIGN(inputs.libraries, find_device_libraries(kernel_template.libraries(),
                                                                library_folders_of(request.options)));

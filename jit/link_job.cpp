@@ -210,7 +210,7 @@ Result<CompiledSource> run_link_job(const NvrtcApi& api, const NvJitLinkApi& lin
     static std::mutex one_at_a_time;
     const std::unique_lock lock(one_at_a_time, std::try_to_lock);
     parallel_for(sources.size(), lock && sources.size() > 1 ? default_jobs() : 1, [&](std::size_t i) {
-      compiled[i] = compile_source(api, request, *sources[i], inputs.closures[i], parameters_header);
+      compiled[i] = compile_source(api, request, *sources[i], *inputs.closures[i], parameters_header);
     });
   }
   std::vector<LinkInput> linked;

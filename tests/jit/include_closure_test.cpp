@@ -292,6 +292,18 @@ TEST_CASE("a standard header is its counterpart in CCCL, but for what a toolkit 
   CHECK(*text_of(*close_over_includes(*parsed, {{mine.path()}, {toolkit.path()}}), "limits") == "// mine\n");
 }
 
+TEST_CASE("a C header whose functions the compiler knows is empty, unless the caller has one") {
+  const test::TempDir mine;
+  write(mine / "math.h", "// mine\n");
+  const auto parsed =
+      test::parse_template(test::scale_source("#include <stdio.h>\n#include <math.h>\n#include <stdio.h>\n"));
+  const auto closure = close_over_includes(*parsed, {{mine.path()}, {}});
+  REQUIRE(closure);
+  CHECK(closure->missing.empty());
+  CHECK(*text_of(*closure, "stdio.h") == "#pragma once\n");
+  CHECK(*text_of(*closure, "math.h") == "// mine\n");
+}
+
 TEST_CASE("a header of the caller that includes what a macro makes is refused, that of a toolkit is not") {
   const test::TempDir folder;
   write(folder / "mine/made.h", "#define STR(x) #x\n#include STR(/dev/zero)\n");
