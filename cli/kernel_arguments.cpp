@@ -2,6 +2,7 @@
 #include "kernel_arguments.hpp"
 
 #include "arguments.hpp"
+#include "template_files.hpp"
 
 #include <cubinet/base/text.hpp>
 
@@ -13,7 +14,8 @@
 namespace cubinet::cli {
 
 void add_template_files(CLI::App& verb, std::vector<std::string>& files) {
-  add_list(verb, "--template-file", files, "FILE", "A template of your own; may be repeated");
+  add_list(verb, "--template-file", files, "FILE|FOLDER",
+           "A template of your own, or a folder of them; may be repeated");
 }
 
 void add_template_sources(CLI::App& verb, TemplateSources& sources) {

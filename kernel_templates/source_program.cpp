@@ -36,6 +36,7 @@ class ProgramTemplate final : public KernelTemplate {
   const std::string& folder() const override { return program_.folder; }
   const std::map<std::string, std::string>& headers() const override { return program_.headers; }
   const std::vector<ParameterDeclaration>& parameters() const override { return no_parameters_; }
+  const std::vector<std::string>& unused_words() const override { return no_constraints_; }
   SmTarget minimum_target() const override { return {5, 0, TargetKind::baseline}; }
   const std::vector<std::string>& constraints() const override { return no_constraints_; }
   const std::vector<std::string>& symbol_expressions() const override { return program_.kernels; }

@@ -36,7 +36,7 @@ struct Launch {
         cluster(config.cluster),
         shared_bytes(config.dynamic_shared_bytes) {
     const EntryPoint& entry = function.entry_point();
-    if (block[0] == 0) block[0] = entry.threads;
+    if (block[0] == 0) block = entry.block();
     if (cluster[0] == 0) cluster = entry.cluster;
     if (shared_bytes == UINT32_MAX) shared_bytes = entry.dynamic_shared_bytes;
     blocks_per_cluster = cluster_blocks(cluster);

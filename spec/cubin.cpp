@@ -14,7 +14,8 @@ enum EntryFlags : std::uint8_t { kProgrammaticLaunch = 1, kCooperative = 2 };
 void write_entry_point(ByteWriter& writer, const EntryPoint& entry) {
   writer.string(entry.name);
   writer.string(entry.symbol);
-  writer.u32(entry.threads);
+  for (const std::uint32_t dimension : entry.block())
+    writer.u32(dimension);
   writer.u32(entry.dynamic_shared_bytes);
   writer.u32(entry.parameter_bytes);
   for (const std::uint32_t dimension : entry.cluster)
@@ -27,7 +28,9 @@ Result<EntryPoint> read_entry_point(ByteReader& reader) {
   EntryPoint entry;
   CUBINET_TRY_ASSIGN(entry.name, reader.string());
   CUBINET_TRY_ASSIGN(entry.symbol, reader.string());
-  CUBINET_TRY_ASSIGN(entry.threads, reader.u32());
+  for (std::uint32_t* const dimension : {&entry.threads, &entry.threads_y, &entry.threads_z}) {
+    CUBINET_TRY_ASSIGN(*dimension, reader.u32());
+  }
   CUBINET_TRY_ASSIGN(entry.dynamic_shared_bytes, reader.u32());
   CUBINET_TRY_ASSIGN(entry.parameter_bytes, reader.u32());
   for (std::uint32_t& dimension : entry.cluster) {
@@ -102,6 +105,12 @@ std::string_view to_string(CubinOrigin origin) {
       return "imported";
   }
   return "compiled";
+}
+
+std::uint64_t EntryPoint::threads_of_block() const {
+  const std::uint64_t plane = std::uint64_t{threads} * threads_y;
+  std::uint64_t all = 0;
+  return __builtin_mul_overflow(plane, threads_z, &all) ? UINT64_MAX : all;
 }
 
 std::string CubinRecord::target_name() const {

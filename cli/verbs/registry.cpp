@@ -85,12 +85,11 @@ std::string show_text(const CubinRecord& record) {
       record.interface_version, printable(record.compiler), printable(record.options));
   for (const EntryPoint& entry_point : record.entry_points) {
     // What the launch says, and what is several, is not in the record.
-    const auto known = [](std::uint32_t number, const char* what) {
-      return number == 0 ? std::string() : fmt::format("{} {}, ", number, what);
-    };
+    const auto known = [](bool said, const std::string& what) { return said ? what + ", " : ""; };
     text += fmt::format("\n  kernel       {}: {}{}{} bytes of shared memory", printable(entry_point.name),
-                        known(entry_point.threads, "threads"),
-                        known(entry_point.parameter_bytes, "bytes of arguments"),
+                        known(entry_point.threads != 0, describe_block(entry_point) + " threads"),
+                        known(entry_point.parameter_bytes != 0,
+                              fmt::format("{} bytes of arguments", entry_point.parameter_bytes)),
                         entry_point.dynamic_shared_bytes);
   }
   for (const auto& [name, symbol] : record.globals)

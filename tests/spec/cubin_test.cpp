@@ -18,6 +18,8 @@ CubinRecord sample() {
   entry.name = "second";
   entry.symbol = "_Z6secondv";
   entry.threads = 96;
+  entry.threads_y = 2;
+  entry.threads_z = 3;
   entry.dynamic_shared_bytes = 1024;
   entry.parameter_bytes = 40;
   entry.cluster = {2, 1, 1};
@@ -38,6 +40,7 @@ TEST_CASE("a record is read back as it was written") {
   REQUIRE(decoded);
   CHECK(*decoded == record);
   CHECK(decoded->find_entry_point("second")->threads == 96);
+  CHECK(decoded->find_entry_point("second")->threads_of_block() == 576);
   CHECK(decoded->find_entry_point("third") == nullptr);
 }
 

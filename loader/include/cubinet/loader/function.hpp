@@ -21,7 +21,7 @@ class Module;
 // How to launch. What is left at its default comes from the entry point's record.
 struct LaunchConfig {
   std::array<std::uint32_t, 3> grid = {1, 1, 1};     // blocks; all at least 1
-  std::array<std::uint32_t, 3> block = {0, 1, 1};    // threads; x = 0: the record's
+  std::array<std::uint32_t, 3> block = {0, 1, 1};    // threads; x = 0: the record's block
   std::array<std::uint32_t, 3> cluster = {0, 0, 0};  // blocks of a cluster; x = 0: the record's
   std::uint32_t dynamic_shared_bytes = UINT32_MAX;   // UINT32_MAX: the record's
   CUstream stream = nullptr;                         // the caller's, of the device's primary context

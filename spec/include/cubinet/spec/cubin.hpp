@@ -26,9 +26,11 @@ struct BuildFingerprint {
 
 // One launchable function of a cubin and all that its launch needs.
 struct EntryPoint {
-  std::string name;                        // as the template calls it
-  std::string symbol;                      // as the ELF calls it (differs for C++ name expressions)
-  std::uint32_t threads = 0;               // per block, in x
+  std::string name;           // as the template calls it
+  std::string symbol;         // as the ELF calls it (differs for C++ name expressions)
+  std::uint32_t threads = 0;  // per block, in x; 0: the launch says them
+  std::uint32_t threads_y = 1;
+  std::uint32_t threads_z = 1;
   std::uint32_t dynamic_shared_bytes = 0;  // per block
   std::uint32_t parameter_bytes =
       0;  // size of the one by-value argument structure; 0: several arguments, unchecked
@@ -36,6 +38,8 @@ struct EntryPoint {
   bool programmatic_launch = false;  // waits for the previous kernel itself (griddepcontrol)
   bool cooperative = false;
 
+  std::array<std::uint32_t, 3> block() const { return {threads, threads_y, threads_z}; }
+  std::uint64_t threads_of_block() const;  // in all; the largest number where 64 bits do not hold it
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
@@ -81,8 +85,8 @@ struct CubinRecord {
 
 // The record's bytes, little-endian; the layout is docs/formats/record.md:
 //   "CREC" u16 version, fields, 32 bytes SHA-256 of all that precedes.
-// Version history: 4 (2026-11) identities of schema 2, imported kernels, globals; those before were never
-// released.
+// Version history: 4 (2026-11) identities of schema 2, imported kernels, blocks of three dimensions, globals;
+// those before were never released.
 inline constexpr std::uint16_t kRecordVersion = 4;
 Bytes encode_record(const CubinRecord& record);
 // corruption for damaged bytes and for what is above the limits, unsupported for a newer version.
