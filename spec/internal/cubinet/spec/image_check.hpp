@@ -4,6 +4,10 @@
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/spec/cubin.hpp>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace cubinet {
 
 // Whether the image is what its record says, as far as its own text or ELF tells: kind, target, and every
@@ -15,5 +19,9 @@ Result<void> check_image(const CubinRecord& record, ByteView image);
 // as many names as it likes.
 const std::string* missing_symbol(const std::vector<std::string>& kernels,
                                   const std::vector<std::string>& symbols);
+
+// "13.5" of "Cuda compilation tools, release 13.5, V13.5.37", which stands in every image; empty where it
+// does not.
+std::string toolkit_release(std::string_view text);
 
 }  // namespace cubinet
