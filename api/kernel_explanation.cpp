@@ -107,8 +107,8 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
     build.standing = judgement.standing;
     build.wanted_target = judgement.wanted_target;
     build.usable = judgement.usable();
-    build.verdict =
-        judgement.wanted_target ? cubinet::explain(offer, wish) : verdict_on(*build.record, device, targets_);
+    build.verdict = judgement.wanted_target ? cubinet::explain(offer, wish, build.record->compiler)
+                                            : verdict_on(*build.record, device, targets_);
     if (build.usable && build.record->kind == ImageKind::ptx)
       build.verdict += place_of_ptx(explanation.builds.size() == 1);
   }
