@@ -21,6 +21,8 @@ Result<std::shared_ptr<const IncludeClosure>> ClosureCache::get(
   CUBINET_TRY_ASSIGN(IncludeClosure closure, close_over_includes(*kernel_template, search, probe_));
   closure.source = {};
   closure.headers = {};
+  for (MissingHeader& missing : closure.missing)
+    missing.places = {};
   auto made = std::make_shared<const IncludeClosure>(std::move(closure));
   if (!made->settled) return made;
   const std::lock_guard lock(mutex_);

@@ -14,9 +14,8 @@
 #include <algorithm>
 #include <charconv>
 #include <new>
+#include <pthread.h>
 #include <sched.h>
-#include <system_error>
-#include <thread>
 #include <unistd.h>
 
 namespace cubinet {
@@ -60,16 +59,24 @@ std::string first_error(const std::string& log) {
 }
 
 void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
+  constexpr std::size_t kMostPlaces = 8;
   std::string places;
-  for (const std::string& place : header.places)
-    places += (places.empty() ? "'" : ", '") + place + "'";
+  for (std::size_t i = 0; i < std::min(header.places.size(), kMostPlaces); ++i)
+    places += (i == 0 ? "'" : ", '") + header.places[i] + "'";
+  if (header.places.size() > kMostPlaces)
+    places += " and " + std::to_string(header.places.size() - kMostPlaces) + " others";
   error.message += "; the header '" + header.name + "', which " + header.asked_by + " includes, is " +
                    (places.empty() ? "not there" : "in none of " + places);
   error.remedy = "name its folder among the include directories (-I)";
 }
 
+// The name by which NVRTC's messages call the source.
+std::string source_name(const KernelTemplate& kernel_template) {
+  return kernel_template.name() + ".cu";
+}
+
 Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,
-                    const MissingHeader* not_found) {
+                    const MissingHeader* not_found, const std::string& without_bundled) {
   if (!request.options.quote_sources) log.clear();
   const std::string what = request.spec.to_string() + " for " + request.target.to_string();
   Error error = nvrtc_error(api, result, "compiling " + what);
@@ -87,7 +94,10 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   } else if (!log.empty()) {
     error.message += ": " + first_error(log);
   }
-  if (not_found != nullptr) tell_where_it_was_looked_for(*not_found, error);
+  if (not_found != nullptr) {
+    tell_where_it_was_looked_for(*not_found, error);
+    if (!without_bundled.empty()) error.message += "; " + without_bundled;
+  }
   error.detail = std::move(log);
   return error;
 }
@@ -169,26 +179,40 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
   return {};
 }
 
-// NVRTC writes the working folder into what describes source lines. So that no path is part of a build, it
-// works in a thread whose folder is "/", and no other thread's.
-nvrtcResult compile_at_root(NvrtcProgram& program, const std::vector<std::string>& flags) {
+struct CompilationAtRoot {
+  NvrtcProgram& program;
+  const std::vector<std::string>& flags;
   nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
-  const auto compile = [&] { result = program.compile(flags); };
-  try {
-    std::thread worker([&] {
-      // Where a sandbox forbids it, the build is right and holds the folder's name.
-      if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
-      try {
-        compile();
-      } catch (const std::bad_alloc&) {
-        result = NVRTC_ERROR_OUT_OF_MEMORY;  // what leaves a thread ends the program
-      }
-    });
-    worker.join();
-  } catch (const std::system_error&) {
-    compile();  // no thread to be had: the same
+
+  static void* run(void* argument) {
+    auto& compilation = *static_cast<CompilationAtRoot*>(argument);
+    // Where a sandbox forbids it, the folder stays what it is.
+    if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
+    try {
+      compilation.result = compilation.program.compile(compilation.flags);
+    } catch (const std::bad_alloc&) {
+      compilation.result = NVRTC_ERROR_OUT_OF_MEMORY;  // what leaves a thread ends the program
+    }
+    return nullptr;
   }
-  return result;
+};
+
+// NVRTC writes the working folder into what describes source lines, and asks which files lie there under the
+// names of headers in memory: two that are one file there are one header to `#pragma once`. So that no folder
+// is part of a build, it works in a thread whose folder is "/", and no other thread's.
+nvrtcResult compile_at_root(NvrtcProgram& program, const std::vector<std::string>& flags) {
+  // As large as a program's first thread has it, and more: templates in templates take NVRTC deep.
+  constexpr std::size_t kStackBytes = std::size_t{32} << 20;
+  CompilationAtRoot compilation{program, flags};
+  pthread_attr_t attributes;
+  pthread_t worker;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  const int failure = ::pthread_create(&worker, &attributes, CompilationAtRoot::run, &compilation);
+  ::pthread_attr_destroy(&attributes);
+  if (failure != 0) return program.compile(flags);  // no thread to be had: where we are
+  ::pthread_join(worker, nullptr);
+  return compilation.result;
 }
 
 // The row that the cubin has in the table of kernels; empty where its template declares none.
@@ -201,6 +225,21 @@ Result<Bytes> encoded_row(const CompileRequest& request) {
 
 }  // namespace
 
+CompilerInput describe_compile_job(NvrtcVersion version, const CompileRequest& request,
+                                   const IncludeClosure& closure, const std::string& parameters_header) {
+  CompilerInput input;
+  input.flags = compile_flags(request, version);
+  for (const std::string& expression : request.kernel_template->symbol_expressions()) {
+    if (!expression.empty()) input.names.push_back(expression);
+  }
+  input.source = {source_name(*request.kernel_template), closure.source.size(), {}};
+  input.headers.push_back({std::string(kParametersHeaderName), parameters_header.size(), {}});
+  for (const CompilerHeader& header : closure.headers)
+    input.headers.push_back({header.name, header.text.size(), header.place.string()});
+  input.sources = closure.digest;
+  return input;
+}
+
 Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest& request,
                                       const IncludeClosure& closure, const std::string& parameters_header) {
   const KernelTemplate& kernel_template = *request.kernel_template;
@@ -210,21 +249,19 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
 
   const Stopwatch watch;
   CUBINET_TRY_ASSIGN(NvrtcProgram program,
-                     NvrtcProgram::create(api, closure.source, kernel_template.name() + ".cu",
+                     NvrtcProgram::create(api, closure.source, source_name(kernel_template),
                                           headers_of(closure, parameters_header)));
   for (const std::string& expression : kernel_template.symbol_expressions()) {
     if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
   }
   const std::vector<std::string> flags = compile_flags(request, api.version());
-  const CompilerOptions& options = request.spec.options;
-  const bool tells_lines = options.contains("generate-line-info") || options.contains("device-debug");
-  const nvrtcResult result = tells_lines ? compile_at_root(program, flags) : program.compile(flags);
+  const nvrtcResult result = compile_at_root(program, flags);
   const std::string told = program.log();
   std::string log = readable_log(closure, told);
   if (result != NVRTC_SUCCESS) {
     const MissingHeader* not_found = nullptr;
     static_cast<void>(readable_log(closure, first_error(told), &not_found));
-    return compile_error(api, request, result, std::move(log), not_found);
+    return compile_error(api, request, result, std::move(log), not_found, closure.without_bundled);
   }
   CUBINET_TRY_ASSIGN(Bytes image, request.kind == ImageKind::cubin ? program.cubin() : program.ptx());
   output.seconds = watch.seconds();

@@ -13,4 +13,8 @@ namespace cubinet {
 Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest& request,
                                       const IncludeClosure& closure, const std::string& parameters_header);
 
+// What it gives to NVRTC. REQUIRES: the same.
+CompilerInput describe_compile_job(NvrtcVersion version, const CompileRequest& request,
+                                   const IncludeClosure& closure, const std::string& parameters_header);
+
 }  // namespace cubinet

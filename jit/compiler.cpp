@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundled_headers.hpp"
 #include "closure_cache.hpp"
 #include "compile_flags.hpp"
 #include "compile_job.hpp"
@@ -14,12 +15,15 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 namespace cubinet {
 namespace {
 
 // Raised whenever fingerprints are made of other fields: none made before equals one made after.
 constexpr std::string_view kFingerprintVersion = "2";
+
+constexpr NvrtcVersion kFirstWithHeaders{13, 3};  // within it
 
 ForkHazard nvrtc_library;
 
@@ -35,10 +39,15 @@ Result<ForkHazard::Stay> enter_nvrtc() {
 
 class NvrtcCompiler final : public Compiler {
  public:
-  NvrtcCompiler(CompilerCandidate location, std::string identity)
+  NvrtcCompiler(CompilerCandidate location, std::string identity,
+                const std::optional<std::string>& bundled_headers)
       : location_(std::move(location)),
         identity_(std::move(identity)),
-        toolkit_directories_(header_folders(location_)) {}
+        toolkit_directories_(header_folders(location_)) {
+    const auto version = version_by_file_name(location_);
+    if (bundled_headers && version && *version >= kFirstWithHeaders && !are_complete(toolkit_directories_))
+      bundled_.emplace(*bundled_headers, identity_);
+  }
 
   const CompilerCandidate& location() const override { return location_; }
   const std::string& identity() const override { return identity_; }
@@ -48,16 +57,15 @@ class NvrtcCompiler final : public Compiler {
       CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
       return fingerprint(request);
     }
-    CUBINET_TRY_ASSIGN(const auto closure,
-                       closures_.get(given.kernel_template, search_of(given.options, given.spec)));
+    CUBINET_TRY_ASSIGN(const auto closure, known_closure(given.kernel_template, given.options, given.spec));
     CUBINET_TRY_ASSIGN(const std::string header, given.kernel_template->parameters_header(given.spec));
     return fingerprint_of(*given.kernel_template, code_flags(given), *closure, header);
   }
 
   Result<BuildFingerprint> fingerprint(const PreparedRequest& request, SmTarget target,
                                        ImageKind kind) override {
-    CUBINET_TRY_ASSIGN(const auto closure, closures_.get(request.kernel_template(),
-                                                         search_of(request.options(), request.spec())));
+    CUBINET_TRY_ASSIGN(const auto closure,
+                       known_closure(request.kernel_template(), request.options(), request.spec()));
     const PreparedRequest::Circumstances now{target, kind, closure->digest, identity_};
     if (const auto kept = request.kept(now)) return *kept;
     if (!request.parameters_header()) return request.parameters_header().error();
@@ -74,6 +82,15 @@ class NvrtcCompiler final : public Compiler {
     return loaded.targets;
   }
 
+  Result<CompilerInput> input(const CompileRequest& given) override {
+    CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
+    CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
+    CUBINET_TRY_ASSIGN(const Loaded loaded, load());
+    CUBINET_TRY_ASSIGN(const IncludeClosure closure, closure_of(request));
+    CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
+    return describe_compile_job(loaded.api->version(), request, closure, header);
+  }
+
   Result<CompileOutput> compile(const CompileRequest& given) override {
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
     CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target));
@@ -81,9 +98,7 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
     // Just the texts that the fingerprint covers, whatever becomes of their files meanwhile.
-    CUBINET_TRY_ASSIGN(
-        const IncludeClosure closure,
-        close_over_includes(*request.kernel_template, search_of(request.options, request.spec)));
+    CUBINET_TRY_ASSIGN(const IncludeClosure closure, closure_of(request));
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
     CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, closure, header));
     output.record.compiler = identity_;
@@ -147,8 +162,61 @@ class NvrtcCompiler final : public Compiler {
                  "it builds for" + names + "; other targets need another release of NVRTC"};
   }
 
-  HeaderSearch search_of(const CompileOptions& options, const KernelSpec& spec) const {
-    return {options.include_directories, toolkit_directories_, header_macros(spec.options)};
+  HeaderSearch search_of(const CompileOptions& options, const KernelSpec& spec, bool with_bundled) const {
+    HeaderSearch search{options.include_directories, toolkit_directories_, header_macros(spec.options)};
+    const auto standard = spec.options.find("std");
+    if (standard != spec.options.end()) search.standard = standard->second;
+    if (!with_bundled) return search;
+    for (std::string& folder : bundled_->folders())
+      search.toolkit_directories.push_back(std::move(folder));
+    return search;
+  }
+
+  Result<std::shared_ptr<const IncludeClosure>> known_closure(
+      const std::shared_ptr<const KernelTemplate>& kernel_template, const CompileOptions& options,
+      const KernelSpec& spec) {
+    const bool has_all = has_bundled();
+    auto closure = closures_.get(kernel_template, search_of(options, spec, has_all));
+    if (!closure || (*closure)->missing.empty() || has_all || !install_bundled()) return closure;
+    return closures_.get(kernel_template, search_of(options, spec, true));
+  }
+  Result<IncludeClosure> closure_of(const CompileRequest& request) {
+    const auto close = [&](bool with_bundled) {
+      return close_over_includes(*request.kernel_template,
+                                 search_of(request.options, request.spec, with_bundled));
+    };
+    const bool has_all = has_bundled();
+    auto closure = close(has_all);
+    if (closure && !closure->missing.empty() && !has_all && install_bundled()) closure = close(true);
+    const std::lock_guard lock(bundled_mutex_);
+    if (closure && bundled_failure_) closure->without_bundled = bundled_failure_->message;
+    return closure;
+  }
+
+  // Whether the headers within NVRTC are there to be searched.
+  bool has_bundled() {
+    if (!bundled_) return false;
+    const std::lock_guard lock(bundled_mutex_);
+    if (!bundled_there_) {
+      const auto there = bundled_->installed();
+      bundled_there_ = there && *there;
+    }
+    return bundled_there_;
+  }
+  // Puts them there, where nobody else has; whether they are there now. A failure is kept: with a folder that
+  // cannot be written each request would load NVRTC to hear of it.
+  bool install_bundled() {
+    if (!bundled_) return false;
+    if (has_bundled()) return true;
+    const std::lock_guard lock(bundled_mutex_);
+    if (bundled_failure_) return false;
+    const Result<void> installed = [&]() -> Result<void> {
+      CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
+      CUBINET_TRY_ASSIGN(const Loaded loaded, load());
+      return bundled_->install(*loaded.api);
+    }();
+    if (!installed) bundled_failure_ = installed.error();
+    return installed.has_value();
   }
 
   BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,
@@ -172,6 +240,11 @@ class NvrtcCompiler final : public Compiler {
 
   std::mutex load_mutex_;
   Loaded loaded_;  // guarded by load_mutex_
+
+  std::optional<BundledHeaders> bundled_;  // nullopt: NVRTC has none, or none are wanted
+  std::mutex bundled_mutex_;
+  bool bundled_there_ = false;  // guarded by bundled_mutex_, as the next
+  std::optional<Error> bundled_failure_;
 
   ClosureCache closures_;
 };
@@ -209,7 +282,8 @@ Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
                  "install NVRTC again: both libraries belong into one folder"};
   }
   CUBINET_TRY_ASSIGN(std::string identity, compiler_identity(chosen));
-  return std::shared_ptr<Compiler>(std::make_shared<NvrtcCompiler>(chosen, std::move(identity)));
+  return std::shared_ptr<Compiler>(
+      std::make_shared<NvrtcCompiler>(chosen, std::move(identity), search.bundled_headers));
 }
 
 }  // namespace cubinet

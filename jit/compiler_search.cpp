@@ -153,4 +153,14 @@ std::vector<std::string> header_folders(const CompilerCandidate& candidate) {
   return folders;
 }
 
+bool are_complete(const std::vector<std::string>& header_folders) {
+  const std::array<std::string_view, 2> representatives = {"cuda_fp16.h", "cuda/std/cstdint"};
+  return std::all_of(representatives.begin(), representatives.end(), [&](std::string_view header) {
+    return std::any_of(header_folders.begin(), header_folders.end(), [&](const fs::path folder) {
+      std::error_code error;
+      return fs::exists(folder / header, error);
+    });
+  });
+}
+
 }  // namespace cubinet

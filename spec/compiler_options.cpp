@@ -17,7 +17,7 @@ struct Spelling {
   std::string_view written;
   std::string_view name;
 };
-// NVRTC's short names (its documentation, "Supported Compile Options", of CUDA 13.0).
+// NVRTC's short names (its documentation, "Supported Compile Options", of CUDA 13.0 and 13.5).
 constexpr std::array<Spelling, 22> kSpellings = {{{"D", "define-macro"},
                                                   {"U", "undefine-macro"},
                                                   {"I", "include-path"},
@@ -49,7 +49,7 @@ constexpr std::string_view kReadsFiles = "it reads a file that the build would n
 constexpr std::string_view kWritesFiles = "it writes files";
 constexpr std::string_view kOtherProduct = "what it makes has to be linked, or is no cubin";
 constexpr std::string_view kSaidElsewhere = "cubinet says that itself";
-constexpr std::array<Refusal, 22> kRefusals = {
+constexpr std::array<Refusal, 24> kRefusals = {
     {{"pre-include", kReadsFiles},
      {"use-pch", kReadsFiles},
      {"pch", kWritesFiles},
@@ -60,6 +60,7 @@ constexpr std::array<Refusal, 22> kRefusals = {
      {"instantiate-templates-in-pch", kWritesFiles},
      {"time", kWritesFiles},
      {"fdevice-time-trace", kWritesFiles},
+     {"use-bundled-headers", kWritesFiles},
      {"relocatable-device-code", kOtherProduct},
      {"device-c", kOtherProduct},
      {"device-w", kOtherProduct},
@@ -67,6 +68,7 @@ constexpr std::array<Refusal, 22> kRefusals = {
      {"dlink-time-opt", kOtherProduct},
      {"gen-opt-lto", kOtherProduct},
      {"optix-ir", kOtherProduct},
+     {"tile-only", kOtherProduct},
      {"fdevice-syntax-only", "it makes nothing"},
      {"gpu-architecture", "the target says it"},
      {"include-path", "folders of headers are named apart: -I to the tool, include_directories in a program"},

@@ -59,7 +59,7 @@ TEST_CASE("what reads or writes files or makes something else is refused by name
   for (const char* flag :
        {"-include", "--pre-include=a.h", "--time=t.csv", "--create-pch=x", "--pch", "-optix-ir", "-dlto",
         "-dc", "-rdc=true", "-arch=sm_90", "--gpu-architecture=sm_90", "-I/usr/include", "-I", "--no-cache",
-        "--fdevice-time-trace=t"}) {
+        "--fdevice-time-trace=t", "--use-bundled-headers=/h", "--tile-only"}) {
     const Error error = refused({flag});
     CHECK_MESSAGE(error.message.find(flag) != std::string::npos, error.message);
     CHECK_MESSAGE(error.message.find("not taken") != std::string::npos, error.message);
