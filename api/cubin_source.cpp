@@ -9,6 +9,13 @@
 
 namespace cubinet {
 
+std::vector<ImageTarget> CubinSource::targets_of(ComputeCapability device) const {
+  const std::lock_guard lock(targets_mutex_);
+  const auto [targets, is_new] = targets_of_.try_emplace(device);
+  if (is_new) targets->second = targets_wanted(device, targets_);
+  return targets->second;
+}
+
 std::optional<BuildFingerprint> CubinSource::today(const CachedKernel& kernel, ImageTarget target) {
   const auto compiler = environment_.compiler();
   if (!compiler || kernel.request() == nullptr) return std::nullopt;

@@ -8,9 +8,12 @@
 
 #include <cubinet/cubin_registry/judge.hpp>
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 namespace cubinet {
 
@@ -42,9 +45,7 @@ class CubinSource {
   // What is wanted of the kernel, with what would be built today for those of the targets that local builds
   // are there for.
   Wish wish_for(const CachedKernel& kernel, std::vector<ImageTarget> targets, std::span<const Offer> offers);
-  std::vector<ImageTarget> targets_of(ComputeCapability device) const {
-    return targets_wanted(device, targets_);
-  }
+  std::vector<ImageTarget> targets_of(ComputeCapability device) const;
 
  private:
   // What a flight brought, and where those who joined it would find that.
@@ -66,6 +67,9 @@ class CubinSource {
   CompilePolicy policy_;
   TargetPolicy targets_;
   LogSink log_;
+  // What the policy makes of a device takes as long as its part of a look-up.
+  mutable std::mutex targets_mutex_;
+  mutable std::map<ComputeCapability, std::vector<ImageTarget>> targets_of_;
   // By fingerprint too: who asks after a header was edited does not join a build of the text before.
   SingleFlight<std::tuple<ImageTarget, Bytes, std::optional<BuildFingerprint>>, Built> builds_;
 };

@@ -128,6 +128,7 @@ Result<std::vector<ElfSymbol>> ElfImage::symbols() const {
       CUBINET_TRY_ASSIGN(symbol.name, names.at(raw.st_name));
     }
     symbol.type = ELF64_ST_TYPE(raw.st_info);
+    symbol.binding = ELF64_ST_BIND(raw.st_info);
     symbol.other = raw.st_other;
     symbol.section = raw.st_shndx;
     symbol.value = raw.st_value;

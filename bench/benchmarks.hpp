@@ -40,6 +40,30 @@ struct FirstOptions {
 };
 Result<void> bench_first(const Settings& settings, const FirstOptions& options);
 
+// A source without a declaration, as scripts/corpus and bench/peers/raw_path.py write it down.
+struct RawProgram {
+  SourceProgram program;
+  std::vector<std::string> include_directories;
+};
+Result<RawProgram> read_raw_program(const std::filesystem::path& path);
+
+// Such a source, once in this process: looked up and compiled, or by NVRTC alone, as one JSON line on stdout.
+struct RawOptions {
+  std::filesystem::path program;
+  std::filesystem::path home;
+  bool bare = false;
+  bool load = false;  // to a launchable function, instead of the cubin
+};
+Result<void> bench_raw(const Settings& settings, const RawOptions& options);
+
+// Launches kernels of the corpus and compares what they leave with what is expected: the cases of one file,
+// from bundles alone. An error names those that are wrong.
+struct CorpusOptions {
+  std::filesystem::path cases;
+  std::vector<std::filesystem::path> bundles;
+};
+Result<void> bench_corpus(const Settings& settings, const CorpusOptions& options);
+
 // The kernel table at 100 and 50,000 rows: loading it beside a bare SQLite scan, looking up beside a bare
 // map, selecting. Needs no GPU.
 Result<void> bench_table(const Settings& settings, Report& report);

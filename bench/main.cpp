@@ -52,6 +52,8 @@ struct Arguments {
   FirstOptions first;
   DecodeOptions decode;
   LaunchOptions launch;
+  RawOptions raw;
+  CorpusOptions corpus;
   std::filesystem::path scratch_parent = std::filesystem::temp_directory_path();
   std::string nvrtc;
   std::filesystem::path toolkit = CUBINET_BENCH_CUDA_ROOT;
@@ -107,6 +109,18 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
 
   verb("decode-times", "One line of kernel times for each line on stdin",
        [&] { return serve_decode_times(settings); });
+
+  CLI::App* raw = verb("raw", "A source without a declaration, once in this process",
+                       [&] { return bench_raw(settings, arguments.raw); });
+  raw->add_option("program", arguments.raw.program, "Its source, names and flags (JSON)")->required();
+  raw->add_option("--home", arguments.raw.home, "Home, empty or warm; none without it");
+  raw->add_flag("--bare", arguments.raw.bare, "By NVRTC alone");
+  raw->add_flag("--load", arguments.raw.load, "To a launchable function");
+
+  CLI::App* corpus = verb("corpus", "Kernels of the corpus, run and compared with what is expected",
+                          [&] { return bench_corpus(settings, arguments.corpus); });
+  corpus->add_option("cases", arguments.corpus.cases, "What to launch and to expect (JSON)")->required();
+  corpus->add_option("--bundle", arguments.corpus.bundles, "Bundles with the kernels")->required();
 
   CLI::App* first = verb("first", "This process's first attention_decode",
                          [&] { return bench_first(settings, arguments.first); });

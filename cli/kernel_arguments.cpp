@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace cubinet::cli {
 
@@ -19,6 +20,8 @@ void add_template_sources(CLI::App& verb, TemplateSources& sources) {
   add_template_files(verb, sources.template_files);
   add_list(verb, "-I", sources.include_directories, "FOLDER",
            "Where headers of your templates are found; may be repeated");
+  add_list(verb, "-L", sources.library_directories, "FOLDER",
+           "Where device libraries are found; may be repeated");
   add_list(verb, "-D", sources.definitions, "NAME[=VALUE]", "A macro for the compiler; may be repeated");
   add_list(verb, "--flag", sources.flags, "FLAG", "A flag for NVRTC, such as --std=c++20; may be repeated");
   verb.add_flag("--no-quotes", sources.no_quotes,
@@ -32,10 +35,13 @@ void add_parameters(CLI::App& verb, std::vector<std::string>& parameters) {
 void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
   verb.add_option("TEMPLATE", arguments.template_name, "The template, as `cubinet templates` lists it")
       ->type_name("");
-  add_text(verb, "--source", arguments.source_file, "FILE",
-           "CUDA C++ without a declaration, instead of a template");
+  add_list(verb, "--source", arguments.source_files, "FILE",
+           "CUDA C++ without a declaration, instead of a template; several are linked into one cubin");
   add_list(verb, "--name", arguments.kernels, "EXPRESSION",
            "A kernel of --source, as 'axpy<float, 4>'; may be repeated (default: all that it compiles to)");
+  add_list(
+      verb, "--library", arguments.libraries, "NAME",
+      "A device library to link --source with: cudadevrt, or a file's name as mine.fatbin; may be repeated");
   add_parameters(verb, arguments.parameters);
   add_list(verb, "--target", arguments.targets, "sm_90a[,...]",
            "The SM targets, compute_90 for PTX; may be repeated")
@@ -49,6 +55,8 @@ std::string TemplateSources::to_arguments() const {
     line += " --template-file " + shell_quoted(file);
   for (const std::string& directory : include_directories)
     line += " -I " + shell_quoted(directory);
+  for (const std::string& directory : library_directories)
+    line += " -L " + shell_quoted(directory);
   for (const std::string& definition : definitions)
     line += " -D " + shell_quoted(definition);
   for (const std::string& flag : flags)
@@ -59,6 +67,7 @@ std::string TemplateSources::to_arguments() const {
 Result<CompileOptions> compile_options(const TemplateSources& sources) {
   CompileOptions options;
   options.include_directories = sources.include_directories;
+  options.library_directories = sources.library_directories;
   std::vector<std::string> flags = sources.flags;
   for (const std::string& definition : sources.definitions)
     flags.push_back("-D" + definition);
@@ -136,23 +145,70 @@ Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, c
 
 namespace {
 
-// The program of --source: its name is the file's, without folder and ending.
+// Blanks for all that is in a comment or a literal.
+std::string code_of(std::string_view text) {
+  std::string code(text);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::size_t end = at;
+    if (text.substr(at, 2) == "//") {
+      end = std::min(text.find('\n', at), text.size());
+    } else if (text.substr(at, 2) == "/*") {
+      end = std::min(text.find("*/", at + 2), text.size() - 2) + 2;
+    } else if (text[at] == '"') {
+      for (end = at + 1; end < text.size() && text[end] != '"' && text[end] != '\n'; ++end) {
+        if (text[end] == '\\') ++end;
+      }
+      end = std::min(end + 1, text.size());
+    }
+    if (end == at) continue;
+    std::fill(code.begin() + static_cast<std::ptrdiff_t>(at), code.begin() + static_cast<std::ptrdiff_t>(end),
+              ' ');
+    at = end - 1;
+  }
+  return code;
+}
+
+// 0: the word does not stand there; 2: with a parenthesis behind it, as a function has.
+int nearness(std::string_view code, std::string_view word) {
+  int best = 0;
+  for (std::size_t at = code.find(word); at != std::string_view::npos; at = code.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at > 0 && is_word_character(code[at - 1])) || (end < code.size() && is_word_character(code[end])))
+      continue;
+    const std::size_t next = code.find_first_not_of(" \t\r\n", end);
+    if (next != std::string_view::npos && code[next] == '(') return 2;
+    best = 1;
+  }
+  return best;
+}
+
+// The program of --source: its name is the file's, without folder and ending. Those behind the first are
+// linked with it.
 Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arguments,
                                    const CompileOptions& options) {
-  const std::filesystem::path file = arguments.source_file;
-  SourceProgram program;
-  CUBINET_TRY_ASSIGN(const Bytes text, files.read(file, kMaximumTemplateBytes));
-  program.text = as_text(text);
-  program.name = file.stem().string();
-  program.kernels = arguments.kernels;
+  std::vector<SourceProgram> programs;
+  std::map<std::string, unsigned> names;
+  for (const std::filesystem::path file : arguments.source_files) {
+    SourceProgram& program = programs.emplace_back();
+    CUBINET_TRY_ASSIGN(const Bytes text, files.read(file, kMaximumTemplateBytes));
+    program.text = as_text(text);
+    program.name = file.stem().string();
+    if (const unsigned count = ++names[program.name]; count > 1) program.name += fmt::format("~{}", count);
+    std::error_code unknown;
+    program.folder = std::filesystem::absolute(file, unknown).parent_path().string();
+  }
+  for (const std::string& kernel : arguments.kernels)
+    programs[source_of_kernel(kernel, programs)].kernels.push_back(kernel);
+  SourceProgram program = std::move(programs.front());
+  programs.erase(programs.begin());
+  program.sources = std::move(programs);
+  program.libraries = arguments.libraries;
   program.flags = compiler_flags(options.flags);
-  std::error_code unknown;
-  program.folder = std::filesystem::absolute(file, unknown).parent_path().string();
   return program;
 }
 
 Result<void> check_subject(const KernelArguments& arguments) {
-  const bool from_source = !arguments.source_file.empty();
+  const bool from_source = !arguments.source_files.empty();
   if (arguments.template_name.empty() && !from_source) {
     return Error{ErrorCode::invalid_argument, "neither a template nor --source is named",
                  "name a template that `cubinet templates` lists, or a file with --source"};
@@ -163,10 +219,33 @@ Result<void> check_subject(const KernelArguments& arguments) {
   }
   if (!from_source && !arguments.kernels.empty())
     return Error{ErrorCode::invalid_argument, "--name names kernels of --source"};
+  if (!from_source && !arguments.libraries.empty())
+    return Error{ErrorCode::invalid_argument, "--library is linked with --source"};
   return {};
 }
 
 }  // namespace
+
+std::size_t source_of_kernel(std::string_view expression, const std::vector<SourceProgram>& programs) {
+  // "my::axpy<float, 4>" is a kernel called "axpy".
+  std::string_view word = expression.substr(0, expression.find_first_of("<("));
+  if (const std::size_t colon = word.rfind(':'); colon != std::string_view::npos)
+    word.remove_prefix(colon + 1);
+  while (!word.empty() && !is_word_character(word.front()))
+    word.remove_prefix(1);
+  while (!word.empty() && !is_word_character(word.back()))
+    word.remove_suffix(1);
+  std::size_t nearest = 0;
+  int best = 0;
+  for (std::size_t i = 0; i < programs.size() && programs.size() > 1 && !word.empty(); ++i) {
+    const int found = nearness(code_of(programs[i].text), word);
+    if (found > best) {
+      nearest = i;
+      best = found;
+    }
+  }
+  return nearest;
+}
 
 Result<ResolvedKernel> resolve_kernel(FileSystem& files, const TemplateCatalog& catalog,
                                       const KernelArguments& arguments) {
@@ -175,7 +254,7 @@ Result<ResolvedKernel> resolve_kernel(FileSystem& files, const TemplateCatalog& 
   CUBINET_TRY_ASSIGN(kernel.targets, parse_image_targets(arguments.targets));
   CUBINET_TRY_ASSIGN(kernel.options, compile_options(arguments.sources));
   KernelSpec spec;
-  if (arguments.source_file.empty()) {
+  if (arguments.source_files.empty()) {
     CUBINET_TRY_ASSIGN(kernel.kernel_template, catalog.find(arguments.template_name));
     CUBINET_TRY_ASSIGN(spec, parse_parameters(*kernel.kernel_template, arguments.parameters));
   } else {

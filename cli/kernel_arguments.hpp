@@ -17,12 +17,13 @@
 
 namespace cubinet::cli {
 
-// [--template-file FILE …] [-I FOLDER …] [-D NAME[=VALUE] …] [--flag FLAG …]: templates of the user's own,
-// where their headers are found, and what else is said to the compiler. Every verb that compiles, or tells
-// what a compilation would give, takes them.
+// [--template-file FILE …] [-I FOLDER …] [-L FOLDER …] [-D NAME[=VALUE] …] [--flag FLAG …]: templates of the
+// user's own, where their headers and device libraries are found, and what else is said to the compiler.
+// Every verb that compiles, or tells what a compilation would give, takes them.
 struct TemplateSources {
   std::vector<std::string> template_files;
   std::vector<std::string> include_directories;
+  std::vector<std::string> library_directories;
   std::vector<std::string> definitions;
   std::vector<std::string> flags;
   bool no_quotes = false;
@@ -34,8 +35,9 @@ struct TemplateSources {
 // TEMPLATE -p name=value … --target sm_90a[,compute_90,…] and the sources, as several verbs take them.
 struct KernelArguments {
   std::string template_name;
-  std::string source_file;  // instead of a template: --source FILE [--name EXPRESSION …]
+  std::vector<std::string> source_files;  // instead: --source FILE … [--name EXPRESSION …] [--library NAME …]
   std::vector<std::string> kernels;
+  std::vector<std::string> libraries;
   std::vector<std::string> parameters;
   std::vector<std::string> targets;
   TemplateSources sources;
@@ -68,6 +70,10 @@ Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
 // or by the name of a function.
 Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, const std::string& subject,
                                                              const std::vector<std::string>& parameters);
+// Which of these programs a kernel is a part of: the one in whose text its name stands, as that of a function
+// if it can be, comments aside; the first where it stands in none.
+std::size_t source_of_kernel(std::string_view expression, const std::vector<SourceProgram>& programs);
+
 // `files`: where --source is read from. Every error it gives is wrong input, whatever its code.
 Result<ResolvedKernel> resolve_kernel(FileSystem& files, const TemplateCatalog& catalog,
                                       const KernelArguments& arguments);

@@ -2,12 +2,25 @@
 #include "compile_flags.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace cubinet {
 namespace {
 
 constexpr NvrtcVersion kFirstWithCache{12, 9};  // and so with --no-cache
 constexpr NvrtcVersion kFirstWithFamilies{12, 9};
+
+// What NVRTC calls a part of fast math, what nvJitLink does, and what --use_fast_math makes of it.
+struct MathOption {
+  std::string_view compilers;
+  std::string_view linkers;
+  const char* fast;
+};
+constexpr std::array<MathOption, 4> kMathOptions = {{{"ftz", "-ftz=", "1"},
+                                                     {"prec-div", "-prec-div=", "0"},
+                                                     {"prec-sqrt", "-prec-sqrt=", "0"},
+                                                     {"fmad", "-fma=", "1"}}};
 
 }  // namespace
 
@@ -31,6 +44,42 @@ std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersi
   if (version >= kFirstWithCache) flags.emplace_back("--no-cache");
   // No folder is searched, not even the working one: every header is in memory.
   flags.emplace_back("--no-source-include");
+  return flags;
+}
+
+bool optimises_at_link(const CompilerOptions& options) {
+  return options.contains("dlink-time-opt");
+}
+
+bool needs_link(const CompilerOptions& options) {
+  return optimises_at_link(options) || options.contains("relocatable-device-code");
+}
+
+std::vector<std::string> link_flags(SmTarget target, ImageKind kind, const CompilerOptions& options) {
+  const bool cubin = kind == ImageKind::cubin;
+  std::vector<std::string> flags = {"-arch=" + (cubin ? target.to_string() : target.compute_name())};
+  if (!cubin) flags.emplace_back("-ptx");
+  if (options.contains("generate-line-info")) flags.emplace_back("-lineinfo");
+  if (options.contains("device-debug")) flags.emplace_back("-g");
+  if (const auto most = options.find("maxrregcount"); most != options.end())
+    flags.push_back("-maxrregcount=" + most->second);
+  if (const auto more = options.find("ptxas-options"); more != options.end()) {
+    std::string_view rest = more->second;
+    for (std::size_t end = 0; end != std::string_view::npos; rest.remove_prefix(end + 1)) {
+      end = rest.find(',');
+      flags.push_back("-Xptxas=" + std::string(rest.substr(0, end)));
+      if (end == std::string_view::npos) break;
+    }
+  }
+  if (!optimises_at_link(options)) return flags;
+  flags.emplace_back("-lto");
+  const bool fast = options.contains("use_fast_math");
+  for (const auto& [name, linkers, fast_value] : kMathOptions) {
+    const auto given = options.find(name);
+    const bool said = given != options.end();
+    if (said || fast)
+      flags.push_back(std::string(linkers) + (said ? (given->second == "true" ? "1" : "0") : fast_value));
+  }
   return flags;
 }
 

@@ -17,6 +17,13 @@ inline std::vector<std::string> code_flags(const CompileRequest& request) {
 // All flags for one NVRTC: the former, and those that only say how it works.
 std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version);
 
+// Whether what these options make has to be linked, and whether it is optimised only then.
+bool needs_link(const CompilerOptions& options);
+bool optimises_at_link(const CompilerOptions& options);
+
+// What the linker is told: the target, and what of the options is its to do.
+std::vector<std::string> link_flags(SmTarget target, ImageKind kind, const CompilerOptions& options);
+
 // What compilers of the given release list (nvrtcGetSupportedArchs: 75, 90, 100 …) can build, suffixes
 // included.
 std::vector<SmTarget> targets_of(const std::vector<int>& architectures, NvrtcVersion version);

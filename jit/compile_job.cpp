@@ -2,7 +2,9 @@
 #include "compile_job.hpp"
 
 #include "compile_flags.hpp"
+#include "link_job.hpp"
 #include "nvrtc_program.hpp"
+#include "root_folder.hpp"
 
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
@@ -13,10 +15,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <new>
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
+#include <system_error>
 
 namespace cubinet {
 namespace {
@@ -48,14 +47,6 @@ std::string readable_log(const IncludeClosure& closure, const std::string& log,
     if (named != nullptr && *named == nullptr) *named = &closure.missing[number];
   }
   return readable + log.substr(copied);
-}
-
-// The first line that tells an error, for the message; the whole log goes into the details.
-std::string first_error(const std::string& log) {
-  std::size_t begin = log.find("error");
-  if (begin == std::string::npos) begin = 0;
-  begin = log.rfind('\n', begin) == std::string::npos ? 0 : log.rfind('\n', begin) + 1;
-  return log.substr(begin, log.find('\n', begin) - begin);
 }
 
 void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
@@ -100,15 +91,6 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   }
   error.detail = std::move(log);
   return error;
-}
-
-Result<void> tell_symbols(const NvrtcProgram& program, const std::vector<std::string>& expressions,
-                          std::vector<EntryPoint>& entries) {
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (expressions[i].empty()) continue;
-    CUBINET_TRY_ASSIGN(entries[i].symbol, program.lowered_name(expressions[i]));
-  }
-  return {};
 }
 
 Error no_such_kernel(const CompileRequest& request, const std::string& symbol) {
@@ -157,6 +139,10 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
       if (bytes != 0 && bytes != entry.parameter_bytes) return other_argument(request, entry, bytes);
     }
     kernels = std::move(inspection.kernels);
+    // Those of a library's own that nobody can ask for by name.
+    if (entries.empty() && needs_link(request.spec.options)) {
+      CUBINET_TRY_ASSIGN(kernels, visible_kernels(image));
+    }
   } else {
     CUBINET_TRY_ASSIGN(PtxInspection inspection, inspect_ptx(image));
     if (inspection.target != request.target)
@@ -172,47 +158,13 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
       entry.symbol = kernel;
     }
   }
-  std::vector<std::string> symbols;
+  const std::vector<std::string_view> there(kernels.begin(), kernels.end());
+  std::vector<std::string_view> symbols;
   for (const EntryPoint& entry : entries)
     symbols.push_back(entry.symbol);
-  if (const std::string* missing = missing_symbol(kernels, symbols)) return no_such_kernel(request, *missing);
+  if (const std::string_view* missing = missing_symbol(there, symbols))
+    return no_such_kernel(request, std::string(*missing));
   return {};
-}
-
-struct CompilationAtRoot {
-  NvrtcProgram& program;
-  const std::vector<std::string>& flags;
-  nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
-
-  static void* run(void* argument) {
-    auto& compilation = *static_cast<CompilationAtRoot*>(argument);
-    // Where a sandbox forbids it, the folder stays what it is.
-    if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
-    try {
-      compilation.result = compilation.program.compile(compilation.flags);
-    } catch (const std::bad_alloc&) {
-      compilation.result = NVRTC_ERROR_OUT_OF_MEMORY;  // what leaves a thread ends the program
-    }
-    return nullptr;
-  }
-};
-
-// NVRTC writes the working folder into what describes source lines, and asks which files lie there under the
-// names of headers in memory: two that are one file there are one header to `#pragma once`. So that no folder
-// is part of a build, it works in a thread whose folder is "/", and no other thread's.
-nvrtcResult compile_at_root(NvrtcProgram& program, const std::vector<std::string>& flags) {
-  // As large as a program's first thread has it, and more: templates in templates take NVRTC deep.
-  constexpr std::size_t kStackBytes = std::size_t{32} << 20;
-  CompilationAtRoot compilation{program, flags};
-  pthread_attr_t attributes;
-  pthread_t worker;
-  ::pthread_attr_init(&attributes);
-  ::pthread_attr_setstacksize(&attributes, kStackBytes);
-  const int failure = ::pthread_create(&worker, &attributes, CompilationAtRoot::run, &compilation);
-  ::pthread_attr_destroy(&attributes);
-  if (failure != 0) return program.compile(flags);  // no thread to be had: where we are
-  ::pthread_join(worker, nullptr);
-  return compilation.result;
 }
 
 // The row that the cubin has in the table of kernels; empty where its template declares none.
@@ -225,14 +177,22 @@ Result<Bytes> encoded_row(const CompileRequest& request) {
 
 }  // namespace
 
-CompilerInput describe_compile_job(NvrtcVersion version, const CompileRequest& request,
-                                   const IncludeClosure& closure, const std::string& parameters_header) {
+std::string first_error(const std::string& log) {
+  std::size_t begin = log.find("error");
+  if (begin == std::string::npos) begin = 0;
+  begin = log.rfind('\n', begin) == std::string::npos ? 0 : log.rfind('\n', begin) + 1;
+  return log.substr(begin, log.find('\n', begin) - begin);
+}
+
+CompilerInput describe_source(NvrtcVersion version, const CompileRequest& request,
+                              const KernelTemplate& source, const IncludeClosure& closure,
+                              const std::string& parameters_header) {
   CompilerInput input;
   input.flags = compile_flags(request, version);
-  for (const std::string& expression : request.kernel_template->symbol_expressions()) {
+  for (const std::string& expression : source.symbol_expressions()) {
     if (!expression.empty()) input.names.push_back(expression);
   }
-  input.source = {source_name(*request.kernel_template), closure.source.size(), {}};
+  input.source = {source_name(source), closure.source.size(), {}};
   input.headers.push_back({std::string(kParametersHeaderName), parameters_header.size(), {}});
   for (const CompilerHeader& header : closure.headers)
     input.headers.push_back({header.name, header.text.size(), header.place.string()});
@@ -240,33 +200,63 @@ CompilerInput describe_compile_job(NvrtcVersion version, const CompileRequest& r
   return input;
 }
 
-Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest& request,
-                                      const IncludeClosure& closure, const std::string& parameters_header) {
+Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest& request,
+                                      const KernelTemplate& source, const IncludeClosure& closure,
+                                      const std::string& parameters_header) {
+  CUBINET_TRY_ASSIGN(NvrtcProgram program, NvrtcProgram::create(api, closure.source, source_name(source),
+                                                                headers_of(closure, parameters_header)));
+  const std::vector<std::string>& expressions = source.symbol_expressions();
+  for (const std::string& expression : expressions) {
+    if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
+  }
+  const std::vector<std::string> flags = compile_flags(request, api.version());
+  const CompilerOptions& options = request.spec.options;
+  // NVRTC writes the working folder into what describes source lines, for linkers too; and asks which files
+  // lie there under the names of headers in memory: two that are one file are one header to `#pragma once`.
+  nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
+  run_at_root([&] { result = program.compile(flags); });
+  const std::string told = program.log();
+  CompiledSource compiled;
+  compiled.log = readable_log(closure, told);
+  if (result != NVRTC_SUCCESS) {
+    const MissingHeader* not_found = nullptr;
+    static_cast<void>(readable_log(closure, first_error(told), &not_found));
+    return compile_error(api, request, result, std::move(compiled.log), not_found, closure.without_bundled);
+  }
+  CUBINET_TRY_ASSIGN(compiled.code, optimises_at_link(options)         ? program.lto_ir()
+                                    : request.kind == ImageKind::cubin ? program.cubin()
+                                                                       : program.ptx());
+  for (const std::string& expression : expressions) {
+    compiled.symbols.emplace_back();
+    if (expression.empty()) continue;
+    CUBINET_TRY_ASSIGN(compiled.symbols.back(), program.lowered_name(expression));
+  }
+  return compiled;
+}
+
+Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* linker,
+                                      const CompileRequest& request, const BuildInputs& inputs,
+                                      const std::string& parameters_header) {
   const KernelTemplate& kernel_template = *request.kernel_template;
   CompileOutput output;
   CubinRecord& record = output.record;
   CUBINET_TRY_ASSIGN(record.entry_points, kernel_template.entry_points(request.spec));
+  for (const auto& source : kernel_template.linked_sources()) {
+    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> more, source->entry_points(request.spec));
+    record.entry_points.insert(record.entry_points.end(), more.begin(), more.end());
+  }
 
   const Stopwatch watch;
-  CUBINET_TRY_ASSIGN(NvrtcProgram program,
-                     NvrtcProgram::create(api, closure.source, source_name(kernel_template),
-                                          headers_of(closure, parameters_header)));
-  for (const std::string& expression : kernel_template.symbol_expressions()) {
-    if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
-  }
-  const std::vector<std::string> flags = compile_flags(request, api.version());
-  const nvrtcResult result = compile_at_root(program, flags);
-  const std::string told = program.log();
-  std::string log = readable_log(closure, told);
-  if (result != NVRTC_SUCCESS) {
-    const MissingHeader* not_found = nullptr;
-    static_cast<void>(readable_log(closure, first_error(told), &not_found));
-    return compile_error(api, request, result, std::move(log), not_found, closure.without_bundled);
-  }
-  CUBINET_TRY_ASSIGN(Bytes image, request.kind == ImageKind::cubin ? program.cubin() : program.ptx());
+  CUBINET_TRY_ASSIGN(CompiledSource compiled,
+                     linker != nullptr ? run_link_job(api, *linker, request, inputs, parameters_header)
+                                       : compile_source(api, request, kernel_template,
+                                                        *inputs.closures.front(), parameters_header));
   output.seconds = watch.seconds();
 
-  CUBINET_TRY(tell_symbols(program, kernel_template.symbol_expressions(), record.entry_points));
+  Bytes& image = compiled.code;
+  for (std::size_t i = 0; i < record.entry_points.size(); ++i) {
+    if (!compiled.symbols[i].empty()) record.entry_points[i].symbol = compiled.symbols[i];
+  }
   CUBINET_TRY(check_output(request, image, record.entry_points));
   record.identity = identify(request.spec, request.target);
   record.target = request.target;
@@ -279,7 +269,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest&
   if (request.kind == ImageKind::cubin) {
     CUBINET_TRY_ASSIGN(record.row, encoded_row(request));
   }
-  if (request.options.quote_sources) record.warnings = log.substr(0, kMaximumWarningBytes);
+  if (request.options.quote_sources) record.warnings = compiled.log.substr(0, kMaximumWarningBytes);
   output.image = std::make_shared<const Bytes>(std::move(image));
   return output;
 }

@@ -1,20 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "device_library.hpp"
 #include "include_closure.hpp"
+#include "nvjitlink_api.hpp"
 #include "nvrtc_api.hpp"
 
 #include <cubinet/jit/compiler.hpp>
 
+#include <memory>
+
 namespace cubinet {
 
-// Compiles one checked request. REQUIRES: request.spec is resolved, `closure` is that of its template. Fills
-// in all of the record but compiler and fingerprint.
-Result<CompileOutput> run_compile_job(const NvrtcApi& api, const CompileRequest& request,
-                                      const IncludeClosure& closure, const std::string& parameters_header);
+// All texts and libraries that a build is made of.
+struct BuildInputs {
+  std::vector<std::shared_ptr<const IncludeClosure>>
+      closures;  // of the template, then of each source that is linked with it
+  DeviceLibraries libraries;
+};
 
-// What it gives to NVRTC. REQUIRES: the same.
-CompilerInput describe_compile_job(NvrtcVersion version, const CompileRequest& request,
-                                   const IncludeClosure& closure, const std::string& parameters_header);
+// What came of one source, or of all that were linked.
+struct CompiledSource {
+  Bytes code;                        // cubin, PTX or, before it is linked, LTO IR
+  std::vector<std::string> symbols;  // one for each symbol expression; empty where that is
+  std::string log;
+};
+
+// The first line that tells an error, for the message; the whole log goes into the details.
+std::string first_error(const std::string& log);
+
+// Compiles one source of the request: its template, or one that is linked with it.
+Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest& request,
+                                      const KernelTemplate& source, const IncludeClosure& closure,
+                                      const std::string& parameters_header);
+
+// What that gives to NVRTC.
+CompilerInput describe_source(NvrtcVersion version, const CompileRequest& request,
+                              const KernelTemplate& source, const IncludeClosure& closure,
+                              const std::string& parameters_header);
+
+// Compiles one checked request. REQUIRES: request.spec is resolved, `inputs` are those of its template;
+// `linker` is given where, and only where, it needs one. Fills in all of the record but compiler and
+// fingerprint.
+Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* linker,
+                                      const CompileRequest& request, const BuildInputs& inputs,
+                                      const std::string& parameters_header);
 
 }  // namespace cubinet

@@ -7,6 +7,8 @@
 #include "compiler_search.hpp"
 #include "header_macros.hpp"
 #include "include_closure.hpp"
+#include "link_job.hpp"
+#include "linker_search.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
@@ -15,7 +17,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <optional>
 
 namespace cubinet {
 namespace {
@@ -39,14 +40,15 @@ Result<ForkHazard::Stay> enter_nvrtc() {
 
 class NvrtcCompiler final : public Compiler {
  public:
-  NvrtcCompiler(CompilerCandidate location, std::string identity,
-                const std::optional<std::string>& bundled_headers)
+  NvrtcCompiler(CompilerCandidate location, std::string identity, CompilerSearch search)
       : location_(std::move(location)),
         identity_(std::move(identity)),
+        search_(std::move(search)),
         toolkit_directories_(header_folders(location_)) {
     const auto version = version_by_file_name(location_);
-    if (bundled_headers && version && *version >= kFirstWithHeaders && !are_complete(toolkit_directories_))
-      bundled_.emplace(*bundled_headers, identity_);
+    const bool has_headers = version && *version >= kFirstWithHeaders;
+    if (search_.bundled_headers && has_headers && !are_complete(toolkit_directories_))
+      bundled_.emplace(*search_.bundled_headers, identity_);
   }
 
   const CompilerCandidate& location() const override { return location_; }
@@ -57,20 +59,21 @@ class NvrtcCompiler final : public Compiler {
       CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
       return fingerprint(request);
     }
-    CUBINET_TRY_ASSIGN(const auto closure, known_closure(given.kernel_template, given.options, given.spec));
+    CUBINET_TRY_ASSIGN(const Sha256Digest inputs,
+                       inputs_digest(given.kernel_template, given.spec, given.options));
     CUBINET_TRY_ASSIGN(const std::string header, given.kernel_template->parameters_header(given.spec));
-    return fingerprint_of(*given.kernel_template, code_flags(given), *closure, header);
+    return fingerprint_of(*given.kernel_template, code_flags(given), inputs, header);
   }
 
   Result<BuildFingerprint> fingerprint(const PreparedRequest& request, SmTarget target,
                                        ImageKind kind) override {
-    CUBINET_TRY_ASSIGN(const auto closure,
-                       known_closure(request.kernel_template(), request.options(), request.spec()));
-    const PreparedRequest::Circumstances now{target, kind, closure->digest, identity_};
+    CUBINET_TRY_ASSIGN(const Sha256Digest inputs,
+                       inputs_digest(request.kernel_template(), request.spec(), request.options()));
+    const PreparedRequest::Circumstances now{target, kind, inputs, identity_};
     if (const auto kept = request.kept(now)) return *kept;
     if (!request.parameters_header()) return request.parameters_header().error();
     const BuildFingerprint made =
-        fingerprint_of(*request.kernel_template(), code_flags(target, kind, request.spec().options), *closure,
+        fingerprint_of(*request.kernel_template(), code_flags(target, kind, request.spec().options), inputs,
                        *request.parameters_header());
     request.keep(now, made);
     return made;
@@ -82,13 +85,19 @@ class NvrtcCompiler final : public Compiler {
     return loaded.targets;
   }
 
-  Result<CompilerInput> input(const CompileRequest& given) override {
+  Result<std::vector<CompilerInput>> inputs(const CompileRequest& given) override {
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
-    CUBINET_TRY_ASSIGN(const IncludeClosure closure, closure_of(request));
+    CUBINET_TRY_ASSIGN(const BuildInputs read, read_inputs(request));
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
-    return describe_compile_job(loaded.api->version(), request, closure, header);
+    const auto& more = request.kernel_template->linked_sources();
+    std::vector<CompilerInput> described;
+    for (std::size_t i = 0; i < read.closures.size(); ++i) {
+      const KernelTemplate& source = i == 0 ? *request.kernel_template : *more[i - 1];
+      described.push_back(describe_source(loaded.api->version(), request, source, *read.closures[i], header));
+    }
+    return described;
   }
 
   Result<CompileOutput> compile(const CompileRequest& given) override {
@@ -97,13 +106,27 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
-    // Just the texts that the fingerprint covers, whatever becomes of their files meanwhile.
-    CUBINET_TRY_ASSIGN(const IncludeClosure closure, closure_of(request));
+    const bool links = needs_link(request.spec.options);
+    std::shared_ptr<const NvJitLinkApi> linker;
+    if (links) {
+      CUBINET_TRY(check_linkable(request));
+      CUBINET_TRY_ASSIGN(linker, load_linker());
+    }
+    CUBINET_TRY_ASSIGN(const BuildInputs inputs, read_inputs(request));
     CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
-    CUBINET_TRY_ASSIGN(CompileOutput output, run_compile_job(*loaded.api, request, closure, header));
+    CUBINET_TRY_ASSIGN(CompileOutput output,
+                       run_compile_job(*loaded.api, linker.get(), request, inputs, header));
     output.record.compiler = identity_;
-    output.record.fingerprint =
-        fingerprint_of(*request.kernel_template, code_flags(request), closure, header);
+    Sha256Digest digest = inputs.closures.front()->digest;
+    if (links) {
+      CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_candidate());
+      output.record.compiler += "; " + used.identity;
+      std::vector<Sha256Digest> sources;
+      for (const auto& closure : inputs.closures)
+        sources.push_back(closure->digest);
+      digest = linked_digest(*request.kernel_template, sources, inputs.libraries.digest, used);
+    }
+    output.record.fingerprint = fingerprint_of(*request.kernel_template, code_flags(request), digest, header);
     return output;
   }
 
@@ -151,6 +174,93 @@ class NvrtcCompiler final : public Compiler {
     return loaded_;
   }
 
+  // Found once; what is not there now may be installed later.
+  Result<LinkerCandidate> linker_candidate() {
+    const std::lock_guard lock(load_mutex_);
+    if (!linker_) {
+      CUBINET_TRY_ASSIGN(linker_, find_linker(location_, search_));
+    }
+    return *linker_;
+  }
+
+  // As load(), of the linker.
+  Result<std::shared_ptr<const NvJitLinkApi>> load_linker() {
+    CUBINET_TRY_ASSIGN(const LinkerCandidate candidate, linker_candidate());
+    const std::lock_guard lock(load_mutex_);
+    if (loaded_linker_ != nullptr) return loaded_linker_;
+    const auto version = linker_version(candidate.library);
+    CUBINET_TRY_ASSIGN(auto api, NvJitLinkApi::open(candidate.library, version.value_or(NvrtcVersion{})));
+    CUBINET_TRY_ASSIGN(const std::string build, build_of_loaded(api->library()));
+    if (!candidate.identity.ends_with(" " + build)) {
+      return Error{ErrorCode::unavailable,
+                   "'" + candidate.library + "' was " + candidate.identity +
+                       " when it was looked for, and what is loaded now is build " + build,
+                   "start the process again: nvJitLink was replaced while it ran"};
+    }
+    loaded_linker_ = std::move(api);
+    return loaded_linker_;
+  }
+
+  // Just the texts and libraries that the fingerprint covers, whatever becomes of their files meanwhile.
+  Result<BuildInputs> read_inputs(const CompileRequest& request) {
+    const KernelTemplate& kernel_template = *request.kernel_template;
+    const auto take = [&](const std::shared_ptr<const KernelTemplate>& source) {
+      return with_all_headers(request.options, request.spec,
+                              [&](const HeaderSearch& search) { return closures_.take(source, search); });
+    };
+    BuildInputs inputs;
+    CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), take(request.kernel_template));
+    for (const auto& source : kernel_template.linked_sources()) {
+      CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), take(source));
+    }
+    for (auto& closure : inputs.closures)
+      closure = told_why(std::move(closure));
+    CUBINET_TRY_ASSIGN(inputs.libraries, find_device_libraries(kernel_template.libraries(),
+                                                               library_folders_of(request.options)));
+    return inputs;
+  }
+
+  // The digest of what read_inputs() would read now, and of the linker.
+  Result<Sha256Digest> inputs_digest(const std::shared_ptr<const KernelTemplate>& kernel_template,
+                                     const KernelSpec& spec, const CompileOptions& options) {
+    const auto get = [&](const std::shared_ptr<const KernelTemplate>& source) {
+      return with_all_headers(options, spec,
+                              [&](const HeaderSearch& search) { return closures_.get(source, search); });
+    };
+    CUBINET_TRY_ASSIGN(const auto closure, get(kernel_template));
+    if (!needs_link(spec.options)) return closure->digest;
+    std::vector<Sha256Digest> sources = {closure->digest};
+    for (const auto& source : kernel_template->linked_sources()) {
+      CUBINET_TRY_ASSIGN(const auto more, get(source));
+      sources.push_back(more->digest);
+    }
+    CUBINET_TRY_ASSIGN(const Sha256Digest libraries,
+                       libraries_.digest(kernel_template->libraries(), library_folders_of(options)));
+    CUBINET_TRY_ASSIGN(const LinkerCandidate linker, linker_candidate());
+    return linked_digest(*kernel_template, sources, libraries, linker);
+  }
+
+  static Sha256Digest linked_digest(const KernelTemplate& kernel_template,
+                                    const std::vector<Sha256Digest>& sources, const Sha256Digest& libraries,
+                                    const LinkerCandidate& linker) {
+    Sha256Hasher hasher;
+    hasher.field("source", as_text(sources[0].bytes));
+    for (std::size_t i = 1; i < sources.size(); ++i) {
+      hasher.field("linked", kernel_template.linked_sources()[i - 1]->name());
+      hasher.field("source", as_text(sources[i].bytes));
+    }
+    hasher.field("libraries", as_text(libraries.bytes));
+    hasher.field("linker", linker.identity);
+    return hasher.finish();
+  }
+
+  std::vector<std::string> library_folders_of(const CompileOptions& options) const {
+    std::vector<std::string> folders = options.library_directories;
+    const std::vector<std::string> own = library_folders(location_);
+    folders.insert(folders.end(), own.begin(), own.end());
+    return folders;
+  }
+
   static Result<void> check_supported(const Loaded& loaded, SmTarget target) {
     if (std::find(loaded.targets.begin(), loaded.targets.end(), target) != loaded.targets.end()) return {};
     std::string names;
@@ -172,25 +282,14 @@ class NvrtcCompiler final : public Compiler {
     return search;
   }
 
-  Result<std::shared_ptr<const IncludeClosure>> known_closure(
-      const std::shared_ptr<const KernelTemplate>& kernel_template, const CompileOptions& options,
-      const KernelSpec& spec) {
+  // What `read` makes of a source's headers; once more where one is missing that may be within NVRTC.
+  template <class Read>
+  Result<std::shared_ptr<const IncludeClosure>> with_all_headers(const CompileOptions& options,
+                                                                 const KernelSpec& spec, Read read) {
     const bool has_all = has_bundled();
-    auto closure = closures_.get(kernel_template, search_of(options, spec, has_all));
+    auto closure = read(search_of(options, spec, has_all));
     if (!closure || (*closure)->missing.empty() || has_all || !install_bundled()) return closure;
-    return closures_.get(kernel_template, search_of(options, spec, true));
-  }
-  Result<IncludeClosure> closure_of(const CompileRequest& request) {
-    const auto close = [&](bool with_bundled) {
-      return close_over_includes(*request.kernel_template,
-                                 search_of(request.options, request.spec, with_bundled));
-    };
-    const bool has_all = has_bundled();
-    auto closure = close(has_all);
-    if (closure && !closure->missing.empty() && !has_all && install_bundled()) closure = close(true);
-    const std::lock_guard lock(bundled_mutex_);
-    if (closure && bundled_failure_) closure->without_bundled = bundled_failure_->message;
-    return closure;
+    return read(search_of(options, spec, true));
   }
 
   // Whether the headers within NVRTC are there to be searched.
@@ -218,15 +317,23 @@ class NvrtcCompiler final : public Compiler {
     if (!installed) bundled_failure_ = installed.error();
     return installed.has_value();
   }
+  // With the reason why the headers within NVRTC are not among those of a closure, for the error to come.
+  std::shared_ptr<const IncludeClosure> told_why(std::shared_ptr<const IncludeClosure> closure) {
+    const std::lock_guard lock(bundled_mutex_);
+    if (!bundled_failure_ || closure->missing.empty()) return closure;
+    auto told = std::make_shared<IncludeClosure>(*closure);
+    told->without_bundled = bundled_failure_->message;
+    return told;
+  }
 
   BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,
-                                  const std::vector<std::string>& flags, const IncludeClosure& closure,
+                                  const std::vector<std::string>& flags, const Sha256Digest& inputs,
                                   const std::string& header) const {
     Sha256Hasher hasher;
     hasher.field("fingerprint", kFingerprintVersion);
     hasher.field("template", kernel_template.name());
     hasher.field("interface", std::to_string(kernel_template.interface_version()));
-    hasher.field("sources", as_text(closure.digest.bytes));
+    hasher.field("sources", as_text(inputs.bytes));
     hasher.field("parameters", header);
     for (const std::string& flag : flags)
       hasher.field("flag", flag);
@@ -236,10 +343,13 @@ class NvrtcCompiler final : public Compiler {
 
   const CompilerCandidate location_;
   const std::string identity_;
+  const CompilerSearch search_;
   const std::vector<std::string> toolkit_directories_;
 
   std::mutex load_mutex_;
-  Loaded loaded_;  // guarded by load_mutex_
+  Loaded loaded_;  // guarded by load_mutex_, as the following
+  std::optional<LinkerCandidate> linker_;
+  std::shared_ptr<const NvJitLinkApi> loaded_linker_;
 
   std::optional<BundledHeaders> bundled_;  // nullopt: NVRTC has none, or none are wanted
   std::mutex bundled_mutex_;
@@ -247,6 +357,7 @@ class NvrtcCompiler final : public Compiler {
   std::optional<Error> bundled_failure_;
 
   ClosureCache closures_;
+  DeviceLibraryCache libraries_;
 };
 
 constexpr const char* kInstallRemedy =
@@ -282,8 +393,7 @@ Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
                  "install NVRTC again: both libraries belong into one folder"};
   }
   CUBINET_TRY_ASSIGN(std::string identity, compiler_identity(chosen));
-  return std::shared_ptr<Compiler>(
-      std::make_shared<NvrtcCompiler>(chosen, std::move(identity), search.bundled_headers));
+  return std::shared_ptr<Compiler>(std::make_shared<NvrtcCompiler>(chosen, std::move(identity), search));
 }
 
 }  // namespace cubinet

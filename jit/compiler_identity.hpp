@@ -17,4 +17,8 @@ Result<std::string> compiler_identity(const CompilerCandidate& candidate);
 Result<std::string> loaded_identity(const CompilerCandidate& candidate, const DynamicLibrary& library,
                                     const DynamicLibrary& builtins);
 
+// Of one library, by its file and as it is in memory: its build-id, or "sha256:" and the digest of its file.
+Result<std::string> build_of_library(const std::filesystem::path& library);
+Result<std::string> build_of_loaded(const DynamicLibrary& library);
+
 }  // namespace cubinet

@@ -163,4 +163,9 @@ bool are_complete(const std::vector<std::string>& header_folders) {
   });
 }
 
+std::vector<std::string> library_folders(const CompilerCandidate& candidate) {
+  const fs::path lib = fs::path(candidate.library).parent_path();
+  return {lib.string(), (lib.parent_path().parent_path() / "cuda_runtime/lib").string()};
+}
+
 }  // namespace cubinet

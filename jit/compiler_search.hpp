@@ -27,4 +27,8 @@ std::vector<std::string> header_folders(const CompilerCandidate& candidate);
 // Whether these hold a toolkit's headers and CCCL's.
 bool are_complete(const std::vector<std::string>& header_folders);
 
+// Where device libraries lie that belong to this compiler (libcudadevrt.a): beside it, or in the wheels
+// beside its own.
+std::vector<std::string> library_folders(const CompilerCandidate& candidate);
+
 }  // namespace cubinet

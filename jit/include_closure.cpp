@@ -208,6 +208,12 @@ class ClosureBuilder {
   Result<std::optional<std::string>> standard(const std::string& name) {
     const auto known = standard_names_.find(name);
     if (known != standard_names_.end()) return std::optional(known->second);
+    if (is_built_in(name)) {
+      const std::string given = free_name(name);
+      standard_names_.emplace(name, given);
+      closure_.headers.push_back({given, "#pragma once\n"});
+      return std::optional(given);
+    }
     for (const std::string& counterpart : counterparts_in_cccl(name)) {
       for (std::size_t root = 0; root < roots_.size(); ++root) {
         CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / counterpart, counterpart, root));

@@ -25,9 +25,17 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+// NVRTC takes no letter above ASCII.
+constexpr std::array<bool, 256> kWordCharacters = [] {
+  std::array<bool, 256> word{};
+  for (std::size_t c = 0; c < word.size(); ++c)
+    word[c] =
+        c == '$' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return word;
+}();
+
 bool is_word(char c) {
-  // NVRTC takes no letter above ASCII.
-  return is_word_character(c) || c == '$';
+  return kWordCharacters[static_cast<unsigned char>(c)];
 }
 
 bool asks_for_header(std::string_view word) {
@@ -54,6 +62,26 @@ class Cursor {
     at_ = std::min(at, text_.size());
     skip_splices();
   }
+  // Headers are comments for a good part: these three go through a text faster than step() does.
+  void go_to_line_end() {
+    for (std::size_t end = text_.find('\n', at_);; end = text_.find('\n', end + 1)) {
+      const std::size_t last =
+          end != std::string_view::npos && end > at_ && text_[end - 1] == '\r' ? end - 1 : end;
+      if (end != std::string_view::npos && last > at_ && is_backslash_before(last)) continue;
+      at_ = std::min(end, text_.size());
+      return;
+    }
+  }
+  void go_to(char c) { at_ = std::min(text_.find(c, at_), text_.size()); }
+  // The word characters that are there, up to where lines are joined.
+  std::string_view take_word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_word(text_[at_]))
+      ++at_;
+    const std::string_view word = text_.substr(begin, at_ - begin);
+    skip_splices();
+    return word;
+  }
   // What follows is `first` and then `second`.
   bool is_at(char first, char second) const {
     if (peek() != first) return false;
@@ -71,6 +99,12 @@ class Cursor {
     constexpr std::string_view kReplaced = "#\\^[]|{}~";
     const std::size_t which = kThird.find(text_[at_ + 2]);
     return which == std::string_view::npos ? '\0' : kReplaced[which];
+  }
+
+  bool is_backslash_before(std::size_t end) const {
+    if (text_[end - 1] == '\\') return true;
+    return trigraphs_ && end >= at_ + kTrigraphBytes &&
+           text_.substr(end - kTrigraphBytes, kTrigraphBytes) == "?\?/";
   }
 
   void skip_splices() {
@@ -125,12 +159,11 @@ class Scanner {
     if (is_blank(cursor_.peek())) {
       cursor_.step();
     } else if (cursor_.is_at('/', '/')) {
-      while (!cursor_.done() && cursor_.peek() != '\n')
-        cursor_.step();
+      cursor_.go_to_line_end();
     } else if (cursor_.is_at('/', '*')) {
       cursor_.step();
       cursor_.step();
-      while (!cursor_.done() && !cursor_.is_at('*', '/'))
+      for (cursor_.go_to('*'); !cursor_.done() && !cursor_.is_at('*', '/'); cursor_.go_to('*'))
         cursor_.step();
       cursor_.step();
       cursor_.step();
@@ -146,8 +179,8 @@ class Scanner {
 
   std::string read_word() {
     std::string word;
-    for (; is_word(cursor_.peek()); cursor_.step())
-      word += cursor_.peek();
+    while (is_word(cursor_.peek()))
+      word += cursor_.take_word();
     return word;
   }
 

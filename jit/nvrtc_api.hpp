@@ -11,8 +11,8 @@
 
 namespace cubinet {
 
-// Every function of NVRTC that is called, and the CUDA version that introduced it. All are older than 12.0,
-// the oldest NVRTC that is used: a library without one of them is broken, not old.
+// Every function of NVRTC that is called, and the CUDA version that introduced it. None is newer than
+// 12.0, the oldest NVRTC that is used: a library without one of them is broken, not old.
 #define CUBINET_NVRTC_FUNCTIONS(X)    \
   X(nvrtcVersion, 7, 0)               \
   X(nvrtcGetErrorString, 7, 0)        \
@@ -28,7 +28,9 @@ namespace cubinet {
   X(nvrtcGetCUBINSize, 11, 1)         \
   X(nvrtcGetCUBIN, 11, 1)             \
   X(nvrtcGetNumSupportedArchs, 11, 2) \
-  X(nvrtcGetSupportedArchs, 11, 2)
+  X(nvrtcGetSupportedArchs, 11, 2)    \
+  X(nvrtcGetLTOIRSize, 12, 0)         \
+  X(nvrtcGetLTOIR, 12, 0)
 
 inline constexpr int kOldestNvrtcMajor = 12;
 

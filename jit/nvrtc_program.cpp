@@ -133,26 +133,26 @@ std::string NvrtcProgram::log() const {
   return text;
 }
 
-Result<Bytes> NvrtcProgram::cubin() const {
+Result<Bytes> NvrtcProgram::product(SizeGetter size_of, ContentGetter content_of, const char* name) const {
   std::size_t size = 0;
-  nvrtcResult result = api_->nvrtcGetCUBINSize(handle_, &size);
+  nvrtcResult result = size_of(handle_, &size);
   Bytes image(size);
-  if (result == NVRTC_SUCCESS) {
-    result = api_->nvrtcGetCUBIN(handle_, static_cast<char*>(static_cast<void*>(image.data())));
-  }
-  if (result != NVRTC_SUCCESS) return nvrtc_error(*api_, result, "handing out the cubin");
+  if (result == NVRTC_SUCCESS)
+    result = content_of(handle_, static_cast<char*>(static_cast<void*>(image.data())));
+  if (result != NVRTC_SUCCESS) return nvrtc_error(*api_, result, std::string("handing out the ") + name);
   return image;
 }
 
+Result<Bytes> NvrtcProgram::cubin() const {
+  return product(api_->nvrtcGetCUBINSize, api_->nvrtcGetCUBIN, "cubin");
+}
+
 Result<Bytes> NvrtcProgram::ptx() const {
-  std::size_t size = 0;
-  nvrtcResult result = api_->nvrtcGetPTXSize(handle_, &size);
-  Bytes image(size);
-  if (result == NVRTC_SUCCESS) {
-    result = api_->nvrtcGetPTX(handle_, static_cast<char*>(static_cast<void*>(image.data())));
-  }
-  if (result != NVRTC_SUCCESS) return nvrtc_error(*api_, result, "handing out the PTX");
-  return image;
+  return product(api_->nvrtcGetPTXSize, api_->nvrtcGetPTX, "PTX");
+}
+
+Result<Bytes> NvrtcProgram::lto_ir() const {
+  return product(api_->nvrtcGetLTOIRSize, api_->nvrtcGetLTOIR, "LTO IR");
 }
 
 Result<std::string> NvrtcProgram::lowered_name(const std::string& expression) const {

@@ -34,10 +34,15 @@ class NvrtcProgram {
   nvrtcResult compile(const std::vector<std::string>& flags);
   std::string log() const;  // without trailing white space
   Result<Bytes> cubin() const;
-  Result<Bytes> ptx() const;  // with its terminating NUL, which the driver wants
+  Result<Bytes> ptx() const;     // with its terminating NUL, which the driver wants
+  Result<Bytes> lto_ir() const;  // of what was compiled for optimisation when it is linked
   Result<std::string> lowered_name(const std::string& expression) const;
 
  private:
+  using SizeGetter = decltype(&::nvrtcGetCUBINSize);
+  using ContentGetter = decltype(&::nvrtcGetCUBIN);
+  Result<Bytes> product(SizeGetter size_of, ContentGetter content_of, const char* name) const;
+
   NvrtcProgram(const NvrtcApi& api, nvrtcProgram handle) : api_(&api), handle_(handle) {}
 
   const NvrtcApi* api_;

@@ -62,6 +62,10 @@ class Inliner {
 Result<std::string> specialised_source(const CompileRequest& request) {
   if (request.kernel_template == nullptr)
     return Error{ErrorCode::invalid_argument, "a request names no template"};
+  if (!request.kernel_template->linked_sources().empty()) {
+    return Error{ErrorCode::unsupported, "'" + request.kernel_template->name() +
+                                             "' is linked from several sources: no one file has all"};
+  }
   CUBINET_TRY_ASSIGN(const KernelSpec spec, request.kernel_template->resolve(request.spec));
   CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(spec));
   Inliner inliner(header);

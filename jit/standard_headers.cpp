@@ -14,12 +14,19 @@ constexpr std::array<std::string_view, 28> kHeaders = {
     "iterator",    "limits",  "memory",  "numeric", "optional", "ratio",   "span",       "tuple",
     "type_traits", "utility", "variant", "version"};
 
+constexpr std::array<std::string_view, 6> kBuiltIn = {"assert.h", "cstdio",   "math.h",
+                                                      "stdio.h",  "stdlib.h", "string.h"};
+
 // Its names belong into the global namespace too.
 constexpr std::string_view kStdint = "stdint.h";
 constexpr std::array<std::string_view, 8> kFixedWidth = {"int8_t",  "int16_t",  "int32_t",  "int64_t",
                                                          "uint8_t", "uint16_t", "uint32_t", "uint64_t"};
 
 }  // namespace
+
+bool is_built_in(std::string_view header) {
+  return std::find(kBuiltIn.begin(), kBuiltIn.end(), header) != kBuiltIn.end();
+}
 
 std::vector<std::string> counterparts_in_cccl(std::string_view header) {
   if (header == kStdint) return {"cuda/std/cstdint"};

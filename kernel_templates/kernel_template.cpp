@@ -255,6 +255,16 @@ class DeclaredTemplate final : public KernelTemplate {
 
 }  // namespace
 
+const std::vector<std::shared_ptr<const KernelTemplate>>& KernelTemplate::linked_sources() const {
+  static const std::vector<std::shared_ptr<const KernelTemplate>> none;
+  return none;
+}
+
+const std::vector<std::string>& KernelTemplate::libraries() const {
+  static const std::vector<std::string> none;
+  return none;
+}
+
 Result<std::shared_ptr<const KernelTemplate>> KernelTemplate::parse(std::string source,
                                                                     std::string_view origin,
                                                                     std::string folder) {

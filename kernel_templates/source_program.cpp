@@ -4,6 +4,7 @@
 #include <cubinet/kernel_templates/source_program.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -12,6 +13,10 @@ constexpr std::size_t kMaximumProgramBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaximumParts = 1024;
 constexpr std::size_t kMaximumProgramName = 200;
 
+// As parse_compiler_flags() names them.
+constexpr std::string_view kRelocatable = "relocatable-device-code";
+constexpr std::string_view kLinkTimeOptimisation = "dlink-time-opt";
+
 std::string digest_of(std::string_view text) {
   return sha256(as_bytes(text)).to_hex();
 }
@@ -19,7 +24,10 @@ std::string digest_of(std::string_view text) {
 class ProgramTemplate final : public KernelTemplate {
  public:
   ProgramTemplate(SourceProgram program, KernelSpec spec)
-      : program_(std::move(program)), spec_(std::move(spec)), summary_("a source without a declaration") {}
+      : program_(std::move(program)), spec_(std::move(spec)), summary_("a source without a declaration") {
+    for (SourceProgram& source : program_.sources)
+      linked_.push_back(std::make_shared<ProgramTemplate>(std::move(source), KernelSpec()));
+  }
 
   const std::string& name() const override { return program_.name; }
   const std::string& summary() const override { return summary_; }
@@ -31,10 +39,17 @@ class ProgramTemplate final : public KernelTemplate {
   SmTarget minimum_target() const override { return {5, 0, TargetKind::baseline}; }
   const std::vector<std::string>& constraints() const override { return no_constraints_; }
   const std::vector<std::string>& symbol_expressions() const override { return program_.kernels; }
+  const std::vector<std::shared_ptr<const KernelTemplate>>& linked_sources() const override {
+    return linked_;
+  }
+  const std::vector<std::string>& libraries() const override { return program_.libraries; }
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     KernelSpec resolved = spec_;
     resolved.options = with_defaults(std::move(resolved.options), spec.options);
+    // What is linked with others has to be made for that, whether somebody says so or not.
+    if ((!linked_.empty() || !libraries().empty()) && !resolved.options.contains(kLinkTimeOptimisation))
+      resolved.options.insert_or_assign(std::string(kRelocatable), "true");
     return resolved;
   }
   Result<std::vector<EntryPoint>> entry_points(const KernelSpec&) const override {
@@ -53,6 +68,7 @@ class ProgramTemplate final : public KernelTemplate {
   SourceProgram program_;
   KernelSpec spec_;
   std::string summary_;
+  std::vector<std::shared_ptr<const KernelTemplate>> linked_;
   std::vector<ParameterDeclaration> no_parameters_;
   std::vector<std::string> no_constraints_;
 };
@@ -62,7 +78,7 @@ Error bad(const SourceProgram& program, const std::string& reason) {
                "the source '" + printable(program.name.substr(0, kMaximumProgramName)) + "': " + reason};
 }
 
-Result<void> check(const SourceProgram& program) {
+Result<void> check_source(const SourceProgram& program) {
   const std::string& name = program.name;
   if (name.empty() || name.size() > kMaximumProgramName || !is_printable(name) ||
       name.find_first_of("/\\\"<>") != std::string::npos) {
@@ -90,6 +106,53 @@ Result<void> check(const SourceProgram& program) {
   return {};
 }
 
+Result<void> check_libraries(const SourceProgram& program) {
+  const std::vector<std::string>& libraries = program.libraries;
+  if (libraries.size() > kMaximumParts) return bad(program, "it has more than 1024 libraries");
+  for (auto library = libraries.begin(); library != libraries.end(); ++library) {
+    if (library->empty() || library->size() > kMaximumProgramName || !is_printable(*library))
+      return bad(program,
+                 "'" + printable(library->substr(0, kMaximumProgramName)) + "' is no library's name");
+    if (library->find('/') != std::string::npos) {
+      Error error = bad(program, "the library '" + *library + "' is named with its folder");
+      error.remedy = "name the file alone; folders of libraries are named apart (library_directories, -L)";
+      return error;
+    }
+    if (std::find(libraries.begin(), library, *library) != library)
+      return bad(program, "the library '" + *library + "' is named twice");
+  }
+  return {};
+}
+
+Result<void> check(const SourceProgram& program) {
+  CUBINET_TRY(check_source(program));
+  CUBINET_TRY(check_libraries(program));
+  if (program.sources.size() >= kMaximumParts) return bad(program, "it has more than 1024 sources");
+  std::set<std::string_view> names = {program.name};
+  std::set<std::string_view> kernels(program.kernels.begin(), program.kernels.end());
+  for (const SourceProgram& source : program.sources) {
+    CUBINET_TRY(check_source(source));
+    if (!source.flags.empty() || !source.sources.empty() || !source.libraries.empty())
+      return bad(source, "flags, further sources and libraries belong to the program that it is linked into");
+    if (!names.insert(source.name).second)
+      return bad(program, "two of its sources are called '" + source.name + "'");
+    for (const std::string& kernel : source.kernels) {
+      if (!kernels.insert(kernel).second)
+        return bad(program, "the kernel '" + kernel + "' is named of two sources");
+    }
+  }
+  if (kernels.size() > kMaximumParts) return bad(program, "it has more than 1024 kernels");
+  return {};
+}
+
+void describe(const SourceProgram& program, const std::string& prefix, KernelSpec& spec) {
+  spec.set(prefix + "text", digest_of(program.text));
+  for (std::size_t i = 0; i < program.kernels.size(); ++i)
+    spec.set(prefix + "kernel " + std::to_string(i), program.kernels[i]);
+  for (const auto& [header, content] : program.headers)
+    spec.set(prefix + "header " + header, digest_of(content));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const KernelTemplate>> SourceProgram::as_template() const {
@@ -100,11 +163,14 @@ Result<std::shared_ptr<const KernelTemplate>> SourceProgram::as_template() const
   auto options = parse_compiler_flags(flags);
   if (!options) return bad(*this, options.error().message);
   spec.options = *std::move(options);
-  spec.set("text", digest_of(text));
-  for (std::size_t i = 0; i < kernels.size(); ++i)
-    spec.set("kernel " + std::to_string(i), kernels[i]);
-  for (const auto& [header, content] : headers)
-    spec.set("header " + header, digest_of(content));
+  describe(*this, "", spec);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string prefix = "source " + std::to_string(i) + " ";
+    spec.set(prefix + "name", sources[i].name);
+    describe(sources[i], prefix, spec);
+  }
+  for (std::size_t i = 0; i < libraries.size(); ++i)
+    spec.set("library " + std::to_string(i), libraries[i]);
   return std::shared_ptr<const KernelTemplate>(std::make_shared<ProgramTemplate>(*this, std::move(spec)));
 }
 

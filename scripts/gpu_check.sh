@@ -4,13 +4,14 @@
 # driver, then the benchmarks, then those peers whose Python packages are there, and leaves JSON. Needs a driver and
 # NVRTC: no CMake, no ctest, no compiler.
 #
-# Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [-p FOLDER] [PART]...
+# Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [-p FOLDER] [-k FOLDER] [PART]...
 #   RESULTS  a folder; default build/gpu_results
 #   COMMIT   what was built, for the results; default: the commit that the tree was configured at
 #   FOLDER   published cubins, as scripts/import_published.sh fetches them: for the part published
+#   -k       cases.json and corpus.bundle, as scripts/corpus/cases.py writes them: for the part corpus
 #   PART     tests (with the examples), published (published kernels against float64, on a device of 10.x), benchmarks,
-#            sanitizer, peers (all five without one); or one of a group alone:
-#            compile, load, launch, decode, table; launch_peers, decode_peers, first_kernel
+#            sanitizer, peers, corpus (all six without one); or one of a group alone:
+#            compile, load, launch, decode, table; launch_peers, decode_peers, first_kernel, raw_path
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
@@ -29,27 +30,28 @@ usage() {
 }
 
 verbs=(compile table load launch decode)
-peers=(launch_peers decode_peers first_kernel)
-commit=() parts=() folder=
+peers=(launch_peers decode_peers first_kernel raw_path)
+commit=() parts=() folder='' corpus=''
 while (($#)); do
   case $1 in
-    -o | -c | -p)
+    -o | -c | -p | -k)
       [[ -n ${2:-} ]] || usage
       case $1 in
         -o) results=$2 ;;
         -c) commit=(--commit "$2") ;;
         -p) folder=$2 ;;
+        -k) corpus=$2 ;;
       esac
       shift 2
       ;;
-    tests | published | sanitizer | compile | table | load | launch | decode | launch_peers | decode_peers | first_kernel)
+    tests | published | sanitizer | corpus | compile | table | load | launch | decode | launch_peers | decode_peers | first_kernel | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
     *) usage ;;
   esac
 done
-((${#parts[@]})) || parts=(tests published "${verbs[@]}" sanitizer "${peers[@]}")
+((${#parts[@]})) || parts=(tests published "${verbs[@]}" sanitizer "${peers[@]}" corpus)
 
 [[ -f $list && -x $bench ]] || die "$tree holds no build: build the portable preset first and bring build/portable along"
 command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA driver: this script needs a GPU"
@@ -270,6 +272,14 @@ run_first_kernel() {
   peer first_kernel json "${first[@]}"
 }
 
+run_corpus() {
+  if [[ ! -f $corpus/corpus.bundle ]]; then
+    skip "corpus: no folder with its bundle was given (-k)"
+    return 0
+  fi
+  measure corpus "$bench" "${nvrtc[@]}" corpus "$corpus/cases.json" --bundle "$corpus/corpus.bundle"
+}
+
 for part in "${parts[@]}"; do
   case $part in
     tests) run_all_tests ;;
@@ -278,6 +288,8 @@ for part in "${parts[@]}"; do
     launch_peers) peer launch_peers "cupy cuda triton torch" ;;
     decode_peers) peer decode_peers "flashinfer torch" ;;
     first_kernel) run_first_kernel ;;
+    raw_path) peer raw_path json ${cuda_root:+--toolkit "$cuda_root"} ;;
+    corpus) run_corpus ;;
     *) run_benchmark "$part" ;;
   esac
 done

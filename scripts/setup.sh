@@ -9,7 +9,7 @@ wheels=$root/build/cuda-wheels
 test_wheels=$root/build/test-wheels
 usual_toolkit=/usr/local/cuda
 
-packages=(g++ cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
+packages=(g++ clang libclang-rt-dev cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev nlohmann-json3-dev
   zlib1g-dev)
 
@@ -72,12 +72,12 @@ find_toolkit() {
 install_wheels() {
   if is_toolkit "$wheels/nvidia/cu13"; then return 0; fi
   install_packages python3-pip
-  say "no CUDA toolkit of 13.0 or newer: fetching NVRTC and the headers from PyPI (about 90 MB) into build/cuda-wheels"
+  say "no CUDA toolkit of 13.0 or newer: fetching NVRTC, nvJitLink and the headers from PyPI (about 130 MB) into build/cuda-wheels"
   # Moved into place when complete, so that an interrupted download is not taken for one that is done.
   rm -rf "$wheels" "$wheels.partial"
   python3 -m pip install --quiet --root-user-action=ignore --no-deps --no-cache-dir --only-binary=:all: --target "$wheels.partial" \
-    'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' >&2 ||
-    die "pip could not fetch nvidia-cuda-nvrtc and nvidia-cuda-runtime 13.0 from PyPI: its own words are above"
+    'nvidia-cuda-nvrtc==13.0.*' 'nvidia-nvjitlink==13.0.*' 'nvidia-cuda-runtime==13.0.*' >&2 ||
+    die "pip could not fetch nvidia-cuda-nvrtc, nvidia-nvjitlink and nvidia-cuda-runtime 13.0 from PyPI: its own words are above"
   is_toolkit "$wheels.partial/nvidia/cu13" ||
     die "the CUDA wheels do not hold nvidia/cu13/include/{cuda,nvrtc}.h and nvidia/cu13/lib/libnvrtc.so.13"
   mv "$wheels.partial" "$wheels"

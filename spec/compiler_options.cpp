@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::string_view kDefine = "D:";
 constexpr std::string_view kUndefine = "U:";
+constexpr std::string_view kRelocatable = "relocatable-device-code";
+constexpr std::string_view kLinkTimeOptimisation = "dlink-time-opt";
 
 struct Spelling {
   std::string_view written;
@@ -47,9 +49,10 @@ struct Refusal {
 };
 constexpr std::string_view kReadsFiles = "it reads a file that the build would not answer for";
 constexpr std::string_view kWritesFiles = "it writes files";
-constexpr std::string_view kOtherProduct = "what it makes has to be linked, or is no cubin";
+constexpr std::string_view kOtherProduct = "what it makes is no cubin";
+constexpr std::string_view kSayRelocatable = "say -rdc=true, which links with libraries too";
 constexpr std::string_view kSaidElsewhere = "cubinet says that itself";
-constexpr std::array<Refusal, 24> kRefusals = {
+constexpr std::array<Refusal, 21> kRefusals = {
     {{"pre-include", kReadsFiles},
      {"use-pch", kReadsFiles},
      {"pch", kWritesFiles},
@@ -61,12 +64,8 @@ constexpr std::array<Refusal, 24> kRefusals = {
      {"time", kWritesFiles},
      {"fdevice-time-trace", kWritesFiles},
      {"use-bundled-headers", kWritesFiles},
-     {"relocatable-device-code", kOtherProduct},
-     {"device-c", kOtherProduct},
-     {"device-w", kOtherProduct},
-     {"extensible-whole-program", kOtherProduct},
-     {"dlink-time-opt", kOtherProduct},
-     {"gen-opt-lto", kOtherProduct},
+     {"extensible-whole-program", kSayRelocatable},
+     {"gen-opt-lto", "say -dlto"},
      {"optix-ir", kOtherProduct},
      {"tile-only", kOtherProduct},
      {"fdevice-syntax-only", "it makes nothing"},
@@ -77,9 +76,9 @@ constexpr std::array<Refusal, 24> kRefusals = {
 
 // Whether the next flag is this one's value where it has none behind "=".
 bool takes_next(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kNames = {"define-macro", "undefine-macro",   "include-path",
-                                                      "pre-include",  "gpu-architecture", "std",
-                                                      "maxrregcount", "ptxas-options",    "Ofast-compile"};
+  constexpr std::array<std::string_view, 10> kNames = {
+      "define-macro", "undefine-macro", "include-path",  "pre-include",   "gpu-architecture",
+      "std",          "maxrregcount",   "ptxas-options", "Ofast-compile", kRelocatable};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -150,6 +149,12 @@ Result<void> add_macro(CompilerOptions& options, const std::string& flag, const 
   return add(options, flag, std::string(defines ? kDefine : kUndefine) + name, value);
 }
 
+// Code for link-time optimisation is relocatable.
+void drop_what_is_implied(CompilerOptions& options) {
+  if (!options.contains(kLinkTimeOptimisation)) return;
+  if (const auto found = options.find(kRelocatable); found != options.end()) options.erase(found);
+}
+
 }  // namespace
 
 Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags) {
@@ -157,23 +162,31 @@ Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags)
   for (std::size_t i = 0; i < flags.size(); ++i) {
     const std::string& flag = flags[i];
     CUBINET_TRY_ASSIGN(Flag parts, split(flag));
-    const std::string name = long_name(parts.name);
-    const bool not_relocatable = name == "relocatable-device-code" && parts.value == "false";
+    std::string name = long_name(parts.name);
+    if (name == "device-c" || name == "device-w") {
+      if (parts.value) return bad(flag, "it takes no value");
+      parts.value = name == "device-c" ? "true" : "false";
+      name = kRelocatable;
+    }
     const auto refusal = std::find_if(kRefusals.begin(), kRefusals.end(),
                                       [&](const Refusal& refused) { return refused.name == name; });
-    if (refusal != kRefusals.end() && !not_relocatable)
+    if (refusal != kRefusals.end())
       return bad(flag, "it is not taken: " + std::string(refusal->reason), "leave it out");
     if (!parts.value && takes_next(name)) {
       if (i + 1 == flags.size()) return bad(flag, "its value is missing");
       parts.value = flags[++i];
     }
-    if (not_relocatable) continue;  // as it is anyway
+    if (name == kRelocatable) {
+      if (parts.value == "false") continue;  // as it is anyway
+      if (parts.value != "true") return bad(flag, "it is true or false");
+    }
     if (name == "define-macro" || name == "undefine-macro") {
       CUBINET_TRY(add_macro(options, flag, *parts.value, name == "define-macro"));
     } else {
       CUBINET_TRY(add(options, flag, name, parts.value.value_or("")));
     }
   }
+  drop_what_is_implied(options);
   return options;
 }
 
@@ -199,6 +212,7 @@ CompilerOptions with_defaults(CompilerOptions given, const CompilerOptions& defa
       continue;
     given.try_emplace(name, value);
   }
+  drop_what_is_implied(given);
   return given;
 }
 

@@ -116,6 +116,29 @@ void read_arguments(const ElfImage& elf, CubinInspection& inspection) {
   }
 }
 
+// What every reader begins with. `kernels` are the names of the entry functions and point into the image.
+struct CubinElf {
+  ElfImage elf;
+  CubinInspection told;  // of the target alone
+  std::vector<std::string_view> kernels;
+};
+
+Result<CubinElf> open_cubin(ByteView image) {
+  auto elf = ElfImage::parse(image);
+  if (!elf) return not_a_cubin(elf.error().message);
+  if (elf->machine() != kMachineCuda) return not_a_cubin("the ELF is not for CUDA devices");
+  CubinElf cubin{*std::move(elf), {}, {}};
+  read_target(cubin.elf, cubin.told);
+  auto symbols = cubin.elf.symbols();
+  if (!symbols) return not_a_cubin(symbols.error().message);
+  for (const ElfSymbol& symbol : *symbols) {
+    if (symbol.type != kSymbolFunction || (symbol.other & kEntryFunction) == 0) continue;
+    if (cubin.kernels.size() == kMaximumImageKernels) return not_a_cubin("it has more than 4096 kernels");
+    cubin.kernels.push_back(symbol.name);
+  }
+  return cubin;
+}
+
 }  // namespace
 
 std::string CubinInspection::target_name() const {
@@ -124,21 +147,10 @@ std::string CubinInspection::target_name() const {
 }
 
 Result<CubinInspection> inspect_cubin(ByteView image) {
-  auto elf = ElfImage::parse(image);
-  if (!elf) return not_a_cubin(elf.error().message);
-  if (elf->machine() != kMachineCuda) return not_a_cubin("the ELF is not for CUDA devices");
-  CubinInspection inspection;
-  read_target(*elf, inspection);
-  auto symbols = elf->symbols();
-  if (!symbols) return not_a_cubin(symbols.error().message);
-  for (const ElfSymbol& symbol : *symbols) {
-    if (symbol.type == kSymbolFunction && (symbol.other & kEntryFunction) != 0) {
-      if (inspection.kernels.size() == kMaximumImageKernels)
-        return not_a_cubin("it has more than 4096 kernels");
-      inspection.kernels.emplace_back(symbol.name);
-    }
-  }
-  read_arguments(*elf, inspection);
+  CUBINET_TRY_ASSIGN(CubinElf cubin, open_cubin(image));
+  CubinInspection inspection = std::move(cubin.told);
+  inspection.kernels.assign(cubin.kernels.begin(), cubin.kernels.end());
+  read_arguments(cubin.elf, inspection);
   return inspection;
 }
 
@@ -153,15 +165,15 @@ bool contradicts(const CubinInspection& inspection, SmTarget stated) {
   return inspection.excludes_specific && stated.kind == TargetKind::specific;
 }
 
-Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string>& symbols) {
-  CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
-  if (contradicts(inspection, stated)) {
-    return not_a_cubin("it is built for " + inspection.target_name() + " and listed as " +
+Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string_view>& symbols) {
+  CUBINET_TRY_ASSIGN(const CubinElf cubin, open_cubin(image));
+  if (contradicts(cubin.told, stated)) {
+    return not_a_cubin("it is built for " + cubin.told.target_name() + " and listed as " +
                        stated.to_string());
   }
-  if (const std::string* missing = missing_symbol(inspection.kernels, symbols)) {
+  if (const std::string_view* missing = missing_symbol(cubin.kernels, symbols)) {
     return not_a_cubin("it holds no kernel '" + printable(*missing, kQuotedBytes) + "' (" +
-                       std::to_string(inspection.kernels.size()) + " others)");
+                       std::to_string(cubin.kernels.size()) + " others)");
   }
   return {};
 }

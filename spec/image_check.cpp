@@ -5,18 +5,19 @@
 #include <cubinet/spec/ptx.hpp>
 
 #include <algorithm>
-#include <set>
 
 namespace cubinet {
 namespace {
 
-Result<void> check_ptx(const CubinRecord& record, ByteView image, const std::vector<std::string>& symbols) {
+Result<void> check_ptx(const CubinRecord& record, ByteView image,
+                       const std::vector<std::string_view>& symbols) {
   CUBINET_TRY_ASSIGN(const PtxInspection inspection, inspect_ptx(image));
   if (inspection.target != record.target) {
     return Error{ErrorCode::corruption, "not usable PTX: it is for " + inspection.target.compute_name() +
                                             " and listed as " + record.target_name()};
   }
-  if (const std::string* missing = missing_symbol(inspection.kernels, symbols)) {
+  const std::vector<std::string_view> kernels(inspection.kernels.begin(), inspection.kernels.end());
+  if (const std::string_view* missing = missing_symbol(kernels, symbols)) {
     return Error{ErrorCode::corruption,
                  "not usable PTX: it holds no kernel '" + printable(*missing, kQuotedBytes) + "'"};
   }
@@ -33,16 +34,18 @@ std::string toolkit_release(std::string_view text) {
   return std::string(text.substr(0, std::min<std::size_t>(text.find_first_not_of("0123456789."), 8)));
 }
 
-const std::string* missing_symbol(const std::vector<std::string>& kernels,
-                                  const std::vector<std::string>& symbols) {
-  const std::set<std::string_view> there(kernels.begin(), kernels.end());
-  const auto missing = std::find_if(symbols.begin(), symbols.end(),
-                                    [&](const std::string& symbol) { return !there.contains(symbol); });
+const std::string_view* missing_symbol(const std::vector<std::string_view>& kernels,
+                                       const std::vector<std::string_view>& symbols) {
+  std::vector<std::string_view> there(kernels.begin(), kernels.end());
+  std::sort(there.begin(), there.end());
+  const auto missing = std::find_if(symbols.begin(), symbols.end(), [&](std::string_view symbol) {
+    return !std::binary_search(there.begin(), there.end(), symbol);
+  });
   return missing == symbols.end() ? nullptr : &*missing;
 }
 
 Result<void> check_image(const CubinRecord& record, ByteView image) {
-  std::vector<std::string> symbols;
+  std::vector<std::string_view> symbols;
   symbols.reserve(record.entry_points.size());
   for (const EntryPoint& entry : record.entry_points)
     symbols.push_back(entry.symbol);

@@ -78,7 +78,7 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
     return unusable_output(fmt::format("'{}' is one file for {} targets", output, kernel.targets.size()));
   }
   std::vector<std::string> inputs = options.kernel.sources.template_files;
-  if (!options.kernel.source_file.empty()) inputs.push_back(options.kernel.source_file);
+  inputs.insert(inputs.end(), options.kernel.source_files.begin(), options.kernel.source_files.end());
   const ProtectedFiles kept = context.protected_files(std::move(inputs));
   for (std::size_t i = 0; i < kernel.targets.size(); ++i) {
     const std::string target = kernel.targets[i].to_string();
@@ -222,14 +222,14 @@ nlohmann::json tell_inputs(const Context& context, const CompileVerbOptions& opt
   const auto compiler = Compiler::open(context.compiler_search());
   for (std::size_t i = 0; compiler && i < kernel.targets.size(); ++i) {
     const ImageTarget target = kernel.targets[i];
-    const auto input = (*compiler)->input(request_for(kernel, target.target, kind_of(options, target)));
-    if (!input) {
-      console.message(LogLevel::info, input.error().to_line());
-      continue;
+    const auto inputs = (*compiler)->inputs(request_for(kernel, target.target, kind_of(options, target)));
+    if (!inputs) console.message(LogLevel::info, inputs.error().to_line());
+    for (std::size_t source = 0; inputs && source < inputs->size(); ++source) {
+      const CompilerInput& input = (*inputs)[source];
+      for (const std::string& line : to_lines(input, (*compiler)->identity(), target.to_string()))
+        console.message(LogLevel::info, line);
+      given.push_back(describe(input, (*compiler)->identity(), target.to_string()));
     }
-    for (const std::string& line : to_lines(*input, (*compiler)->identity(), target.to_string()))
-      console.message(LogLevel::info, line);
-    given.push_back(describe(*input, (*compiler)->identity(), target.to_string()));
   }
   return given;
 }
@@ -326,7 +326,8 @@ Examples:
   cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_80,sm_100f -o 'rms_norm.{target}.cubin'
   cubinet compile rms_norm -p hidden_size=4096 -p dtype=bf16 --target sm_90a --emit ptx
   cubinet compile scale_add --template-file scale_add.cu -p dtype=bf16 --target sm_90a --lineinfo -o scale_add.cubin
-  cubinet compile --source axpy.cu --name 'axpy<float, 4>' -D UNROLL=4 --flag=--std=c++20 --target sm_90a -o axpy.cubin)");
+  cubinet compile --source axpy.cu --name 'axpy<float, 4>' -D UNROLL=4 --flag=--std=c++20 --target sm_90a -o axpy.cubin
+  cubinet compile --source a.cu --source b.cu --library cudadevrt --target sm_90a -o both.cubin)");
   choose<CompileVerbOptions>(*verb, chosen, options, compile);
 }
 

@@ -81,6 +81,14 @@ void list_candidates(Finding& finding, const std::vector<CompilerCandidate>& can
   }
 }
 
+// Whoever links nothing needs none.
+void describe_linker(Finding& finding, const Result<LinkerCandidate>& linker) {
+  finding.lines.emplace_back("linker", linker ? linker->identity : "none: " + linker.error().message);
+  finding.described["linker"] =
+      linker ? nlohmann::json{{"identity", linker->identity}, {"library", linker->library}}
+             : nlohmann::json(nullptr);
+}
+
 Finding examine_compiler(const Context& context) {
   Finding finding;
   finding.part = "compiler";
@@ -101,6 +109,7 @@ Finding examine_compiler(const Context& context) {
   finding.described["identity"] = (*compiler)->identity();
   finding.described["library"] = (*compiler)->location().library;
   finding.described["builtins"] = (*compiler)->location().builtins;
+  describe_linker(finding, find_linker((*compiler)->location(), search));
   const auto targets = (*compiler)->supported_targets();
   if (!targets) {
     finding.problem = targets.error();

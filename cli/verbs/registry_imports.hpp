@@ -3,7 +3,7 @@
 
 #include "context.hpp"
 
-#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 
 #include <nlohmann/json.hpp>
 

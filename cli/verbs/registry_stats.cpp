@@ -4,6 +4,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
 
 #include <fmt/format.h>
@@ -54,9 +55,10 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
   }
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
   CUBINET_TRY_ASSIGN(const HomeStats stats, registry->stats());
+  CUBINET_TRY_ASSIGN(const std::vector<ImportSummary> imports, registry->imports().list());
   std::uint64_t kernels = 0;
   std::size_t gone = 0;
-  for (const ImportSummary& import : stats.imports) {
+  for (const ImportSummary& import : imports) {
     kernels += import.rows + import.plain;
     gone += import.gone ? 1 : 0;
   }
@@ -65,7 +67,7 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
       "imports      {}, {} of their kernels{}\n"
       "index        SQLite {}, journal mode {}",
       printable(registry->description().place), stats.entries, stats.cubins, format_bytes(stats.cubin_bytes),
-      stats.quarantined, stats.imports.size(), kernels,
+      stats.quarantined, imports.size(), kernels,
       gone > 0 ? fmt::format("; of {} the folder is gone", gone) : "", stats.sqlite_version,
       stats.journal_mode);
   nlohmann::json document = {{"home", registry->description().place},
@@ -73,7 +75,7 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
                              {"cubins", stats.cubins},
                              {"bytes", stats.cubin_bytes},
                              {"quarantined", stats.quarantined},
-                             {"imports", stats.imports.size()},
+                             {"imports", imports.size()},
                              {"imported_kernels", kernels},
                              {"imports_gone", gone},
                              {"sqlite_version", stats.sqlite_version},

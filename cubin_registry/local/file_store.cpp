@@ -10,15 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kRecordSuffix = ".record";
-
-std::optional<std::string> entry_name_of(std::string_view file_name) {
-  if (file_name.starts_with('.') || !file_name.ends_with(kRecordSuffix)) return std::nullopt;
-  file_name.remove_suffix(kRecordSuffix.size());
-  if (file_name.empty()) return std::nullopt;
-  return std::string(file_name);
-}
-
 }  // namespace
 
 Error damaged_file(const fs::path& path, const std::string& reason) {
@@ -102,10 +93,7 @@ Result<Listing> FileStore::list_records(std::size_t folder_number) const {
   CUBINET_TRY_ASSIGN(Listing listing, files_->list(folder));
   std::vector<std::string> names;
   for (const std::string& file_name : listing.names) {
-    auto name = entry_name_of(file_name);
-    // Outside the folder of its first digit nobody looks for a record: a stray file.
-    if (name && HomeLayout::record_folder_called(name->substr(0, 1)) == folder_number)
-      names.push_back(*std::move(name));
+    if (auto name = HomeLayout::entry_in(folder_number, file_name)) names.push_back(*std::move(name));
   }
   listing.names = std::move(names);
   return listing;
@@ -114,9 +102,8 @@ Result<Listing> FileStore::list_records(std::size_t folder_number) const {
 Result<void> FileStore::for_each_record(const RecordVisitor& visit) const {
   CUBINET_TRY_ASSIGN(const auto paths, files_below(home_.records()));
   for (const fs::path& path : paths) {
-    const auto name = entry_name_of(path.filename().string());
-    // Outside the folder of its first digit nobody looks for a record: a stray file.
-    if (!name || home_.record(*name) != path) continue;
+    const auto name = home_.entry_of(path);
+    if (!name) continue;  // a stray file
     auto record = read_record(*name);
     if (!record && record.error().code == ErrorCode::not_found) continue;  // removed since it was listed
     CUBINET_TRY(visit(*name, std::move(record)));

@@ -13,6 +13,12 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kWritableByOthers = 022;
 constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::string_view kRecordSuffix = ".record";
+
+// kRecordFolders and more for what is no digit.
+std::size_t folder_of_digit(char digit) {
+  return kDigits.find(digit) / (kDigits.size() / HomeLayout::kRecordFolders);
+}
 
 Error unusable(const fs::path& path, Error reason) {
   reason.code = ErrorCode::unavailable;
@@ -87,11 +93,25 @@ fs::path HomeLayout::record_folder(std::size_t number) const {
 
 std::optional<std::size_t> HomeLayout::record_folder_called(std::string_view name) {
   const std::size_t number = name.size() == 1 ? kDigits.find(name.front()) : std::string_view::npos;
-  return number == std::string_view::npos ? std::nullopt : std::optional(number);
+  return number < kRecordFolders ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::string> HomeLayout::entry_in(std::size_t folder_number, std::string_view file_name) {
+  if (!file_name.ends_with(kRecordSuffix)) return std::nullopt;
+  file_name.remove_suffix(kRecordSuffix.size());
+  if (file_name.empty() || folder_of_digit(file_name.front()) != folder_number) return std::nullopt;
+  return std::string(file_name);
+}
+
+std::optional<std::string> HomeLayout::entry_of(const fs::path& path) const {
+  const auto folder = record_folder_called(path.parent_path().filename().native());
+  return folder && path.parent_path() == record_folder(*folder) ? entry_in(*folder, path.filename().native())
+                                                                : std::nullopt;
 }
 
 fs::path HomeLayout::record(const std::string& entry_name) const {
-  return records_prefix_ + entry_name.front() + "/" + entry_name + ".record";
+  const auto folder = static_cast<char>('0' + folder_of_digit(entry_name.front()));
+  return records_prefix_ + folder + "/" + entry_name + std::string(kRecordSuffix);
 }
 
 std::optional<Sha256Digest> HomeLayout::cubin_digest(const fs::path& path) const {

@@ -30,16 +30,21 @@ class HomeLayout {
 
   std::filesystem::path cubin(const Sha256Digest& digest) const;
   std::filesystem::path import(std::uint64_t number) const;
-  // The records of kernels whose hashes begin with the same digit share a folder, which is called by it. Few
-  // folders, because a process lists each in which it looks for a kernel; more than one, because it lists a
-  // folder again after every change in it.
-  static constexpr std::size_t kRecordFolders = 16;
-  static std::size_t record_folder_of(std::uint64_t kernel_hash) { return kernel_hash >> 60U; }
+  // The records of kernels whose hashes begin with the same two bits share a folder, which is called by them.
+  // Few folders, because a process lists each in which it looks for a kernel, which takes twice as long as to
+  // read the record; more than one, because it lists a folder again after every change in it.
+  static constexpr std::size_t kRecordFolders = 4;
+  static std::size_t record_folder_of(std::uint64_t kernel_hash) { return kernel_hash >> 62U; }
   // nullopt for what is no such folder's name.
   static std::optional<std::size_t> record_folder_called(std::string_view name);
   std::filesystem::path record_folder(std::size_t number) const;  // REQUIRES: number < kRecordFolders
-  // REQUIRES: an entry's name, or at least one character.
+  // REQUIRES: an entry's name.
   std::filesystem::path record(const std::string& entry_name) const;
+  // The entry whose record a file of that name is in that folder: outside the folder of its first bits nobody
+  // looks for one.
+  static std::optional<std::string> entry_in(std::size_t folder_number, std::string_view file_name);
+  // The entry whose record a file is, when it lies where that belongs.
+  std::optional<std::string> entry_of(const std::filesystem::path& path) const;
   // The digest that a file's name states, when the file lies where that digest belongs.
   std::optional<Sha256Digest> cubin_digest(const std::filesystem::path& path) const;
   // For messages and reports.

@@ -140,9 +140,7 @@ class Verification {
       CUBINET_TRY(add_stray(file, digest ? "nothing names it" : "its name is not that of a cubin"));
     }
     for (const fs::path& file : records) {
-      const bool in_place =
-          file.extension() == ".record" && store_.home().record(file.stem().string()) == file;
-      if (!in_place) CUBINET_TRY(add_stray(file, "its name is not that of a record"));
+      if (!store_.home().entry_of(file)) CUBINET_TRY(add_stray(file, "its name is not that of a record"));
     }
     return {};
   }
@@ -228,7 +226,6 @@ Result<HomeStats> LocalHome::stats() {
     if (images.insert({record->digest, record->size}).second) stats.cubin_bytes += record->size;
   }
   stats.cubins = images.size();
-  CUBINET_TRY_ASSIGN(stats.imports, imports_.list());
   CUBINET_TRY_ASSIGN(const auto set_aside, store_.list_or_nothing(store_.home().quarantine()));
   stats.quarantined = static_cast<std::uint64_t>(
       std::count_if(set_aside.begin(), set_aside.end(),

@@ -3,6 +3,7 @@
 // selection and statistics see, and what prune would remove.
 #include "device_rows.hpp"
 #include "fake_compiler.hpp"
+#include "support/property_counts.hpp"
 #include "support/temp_dir.hpp"
 
 #include <cubinet/base/file_system.hpp>
@@ -207,7 +208,7 @@ TEST_CASE("requests, explanations, rows and prune name one build over random con
   }
   std::size_t disagreements = 0;
   std::size_t taken = 0;
-  constexpr unsigned kSeeds = 100000;
+  constexpr unsigned kSeeds = 1'000'000 / kPropertyDivisor;
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     Random random(seed + 1);
     random.discard(4);

@@ -2,6 +2,7 @@
 #include "kernel_table/random_rows.hpp"
 #include "problems.hpp"
 #include "selection_oracle.hpp"
+#include "support/property_counts.hpp"
 
 #include <doctest/doctest.h>
 
@@ -182,8 +183,7 @@ void compare(const AttentionProblem& problem, const DeviceFacts& device, const K
   if (!right) ++tally.wrong;
 }
 
-TEST_CASE("selection agrees with brute force over random problems and tables" *
-          doctest::test_suite("loop")) {
+TEST_CASE("selection agrees with brute force over random problems and tables" * doctest::test_suite("loop")) {
   constexpr std::uint64_t kProblemsATable = 8;
   const std::uint64_t count = 1'000'000 / test::kPropertyDivisor;
   Generator generator(11);

@@ -391,6 +391,54 @@ TEST_CASE("a source without a declaration is compiled as it is, with what is sai
   CHECK(contains(sandbox.run(other).out, ".target sm_90a"));
 }
 
+TEST_CASE("several sources and a library are linked into one cubin, which is found again") {
+  const Sandbox sandbox;
+  const auto doctor = sandbox.run({"doctor", "--json"}).json();
+  if (doctor["compiler"]["linker"].is_null()) return skip("there is no nvJitLink");
+  std::filesystem::create_directory(sandbox / "lib");
+  sandbox.write(
+      "lib/mine.ptx",
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".visible .func (.param .b32 r) mine(.param .b32 x) {\n  .reg .b32 %r<2>;\n  ld.param.b32 %r1, [x];\n"
+      "  st.param.b32 [r], %r1;\n  ret;\n}\n");
+  sandbox.write("a.cu",
+                "extern __device__ int more(int); extern \"C\" __device__ int mine(int);\n"
+                "template <int N> __global__ void k(int* x) { *x = more(mine(N)); }\n");
+  sandbox.write("b.cu",
+                "__device__ int more(int x) { return x + 1; }\n__global__ void other(int* x) { *x = 1; }\n");
+  const std::vector<std::string> line = {"compile",
+                                         "--source",
+                                         sandbox.path("b.cu"),
+                                         "--source",
+                                         sandbox.path("a.cu"),
+                                         "--library",
+                                         "mine.ptx",
+                                         "-L",
+                                         sandbox.path("lib"),
+                                         "--name",
+                                         "k<4>",
+                                         "--name",
+                                         "other",
+                                         "--target",
+                                         "sm_90a"};
+  const ToolResult first = sandbox.run(line);
+  CAPTURE(first.err);
+  REQUIRE(first.status == 0);
+  CHECK(contains(first.out, "compiled"));
+  CHECK(contains(first.out, "_Z1kILi4EEvPi  k<4>"));
+  CHECK(contains(first.out, "_Z5otherPi  other"));
+  CHECK(contains(sandbox.run(line).out, "registry"));
+  sandbox.write("lib/mine.ptx", sandbox.read("lib/mine.ptx") + "// edited\n");
+  CHECK(contains(sandbox.run(line).out, "compiled"));
+  std::vector<std::string> lost = line;
+  lost[8] = sandbox.path("nowhere");
+  const ToolResult missing = sandbox.run(lost);
+  CHECK(missing.status == 3);
+  CHECK(contains(missing.err, "mine.ptx"));
+  CHECK(sandbox.run({"compile", "rms_norm", "--library", "m", "-p", "hidden_size=64", "--target", "sm_90a"})
+            .status == 2);
+}
+
 TEST_CASE("what goes neither with a source nor with a template is wrong usage") {
   const Sandbox sandbox;
   sandbox.write("a.cu", "extern \"C\" __global__ void a() {}\n");

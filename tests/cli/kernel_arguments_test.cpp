@@ -87,6 +87,21 @@ TEST_CASE("a combination that no device of the target could launch is refused by
   }
 }
 
+TEST_CASE("a kernel belongs to the source in whose text its name stands, comments aside") {
+  std::vector<SourceProgram> programs(3);
+  programs[0].text =
+      "// axpy is in the next file, and so is scale(\nconst char* text = \"axpy(\"; /* axpy( */ __global__ "
+      "void first(int*);\n";
+  programs[1].text = "template <class T> __global__ void axpy (T* y) { my_axpy2(y); }\n";
+  programs[2].text = "__global__ void scale(int*) { axpy<<<1, 1>>>(0); }\n";
+  CHECK(cli::source_of_kernel("axpy<float, 4>", programs) == 1);
+  CHECK(cli::source_of_kernel("&my::axpy<float>", programs) == 1);
+  CHECK(cli::source_of_kernel("first", programs) == 0);
+  CHECK(cli::source_of_kernel("scale", programs) == 2);
+  CHECK(cli::source_of_kernel("axpy2", programs) == 0);
+  CHECK(cli::source_of_kernel("", programs) == 0);
+}
+
 TEST_CASE("every kind of wrong specification ends the tool with 2") {
   using test::run_tool;
   CHECK(run_tool({"key", "rms_norm", "-p", "hidden_size=64", "--target", "sm_101a"}).status == 2);

@@ -30,7 +30,7 @@ TEST_CASE("an import is listed, its rows are in the table and its cubins are ser
     CHECK(*number == 1);
     CHECK(serves(*registry, folder.content, 1));
     CHECK(rows_of(*registry) == sorted(expected_rows(folder.content, 1)));
-    const auto imports = registry->stats()->imports;
+    const auto imports = *registry->imports().list();
     REQUIRE(imports.size() == 1);
     CHECK(imports[0].rows == 3);
     CHECK(imports[0].plain == 1);

@@ -70,10 +70,10 @@ TEST_CASE("each kind of damage is found by its name, and a second look changes n
   CHECK(verify_twice() == std::vector<Kind>{Kind::missing_cubin});
   write_file(image, whole);
   write_file(home.home / "cubins/stray", Bytes(1));
-  write_file(home.home / "records/b/stray.record", Bytes(1));
+  write_file(home.home / "records/2/stray.record", Bytes(1));
   CHECK(verify_twice() == std::vector<Kind>{Kind::stray_file, Kind::stray_file});
   fs::remove(home.home / "cubins/stray");
-  fs::remove(home.home / "records/b/stray.record");
+  fs::remove(home.home / "records/2/stray.record");
   write_file(home.home / "cubins/.young.tmp", Bytes(1));
   CHECK(verify_twice().empty());
   make_old(home.home / "cubins/.young.tmp");

@@ -76,3 +76,44 @@ TEST_CASE("templates and include directories have closures of their own") {
   files.search = {};
   CHECK(files.closure()->stamps.empty());
 }
+
+TEST_CASE("what was read for a look up is what is compiled after it, and no longer kept then") {
+  CoarseFiles files;
+  files.edit("#define TILE 16\n");
+  files.now_ns += 60 * kMillisecond;
+  const auto looked_up = files.closure();
+  CHECK(looked_up->headers.empty());
+  files.edit("#define TILE 32\n");  // to the same size: no stamp shows it, so the text that was read counts
+  const auto taken = files.cache.take(files.source, files.search);
+  REQUIRE(taken);
+  CHECK((*taken)->digest == looked_up->digest);
+  REQUIRE((*taken)->headers.size() > 0);
+  const auto again = files.cache.take(files.source, files.search);
+  REQUIRE(again);
+  CHECK((*again)->digest != looked_up->digest);
+}
+
+TEST_CASE("what was edited between look up and compilation is read again") {
+  CoarseFiles files;
+  files.edit("#define TILE 16\n");
+  files.now_ns += 60 * kMillisecond;
+  const auto looked_up = files.closure();
+  files.edit("#define TILE 128\n");
+  const auto taken = files.cache.take(files.source, files.search);
+  REQUIRE(taken);
+  CHECK((*taken)->digest != looked_up->digest);
+}
+
+TEST_CASE("of the texts that wait for a compilation only the newest are kept") {
+  CoarseFiles files;
+  files.edit((std::string(20 << 20, '\n') + "#define TILE 16\n").c_str());
+  files.now_ns += 60 * kMillisecond;
+  const auto first = files.source;
+  const auto looked_up = files.closure();
+  files.source = test::parse_template(test::scale_source("#include <tile.h>\n// another\n"));
+  static_cast<void>(files.closure());
+  files.edit((std::string(20 << 20, '\n') + "#define TILE 32\n").c_str());
+  const auto of_first = files.cache.take(first, files.search);
+  REQUIRE(of_first);
+  CHECK((*of_first)->digest != looked_up->digest);
+}

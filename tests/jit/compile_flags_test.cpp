@@ -43,6 +43,23 @@ TEST_CASE("paths are flags for the compiler and no part of what is hashed or rec
   CHECK(code_flags(request).size() == 2);
 }
 
+TEST_CASE("the linker is told the target, and what of the options is its to do") {
+  const SmTarget target = *SmTarget::parse("sm_90a");
+  CompilerOptions options = {{"relocatable-device-code", "true"}, {"use_fast_math", ""}, {"D:N", "4"}};
+  CHECK(needs_link(options));
+  CHECK(link_flags(target, ImageKind::cubin, options) == std::vector<std::string>{"-arch=sm_90a"});
+  options = {{"dlink-time-opt", ""}, {"generate-line-info", ""}, {"maxrregcount", "32"},
+             {"prec-div", "true"},   {"use_fast_math", ""},      {"ptxas-options", "-O1,-v"}};
+  CHECK(needs_link(options));
+  CHECK(optimises_at_link(options));
+  CHECK(link_flags(target, ImageKind::cubin, options) ==
+        std::vector<std::string>{"-arch=sm_90a", "-lineinfo", "-maxrregcount=32", "-Xptxas=-O1", "-Xptxas=-v",
+                                 "-lto", "-ftz=1", "-prec-div=1", "-prec-sqrt=0", "-fma=1"});
+  CHECK(link_flags(target, ImageKind::ptx, {{"dlink-time-opt", ""}}) ==
+        std::vector<std::string>{"-arch=compute_90a", "-ptx", "-lto"});
+  CHECK_FALSE(needs_link({{"generate-line-info", ""}}));
+}
+
 TEST_CASE("suffixed targets follow from the release") {
   const std::vector<int> listed = {75, 90, 100};
   const auto names = [](const std::vector<SmTarget>& targets) {

@@ -192,6 +192,11 @@ TEST_CASE("a place that is named twice is searched once") {
   CHECK(std::count(places.begin(), places.end(), "/toolkit/lib64") == 1);
 }
 
+TEST_CASE("device libraries lie beside the compiler, or in the wheel beside its own") {
+  CHECK(library_folders({Source::wheel, "/w/nvidia/cuda_nvrtc/lib/libnvrtc.so.12", {}}) ==
+        std::vector<std::string>{"/w/nvidia/cuda_nvrtc/lib", "/w/nvidia/cuda_runtime/lib"});
+}
+
 TEST_CASE("tests look first into the CUDA that they were built with, or into that of where they are now") {
   const char* given = std::getenv("CUBINET_TEST_CUDA_ROOT");
   const std::string before = given == nullptr ? "" : given;

@@ -323,8 +323,9 @@ TEST_CASE("an NVRTC that was replaced before it was loaded compiles nothing unde
   for (std::size_t at = identity.find("build ") + 6; identity[at] != '+'; at += 2)
     build.push_back(static_cast<char>(std::stoi(identity.substr(at, 2), nullptr, 16)));
   {
-    std::ifstream file(installed.library, std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    std::string bytes(std::filesystem::file_size(installed.library), '\0');
+    std::ifstream(installed.library, std::ios::binary)
+        .read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     const std::size_t at = bytes.find(build);
     REQUIRE(at != std::string::npos);
     bytes[at] = static_cast<char>(bytes[at] ^ 1);

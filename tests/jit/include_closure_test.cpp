@@ -112,17 +112,17 @@ TEST_CASE("a closure is valid until a file changes, vanishes or appears where on
 
 TEST_CASE("a stamp is settled once a later edit has to show in its times") {
   constexpr std::int64_t kSecond = 1'000'000'000;
-  constexpr std::int64_t kMillisecond = 1'000'000;
+  constexpr std::int64_t kOneMillisecond = 1'000'000;
   FileStamp stamp;
   CHECK(stamp.settled(0));  // no file: one that appears shows
   stamp.exists = true;
   stamp.changed_ns = 1000 * kSecond + 1;
   CHECK_FALSE(stamp.settled(stamp.changed_ns));
-  CHECK_FALSE(stamp.settled(stamp.changed_ns + 10 * kMillisecond));
-  CHECK(stamp.settled(stamp.changed_ns + 51 * kMillisecond));
+  CHECK_FALSE(stamp.settled(stamp.changed_ns + 10 * kOneMillisecond));
+  CHECK(stamp.settled(stamp.changed_ns + 51 * kOneMillisecond));
   stamp.modified_ns = stamp.changed_ns + 10 * kSecond;  // set by somebody
-  CHECK_FALSE(stamp.settled(stamp.changed_ns + 51 * kMillisecond));
-  CHECK(stamp.settled(stamp.modified_ns + 51 * kMillisecond));
+  CHECK_FALSE(stamp.settled(stamp.changed_ns + 51 * kOneMillisecond));
+  CHECK(stamp.settled(stamp.modified_ns + 51 * kOneMillisecond));
   // Whole seconds may be all that the file system keeps.
   stamp.modified_ns = 1000 * kSecond;
   stamp.changed_ns = 1000 * kSecond;
@@ -385,6 +385,18 @@ TEST_CASE("a standard header is its counterpart in CCCL, but for what a toolkit 
   CHECK(closure->missing.size() == 4);  // cstdint, thrice where it does not count, and vector
   write(mine / "limits", "// mine\n");
   CHECK(*text_of(*close_over_includes(*parsed, {{mine.path()}, {toolkit.path()}}), "limits") == "// mine\n");
+}
+
+TEST_CASE("a C header whose functions the compiler knows is empty, unless the caller has one") {
+  const test::TempDir mine;
+  write(mine / "math.h", "// mine\n");
+  const auto parsed =
+      test::parse_template(test::scale_source("#include <stdio.h>\n#include <math.h>\n#include <stdio.h>\n"));
+  const auto closure = close_over_includes(*parsed, {{mine.path()}, {}});
+  REQUIRE(closure);
+  CHECK(closure->missing.empty());
+  CHECK(*text_of(*closure, "stdio.h") == "#pragma once\n");
+  CHECK(*text_of(*closure, "math.h") == "// mine\n");
 }
 
 TEST_CASE("a header of the caller that includes what a macro makes is refused, that of a toolkit is not") {

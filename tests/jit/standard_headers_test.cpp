@@ -21,3 +21,10 @@ TEST_CASE(
   CHECK(standard_header("stdint.h", "cuda/std/cstdint").find("using ::cuda::std::uint32_t;") !=
         std::string::npos);
 }
+
+TEST_CASE("what the compiler knows without a header needs none of CCCL") {
+  CHECK(is_built_in("stdio.h"));
+  CHECK(is_built_in("math.h"));
+  CHECK_FALSE(is_built_in("iostream"));
+  CHECK_FALSE(is_built_in("stdint.h"));
+}

@@ -161,8 +161,10 @@ struct Release {
     const std::string trace = (folder / ("trace-" + request.spec.name)).string();
     request.spec = *request.kernel_template->resolve(request.spec);
     request.resolved = true;
-    const auto given = compiler->input(request);
-    REQUIRE_MESSAGE(given, given.error().to_line());
+    const auto inputs = compiler->inputs(request);
+    REQUIRE_MESSAGE(inputs, inputs.error().to_line());
+    REQUIRE(inputs->size() == 1);
+    const CompilerInput& given = inputs->front();
     // What a caller may not say, because it writes a file.
     request.spec.options["fdevice-time-trace"] = trace;
     request.spec.options["Ofast-compile"] = "max";
@@ -182,14 +184,14 @@ struct Release {
     CHECK(sees_trace);
 
     std::set<std::string> hashed = {"cubinet/parameters.cuh"};
-    for (const auto& header : given->headers)
+    for (const auto& header : given.headers)
       hashed.insert(header.name);
     const std::set<std::string> read = headers_in(trace + ".json");
     CHECK_FALSE(read.empty());
     for (const std::string& name : read) {
       if (name != "__nv_nvrtc_builtin_header.h") CHECK_MESSAGE(hashed.contains(name), name);
     }
-    check_reachable(request, given->sources);
+    check_reachable(request, given.sources);
   }
 
   void check_reachable(const CompileRequest& request, const Sha256Digest& sources) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "support/property_counts.hpp"
+
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
 
@@ -9,15 +11,6 @@
 #include <string>
 
 namespace cubinet::test {
-
-// Full counts where the build is optimised, a hundredth under sanitizers, a tenth otherwise.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::uint64_t kPropertyDivisor = 100;
-#elif defined(NDEBUG)
-inline constexpr std::uint64_t kPropertyDivisor = 1;
-#else
-inline constexpr std::uint64_t kPropertyDivisor = 100;
-#endif
 
 // A valid selector; every field takes every kind of value that it may have.
 inline KernelSelector random_selector(std::mt19937_64& random) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel_table/random_rows.hpp"
+#include "support/property_counts.hpp"
 
 #include <cubinet/kernel_templates/fast_divisor.hpp>
 

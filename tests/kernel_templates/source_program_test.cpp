@@ -18,6 +18,13 @@ SourceProgram a_program() {
   return program;
 }
 
+SourceProgram source(std::string name, std::string text) {
+  SourceProgram program;
+  program.name = std::move(name);
+  program.text = std::move(text);
+  return program;
+}
+
 KernelId id_of(const SourceProgram& program) {
   const auto made = program.as_template();
   REQUIRE_MESSAGE(made.has_value(), made.error().to_line());
@@ -41,6 +48,8 @@ TEST_CASE("all that a source says is its identity, and where it lies is not") {
   is_another("order", [](SourceProgram& program) { std::swap(program.kernels[0], program.kernels[1]); });
   is_another("header", [](SourceProgram& program) { program.headers["mine.h"] += " "; });
   is_another("another header", [](SourceProgram& program) { program.headers["more.h"] = ""; });
+  is_another("a source", [](SourceProgram& program) { program.sources.push_back(source("b", "")); });
+  is_another("a library", [](SourceProgram& program) { program.libraries = {"cudadevrt"}; });
   is_another("flags", [](SourceProgram& program) { program.flags = {"-DN=5"}; });
   SourceProgram elsewhere = a_program();
   elsewhere.folder = "/somewhere";
@@ -75,4 +84,62 @@ TEST_CASE("what cannot be a source is refused by name") {
   refused([](SourceProgram& program) { program.kernels.emplace_back(""); });
   refused([](SourceProgram& program) { program.headers["a>b"] = ""; });
   refused([](SourceProgram& program) { program.flags = {"--create-pch=x"}; });
+}
+
+TEST_CASE("of sources that are linked names, texts, kernels, headers and their order are identity") {
+  const auto linked = [](const auto& change) {
+    SourceProgram program = a_program();
+    SourceProgram first = source("first", "// 1");
+    first.kernels = {"k"};
+    first.headers = {{"h", ""}};
+    program.sources = {first, source("second", "// 2")};
+    program.libraries = {"cudadevrt", "mine.fatbin"};
+    change(program);
+    return id_of(program);
+  };
+  const KernelId id = linked([](SourceProgram&) {});
+  CHECK(linked([](SourceProgram& program) { program.sources[0].folder = "/x"; }) == id);
+  CHECK_FALSE(linked([](SourceProgram& program) { program.sources[0].name = "x"; }) == id);
+  CHECK_FALSE(linked([](SourceProgram& program) { program.sources[1].text += " "; }) == id);
+  CHECK_FALSE(linked([](SourceProgram& program) { program.sources[0].kernels = {"q"}; }) == id);
+  CHECK_FALSE(linked([](SourceProgram& program) { program.sources[0].headers["h"] = " "; }) == id);
+  CHECK_FALSE(linked([](SourceProgram& program) { std::swap(program.sources[0], program.sources[1]); }) ==
+              id);
+  CHECK_FALSE(linked([](SourceProgram& program) { program.libraries.pop_back(); }) == id);
+}
+
+TEST_CASE("what is linked is made for that, whether it is said or not") {
+  SourceProgram program = a_program();
+  program.libraries = {"cudadevrt"};
+  const KernelId unsaid = id_of(program);
+  program.flags.emplace_back("-rdc=true");
+  CHECK(id_of(program) == unsaid);
+  program.flags = {"-DN=4", "-dlto"};
+  CHECK((*(*program.as_template())->resolve({})).to_string() == "axpy -DN=4 --dlink-time-opt");
+  program.sources = {source("more", "// more")};
+  const auto made = *program.as_template();
+  REQUIRE(made->linked_sources().size() == 1);
+  CHECK(made->linked_sources()[0]->name() == "more");
+  CHECK(made->libraries() == std::vector<std::string>{"cudadevrt"});
+}
+
+TEST_CASE("sources and libraries that cannot be linked are refused by name") {
+  const auto refused = [](const char* word, const auto& change) {
+    SourceProgram program = a_program();
+    program.sources = {source("more", "// more")};
+    change(program);
+    const auto made = program.as_template();
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == ErrorCode::invalid_argument);
+    CHECK_MESSAGE(made.error().message.find(word) != std::string::npos, made.error().message);
+  };
+  refused("called 'axpy'", [](SourceProgram& program) { program.sources[0].name = "axpy"; });
+  refused("a/b", [](SourceProgram& program) { program.sources[0].name = "a/b"; });
+  refused("'more'", [](SourceProgram& program) { program.sources[0].flags = {"-DA"}; });
+  refused("'more'", [](SourceProgram& program) { program.sources[0].libraries = {"m"}; });
+  refused("'more'", [](SourceProgram& program) { program.sources[0].sources = {source("x", "")}; });
+  refused("axpy<float>", [](SourceProgram& program) { program.sources[0].kernels = {"axpy<float>"}; });
+  refused("with its folder", [](SourceProgram& program) { program.libraries = {"/usr/lib/libm.a"}; });
+  refused("named twice", [](SourceProgram& program) { program.libraries = {"m", "m"}; });
+  refused("no library", [](SourceProgram& program) { program.libraries = {""}; });
 }

@@ -56,18 +56,32 @@ TEST_CASE("what is not known is left to the compiler as it is") {
 }
 
 TEST_CASE("what reads or writes files or makes something else is refused by name, with the reason") {
-  for (const char* flag :
-       {"-include", "--pre-include=a.h", "--time=t.csv", "--create-pch=x", "--pch", "-optix-ir", "-dlto",
-        "-dc", "-rdc=true", "-arch=sm_90", "--gpu-architecture=sm_90", "-I/usr/include", "-I", "--no-cache",
-        "--fdevice-time-trace=t", "--use-bundled-headers=/h", "--tile-only"}) {
+  for (const char* flag : {"-include", "--pre-include=a.h", "--time=t.csv", "--create-pch=x", "--pch",
+                           "-optix-ir", "-ewp", "-gen-opt-lto", "-arch=sm_90", "--gpu-architecture=sm_90",
+                           "-I/usr/include", "-I", "--no-cache", "--fdevice-time-trace=t", "--use-bundled-headers=/h", "--tile-only"}) {
     const Error error = refused({flag});
     CHECK_MESSAGE(error.message.find(flag) != std::string::npos, error.message);
     CHECK_MESSAGE(error.message.find("not taken") != std::string::npos, error.message);
   }
-  CHECK(taken({"-rdc=false"}).empty());
   for (const char* none : {"", "-", "--", "std=c++20", "kernel.cu"})
     refused({none});
   refused({"--x=a\nb"});
+}
+
+TEST_CASE("code that is to be linked is asked for in one form") {
+  for (const Flags& relocatable : {Flags{"-rdc=true"}, Flags{"-rdc", "true"}, Flags{"-dc"},
+                                   Flags{"--device-c"}, Flags{"--relocatable-device-code=true"}})
+    CHECK(taken(relocatable) == Flags{"--relocatable-device-code=true"});
+  for (const Flags& whole : {Flags{"-rdc=false"}, Flags{"-dw"}, Flags{"--device-w"}})
+    CHECK(taken(whole).empty());
+  CHECK(taken({"-dlto"}) == Flags{"--dlink-time-opt"});
+  CHECK(taken({"-rdc=true", "--dlink-time-opt"}) == Flags{"--dlink-time-opt"});
+  const auto merged =
+      with_defaults(*parse_compiler_flags(Flags{"-dlto"}), *parse_compiler_flags(Flags{"-dc"}));
+  CHECK(compiler_flags(merged) == Flags{"--dlink-time-opt"});
+  CHECK(refused({"-rdc=maybe"}).message.find("true or false") != std::string::npos);
+  refused({"-rdc"});
+  refused({"-dc=1"});
 }
 
 TEST_CASE("defaults hold where nothing else is said") {

@@ -51,10 +51,10 @@ TEST_CASE("PTX is held to its record, and neither passes for the other") {
 }
 
 TEST_CASE("the first symbol that an image lacks is named") {
-  const std::vector<std::string> kernels = {"c", "a", "a"};
+  const std::vector<std::string_view> kernels = {"c", "a", "a"};
   CHECK(missing_symbol(kernels, {"a", "c"}) == nullptr);
   CHECK(missing_symbol(kernels, {}) == nullptr);
-  const std::vector<std::string> symbols = {"a", "d", "b"};
+  const std::vector<std::string_view> symbols = {"a", "d", "b"};
   REQUIRE(missing_symbol(kernels, symbols) != nullptr);
   CHECK(*missing_symbol(kernels, symbols) == "d");
   CHECK(missing_symbol({}, symbols) == &symbols.front());

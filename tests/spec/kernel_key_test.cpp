@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/property_counts.hpp"
+
 #include <cubinet/spec/kernel_key.hpp>
 
 #include <doctest/doctest.h>
@@ -97,7 +99,7 @@ KernelSpec random_spec(std::mt19937_64& random) {
 
 TEST_CASE("decoding an encoding gives the specification and target back" * doctest::test_suite("loop")) {
   std::mt19937_64 random(1);
-  for (int i = 0; i < 100'000; ++i) {
+  for (std::uint64_t i = 0; i < 10'000'000 / test::kPropertyDivisor; ++i) {
     const KernelSpec spec = random_spec(random);
     const SmTarget target = known_targets()[random() % known_targets().size()];
     const KernelIdentity identity = identify(spec, target);

@@ -24,8 +24,9 @@ struct ElfSection {
 
 struct ElfSymbol {
   std::string_view name;
-  std::uint8_t type = 0;   // STT_*
-  std::uint8_t other = 0;  // st_other; a cubin marks its entry functions here (STO_CUDA_ENTRY)
+  std::uint8_t type = 0;     // STT_*
+  std::uint8_t binding = 0;  // STB_*
+  std::uint8_t other = 0;    // st_other; a cubin marks its entry functions here (STO_CUDA_ENTRY)
   std::uint16_t section = 0;
   std::uint64_t value = 0;
   std::uint64_t size = 0;

@@ -14,26 +14,8 @@
 namespace cubinet {
 
 class FileSystem;
-class Imports;  // cubin_registry/imports.hpp: how folders come in and go; what they hold the home answers
-
-// Where the files of an imported folder are used from. Stored: DO NOT RENUMBER.
-enum class ArtifactPlacement : std::uint8_t { in_place = 0, linked = 1, copied = 2 };
-std::string_view to_string(ArtifactPlacement placement);  // "in_place", "linked", "copied"
-
-struct ImportSummary {
-  std::uint64_t number = 0;  // under which it was pinned: of imports of one kernel the highest is right
-  std::string folder;
-  std::string pin;
-  std::string version;
-  ArtifactPlacement placement = ArtifactPlacement::in_place;
-  std::uint64_t rows = 0;
-  std::uint64_t plain = 0;
-  std::uint64_t files = 0;
-  std::uint64_t bytes = 0;  // of the files
-  bool gone = false;        // it is used in place, and its folder is not there: it offers nothing
-
-  friend bool operator==(const ImportSummary&, const ImportSummary&) = default;
-};
+class Imports;  // cubin_registry/imports.hpp: how folders come in, are listed and go; what they hold the home
+                // answers
 
 struct HomeOptions {
   enum class Access { read_write, read_only };
@@ -49,9 +31,8 @@ struct HomeStats {
   std::uint64_t cubins = 0;   // distinct images of theirs
   std::uint64_t cubin_bytes = 0;
   std::uint64_t quarantined = 0;  // files set aside
-  std::vector<ImportSummary> imports;
-  std::string sqlite_version;  // of the library at run time
-  std::string journal_mode;    // of the index: "delete", or why there is none
+  std::string sqlite_version;     // of the library at run time
+  std::string journal_mode;       // of the index: "delete", or why there is none
 };
 
 struct RebuildReport {
@@ -74,7 +55,7 @@ enum class SweepMode { remove, count };
 // Layout of the home (docs/formats/registry.md):
 //   cubins/<2 hex>/<64 hex>.cubin    named by SHA-256
 //   imports/<number>.import          what is known of an imported folder
-//   records/<1 hex>/<16 hex hash of the kernel>-<32 hex of the record's SHA-256>.record
+//   records/<0 to 3>/<16 hex hash of the kernel>-<32 hex of the record's SHA-256>.record
 //   locks/  quarantine/  index.sqlite
 //
 // Thread-safe; any number of processes may share a home. Nothing it holds is trusted before it is checked: an

@@ -10,9 +10,29 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
+
+// Where the files of an imported folder are used from. Stored: DO NOT RENUMBER.
+enum class ArtifactPlacement : std::uint8_t { in_place = 0, linked = 1, copied = 2 };
+std::string_view to_string(ArtifactPlacement placement);  // "in_place", "linked", "copied"
+
+struct ImportSummary {
+  std::uint64_t number = 0;  // under which it was pinned: of imports of one kernel the highest is right
+  std::string folder;
+  std::string pin;
+  std::string version;
+  ArtifactPlacement placement = ArtifactPlacement::in_place;
+  std::uint64_t rows = 0;
+  std::uint64_t plain = 0;
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;  // of the files
+  bool gone = false;        // it is used in place, and its folder is not there: it offers nothing
+
+  friend bool operator==(const ImportSummary&, const ImportSummary&) = default;
+};
 
 // A cubin of an imported folder.
 struct ArtifactFile {

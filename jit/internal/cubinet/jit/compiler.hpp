@@ -28,6 +28,16 @@ std::vector<CompilerCandidate> find_compilers(const CompilerSearch& search);
 // The folders and files that find_compilers() looks into, in its order.
 std::vector<std::string> places_searched(const CompilerSearch& search);
 
+// nvJitLink, which links what was compiled as relocatable code. Only what has to be linked needs it.
+struct LinkerCandidate {
+  std::string library;   // without symbolic links
+  std::string identity;  // "nvJitLink 13.0, build <hex>": a part of the fingerprints of what it links
+};
+// The first that is as new as this compiler, which it has to be: beside it, then in the places of the search.
+// unavailable, with the folders, where there is none; unsupported, with both releases, where all are older.
+// Reads the files; loads nothing.
+Result<LinkerCandidate> find_linker(const CompilerCandidate& compiler, const CompilerSearch& search);
+
 struct CompileRequest {
   std::shared_ptr<const KernelTemplate> kernel_template;
   KernelSpec spec;  // the record's identity is that of the resolved specification
@@ -46,7 +56,7 @@ struct CompileOutput {
   double seconds = 0;  // from nvrtcCreateProgram to the image in memory
 };
 
-// What NVRTC is given for a request, for people.
+// What NVRTC is given for one source of a request, for people.
 struct CompilerInput {
   struct File {
     std::string name;  // as NVRTC is told it
@@ -90,8 +100,9 @@ class Compiler {
   // The targets that this NVRTC builds for, ascending. Loads NVRTC.
   virtual Result<std::vector<SmTarget>> supported_targets() = 0;
 
-  // What compile() would give to NVRTC. Loads NVRTC.
-  virtual Result<CompilerInput> input(const CompileRequest& request) = 0;
+  // What compile() would give to NVRTC: of the template, then of each source that is linked with it. Loads
+  // NVRTC.
+  virtual Result<std::vector<CompilerInput>> inputs(const CompileRequest& request) = 0;
 
   // compile_failed holds the log in detail and the specification in the message; unsupported for a target
   // that this NVRTC cannot build, or on which the kernel could never be launched. Warnings are kept in the

@@ -76,6 +76,12 @@ class KernelTemplate {
   // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern
   // "C".
   virtual const std::vector<std::string>& symbol_expressions() const = 0;
+  // Further sources that are linked with this one into one cubin; each has its own name, text, folder,
+  // headers and kernels, whose entry points follow this one's. None, unless said otherwise.
+  virtual const std::vector<std::shared_ptr<const KernelTemplate>>& linked_sources() const;
+  // Device libraries that are linked too, by the names that SourceProgram explains. None, unless said
+  // otherwise.
+  virtual const std::vector<std::string>& libraries() const;
   // unsupported, by name and number, when the target is below the minimum or a kernel could never launch
   // there: more shared memory than any device of the target gives a block, or more than 1024 threads.
   virtual Result<void> check_target(const KernelSpec& resolved, SmTarget target) const = 0;

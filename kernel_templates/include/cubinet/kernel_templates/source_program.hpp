@@ -11,7 +11,7 @@
 namespace cubinet {
 
 // CUDA C++ as it is, without a declaration: what people hand to NVRTC. All of it but `folder` is part of the
-// kernel's identity.
+// kernel's identity; of a library, its name.
 struct SourceProgram {
   std::string name = "program";  // for messages and, with ".cu" behind it, for __FILE__; no path
   std::string text;
@@ -21,6 +21,13 @@ struct SourceProgram {
   std::map<std::string, std::string> headers;  // by the name with which they are included
   std::vector<std::string> flags;              // NVRTC's, as people write them (compiler_options.hpp)
   std::string folder;                          // where quoted headers are looked for first; empty: nowhere
+  // Further sources, each with its own text, kernels, headers and folder: all are compiled as relocatable
+  // code, under the flags of this one, and linked into one cubin. They have no flags, sources or libraries.
+  std::vector<SourceProgram> sources;
+  // Device libraries to link with, by name: "cudadevrt" (the file libcudadevrt.a), or a file's own name
+  // ("libmine.a", "mine.fatbin", "mine.ltoir", also .cubin, .ptx and .o). Where they lie is for
+  // CompileOptions.
+  std::vector<std::string> libraries;
 
   // As a template without parameters, which knows neither block nor shared memory: the launch says them. Its
   // resolve() gives its one specification, whatever it is given. invalid_argument for a name, a flag or an

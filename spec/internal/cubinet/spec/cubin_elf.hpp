@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -40,6 +41,6 @@ bool contradicts(const CubinInspection& inspection, SmTarget stated);
 // REQUIRES: `image` is verified. Checks that it is a cubin for `stated` and holds every symbol of `symbols`;
 // corruption that names the difference otherwise. The driver does neither: it "loads" a foreign cubin as a
 // library of no kernels.
-Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string>& symbols);
+Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string_view>& symbols);
 
 }  // namespace cubinet

@@ -17,8 +17,8 @@ Result<void> check_image(const CubinRecord& record, ByteView image);
 
 // The first of `symbols` that is not among `kernels`; nullptr where all are. Takes n log n: an image states
 // as many names as it likes.
-const std::string* missing_symbol(const std::vector<std::string>& kernels,
-                                  const std::vector<std::string>& symbols);
+const std::string_view* missing_symbol(const std::vector<std::string_view>& kernels,
+                                       const std::vector<std::string_view>& symbols);
 
 // "13.5" of "Cuda compilation tools, release 13.5, V13.5.37", which stands in every image; empty where it
 // does not.
