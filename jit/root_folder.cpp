@@ -18,7 +18,7 @@ struct Work {
   std::exception_ptr thrown;
 };
 
-void* run(void* argument) {
+void* do_work(void* argument) {
   Work& work = *static_cast<Work*>(argument);
   if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
   try {
@@ -37,7 +37,7 @@ void run_at_root(const std::function<void()>& work) {
   if (::pthread_attr_init(&attributes) != 0) return work();
   ::pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_t worker = {};
-  const int failure = ::pthread_create(&worker, &attributes, run, &shared);
+  const int failure = ::pthread_create(&worker, &attributes, do_work, &shared);
   ::pthread_attr_destroy(&attributes);
   if (failure != 0) return work();
   ::pthread_join(worker, nullptr);
