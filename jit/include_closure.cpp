@@ -107,7 +107,7 @@ class ClosureBuilder {
   Result<std::string> named(const File& file, bool is_template = false) {
     const IncludeScan scan = scan_includes(file.text);
     for (const HeaderMacro& macro : scan.macros)
-      macros_.define(macro.name, macro.replacement);
+      macros_.define(macro.name, macro.replacement, macro.parameters);
     const bool of_caller = !file.folder.empty() && (!file.root || *file.root < first_of_toolkit_);
     for (const ComputedHeader& header : scan.computed) {
       computed_.push_back({header.macro, {file.name, {}, file.folder, file.root}});

@@ -304,6 +304,21 @@ TEST_CASE("a C header whose functions the compiler knows is empty, unless the ca
   CHECK(*text_of(*closure, "math.h") == "// mine\n");
 }
 
+TEST_CASE("what a macro with parameters names is a header of the closure under that name") {
+  const test::TempDir folder;
+  write(folder / "cutlass.h",
+        "#if NEW\n#define STD_HEADER(header) <cccl/cuda/std/header>\n#else\n"
+        "# define STD_HEADER( header ) <cuda/std/header>\n#endif\n");
+  write(folder / "uses.h", "#include STD_HEADER( /* of CCCL */ utility)\n");
+  write(folder / "cccl/cuda/std/utility", "int utility;\n");
+  const auto parsed = test::parse_template(test::scale_source("#include <cutlass.h>\n#include <uses.h>\n"));
+  const auto closure = close_over_includes(*parsed, {{folder.path(), (folder / "cccl").string()}, {}});
+  REQUIRE(closure);
+  REQUIRE(text_of(*closure, "cccl/cuda/std/utility"));
+  CHECK(*text_of(*closure, "cccl/cuda/std/utility") == "int utility;\n");
+  CHECK(*text_of(*closure, "cuda/std/utility") == "#include <cccl/cuda/std/utility>\n");
+}
+
 TEST_CASE("a header of the caller that includes what a macro makes is refused, that of a toolkit is not") {
   const test::TempDir folder;
   write(folder / "mine/made.h", "#define STR(x) #x\n#include STR(/dev/zero)\n");
