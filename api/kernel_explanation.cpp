@@ -109,6 +109,9 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
     build.usable = judgement.usable();
     build.verdict =
         judgement.wanted_target ? cubinet::explain(offer, wish) : verdict_on(*build.record, device, targets_);
+    const bool is_added =
+        kernel.spec().maker == KernelMaker::function && build.standing == Standing::unchecked;
+    if (is_added && judgement.wanted_target) build.verdict = "an image that was added here";
     if (build.usable && build.record->kind == ImageKind::ptx)
       build.verdict += place_of_ptx(explanation.builds.size() == 1);
   }

@@ -96,6 +96,16 @@ Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
   return rows;
 }
 
+bool Library::lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const {
+  for (std::size_t i = 0; i < builds.records.size(); ++i) {
+    const CubinRecord& there = *builds.records[i];
+    if (there.kind == record.kind && there.identity == record.identity && there.digest == record.digest &&
+        !stores_[builds.offers[i].store]->description().writable)
+      return true;
+  }
+  return false;
+}
+
 KernelSource Library::keep(const Cubin& cubin) {
   std::optional<Error> reason;
   for (const auto& store : writable_) {

@@ -49,6 +49,9 @@ class Library {
 
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();  // one a store, in their order
 
+  // Whether one of `builds` is this one, in a bundle or a folder: then it need not be kept once more. In a
+  // store that takes builds one that is damaged is replaced.
+  bool lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const;
   // Keeps a build in the first store that takes it: memory where none does. Says where.
   KernelSource keep(const Cubin& cubin);
   // Null where no store knows locks, or that which does refuses: then the caller builds without.

@@ -3,6 +3,8 @@
 
 #include "held_kernels.hpp"
 
+#include <cubinet/spec/user_image.hpp>
+
 namespace cubinet {
 
 Result<Function> pick_function(const LoadedFunctions& functions, std::string_view entry_point,
@@ -85,6 +87,17 @@ Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(const Sourc
   given.options = options_.flags;
   CUBINET_TRY_ASSIGN(KernelSpec spec, made->resolve(given));
   auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(made), std::move(spec), options_);
+  return intern(kernel->id(), kernel);
+}
+
+Result<std::shared_ptr<const CachedKernel>> PreparedKernels::prepare(std::string_view name, ByteView image) {
+  CUBINET_TRY_ASSIGN(KernelSpec spec, spec_of_user_image(name, image));
+  CUBINET_TRY_ASSIGN(const std::vector<Cubin> builds, builds_of_user_image(spec, image));
+  auto kernel = std::make_shared<const CachedKernel>(owner_, std::move(spec));
+  const KernelBuilds there = library_.offers(kernel->id());
+  for (const Cubin& build : builds) {
+    if (!library_.lies_where_nothing_is_kept(there, *build.record)) library_.keep(build);
+  }
   return intern(kernel->id(), kernel);
 }
 

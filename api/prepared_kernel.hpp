@@ -73,6 +73,7 @@ class PreparedKernels {
   // Runtime::prepare().
   Result<std::shared_ptr<const CachedKernel>> prepare(const KernelSpec& spec);
   Result<std::shared_ptr<const CachedKernel>> prepare(const SourceProgram& program);
+  Result<std::shared_ptr<const CachedKernel>> prepare(std::string_view name, ByteView image);
   Result<std::shared_ptr<const CachedKernel>> prepare(std::string_view key_or_name);
   // The kernel of a build that lies somewhere; nullptr where no request leads to it: its template takes other
   // parameters by now.

@@ -63,6 +63,11 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(program));
     return std::shared_ptr<const PreparedKernel>(std::move(kernel));
   }
+  Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view name, ByteView image) override {
+    CUBINET_TRY(check_process());
+    CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(name, image));
+    return std::shared_ptr<const PreparedKernel>(std::move(kernel));
+  }
   Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view key_or_name) override {
     CUBINET_TRY(check_process());
     CUBINET_TRY_ASSIGN(auto kernel, prepared_.prepare(key_or_name));

@@ -108,7 +108,8 @@ Result<void> check_problem(const AttentionProblem& problem) {
   CUBINET_TRY(check_sizes(problem));
   for (const DataType type :
        {problem.data_type_q, problem.data_type_k, problem.data_type_v, problem.data_type_o}) {
-    if (type > DataType::e2m1) return wrong("data type", static_cast<std::uint64_t>(type), "a known one");
+    if (type > DataType::e2m1)
+      return wrong("data type", static_cast<std::uint64_t>(type), "one of attention's, fp16 to e2m1");
   }
   if (problem.layout > QkvLayout::contiguous_kv || problem.mask > AttentionMask::custom ||
       problem.sparse > SparseAttention::dynamic_token) {

@@ -2,6 +2,7 @@
 #include "context.hpp"
 
 #include "arguments.hpp"
+#include "template_files.hpp"
 
 #include <cubinet/jit/compiler.hpp>
 
@@ -82,13 +83,12 @@ CompilerSearch Context::compiler_search() const {
 
 Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& template_files) const {
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, TemplateCatalog::builtin());
-  for (const std::string& file : template_files) {
-    CUBINET_TRY_ASSIGN(const Bytes source, files_->read(file, kMaximumTemplateBytes));
-    std::error_code unknown;  // where the working folder is gone: then nothing lies beside the file
-    const std::filesystem::path folder = std::filesystem::absolute(file, unknown).parent_path();
-    CUBINET_TRY_ASSIGN(auto kernel_template,
-                       KernelTemplate::parse(std::string(as_text(source)), file, folder.string()));
-    CUBINET_TRY(catalog.add(std::move(kernel_template)));
+  for (const std::string& name : template_files) {
+    CUBINET_TRY_ASSIGN(const auto found, find_templates(*files_, name));
+    for (const TemplateFile& file : found) {
+      CUBINET_TRY_ASSIGN(auto kernel_template, file.read(*files_));
+      CUBINET_TRY(catalog.add(std::move(kernel_template)));
+    }
   }
   return catalog;
 }

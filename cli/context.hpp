@@ -28,9 +28,6 @@ struct GlobalOptions {
   bool json = false;  // --json
 };
 
-// The most that a file of a template or source may hold.
-inline constexpr std::uint64_t kMaximumTemplateBytes = std::uint64_t{16} << 20;
-
 // What a verb works with. Immutable but for what it writes to the console.
 class Context {
  public:
@@ -54,7 +51,7 @@ class Context {
   ProtectedFiles protected_files(std::vector<std::string> inputs) const;
   CompilerSearch compiler_search() const;
 
-  // The templates of the library and those of the files.
+  // The templates of the library and those of these files and folders.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
   Result<std::shared_ptr<Home>> open_registry(HomeOptions::Access access) const;
   // The home and these bundles, in this order. A home that cannot be used is a warning: everything stays in

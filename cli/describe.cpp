@@ -4,6 +4,7 @@
 #include "arguments.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_templates/parameter_json.hpp>
 
 #include <fmt/format.h>
 
@@ -12,16 +13,10 @@
 
 namespace cubinet::cli {
 
-nlohmann::json describe(const ParameterValue& value) {
-  if (const bool* flag = std::get_if<bool>(&value)) return *flag;
-  if (const std::int64_t* integer = std::get_if<std::int64_t>(&value)) return *integer;
-  return std::get<std::string>(value);
-}
-
 nlohmann::json describe(const KernelSpec& spec) {
   nlohmann::json parameters = nlohmann::json::object();
   for (const auto& [name, value] : spec.parameters)
-    parameters[name] = describe(value);
+    parameters[name] = to_json(value);
   nlohmann::json described = {{"template", spec.name}, {"parameters", std::move(parameters)}};
   if (!spec.options.empty()) described["flags"] = compiler_flags(spec.options);
   return described;
@@ -30,12 +25,19 @@ nlohmann::json describe(const KernelSpec& spec) {
 nlohmann::json describe(const EntryPoint& entry_point) {
   return {{"name", entry_point.name},
           {"symbol", entry_point.symbol},
-          {"threads", entry_point.threads},
+          {"threads", entry_point.threads_of_block()},
+          {"block", entry_point.block()},
           {"dynamic_shared_bytes", entry_point.dynamic_shared_bytes},
           {"parameter_bytes", entry_point.parameter_bytes},
           {"cluster", entry_point.cluster},
           {"programmatic_launch", entry_point.programmatic_launch},
           {"cooperative", entry_point.cooperative}};
+}
+
+std::string describe_block(const EntryPoint& entry_point) {
+  const auto [x, y, z] = entry_point.block();
+  if (y == 1 && z == 1) return std::to_string(x);
+  return z == 1 ? fmt::format("{} x {}", x, y) : fmt::format("{} x {} x {}", x, y, z);
 }
 
 nlohmann::json describe(const StoreFinding& finding) {
@@ -74,11 +76,13 @@ nlohmann::json describe_fully(const CubinRecord& record) {
   for (const EntryPoint& entry_point : record.entry_points)
     entry_points.push_back(describe(entry_point));
   described["entry_points"] = std::move(entry_points);
+  described["globals"] = record.globals;
   return described;
 }
 
 std::string describe_origin(const CubinRecord& record) {
-  if (record.origin == CubinOrigin::compiled) return "compiled here";
+  if (record.origin == CubinOrigin::compiled)
+    return record.identity.kernel().maker() == KernelMaker::function ? "added here" : "compiled here";
   if (record.origin == CubinOrigin::imported) return fmt::format("import {}", record.version);
   return fmt::format("a bundle of version {}", record.version);
 }

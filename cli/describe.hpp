@@ -14,7 +14,6 @@
 namespace cubinet::cli {
 
 // Values of the library as JSON and as text for people.
-nlohmann::json describe(const ParameterValue& value);
 nlohmann::json describe(const KernelSpec& spec);  // {"template", "parameters"}
 nlohmann::json describe(const EntryPoint& entry_point);
 nlohmann::json describe(const StoreFinding& finding);
@@ -24,13 +23,15 @@ nlohmann::json describe_fully(const CubinRecord& record);
 
 // The specification that a record is of; its text is "?" when the identity cannot be decoded.
 KernelSpec spec_of(const CubinRecord& record);
-std::string describe_origin(const CubinRecord& record);  // "compiled here", "bundle of version 3"
+std::string describe_origin(
+    const CubinRecord& record);  // "compiled here", "added here", "a bundle of version 3"
 
 // The command line that builds a kernel.
 std::string compile_command(const KernelSpec& spec, SmTarget target);
 
-std::string format_bytes(std::uint64_t bytes);  // "45.2 KiB"
-std::string format_seconds(double seconds);     // "1.23 s", "4.56 ms", "7.89 us"
+std::string describe_block(const EntryPoint& entry_point);  // its threads: "256", "16 x 16"
+std::string format_bytes(std::uint64_t bytes);              // "45.2 KiB"
+std::string format_seconds(double seconds);                 // "1.23 s", "4.56 ms", "7.89 us"
 
 // Lines of columns, each as wide as its widest cell; the last column is not padded. Cells may hold text from
 // outside: control characters are escaped.

@@ -21,8 +21,6 @@ struct OtherKind {
   const char* remedy;
 };
 constexpr OtherKind kOtherKinds[] = {
-    {"\x50\xed\x55\xba", "a fatbinary of several images",
-     "`cuobjdump -xelf all FILE` takes the cubins out of it"},
     {"CBUN", "a bundle", "`cubinet bundle list` prints its keys; inspect KEY --bundle FILE"},
     {"CREC", "the record of a cubin", "name the cubin beside it"},
 };
@@ -34,6 +32,7 @@ Result<ImageReport> report_ptx(Bytes image) {
   ImageReport report{
       ImageKind::ptx, ImageTarget{inspection.target, ImageKind::ptx}.to_string(), inspection.version, {}};
   CUBINET_TRY_ASSIGN(report.content.kernels, ptx_resources(image));
+  report.content.globals = ptx_globals(image);
   return report;
 }
 
@@ -65,6 +64,29 @@ const EntryPoint* entry_of(const CubinRecord* record, const std::string& symbol)
   const auto entry = std::find_if(record->entry_points.begin(), record->entry_points.end(),
                                   [&](const EntryPoint& each) { return each.symbol == symbol; });
   return entry == record->entry_points.end() ? nullptr : &*entry;
+}
+
+// The C++ name under which a variable was asked for; empty where it was not.
+std::string declared_name(const ImageGlobal& global, const CubinRecord* record) {
+  if (record == nullptr) return {};
+  const auto named = std::find_if(record->globals.begin(), record->globals.end(),
+                                  [&](const auto& each) { return each.second == global.name; });
+  return named == record->globals.end() ? std::string() : named->first;
+}
+
+nlohmann::json describe_global(const ImageGlobal& global, const CubinRecord* record) {
+  const std::string declared = declared_name(global, record);
+  return {{"name", global.name},
+          {"declared", declared.empty() ? nlohmann::json() : nlohmann::json(declared)},
+          {"space", global.space},
+          {"bytes", or_null(global.bytes)}};
+}
+
+std::string global_text(const ImageGlobal& global, const CubinRecord* record) {
+  const std::string declared = declared_name(global, record);
+  return fmt::format("\n  variable     {}: {}{} memory{}", printable(global.name),
+                     global.bytes ? fmt::format("{} bytes of ", *global.bytes) : "", global.space,
+                     declared.empty() || declared == global.name ? "" : ", " + printable(declared));
 }
 
 // The texts of at least four characters among a note's bytes: ptxas writes its name, version and options so.
@@ -136,6 +158,9 @@ nlohmann::json describe(const ImageReport& report, const CubinRecord* record) {
   described["kernels"] = nlohmann::json::array();
   for (const KernelResources& kernel : report.content.kernels)
     described["kernels"].push_back(describe_kernel(kernel, entry_of(record, kernel.name)));
+  described["globals"] = nlohmann::json::array();
+  for (const ImageGlobal& global : report.content.globals)
+    described["globals"].push_back(describe_global(global, record));
   described["compatibility"] = nlohmann::json::array();
   for (const CompatibilityNote& note : report.content.compatibility)
     described["compatibility"].push_back(
@@ -161,6 +186,8 @@ std::string to_text(const ImageReport& report, const CubinRecord* record) {
   }
   for (const KernelResources& kernel : report.content.kernels)
     text += kernel_text(kernel, entry_of(record, kernel.name));
+  for (const ImageGlobal& global : report.content.globals)
+    text += global_text(global, record);
   for (const CompatibilityNote& note : report.content.compatibility)
     text += fmt::format("\n  compatible   tag {}, length {}, value {}", note.tag, note.value.size(),
                         to_hex(note.value));

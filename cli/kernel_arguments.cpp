@@ -2,6 +2,7 @@
 #include "kernel_arguments.hpp"
 
 #include "arguments.hpp"
+#include "template_files.hpp"
 
 #include <cubinet/base/text.hpp>
 
@@ -13,7 +14,8 @@
 namespace cubinet::cli {
 
 void add_template_files(CLI::App& verb, std::vector<std::string>& files) {
-  add_list(verb, "--template-file", files, "FILE", "A template of your own; may be repeated");
+  add_list(verb, "--template-file", files, "FILE|FOLDER",
+           "A template of your own, or a folder of them; may be repeated");
 }
 
 void add_template_sources(CLI::App& verb, TemplateSources& sources) {
@@ -39,6 +41,8 @@ void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
            "CUDA C++ without a declaration, instead of a template; several are linked into one cubin");
   add_list(verb, "--name", arguments.kernels, "EXPRESSION",
            "A kernel of --source, as 'axpy<float, 4>'; may be repeated (default: all that it compiles to)");
+  add_list(verb, "--global", arguments.globals, "NAME",
+           "A variable of --source that is asked for by this C++ name; may be repeated");
   add_list(
       verb, "--library", arguments.libraries, "NAME",
       "A device library to link --source with: cudadevrt, or a file's name as mine.fatbin; may be repeated");
@@ -199,6 +203,8 @@ Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arg
   }
   for (const std::string& kernel : arguments.kernels)
     programs[source_of_kernel(kernel, programs)].kernels.push_back(kernel);
+  for (const std::string& global : arguments.globals)
+    programs[source_of_kernel(global, programs)].globals.push_back(global);
   SourceProgram program = std::move(programs.front());
   programs.erase(programs.begin());
   program.sources = std::move(programs);
@@ -217,8 +223,8 @@ Result<void> check_subject(const KernelArguments& arguments) {
     return Error{ErrorCode::invalid_argument, "--source goes without a template and its parameters",
                  "give values to a source with -D"};
   }
-  if (!from_source && !arguments.kernels.empty())
-    return Error{ErrorCode::invalid_argument, "--name names kernels of --source"};
+  if (!from_source && !(arguments.kernels.empty() && arguments.globals.empty()))
+    return Error{ErrorCode::invalid_argument, "--name and --global name kernels and variables of --source"};
   if (!from_source && !arguments.libraries.empty())
     return Error{ErrorCode::invalid_argument, "--library is linked with --source"};
   return {};

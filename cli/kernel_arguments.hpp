@@ -37,6 +37,7 @@ struct KernelArguments {
   std::string template_name;
   std::vector<std::string> source_files;  // instead: --source FILE … [--name EXPRESSION …] [--library NAME …]
   std::vector<std::string> kernels;
+  std::vector<std::string> globals;  // [--global NAME …]
   std::vector<std::string> libraries;
   std::vector<std::string> parameters;
   std::vector<std::string> targets;

@@ -5,6 +5,7 @@
 #include "kernel_arguments.hpp"
 
 #include <cubinet/base/json_object.hpp>
+#include <cubinet/kernel_templates/parameter_json.hpp>
 
 #include <fmt/format.h>
 
@@ -26,23 +27,10 @@ Error wrong(std::string_view where, std::string_view what) {
   return Error{ErrorCode::invalid_argument, fmt::format("{}: {}", where, what), kShape};
 }
 
-// As the file has it, for a message. Of a list or an object only that it is one: its text may be long, and
-// its depth more than the stack that dump() takes for it.
-std::string shown(const json& value) {
-  if (value.is_array()) return "a list";
-  if (value.is_object()) return "an object";
-  return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80);
-}
-
 Result<ParameterValue> parse_value(const json& value, const std::string& where) {
-  if (value.is_boolean()) return ParameterValue(value.get<bool>());
-  if (value.is_string()) return ParameterValue(value.get<std::string>());
-  const bool fits =
-      value.is_number_integer() &&
-      (!value.is_number_unsigned() ||
-       value.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-  if (fits) return ParameterValue(value.get<std::int64_t>());
-  return wrong(where, fmt::format("{} is neither an integer, a flag nor a string", shown(value)));
+  auto parsed = parameter_value_from_json(value);
+  if (!parsed) return wrong(where, parsed.error().message);
+  return parsed;
 }
 
 Result<std::vector<ParameterValue>> parse_values(const json& values, const std::string& where) {

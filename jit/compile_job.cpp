@@ -82,6 +82,11 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   return error;
 }
 
+// What NVRTC calls a variable: a name expression is a constant, which its address is.
+std::string expression_of(const std::string& global) {
+  return "&" + global;
+}
+
 Error no_such_kernel(const CompileRequest& request, const std::string& symbol) {
   return Error{ErrorCode::invalid_argument,
                "the template '" + request.kernel_template->name() + "' declares the kernel '" + symbol +
@@ -182,6 +187,8 @@ Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest&
   for (const std::string& expression : expressions) {
     if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
   }
+  for (const std::string& global : source.globals())
+    CUBINET_TRY(program.add_name_expression(expression_of(global)));
   const std::vector<std::string> flags = compile_flags(request, api.version());
   const CompilerOptions& options = request.spec.options;
   // NVRTC writes the working folder into what describes source lines, for linkers too.
@@ -209,6 +216,9 @@ Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest&
     if (expression.empty()) continue;
     CUBINET_TRY_ASSIGN(compiled.symbols.back(), program.lowered_name(expression));
   }
+  for (const std::string& global : source.globals()) {
+    CUBINET_TRY_ASSIGN(compiled.globals[global], program.lowered_name(expression_of(global)));
+  }
   return compiled;
 }
 
@@ -235,6 +245,7 @@ Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* l
   for (std::size_t i = 0; i < record.entry_points.size(); ++i) {
     if (!compiled.symbols[i].empty()) record.entry_points[i].symbol = compiled.symbols[i];
   }
+  record.globals = std::move(compiled.globals);
   CUBINET_TRY(check_output(request, image, record.entry_points));
   record.identity = identify(request.spec, request.target);
   record.target = request.target;

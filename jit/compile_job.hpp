@@ -8,7 +8,11 @@
 
 #include <cubinet/jit/compiler.hpp>
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace cubinet {
 
@@ -23,6 +27,7 @@ struct BuildInputs {
 struct CompiledSource {
   Bytes code;                        // cubin, PTX or, before it is linked, LTO IR
   std::vector<std::string> symbols;  // one for each symbol expression; empty where that is
+  std::map<std::string, std::string, std::less<>> globals;  // the symbol of each variable that is named
   std::string log;
 };
 

@@ -6,6 +6,7 @@
 #include "compiler_search.hpp"
 #include "header_macros.hpp"
 #include "include_closure.hpp"
+#include "include_scanner.hpp"
 #include "link_job.hpp"
 #include "linker_search.hpp"
 
@@ -181,7 +182,7 @@ class NvrtcCompiler final : public Compiler {
   // Just the texts and libraries that the fingerprint covers, whatever becomes of their files meanwhile.
   Result<BuildInputs> read_inputs(const CompileRequest& request) {
     const KernelTemplate& kernel_template = *request.kernel_template;
-    const HeaderSearch search = search_of(request.options, request.spec);
+    const HeaderSearch search = search_of(kernel_template, request.options, request.spec);
     BuildInputs inputs;
     CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), closures_.take(request.kernel_template, search));
     for (const auto& source : kernel_template.linked_sources()) {
@@ -195,7 +196,7 @@ class NvrtcCompiler final : public Compiler {
   // The digest of what read_inputs() would read now, and of the linker.
   Result<Sha256Digest> inputs_digest(const std::shared_ptr<const KernelTemplate>& kernel_template,
                                      const KernelSpec& spec, const CompileOptions& options) {
-    const HeaderSearch search = search_of(options, spec);
+    const HeaderSearch search = search_of(*kernel_template, options, spec);
     CUBINET_TRY_ASSIGN(const auto closure, closures_.get(kernel_template, search));
     if (!needs_link(spec.options)) return closure->digest;
     std::vector<Sha256Digest> sources = {closure->digest};
@@ -241,8 +242,18 @@ class NvrtcCompiler final : public Compiler {
                  "it builds for" + names + "; other targets need another release of NVRTC"};
   }
 
-  HeaderSearch search_of(const CompileOptions& options, const KernelSpec& spec) const {
-    return {options.include_directories, toolkit_directories_, header_macros(spec.options)};
+  HeaderSearch search_of(const KernelTemplate& kernel_template, const CompileOptions& options,
+                         const KernelSpec& spec) const {
+    HeaderSearch search{options.include_directories, toolkit_directories_, header_macros(spec.options)};
+    const auto& parameters = kernel_template.parameters();
+    if (std::all_of(parameters.begin(), parameters.end(),
+                    [](const auto& each) { return each.macro.empty(); }))
+      return search;
+    // Parameters may be macros that name headers. Where the header cannot be written that is told elsewhere.
+    const auto header = kernel_template.parameters_header(spec);
+    for (const HeaderMacro& macro : scan_includes(header ? *header : std::string()).macros)
+      search.macros.emplace_back(macro.name, macro.replacement);
+    return search;
   }
 
   BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,

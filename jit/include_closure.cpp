@@ -8,6 +8,7 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_templates/parameter_words.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>
@@ -63,6 +64,7 @@ class ClosureBuilder {
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
     names_taken_.emplace(kParametersHeaderName);
     from_memory_ = &kernel_template.headers();
+    unused_words_.insert(kernel_template.unused_words().begin(), kernel_template.unused_words().end());
     const File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
     CUBINET_TRY_ASSIGN(closure_.source, named(source, true));
     do {
@@ -81,6 +83,7 @@ class ClosureBuilder {
           "'" + name + "' has '" + header.text + "', whose header cannot be told before it is compiled",
           "write the header's name there, or define the macro as a name"};
     }
+    if (!unused_words_.empty()) return unused(kernel_template);
     closure_.digest = digest();
     return std::move(closure_);
   }
@@ -93,6 +96,19 @@ class ClosureBuilder {
     std::optional<std::size_t> root;  // it lies below roots_[*root]
   };
 
+  Error unused(const KernelTemplate& kernel_template) const {
+    const auto& word = *unused_words_.begin();
+    const auto& parameters = kernel_template.parameters();
+    const auto of = std::find_if(parameters.begin(), parameters.end(),
+                                 [&](const ParameterDeclaration& each) { return each.word() == word; });
+    return Error{
+        ErrorCode::invalid_argument,
+        "the template '" + kernel_template.name() + "' declares the parameter '" +
+            (of == parameters.end() ? word : of->name) + "', and '" + word +
+            "' stands neither in its source, nor in a header but the toolkit's, nor in an expression",
+        "use it, or leave it out: one code would be kept under several keys"};
+  }
+
   Sha256Digest digest() const {
     Sha256Hasher hasher;
     hasher.field("source", closure_.source);
@@ -101,6 +117,14 @@ class ClosureBuilder {
       hasher.field("text", header.text);
     }
     return hasher.finish();
+  }
+
+  // Those of the toolkit know nothing of parameters, and of ours those that include them.
+  bool may_use_parameters(const File& file, const IncludeScan& scan) const {
+    if (!file.folder.empty()) return !file.root || *file.root < first_of_toolkit_;
+    return std::any_of(scan.references.begin(), scan.references.end(), [](const HeaderReference& reference) {
+      return reference.name == kParametersHeaderName;
+    });
   }
 
   // The text with the names that its headers have here.
@@ -114,6 +138,7 @@ class ClosureBuilder {
       if (is_template || (of_caller && header.text.starts_with('#')))
         answerable_.emplace_back(file.name, header);
     }
+    if (!is_template && may_use_parameters(file, scan)) remove_words_of(file.text, unused_words_);
     std::vector<std::string> names;
     for (const HeaderReference& reference : scan.references) {
       std::vector<std::string> places;
@@ -271,6 +296,7 @@ class ClosureBuilder {
   // Those that have to lead to a header that is known, and the files that have them: of what makes an
   // absolute path the compiler opens the file by itself, and a FIFO's end it waits for.
   std::vector<std::pair<std::string, ComputedHeader>> answerable_;
+  std::set<std::string, std::less<>> unused_words_;  // of parameters
   std::map<std::string, std::string> aliases_;
   std::set<std::string, std::less<>> names_taken_;
   const std::map<std::string, std::string>* from_memory_ = nullptr;  // the template's

@@ -87,7 +87,8 @@ struct HeaderSearch {
 };
 
 // invalid_argument for a source with a computed #include or __has_include, and a header of the include
-// directories with a computed #include, which no fingerprint could cover;
+// directories with a computed #include, which no fingerprint could cover, and for a parameter of the template
+// that no text but the toolkit's has;
 // io for a header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template, const HeaderSearch& search,
                                            const FileProbe& probe = {});

@@ -221,6 +221,7 @@ Result<CompiledSource> run_link_job(const NvrtcApi& api, const NvJitLinkApi& lin
     const auto kind = optimises_at_link(request.spec.options) ? LinkInputKind::lto_ir : LinkInputKind::cubin;
     linked.push_back({sources[i]->name() + ".cu", kind, one->code});
     all.symbols.insert(all.symbols.end(), one->symbols.begin(), one->symbols.end());
+    all.globals.merge(one->globals);
     if (!one->log.empty()) all.log += (all.log.empty() ? "" : "\n") + one->log;
   }
   for (const DeviceLibrary& library : inputs.libraries.libraries)

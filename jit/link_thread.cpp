@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <sched.h>
+#include <signal.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -32,6 +33,10 @@ struct LinkQueue {
   std::deque<LinkWork*> waiting;  // guarded by mutex, as what it points to
 
   void serve() {
+    // Signals are for the threads of the program.
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
     if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
     std::unique_lock lock(mutex);
     for (;;) {

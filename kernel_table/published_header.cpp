@@ -45,7 +45,8 @@ const PublishedHeader* find_published_header(std::string_view pin) {
 std::string name_with_pin(const KernelSpec& spec, std::string_view function) {
   const auto pin = spec.parameters.find("pin");
   if (pin == spec.parameters.end()) return spec.to_string();
-  return std::string(function) + "@" + to_string(pin->second).substr(0, kPinShown);
+  const std::string_view name = spec.maker == KernelMaker::function ? std::string_view(spec.name) : function;
+  return std::string(name) + "@" + to_string(pin->second).substr(0, kPinShown);
 }
 
 bool names_pin(std::string_view text, std::string_view pin) {

@@ -15,6 +15,8 @@ std::string_view to_string(ExpressionType type) {
       return "true or false";
     case ExpressionType::text:
       return "text";
+    case ExpressionType::opaque:
+      return "a float, double or list";
   }
   return "integer";
 }

@@ -12,7 +12,8 @@
 
 namespace cubinet {
 
-enum class ExpressionType { integer, flag, text };
+// `opaque`: a float, double or list, which can be compared and no more.
+enum class ExpressionType { integer, flag, text, opaque };
 
 std::string_view to_string(ExpressionType type);
 

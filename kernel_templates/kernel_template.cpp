@@ -13,7 +13,8 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint32_t kMaximumThreads = 1024;      // of a block, on every device
+constexpr std::uint32_t kMaximumThreads = 1024;  // of a block, on every device
+constexpr std::uint32_t kMaximumThreadsZ = 64;
 constexpr std::uint32_t kMaximumClusterBlocks = 16;  // non-portable; 8 without asking
 
 // Devices of other capabilities than the known ones may exist: a limit that no known device has is not
@@ -60,9 +61,11 @@ class DeclaredTemplate final : public KernelTemplate {
   const std::string& folder() const override { return folder_; }
   const std::map<std::string, std::string>& headers() const override { return no_headers_; }
   const std::vector<ParameterDeclaration>& parameters() const override { return declaration_.parameters; }
+  const std::vector<std::string>& unused_words() const override { return declaration_.unused_words; }
   SmTarget minimum_target() const override { return declaration_.minimum_target; }
   const std::vector<std::string>& constraints() const override { return constraints_; }
   const std::vector<std::string>& symbol_expressions() const override { return symbol_expressions_; }
+  const std::vector<std::string>& globals() const override { return declaration_.globals; }
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     if (spec.name != name()) {
@@ -74,7 +77,8 @@ class DeclaredTemplate final : public KernelTemplate {
     resolved.name = name();
     resolved.options = with_defaults(spec.options, declaration_.options);
     for (const ParameterDeclaration& parameter : declaration_.parameters) {
-      CUBINET_TRY_ASSIGN(ParameterValue value, value_of(spec, parameter));
+      if (!parameter.macro.empty() && says_macro(spec.options, parameter.macro)) return is_macro(parameter);
+      CUBINET_TRY_ASSIGN(ParameterValue value, value_of(spec, parameter, resolved));
       resolved.parameters.emplace(parameter.name, std::move(value));
     }
     for (const ConstraintDeclaration& constraint : declaration_.constraints) {
@@ -104,7 +108,7 @@ class DeclaredTemplate final : public KernelTemplate {
     }
     CUBINET_TRY_ASSIGN(const EntryPoint entry, entry_point(declaration_.kernels.front(), resolved));
     row->implementation = name();
-    row->threads = entry.threads;
+    row->threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(entry.threads_of_block(), UINT32_MAX));
     row->shared_bytes = entry.dynamic_shared_bytes;
     return std::optional<KernelRow>(*std::move(row));
   }
@@ -153,20 +157,41 @@ class DeclaredTemplate final : public KernelTemplate {
     return {};
   }
 
-  Result<ParameterValue> value_of(const KernelSpec& spec, const ParameterDeclaration& parameter) const {
+  Error is_macro(const ParameterDeclaration& parameter) const {
+    return Error{ErrorCode::invalid_argument,
+                 "template '" + name() + "': the macro '" + parameter.macro + "' is its parameter '" +
+                     parameter.name + "', and a flag of the compiler says it too",
+                 "give the parameter its value"};
+  }
+
+  // `resolved` has the parameters before this one.
+  Result<ParameterValue> value_of(const KernelSpec& spec, const ParameterDeclaration& parameter,
+                                  const KernelSpec& resolved) const {
     const auto found = spec.parameters.find(parameter.name);
-    if (found != spec.parameters.end()) {
-      auto checked = check_parameter_value(parameter, found->second);
-      if (checked) return found->second;
-      Error error = std::move(checked).error();
-      error.message = "template '" + name() + "': " + error.message;
+    if (found != spec.parameters.end()) return of_this(admitted_value(parameter, found->second));
+    if (parameter.default_value) return *parameter.default_value;
+    const auto computed = declaration_.default_expressions.find(parameter.name);
+    if (computed != declaration_.default_expressions.end()) {
+      auto value = computed->second.evaluate(resolved.parameters);
+      if (value) value = admitted_value(parameter, *std::move(value));
+      if (value) return value;
+      Error error = std::move(value).error();
+      error.message = "template '" + name() + "': the default of '" + parameter.name + "', " +
+                      computed->second.text() + values_named_by(computed->second, resolved) + ": " +
+                      error.message;
       return error;
     }
-    if (parameter.default_value) return *parameter.default_value;
     return Error{
         ErrorCode::invalid_argument,
         "template '" + name() + "': parameter '" + parameter.name + "' is missing and has no default",
         parameter.name + " is " + parameter.allowed()};
+  }
+
+  Result<ParameterValue> of_this(Result<ParameterValue> value) const {
+    if (value) return value;
+    Error error = std::move(value).error();
+    error.message = "template '" + name() + "': " + error.message;
+    return error;
   }
 
   // "dtype_q = bf16, dtype_kv = fp16"
@@ -206,7 +231,10 @@ class DeclaredTemplate final : public KernelTemplate {
     EntryPoint entry;
     entry.name = kernel.name;
     if (kernel.symbol_expression.empty()) entry.symbol = kernel.name;
-    CUBINET_TRY_ASSIGN(entry.threads, quantity(kernel, "threads", kernel.threads, 1, resolved));
+    std::uint32_t* const dimensions[] = {&entry.threads, &entry.threads_y, &entry.threads_z};
+    for (std::size_t i = 0; i < kernel.threads.size(); ++i) {
+      CUBINET_TRY_ASSIGN(*dimensions[i], quantity(kernel, "threads", kernel.threads[i], 1, resolved));
+    }
     CUBINET_TRY_ASSIGN(entry.dynamic_shared_bytes,
                        quantity(kernel, "dynamic shared memory", kernel.dynamic_shared_bytes, 0, resolved));
     entry.parameter_bytes = kernel.parameter_bytes;
@@ -226,9 +254,13 @@ class DeclaredTemplate final : public KernelTemplate {
                        ": its kernel '" + entry.name + "' " + reason,
                    "choose smaller tiles or another target"};
     };
-    if (entry.threads > kMaximumThreads) {
-      return never("needs blocks of " + std::to_string(entry.threads) + " threads, and a block has at most " +
-                   std::to_string(kMaximumThreads));
+    if (entry.threads_of_block() > kMaximumThreads) {
+      return never("needs blocks of " + std::to_string(entry.threads_of_block()) +
+                   " threads, and a block has at most " + std::to_string(kMaximumThreads));
+    }
+    if (entry.threads_z > kMaximumThreadsZ) {
+      return never("needs blocks of " + std::to_string(entry.threads_z) +
+                   " threads in z, and a block has at most " + std::to_string(kMaximumThreadsZ));
     }
     const std::uint32_t limit = shared_bytes_limit(target);
     if (entry.dynamic_shared_bytes > limit) {
@@ -265,12 +297,16 @@ const std::vector<std::string>& KernelTemplate::libraries() const {
   return none;
 }
 
-Result<std::shared_ptr<const KernelTemplate>> KernelTemplate::parse(std::string source,
-                                                                    std::string_view origin,
-                                                                    std::string folder) {
-  CUBINET_TRY_ASSIGN(TemplateDeclaration declaration, parse_template_declaration(source, origin));
+Result<std::shared_ptr<const KernelTemplate>> KernelTemplate::parse(
+    std::string source, std::string_view origin, std::string folder,
+    std::optional<std::string_view> declaration) {
+  CUBINET_TRY_ASSIGN(TemplateDeclaration parsed, parse_template_declaration(source, origin, declaration));
+  if (declaration) {
+    if (source.starts_with("\xef\xbb\xbf")) source.erase(0, 3);  // a mark that begins a text or is an error
+    source.insert(0, "#include <cubinet/parameters.cuh>\n#line 1\n");
+  }
   return std::shared_ptr<const KernelTemplate>(
-      std::make_shared<DeclaredTemplate>(std::move(declaration), std::move(source), std::move(folder)));
+      std::make_shared<DeclaredTemplate>(std::move(parsed), std::move(source), std::move(folder)));
 }
 
 }  // namespace cubinet

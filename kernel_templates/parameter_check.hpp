@@ -5,7 +5,8 @@
 
 namespace cubinet {
 
-// invalid_argument names the parameter, the value and what is allowed.
-Result<void> check_parameter_value(const ParameterDeclaration& declaration, const ParameterValue& value);
+// The value in the one form that it has in keys: a number in the parameter's type, a C++ type in its one
+// spelling, 0 for -0. invalid_argument names the parameter, the value and what is allowed.
+Result<ParameterValue> admitted_value(const ParameterDeclaration& declaration, ParameterValue value);
 
 }  // namespace cubinet

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "names.hpp"
 #include "parameter_check.hpp"
+#include "parameter_value.hpp"
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace cubinet {
 
@@ -20,9 +19,47 @@ std::string_view to_string(ParameterType type) {
       return "dtype";
     case ParameterType::choice:
       return "choice";
+    case ParameterType::float32:
+      return "float";
+    case ParameterType::float64:
+      return "double";
+    case ParameterType::string:
+      return "string";
+    case ParameterType::type_name:
+      return "type";
+    case ParameterType::identifier:
+      return "identifier";
+    case ParameterType::integer_list:
+      return "int[]";
+    case ParameterType::float32_list:
+      return "float[]";
+    case ParameterType::float64_list:
+      return "double[]";
   }
   return "int";
 }
+
+namespace {
+
+std::string any_of(ParameterType type) {
+  switch (type) {
+    case ParameterType::string:
+      return "any ASCII text, at most 4096 characters";
+    case ParameterType::type_name:
+      return "any C++ type";
+    case ParameterType::identifier:
+      return "any C++ name";
+    case ParameterType::integer_list:
+      return "a list of 1 to 4096 integers";
+    case ParameterType::float32_list:
+    case ParameterType::float64_list:
+      return "a list of 1 to 4096 numbers";
+    default:
+      return "any number";
+  }
+}
+
+}  // namespace
 
 std::string ParameterDeclaration::allowed() const {
   if (type == ParameterType::flag) return "true or false";
@@ -30,8 +67,9 @@ std::string ParameterDeclaration::allowed() const {
     std::vector<std::string> names;
     for (const ParameterValue& value : values)
       names.push_back(cubinet::to_string(value));
-    return names.size() == 1 ? names.front() : "one of " + join(names, ", ");
+    return names.size() == 1 ? names.front() : "one of " + join(names, is_list(type) ? " or " : ", ");
   }
+  if (type != ParameterType::integer) return any_of(type);
   std::string text = "any integer";
   if (minimum != INT64_MIN && maximum != INT64_MAX) {
     text = std::to_string(minimum) + " to " + std::to_string(maximum);
@@ -51,59 +89,33 @@ Error not_allowed(const ParameterDeclaration& declaration, const std::string& va
                declaration.name + " is " + declaration.allowed()};
 }
 
-bool type_fits(const ParameterDeclaration& declaration, const ParameterValue& value) {
-  switch (declaration.type) {
-    case ParameterType::integer:
-      return std::holds_alternative<std::int64_t>(value);
-    case ParameterType::flag:
-      return std::holds_alternative<bool>(value);
-    case ParameterType::data_type:
-    case ParameterType::choice:
-      return std::holds_alternative<std::string>(value);
-  }
-  return false;
-}
-
 bool value_fits(const ParameterDeclaration& declaration, const ParameterValue& value) {
-  if (declaration.type == ParameterType::flag) return true;
   if (!declaration.values.empty()) {
     return std::find(declaration.values.begin(), declaration.values.end(), value) != declaration.values.end();
   }
   const std::int64_t* integer = std::get_if<std::int64_t>(&value);
-  return integer != nullptr && *integer >= declaration.minimum && *integer <= declaration.maximum &&
-         *integer % declaration.multiple_of == 0;
+  return integer == nullptr || (*integer >= declaration.minimum && *integer <= declaration.maximum &&
+                                *integer % declaration.multiple_of == 0);
+}
+
+std::string shown(const ParameterValue& value) {
+  const std::string text = printable(to_string(value), kQuotedBytes);
+  return std::holds_alternative<std::string>(value) ? "'" + text + "'" : text;
 }
 
 }  // namespace
 
-Result<void> check_parameter_value(const ParameterDeclaration& declaration, const ParameterValue& value) {
-  const std::string* text = std::get_if<std::string>(&value);
-  const std::string shown = text != nullptr ? "'" + printable(*text, kQuotedBytes) + "'" : to_string(value);
-  if (!type_fits(declaration, value)) {
-    return not_allowed(declaration, shown + ", which is no " + std::string(to_string(declaration.type)));
-  }
-  if (!value_fits(declaration, value)) return not_allowed(declaration, shown);
-  return {};
+Result<ParameterValue> admitted_value(const ParameterDeclaration& declaration, ParameterValue value) {
+  auto typed = value_of_type(declaration.type, value);
+  if (!typed) return not_allowed(declaration, shown(value) + typed.error().message);
+  if (!value_fits(declaration, *typed)) return not_allowed(declaration, shown(value));
+  return typed;
 }
 
 Result<ParameterValue> parse_parameter_value(const ParameterDeclaration& declaration, std::string_view text) {
-  const std::string shown = "'" + printable(text, kQuotedBytes) + "'";
-  ParameterValue value = std::string(text);
-  if (declaration.type == ParameterType::flag) {
-    if (text != "true" && text != "false") return not_allowed(declaration, shown);
-    value = text == "true";
-  } else if (declaration.type == ParameterType::integer) {
-    std::int64_t integer = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), integer);
-    if (error == std::errc::result_out_of_range)
-      return not_allowed(declaration, shown + ", which exceeds 64 bits");
-    if (error != std::errc() || end != text.data() + text.size()) {
-      return not_allowed(declaration, shown + ", which is no int");
-    }
-    value = integer;
-  }
-  CUBINET_TRY(check_parameter_value(declaration, value));
-  return value;
+  auto value = value_of_text(declaration.type, text);
+  if (value) return admitted_value(declaration, *std::move(value));
+  return not_allowed(declaration, "'" + printable(text, kQuotedBytes) + "'" + value.error().message);
 }
 
 }  // namespace cubinet

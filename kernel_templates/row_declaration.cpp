@@ -59,29 +59,30 @@ Result<const Column*> column_named(const JsonObject& object, const std::string& 
   const Column* column = find_column(name);
   if (column != nullptr && !is_of_kernel(*column)) return column;
   if (column != nullptr) {
-    return object.error("'" + name + "' is no part of it: it is that of the template's first kernel");
+    return object.error_at(name,
+                           "'" + name + "' is no part of it: it is that of the template's first kernel");
   }
   std::vector<std::string> names;
   for (const Column& other : kernel_columns()) {
     if (!is_of_kernel(other)) names.emplace_back(other.name);
   }
-  return object.error("a kernel's row has no column '" + printable(name, kQuotedBytes) + "'; did you mean '" +
-                      nearest_first(names, name).front() + "'?");
+  return object.error_at(name, "a kernel's row has no column '" + printable(name, kQuotedBytes) +
+                                   "'; did you mean '" + nearest_first(names, name).front() + "'?");
 }
 
 // An expression as a string, or a number or flag as itself.
 Result<Expression> read_cell(const JsonObject& object, const Column& column, const json& value,
                              const ExpressionSymbols& symbols) {
   if (!value.is_string() && !value.is_number_integer() && !value.is_boolean()) {
-    return object.error("'" + std::string(column.name) +
-                        "' is neither an expression in quotes nor an integer nor a flag");
+    return object.error_at(column.name, "'" + std::string(column.name) +
+                                            "' is neither an expression in quotes nor an integer nor a flag");
   }
   const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   CUBINET_TRY_ASSIGN(Expression expression,
                      typed_expression(object, column.name, text, type_of(column), symbols));
   if (!expression.names().empty()) return expression;
   if (auto constant = value_of(column, expression, {}); !constant)
-    return object.error(constant.error().to_line());
+    return object.error_at(column.name, constant.error().to_line());
   return expression;
 }
 
@@ -102,8 +103,8 @@ bool RowDeclaration::declares(std::string_view column) const {
                      [&](const Cell& cell) { return cell.column->name == column; });
 }
 
-Result<RowDeclaration> read_row(const json& value, const ExpressionSymbols& symbols) {
-  CUBINET_TRY_ASSIGN(const JsonObject object, JsonObject::open(value, "the row"));
+Result<RowDeclaration> read_row(const JsonObject& of, const json& value, const ExpressionSymbols& symbols) {
+  CUBINET_TRY_ASSIGN(const JsonObject object, of.inner(value, "the row"));
   RowDeclaration declaration;
   bool varies = false;
   for (const auto& [name, cell] : value.items()) {

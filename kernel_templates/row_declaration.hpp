@@ -3,6 +3,7 @@
 
 #include "expression.hpp"
 
+#include <cubinet/base/json_object.hpp>
 #include <cubinet/kernel_table/column.hpp>
 
 #include <nlohmann/json.hpp>
@@ -26,7 +27,8 @@ struct RowDeclaration {
 
 // invalid_argument, naming the column, for one that is not there or not the template's to say, for an
 // expression of another type, and for a constant that the column cannot hold.
-Result<RowDeclaration> read_row(const nlohmann::json& value, const ExpressionSymbols& symbols);
+Result<RowDeclaration> read_row(const JsonObject& declaration, const nlohmann::json& value,
+                                const ExpressionSymbols& symbols);
 
 // Selector and traits under these parameters, defaults filled in as column.hpp states them. invalid_argument,
 // naming the column, its value and what it may be, for one out of range. REQUIRES: `values` are complete.

@@ -36,6 +36,7 @@ class ProgramTemplate final : public KernelTemplate {
   const std::string& folder() const override { return program_.folder; }
   const std::map<std::string, std::string>& headers() const override { return program_.headers; }
   const std::vector<ParameterDeclaration>& parameters() const override { return no_parameters_; }
+  const std::vector<std::string>& unused_words() const override { return no_constraints_; }
   SmTarget minimum_target() const override { return {5, 0, TargetKind::baseline}; }
   const std::vector<std::string>& constraints() const override { return no_constraints_; }
   const std::vector<std::string>& symbol_expressions() const override { return program_.kernels; }
@@ -43,6 +44,7 @@ class ProgramTemplate final : public KernelTemplate {
     return linked_;
   }
   const std::vector<std::string>& libraries() const override { return program_.libraries; }
+  const std::vector<std::string>& globals() const override { return program_.globals; }
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     KernelSpec resolved = spec_;
@@ -78,14 +80,25 @@ Error bad(const SourceProgram& program, const std::string& reason) {
                "the source '" + printable(program.name.substr(0, kMaximumProgramName)) + "': " + reason};
 }
 
+Result<void> check_names(const SourceProgram& program, const std::string& what,
+                         const std::vector<std::string>& names) {
+  if (names.size() > kMaximumParts) return bad(program, "it has more than 1024 " + what + "s");
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (name->empty() || !is_printable(*name))
+      return bad(program, "'" + printable(*name) + "' is no name of a " + what);
+    if (std::find(names.begin(), name, *name) != name)
+      return bad(program, "the " + what + " '" + *name + "' is named twice");
+  }
+  return {};
+}
+
 Result<void> check_source(const SourceProgram& program) {
   const std::string& name = program.name;
   if (name.empty() || name.size() > kMaximumProgramName || !is_printable(name) ||
       name.find_first_of("/\\\"<>") != std::string::npos) {
     return bad(program, "its name has to be a file's, without a folder");
   }
-  if (program.kernels.size() > kMaximumParts || program.headers.size() > kMaximumParts)
-    return bad(program, "it has more than 1024 kernels or headers");
+  if (program.headers.size() > kMaximumParts) return bad(program, "it has more than 1024 headers");
   const auto check_text = [&](const std::string& of, const std::string& text) -> Result<void> {
     if (text.size() > kMaximumProgramBytes) return bad(program, of + " has more than 16 MiB");
     if (text.find('\0') == std::string::npos) return {};
@@ -97,12 +110,8 @@ Result<void> check_source(const SourceProgram& program) {
       return bad(program, "'" + printable(header) + "' is no header's name");
     CUBINET_TRY(check_text("its header '" + header + "'", text));
   }
-  for (auto kernel = program.kernels.begin(); kernel != program.kernels.end(); ++kernel) {
-    if (kernel->empty() || !is_printable(*kernel))
-      return bad(program, "'" + printable(*kernel) + "' is no name of a kernel");
-    if (std::find(program.kernels.begin(), kernel, *kernel) != kernel)
-      return bad(program, "the kernel '" + *kernel + "' is named twice");
-  }
+  CUBINET_TRY(check_names(program, "kernel", program.kernels));
+  CUBINET_TRY(check_names(program, "global", program.globals));
   return {};
 }
 
@@ -130,6 +139,7 @@ Result<void> check(const SourceProgram& program) {
   if (program.sources.size() >= kMaximumParts) return bad(program, "it has more than 1024 sources");
   std::set<std::string_view> names = {program.name};
   std::set<std::string_view> kernels(program.kernels.begin(), program.kernels.end());
+  std::set<std::string_view> globals(program.globals.begin(), program.globals.end());
   for (const SourceProgram& source : program.sources) {
     CUBINET_TRY(check_source(source));
     if (!source.flags.empty() || !source.sources.empty() || !source.libraries.empty())
@@ -140,6 +150,10 @@ Result<void> check(const SourceProgram& program) {
       if (!kernels.insert(kernel).second)
         return bad(program, "the kernel '" + kernel + "' is named of two sources");
     }
+    for (const std::string& global : source.globals) {
+      if (!globals.insert(global).second)
+        return bad(program, "the global '" + global + "' is named of two sources");
+    }
   }
   if (kernels.size() > kMaximumParts) return bad(program, "it has more than 1024 kernels");
   return {};
@@ -149,6 +163,8 @@ void describe(const SourceProgram& program, const std::string& prefix, KernelSpe
   spec.set(prefix + "text", digest_of(program.text));
   for (std::size_t i = 0; i < program.kernels.size(); ++i)
     spec.set(prefix + "kernel " + std::to_string(i), program.kernels[i]);
+  for (std::size_t i = 0; i < program.globals.size(); ++i)
+    spec.set(prefix + "global " + std::to_string(i), program.globals[i]);
   for (const auto& [header, content] : program.headers)
     spec.set(prefix + "header " + header, digest_of(content));
 }

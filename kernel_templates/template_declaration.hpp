@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +24,8 @@ struct ConstraintDeclaration {
 
 struct KernelDeclaration {
   std::string name;
-  std::string symbol_expression;  // empty: extern "C" with the kernel's name
-  Expression threads;
+  std::string symbol_expression;    // empty: extern "C" with the kernel's name
+  std::vector<Expression> threads;  // one to three: in x, y and z
   Expression dynamic_shared_bytes;
   std::uint32_t parameter_bytes = 0;
   std::vector<Expression> cluster;  // three, or none
@@ -41,16 +43,23 @@ struct TemplateDeclaration {
   std::vector<ConstraintDeclaration> constraints;
   std::vector<KernelDeclaration> kernels;
   std::optional<RowDeclaration> row;
-  CompilerOptions options;  // where a request says nothing else
+  std::vector<std::string> globals;                                    // variables, as C++ names them
+  CompilerOptions options;                                             // where a request says nothing else
+  std::map<std::string, Expression, std::less<>> default_expressions;  // by parameter
+  std::vector<std::string> unused_words;  // of parameters: KernelTemplate::unused_words()
 };
+
+// The member "name", an identifier; `what` has it.
+Result<std::string> identifier_member(JsonObject& object, std::string_view what);
 
 // An expression of a declaration's member, parsed; an error of the object when it is of another type.
 Result<Expression> typed_expression(const JsonObject& object, std::string_view member,
                                     const std::string& text, ExpressionType type,
                                     const ExpressionSymbols& symbols);
 
-// Finds the declaration in the source and parses it. Any text gives a declaration or invalid_argument that
-// names `origin` and the line or the member.
-Result<TemplateDeclaration> parse_template_declaration(std::string_view source, std::string_view origin);
+// Parses the declaration that the source begins with, or the one beside it. Any text gives a declaration or
+// invalid_argument that names `origin`, the text that has the declaration, and its line.
+Result<TemplateDeclaration> parse_template_declaration(std::string_view source, std::string_view origin,
+                                                       std::optional<std::string_view> beside = {});
 
 }  // namespace cubinet

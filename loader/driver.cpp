@@ -197,7 +197,8 @@ Result<void> Driver::read_devices() {
 
 bool Driver::has_libraries() const {
   return api_->cuLibraryLoadData != nullptr && api_->cuLibraryUnload != nullptr &&
-         api_->cuLibraryGetKernel != nullptr && api_->cuKernelGetFunction != nullptr;
+         api_->cuLibraryGetKernel != nullptr && api_->cuKernelGetFunction != nullptr &&
+         api_->cuLibraryGetGlobal != nullptr;
 }
 
 bool Driver::in_opening_process() const {

@@ -36,9 +36,11 @@
   X(cuLibraryGetKernel, 12000)                         \
   X(cuLibraryGetKernelCount, 12040)                    \
   X(cuKernelGetFunction, 12000)                        \
+  X(cuLibraryGetGlobal, 12000)                         \
   X(cuModuleLoadData, 2000)                            \
   X(cuModuleUnload, 2000)                              \
   X(cuModuleGetFunction, 2000)                         \
+  X(cuModuleGetGlobal, 3020)                           \
   X(cuFuncGetAttribute, 2020)                          \
   X(cuFuncSetAttribute, 9000)                          \
   X(cuFuncGetParamInfo, 12040)                         \
@@ -53,6 +55,8 @@
   X(cuMemFree, 3020)                                   \
   X(cuMemcpyHtoD, 3020)                                \
   X(cuMemcpyDtoH, 3020)                                \
+  X(cuMemcpyHtoDAsync, 3020)                           \
+  X(cuMemcpyDtoHAsync, 3020)                           \
   X(cuMemsetD8, 3020)                                  \
   X(cuStreamCreate, 2000)                              \
   X(cuStreamDestroy, 4000)                             \

@@ -36,7 +36,7 @@ struct Launch {
         cluster(config.cluster),
         shared_bytes(config.dynamic_shared_bytes) {
     const EntryPoint& entry = function.entry_point();
-    if (block[0] == 0) block[0] = entry.threads;
+    if (block[0] == 0) block = entry.block();
     if (cluster[0] == 0) cluster = entry.cluster;
     if (shared_bytes == UINT32_MAX) shared_bytes = entry.dynamic_shared_bytes;
     blocks_per_cluster = cluster_blocks(cluster);
@@ -221,6 +221,13 @@ Result<void> Function::launch_raw(const LaunchConfig& config, const void* const*
     return submit_extended(launch, function, config.stream, arguments);
   }
   return submit_plain(launch, function, config.stream, arguments);
+}
+
+Result<Global> Function::global(std::string_view name) const {
+  if (module_ == nullptr) {
+    return Error{ErrorCode::invalid_argument, "an empty function handle has no variables"};
+  }
+  return module_->global(name);
 }
 
 Result<int> Function::maximum_blocks_per_multiprocessor(std::uint32_t threads,

@@ -37,9 +37,10 @@ Result<void> LoadedFunction::prepare() {
   }
   CUBINET_TRY(read_arguments());
   const EntryPoint& entry = entry_point();
-  if (entry.threads > maximum_threads_) {
+  if (entry.threads_of_block() > maximum_threads_) {
     return Error{ErrorCode::unsupported, subject_.text("loading") + ": its record asks for blocks of " +
-                                             std::to_string(entry.threads) + " threads, the driver allows " +
+                                             std::to_string(entry.threads_of_block()) +
+                                             " threads, the driver allows " +
                                              std::to_string(maximum_threads_)};
   }
   CUBINET_TRY(grant_shared_bytes(entry.dynamic_shared_bytes));

@@ -75,4 +75,18 @@ Result<CUfunction> LoadedImage::function(const KernelSubject& subject) const {
   return function;
 }
 
+Result<std::optional<LoadedImage::Place>> LoadedImage::global(const std::string& symbol,
+                                                              const KernelSubject& subject) const {
+  const DriverApi& api = device_->driver()->api();
+  Place place;
+  const CUresult result = library_ != nullptr
+                              ? api.cuLibraryGetGlobal(&place.address, &place.size, library_, symbol.c_str())
+                              : api.cuModuleGetGlobal(&place.address, &place.size, module_, symbol.c_str());
+  if (result == CUDA_ERROR_NOT_FOUND) return std::optional<Place>();
+  if (result != CUDA_SUCCESS)
+    return subject.error(result, library_ != nullptr ? "cuLibraryGetGlobal" : "cuModuleGetGlobal",
+                         "looking for the variable '" + symbol + "' of");
+  return std::optional(place);
+}
+
 }  // namespace cubinet

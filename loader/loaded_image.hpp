@@ -29,6 +29,13 @@ class LoadedImage {
   Result<std::optional<unsigned>> kernel_count(const KernelSubject& subject) const;
   // REQUIRES: the device's context is current; the subject names an entry point.
   Result<CUfunction> function(const KernelSubject& subject) const;
+  // Where a variable lies, and its bytes; nullopt where the image has none of this symbol. REQUIRES: the
+  // device's context is current.
+  struct Place {
+    CUdeviceptr address = 0;
+    std::size_t size = 0;
+  };
+  Result<std::optional<Place>> global(const std::string& symbol, const KernelSubject& subject) const;
 
  private:
   explicit LoadedImage(std::shared_ptr<const Device> device) : device_(std::move(device)) {}

@@ -46,6 +46,23 @@ class LoadedModule final : public Module {
                  "there is: " + names};
   }
 
+  Result<Global> global(std::string_view name) const override {
+    const auto declared = record_->globals.find(name);
+    const std::string symbol(declared == record_->globals.end() ? name : declared->second);
+    const KernelSubject subject{*device_, *record_};
+    CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device_->make_current());
+    CUBINET_TRY_ASSIGN(const auto place, image_.global(symbol, subject));
+    if (place) return make_global(shared_from_this(), symbol, place->address, place->size);
+    std::string names;
+    for (const auto& [known, ignored] : record_->globals)
+      names += (names.empty() ? "" : ", ") + known;
+    return Error{ErrorCode::not_found,
+                 subject.text("looking into") + ": there is no variable '" + std::string(name) + "'",
+                 (names.empty() ? "" : "there is: " + names + "; ") +
+                     std::string("declare it among the globals of its source, or name it by its symbol, as "
+                                 "`cubinet inspect` lists them")};
+  }
+
  private:
   std::shared_ptr<const Device> device_;
   std::shared_ptr<const CubinRecord> record_;
@@ -100,6 +117,11 @@ Function Module::make_function(std::shared_ptr<const Module> module, const Loade
   function.module_ = std::move(module);
   function.loaded_ = &loaded;
   return function;
+}
+
+Global Module::make_global(std::shared_ptr<const Module> module, std::string symbol, std::uint64_t address,
+                           std::size_t size) {
+  return Global(std::move(module), std::move(symbol), address, size);
 }
 
 // The module keeps both. They are not moved into it: what is on the stack here needs them until the end, also

@@ -202,6 +202,15 @@ std::vector<std::string> compiler_flags(const CompilerOptions& options) {
   return flags;
 }
 
+bool says_macro(const CompilerOptions& options, std::string_view macro) {
+  return std::any_of(options.begin(), options.end(), [&](const auto& option) {
+    std::string_view name = option.first;
+    if (!name.starts_with(kDefine) && !name.starts_with(kUndefine)) return false;
+    name.remove_prefix(kDefine.size());
+    return name.substr(0, name.find('(')) == macro;
+  });
+}
+
 CompilerOptions with_defaults(CompilerOptions given, const CompilerOptions& defaults) {
   for (const auto& [name, value] : defaults) {
     const bool defines = name.starts_with(kDefine);

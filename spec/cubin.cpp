@@ -7,14 +7,15 @@ namespace cubinet {
 namespace {
 
 constexpr BinaryFormat kRecordFormat{
-    .name = "a cubin's record", .magic = "CREC", .newest = kRecordVersion, .oldest = 3};
+    .name = "a cubin's record", .magic = "CREC", .newest = kRecordVersion, .oldest = kRecordVersion};
 
 enum EntryFlags : std::uint8_t { kProgrammaticLaunch = 1, kCooperative = 2 };
 
 void write_entry_point(ByteWriter& writer, const EntryPoint& entry) {
   writer.string(entry.name);
   writer.string(entry.symbol);
-  writer.u32(entry.threads);
+  for (const std::uint32_t dimension : entry.block())
+    writer.u32(dimension);
   writer.u32(entry.dynamic_shared_bytes);
   writer.u32(entry.parameter_bytes);
   for (const std::uint32_t dimension : entry.cluster)
@@ -27,7 +28,9 @@ Result<EntryPoint> read_entry_point(ByteReader& reader) {
   EntryPoint entry;
   CUBINET_TRY_ASSIGN(entry.name, reader.string());
   CUBINET_TRY_ASSIGN(entry.symbol, reader.string());
-  CUBINET_TRY_ASSIGN(entry.threads, reader.u32());
+  for (std::uint32_t* const dimension : {&entry.threads, &entry.threads_y, &entry.threads_z}) {
+    CUBINET_TRY_ASSIGN(*dimension, reader.u32());
+  }
   CUBINET_TRY_ASSIGN(entry.dynamic_shared_bytes, reader.u32());
   CUBINET_TRY_ASSIGN(entry.parameter_bytes, reader.u32());
   for (std::uint32_t& dimension : entry.cluster) {
@@ -40,6 +43,19 @@ Result<EntryPoint> read_entry_point(ByteReader& reader) {
   entry.programmatic_launch = (flags & kProgrammaticLaunch) != 0;
   entry.cooperative = (flags & kCooperative) != 0;
   return entry;
+}
+
+Result<void> read_globals(ByteReader& reader, CubinRecord& record) {
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  if (count > kMaximumImageGlobals) return kRecordFormat.damaged("has too many globals");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(std::string name, reader.string());
+    CUBINET_TRY_ASSIGN(std::string symbol, reader.string());
+    if (!record.globals.empty() && name <= record.globals.rbegin()->first)
+      return kRecordFormat.damaged("has globals out of order");
+    record.globals.emplace_hint(record.globals.end(), std::move(name), std::move(symbol));
+  }
+  return {};
 }
 
 Result<CubinRecord> read_fields(ByteReader& reader) {
@@ -73,6 +89,7 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(record.warnings, reader.string());
   CUBINET_TRY_ASSIGN(const ByteView row, reader.blob());
   record.row.assign(row.begin(), row.end());
+  CUBINET_TRY(read_globals(reader, record));
   return record;
 }
 
@@ -88,6 +105,12 @@ std::string_view to_string(CubinOrigin origin) {
       return "imported";
   }
   return "compiled";
+}
+
+std::uint64_t EntryPoint::threads_of_block() const {
+  const std::uint64_t plane = std::uint64_t{threads} * threads_y;
+  std::uint64_t all = 0;
+  return __builtin_mul_overflow(plane, threads_z, &all) ? UINT64_MAX : all;
 }
 
 std::string CubinRecord::target_name() const {
@@ -119,6 +142,11 @@ Bytes encode_record(const CubinRecord& record) {
   writer.string(record.options);
   writer.string(record.warnings);
   writer.string(as_text(record.row));
+  writer.u32(static_cast<std::uint32_t>(record.globals.size()));
+  for (const auto& [name, symbol] : record.globals) {
+    writer.string(name);
+    writer.string(symbol);
+  }
   write_checksum(writer);
   return writer.take();
 }

@@ -9,6 +9,7 @@
 
 namespace cubinet {
 
+inline constexpr std::uint16_t kCudaMachine = 190;  // EM_CUDA
 inline constexpr std::string_view kKernelInfo =
     ".nv.info.";                                      // the section's name goes on with the kernel's symbol
 inline constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO, one a parameter

@@ -11,7 +11,6 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint16_t kMachineCuda = 190;     // EM_CUDA
 constexpr std::uint8_t kSymbolFunction = 2;     // STT_FUNC
 constexpr std::uint8_t kEntryFunction = 0x10;   // STO_CUDA_ENTRY in st_other
 constexpr std::uint8_t kAbiBeforeCuda129 = 7;   // EI_ABIVERSION; 8 moved the SM number to the second byte
@@ -112,7 +111,7 @@ struct CubinElf {
 Result<CubinElf> open_cubin(ByteView image) {
   auto elf = ElfImage::parse(image);
   if (!elf) return not_a_cubin(elf.error().message);
-  if (elf->machine() != kMachineCuda) return not_a_cubin("the ELF is not for CUDA devices");
+  if (elf->machine() != kCudaMachine) return not_a_cubin("the ELF is not for CUDA devices");
   CubinElf cubin{*std::move(elf), {}, {}};
   read_target(cubin.elf, cubin.told);
   auto symbols = cubin.elf.symbols();

@@ -20,6 +20,8 @@ constexpr std::uint8_t kArgumentBytes = 0x19;
 constexpr std::uint8_t kRegisterCount = 0x2f;
 constexpr std::uint8_t kCluster = 0x3d;
 
+constexpr std::uint8_t kManagedVariable = 0x04;  // STO_CUDA_MANAGED in st_other
+
 constexpr std::string_view kSharedMemory = ".nv.shared.";
 
 Error damaged(std::string_view section) {
@@ -100,6 +102,24 @@ Result<void> read_notes(const ElfImage& elf, CubinReport& report) {
   return {};
 }
 
+// Variables of constant bank 3 and of global memory, whatever they begin with.
+Result<void> read_globals(const ElfImage& elf, CubinReport& report) {
+  CUBINET_TRY_ASSIGN(const auto symbols, elf.symbols());
+  for (const ElfSymbol& symbol : symbols) {
+    if (symbol.type != STT_OBJECT || symbol.section >= elf.sections().size()) continue;
+    const std::string_view section = elf.sections()[symbol.section].name;
+    const bool constant = section == ".nv.constant3";
+    if (!constant && section != ".nv.global" && section != ".nv.global.init") continue;
+    const bool managed = (symbol.other & kManagedVariable) != 0;
+    report.globals.push_back({std::string(symbol.name),
+                              constant  ? "constant"
+                              : managed ? "managed"
+                                        : "global",
+                              symbol.size});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<CubinReport> report_cubin(ByteView image) {
@@ -125,6 +145,7 @@ Result<CubinReport> report_cubin(ByteView image) {
     }
   }
   CUBINET_TRY(read_common(kernels, elf));
+  CUBINET_TRY(read_globals(elf, report));
   CUBINET_TRY(read_notes(elf, report));
   return report;
 }

@@ -12,7 +12,7 @@ struct Row {
   unsigned bits;
 };
 
-constexpr std::array<Row, 8> kRows = {{
+constexpr std::array<Row, 15> kRows = {{
     {DataType::fp16, "fp16", 16},
     {DataType::bf16, "bf16", 16},
     {DataType::fp32, "fp32", 32},
@@ -21,10 +21,21 @@ constexpr std::array<Row, 8> kRows = {{
     {DataType::e4m3, "e4m3", 8},
     {DataType::e5m2, "e5m2", 8},
     {DataType::e2m1, "e2m1", 4},
+    {DataType::fp64, "fp64", 64},
+    {DataType::int16, "int16", 16},
+    {DataType::int64, "int64", 64},
+    {DataType::uint8, "uint8", 8},
+    {DataType::uint16, "uint16", 16},
+    {DataType::uint32, "uint32", 32},
+    {DataType::uint64, "uint64", 64},
 }};
 
-constexpr std::array<DataType, 8> kAll = {DataType::fp16,  DataType::bf16, DataType::fp32, DataType::int8,
-                                          DataType::int32, DataType::e4m3, DataType::e5m2, DataType::e2m1};
+constexpr auto kAll = [] {
+  std::array<DataType, kRows.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = kRows[i].type;
+  return all;
+}();
 
 const Row& row_of(DataType type) {
   return kRows[static_cast<std::size_t>(type)];

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 
 namespace cubinet {
 namespace {
@@ -18,24 +20,99 @@ constexpr std::size_t kTargetBytes = 5;
 // Far above any real specification: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumParameters = 4096;
 
-enum class ValueTag : std::uint8_t { flag = 0, integer = 1, text = 2 };
+enum class ValueTag : std::uint8_t { flag = 0, integer = 1, text = 2, single = 3, precise = 4, list = 5 };
 
-// Of a specification, whose text is a std::string, and of a view.
-template <class Text>
-void write_value(ByteWriter& writer, const std::variant<bool, std::int64_t, Text>& value) {
-  if (const bool* flag = std::get_if<bool>(&value)) {
-    writer.u8(static_cast<std::uint8_t>(ValueTag::flag));
-    writer.u8(*flag ? 1 : 0);
-  } else if (const std::int64_t* integer = std::get_if<std::int64_t>(&value)) {
-    writer.u8(static_cast<std::uint8_t>(ValueTag::integer));
-    writer.i64(*integer);
+constexpr std::uint8_t code(ValueTag tag) {
+  return static_cast<std::uint8_t>(tag);
+}
+
+// How a number is written: the tag of its type, and its bits.
+constexpr ValueTag tag_of(std::int64_t) {
+  return ValueTag::integer;
+}
+constexpr ValueTag tag_of(float) {
+  return ValueTag::single;
+}
+constexpr ValueTag tag_of(double) {
+  return ValueTag::precise;
+}
+void write_number(ByteWriter& writer, std::int64_t number) {
+  writer.i64(number);
+}
+void write_number(ByteWriter& writer, float number) {
+  writer.u32(std::bit_cast<std::uint32_t>(number == 0 ? 0.0F : number));
+}
+void write_number(ByteWriter& writer, double number) {
+  writer.u64(std::bit_cast<std::uint64_t>(number == 0 ? 0.0 : number));
+}
+
+struct ValueWriter {
+  ByteWriter& writer;
+
+  void operator()(bool flag) const {
+    writer.u8(code(ValueTag::flag));
+    writer.u8(flag ? 1 : 0);
+  }
+  void operator()(std::string_view text) const {
+    writer.u8(code(ValueTag::text));
+    writer.string(text);
+  }
+  template <class Number>
+  void operator()(Number number) const {
+    writer.u8(code(tag_of(number)));
+    write_number(writer, number);
+  }
+  template <class Number>
+  void operator()(const std::vector<Number>& list) const {
+    writer.u8(code(ValueTag::list));
+    writer.u8(code(tag_of(Number())));
+    writer.u32(static_cast<std::uint32_t>(list.size()));
+    for (const Number number : list)
+      write_number(writer, number);
+  }
+  void operator()(const std::string& text) const { (*this)(std::string_view(text)); }
+};
+
+// A value as it is read: text stays where it lies.
+using ValueView = std::variant<bool, std::int64_t, std::string_view, float, double, std::vector<std::int64_t>,
+                               std::vector<float>, std::vector<double>>;
+
+template <class Float, class Bits>
+Result<Float> canonical(Bits bits) {
+  const auto number = std::bit_cast<Float>(bits);
+  if (!std::isfinite(number) || (number == 0 && bits != 0))
+    return kKeyFormat.damaged("holds a number that is not finite, or -0");
+  return number;
+}
+
+template <class Number>
+Result<Number> read_number(ByteReader& reader) {
+  if constexpr (std::is_same_v<Number, float>) {
+    CUBINET_TRY_ASSIGN(const std::uint32_t bits, reader.u32());
+    return canonical<float>(bits);
+  } else if constexpr (std::is_same_v<Number, double>) {
+    CUBINET_TRY_ASSIGN(const std::uint64_t bits, reader.u64());
+    return canonical<double>(bits);
   } else {
-    writer.u8(static_cast<std::uint8_t>(ValueTag::text));
-    writer.string(std::get<Text>(value));
+    return reader.i64();
   }
 }
 
-using ValueView = decltype(ParameterView::value);
+template <class Number>
+Result<ValueView> read_list(ByteReader& reader) {
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  std::vector<Number> list;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(list.emplace_back(), read_number<Number>(reader));
+  }
+  return ValueView(std::move(list));
+}
+
+template <class Value>
+Result<ValueView> as_value(Result<Value> read) {
+  if (!read) return std::move(read).error();
+  return ValueView(*std::move(read));
+}
 
 Result<ValueView> read_value(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint8_t tag, reader.u8());
@@ -45,13 +122,19 @@ Result<ValueView> read_value(ByteReader& reader) {
       if (flag > 1) return kKeyFormat.damaged("holds a flag that is not 0 or 1");
       return ValueView(flag == 1);
     }
-    case ValueTag::integer: {
-      CUBINET_TRY_ASSIGN(const std::int64_t integer, reader.i64());
-      return ValueView(integer);
-    }
-    case ValueTag::text: {
-      CUBINET_TRY_ASSIGN(const std::string_view text, reader.text());
-      return ValueView(text);
+    case ValueTag::integer:
+      return as_value(read_number<std::int64_t>(reader));
+    case ValueTag::text:
+      return as_value(reader.text());
+    case ValueTag::single:
+      return as_value(read_number<float>(reader));
+    case ValueTag::precise:
+      return as_value(read_number<double>(reader));
+    case ValueTag::list: {
+      CUBINET_TRY_ASSIGN(const std::uint8_t type, reader.u8());
+      if (type == code(ValueTag::integer)) return read_list<std::int64_t>(reader);
+      if (type == code(ValueTag::single)) return read_list<float>(reader);
+      if (type == code(ValueTag::precise)) return read_list<double>(reader);
     }
   }
   return kKeyFormat.damaged("holds a value of unknown type");
@@ -98,12 +181,19 @@ std::uint64_t hash_of(ByteView bytes) {
 
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 
-template <class Text>
-std::size_t size_of(const std::variant<bool, std::int64_t, Text>& value) {
-  if (std::holds_alternative<bool>(value)) return 1 + 1;
-  const Text* text = std::get_if<Text>(&value);
-  return 1 + (text == nullptr ? sizeof(std::int64_t) : kLengthBytes + text->size());
-}
+struct ValueSize {
+  std::size_t operator()(bool) const { return 1 + 1; }
+  std::size_t operator()(std::string_view text) const { return 1 + kLengthBytes + text.size(); }
+  std::size_t operator()(const std::string& text) const { return (*this)(std::string_view(text)); }
+  template <class Number>
+  std::size_t operator()(Number) const {
+    return 1 + sizeof(Number);
+  }
+  template <class Number>
+  std::size_t operator()(const std::vector<Number>& list) const {
+    return 1 + 1 + kLengthBytes + list.size() * sizeof(Number);
+  }
+};
 
 template <class Parameters>
 void write_kernel(ByteWriter& writer, KernelMaker maker, std::string_view name, const Parameters& parameters,
@@ -111,7 +201,7 @@ void write_kernel(ByteWriter& writer, KernelMaker maker, std::string_view name, 
   // Known beforehand, so that the identities of a table's thousands of rows neither move nor waste memory.
   std::size_t size = kHeadBytes + 1 + kLengthBytes + name.size() + 2 * sizeof(std::uint32_t) + kTargetBytes;
   for (const auto& [parameter, value] : parameters)
-    size += kLengthBytes + parameter.size() + size_of(value);
+    size += kLengthBytes + parameter.size() + std::visit(ValueSize{}, value);
   for (const auto& [option, value] : options)
     size += 2 * kLengthBytes + option.size() + value.size();
   writer.reserve(size);
@@ -121,7 +211,7 @@ void write_kernel(ByteWriter& writer, KernelMaker maker, std::string_view name, 
   writer.u32(static_cast<std::uint32_t>(parameters.size()));
   for (const auto& [parameter, value] : parameters) {
     writer.string(parameter);
-    write_value(writer, value);
+    std::visit(ValueWriter{writer}, value);
   }
   writer.u32(static_cast<std::uint32_t>(options.size()));
   for (const auto& [option, value] : options) {
@@ -170,7 +260,7 @@ Result<KernelHead> read_kernel(ByteReader& reader, const Take& take, const TakeO
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   CUBINET_TRY(read_ascending(reader, count, "does not list its parameters in order",
                              [&](std::string_view name) -> Result<void> {
-                               CUBINET_TRY_ASSIGN(const ValueView value, read_value(reader));
+                               CUBINET_TRY_ASSIGN(ValueView value, read_value(reader));
                                take(name, value);
                                return {};
                              }));

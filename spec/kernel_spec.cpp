@@ -2,12 +2,36 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 
+#include <array>
+#include <charconv>
+
 namespace cubinet {
+namespace {
+
+std::string text_of(bool flag) {
+  return flag ? "true" : "false";
+}
+std::string text_of(const std::string& text) {
+  return text;
+}
+template <class Number>
+std::string text_of(Number number) {
+  std::array<char, 32> text{};
+  if (number == 0) number = 0;  // not -0
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+template <class Number>
+std::string text_of(const std::vector<Number>& list) {
+  std::string text;
+  for (const Number number : list)
+    text += (text.empty() ? "" : ",") + text_of(number);
+  return text;
+}
+
+}  // namespace
 
 std::string to_string(const ParameterValue& value) {
-  if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const std::int64_t* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
-  return std::get<std::string>(value);
+  return std::visit([](const auto& held) { return text_of(held); }, value);
 }
 
 std::string_view to_string(KernelMaker maker) {

@@ -4,11 +4,32 @@
 #include <cubinet/spec/image_check.hpp>
 #include <cubinet/spec/ptx.hpp>
 
+#include <utility>
+
 namespace cubinet {
 namespace {
 
 Error not_ptx(std::string reason) {
   return Error{ErrorCode::corruption, "not usable PTX: " + std::move(reason), "build or fetch it again"};
+}
+
+// PTX runs on every device from its target on. Where that is older than any that is known here, it is as
+// good as for the oldest of these.
+Result<SmTarget> parse_ptx_target(std::string_view word) {
+  auto target = SmTarget::parse(word);
+  if (target || !word.starts_with("sm_")) return target;
+  const auto older = ComputeCapability::parse(word);
+  const SmTarget oldest = known_targets().front();
+  return older && *older < oldest.capability() ? Result<SmTarget>(oldest) : target;
+}
+
+// Of several .target directives the one of the most features: the module needs those of all (PTX ISA).
+SmTarget more_demanding(SmTarget a, SmTarget b) {
+  const auto demand = [](SmTarget target) {
+    const int kind = target.kind == TargetKind::specific ? 2 : target.kind == TargetKind::family ? 1 : 0;
+    return std::pair(target.capability(), kind);
+  };
+  return demand(a) < demand(b) ? b : a;
 }
 
 }  // namespace
@@ -30,10 +51,10 @@ Result<PtxInspection> inspect_ptx(ByteView image) {
     } else if (*word == ".entry") {
       if (inspection.kernels.size() == kMaximumImageKernels) return not_ptx("it has more than 4096 kernels");
       inspection.kernels.emplace_back(*argument);
-    } else if (!has_target) {
-      auto target = SmTarget::parse(*argument);
+    } else {
+      const auto target = parse_ptx_target(*argument);
       if (!target) return not_ptx(target.error().message);
-      inspection.target = *target;
+      inspection.target = has_target ? more_demanding(inspection.target, *target) : *target;
       has_target = true;
     }
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ptx_words.hpp"
 
+#include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_resources.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -76,7 +78,51 @@ bool read_arguments(PtxWords& words, KernelResources& kernel) {
   return word.has_value();
 }
 
+// One `.global .attribute(.managed) .align 4 .b8 name[12] = {…};`, from behind its first word.
+ImageGlobal read_global(PtxWords& words, bool constant) {
+  ImageGlobal global;
+  global.space = constant ? "constant" : "global";
+  std::uint64_t bytes = 0;
+  bool in_parentheses = false;
+  for (auto word = words.next(); word && *word != ";" && *word != "="; word = words.next()) {
+    if (*word == "(" || *word == ")") {
+      in_parentheses = *word == "(";
+    } else if (in_parentheses) {
+      if (*word == ".managed") global.space = "managed";
+    } else if (*word == ".align") {
+      words.next();
+    } else if (*word == ".v2" || *word == ".v4") {
+      bytes = word->back() == '2' ? 2 : 4;
+    } else if (*word == "[") {
+      const auto count = words.next();
+      bytes =
+          count && bytes != 0 && number(*count) <= kMaximumImageBytes / bytes ? bytes * number(*count) : 0;
+    } else if (const std::uint64_t element = type_bytes(*word); element != 0 && global.name.empty()) {
+      bytes = std::max<std::uint64_t>(bytes, 1) * element;
+    } else if (!word->starts_with('.') && *word != "]") {
+      if (global.name.empty()) global.name = *word;
+    }
+  }
+  if (bytes != 0) global.bytes = bytes;
+  return global;
+}
+
 }  // namespace
+
+std::vector<ImageGlobal> ptx_globals(ByteView image) {
+  std::vector<ImageGlobal> globals;
+  PtxWords words(as_text(image));
+  std::size_t depth = 0;
+  while (const auto word = words.next()) {
+    if (*word == "{") ++depth;
+    if (*word == "}" && depth > 0) --depth;
+    const bool constant = *word == ".const";
+    if (depth != 0 || (!constant && *word != ".global")) continue;
+    ImageGlobal global = read_global(words, constant);
+    if (!global.name.empty()) globals.push_back(std::move(global));
+  }
+  return globals;
+}
 
 Result<std::vector<KernelResources>> ptx_resources(ByteView image) {
   std::string_view text = as_text(image);

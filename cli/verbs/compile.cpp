@@ -4,6 +4,7 @@
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
 #include "output_file.hpp"
+#include "template_files.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/parallel.hpp>
@@ -76,7 +77,8 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
   if (kernel.targets.size() > 1 && !folder && output.find(kPlaceholder) == std::string::npos) {
     return unusable_output(fmt::format("'{}' is one file for {} targets", output, kernel.targets.size()));
   }
-  std::vector<std::string> inputs = options.kernel.sources.template_files;
+  std::vector<std::string> inputs =
+      files_of_templates(*context.files(), options.kernel.sources.template_files);
   inputs.insert(inputs.end(), options.kernel.source_files.begin(), options.kernel.source_files.end());
   const ProtectedFiles kept = context.protected_files(std::move(inputs));
   for (std::size_t i = 0; i < kernel.targets.size(); ++i) {
@@ -211,6 +213,8 @@ void tell_symbols(Console& console, const CubinRecord& record) {
   for (const EntryPoint& entry : record.entry_points)
     console.text(fmt::format("  {}  {}", printable(entry.symbol),
                              entry.name == entry.symbol ? "" : printable(entry.name)));
+  for (const auto& [name, symbol] : record.globals)
+    console.text(fmt::format("  {}  {}", printable(symbol), name == symbol ? "" : printable(name)));
 }
 
 // Everything that was asked for has been tried: writes what there is, says what failed.

@@ -6,6 +6,8 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/spec/fatbin.hpp>
+#include <cubinet/spec/user_image.hpp>
 
 #include <fmt/format.h>
 
@@ -31,15 +33,23 @@ Error at_file(Error error, const std::string& file) {
 
 // Of a file that `compile --record` wrote, what its record says too: one that is not this file's says
 // nothing.
-Result<Subject> read_file(const Context& context, const std::string& file) {
-  CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumImageBytes));
+Result<std::vector<Subject>> read_file(const Context& context, const std::string& file) {
+  CUBINET_TRY_ASSIGN(Bytes image, context.files()->read(file, kMaximumUserImageBytes));
   Subject subject;
   std::error_code unknown;
   const auto path = std::filesystem::canonical(file, unknown);
   subject.place = unknown ? file : path.string();
+  if (is_fatbin(image)) {  // each of its images, unpacked
+    auto elements = read_fatbin(image);
+    if (!elements) return at_file(elements.error(), file);
+    std::vector<Subject> subjects;
+    for (FatbinElement& element : *elements)
+      subjects.push_back({subject.place, std::make_shared<const Bytes>(std::move(element.image)), nullptr});
+    return subjects;
+  }
   subject.image = std::make_shared<const Bytes>(std::move(image));
   const auto bytes = context.files()->read(file + ".record", kMaximumRecordBytes);
-  if (!bytes) return subject;
+  if (!bytes) return std::vector<Subject>{std::move(subject)};
   auto record = decode_record(*bytes);
   if (!record) return at_file(record.error(), file + ".record");
   if (record->digest != sha256(*subject.image)) {
@@ -48,7 +58,7 @@ Result<Subject> read_file(const Context& context, const std::string& file) {
                  "compile it again, or remove the record"};
   }
   subject.record = std::make_shared<const CubinRecord>(*std::move(record));
-  return subject;
+  return std::vector<Subject>{std::move(subject)};
 }
 
 Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOptions& options) {
@@ -83,7 +93,7 @@ Result<ExitStatus> inspect(const Context& context, const InspectOptions& options
                     options.subject.find('/') != std::string::npos;  // no key or name has one
   std::vector<Subject> subjects;
   if (file) {
-    CUBINET_TRY_ASSIGN(subjects.emplace_back(), read_file(context, options.subject));
+    CUBINET_TRY_ASSIGN(subjects, read_file(context, options.subject));
   } else {
     CUBINET_TRY_ASSIGN(subjects, find_kernel(context, options));
   }
@@ -118,9 +128,9 @@ Result<ExitStatus> inspect(const Context& context, const InspectOptions& options
 void add_inspect(CLI::App& root, Action& chosen) {
   CLI::App* verb = root.add_subcommand("inspect", "Print what a cubin or PTX says of its kernels");
   auto options = std::make_shared<InspectOptions>();
-  verb->add_option(
-          "FILE|KEY", options->subject,
-          "A cubin or PTX file, or the key or name of a kernel of the home or a bundle; NAME@PIN for one pin")
+  verb->add_option("FILE|KEY", options->subject,
+                   "A cubin, PTX or fatbinary file, or the key or name of a kernel of the home or a bundle; "
+                   "NAME@PIN for one pin")
       ->required()
       ->type_name("");
   add_list(*verb, "--bundle", options->bundles, "FILE",

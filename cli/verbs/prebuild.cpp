@@ -6,6 +6,7 @@
 #include "matrix.hpp"
 #include "output_file.hpp"
 #include "progress.hpp"
+#include "template_files.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/parallel.hpp>
@@ -280,7 +281,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(as_text(text), options.matrix));
   CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
   CUBINET_TRY_ASSIGN(MatrixExpansion expansion, expand_matrix(elements, catalog, compiling.flags));
-  std::vector<std::string> inputs = options.sources.template_files;
+  std::vector<std::string> inputs = files_of_templates(*context.files(), options.sources.template_files);
   inputs.push_back(options.matrix);
   const ProtectedFiles kept = context.protected_files(std::move(inputs));
   CUBINET_TRY_ASSIGN(const std::filesystem::path output,

@@ -84,10 +84,16 @@ std::string show_text(const CubinRecord& record) {
       record.fingerprint.to_string(), describe_origin(record), record.digest.to_hex(), record.size,
       record.interface_version, printable(record.compiler), printable(record.options));
   for (const EntryPoint& entry_point : record.entry_points) {
-    text += fmt::format("\n  kernel       {}: {} threads, {} bytes of shared memory, {} bytes of arguments",
-                        printable(entry_point.name), entry_point.threads, entry_point.dynamic_shared_bytes,
-                        entry_point.parameter_bytes);
+    // What the launch says, and what is several, is not in the record.
+    const auto known = [](bool said, const std::string& what) { return said ? what + ", " : ""; };
+    text += fmt::format("\n  kernel       {}: {}{}{} bytes of shared memory", printable(entry_point.name),
+                        known(entry_point.threads != 0, describe_block(entry_point) + " threads"),
+                        known(entry_point.parameter_bytes != 0,
+                              fmt::format("{} bytes of arguments", entry_point.parameter_bytes)),
+                        entry_point.dynamic_shared_bytes);
   }
+  for (const auto& [name, symbol] : record.globals)
+    text += fmt::format("\n  variable     {}: {}", printable(name), printable(symbol));
   if (!record.warnings.empty()) text += "\n  warnings" + indented(record.warnings);
   return text;
 }
@@ -206,6 +212,7 @@ void add_registry(CLI::App& root, Action& chosen) {
   add_plain(*registry, chosen, "verify", "Check every entry, change nothing; status 1 when one is damaged",
             verify);
   add_registry_stats(*registry, chosen);
+  add_registry_add(*registry, chosen);
   add_plain(*registry, chosen, "rebuild", "Derive the index anew from the record files", rebuild);
   add_registry_remove(*registry, chosen);
   add_registry_refresh(*registry, chosen);

@@ -5,6 +5,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_templates/parameter_json.hpp>
 
 #include <fmt/format.h>
 
@@ -22,10 +23,12 @@ nlohmann::json describe_parameter(const ParameterDeclaration& parameter) {
                               {"summary", parameter.summary},
                               {"type", to_string(parameter.type)},
                               {"allowed", parameter.allowed()}};
-  if (parameter.default_value) described["default"] = describe(*parameter.default_value);
+  if (!parameter.macro.empty()) described["macro"] = parameter.macro;
+  if (parameter.default_value) described["default"] = to_json(*parameter.default_value);
+  if (!parameter.default_expression.empty()) described["default_expression"] = parameter.default_expression;
   if (!parameter.values.empty()) {
     for (const ParameterValue& value : parameter.values)
-      described["values"].push_back(describe(value));
+      described["values"].push_back(to_json(value));
   } else if (parameter.type == ParameterType::integer) {
     described["minimum"] = parameter.minimum;
     described["maximum"] = parameter.maximum;
@@ -51,12 +54,16 @@ Result<ExitStatus> list_templates(const Context& context, const TemplateCatalog&
   return ExitStatus::done;
 }
 
+std::string default_of(const ParameterDeclaration& parameter) {
+  if (parameter.default_value) return to_string(*parameter.default_value);
+  return parameter.default_expression.empty() ? "required" : parameter.default_expression;
+}
+
 std::string parameter_table(const KernelTemplate& kernel_template) {
   Table table({"PARAMETER", "TYPE", "ALLOWED", "DEFAULT", "MEANING"});
   for (const ParameterDeclaration& parameter : kernel_template.parameters()) {
     table.add({parameter.name, std::string(to_string(parameter.type)), parameter.allowed(),
-               parameter.default_value ? to_string(*parameter.default_value) : "required",
-               parameter.summary});
+               default_of(parameter), parameter.summary});
   }
   return table.to_string();
 }
@@ -64,8 +71,7 @@ std::string parameter_table(const KernelTemplate& kernel_template) {
 std::string kernel_table(const std::vector<EntryPoint>& entry_points) {
   Table table({"KERNEL", "THREADS", "SHARED MEMORY", "ARGUMENTS"});
   for (const EntryPoint& entry_point : entry_points) {
-    table.add({entry_point.name, std::to_string(entry_point.threads),
-               format_bytes(entry_point.dynamic_shared_bytes),
+    table.add({entry_point.name, describe_block(entry_point), format_bytes(entry_point.dynamic_shared_bytes),
                entry_point.parameter_bytes == 0 ? "several" : format_bytes(entry_point.parameter_bytes)});
   }
   return table.to_string();

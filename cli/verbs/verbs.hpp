@@ -26,6 +26,7 @@ void add_bundle_extract(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);
 void add_inspect(CLI::App& root, Action& chosen);
 void add_registry(CLI::App& root, Action& chosen);
+void add_registry_add(CLI::App& registry, Action& chosen);
 void add_registry_prune(CLI::App& registry, Action& chosen);
 void add_registry_refresh(CLI::App& registry, Action& chosen);
 void add_registry_remove(CLI::App& registry, Action& chosen);

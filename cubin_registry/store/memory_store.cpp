@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "store/record_lists.hpp"
 #include "store/record_row.hpp"
 #include "store/same_build.hpp"
 
@@ -30,11 +31,8 @@ class MemoryStore final : public WritableStore {
   Result<CubinRecords> find_key(KernelKey key) override {
     return select([&](const CubinRecord& record) { return record.identity.key() == key; });
   }
-  Result<CubinRecords> find_function(std::string_view symbol) override {
-    return select([&](const CubinRecord& record) {
-      return std::any_of(record.entry_points.begin(), record.entry_points.end(),
-                         [&](const EntryPoint& entry) { return entry.symbol == symbol; });
-    });
+  Result<CubinRecords> find_function(std::string_view name) override {
+    return select([&](const CubinRecord& record) { return answers_to(record, name); });
   }
   Result<CubinRecords> list() override {
     return select([](const CubinRecord&) { return true; });

@@ -42,12 +42,20 @@ CubinRecords with_key(const CubinRecords& records, KernelKey key) {
   return found;
 }
 
-CubinRecords with_function(const CubinRecords& records, std::string_view symbol) {
+bool answers_to(const CubinRecord& record, std::string_view name) {
+  const bool has_function = std::any_of(record.entry_points.begin(), record.entry_points.end(),
+                                        [&](const EntryPoint& entry) { return entry.symbol == name; });
+  // Few hold the name at all, and only these are decoded.
+  if (has_function || as_text(record.identity.encoding()).find(name) == std::string_view::npos)
+    return has_function;
+  const auto decoded = decode_identity(record.identity.encoding());
+  return decoded && decoded->spec.maker == KernelMaker::function && decoded->spec.name == name;
+}
+
+CubinRecords with_function(const CubinRecords& records, std::string_view name) {
   CubinRecords found;
-  std::copy_if(records.begin(), records.end(), std::back_inserter(found), [&](const auto& record) {
-    return std::any_of(record->entry_points.begin(), record->entry_points.end(),
-                       [&](const EntryPoint& entry) { return entry.symbol == symbol; });
-  });
+  std::copy_if(records.begin(), records.end(), std::back_inserter(found),
+               [&](const auto& record) { return answers_to(*record, name); });
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include "store_fixture.hpp"
 
 #include <cubinet/kernel_templates/template_catalog.hpp>
+#include <cubinet/spec/user_image.hpp>
 
 #include <doctest/doctest.h>
 
@@ -60,6 +61,61 @@ TEST_CASE("a kernel that a store holds is prepared without its template, by spec
   prepared.shelf->put(wider.make());
   CHECK_FALSE(prepared.kernels.prepare(KernelSpec{"elsewhere", {}}));  // two fit by now
   CHECK(*prepared.kernels.prepare(build.spec) == *first);
+}
+
+TEST_CASE("an image is kept once, and found again by its name, its key and a function") {
+  Prepared prepared;
+  test::FakeCubin description;
+  description.kernels = {{"first", 16}, {"second", 0}};
+  const Bytes image = test::make_fake_cubin(description);
+  const auto kernel = prepared.kernels.prepare("mine", image);
+  REQUIRE_MESSAGE(kernel.has_value(), kernel.error().to_line());
+  CHECK((*kernel)->request() == nullptr);
+  CHECK(*prepared.kernels.prepare("mine", image) == *kernel);
+  const auto builds = prepared.shelf->find((*kernel)->id());
+  REQUIRE(builds);
+  REQUIRE(builds->size() == 1);
+  CHECK(builds->front()->digest == sha256(image));
+
+  PreparedKernels later{prepared.owner, prepared.templates, prepared.library};
+  for (const std::string& name :
+       {std::string("mine"), std::string("second"), "mine@" + sha256(image).to_hex().substr(0, 8),
+        builds->front()->identity.key().to_string()}) {
+    CAPTURE(name);
+    const auto found = later.prepare(name);
+    REQUIRE(found);
+    CHECK((*found)->id() == (*kernel)->id());
+  }
+  CHECK(later.prepare(KernelSpec{"mine", {}, KernelMaker::function}));
+
+  description.filler = 7;
+  const auto other = prepared.kernels.prepare("mine", test::make_fake_cubin(description));
+  REQUIRE(other);
+  CHECK(*other != *kernel);
+  CHECK(later.prepare("mine").error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("an image that a bundle holds is not kept once more, and one that nobody takes is in memory") {
+  const Bytes image = test::make_fake_cubin({});
+  const auto spec = spec_of_user_image("mine", image);
+  REQUIRE(spec);
+  const auto builds = builds_of_user_image(*spec, image);
+  REQUIRE(builds);
+  auto bundle = std::make_shared<test::ShelfStore>(StoreKind::bundle, "/b.bundle", false);
+  bundle->put(builds->front());
+  auto home = std::make_shared<test::ShelfStore>();
+  TemplateCatalog templates = *TemplateCatalog::builtin();
+  Library with_bundle{{home, bundle}, {}};
+  CHECK(PreparedKernels(nullptr, templates, with_bundle).prepare("mine", image));
+  CHECK(home->published == 0);
+
+  home->full = true;
+  Library full{{home}, {}};
+  PreparedKernels kernels(nullptr, templates, full);
+  CHECK(kernels.prepare("mine", image));
+  CHECK(home->published == 1);
+  CHECK(kernels.prepare("mine"));
+  CHECK(kernels.prepare("mine", as_bytes("no image")).error().code == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("a build whose template takes other parameters by now is no kernel to prepare") {

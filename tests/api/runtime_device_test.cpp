@@ -2,10 +2,14 @@
 // Requests for a device: against the stub driver here, unchanged against the real one where there is a GPU.
 #include "device_fixture.hpp"
 #include "store_fixture.hpp"
+#include "support/fake_fatbin.hpp"
 
+#include <cubinet/loader/module.hpp>
 #include <cubinet/runtime.hpp>
 
+#include <array>
 #include <atomic>
+#include <span>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -85,6 +89,82 @@ TEST_CASE(
   CHECK(second_journal.events.at(0).source == KernelSource::registry);
   program.text += "\n";
   CHECK(second->function(**second->prepare(program), 0).error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("variables that a source names are set through any function of it, and shared by all who ask") {
+  const TempDir home;
+  SourceProgram program;
+  program.name = "scaled";
+  program.text =
+      "__constant__ float scale[4] = {1, 1, 1, 1};\n"
+      "namespace ns { template <class T> __device__ T table[8]; }\n"
+      "extern \"C\" __global__ void scaled(float* y) { y[threadIdx.x] *= scale[threadIdx.x & 3]; }\n";
+  program.kernels = {"scaled"};
+  program.globals = {"scale", "ns::table<double>"};
+  const auto runtime = make_runtime(device_options(home / "h"));
+  const auto prepared = runtime->prepare(program);
+  REQUIRE(prepared);
+  const auto function = runtime->function(**prepared, 0);
+  REQUIRE_MESSAGE(function.has_value(), function.error().to_line());
+  const auto scale = function->global("scale");
+  REQUIRE_MESSAGE(scale.has_value(), scale.error().to_line());
+  CHECK(scale->size() == 16);
+  const std::array<float, 4> values = {2, 3, 4, 5};
+  REQUIRE(scale->copy_from(std::as_bytes(std::span(values)), nullptr));
+  CHECK(function->global("ns::table<double>")->size() == 64);  // no kernel uses it
+
+  // Who asks again has the same module; another runtime, and who loads it anew, has his own.
+  CHECK(runtime->function(**prepared, 0)->global("scale")->address() == scale->address());
+  const auto other = make_runtime(device_options(home / "h"));
+  const auto others = other->function(**other->prepare(program), 0);
+  REQUIRE(others);
+  CHECK(others->global("ns::table<double>")->size() == 64);  // the record of the home says the name
+  CHECK(others->global("scale")->address() != scale->address());
+  const auto device = runtime->device(0);
+  const auto found = runtime->cubin((*prepared)->spec(), function->record().target);
+  REQUIRE(found);
+  REQUIRE(found->has_value());
+  const auto own = Module::load(*device, (*found)->cubin);
+  REQUIRE(own);
+  CHECK((*own)->global("scale")->address() != scale->address());
+
+  program.globals = {"scale"};
+  CHECK(runtime->prepare(program)->get() != prepared->get());
+}
+
+TEST_CASE("an image of the caller is loaded for the device, kept, and found by name by the next process") {
+  const TempDir home;
+  const auto builder = make_runtime(device_options(home / "builder"));
+  const auto opened = builder->device(0);
+  REQUIRE(opened);
+  const ComputeCapability here = (*opened)->properties().capability;
+  const auto built = builder->cubin(scale_spec(), {here.major, here.minor, TargetKind::baseline});
+  const auto ptx = builder->cubin(scale_spec(), {8, 0, TargetKind::baseline}, ImageKind::ptx);
+  REQUIRE(built);
+  REQUIRE(ptx);
+  const Bytes file = make_fake_fatbin(
+      {{1, *(*ptx)->cubin.image, FatbinPacking::zstd}, {2, *(*built)->cubin.image, FatbinPacking::lz4}});
+  Journal journal;
+  const auto runtime = make_runtime(device_options(home / "h", &journal));
+  const auto prepared = runtime->prepare("mine", file);
+  REQUIRE_MESSAGE(prepared.has_value(), prepared.error().to_line());
+  const auto function = runtime->function(**prepared, 0, "scale_twice");
+  REQUIRE_MESSAGE(function.has_value(), function.error().to_line());
+  CHECK(function->record().kind == ImageKind::cubin);
+  CHECK(journal.events.at(0).source == KernelSource::registry);
+  const auto current = (*runtime->device(0))->make_current();
+  REQUIRE(current);
+  LaunchConfig config;
+  CHECK_FALSE(function->launch(config, ScaleParameters{}));  // a block of no threads
+  config.block = {32, 1, 1};
+  CHECK(function->launch(config, ScaleParameters{}));
+  CHECK(function->launch(config, 1).error().code == ErrorCode::invalid_argument);
+
+  const auto second = make_runtime(device_options(home / "h"));
+  const auto found = second->prepare("mine");
+  REQUIRE(found);
+  CHECK((*found)->spec() == (*prepared)->spec());
+  CHECK(second->function(**found, 0));
 }
 
 TEST_CASE("an observer may ask the runtime for the kernel that it hears of") {

@@ -22,7 +22,7 @@ inline constexpr const char* kScaleTemplate = R"(// SPDX-License-Identifier: Apa
 /* cubinet-template
 { "name": "scale", "interface": 1, "summary": "y = factor * x", "minimum_target": "sm_80",
   "parameters": [ {"name": "factor", "type": "int", "minimum": 1, "maximum": 1000, "summary": "the factor"},
-                  {"name": "unroll", "type": "int", "values": [1, 2, 4], "default": 1, "summary": "unused"} ],
+                  {"name": "unroll", "type": "int", "values": [1, 2, 4], "default": 1, "summary": "tells kernels apart"} ],
   "constraints": [],
   "kernels": [ {"name": "scale", "threads": "128", "dynamic_shared_bytes": "0", "parameter_bytes": 16},
                {"name": "scale_twice", "threads": "64", "dynamic_shared_bytes": "0", "parameter_bytes": 16} ] }
@@ -31,7 +31,7 @@ inline constexpr const char* kScaleTemplate = R"(// SPDX-License-Identifier: Apa
 struct ScaleParameters { float* data; int count; int pad; };
 extern "C" __global__ void scale(const __grid_constant__ ScaleParameters p) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < p.count) p.data[i] *= cubinet::parameters::factor;
+  if (i < p.count) p.data[i] *= cubinet::parameters::unroll > 0 ? cubinet::parameters::factor : 0;
 }
 extern "C" __global__ void scale_twice(const __grid_constant__ ScaleParameters p) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -57,3 +57,39 @@ TEST_CASE("a syntax error tells where it is") {
   CHECK(value.error().native == 3);
   CHECK(parse_strict_json("").error().native == 1);
 }
+
+TEST_CASE("an error of a document names the line of its member, or of the object that lacks it") {
+  const auto document = parse_json_document(
+      "{\n\"a\": 12\n,\n\"list\": [ 1,\n{\"x\":\n\n5\n}, [\n], {\"y\": 1}],\n\"z\": {} }");
+  REQUIRE(document);
+  auto object = JsonObject::open(*document->value, "it", &document->lines);
+  REQUIRE(object);
+  CHECK(object->text("a").error().native == 2);
+  CHECK(object->text("b").error().native == 1);
+  CHECK(object->error_at("list", "wrong").native == 4);
+  const nlohmann::json& list = *object->get("list").value();
+  auto inner = object->inner(list[1], "inner");
+  REQUIRE(inner);
+  CHECK(inner->error("wrong").native == 5);
+  CHECK(inner->text("x").error().native == 5);
+  CHECK(inner->finish());
+  CHECK(object->inner(list[2], "no object").error().native == 8);
+  CHECK(object->inner(list[3], "inner")->finish().error().native == 9);
+  CHECK(object->error_of(list[0], "wrong").native == 4);
+  CHECK(object->finish().error().native == 10);
+  CHECK(parse_json_document("{\"a\": 1,\n\n\"a\": 2\n}").error().native == 3);
+  CHECK(parse_json_document("[\n[[[[[[[[\n[]]]]]]]]]]").error().native == 3);
+}
+
+TEST_CASE("a document of very many values is refused where its lines are asked for, and takes no time") {
+  std::string numbers = "[0", objects = "[{}";
+  for (int i = 0; i < 200'000; ++i) {
+    numbers += ",1";
+    objects += ",{}";
+  }
+  CHECK(parse_strict_json(numbers + "]"));
+  CHECK_FALSE(parse_json_document(numbers + "]"));
+  CHECK(parse_strict_json(objects + "]"));
+  CHECK(parse_json_document(objects + "]").error().message.find("more than 100000 values") !=
+        std::string::npos);
+}

@@ -106,8 +106,8 @@ TEST_CASE("a matrix of another shape is refused with the place") {
                  "parameter"));
 }
 
-TEST_CASE("values that are no integer, flag or string are refused with the place") {
-  for (const char* value : {"1.5", "null", "{}", "[]", "[[64]]", "[64, 1.0]", "18446744073709551615", "[]"}) {
+TEST_CASE("values that are no flag, number, text or list of numbers are refused with the place") {
+  for (const char* value : {"null", "{}", "[]", "[[[64]]]", "[[64, true]]", "18446744073709551615"}) {
     CAPTURE(value);
     const std::string message =
         refusal(std::string(R"({"kernels": [{"template": "t", "parameters": {"p": )") + value +
@@ -152,4 +152,26 @@ TEST_CASE("a value of any depth is refused without its text") {
     refusal(R"({"kernels": [{"template": )" + deep + "}]}");
     refusal(R"({"kernels": [{"template": "t", "targets": )" + deep + "}]}");
   }
+}
+
+TEST_CASE("a value may be a number of any kind, and a list stands in a list") {
+  auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  const auto blur =
+      KernelTemplate::parse(R"(/* cubinet-template {"name": "blur", "interface": 1, "parameters": [
+      {"name": "taps", "type": "int[]"}, {"name": "scale", "type": "float"}, {"name": "op", "type": "type"}],
+      "kernels": [{"name": "blur", "threads": 32}]} */ taps scale op)",
+                            "blur.cu");
+  REQUIRE(blur);
+  REQUIRE(catalog->add(*blur));
+  const auto elements =
+      parse_matrix(R"({"kernels": [{"template": "blur", "targets": ["sm_80"], "parameters": {
+      "taps": [[1, 2, 3], [4]], "scale": [1, 0.1, 1e-1, 1.5], "op": ["A< int >", "A<int>"]}}]})",
+                   "m.json");
+  REQUIRE(elements);
+  const auto expansion = expand_matrix(*elements, *catalog);
+  REQUIRE(expansion);
+  CHECK(expansion->refused.empty());
+  CHECK(expansion->kernels.size() == 6);
+  CHECK(expansion->kernels.back().spec.to_string() == "blur(op=A<int>, scale=1.5, taps=4)");
 }

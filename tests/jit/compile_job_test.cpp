@@ -7,6 +7,7 @@
 
 #include <cubinet/kernel_table/row_codec.hpp>
 #include <cubinet/kernel_templates/source_program.hpp>
+#include <cubinet/spec/kernel_resources.hpp>
 
 #include <doctest/doctest.h>
 
@@ -307,4 +308,21 @@ TEST_CASE("what the compiler does not take is told in its words, and macros name
   program.text = "#include HELPER\n" + program.text.substr(program.text.find('\n'));
   program.flags = {"-DSHIFT=2", "-DHELPER=<helper.h>"};
   compiled(program_request(program));
+}
+
+TEST_CASE("variables that are named are kept, used or not, and have the symbols of their names") {
+  SourceProgram program = axpy_program();
+  program.text += "namespace ns { template <class T> __device__ T table[8]; __constant__ int rate; }\n";
+  program.globals = {"ns::rate", "ns::table<float>"};
+  const CompileOutput output = compiled(program_request(program));
+  CHECK(output.record.globals.at("ns::table<float>") == "_ZN2ns5tableIfEE");
+  const auto report = report_cubin(*output.image);
+  REQUIRE(report);
+  REQUIRE(report->globals.size() == 2);
+  for (const ImageGlobal& global : report->globals)
+    CHECK(global.bytes == (global.name == output.record.globals.at("ns::rate") ? 4U : 32U));
+  program.globals = {"ns::nothing"};
+  const Error error = refused(program_request(program));
+  CHECK(error.code == ErrorCode::compile_failed);
+  CHECK_MESSAGE(error.message.find("nothing") != std::string::npos, error.message);
 }

@@ -96,7 +96,8 @@ TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs
 
 TEST_CASE("every data type is a type of the device code") {
   const std::string source = R"cu(/* cubinet-template {"name": "typed", "interface": 1, "parameters": [
-    {"name": "t", "type": "dtype", "values": ["fp16", "bf16", "fp32", "int8", "int32", "e4m3", "e5m2", "e2m1"]}],
+    {"name": "t", "type": "dtype", "values": ["fp16", "bf16", "fp32", "int8", "int32", "e4m3", "e5m2", "e2m1",
+        "fp64", "int16", "int64", "uint8", "uint16", "uint32", "uint64"]}],
     "kernels": [{"name": "k", "threads": 32}]} */
 #include <cubinet/parameters.cuh>
 extern "C" __global__ void k(cubinet::parameters::t* p, void** to) { *to = p; }
@@ -109,6 +110,107 @@ extern "C" __global__ void k(cubinet::parameters::t* p, void** to) { *to = p; }
     const auto output = nvrtc->compile(request);
     CHECK_MESSAGE(output.has_value(), (output ? "" : output.error().message));
   }
+}
+
+TEST_CASE("the code sees the very value of a parameter of every kind, as a constant or as a macro") {
+  const auto source = [](bool macros) {
+    std::string parameters;
+    for (const char* parameter :
+         {R"("i", "type": "int")", R"("b", "type": "bool")",
+          R"("c", "type": "choice", "values": ["one", "2x1"])", R"("f", "type": "float")",
+          R"("d", "type": "double")", R"("s", "type": "string")", R"("t", "type": "type")",
+          R"("l", "type": "int[]")", R"("m", "type": "float[]")"}) {
+      parameters += std::string(parameters.empty() ? "" : ",") + "{\"name\": " + parameter;
+      if (macros) parameters += std::string(", \"macro\": \"P_") + parameter[1] + "\"";
+      parameters += "}";
+    }
+    return R"cu(/* cubinet-template {"name": "kinds", "interface": 1, "parameters": [)cu" + parameters +
+           R"cu(, {"name": "n", "type": "identifier", "macro": "NAME"}], "kernels": [{"name": "k", "threads": 32}]} */
+namespace my { template <class T, int N> struct Pair { T values[N]; }; }
+#include <cubinet/parameters.cuh>
+using namespace cubinet::parameters;
+constexpr int NAME() { return 5; }
+constexpr bool is(const char* a, const char* b) { return *a == *b && (*a == 0 || is(a + 1, b + 1)); }
+)cu" +
+           (macros ? R"cu(
+#if P_i != -7 || P_b
+#error "conditions"
+#endif
+#define one 1
+#define JOIN(a, b) a##b
+#define TEXT_OF(a) #a
+#define TEXT(a) TEXT_OF(a)
+constexpr int l[] = {P_l};
+constexpr float m[] = {P_m};
+static_assert(2 * P_i - 1 == -15 && P_f == 0.1f && P_d == 1e-300 && is(P_s, "a\"\n?\?=\\") && is(TEXT(P_c), "2x1"));
+using t = P_t;
+)cu"
+                   : R"cu(
+static_assert(i == -7 && !b && c == c_values::_2x1 && f == 0.1f && d == 1e-300 && is(s, "a\"\n?\?=\\"));
+)cu") +
+           R"cu(
+static_assert(sizeof(t) == 16 && sizeof(l) / sizeof(*l) == 3 && l[1] == -2 && m[0] == 1e-45f && m[1] == -3e38f);
+static_assert(named() == 5);
+extern "C" __global__ void k(int* o, int at) { o[0] = l[at]; o[1] = static_cast<int>(m[at % 2]); }
+)cu";
+  };
+  const auto nvrtc = compiler();
+  for (const bool macros : {false, true}) {
+    CompileRequest request = test::request_of(test::parse_template(source(macros)));
+    request.spec.set("i", -7)
+        .set("b", false)
+        .set("c", "2x1")
+        .set("f", 0.1)
+        .set("d", 1e-300)
+        .set("n", "named");
+    request.spec.set("s", "a\"\n?\?=\\").set("t", "my::Pair<unsigned  long long , 2>");
+    request.spec.set("l", std::vector<std::int64_t>{1, -2, 3}).set("m", std::vector<double>{1e-45, -3e38});
+    const auto output = nvrtc->compile(request);
+    CHECK_MESSAGE(output.has_value(), (output ? "" : output.error().message + output.error().detail));
+    if (output) CHECK(output->record.warnings == "");
+  }
+}
+
+TEST_CASE("a header that a parameter names is read before it is compiled, wherever it lies") {
+  const test::TempDir dir;
+  std::ofstream(dir.path() / "eight.h") << "#define VALUE 8\n";
+  CompileRequest request = test::request_of(test::parse_template(
+      R"cu(/* cubinet-template {"name": "named", "interface": 1, "parameters": [
+    {"name": "header", "type": "string", "macro": "HEADER"}], "kernels": [{"name": "k", "threads": 32}]} */
+#include <cubinet/parameters.cuh>
+#include HEADER
+static_assert(VALUE == 8);
+extern "C" __global__ void k() {}
+)cu"));
+  const auto nvrtc = compiler();
+  request.spec.set("header", (dir.path() / "eight.h").string());
+  const auto first = nvrtc->compile(request);
+  REQUIRE_MESSAGE(first.has_value(), (first ? "" : first.error().message));
+  std::ofstream(dir.path() / "eight.h") << "// other\n#define VALUE 8\n";
+  const auto second = nvrtc->compile(request);
+  REQUIRE(second);
+  CHECK(first->record.fingerprint != second->record.fingerprint);
+}
+
+TEST_CASE("a source that is declared beside it sees its parameters, and errors tell its own lines") {
+  const std::string source =
+      "\xef\xbb\xbf#if WIDTH == 4\ntemplate <class T> __global__ void scale(T* x) { x[0] *= WIDTH; }\n"
+      "#else\n#error \"line four\"\n#endif\n";
+  const auto kernel_template =
+      KernelTemplate::parse(source, "scale.cubinet.json", {}, R"({"name": "scale", "interface": 1,
+    "parameters": [{"name": "width", "type": "int", "macro": "WIDTH"}, {"name": "t", "type": "dtype", "values": ["fp64", "uint16"]}],
+    "kernels": [{"name": "scale", "threads": 32, "symbol_expression": "scale<cubinet::parameters::t>"}]})");
+  REQUIRE_MESSAGE(kernel_template.has_value(), kernel_template.error().message);
+  const auto nvrtc = compiler();
+  CompileRequest request = test::request_of(*kernel_template);
+  request.spec.set("width", 4).set("t", "fp64");
+  const auto output = nvrtc->compile(request);
+  REQUIRE_MESSAGE(output.has_value(), (output ? "" : output.error().message + output.error().detail));
+  CHECK(output->record.entry_points[0].symbol == "_Z5scaleIdEvPT_");
+  request.spec.set("width", 8);
+  const auto failed = nvrtc->compile(request);
+  REQUIRE_FALSE(failed);
+  CHECK_MESSAGE(failed.error().message.find("scale.cu(4)") != std::string::npos, failed.error().message);
 }
 
 TEST_CASE("the example of a user template compiles, with both its types and for all targets it allows") {

@@ -350,3 +350,33 @@ TEST_CASE("a file that is called like a standard header is not taken for it") {
   CHECK(*text_of(*closure, "limits") == "// mine\n");
   CHECK(text_of(*closure, "limits~2")->find("#include <cuda/std/limits>") != std::string::npos);
 }
+
+TEST_CASE("a parameter that only a header of the user has is used, and one that nothing has is an error") {
+  test::TempDir dir;
+  const auto closed = [&](const std::string& parameters, const std::string& body, bool toolkit = false) {
+    const std::string source = R"(/* cubinet-template {"name": "t", "interface": 1, "parameters": [)" +
+                               parameters + R"(], "kernels": [{"name": "k", "threads": 1}]} */)" + "\n" +
+                               body;
+    const std::vector<std::string> folder = {dir.path().string()};
+    HeaderSearch search{toolkit ? std::vector<std::string>() : folder,
+                        toolkit ? folder : std::vector<std::string>()};
+    return close_over_includes(*test::parse_template(source), search);
+  };
+  write(dir.path() / "own.h", "// tile\n");
+  const std::string tile = R"({"name": "tile", "type": "int", "default": 1})";
+  const std::string include = "#include <own.h>\n";
+  CHECK(closed(tile, "tile"));
+  CHECK(closed(tile, include));
+  CHECK_FALSE(closed(tile, include, true));
+  const auto none = closed(tile, "#include <cubinet/parameters.cuh>\ntiles");
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ErrorCode::invalid_argument);
+  CHECK_MESSAGE(
+      none.error().message.find("the parameter 'tile', and 'tile' stands neither") != std::string::npos,
+      none.error().message);
+  const auto macro = closed(R"({"name": "tile", "type": "int", "macro": "TILE"})", include);
+  REQUIRE_FALSE(macro);
+  CHECK(macro.error().message.find("the parameter 'tile', and 'TILE' stands neither") != std::string::npos);
+  // Ours has words too, but knows nothing of this template.
+  CHECK_FALSE(closed(R"({"name": "packed", "type": "int"})", "#include <cubinet/types.cuh>\n"));
+}

@@ -249,6 +249,31 @@ TEST_CASE("device libraries that nvcc has made are linked with") {
   }
 }
 
+TEST_CASE("a library of another architecture is refused, and keeps nobody else from linking") {
+  const auto compiler = linking_compiler();
+  if (!compiler) return;
+  const fs::path nvcc = fs::path(test::cuda_root()) / "bin/nvcc";
+  if (!fs::exists(nvcc)) return test::skip("there is no nvcc");
+  const test::TempDir folder;
+  std::ofstream(folder / "callee.cu") << kCallee;
+  const std::string line = "cd '" + folder.path().string() + "' && '" + nvcc.string() +
+                           "' -gencode arch=compute_80,code=sm_80 -dc callee.cu -o old.o";
+  if (std::system(line.c_str()) != 0) return test::skip("nvcc has no compiler for the host");
+  SourceProgram program = a_source("caller", kCaller);
+  program.libraries = {"old.o"};
+  CompileRequest request = request_of(program);
+  request.options.library_directories = {folder.path()};
+  for (int time = 0; time < 2; ++time) {
+    std::thread([&] {
+      const Error error = refused_link(*compiler, request);
+      CHECK(error.code == ErrorCode::compile_failed);
+      CHECK_MESSAGE(tells(error.message, "does not take 'old.o'"), error.message);
+      CHECK_MESSAGE(tells(error.remedy, "sm_90a"), error.remedy);
+    }).join();
+    linked(*compiler, request_of(caller_and_callee()));
+  }
+}
+
 TEST_CASE("what is defined nowhere, or twice, is told with the names of the sources") {
   const auto compiler = linking_compiler();
   if (!compiler) return;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <signal.h>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <thread>
@@ -48,6 +49,13 @@ TEST_CASE("all links are of one thread, which works at the root") {
   REQUIRE(run_in_link_thread([&] { folder = std::filesystem::current_path(); }));
   CHECK(folder == "/");
   CHECK(std::filesystem::current_path() != "/");
+}
+
+TEST_CASE("no signal of the program is handled by the thread that links") {
+  sigset_t blocked;
+  REQUIRE(run_in_link_thread([&] { ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked); }));
+  for (const int signal : {SIGINT, SIGTERM, SIGCHLD, SIGUSR1})
+    CHECK(::sigismember(&blocked, signal) == 1);
 }
 
 TEST_CASE("what a link throws arrives, and the next link works") {

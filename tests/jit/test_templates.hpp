@@ -10,12 +10,12 @@
 
 namespace cubinet::test {
 
-// A small template around `body`: a parameter `factor` (1 to 64, default 2) and the kernel `scale` of 32
-// threads.
+// A small template around `body`: a parameter `factor` (1 to 64, default 2), which the body need not use, and
+// the kernel `scale` of 32 threads.
 inline std::string scale_source(const std::string& body, const std::string& more = "") {
   return R"cu(/* cubinet-template {"name": "scale", "interface": 1, "minimum_target": "sm_75",
   "parameters": [{"name": "factor", "type": "int", "minimum": 1, "maximum": 64, "default": 2}],
-  "kernels": [{"name": "scale", "threads": 32, "parameter_bytes": 8)cu" +
+  "kernels": [{"name": "scale", "threads": "factor > 0 ? 32 : 64", "parameter_bytes": 8)cu" +
          more + "}]} */\n" + body;
 }
 

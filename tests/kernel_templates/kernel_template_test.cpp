@@ -163,3 +163,87 @@ TEST_CASE("an incomplete specification is an error where a complete one is requi
   CHECK_FALSE(kernel_template->entry_points(KernelSpec{"sample", {}}));
   CHECK_FALSE(kernel_template->parameters_header(sample()));
 }
+
+TEST_CASE("a default is computed from what the caller gave, and judged as if the caller had given it") {
+  const auto kernel_template = parsed(R"(/* cubinet-template {"name": "t", "interface": 1, "parameters": [
+    {"name": "n", "type": "int"}, {"name": "m", "type": "int", "values": [1, 2, 4], "default_expression": "n / 8"},
+    {"name": "o", "type": "int", "default_expression": "m * 100"}], "kernels": [{"name": "k", "threads": "n"}]} */)");
+  const auto resolved = [&](const KernelSpec& spec) { return kernel_template->resolve(spec); };
+  CHECK(resolved(KernelSpec{"t", {}}.set("n", 16))->to_string() == "t(m=2, n=16, o=200)");
+  CHECK(resolved(KernelSpec{"t", {}}.set("n", 16).set("m", 4))->to_string() == "t(m=4, n=16, o=400)");
+  const auto refused_default = resolved(KernelSpec{"t", {}}.set("n", 24));
+  REQUIRE_FALSE(refused_default);
+  CHECK(refused_default.error().message ==
+        "template 't': the default of 'm', n / 8 (n = 24): parameter 'm' cannot be 3");
+  CHECK(refused_default.error().remedy == "m is one of 1, 2, 4");
+}
+
+TEST_CASE("equal values of other spellings are one specification") {
+  const auto kernel_template = parsed(R"(/* cubinet-template {"name": "t", "interface": 1, "parameters": [
+    {"name": "f", "type": "float"}, {"name": "t", "type": "type"}, {"name": "l", "type": "float[]"}],
+    "kernels": [{"name": "k", "threads": 1}]} */)");
+  const auto resolved = kernel_template->resolve(
+      KernelSpec{"t", {}}.set("f", 0.1).set("t", "A < int >").set("l", std::vector<std::int64_t>{0, 1}));
+  REQUIRE_MESSAGE(resolved.has_value(), resolved.error().message);
+  CHECK(*resolved ==
+        *kernel_template->resolve(
+            KernelSpec{"t", {}}.set("f", 0.1F).set("t", "A<int>").set("l", std::vector<double>{-0.0, 1})));
+}
+
+TEST_CASE("a macro that is a parameter is not said to the compiler besides") {
+  const auto kernel_template = parsed(R"(/* cubinet-template {"name": "t", "interface": 1, "parameters": [
+    {"name": "n", "type": "int", "macro": "N", "default": 1}], "kernels": [{"name": "k", "threads": 1}]} */)");
+  KernelSpec spec{"t", {}};
+  spec.options = {{"D:M", "1"}};
+  CHECK(kernel_template->resolve(spec));
+  for (const char* option : {"D:N", "U:N", "D:N(x)"}) {
+    spec.options = {{option, "1"}};
+    const auto resolved = kernel_template->resolve(spec);
+    REQUIRE_FALSE(resolved);
+    CHECK(resolved.error().message.find("the macro 'N' is its parameter 'n'") != std::string::npos);
+  }
+}
+
+TEST_CASE("a source that is declared beside it includes the generated header before its first line") {
+  const std::string declaration =
+      R"({"name": "t", "interface": 1, "kernels": [{"name": "k", "threads": 1}]})";
+  for (const char* source : {"int x;\n", "\xef\xbb\xbfint x;\n"}) {
+    const auto kernel_template = KernelTemplate::parse(source, "t.cubinet.json", "/f", declaration);
+    REQUIRE(kernel_template);
+    CHECK((*kernel_template)->source() == "#include <cubinet/parameters.cuh>\n#line 1\nint x;\n");
+    CHECK((*kernel_template)->folder() == "/f");
+  }
+}
+
+TEST_CASE("a block has up to three dimensions, and its limits are those of all devices") {
+  const auto with_threads = [](const std::string& threads) {
+    return parsed(one_kernel("sm_80", "\"threads\": " + threads));
+  };
+  const auto block = [&](const std::string& threads) {
+    const auto kernel_template = with_threads(threads);
+    return kernel_template->entry_points(*kernel_template->resolve(KernelSpec{"t", {}}.set("n", 4)))
+        ->front()
+        .block();
+  };
+  using Block = std::array<std::uint32_t, 3>;
+  CHECK(block("\"n * 8\"") == Block{32, 1, 1});
+  CHECK(block("[32]") == Block{32, 1, 1});
+  CHECK(block("[\"n\", 2]") == Block{4, 2, 1});
+  CHECK(block("[16, \"n\", \"n / 2\"]") == Block{16, 4, 2});
+  const auto kernel_template = with_threads("[16, \"n\", 2]");
+  CHECK(kernel_template->parameters_header(*kernel_template->resolve(KernelSpec{"t", {}}))
+            ->find("constexpr unsigned k_threads = 32;\nconstexpr unsigned k_threads_x = 16;\n"
+                   "constexpr unsigned k_threads_y = 1;\nconstexpr unsigned k_threads_z = 2;\n") !=
+        std::string::npos);
+  CHECK_FALSE(kernel_template->resolve(KernelSpec{"t", {}}.set("n", 0)));
+  const auto fits = [&](const std::string& threads) {
+    const auto of = with_threads(threads);
+    return of->check_target(*of->resolve(KernelSpec{"t", {}}), *SmTarget::parse("sm_90a")).has_value();
+  };
+  CHECK(fits("[4, 4, 64]"));
+  CHECK_FALSE(fits("[1, 1, 65]"));
+  CHECK_FALSE(fits("[32, 33]"));
+  CHECK_FALSE(fits("[2147483647, 2147483647, 2147483647]"));
+  for (const char* wrong : {"[]", "[1, 2, 3, 4]", "[[1]]", "[true]"})
+    CHECK_FALSE(KernelTemplate::parse(one_kernel("sm_80", std::string("\"threads\": ") + wrong), "f"));
+}

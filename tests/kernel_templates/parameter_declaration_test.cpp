@@ -46,6 +46,9 @@ TEST_CASE("a declaration tells what it allows") {
   open.maximum = 4;
   CHECK(open.allowed() == "4 or less");
   CHECK(declaration(ParameterType::choice, {std::string("only")}).allowed() == "only");
+  CHECK(declaration(ParameterType::float32).allowed() == "any number");
+  CHECK(declaration(ParameterType::float64_list).allowed() == "a list of 1 to 4096 numbers");
+  CHECK(declaration(ParameterType::string).allowed() == "any ASCII text, at most 4096 characters");
 }
 
 TEST_CASE("text becomes a value of the declared type") {
@@ -78,11 +81,11 @@ TEST_CASE("text that is not allowed is refused with the name, the value and what
 }
 
 TEST_CASE("a value of another type is refused, not converted") {
-  CHECK_FALSE(check_parameter_value(kListed, std::string("128")));
-  CHECK_FALSE(check_parameter_value(kListed, true));
-  CHECK_FALSE(check_parameter_value(kFlag, std::int64_t{1}));
-  CHECK_FALSE(check_parameter_value(kChoice, std::int64_t{0}));
-  const auto checked = check_parameter_value(kListed, std::string("128"));
+  CHECK_FALSE(admitted_value(kListed, std::string("128")));
+  CHECK_FALSE(admitted_value(kListed, true));
+  CHECK_FALSE(admitted_value(kFlag, std::int64_t{1}));
+  CHECK_FALSE(admitted_value(kChoice, std::int64_t{0}));
+  const auto checked = admitted_value(kListed, std::string("128"));
   CHECK(checked.error().message == "parameter 'p' cannot be '128', which is no int");
 }
 

@@ -16,7 +16,8 @@ const ExpressionSymbols kRowSymbols = {{"dtype", {ExpressionType::text, true}},
                                        {"packed", {ExpressionType::flag, false}}};
 
 Result<RowDeclaration> read(const std::string& json) {
-  return read_row(nlohmann::json::parse(json), kRowSymbols);
+  const nlohmann::json declaration = nlohmann::json::object();
+  return read_row(*JsonObject::open(declaration, "it"), nlohmann::json::parse(json), kRowSymbols);
 }
 
 void row_refused(const std::string& json, std::string_view reason) {

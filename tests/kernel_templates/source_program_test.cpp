@@ -48,6 +48,7 @@ TEST_CASE("all that a source says is its identity, and where it lies is not") {
   is_another("order", [](SourceProgram& program) { std::swap(program.kernels[0], program.kernels[1]); });
   is_another("header", [](SourceProgram& program) { program.headers["mine.h"] += " "; });
   is_another("another header", [](SourceProgram& program) { program.headers["more.h"] = ""; });
+  is_another("globals", [](SourceProgram& program) { program.globals = {"table"}; });
   is_another("a source", [](SourceProgram& program) { program.sources.push_back(source("b", "")); });
   is_another("a library", [](SourceProgram& program) { program.libraries = {"cudadevrt"}; });
   is_another("flags", [](SourceProgram& program) { program.flags = {"-DN=5"}; });
@@ -82,6 +83,8 @@ TEST_CASE("what cannot be a source is refused by name") {
   refused([](SourceProgram& program) { program.text += std::string(1, '\0'); });
   refused([](SourceProgram& program) { program.kernels.emplace_back("axpy<float>"); });
   refused([](SourceProgram& program) { program.kernels.emplace_back(""); });
+  refused([](SourceProgram& program) { program.globals = {"table", "table"}; });
+  refused([](SourceProgram& program) { program.globals = {"a\nb"}; });
   refused([](SourceProgram& program) { program.headers["a>b"] = ""; });
   refused([](SourceProgram& program) { program.flags = {"--create-pch=x"}; });
 }

@@ -47,6 +47,18 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
                 sizeof(kernel_templates::RmsNormParameters));
 }
 
+TEST_CASE("the normalisation takes every hidden size that it declares without further words") {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  const auto rms_norm = *catalog->find("rms_norm");
+  for (int size = 64; size <= 32768; size += 8) {
+    const auto resolved = rms_norm->resolve(KernelSpec{"rms_norm", {}}.set("hidden_size", size));
+    REQUIRE_MESSAGE(resolved.has_value(), resolved.error().to_line());
+    const int threads = size <= 8192 ? 256 : size <= 16384 ? 512 : 1024;
+    REQUIRE(resolved->parameters.at("threads_per_row") == ParameterValue(std::int64_t{threads}));
+  }
+}
+
 TEST_CASE("the reduction takes the types that published kernels leave partial results of, and no others") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);

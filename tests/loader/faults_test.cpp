@@ -20,11 +20,12 @@ using namespace cubinet;
 using cubinet::test::contains;
 using cubinet::test::driver_options;
 using cubinet::test::DriverUnderTest;
+using cubinet::test::globals_cubin;
 using cubinet::test::needs_stub;
 
 namespace {
 
-// All that the loader does, once: open, load, launch, copy, capture, unload.
+// All that the loader does, once: open, load, launch, copy, capture, set a variable, unload.
 Result<void> whole_life(const DriverOptions& options, const Cubin& cubin, const Cubin& clusters) {
   CUBINET_TRY_ASSIGN(const auto driver, Driver::open(options));
   CUBINET_TRY_ASSIGN(const auto device, Device::open(driver, 0));
@@ -54,6 +55,11 @@ Result<void> whole_life(const DriverOptions& options, const Cubin& cubin, const 
                        }));
     CUBINET_TRY(graph.launch(stream));
   }
+  CUBINET_TRY_ASSIGN(const auto third, cache.get_or_load(device, globals_cubin(cubin.record->target)));
+  CUBINET_TRY_ASSIGN(const Global scale, third->global("scale"));
+  Bytes values(scale.size());
+  CUBINET_TRY(scale.copy_from(values, stream.handle()));
+  CUBINET_TRY(scale.copy_to(values, stream.handle()));
   CUBINET_TRY(end.record(stream));
   CUBINET_TRY(end.synchronize());
   CUBINET_TRY(end.milliseconds_since(begin));

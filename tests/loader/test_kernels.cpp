@@ -122,6 +122,37 @@ extern "C" __global__ void cluster_ranks(unsigned* ranks, unsigned* sizes) {
 }
 )cuda";
 
+constexpr const char* kGlobals = R"cuda(/* cubinet-template
+{
+  "name": "loader_test_globals",
+  "interface": 1,
+  "summary": "A kernel that uses variables of its module",
+  "minimum_target": "sm_80",
+  "parameters": [],
+  "constraints": [],
+  "kernels": [{"name": "apply", "threads": "32"}],
+  "globals": ["scale", "ns::table<float>", "ns::counter"]
+}
+*/
+__constant__ float scale[4] = {1, 2, 3, 4};
+extern "C" {
+__device__ int undeclared = 5;
+__managed__ int shared_by_all[2];
+}
+namespace ns {
+template <class T>
+__device__ T table[8];
+__device__ int counter = 7;
+}  // namespace ns
+
+extern "C" __global__ void apply(float* out) {
+  const unsigned i = threadIdx.x;
+  atomicAdd(&ns::counter, 1);
+  atomicAdd(&shared_by_all[0], 1);
+  out[i] = scale[i % 4] + ns::table<float>[i % 8] + shared_by_all[1] + undeclared;
+}
+)cuda";
+
 Cubin compile(const char* source, SmTarget target) {
   static std::mutex mutex;
   static std::map<std::pair<const char*, SmTarget>, Cubin> compiled;
@@ -151,6 +182,10 @@ Cubin test_cubin(SmTarget target) {
 }
 Cubin cluster_cubin(SmTarget target) {
   return compile(kClusterKernels, target);
+}
+
+Cubin globals_cubin(SmTarget target) {
+  return compile(kGlobals, target);
 }
 
 Cubin with_record(const Cubin& cubin, const std::function<void(CubinRecord&)>& change) {

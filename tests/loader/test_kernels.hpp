@@ -23,6 +23,10 @@ Cubin test_cubin(SmTarget target);
 // cluster_ranks(unsigned* ranks, unsigned* sizes): for every block its rank and its cluster's size. 9.0 and
 // up.
 Cubin cluster_cubin(SmTarget target);
+// apply(float* out), of 32 threads, and the variables that it uses: scale (__constant__ float[4]),
+// ns::table<float> (float[8]), ns::counter (int, 7), and, which the template does not name, `undeclared`
+// (int, 5) and shared_by_all (__managed__ int[2]).
+Cubin globals_cubin(SmTarget target);
 
 struct ScaleArguments {
   float* out;

@@ -32,6 +32,23 @@ TEST_CASE("arguments and notes of an image are told, and what it does not state 
   CHECK(report->notes[0].type == 2000);
 }
 
+TEST_CASE("variables are told with their size, and where they lie") {
+  test::FakeCubin description;
+  description.globals = {{"scale", ".nv.constant3", 64},
+                         {"table", ".nv.global.init", 8},
+                         {"shared", ".nv.global", 4, true},
+                         {"other", ".nv.constant0.kernel", 4}};
+  const auto report = report_cubin(test::make_fake_cubin(description));
+  REQUIRE(report);
+  REQUIRE(report->globals.size() == 3);
+  CHECK(report->globals[0].name == "scale");
+  CHECK(report->globals[0].space == "constant");
+  CHECK(report->globals[0].bytes == 64);
+  CHECK(report->globals[1].space == "global");
+  CHECK(report->globals[2].name == "shared");
+  CHECK(report->globals[2].space == "managed");
+}
+
 TEST_CASE("what is no cubin is told as such") {
   CHECK(report_cubin({}).error().code == ErrorCode::corruption);
   CHECK(report_cubin(as_bytes("#!/bin/sh")).error().code == ErrorCode::corruption);

@@ -18,6 +18,8 @@ CubinRecord sample() {
   entry.name = "second";
   entry.symbol = "_Z6secondv";
   entry.threads = 96;
+  entry.threads_y = 2;
+  entry.threads_z = 3;
   entry.dynamic_shared_bytes = 1024;
   entry.parameter_bytes = 40;
   entry.cluster = {2, 1, 1};
@@ -28,6 +30,7 @@ CubinRecord sample() {
   record.options = "--generate-line-info";
   record.warnings = "a warning";
   record.row = {std::byte{1}, std::byte{2}};
+  record.globals = {{"ns::table<float>", "_ZN2ns5tableIfEE"}, {"scale", "scale"}};
   return record;
 }
 
@@ -37,6 +40,7 @@ TEST_CASE("a record is read back as it was written") {
   REQUIRE(decoded);
   CHECK(*decoded == record);
   CHECK(decoded->find_entry_point("second")->threads == 96);
+  CHECK(decoded->find_entry_point("second")->threads_of_block() == 576);
   CHECK(decoded->find_entry_point("third") == nullptr);
 }
 
@@ -55,6 +59,12 @@ TEST_CASE("a record that could not be read back is not kept") {
   record.entry_points.resize(kMaximumImageKernels);
   CHECK(check_storable(record));
   record.entry_points.emplace_back();
+  CHECK_FALSE(check_storable(record));
+  record = sample();
+  for (std::uint32_t i = 0; record.globals.size() < kMaximumImageGlobals; ++i)
+    record.globals["g" + std::to_string(i)];
+  CHECK(check_storable(record));
+  record.globals["one more"];
   CHECK_FALSE(check_storable(record));
 }
 

@@ -19,10 +19,14 @@ TEST_CASE("stored values and sizes are fixed") {
   CHECK(static_cast<int>(DataType::fp32) == 2);
   CHECK(static_cast<int>(DataType::e4m3) == 5);
   CHECK(static_cast<int>(DataType::e2m1) == 7);
+  CHECK(static_cast<int>(DataType::fp64) == 8);
+  CHECK(static_cast<int>(DataType::uint64) == 14);
   CHECK(bits_of(DataType::e2m1) == 4);
   CHECK(bits_of(DataType::e4m3) == 8);
   CHECK(bits_of(DataType::bf16) == 16);
   CHECK(bits_of(DataType::fp32) == 32);
+  CHECK(bits_of(DataType::fp64) == 64);
+  CHECK(bits_of(DataType::uint16) == 16);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <random>
 #include <set>
 
@@ -18,6 +19,16 @@ KernelSpec sample_spec() {
       .set("dtype_q", "bf16")
       .set("head_dim_qk", 128)
       .set("sliding_window", false);
+}
+
+KernelSpec numbers_spec() {
+  return KernelSpec{"blur", {}}
+      .set("bias", 0.1F)
+      .set("coefficients", std::vector<float>{0.5F, -0.0F})
+      .set("epsilon", 1e-6)
+      .set("taps", std::vector<std::int64_t>{1, -2, 3})
+      .set("weights", std::vector<double>{-1e300})
+      .set("zero", -0.0);
 }
 
 // Frozen: a change here is a change of every key in every registry and bundle, and needs a new schema
@@ -50,6 +61,12 @@ TEST_CASE("keys and encodings equal the golden vectors") {
        "434b455902000008000000726d735f6e6f726d010000000b00000068696464656e5f73697a65010010000000000000000000"
        "000800000000",
        "f33e35314758d015"},
+      {numbers_spec(), kSm90a,
+       "434b455902000004000000626c757206000000040000006269617303cdcccc3d0c000000636f656666696369656e74730503"
+       "020000000000003f0000000007000000657073696c6f6e048dedb5a0f7c6b03e040000007461707305010300000001000000"
+       "00000000feffffffffffffff030000000000000007000000776569676874730504010000009c7500883ce437fe040000007a"
+       "65726f040000000000000000000000000900000001",
+       "9fd31d9d80789f89"},
   };
   for (const Golden& golden : vectors) {
     const KernelIdentity identity = identify(golden.spec, golden.target);
@@ -83,12 +100,21 @@ KernelSpec random_spec(std::mt19937_64& random) {
   KernelSpec spec{text(20), {}, static_cast<KernelMaker>(random() % 3)};
   const std::size_t count = random() % 8;
   for (std::size_t i = 0; i < count; ++i) {
-    switch (random() % 3) {
+    switch (random() % 6) {
       case 0:
         spec.set(text(6), random() % 2 == 0);
         break;
       case 1:
         spec.set(text(6), ParameterValue(static_cast<std::int64_t>(random())));
+        break;
+      case 2:
+        spec.set(text(6), static_cast<float>(random()));
+        break;
+      case 3:
+        spec.set(text(6), std::vector<double>(random() % 4, -1 / static_cast<double>(random())));
+        break;
+      case 4:
+        spec.set(text(6), std::vector<std::int64_t>(random() % 4, static_cast<std::int64_t>(random())));
         break;
       default:
         spec.set(text(6), ParameterValue(text(9)));
@@ -144,6 +170,28 @@ TEST_CASE("specifications that differ in one place have other encodings and keys
   CHECK(encodings.size() == count);
 }
 
+TEST_CASE("a number has one encoding, and none that is not finite") {
+  const auto encoding = [](const ParameterValue& value) {
+    return identify(KernelSpec{"t", {}}.set("x", value), kSm90a).encoding();
+  };
+  CHECK(encoding(0.1) == encoding(1e-1));
+  CHECK(encoding(-0.0) == encoding(0.0));
+  CHECK(encoding(-0.0F) == encoding(0.0F));
+  CHECK(encoding(0.1) != encoding(0.1F));
+  CHECK(encoding(1.0) != encoding(std::int64_t{1}));
+  CHECK(encoding(std::vector<float>{}) != encoding(std::vector<double>{}));
+  CHECK(encoding(std::vector<float>{1}) != encoding(1.0F));
+  Bytes bits = encoding(std::bit_cast<double>(std::uint64_t{1}));
+  const std::size_t last = bits.size() - 4 - 5 - 1;  // before the options and the target
+  bits[last] = std::byte{0x80};
+  CHECK(decode_identity(bits));  // a subnormal number
+  bits[last - 7] = std::byte{0};
+  CHECK(decode_identity(bits).error().code == ErrorCode::corruption);  // -0
+  bits[last] = std::byte{0x7f};
+  bits[last - 1] = std::byte{0xf0};
+  CHECK(decode_identity(bits).error().code == ErrorCode::corruption);  // infinite
+}
+
 TEST_CASE("every truncation and every trailing byte is refused" * doctest::test_suite("loop")) {
   const Bytes encoding = identify(sample_spec(), kSm90a).encoding();
   for (std::size_t length = 0; length < encoding.size(); ++length) {
@@ -155,13 +203,15 @@ TEST_CASE("every truncation and every trailing byte is refused" * doctest::test_
 }
 
 TEST_CASE("every flipped bit is refused or decodes to another identity" * doctest::test_suite("loop")) {
-  const KernelIdentity original = identify(sample_spec(), kSm90a);
-  for (std::size_t i = 0; i < original.encoding().size(); ++i) {
-    for (unsigned bit = 0; bit < 8; ++bit) {
-      Bytes mutant = original.encoding();
-      mutant[i] ^= static_cast<std::byte>(1U << bit);
-      const auto decoded = decode_identity(mutant);
-      if (decoded) CHECK(identify(decoded->spec, decoded->target).encoding() == mutant);
+  for (const KernelSpec& spec : {sample_spec(), numbers_spec()}) {
+    const KernelIdentity original = identify(spec, kSm90a);
+    for (std::size_t i = 0; i < original.encoding().size(); ++i) {
+      for (unsigned bit = 0; bit < 8; ++bit) {
+        Bytes mutant = original.encoding();
+        mutant[i] ^= static_cast<std::byte>(1U << bit);
+        const auto decoded = decode_identity(mutant);
+        if (decoded) CHECK(identify(decoded->spec, decoded->target).encoding() == mutant);
+      }
     }
   }
 }

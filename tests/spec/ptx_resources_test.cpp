@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <tuple>
+
 namespace cubinet {
 namespace {
 
@@ -43,6 +45,27 @@ TEST_CASE("arguments, launch bounds and clusters are read as PTX states them") {
   CHECK(clustered.required_threads == KernelResources::Extent{64, 1, 1});
   CHECK(clustered.cluster == KernelResources::Extent{2, 1, 1});
   CHECK((*kernels)[2].argument_bytes == 0);
+}
+
+TEST_CASE("variables of a module are told with their size, those of a function are not") {
+  const auto globals = ptx_globals(as_bytes(R"(.version 9.0
+.target sm_90
+.const .align 4 .b8 scale[16];
+.visible .global .align 4 .u32 counter = 7;
+.global .attribute(.managed) .align 4 .b8 shared_by_all[12];
+.global .align 8 .b8 table[4] = {1, 2, 3, 4};
+.global .v4 .f32 vectors[2][3];
+.extern .const .align 4 .b8 unknown[];
+.visible .entry k() { .local .b8 depot[8]; ld.global.u32 %r1, [counter]; }
+)"));
+  const std::vector<std::tuple<std::string, std::string_view, std::optional<std::uint64_t>>> expected = {
+      {"scale", "constant", 16}, {"counter", "global", 4},  {"shared_by_all", "managed", 12},
+      {"table", "global", 4},    {"vectors", "global", 96}, {"unknown", "constant", std::nullopt}};
+  REQUIRE(globals.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(globals[i].name);
+    CHECK(std::tie(globals[i].name, globals[i].space, globals[i].bytes) == expected[i]);
+  }
 }
 
 TEST_CASE("arguments that cannot be are damage") {

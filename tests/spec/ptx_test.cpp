@@ -38,6 +38,24 @@ TEST_CASE("version, target and kernels of a module are told, comments are not re
   CHECK(inspection->kernels == std::vector<std::string>{"first", "second"});
 }
 
+TEST_CASE(
+    "PTX for devices older than any known here counts as for the oldest, and of several targets the most is "
+    "needed") {
+  constexpr SmTarget kOldest{7, 5, TargetKind::baseline};
+  for (const char* older : {"sm_20", "sm_52", "sm_70", "sm_75"})
+    CHECK(inspect_ptx(ptx(".version 6.0 .target " + std::string(older)))->target == kOldest);
+  for (const char* wrong : {"sm_70a", "sm_81", "sm_5", "compute_52"})
+    CHECK_FALSE(inspect_ptx(ptx(".version 6.0 .target " + std::string(wrong))));
+  const auto target = [](const char* first, const char* second) {
+    return inspect_ptx(ptx(".version 9.0 .target " + std::string(first) + ", debug .target " + second))
+        ->target;
+  };
+  CHECK(target("sm_80", "sm_90") == SmTarget{9, 0, TargetKind::baseline});
+  CHECK(target("sm_90", "sm_80") == SmTarget{9, 0, TargetKind::baseline});
+  CHECK(target("sm_90", "sm_90a") == SmTarget{9, 0, TargetKind::specific});
+  CHECK(target("sm_100a", "sm_100f") == SmTarget{10, 0, TargetKind::specific});
+}
+
 TEST_CASE("what is no PTX is damaged") {
   CHECK_FALSE(inspect_ptx({}));
   CHECK_FALSE(inspect_ptx(ptx("")));

@@ -10,6 +10,7 @@ namespace {
 
 constexpr unsigned kCudaMachine = 190;
 constexpr unsigned kEntryFunction = 0x10;      // st_other of a kernel
+constexpr unsigned kManaged = 0x04;            // st_other of a variable in managed memory
 constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO
 constexpr std::uint8_t kMaximumThreads = 0x05;
 constexpr std::uint8_t kSizedValue = 0x04;  // EIFMT_SVAL: 16-bit size, then the value
@@ -64,6 +65,9 @@ class Reader {
          offset += sizeof(Elf64_Sym)) {
       Elf64_Sym symbol;
       std::memcpy(&symbol, base_ + symbols.sh_offset + offset, sizeof(symbol));
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF &&
+          symbol.st_shndx < header_.e_shnum)
+        read_global(symbol, text(names, symbol.st_name), cubin);
       if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || (symbol.st_other & kEntryFunction) == 0) continue;
       KernelImage kernel;
       kernel.name = text(names, symbol.st_name);
@@ -79,6 +83,17 @@ class Reader {
       }
       cubin.kernels.push_back(std::move(kernel));
     }
+  }
+
+  // Variables lie in .nv.constant3 or .nv.global.init with what they begin with, or in .nv.global with zeros.
+  void read_global(const Elf64_Sym& symbol, const char* name, CubinImage& cubin) const {
+    const Elf64_Shdr header = section(symbol.st_shndx);
+    const std::string place = name_of(header);
+    if (place != ".nv.constant3" && place != ".nv.global" && place != ".nv.global.init") return;
+    GlobalImage global{name, std::vector<std::uint8_t>(symbol.st_size), symbol.st_other == kManaged};
+    if (header.sh_type != SHT_NOBITS && symbol.st_value + symbol.st_size <= header.sh_size)
+      std::memcpy(global.content.data(), base_ + header.sh_offset + symbol.st_value, symbol.st_size);
+    cubin.globals.push_back(std::move(global));
   }
 
   // Entries of 4 bytes: format, attribute, 16-bit value or size; EIFMT_SVAL is followed by as many bytes.

@@ -20,10 +20,17 @@ struct KernelImage {
   std::uint32_t maximum_threads = 1024;
 };
 
+struct GlobalImage {
+  std::string name;
+  std::vector<std::uint8_t> content;  // what it begins with
+  bool managed = false;
+};
+
 struct CubinImage {
   int sm = 0;             // 90
   bool specific = false;  // built for sm_90a and the like
   std::vector<KernelImage> kernels;
+  std::vector<GlobalImage> globals;
 
   bool ptx = false;  // compiled when it is loaded, so that later devices run it too
 

@@ -2,6 +2,7 @@
 // Device memory is host memory; events take the host's time.
 #include "stub_state.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cubinet::stub {
@@ -18,7 +19,32 @@ std::byte* resolve(CUdeviceptr address, std::size_t size) {
   return found.data() + offset;
 }
 
+bool is_stream(CUstream stream) {
+  const std::lock_guard lock(state().mutex);
+  return stream == nullptr || state().streams.contains(stream);
+}
+
+Memory memory_of(std::size_t size, int device) {
+  Memory made;
+  made.lines.resize((size + sizeof(Memory::Line) - 1) / sizeof(Memory::Line));
+  made.size = size;
+  made.device = device;
+  return made;
+}
+
+CUdeviceptr keep(Memory made) {
+  const auto address = reinterpret_cast<CUdeviceptr>(made.data());
+  state().memory.emplace(address, std::move(made));
+  return address;
+}
+
 }  // namespace
+
+CUdeviceptr place_global(const std::vector<std::uint8_t>& content, int device) {
+  Memory made = memory_of(std::max<std::size_t>(content.size(), 1), device);
+  if (!content.empty()) std::memcpy(made.data(), content.data(), content.size());
+  return keep(std::move(made));
+}
 
 CUresult stub_cuMemAlloc(CUdeviceptr* address, std::size_t size) {
   State& now = state();
@@ -26,13 +52,9 @@ CUresult stub_cuMemAlloc(CUdeviceptr* address, std::size_t size) {
   if (current_context() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (size > std::size_t{4} << 30U) return CUDA_ERROR_OUT_OF_MEMORY;
-  Memory made;
-  made.lines.resize((size + sizeof(Memory::Line) - 1) / sizeof(Memory::Line));
-  made.size = size;
-  made.device = current_context()->device;
+  Memory made = memory_of(size, current_context()->device);
   std::memset(made.data(), 0xcd, size);
-  *address = reinterpret_cast<CUdeviceptr>(made.data());
-  now.memory.emplace(*address, std::move(made));
+  *address = keep(std::move(made));
   return CUDA_SUCCESS;
 }
 
@@ -68,6 +90,17 @@ CUresult stub_cuMemcpyDtoH(void* target, CUdeviceptr source, std::size_t size) {
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::memcpy(target, bytes, size);
   return CUDA_SUCCESS;
+}
+
+// A stream's work is done at once.
+CUresult stub_cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, std::size_t size, CUstream stream) {
+  if (!is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  return stub_cuMemcpyHtoD(target, source, size);
+}
+
+CUresult stub_cuMemcpyDtoHAsync(void* target, CUdeviceptr source, std::size_t size, CUstream stream) {
+  if (!is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  return stub_cuMemcpyDtoH(target, source, size);
 }
 
 CUresult stub_cuMemsetD8(CUdeviceptr target, unsigned char value, std::size_t size) {

@@ -41,6 +41,27 @@ CUfunction function_of(CUlib_st& library, const KernelImage& kernel, CUcontext c
   return &at->second;
 }
 
+// A variable has a place in each context; one in managed memory has one for all.
+CUresult find_global(CUlib_st& library, CUcontext context, const char* name, CUdeviceptr* address,
+                     std::size_t* size) {
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  const auto& globals = library.cubin.globals;
+  const auto found = std::find_if(globals.begin(), globals.end(), [&](const GlobalImage& global) {
+    return library.visible && global.name == name;
+  });
+  if (found == globals.end()) return CUDA_ERROR_NOT_FOUND;
+  CUdeviceptr& place = library.globals[{&*found, found->managed ? nullptr : context}];
+  if (place == 0) place = place_global(found->content, context->device);
+  *address = place;
+  *size = found->content.size();
+  return CUDA_SUCCESS;
+}
+
+void free_globals(const CUlib_st& library) {
+  for (const auto& global : library.globals)
+    state().memory.erase(global.second);
+}
+
 }  // namespace
 
 CUresult stub_cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned,
@@ -57,7 +78,10 @@ CUresult stub_cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_opti
 CUresult stub_cuLibraryUnload(CUlibrary library) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
-  return now.libraries.remove(library) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  if (!now.libraries.contains(library)) return CUDA_ERROR_INVALID_HANDLE;
+  free_globals(*library);
+  now.libraries.remove(library);
+  return CUDA_SUCCESS;
 }
 
 CUresult stub_cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
@@ -109,6 +133,7 @@ CUresult stub_cuModuleUnload(CUmodule module) {
   const std::lock_guard lock(now.mutex);
   if (!now.modules.contains(module)) return CUDA_ERROR_INVALID_HANDLE;
   if (module->context != current_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  free_globals(module->library);
   now.modules.remove(module);
   return CUDA_SUCCESS;
 }
@@ -121,6 +146,21 @@ CUresult stub_cuModuleGetFunction(CUfunction* function, CUmodule module, const c
   if (kernel == module->library.kernels.end()) return CUDA_ERROR_NOT_FOUND;
   *function = function_of(module->library, *kernel->second.image, module->context);
   return CUDA_SUCCESS;
+}
+
+CUresult stub_cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* size, CUlibrary library,
+                                 const char* name) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (!now.libraries.contains(library)) return CUDA_ERROR_INVALID_HANDLE;
+  return find_global(*library, current_context(), name, address, size);
+}
+
+CUresult stub_cuModuleGetGlobal(CUdeviceptr* address, std::size_t* size, CUmodule module, const char* name) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (!now.modules.contains(module)) return CUDA_ERROR_INVALID_HANDLE;
+  return find_global(module->library, module->context, name, address, size);
 }
 
 CUresult stub_cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {

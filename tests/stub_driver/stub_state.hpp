@@ -41,6 +41,7 @@ struct CUlib_st {
   bool visible = false;  // some device can run it
   std::map<std::string, CUkern_st> kernels;
   std::map<std::pair<const void*, CUcontext>, CUfunc_st> functions;
+  std::map<std::pair<const void*, CUcontext>, CUdeviceptr> globals;
 };
 struct CUmod_st {
   CUlib_st library;
@@ -138,9 +139,11 @@ struct State {
 State& state();
 // The calling thread's context stack.
 std::vector<CUcontext>& context_stack();
-// REQUIRES: the mutex is held, for these three. nullptr where nothing is current.
+// REQUIRES: the mutex is held, for these four. nullptr where nothing is current.
 CUcontext current_context();
 Device* device_of(CUdevice device);
+// Allocates memory for a variable, with what it begins with.
+CUdeviceptr place_global(const std::vector<std::uint8_t>& content, int device);
 // The most shared memory that a block may ask for on a device.
 std::uint32_t shared_limit(int major, int minor);
 void reset();

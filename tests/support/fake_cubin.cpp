@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint16_t kMachineCuda = 190;
 constexpr std::uint8_t kOsAbiCuda = 0x41;
 constexpr std::uint8_t kEntryFunction = 0x10;       // STO_CUDA_ENTRY
+constexpr std::uint8_t kManagedVariable = 0x04;     // STO_CUDA_MANAGED
 constexpr std::uint32_t kSectionInfo = SHT_LOPROC;  // .nv.info and .nv.info.<kernel>
 constexpr std::uint32_t kSectionCompat = SHT_LOPROC + 0x86;
 constexpr std::uint32_t kToolkitNote = 2000;
@@ -137,6 +138,18 @@ std::vector<Section> sections_of(const FakeCubin& description) {
                         .info = text_index,
                         .content = kernel_info(kernel.parameter_bytes)});
   }
+  for (const FakeGlobal& global : description.globals) {
+    Elf64_Sym symbol{};
+    symbol.st_name = names.add(global.symbol);
+    symbol.st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT);
+    symbol.st_other = global.managed ? kManagedVariable : 0;
+    symbol.st_shndx = static_cast<std::uint16_t>(sections.size());
+    symbol.st_size = global.bytes;
+    append_structure(sections[3].content, symbol);
+    sections.push_back({.name = global.section,
+                        .flags = SHF_ALLOC,
+                        .content = Bytes(global.bytes, std::byte{description.filler})});
+  }
   sections[2].content = names.bytes();
   return sections;
 }
@@ -185,6 +198,7 @@ Bytes make_fake_cubin(const FakeCubin& description) {
   }
   align(image, 8);
   Elf64_Ehdr header = header_for(description.target);
+  if (description.relocatable) header.e_type = ET_REL;
   header.e_shoff = image.size();
   header.e_shnum = static_cast<std::uint16_t>(sections.size());
   for (const Elf64_Shdr& section : table)

@@ -18,6 +18,13 @@ struct FakeKernel {
       0;  // one by-value structure, as .nv.info.<symbol> states it; 0: no parameter
 };
 
+struct FakeGlobal {
+  std::string symbol = "table";
+  std::string section = ".nv.global.init";  // or .nv.constant3
+  std::uint32_t bytes = 16;
+  bool managed = false;
+};
+
 // What make_fake_cubin writes: an ELF as CUDA 13's ptxas lays it out, as far as cubinet and a driver's
 // bookkeeping look at it (header, toolkit note, .nv.compat, symbols, parameter sizes). The code is filler: it
 // can be parsed, stored, verified and "loaded" by a stub, never run.
@@ -26,6 +33,8 @@ struct FakeCubin {
   std::vector<FakeKernel> kernels = {FakeKernel{}};
   std::size_t code_bytes = 128;  // per kernel
   std::uint8_t filler = 0x5a;    // images of different filler have different digests
+  std::vector<FakeGlobal> globals = {};
+  bool relocatable = false;  // as -dc makes it
 };
 
 Bytes make_fake_cubin(const FakeCubin& description);

@@ -47,7 +47,7 @@ struct RuntimeCounters {
   std::uint64_t bundle_hits = 0;
   std::uint64_t compiled = 0;
   std::uint64_t imported_hits = 0;
-  std::uint64_t misses = 0;  // compile = never and nothing found
+  std::uint64_t misses = 0;    // compile = never and nothing found
   std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
   std::uint64_t bytes_loaded = 0;
 };
@@ -114,9 +114,14 @@ class Runtime {
   // The kernels of a source without a declaration: compiled, kept and found as those of templates are. Their
   // launches say block and shared memory. invalid_argument for what cannot be a source.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(const SourceProgram& program) = 0;
-  // A kernel that some store holds, by its key on any target, or by the name of one of its functions, to
-  // which
-  // "@" and the beginning of a pin may be added. invalid_argument lists the kernels where it is several.
+  // The kernels of a cubin, PTX or fatbinary of one's own, by its bytes, under a name: kept where builds are,
+  // if they are not yet, and found again there by name or key. Each image of a fatbinary is a build for its
+  // target; other bytes under the name are another kernel. Launches say block and shared memory; functions
+  // are named by their symbols. corruption, invalid_argument or unsupported for what is nothing of the kind.
+  virtual Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view name, ByteView image) = 0;
+  // A kernel that some store holds, by its key on any target, or by the name of one of its functions or of
+  // its image, to which "@" and the beginning of a pin may be added. invalid_argument lists the kernels where
+  // it is several.
   virtual Result<std::shared_ptr<const PreparedKernel>> prepare(std::string_view key_or_name) = 0;
 
   // The function to launch on a device. `entry_point` empty: the kernel's first. With compile = never, and of

@@ -14,8 +14,15 @@ struct fp16 {
 };
 
 using fp32 = float;
+using fp64 = double;
 using int8 = signed char;
+using int16 = short;
 using int32 = int;
+using int64 = long long;
+using uint8 = unsigned char;
+using uint16 = unsigned short;
+using uint32 = unsigned;
+using uint64 = unsigned long long;
 
 struct e4m3 {
   unsigned char bits;

@@ -17,23 +17,41 @@
 
 namespace cubinet {
 
-enum class ParameterType { integer, flag, data_type, choice };
+enum class ParameterType {
+  integer,
+  flag,
+  data_type,
+  choice,
+  float32,
+  float64,
+  string,
+  type_name,   // a C++ type
+  identifier,  // a C++ name
+  integer_list,
+  float32_list,
+  float64_list,
+};
 
-std::string_view to_string(ParameterType type);  // "int", "bool", "dtype", "choice"
+// "int", "bool", "dtype", "choice", "float", "double", "string", "type", "identifier", "int[]" …
+std::string_view to_string(ParameterType type);
 
 // What a template says of one of its parameters.
 struct ParameterDeclaration {
   std::string name;
   std::string summary;
   ParameterType type = ParameterType::integer;
-  std::optional<ParameterValue> default_value;  // nullopt: the caller must give it
-  std::vector<ParameterValue> values;           // allowed values; empty for flags and for integer ranges
-  std::int64_t minimum = INT64_MIN;             // integers without `values`
+  std::string macro;  // the source sees it as this macro; empty: as a constant of its name
+  std::optional<ParameterValue> default_value;
+  std::string default_expression;      // instead; without any the caller must give a value
+  std::vector<ParameterValue> values;  // allowed values; empty: any of the type, or of the integer range
+  std::int64_t minimum = INT64_MIN;    // integers without `values`
   std::int64_t maximum = INT64_MAX;
   std::int64_t multiple_of = 1;
 
   // "one of 64, 128, 256"; "8 to 65536, a multiple of 8".
   std::string allowed() const;
+  // The word by which the source uses it.
+  const std::string& word() const { return macro.empty() ? name : macro; }
 };
 
 // A kernel template: CUDA C++ source whose head declares its name, interface version, parameters, constraints
@@ -41,10 +59,13 @@ struct ParameterDeclaration {
 // by pointer.
 class KernelTemplate {
  public:
-  // `origin` names the source in messages (a file name); `folder` is where quoted headers of it are looked
-  // for first, nowhere when empty. invalid_argument says what is wrong with the declaration and where.
-  static Result<std::shared_ptr<const KernelTemplate>> parse(std::string source, std::string_view origin,
-                                                             std::string folder = {});
+  // `origin` names the text that holds the declaration in messages (a file name); `folder` is where quoted
+  // headers of the source are looked for first, nowhere when empty. `declaration`, JSON, is that of a source
+  // without one: the source then includes the generated header before its first line. invalid_argument says
+  // what is wrong with the declaration and where.
+  static Result<std::shared_ptr<const KernelTemplate>> parse(
+      std::string source, std::string_view origin, std::string folder = {},
+      std::optional<std::string_view> declaration = {});
   virtual ~KernelTemplate() = default;
 
   virtual const std::string& name() const = 0;
@@ -58,6 +79,9 @@ class KernelTemplate {
   // neighbour.
   virtual const std::map<std::string, std::string>& headers() const = 0;
   virtual const std::vector<ParameterDeclaration>& parameters() const = 0;
+  // The words of parameters that neither the source nor an expression of the declaration has: unless a header
+  // has them, the code does not depend on them, and one code would have several keys.
+  virtual const std::vector<std::string>& unused_words() const = 0;
   virtual SmTarget minimum_target() const = 0;
   // What combinations of values have to meet, a sentence each, for people; resolve() checks them.
   virtual const std::vector<std::string>& constraints() const = 0;
@@ -76,6 +100,8 @@ class KernelTemplate {
   // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern
   // "C".
   virtual const std::vector<std::string>& symbol_expressions() const = 0;
+  // C++ names of the variables that are asked for by these names: "scale", "ns::table<float>".
+  virtual const std::vector<std::string>& globals() const = 0;
   // Further sources that are linked with this one into one cubin; each has its own name, text, folder,
   // headers and kernels, whose entry points follow this one's. None, unless said otherwise.
   virtual const std::vector<std::shared_ptr<const KernelTemplate>>& linked_sources() const;
@@ -89,8 +115,8 @@ class KernelTemplate {
   virtual Result<std::string> parameters_header(const KernelSpec& resolved) const = 0;
 };
 
-// A parameter value as text ("128", "true", "bf16") to the type that the declaration states. invalid_argument
-// names the parameter and what it allows.
+// A parameter value as text ("128", "true", "bf16", "0.1", "1,2,3") to the type that the declaration states.
+// invalid_argument names the parameter and what it allows.
 Result<ParameterValue> parse_parameter_value(const ParameterDeclaration& declaration, std::string_view text);
 
 }  // namespace cubinet

@@ -18,6 +18,10 @@ struct SourceProgram {
   // The kernels that are asked for, as C++ names them at namespace scope: "axpy", "my::axpy<float, 4>".
   // Without any, all that the text compiles to, by their symbols.
   std::vector<std::string> kernels;
+  // Variables that are set or read by these names (Function::global): "scale", "ns::table<float>". Each is
+  // kept whether or not a kernel uses it. Those in managed memory, for which the compiler knows no names, are
+  // known by their symbols.
+  std::vector<std::string> globals;
   std::map<std::string, std::string> headers;  // by the name with which they are included
   std::vector<std::string> flags;              // NVRTC's, as people write them (compiler_options.hpp)
   std::string folder;                          // where quoted headers are looked for first; empty: nowhere

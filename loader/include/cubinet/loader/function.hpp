@@ -3,12 +3,14 @@
 
 #include <cubinet/base/result.hpp>
 #include <cubinet/loader/driver.hpp>
+#include <cubinet/loader/global.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace cubinet {
@@ -19,7 +21,7 @@ class Module;
 // How to launch. What is left at its default comes from the entry point's record.
 struct LaunchConfig {
   std::array<std::uint32_t, 3> grid = {1, 1, 1};     // blocks; all at least 1
-  std::array<std::uint32_t, 3> block = {0, 1, 1};    // threads; x = 0: the record's
+  std::array<std::uint32_t, 3> block = {0, 1, 1};    // threads; x = 0: the record's block
   std::array<std::uint32_t, 3> cluster = {0, 0, 0};  // blocks of a cluster; x = 0: the record's
   std::uint32_t dynamic_shared_bytes = UINT32_MAX;   // UINT32_MAX: the record's
   CUstream stream = nullptr;                         // the caller's, of the device's primary context
@@ -63,6 +65,9 @@ class Function {
   // The same for callers that assemble arguments at run time: `count` pointers and sizes in bytes.
   Result<void> launch_raw(const LaunchConfig& config, const void* const* arguments,
                           const std::uint32_t* sizes, std::size_t count) const;
+
+  // A variable of the module that the function is of: Module::global.
+  Result<Global> global(std::string_view name) const;
 
   // How many blocks of this function fit on one multiprocessor, at once.
   Result<int> maximum_blocks_per_multiprocessor(std::uint32_t threads,

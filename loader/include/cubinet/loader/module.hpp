@@ -27,9 +27,14 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual const CubinRecord& record() const = 0;
   // An empty name means the first entry point. not_found lists what there is.
   virtual Result<Function> function(std::string_view entry_point = {}) const = 0;
+  // A variable, by a C++ name that its source or template declares, or by its symbol. not_found lists what is
+  // declared.
+  virtual Result<Global> global(std::string_view name) const = 0;
 
  protected:
   static Function make_function(std::shared_ptr<const Module> module, const LoadedFunction& loaded);
+  static Global make_global(std::shared_ptr<const Module> module, std::string symbol, std::uint64_t address,
+                            std::size_t size);
 };
 
 }  // namespace cubinet

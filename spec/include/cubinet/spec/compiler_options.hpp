@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -24,6 +25,9 @@ Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags)
 
 // The flags of these options, ascending by name: what the compiler is given.
 std::vector<std::string> compiler_flags(const CompilerOptions& options);
+
+// Whether they define or undefine this macro.
+bool says_macro(const CompilerOptions& options, std::string_view macro);
 
 // `defaults`, where `given` does not say otherwise: of the same option, or of the same macro.
 CompilerOptions with_defaults(CompilerOptions given, const CompilerOptions& defaults);

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,9 +26,11 @@ struct BuildFingerprint {
 
 // One launchable function of a cubin and all that its launch needs.
 struct EntryPoint {
-  std::string name;                        // as the template calls it
-  std::string symbol;                      // as the ELF calls it (differs for C++ name expressions)
-  std::uint32_t threads = 0;               // per block, in x
+  std::string name;           // as the template calls it
+  std::string symbol;         // as the ELF calls it (differs for C++ name expressions)
+  std::uint32_t threads = 0;  // per block, in x; 0: the launch says them
+  std::uint32_t threads_y = 1;
+  std::uint32_t threads_z = 1;
   std::uint32_t dynamic_shared_bytes = 0;  // per block
   std::uint32_t parameter_bytes =
       0;  // size of the one by-value argument structure; 0: several arguments, unchecked
@@ -34,6 +38,8 @@ struct EntryPoint {
   bool programmatic_launch = false;  // waits for the previous kernel itself (griddepcontrol)
   bool cooperative = false;
 
+  std::array<std::uint32_t, 3> block() const { return {threads, threads_y, threads_z}; }
+  std::uint64_t threads_of_block() const;  // in all; the largest number where 64 bits do not hold it
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
@@ -61,6 +67,9 @@ struct CubinRecord {
   // Of the bundle it came from, or the number under which its folder was imported; 0 for a local build.
   std::uint64_t version = 0;
   std::vector<EntryPoint> entry_points;
+  // The module's variables that were asked for by C++ name, and what the ELF calls each of them. Others are
+  // known by that name alone.
+  std::map<std::string, std::string, std::less<>> globals{};
   std::string compiler;  // "NVRTC 13.0, build 4f1c…", for people
   std::string options;   // the compile options, one line, for people
   std::string warnings;  // the compiler's log of a successful build
@@ -76,8 +85,9 @@ struct CubinRecord {
 
 // The record's bytes, little-endian; the layout is docs/formats/record.md:
 //   "CREC" u16 version, fields, 32 bytes SHA-256 of all that precedes.
-// Version history: 3 (2026-11) identities of schema 2, imported kernels; 1 and 2 were never released.
-inline constexpr std::uint16_t kRecordVersion = 3;
+// Version history: 4 (2026-11) identities of schema 2, imported kernels, blocks of three dimensions, globals;
+// those before were never released.
+inline constexpr std::uint16_t kRecordVersion = 4;
 Bytes encode_record(const CubinRecord& record);
 // corruption for damaged bytes and for what is above the limits, unsupported for a newer version.
 Result<CubinRecord> decode_record(ByteView bytes);
@@ -89,6 +99,7 @@ inline constexpr std::uint64_t kMaximumRecordBytes = std::uint64_t{16} << 20;
 inline constexpr std::uint64_t kMaximumImageBytes = std::uint64_t{64} << 20;
 // Of one image: it is made of one translation unit, and libraries have many files.
 inline constexpr std::uint32_t kMaximumImageKernels = 4096;
+inline constexpr std::uint32_t kMaximumImageGlobals = 4096;  // that a record names
 
 // Asked by whatever is about to keep a cubin (a home, a bundle, a file): invalid_argument where its record
 // could not be read back.

@@ -20,13 +20,16 @@ namespace cubinet {
 //   <identity>  ::= <kernel> <target>
 //   <kernel>    ::= "CKEY" u16 kKeySchemaVersion, u8 maker, <string> name, u32 count { <parameter> },
 //                   u32 count { <string> option, <string> value }                  ; ascending by option
-//   <parameter> ::= <string> ( u8 0, u8 flag | u8 1, i64 integer | u8 2, <string> )   ; ascending by name
+//   <parameter> ::= <string> <value>                                                  ; ascending by name
+//   <value>     ::= u8 0, u8 flag | u8 1, i64 integer | u8 2, <string> | u8 3, u32 float | u8 4, u64 double
+//                 | u8 5, u8 type, u32 count { i64 | u32 | u64 }                      ; a list; type: 1, 3 or 4
 //   <target>    ::= u16 major, u16 minor, u8 kind                                     ; TargetKind
 //   <string>    ::= u32 length, bytes
 // clang-format on
 //
-// The second list is what the request says to the compiler (compiler_options.hpp). The target stands last, so
-// that a kernel's encoding is the beginning of each of its identities.
+// Floats and doubles are the bits of finite numbers, and never those of -0. The second list is what the
+// request says to the compiler (compiler_options.hpp). The target stands last, so that a kernel's encoding is
+// the beginning of each of its identities.
 //
 // Version history: 2 (2026-11) makers, options; 1 was never released.
 // No path, time, compiler or environment is part of it. Golden vectors in tests/spec pin it.

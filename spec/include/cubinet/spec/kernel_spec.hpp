@@ -10,13 +10,18 @@
 #include <string_view>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 namespace cubinet {
 
-// The value of one template parameter: an integer, a flag, or the name of a data type or choice.
-using ParameterValue = std::variant<bool, std::int64_t, std::string>;
+// The value of one template parameter: a flag, an integer, text (the name of a type or choice, a string), a
+// number of single or double precision, or a list of numbers. Of the latter two every value is finite, and -0
+// is 0 wherever it is told or kept.
+using ParameterValue = std::variant<bool, std::int64_t, std::string, float, double, std::vector<std::int64_t>,
+                                    std::vector<float>, std::vector<double>>;
 
-std::string to_string(const ParameterValue& value);  // "true", "128", "bf16"
+// "true", "128", "bf16", "0.1" (the shortest text that is this number), "1,2,3".
+std::string to_string(const ParameterValue& value);
 
 // Who makes a kernel. Stored in identities: DO NOT RENUMBER.
 enum class KernelMaker : std::uint8_t {
@@ -40,15 +45,18 @@ struct KernelSpec {
 
   // Sets one parameter and returns *this, so that a specification can be written as one expression.
   KernelSpec& set(std::string_view parameter, ParameterValue value);
-  // Chosen by the argument's own type: `true` is a flag, any integer an integer, text a name.
+  // Chosen by the argument's own type: `true` is a flag, any integer an integer, a vector a list, text a
+  // name.
   template <class Value, class = std::enable_if_t<!std::is_same_v<Value, ParameterValue>>>
   KernelSpec& set(std::string_view parameter, const Value& value) {
     if constexpr (std::is_same_v<Value, bool>) {
       return set(parameter, ParameterValue(value));
     } else if constexpr (std::is_integral_v<Value>) {
       return set(parameter, ParameterValue(static_cast<std::int64_t>(value)));
-    } else {
+    } else if constexpr (std::is_constructible_v<std::string, const Value&>) {
       return set(parameter, ParameterValue(std::string(value)));
+    } else {
+      return set(parameter, ParameterValue(value));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -48,8 +49,16 @@ struct ImageNote {
   Bytes value;
 };
 
+// A variable that lies in a module, by its symbol.
+struct ImageGlobal {
+  std::string name;
+  std::string_view space;              // "constant", "global" or "managed"
+  std::optional<std::uint64_t> bytes;  // nullopt: the image does not say
+};
+
 struct CubinReport {
   std::vector<KernelResources> kernels;  // in the order of inspect_cubin()
+  std::vector<ImageGlobal> globals;      // in the order of the symbols
   std::vector<CompatibilityNote> compatibility;
   std::vector<ImageNote> notes;
 };
@@ -61,5 +70,8 @@ Result<CubinReport> report_cubin(ByteView image);
 // What PTX states of its kernels; registers, stack and shared memory are the assembler's to find. REQUIRES:
 // inspect_ptx() has taken the image.
 Result<std::vector<KernelResources>> ptx_resources(ByteView image);
+
+// The variables of a PTX module. REQUIRES: as before.
+std::vector<ImageGlobal> ptx_globals(ByteView image);
 
 }  // namespace cubinet

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "template_files.hpp"
+
+#include <cubinet/base/text.hpp>
+
+#include <fmt/format.h>
+
+namespace cubinet::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSourceEnding = ".cu";
+constexpr std::string_view kDeclarationEnding = ".cubinet.json";
+constexpr std::string_view kMarker = "cubinet-template";
+
+Result<TemplateFile> template_at(FileSystem& files, const fs::path& source) {
+  fs::path beside = source;
+  beside.replace_extension(kDeclarationEnding);
+  CUBINET_TRY_ASSIGN(const auto declared, files.status(beside));
+  return TemplateFile{source, declared ? beside : fs::path()};
+}
+
+// A declaration without its source is a template that cannot be read, and is told when it is.
+Result<std::vector<TemplateFile>> templates_in(FileSystem& files, const fs::path& folder) {
+  CUBINET_TRY_ASSIGN(const Listing listing, files.list(folder));
+  std::vector<TemplateFile> found;
+  for (const std::string& name : listing.names) {
+    const fs::path path = folder / name;
+    if (name.ends_with(kDeclarationEnding)) {
+      const std::string stem = name.substr(0, name.size() - kDeclarationEnding.size());
+      found.push_back({folder / (stem + std::string(kSourceEnding)), path});
+    } else if (name.ends_with(kSourceEnding)) {
+      CUBINET_TRY_ASSIGN(const TemplateFile own, template_at(files, path));
+      if (!own.declaration.empty()) continue;
+      CUBINET_TRY_ASSIGN(const Bytes source, files.read(path, kMaximumTemplateBytes));
+      if (as_text(source).find(kMarker) != std::string_view::npos) found.push_back(own);
+    }
+  }
+  if (!found.empty()) return found;
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("no .cu file in '{}' is a template", printable(folder.string())),
+               "declare one in its first comment, or in a .cubinet.json file beside it"};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const KernelTemplate>> TemplateFile::read(FileSystem& files) const {
+  CUBINET_TRY_ASSIGN(const Bytes text, files.read(source, kMaximumTemplateBytes));
+  std::error_code unknown;  // where the working folder is gone: then nothing lies beside the file
+  const std::string folder = fs::absolute(source, unknown).parent_path().string();
+  if (declaration.empty()) return KernelTemplate::parse(std::string(as_text(text)), source.string(), folder);
+  CUBINET_TRY_ASSIGN(const Bytes declared, files.read(declaration, kMaximumTemplateBytes));
+  return KernelTemplate::parse(std::string(as_text(text)), declaration.string(), folder, as_text(declared));
+}
+
+Result<std::vector<TemplateFile>> find_templates(FileSystem& files, const std::string& name) {
+  std::error_code none;
+  if (fs::is_directory(name, none)) return templates_in(files, name);
+  std::string source = name;
+  if (name.ends_with(kDeclarationEnding))
+    source.replace(name.size() - kDeclarationEnding.size(), std::string::npos, kSourceEnding);
+  CUBINET_TRY_ASSIGN(TemplateFile found, template_at(files, source));
+  if (source != name) found.declaration = name;
+  return std::vector<TemplateFile>{std::move(found)};
+}
+
+std::vector<std::string> files_of_templates(FileSystem& files, const std::vector<std::string>& names) {
+  std::vector<std::string> paths = names;
+  for (const std::string& name : names) {
+    const auto found = find_templates(files, name);
+    if (!found) continue;
+    for (const TemplateFile& file : *found) {
+      paths.push_back(file.source.string());
+      if (!file.declaration.empty()) paths.push_back(file.declaration.string());
+    }
+  }
+  return paths;
+}
+
+}  // namespace cubinet::cli
