@@ -106,7 +106,7 @@ TEST_CASE("an include of a macro is told apart") {
   CHECK(scan.computed[0].macro == "HEADER_NAME");
   CHECK(scan.references.size() == 1);
   CHECK(computed("/* x */ # include\tSTR(a.h)\n%:include_next B") ==
-        Names{"#include STR", "#include_next B"});
+        Names{"#include STR(a.h)", "#include_next B"});
   CHECK(computed("#inc\\\nlude \\\n X") == Names{"#include X"});
 }
 
