@@ -32,8 +32,9 @@ Wish CubinSource::wish_for(const CachedKernel& kernel, std::vector<ImageTarget> 
   wish.targets = std::move(targets);
   if (kernel.request() == nullptr) return wish;
   wish.interface_version = kernel.request()->kernel_template()->interface_version();
-  wish.compiler_found = environment_.compiler().has_value();
-  if (!wish.compiler_found) return wish;
+  const auto compiler = environment_.compiler();
+  if (!compiler) return wish;
+  wish.compiler = (*compiler)->identity();
   for (const ImageTarget target : wish.targets) {
     const bool has_local = std::any_of(offers.begin(), offers.end(), [&](const Offer& offer) {
       return offer.target == target && offer.origin == CubinOrigin::compiled;

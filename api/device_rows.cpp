@@ -109,7 +109,7 @@ Result<BuildStanding> DeviceRowReader::standing(const CubinRecord& record) {
                  prepared->spec().to_string() + ": what would be built today cannot be told",
                  "see that every header of its template can be read"};
   }
-  return BuildStanding{standing, explain(offer, wish)};
+  return BuildStanding{standing, explain(offer, wish, record.compiler)};
 }
 
 }  // namespace cubinet

@@ -107,8 +107,8 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
     build.standing = judgement.standing;
     build.wanted_target = judgement.wanted_target;
     build.usable = judgement.usable();
-    build.verdict =
-        judgement.wanted_target ? cubinet::explain(offer, wish) : verdict_on(*build.record, device, targets_);
+    build.verdict = judgement.wanted_target ? cubinet::explain(offer, wish, build.record->compiler)
+                                            : verdict_on(*build.record, device, targets_);
     const bool is_added =
         kernel.spec().maker == KernelMaker::function && build.standing == Standing::unchecked;
     if (is_added && judgement.wanted_target) build.verdict = "an image that was added here";

@@ -14,6 +14,8 @@
 namespace cubinet {
 namespace {
 
+constexpr const char* kBundledHeaders = "headers";  // in a home
+
 struct Counters {
   std::atomic<std::uint64_t> process_hits{0};
   std::atomic<std::uint64_t> memory_hits{0};
@@ -356,6 +358,12 @@ Result<std::shared_ptr<Runtime>> Runtime::create(RuntimeOptions options) {
     CUBINET_TRY_ASSIGN(options.templates, TemplateCatalog::builtin());
   }
   if (!options.driver.log) options.driver.log = options.log;
+  for (const auto& store : options.stores) {
+    if (options.compiler.bundled_headers || store == nullptr) continue;
+    const StoreDescription description = store->description();
+    if (description.kind == StoreKind::home)
+      options.compiler.bundled_headers = description.place + "/" + kBundledHeaders;
+  }
   return std::shared_ptr<Runtime>(std::make_shared<RuntimeImplementation>(std::move(options)));
 }
 

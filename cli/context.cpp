@@ -66,6 +66,7 @@ ProtectedFiles Context::protected_files(std::vector<std::string> inputs) const {
 CompilerSearch Context::compiler_search() const {
   CompilerSearch search;
   if (!options_.nvrtc.empty()) search.library = options_.nvrtc;
+  if (const auto folder = home()) search.bundled_headers = (*folder / "headers").string();
   if (environment_.cuda_home) search.toolkit_roots.push_back(*environment_.cuda_home);
   if (environment_.cuda_path && environment_.cuda_path != environment_.cuda_home) {
     search.toolkit_roots.push_back(*environment_.cuda_path);

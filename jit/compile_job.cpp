@@ -50,16 +50,24 @@ std::string readable_log(const IncludeClosure& closure, const std::string& log,
 }
 
 void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
+  constexpr std::size_t kMostPlaces = 8;
   std::string places;
-  for (const std::string& place : header.places)
-    places += (places.empty() ? "'" : ", '") + place + "'";
+  for (std::size_t i = 0; i < std::min(header.places.size(), kMostPlaces); ++i)
+    places += (i == 0 ? "'" : ", '") + header.places[i] + "'";
+  if (header.places.size() > kMostPlaces)
+    places += " and " + std::to_string(header.places.size() - kMostPlaces) + " others";
   error.message += "; the header '" + header.name + "', which " + header.asked_by + " includes, is " +
                    (places.empty() ? "not there" : "in none of " + places);
   error.remedy = "name its folder among the include directories (-I)";
 }
 
+// The name by which NVRTC's messages call the source.
+std::string source_name(const KernelTemplate& kernel_template) {
+  return kernel_template.name() + ".cu";
+}
+
 Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,
-                    const MissingHeader* not_found) {
+                    const MissingHeader* not_found, const std::string& without_bundled) {
   if (!request.options.quote_sources) log.clear();
   const std::string what = request.spec.to_string() + " for " + request.target.to_string();
   Error error = nvrtc_error(api, result, "compiling " + what);
@@ -77,7 +85,10 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   } else if (!log.empty()) {
     error.message += ": " + first_error(log);
   }
-  if (not_found != nullptr) tell_where_it_was_looked_for(*not_found, error);
+  if (not_found != nullptr) {
+    tell_where_it_was_looked_for(*not_found, error);
+    if (!without_bundled.empty()) error.message += "; " + without_bundled;
+  }
   error.detail = std::move(log);
   return error;
 }
@@ -178,10 +189,26 @@ std::string first_error(const std::string& log) {
   return log.substr(begin, log.find('\n', begin) - begin);
 }
 
+CompilerInput describe_source(NvrtcVersion version, const CompileRequest& request,
+                              const KernelTemplate& source, const IncludeClosure& closure,
+                              const std::string& parameters_header) {
+  CompilerInput input;
+  input.flags = compile_flags(request, version);
+  for (const std::string& expression : source.symbol_expressions()) {
+    if (!expression.empty()) input.names.push_back(expression);
+  }
+  input.source = {source_name(source), closure.source.size(), {}};
+  input.headers.push_back({std::string(kParametersHeaderName), parameters_header.size(), {}});
+  for (const CompilerHeader& header : closure.headers)
+    input.headers.push_back({header.name, header.text.size(), header.place.string()});
+  input.sources = closure.digest;
+  return input;
+}
+
 Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest& request,
                                       const KernelTemplate& source, const IncludeClosure& closure,
                                       const std::string& parameters_header) {
-  CUBINET_TRY_ASSIGN(NvrtcProgram program, NvrtcProgram::create(api, closure.source, source.name() + ".cu",
+  CUBINET_TRY_ASSIGN(NvrtcProgram program, NvrtcProgram::create(api, closure.source, source_name(source),
                                                                 headers_of(closure, parameters_header)));
   const std::vector<std::string>& expressions = source.symbol_expressions();
   for (const std::string& expression : expressions) {
@@ -191,22 +218,17 @@ Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest&
     CUBINET_TRY(program.add_name_expression(expression_of(global)));
   const std::vector<std::string> flags = compile_flags(request, api.version());
   const CompilerOptions& options = request.spec.options;
-  // NVRTC writes the working folder into what describes source lines, for linkers too.
-  const bool tells_lines = options.contains("generate-line-info") || options.contains("device-debug");
+  // NVRTC writes the working folder into what describes source lines, for linkers too; and asks which files
+  // lie there under the names of headers in memory: two that are one file are one header to `#pragma once`.
   nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
-  const auto compile = [&] { result = program.compile(flags); };
-  if (tells_lines || needs_link(options)) {
-    run_at_root(compile);
-  } else {
-    compile();
-  }
+  run_at_root([&] { result = program.compile(flags); });
   const std::string told = program.log();
   CompiledSource compiled;
   compiled.log = readable_log(closure, told);
   if (result != NVRTC_SUCCESS) {
     const MissingHeader* not_found = nullptr;
     static_cast<void>(readable_log(closure, first_error(told), &not_found));
-    return compile_error(api, request, result, std::move(compiled.log), not_found);
+    return compile_error(api, request, result, std::move(compiled.log), not_found, closure.without_bundled);
   }
   CUBINET_TRY_ASSIGN(compiled.code, optimises_at_link(options)         ? program.lto_ir()
                                     : request.kind == ImageKind::cubin ? program.cubin()

@@ -39,6 +39,11 @@ Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest&
                                       const KernelTemplate& source, const IncludeClosure& closure,
                                       const std::string& parameters_header);
 
+// What that gives to NVRTC.
+CompilerInput describe_source(NvrtcVersion version, const CompileRequest& request,
+                              const KernelTemplate& source, const IncludeClosure& closure,
+                              const std::string& parameters_header);
+
 // Compiles one checked request. REQUIRES: request.spec is resolved, `inputs` are those of its template;
 // `linker` is given where, and only where, it needs one. Fills in all of the record but compiler and
 // fingerprint.

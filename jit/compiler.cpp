@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundled_headers.hpp"
 #include "closure_cache.hpp"
 #include "compile_flags.hpp"
 #include "compile_job.hpp"
@@ -24,6 +25,8 @@ namespace {
 // Raised whenever fingerprints are made of other fields: none made before equals one made after.
 constexpr std::string_view kFingerprintVersion = "2";
 
+constexpr NvrtcVersion kFirstWithHeaders{13, 3};  // within it
+
 ForkHazard nvrtc_library;
 
 Result<ForkHazard::Stay> enter_nvrtc() {
@@ -42,7 +45,12 @@ class NvrtcCompiler final : public Compiler {
       : location_(std::move(location)),
         identity_(std::move(identity)),
         search_(std::move(search)),
-        toolkit_directories_(header_folders(location_)) {}
+        toolkit_directories_(header_folders(location_)) {
+    const auto version = version_by_file_name(location_);
+    const bool has_headers = version && *version >= kFirstWithHeaders;
+    if (search_.bundled_headers && has_headers && !are_complete(toolkit_directories_))
+      bundled_.emplace(*search_.bundled_headers, identity_);
+  }
 
   const CompilerCandidate& location() const override { return location_; }
   const std::string& identity() const override { return identity_; }
@@ -76,6 +84,21 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const auto loaded, load());
     return loaded.targets;
+  }
+
+  Result<std::vector<CompilerInput>> inputs(const CompileRequest& given) override {
+    CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
+    CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
+    CUBINET_TRY_ASSIGN(const Loaded loaded, load());
+    CUBINET_TRY_ASSIGN(const BuildInputs read, read_inputs(request));
+    CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
+    const auto& more = request.kernel_template->linked_sources();
+    std::vector<CompilerInput> described;
+    for (std::size_t i = 0; i < read.closures.size(); ++i) {
+      const KernelTemplate& source = i == 0 ? *request.kernel_template : *more[i - 1];
+      described.push_back(describe_source(loaded.api->version(), request, source, *read.closures[i], header));
+    }
+    return described;
   }
 
   Result<CompileOutput> compile(const CompileRequest& given) override {
@@ -182,12 +205,17 @@ class NvrtcCompiler final : public Compiler {
   // Just the texts and libraries that the fingerprint covers, whatever becomes of their files meanwhile.
   Result<BuildInputs> read_inputs(const CompileRequest& request) {
     const KernelTemplate& kernel_template = *request.kernel_template;
-    const HeaderSearch search = search_of(kernel_template, request.options, request.spec);
+    const auto take = [&](const std::shared_ptr<const KernelTemplate>& source) {
+      return with_all_headers(*source, request.options, request.spec,
+                              [&](const HeaderSearch& search) { return closures_.take(source, search); });
+    };
     BuildInputs inputs;
-    CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), closures_.take(request.kernel_template, search));
+    CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), take(request.kernel_template));
     for (const auto& source : kernel_template.linked_sources()) {
-      CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), closures_.take(source, search));
+      CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), take(source));
     }
+    for (auto& closure : inputs.closures)
+      closure = told_why(std::move(closure));
     CUBINET_TRY_ASSIGN(inputs.libraries, find_device_libraries(kernel_template.libraries(),
                                                                library_folders_of(request.options)));
     return inputs;
@@ -196,12 +224,15 @@ class NvrtcCompiler final : public Compiler {
   // The digest of what read_inputs() would read now, and of the linker.
   Result<Sha256Digest> inputs_digest(const std::shared_ptr<const KernelTemplate>& kernel_template,
                                      const KernelSpec& spec, const CompileOptions& options) {
-    const HeaderSearch search = search_of(*kernel_template, options, spec);
-    CUBINET_TRY_ASSIGN(const auto closure, closures_.get(kernel_template, search));
+    const auto get = [&](const std::shared_ptr<const KernelTemplate>& source) {
+      return with_all_headers(*source, options, spec,
+                              [&](const HeaderSearch& search) { return closures_.get(source, search); });
+    };
+    CUBINET_TRY_ASSIGN(const auto closure, get(kernel_template));
     if (!needs_link(spec.options)) return closure->digest;
     std::vector<Sha256Digest> sources = {closure->digest};
     for (const auto& source : kernel_template->linked_sources()) {
-      CUBINET_TRY_ASSIGN(const auto more, closures_.get(source, search));
+      CUBINET_TRY_ASSIGN(const auto more, get(source));
       sources.push_back(more->digest);
     }
     CUBINET_TRY_ASSIGN(const Sha256Digest libraries,
@@ -243,8 +274,14 @@ class NvrtcCompiler final : public Compiler {
   }
 
   HeaderSearch search_of(const KernelTemplate& kernel_template, const CompileOptions& options,
-                         const KernelSpec& spec) const {
+                         const KernelSpec& spec, bool with_bundled) const {
     HeaderSearch search{options.include_directories, toolkit_directories_, header_macros(spec.options)};
+    const auto standard = spec.options.find("std");
+    if (standard != spec.options.end()) search.standard = standard->second;
+    if (with_bundled) {
+      for (std::string& folder : bundled_->folders())
+        search.toolkit_directories.push_back(std::move(folder));
+    }
     const auto& parameters = kernel_template.parameters();
     if (std::all_of(parameters.begin(), parameters.end(),
                     [](const auto& each) { return each.macro.empty(); }))
@@ -254,6 +291,51 @@ class NvrtcCompiler final : public Compiler {
     for (const HeaderMacro& macro : scan_includes(header ? *header : std::string()).macros)
       search.macros.emplace_back(macro.name, macro.replacement);
     return search;
+  }
+
+  // What `read` makes of a source's headers; once more where one is missing that may be within NVRTC.
+  template <class Read>
+  Result<std::shared_ptr<const IncludeClosure>> with_all_headers(const KernelTemplate& source,
+                                                                 const CompileOptions& options,
+                                                                 const KernelSpec& spec, Read read) {
+    const bool has_all = has_bundled();
+    auto closure = read(search_of(source, options, spec, has_all));
+    if (!closure || (*closure)->missing.empty() || has_all || !install_bundled()) return closure;
+    return read(search_of(source, options, spec, true));
+  }
+
+  // Whether the headers within NVRTC are there to be searched.
+  bool has_bundled() {
+    if (!bundled_) return false;
+    const std::lock_guard lock(bundled_mutex_);
+    if (!bundled_there_) {
+      const auto there = bundled_->installed();
+      bundled_there_ = there && *there;
+    }
+    return bundled_there_;
+  }
+  // Puts them there, where nobody else has; whether they are there now. A failure is kept: with a folder that
+  // cannot be written each request would load NVRTC to hear of it.
+  bool install_bundled() {
+    if (!bundled_) return false;
+    if (has_bundled()) return true;
+    const std::lock_guard lock(bundled_mutex_);
+    if (bundled_failure_) return false;
+    const Result<void> installed = [&]() -> Result<void> {
+      CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
+      CUBINET_TRY_ASSIGN(const Loaded loaded, load());
+      return bundled_->install(*loaded.api);
+    }();
+    if (!installed) bundled_failure_ = installed.error();
+    return installed.has_value();
+  }
+  // With the reason why the headers within NVRTC are not among those of a closure, for the error to come.
+  std::shared_ptr<const IncludeClosure> told_why(std::shared_ptr<const IncludeClosure> closure) {
+    const std::lock_guard lock(bundled_mutex_);
+    if (!bundled_failure_ || closure->missing.empty()) return closure;
+    auto told = std::make_shared<IncludeClosure>(*closure);
+    told->without_bundled = bundled_failure_->message;
+    return told;
   }
 
   BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,
@@ -280,6 +362,11 @@ class NvrtcCompiler final : public Compiler {
   Loaded loaded_;  // guarded by load_mutex_, as the following
   std::optional<LinkerCandidate> linker_;
   std::shared_ptr<const NvJitLinkApi> loaded_linker_;
+
+  std::optional<BundledHeaders> bundled_;  // nullopt: NVRTC has none, or none are wanted
+  std::mutex bundled_mutex_;
+  bool bundled_there_ = false;  // guarded by bundled_mutex_, as the next
+  std::optional<Error> bundled_failure_;
 
   ClosureCache closures_;
   DeviceLibraryCache libraries_;

@@ -153,6 +153,16 @@ std::vector<std::string> header_folders(const CompilerCandidate& candidate) {
   return folders;
 }
 
+bool are_complete(const std::vector<std::string>& header_folders) {
+  const std::array<std::string_view, 2> representatives = {"cuda_fp16.h", "cuda/std/cstdint"};
+  return std::all_of(representatives.begin(), representatives.end(), [&](std::string_view header) {
+    return std::any_of(header_folders.begin(), header_folders.end(), [&](const fs::path folder) {
+      std::error_code error;
+      return fs::exists(folder / header, error);
+    });
+  });
+}
+
 std::vector<std::string> library_folders(const CompilerCandidate& candidate) {
   const fs::path lib = fs::path(candidate.library).parent_path();
   return {lib.string(), (lib.parent_path().parent_path() / "cuda_runtime/lib").string()};

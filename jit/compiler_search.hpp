@@ -24,6 +24,8 @@ std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candid
 
 // Where the headers lie that belong to this compiler: those of its toolkit, or of the wheels beside its own.
 std::vector<std::string> header_folders(const CompilerCandidate& candidate);
+// Whether these hold a toolkit's headers and CCCL's.
+bool are_complete(const std::vector<std::string>& header_folders);
 
 // Where device libraries lie that belong to this compiler (libcudadevrt.a): beside it, or in the wheels
 // beside its own.

@@ -54,7 +54,9 @@ std::string below_root(const fs::path& relative) {
 class ClosureBuilder {
  public:
   ClosureBuilder(const HeaderSearch& search, const FileProbe& probe)
-      : first_of_toolkit_(search.include_directories.size()), probe_(probe) {
+      : first_of_toolkit_(search.include_directories.size()),
+        dialect_(SourceDialect::of(search.standard)),
+        probe_(probe) {
     for (const auto* directories : {&search.include_directories, &search.toolkit_directories})
       roots_.insert(roots_.end(), directories->begin(), directories->end());
     for (const auto& [name, replacement] : search.macros)
@@ -66,13 +68,18 @@ class ClosureBuilder {
     from_memory_ = &kernel_template.headers();
     unused_words_.insert(kernel_template.unused_words().begin(), kernel_template.unused_words().end());
     const File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
+    if (source.text.find('\0') != std::string::npos) {
+      return Error{ErrorCode::invalid_argument,
+                   "'" + source.name + "' holds a NUL byte, at which the compiler would stop reading",
+                   "remove it; of a text in UTF-16, make one in UTF-8"};
+    }
     CUBINET_TRY_ASSIGN(closure_.source, named(source, true));
     do {
       while (!pending_.empty()) {
-        const File next = std::move(pending_.front());
+        File next = std::move(pending_.front());
         pending_.pop_front();
         CUBINET_TRY_ASSIGN(std::string text, named(next));
-        closure_.headers.push_back({next.name, std::move(text)});
+        closure_.headers.push_back({next.name, std::move(text), std::move(next.place)});
       }
       CUBINET_TRY(follow_computed());
     } while (!pending_.empty());
@@ -94,6 +101,13 @@ class ClosureBuilder {
     std::string text;
     fs::path folder;                  // where it lies; empty for one that lies nowhere
     std::optional<std::size_t> root;  // it lies below roots_[*root]
+    fs::path place{};                 // the file itself
+  };
+
+  // A file that has a name, and one of the folders in which it lies.
+  struct FoundFile {
+    std::string name;
+    fs::path folder;
   };
 
   Error unused(const KernelTemplate& kernel_template) const {
@@ -129,10 +143,11 @@ class ClosureBuilder {
 
   // The text with the names that its headers have here.
   Result<std::string> named(const File& file, bool is_template = false) {
-    const IncludeScan scan = scan_includes(file.text);
+    const IncludeScan scan = scan_includes(file.text, dialect_);
     for (const HeaderMacro& macro : scan.macros)
       macros_.define(macro.name, macro.replacement, macro.parameters);
-    const bool of_caller = !file.folder.empty() && (!file.root || *file.root < first_of_toolkit_);
+    // An embedded header has none.
+    const bool of_caller = !file.root || *file.root < first_of_toolkit_;
     for (const ComputedHeader& header : scan.computed) {
       computed_.push_back({header.macro, {file.name, {}, file.folder, file.root}});
       if (is_template || (of_caller && header.text.starts_with('#')))
@@ -155,6 +170,14 @@ class ClosureBuilder {
         HeaderReference reference;
         reference.name = header.substr(1, header.size() - 2);
         reference.quoted = header.front() == '"';
+        // The compiler would open it by itself, where it appears later.
+        if (fs::path(reference.name).is_absolute()) {
+          return Error{ErrorCode::invalid_argument,
+                       "the macro '" + macro + "' names the header " + header + " in '" + file.name +
+                           "', by an absolute path",
+                       "name it by a relative path and its folder among the include directories (-I), or "
+                       "write the path where it is included"};
+        }
         std::vector<std::string> places;
         CUBINET_TRY_ASSIGN(const auto found, find(reference, file, places));
         if (found && *found != reference.name) CUBINET_TRY(add_alias(reference.name, *found));
@@ -252,20 +275,47 @@ class ClosureBuilder {
     const auto looked = names_by_path_.find(path.native());
     if (looked != names_by_path_.end()) return looked->second;
     std::optional<std::string>& name = names_by_path_[path.native()];
+    const FileStamp stamp = stamp_of(path);
+    if (!stamp.exists) return name;
+    // One file that is found by two paths is one header: `#pragma once` has to see that.
+    std::vector<FoundFile>& known = names_by_file_[{stamp.device, stamp.inode}];
+    for (const FoundFile& file : known) {
+      if (file.folder == path.parent_path()) name = file.name;
+    }
+    if (name) return name;
+    CUBINET_TRY_ASSIGN(const Bytes content, files_->read(path, kMaximumBytes));
+    File header{{}, std::string(as_text(content)), path.parent_path(), root, path};
+    for (const FoundFile& file : known) {
+      if (!includes_the_same(header, file.folder)) continue;
+      name = file.name;
+      return name;
+    }
+    header.name = free_name(below_root(below));
+    known.push_back({header.name, header.folder});
+    name = header.name;
+    const std::string given = header.name;
+    CUBINET_TRY(enqueue(std::move(header)));
+    return std::optional(given);
+  }
+
+  const FileStamp& stamp_of(const fs::path& path) {
     const std::int64_t now = probe_.now_ns();
     const FileStamp& stamp = closure_.stamps.emplace_back(probe_.stamp(path));
     closure_.settled = closure_.settled && stamp.settled(now);
-    if (!stamp.exists) return name;
-    // One file that is found by two paths is one header: `#pragma once` has to see that.
-    const auto [known, is_new] = names_by_file_.try_emplace({stamp.device, stamp.inode});
-    if (is_new) {
-      CUBINET_TRY_ASSIGN(const Bytes content, files_->read(path, kMaximumBytes));
-      File header{free_name(below_root(below)), std::string(as_text(content)), path.parent_path(), root};
-      known->second = header.name;
-      CUBINET_TRY(enqueue(std::move(header)));
-    }
-    name = known->second;
-    return name;
+    return stamp;
+  }
+
+  // Whether what the file includes from beside itself is the same where it lies and in another folder, in
+  // which it lies too: by a link, that is not so.
+  bool includes_the_same(const File& file, const fs::path& folder) {
+    const IncludeScan scan = scan_includes(file.text, dialect_);
+    return std::all_of(scan.references.begin(), scan.references.end(), [&](const HeaderReference& reference) {
+      if (!reference.quoted || reference.next || fs::path(reference.name).is_absolute()) return true;
+      const FileStamp here = stamp_of(file.folder / reference.name);
+      const FileStamp there = stamp_of(folder / reference.name);
+      return here.exists == there.exists &&
+             (!here.exists || (here.device == there.device && here.inode == there.inode));
+    });
   }
 
   std::string free_name(const std::string& wanted) {
@@ -276,6 +326,9 @@ class ClosureBuilder {
   }
 
   Result<void> enqueue(File file) {
+    // The compiler would read up to it, without a word.
+    if (const std::size_t nul = file.text.find('\0'); nul != std::string::npos)
+      file.text = file.text.substr(0, nul) + "\n#error this header holds a NUL byte\n";
     bytes_ += file.text.size();
     if (++headers_ > kMaximumHeaders || bytes_ > kMaximumBytes) {
       return Error{ErrorCode::unsupported,
@@ -287,6 +340,7 @@ class ClosureBuilder {
 
   std::vector<fs::path> roots_;
   std::size_t first_of_toolkit_;
+  SourceDialect dialect_;
   const FileProbe& probe_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();
   IncludeClosure closure_;
@@ -303,7 +357,7 @@ class ClosureBuilder {
   std::map<std::string, std::string> names_in_memory_;
   std::map<std::string, std::string> standard_names_;
   std::map<std::string, std::optional<std::string>> names_by_path_;  // nullopt: there is no such file
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> names_by_file_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<FoundFile>> names_by_file_;
   std::size_t headers_ = 0;
   std::uint64_t bytes_ = 0;
 };

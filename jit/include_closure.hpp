@@ -45,6 +45,7 @@ struct FileProbe {
 struct CompilerHeader {
   std::string name;
   std::string text;
+  std::filesystem::path place{};  // the file that it was read from; empty for what comes from memory
 };
 
 // A name that leads nowhere. Whether that matters, conditions decide: the compiler finds out.
@@ -67,6 +68,7 @@ struct IncludeClosure {
   std::vector<MissingHeader> missing;   // by number
   std::vector<FileStamp> stamps;        // of each file read, and of each place where none was
   bool settled = true;                  // all stamps were when they were taken
+  std::string without_bundled{};        // why the headers within the compiler are not among those searched
 
   // Whether the stamps are what they were. Says that the contents are only if the closure is settled.
   bool still_valid(const FileProbe& probe = {}) const;
@@ -81,15 +83,16 @@ struct HeaderSearch {
   std::vector<std::string> include_directories;
   std::vector<std::string> toolkit_directories;
   std::vector<std::pair<std::string, std::string>>
-      macros{};  // that a request defines, as far as they may name one
+      macros{};            // that a request defines, as far as they may name one
+  std::string standard{};  // the language's, as NVRTC's --std has it; empty: the default
 
   friend auto operator<=>(const HeaderSearch&, const HeaderSearch&) = default;
 };
 
-// invalid_argument for a source with a computed #include or __has_include, and a header of the include
-// directories with a computed #include, which no fingerprint could cover, and for a parameter of the template
-// that no text but the toolkit's has;
-// io for a header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
+// invalid_argument for a source with a computed #include or __has_include, and a header of the caller's with
+// a computed #include, which no fingerprint could cover; for a macro that names an absolute path, a source
+// with a NUL byte, which ends it for NVRTC, and a parameter of the template that no text but the toolkit's
+// has; io for a header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template, const HeaderSearch& search,
                                            const FileProbe& probe = {});
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 namespace cubinet {
@@ -24,12 +25,12 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Above ASCII: a part of an identifier.
+// NVRTC takes no letter above ASCII.
 constexpr std::array<bool, 256> kWordCharacters = [] {
   std::array<bool, 256> word{};
   for (std::size_t c = 0; c < word.size(); ++c)
-    word[c] = c >= 0x80 || c == '$' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-              (c >= 'A' && c <= 'Z');
+    word[c] =
+        c == '$' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   return word;
 }();
 
@@ -44,13 +45,17 @@ bool asks_for_header(std::string_view word) {
 // Goes through a text as if the lines that a backslash continues were one.
 class Cursor {
  public:
-  explicit Cursor(std::string_view text) : text_(text) { skip_splices(); }
+  Cursor(std::string_view text, bool trigraphs) : text_(text), trigraphs_(trigraphs) { skip_splices(); }
 
   bool done() const { return at_ >= text_.size(); }
   std::size_t at() const { return at_; }
-  char peek() const { return done() ? '\0' : text_[at_]; }
+  char peek() const {
+    if (done()) return '\0';
+    const char replaced = trigraph();
+    return replaced != '\0' ? replaced : text_[at_];
+  }
   void step() {
-    ++at_;
+    at_ += trigraph() != '\0' ? kTrigraphBytes : 1;
     skip_splices();
   }
   void jump(std::size_t at) {
@@ -62,7 +67,7 @@ class Cursor {
     for (std::size_t end = text_.find('\n', at_);; end = text_.find('\n', end + 1)) {
       const std::size_t last =
           end != std::string_view::npos && end > at_ && text_[end - 1] == '\r' ? end - 1 : end;
-      if (end != std::string_view::npos && last > at_ && text_[last - 1] == '\\') continue;
+      if (end != std::string_view::npos && last > at_ && is_backslash_before(last)) continue;
       at_ = std::min(end, text_.size());
       return;
     }
@@ -86,21 +91,42 @@ class Cursor {
   }
 
  private:
+  // What the three characters here stand for; NUL where they are none of these.
+  char trigraph() const {
+    if (!trigraphs_ || at_ + kTrigraphBytes > text_.size() || text_[at_] != '?' || text_[at_ + 1] != '?')
+      return '\0';
+    constexpr std::string_view kThird = "=/'()!<>-";
+    constexpr std::string_view kReplaced = "#\\^[]|{}~";
+    const std::size_t which = kThird.find(text_[at_ + 2]);
+    return which == std::string_view::npos ? '\0' : kReplaced[which];
+  }
+
+  bool is_backslash_before(std::size_t end) const {
+    if (text_[end - 1] == '\\') return true;
+    return trigraphs_ && end >= at_ + kTrigraphBytes &&
+           text_.substr(end - kTrigraphBytes, kTrigraphBytes) == "?\?/";
+  }
+
   void skip_splices() {
-    while (at_ + 1 < text_.size() && text_[at_] == '\\') {
-      const std::size_t line_end = text_[at_ + 1] == '\r' ? at_ + 2 : at_ + 1;
+    while (at_ < text_.size() && peek() == '\\') {
+      std::size_t line_end = at_ + (text_[at_] == '\\' ? 1 : kTrigraphBytes);
+      if (line_end < text_.size() && text_[line_end] == '\r') ++line_end;
       if (line_end >= text_.size() || text_[line_end] != '\n') return;
       at_ = line_end + 1;
     }
   }
 
+  static constexpr std::size_t kTrigraphBytes = 3;
+
   std::string_view text_;
+  bool trigraphs_;
   std::size_t at_ = 0;
 };
 
 class Scanner {
  public:
-  explicit Scanner(std::string_view text) : text_(text), cursor_(text) {}
+  Scanner(std::string_view text, const SourceDialect& dialect)
+      : text_(text), dialect_(dialect), cursor_(text, dialect.trigraphs) {}
 
   IncludeScan run() {
     while (!cursor_.done())
@@ -222,7 +248,7 @@ class Scanner {
     const std::size_t begin = cursor_.at();
     const std::string word = read_word();
     const bool only_named = std::exchange(only_named_, word == "defined");
-    if (cursor_.peek() == '"' &&
+    if (dialect_.raw_literals && cursor_.peek() == '"' &&
         std::find(kRawPrefixes.begin(), kRawPrefixes.end(), word) != kRawPrefixes.end())
       return raw_literal();
     if (!asks_for_header(word) || only_named) return;
@@ -261,10 +287,17 @@ class Scanner {
   void literal(char quote) {
     only_named_ = false;
     for (cursor_.step(); !cursor_.done() && cursor_.peek() != '\n'; cursor_.step()) {
-      if (cursor_.peek() == quote) return cursor_.step();
+      if (cursor_.peek() == quote) return end_literal();
       if (cursor_.peek() == '\\') cursor_.step();
       if (cursor_.peek() == '\n') return;
     }
+  }
+
+  // A word that follows at once is a part of it: `"a"R"(` begins no raw literal.
+  void end_literal() {
+    cursor_.step();
+    while (is_word(cursor_.peek()))
+      cursor_.step();
   }
 
   // Nothing in it is joined or escaped. Groups that are left out are read so as well.
@@ -275,17 +308,32 @@ class Scanner {
       return literal('"');
     const std::string end = ")" + std::string(text_.substr(quote + 1, open - quote - 1)) + "\"";
     const std::size_t close = text_.find(end, open);
-    cursor_.jump(close == std::string_view::npos ? text_.size() : close + end.size());
+    // One that does not end is a literal of its line.
+    if (close == std::string_view::npos) return literal('"');
+    cursor_.jump(close + end.size() - 1);
+    end_literal();
   }
 
-  // 1'000, 0x1p-3: the apostrophe begins no literal.
+  // 1'000, 1e+3R: the apostrophe begins no literal, and what follows the sign is no word of its own.
   void number() {
     only_named_ = false;
-    while (is_word(cursor_.peek()) || cursor_.peek() == '.' || cursor_.peek() == '\'')
+    while (true) {
+      const char c = cursor_.peek();
+      if (c == '\'') {
+        Cursor ahead = cursor_;
+        ahead.step();
+        if (!dialect_.digit_separators || !is_word(ahead.peek())) return;
+      } else if (!is_word(c) && c != '.') {
+        return;
+      }
       cursor_.step();
+      const bool exponent = c == 'e' || c == 'E' || (dialect_.hexadecimal_floats && (c == 'p' || c == 'P'));
+      if (exponent && (cursor_.peek() == '+' || cursor_.peek() == '-')) cursor_.step();
+    }
   }
 
   std::string_view text_;
+  SourceDialect dialect_;
   Cursor cursor_;
   IncludeScan scan_;
   bool begins_line_ = true;
@@ -294,8 +342,20 @@ class Scanner {
 
 }  // namespace
 
-IncludeScan scan_includes(std::string_view text) {
-  return Scanner(text).run();
+SourceDialect SourceDialect::of(std::string_view standard) {
+  const auto is_before = [&](std::initializer_list<std::string_view> older) {
+    return std::find(older.begin(), older.end(), standard) != older.end();
+  };
+  SourceDialect dialect;
+  dialect.trigraphs = is_before({"c++03", "c++11", "c++14"});
+  dialect.raw_literals = !is_before({"c++03"});
+  dialect.digit_separators = !is_before({"c++03", "c++11"});
+  dialect.hexadecimal_floats = !dialect.trigraphs;
+  return dialect;
+}
+
+IncludeScan scan_includes(std::string_view text, const SourceDialect& dialect) {
+  return Scanner(text, dialect).run();
 }
 
 std::string with_names(std::string_view text, const std::vector<HeaderReference>& references,

@@ -44,11 +44,22 @@ struct IncludeScan {
   std::vector<HeaderMacro> macros;
 };
 
+// What the language standard decides of how a text is read.
+struct SourceDialect {
+  bool trigraphs = false;          // before C++17: "??=" is '#'
+  bool raw_literals = true;        // from C++11 on
+  bool digit_separators = true;    // from C++14 on
+  bool hexadecimal_floats = true;  // from C++17 on: "0x1p-3" is one number
+
+  // "c++14", as NVRTC's --std has it; empty is C++17.
+  static SourceDialect of(std::string_view standard);
+};
+
 // Reads a text as NVRTC's preprocessor does, conditions disregarded: lines that a backslash continues are
 // one, but not in raw literals; a carriage return is white space; comments and literals hold no directives.
 // What is read otherwise than the compiler reads it is a header that the compiler does not get, never one
 // that it gets and that nobody has seen (include_closure.hpp). Takes time in proportion to the text.
-IncludeScan scan_includes(std::string_view text);
+IncludeScan scan_includes(std::string_view text, const SourceDialect& dialect = {});
 
 // The text with other names in these references (one each, in the same order), all of them in angle brackets
 // and none of them `next`. Lines stay where they are. REQUIRES: `references` is of this text.

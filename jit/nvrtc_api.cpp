@@ -26,6 +26,8 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
   if (api->name == nullptr && missing.empty()) missing = #name " (CUDA " #major "." #minor ")";
   CUBINET_NVRTC_FUNCTIONS(CUBINET_RESOLVE)
 #undef CUBINET_RESOLVE
+  api->install_bundled_headers = reinterpret_cast<decltype(api->install_bundled_headers)>(
+      api->library_.find("nvrtcInstallBundledHeaders"));
   // The version first: an old library is told as old, not as one that lacks a function.
   if (api->nvrtcVersion != nullptr &&
       api->nvrtcVersion(&api->version_.major, &api->version_.minor) == NVRTC_SUCCESS &&

@@ -58,6 +58,9 @@ class NvrtcApi {
 #define CUBINET_DECLARE(name, major, minor) decltype(&::name) name = nullptr;
   CUBINET_NVRTC_FUNCTIONS(CUBINET_DECLARE)
 #undef CUBINET_DECLARE
+  // nvrtcInstallBundledHeaders (13.3), which the headers of the oldest CUDA to build with do not declare;
+  // nullptr where there is none.
+  nvrtcResult (*install_bundled_headers)(const char* folder, unsigned flags, const char** log) = nullptr;
 
  private:
   NvrtcApi(DynamicLibrary library, std::optional<DynamicLibrary> builtins)

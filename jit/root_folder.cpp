@@ -2,31 +2,46 @@
 #include "root_folder.hpp"
 
 #include <exception>
+#include <pthread.h>
 #include <sched.h>
-#include <system_error>
-#include <thread>
 #include <unistd.h>
 
 namespace cubinet {
+namespace {
+
+// As large as a program's first thread has it, and more: templates in templates take compilers deep, and
+// where stacks are not limited the C library gives a thread 2 MiB.
+constexpr std::size_t kStackBytes = std::size_t{32} << 20;
+
+struct Work {
+  const std::function<void()>& work;
+  std::exception_ptr thrown;
+};
+
+void* do_work(void* argument) {
+  Work& work = *static_cast<Work*>(argument);
+  if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
+  try {
+    work.work();
+  } catch (...) {
+    work.thrown = std::current_exception();  // what leaves a thread ends the program
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 void run_at_root(const std::function<void()>& work) {
-  std::exception_ptr thrown;
-  std::thread worker;
-  try {
-    worker = std::thread([&] {
-      if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
-      try {
-        work();
-      } catch (...) {
-        thrown = std::current_exception();  // what leaves a thread ends the program
-      }
-    });
-  } catch (const std::system_error&) {
-    work();
-    return;
-  }
-  worker.join();
-  if (thrown) std::rethrow_exception(thrown);
+  Work shared{work, nullptr};
+  pthread_attr_t attributes;
+  if (::pthread_attr_init(&attributes) != 0) return work();
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t worker = {};
+  const int failure = ::pthread_create(&worker, &attributes, do_work, &shared);
+  ::pthread_attr_destroy(&attributes);
+  if (failure != 0) return work();
+  ::pthread_join(worker, nullptr);
+  if (shared.thrown) std::rethrow_exception(shared.thrown);
 }
 
 }  // namespace cubinet

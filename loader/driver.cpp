@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver_api.hpp"
+#include "toolchain_error.hpp"
 
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/base/dynamic_library.hpp>
@@ -36,6 +37,7 @@ ErrorCode code_for(int result) {
     case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
     case CUDA_ERROR_JIT_COMPILATION_DISABLED:
+    case kInsufficientLoaderVersion:
       return ErrorCode::unsupported;
     default:
       return ErrorCode::driver;

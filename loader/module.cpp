@@ -2,6 +2,7 @@
 #include "kernel_subject.hpp"
 #include "loaded_function.hpp"
 #include "loaded_image.hpp"
+#include "toolchain_error.hpp"
 
 #include <cubinet/loader/module.hpp>
 #include <cubinet/spec/image_check.hpp>
@@ -110,6 +111,17 @@ Result<void> check_kernel_count(const KernelSubject& subject, std::optional<unsi
                "build the kernel for this device"};
 }
 
+// REQUIRES: the device's context is current.
+Result<std::shared_ptr<const Module>> load_current(std::shared_ptr<const Device> device, const Cubin& cubin,
+                                                   const KernelSubject& subject) {
+  CUBINET_TRY_ASSIGN(LoadedImage image, LoadedImage::load(device, *cubin.image, subject));
+  CUBINET_TRY_ASSIGN(const auto count, image.kernel_count(subject));
+  CUBINET_TRY(check_kernel_count(subject, count));
+  auto module = std::make_shared<LoadedModule>(std::move(device), cubin.record, std::move(image));
+  CUBINET_TRY(module->prepare());
+  return std::shared_ptr<const Module>(std::move(module));
+}
+
 }  // namespace
 
 Function Module::make_function(std::shared_ptr<const Module> module, const LoadedFunction& loaded) {
@@ -136,12 +148,9 @@ Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Device>
   const KernelSubject subject{*device, *cubin.record};
   CUBINET_TRY(check_before_driver(subject, *cubin.image));
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
-  CUBINET_TRY_ASSIGN(LoadedImage image, LoadedImage::load(device, *cubin.image, subject));
-  CUBINET_TRY_ASSIGN(const auto count, image.kernel_count(subject));
-  CUBINET_TRY(check_kernel_count(subject, count));
-  auto module = std::make_shared<LoadedModule>(device, cubin.record, std::move(image));
-  CUBINET_TRY(module->prepare());
-  return std::shared_ptr<const Module>(std::move(module));
+  auto module = load_current(std::move(device), cubin, subject);
+  if (module) return module;
+  return with_toolchains(std::move(module).error(), subject, *cubin.image);
 }
 
 }  // namespace cubinet

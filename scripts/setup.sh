@@ -6,6 +6,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 wheels=$root/build/cuda-wheels
+test_wheels=$root/build/test-wheels
 usual_toolkit=/usr/local/cuda
 
 packages=(g++ clang libclang-rt-dev cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
@@ -80,6 +81,18 @@ install_wheels() {
   is_toolkit "$wheels.partial/nvidia/cu13" ||
     die "the CUDA wheels do not hold nvidia/cu13/include/{cuda,nvrtc}.h and nvidia/cu13/lib/libnvrtc.so.13"
   mv "$wheels.partial" "$wheels"
+}
+
+# What scripts/test_wheels.txt lists, into build/test-wheels. Nobody has to have it: status 1 where it cannot be fetched.
+install_test_wheels() {
+  local list=$root/scripts/test_wheels.txt
+  if cmp -s "$list" "$test_wheels/list.txt"; then return 0; fi
+  python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
+  say "fetching a second NVRTC from PyPI for the tests (about 110 MB) into build/test-wheels"
+  rm -rf "$test_wheels" "$test_wheels.partial"
+  python3 -m pip install --quiet --root-user-action=ignore --no-deps --no-cache-dir --only-binary=:all: --require-hashes \
+    --retries 1 --timeout 20 --target "$test_wheels.partial" --requirement "$list" >&2 &&
+    cp "$list" "$test_wheels.partial/list.txt" && mv "$test_wheels.partial" "$test_wheels"
 }
 
 # Sets cuda_root, the folder whose include/ is built with and whose lib64/ or lib/ has the NVRTC to run with, and

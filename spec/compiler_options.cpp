@@ -19,7 +19,7 @@ struct Spelling {
   std::string_view written;
   std::string_view name;
 };
-// NVRTC's short names (its documentation, "Supported Compile Options", of CUDA 13.0).
+// NVRTC's short names (its documentation, "Supported Compile Options", of CUDA 13.0 and 13.5).
 constexpr std::array<Spelling, 22> kSpellings = {{{"D", "define-macro"},
                                                   {"U", "undefine-macro"},
                                                   {"I", "include-path"},
@@ -52,7 +52,7 @@ constexpr std::string_view kWritesFiles = "it writes files";
 constexpr std::string_view kOtherProduct = "what it makes is no cubin";
 constexpr std::string_view kSayRelocatable = "say -rdc=true, which links with libraries too";
 constexpr std::string_view kSaidElsewhere = "cubinet says that itself";
-constexpr std::array<Refusal, 19> kRefusals = {
+constexpr std::array<Refusal, 21> kRefusals = {
     {{"pre-include", kReadsFiles},
      {"use-pch", kReadsFiles},
      {"pch", kWritesFiles},
@@ -63,9 +63,11 @@ constexpr std::array<Refusal, 19> kRefusals = {
      {"instantiate-templates-in-pch", kWritesFiles},
      {"time", kWritesFiles},
      {"fdevice-time-trace", kWritesFiles},
+     {"use-bundled-headers", kWritesFiles},
      {"extensible-whole-program", kSayRelocatable},
      {"gen-opt-lto", "say -dlto"},
      {"optix-ir", kOtherProduct},
+     {"tile-only", kOtherProduct},
      {"fdevice-syntax-only", "it makes nothing"},
      {"gpu-architecture", "the target says it"},
      {"include-path", "folders of headers are named apart: -I to the tool, include_directories in a program"},

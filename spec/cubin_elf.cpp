@@ -18,6 +18,9 @@ constexpr std::uint32_t kSpecificAbi7 = 0x800;  // e_flags, where the ABI versio
 constexpr std::uint32_t kSpecificAbi8 = 0x8;    // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
 constexpr std::uint8_t kCompatSpecific = 9;
 constexpr std::size_t kParameterBytes = 12;
+constexpr std::uint32_t kToolkitNote = 2000;
+constexpr std::string_view kNoteOwner = "NVIDIA Corp";
+constexpr std::string_view kArchitectureOption = "-arch sm_";
 
 Error not_a_cubin(std::string reason) {
   return Error{ErrorCode::corruption, "not a usable cubin: " + std::move(reason),
@@ -35,16 +38,27 @@ std::optional<bool> specific_by_compat(const ElfImage& elf) {
   return std::nullopt;
 }
 
-// The kind in "… -arch sm_100f -m 64" of the toolkit note. The note's payload is searched as text: its fields
-// before the strings are not documented.
-std::optional<SmTarget> target_by_toolkit_note(const ElfImage& elf) {
+// The payload of the note in which a tool tells its release and its options; empty where there is none. It is
+// searched as text: its fields before the strings are not documented.
+std::string_view toolkit_note(const ElfImage& elf) {
+  std::string_view payload;
   const ElfSection* section = elf.find_section(".note.nv.tkinfo");
-  if (section == nullptr) return std::nullopt;
-  constexpr std::string_view kOption = "-arch sm_";
-  const std::string_view text = as_text(section->content);
-  const std::size_t at = text.find(kOption);
+  if (section == nullptr) return payload;
+  // What a linker writes beside it names no target. A note that is cut off is no note.
+  static_cast<void>(
+      for_each_elf_note(section->content, [&](std::string_view owner, std::uint32_t type, ByteView content) {
+        if (owner != kNoteOwner || type != kToolkitNote) return true;
+        payload = as_text(content);
+        return payload.find(kArchitectureOption) == std::string_view::npos;
+      }));
+  return payload;
+}
+
+// The kind in "… -arch sm_100f -m 64".
+std::optional<SmTarget> target_by_toolkit_note(std::string_view text) {
+  const std::size_t at = text.find(kArchitectureOption);
   if (at == std::string_view::npos) return std::nullopt;
-  std::string_view name = text.substr(at + kOption.size() - 3);
+  std::string_view name = text.substr(at + kArchitectureOption.size() - 3);
   name = name.substr(0, name.find_first_of(std::string_view(" \0", 2)));
   const auto target = SmTarget::parse(name);
   if (!target) return std::nullopt;
@@ -69,7 +83,7 @@ void read_target(const ElfImage& elf, CubinInspection& inspection) {
     inspection.kind = TargetKind::baseline;  // no suffix exists below 9.0
     return;
   }
-  if (const auto target = target_by_toolkit_note(elf);
+  if (const auto target = target_by_toolkit_note(toolkit_note(elf));
       target && target->capability() == inspection.capability) {
     inspection.kind = target->kind;
   }
@@ -137,6 +151,11 @@ Result<CubinInspection> inspect_cubin(ByteView image) {
   inspection.kernels.assign(cubin.kernels.begin(), cubin.kernels.end());
   read_arguments(cubin.elf, inspection);
   return inspection;
+}
+
+std::string release_of_cubin(ByteView image) {
+  const auto elf = ElfImage::parse(image);
+  return elf ? toolkit_release(toolkit_note(*elf)) : std::string();
 }
 
 bool contradicts(const CubinInspection& inspection, SmTarget stated) {

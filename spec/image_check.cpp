@@ -26,6 +26,14 @@ Result<void> check_ptx(const CubinRecord& record, ByteView image,
 
 }  // namespace
 
+std::string toolkit_release(std::string_view text) {
+  constexpr std::string_view kBefore = "Cuda compilation tools, release ";
+  const std::size_t at = text.find(kBefore);
+  if (at == std::string_view::npos) return {};
+  text = text.substr(at + kBefore.size());
+  return std::string(text.substr(0, std::min<std::size_t>(text.find_first_not_of("0123456789."), 8)));
+}
+
 const std::string_view* missing_symbol(const std::vector<std::string_view>& kernels,
                                        const std::vector<std::string_view>& symbols) {
   std::vector<std::string_view> there(kernels.begin(), kernels.end());

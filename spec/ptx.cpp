@@ -48,6 +48,8 @@ Result<PtxInspection> inspect_ptx(ByteView image) {
     if (!argument) return not_ptx("it ends after " + std::string(*word));
     if (*word == ".version") {
       inspection.version = *argument;
+      const auto head = static_cast<std::size_t>(argument->data() - text.data());
+      inspection.release = toolkit_release(text.substr(0, head));
     } else if (*word == ".entry") {
       if (inspection.kernels.size() == kMaximumImageKernels) return not_ptx("it has more than 4096 kernels");
       inspection.kernels.emplace_back(*argument);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
+#include "describe_input.hpp"
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
 #include "output_file.hpp"
@@ -217,9 +218,30 @@ void tell_symbols(Console& console, const CubinRecord& record) {
     console.text(fmt::format("  {}  {}", printable(symbol), name == symbol ? "" : printable(name)));
 }
 
+// With -v: what NVRTC is given for each target. It is told beside the results, and never a reason to fail.
+nlohmann::json tell_inputs(const Context& context, const CompileVerbOptions& options,
+                           const ResolvedKernel& kernel) {
+  nlohmann::json given = nlohmann::json::array();
+  Console& console = context.console();
+  const auto compiler = Compiler::open(context.compiler_search());
+  for (std::size_t i = 0; compiler && i < kernel.targets.size(); ++i) {
+    const ImageTarget target = kernel.targets[i];
+    const auto inputs = (*compiler)->inputs(request_for(kernel, target.target, kind_of(options, target)));
+    if (!inputs) console.message(LogLevel::info, inputs.error().to_line());
+    for (std::size_t source = 0; inputs && source < inputs->size(); ++source) {
+      const CompilerInput& input = (*inputs)[source];
+      for (const std::string& line : to_lines(input, (*compiler)->identity(), target.to_string()))
+        console.message(LogLevel::info, line);
+      given.push_back(describe(input, (*compiler)->identity(), target.to_string()));
+    }
+  }
+  return given;
+}
+
 // Everything that was asked for has been tried: writes what there is, says what failed.
 Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& options,
-                           const ResolvedKernel& kernel, std::vector<Outcome>& outcomes) {
+                           const ResolvedKernel& kernel, std::vector<Outcome>& outcomes,
+                           nlohmann::json given) {
   Console& console = context.console();
   const bool to_stdout = options.output == "-" || (options.output.empty() && options.emit != "cubin");
   nlohmann::json results = nlohmann::json::array();
@@ -257,6 +279,7 @@ Result<ExitStatus> deliver(const Context& context, const CompileVerbOptions& opt
   }
   nlohmann::json document = first_error ? error_document(*first_error) : describe(kernel.spec);
   document["results"] = std::move(results);
+  if (!given.empty()) document["given"] = std::move(given);
   console.document(document);
   return first_error ? exit_status_of(first_error->code) : ExitStatus::done;
 }
@@ -271,13 +294,15 @@ Result<ExitStatus> compile(const Context& context, const CompileVerbOptions& opt
   CUBINET_TRY_ASSIGN(const auto files, output_files(context, options, *kernel));
   // By the signal, not by NVRTC's handler with a status of its own.
   const InterruptGuard interrupt(InterruptGuard::First::ends);
+  nlohmann::json given;
+  if (context.verbose() && options.emit != "source") given = tell_inputs(context, options, *kernel);
   auto outcomes = options.emit == "source"     ? generate_sources(*kernel)
                   : goes_through_home(options) ? find_or_compile(context, options, catalog, *kernel)
                                                : compile_directly(context, options, *kernel);
   if (!outcomes) return outcomes.error();
   for (std::size_t i = 0; i < files.size(); ++i)
     (*outcomes)[i].file = files[i];
-  return deliver(context, options, *kernel, *outcomes);
+  return deliver(context, options, *kernel, *outcomes, std::move(given));
 }
 
 }  // namespace

@@ -59,14 +59,14 @@ Standing standing_of(const Offer& offer, const Wish& wish) {
     return *today == offer.fingerprint ? Standing::current : Standing::stale;
   }
   // Without a template nothing can tell, whatever compiler there is.
-  return wish.compiler_found && wish.interface_version ? Standing::stale : Standing::unchecked;
+  return !wish.compiler.empty() && wish.interface_version ? Standing::stale : Standing::unchecked;
 }
 
 bool is_usable(Standing standing) {
   return standing <= Standing::unchecked;
 }
 
-std::string explain(const Offer& offer, const Wish& wish) {
+std::string explain(const Offer& offer, const Wish& wish, std::string_view compiler) {
   switch (standing_of(offer, wish)) {
     case Standing::current:
       return "a local build that would be the same today";
@@ -79,7 +79,12 @@ std::string explain(const Offer& offer, const Wish& wish) {
                  ? "a local build; there is no compiler here to tell whether it is current"
                  : "a local build; no template is known here to tell whether it is current";
     case Standing::stale:
-      return "stale: built by another compiler, or from another text of the template, headers or options";
+      if (compiler != wish.compiler) {
+        return "stale: built by " + std::string(compiler) + "; the compiler here is " +
+               std::string(wish.compiler);
+      }
+      return "stale: built by the compiler that is here, from another text of the template, headers or "
+             "options";
     case Standing::foreign:
       break;
   }

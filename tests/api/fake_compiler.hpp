@@ -28,6 +28,9 @@ class FakeCompiler final : public Compiler {
     const auto known = known_targets();
     return std::vector<SmTarget>(known.begin(), known.end());
   }
+  Result<std::vector<CompilerInput>> inputs(const CompileRequest&) override {
+    return std::vector<CompilerInput>();
+  }
   Result<CompileOutput> compile(const CompileRequest& request) override {
     ++compilations;
     CUBINET_TRY(today());

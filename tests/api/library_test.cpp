@@ -16,7 +16,7 @@ Wish wish_of(std::string_view today) {
   Wish wish;
   wish.targets = {kTarget};
   wish.interface_version = 1;
-  wish.compiler_found = true;
+  wish.compiler = "here";
   wish.today = {{kTarget, fake_fingerprint(today)}};
   return wish;
 }

@@ -66,6 +66,41 @@ TEST_CASE("a target that names PTX gives PTX, which is kept as prebuild keeps it
   CHECK(entries.size() == 2);
 }
 
+TEST_CASE("compile says what NVRTC is given, where it is asked to") {
+  const Sandbox sandbox;
+  sandbox.write("far.h", "#pragma once\n");
+  sandbox.write("two.cu", "#include <far.h>\ntemplate <int N> __global__ void two(int* p) { *p = N; }\n");
+  const std::vector<std::string> line = {"compile",        "--source", sandbox.path("two.cu"),
+                                         "--name",         "two<2>",   "-I",
+                                         sandbox.path(""), "-D",       "M=1",
+                                         "--target",       "sm_90a",   "--json"};
+  CHECK_FALSE(sandbox.run(line).json().contains("given"));
+  std::vector<std::string> told = line;
+  told.push_back("-v");
+  const ToolResult result = sandbox.run(told);
+  CAPTURE(result.err);
+  REQUIRE(result.status == 0);
+  const auto given = result.json()["given"];
+  REQUIRE(given.size() == 1);
+  CHECK(given[0]["target"] == "sm_90a");
+  CHECK(given[0]["compiler"] == result.json()["results"][0]["compiler"]);
+  CHECK(given[0]["flags"][0] == "--gpu-architecture=sm_90a");
+  CHECK(given[0]["names"] == nlohmann::json({"two<2>"}));
+  CHECK(given[0]["source"]["name"] == "two.cu");
+  CHECK(given[0]["source"]["bytes"] == sandbox.read("two.cu").size());
+  bool found = false;
+  for (const auto& header : given[0]["headers"])
+    found = found ||
+            (header["name"] == "far.h" && header["bytes"] == 13 && header["place"] == sandbox.path("far.h"));
+  CHECK_MESSAGE(found, given.dump());
+  CHECK(contains(result.err, "far.h, 13 bytes, from " + sandbox.path("far.h")));
+  // What does not compile is told all the same.
+  sandbox.write("two.cu", "#include <far.h>\noops\n");
+  const ToolResult failed = sandbox.run(told);
+  CHECK(failed.status == 2);
+  CHECK(failed.json()["given"][0]["headers"] == given[0]["headers"]);
+}
+
 TEST_CASE("without quotes an error holds nothing of the source") {
   const Sandbox sandbox;
   sandbox.write("broken.cu", kBrokenTemplate);

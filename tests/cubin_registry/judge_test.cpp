@@ -30,7 +30,7 @@ Wish wish_of(bool knows_template, bool has_compiler, bool tells_today) {
   Wish wish;
   wish.targets = {kSpecific, kBaseline, kPtx};
   if (knows_template) wish.interface_version = 1;
-  wish.compiler_found = has_compiler;
+  if (has_compiler) wish.compiler = "here";
   if (tells_today) {
     wish.today = {{kSpecific, fake_fingerprint("today")}, {kElsewhere, fake_fingerprint("today")}};
   }
@@ -194,19 +194,21 @@ TEST_CASE("what a record says becomes what is judged") {
 
 TEST_CASE("a standing is said with what decides it") {
   const Wish wish = wish_of(true, true, true);
-  CHECK(explain(offer_of(kSpecific, CubinOrigin::compiled), wish).find("today") != std::string::npos);
-  CHECK(explain(offer_of(kSpecific, CubinOrigin::compiled, "other"), wish).find("stale") == 0);
-  CHECK(explain(offer_of(kSpecific, CubinOrigin::bundle), wish).find("bundle") != std::string::npos);
-  CHECK(explain(offer_of(kSpecific, CubinOrigin::imported), wish).find("imported") != std::string::npos);
+  CHECK(explain(offer_of(kSpecific, CubinOrigin::compiled), wish, "here").find("today") != std::string::npos);
+  CHECK(explain(offer_of(kSpecific, CubinOrigin::compiled, "other"), wish, "there") ==
+        "stale: built by there; the compiler here is here");
+  CHECK(explain(offer_of(kSpecific, CubinOrigin::compiled, "other"), wish, "here").find("another text") !=
+        std::string::npos);
+  CHECK(explain(offer_of(kSpecific, CubinOrigin::bundle), wish, "here").find("bundle") != std::string::npos);
+  CHECK(explain(offer_of(kSpecific, CubinOrigin::imported), wish, "here").find("imported") !=
+        std::string::npos);
   Offer foreign = offer_of(kSpecific, CubinOrigin::bundle);
   foreign.interface_version = 8;
-  CHECK(explain(foreign, wish).find("interface version 8") != std::string::npos);
-  CHECK(
-      explain(offer_of(kSpecific, CubinOrigin::compiled), wish_of(true, false, false)).find("no compiler") !=
-      std::string::npos);
-  CHECK(
-      explain(offer_of(kSpecific, CubinOrigin::compiled), wish_of(false, false, false)).find("no template") !=
-      std::string::npos);
+  CHECK(explain(foreign, wish, "here").find("interface version 8") != std::string::npos);
+  CHECK(explain(offer_of(kSpecific, CubinOrigin::compiled), wish_of(true, false, false), "here")
+            .find("no compiler") != std::string::npos);
+  CHECK(explain(offer_of(kSpecific, CubinOrigin::compiled), wish_of(false, false, false), "here")
+            .find("no template") != std::string::npos);
 }
 
 }  // namespace

@@ -11,8 +11,11 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <fstream>
+#include <map>
 #include <sys/stat.h>
+#include <thread>
 
 using namespace cubinet;
 
@@ -220,6 +223,76 @@ TEST_CASE("an include of what never ends, or never begins, is refused at once") 
   CHECK(compiled(test::scale_request("#include \"/proc/kmsg\"\n" + test::kScaleBody)).record.size > 0);
 }
 
+TEST_CASE("files of the working folder do not make two headers one") {
+  // NVRTC asks which file a name in memory is, for `#pragma once`.
+  const test::TempDir working;
+  std::ofstream(working / "a.h") << "\n";
+  std::filesystem::create_hard_link(working / "a.h", working / "b.h");
+  SourceProgram program;
+  program.name = "two";
+  program.text = "#include <a.h>\n#include <b.h>\nextern \"C\" __global__ void two(int* p) { *p = A + B; }\n";
+  program.headers = {{"a.h", "#pragma once\n#define A 1\n"}, {"b.h", "#pragma once\n#define B 2\n"}};
+  CompileRequest request = test::request_of(*program.as_template());
+  const auto previous = std::filesystem::current_path();
+  std::filesystem::current_path(working.path());
+  const auto output = opened_compiler()->compile(request);
+  std::filesystem::current_path(previous);
+  CHECK_MESSAGE(output, output.error().detail);
+}
+
+TEST_CASE("a header that changes while it is compiled gives what its fingerprint says, whichever that is") {
+  const test::TempDir folder;
+  const auto put = [&](int value) {
+    std::ofstream(folder / "new.h") << "#define VALUE " << value << "\n";
+    std::filesystem::rename(folder / "new.h", folder / "value.h");
+  };
+  put(0);
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    for (int value = 0; !stop; value = (value + 1) % 3)
+      put(value);
+  });
+  CompileRequest request = test::scale_request(
+      "#include <value.h>\nextern \"C\" __global__ void scale(float* p) { *p = VALUE; }\n");
+  request.options.include_directories = {folder.path()};
+  std::map<std::string, Sha256Digest> images;
+  const auto nvrtc = opened_compiler();
+  for (int i = 0; i < 20; ++i) {
+    const auto output = nvrtc->compile(request);
+    CHECK(output.has_value());
+    if (!output) continue;
+    const auto known = images.emplace(output->record.fingerprint.to_string(), output->record.digest);
+    CHECK(known.first->second == output->record.digest);
+  }
+  stop = true;
+  writer.join();
+  CHECK(images.size() <= 3);
+}
+
+TEST_CASE("of many folders that were searched the error names some") {
+  const test::TempDir folder;
+  CompileRequest request = test::scale_request("#include <none.h>\n" + test::kScaleBody);
+  for (int i = 0; i < 10000; ++i)
+    request.options.include_directories.push_back(folder / std::to_string(i));
+  const Error error = refused(request);
+  CHECK(error.message.size() < 2000);
+  CHECK_MESSAGE(error.message.find(" others") != std::string::npos, error.message);
+}
+
+TEST_CASE("folders and headers of any name are found, and told") {
+  const test::TempDir folder;
+  const std::string odd = "a \"b\" 'c'\n\xc3\xa9<>";
+  std::filesystem::create_directory(folder / odd);
+  std::ofstream(folder / odd / "a b.h") << "#include \"\xc3\xa9.h\"\n";
+  std::ofstream(folder / odd / "\xc3\xa9.h") << "#define VALUE 3\r\n#define OTHER \\\r\n 4\r\n";
+  CompileRequest request = test::scale_request(
+      "#include <a b.h>\nextern \"C\" __global__ void scale(float* p) { *p = VALUE + OTHER; }\n");
+  request.options.include_directories = {folder / odd};
+  compiled(request);
+  request.options.include_directories = {folder / "none"};
+  CHECK(refused(request).message.find("'a b.h'") != std::string::npos);
+}
+
 TEST_CASE("source lines do not bring the working folder into a build") {
   const auto previous = std::filesystem::current_path();
   CompileRequest request = test::scale_request();
@@ -296,6 +369,23 @@ TEST_CASE("a source that names no kernel has all that it compiles to, and one th
   SourceProgram other = axpy_program();
   other.kernels = {"nope<1>"};
   CHECK(refused(program_request(other)).code == ErrorCode::compile_failed);
+}
+
+TEST_CASE("a flag of a later release is told by the release in use, in its words") {
+  const auto later = test::later_compiler_search();
+  if (!later) return;
+  SourceProgram program = axpy_program();
+  program.flags.emplace_back("--ffinite-math-only");
+  const auto opened = Compiler::open(*later);
+  REQUIRE(opened);
+  const auto output = (*opened)->compile(program_request(program));
+  REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+  CHECK(output->record.options.find("--ffinite-math-only") != std::string::npos);
+  if (!opened_compiler()->identity().starts_with("NVRTC 13.0,")) return;
+  const Error error = refused(program_request(program));
+  CHECK(error.code == ErrorCode::invalid_argument);
+  CHECK_MESSAGE(error.message.find("NVRTC 13.0 does not take the flags of axpy") == 0, error.message);
+  CHECK(error.message.find("unrecognized option --ffinite-math-only") != std::string::npos);
 }
 
 TEST_CASE("what the compiler does not take is told in its words, and macros name headers") {

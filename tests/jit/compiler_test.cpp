@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <iterator>
@@ -27,6 +28,15 @@ std::shared_ptr<Compiler> compiler() {
   return *opened;
 }
 
+// nullptr, and the test is skipped, where there is none.
+std::shared_ptr<Compiler> later_compiler() {
+  const auto search = test::later_compiler_search();
+  if (!search) return nullptr;
+  const auto opened = Compiler::open(*search);
+  REQUIRE_MESSAGE(opened, opened.error().message);
+  return *opened;
+}
+
 std::string print_of(const CompileRequest& request) {
   const auto fingerprint = compiler()->fingerprint(request);
   REQUIRE_MESSAGE(fingerprint, fingerprint.error().message);
@@ -35,38 +45,85 @@ std::string print_of(const CompileRequest& request) {
 
 }  // namespace
 
-TEST_CASE("every target that the compiler supports is built, and the cubin says which it is") {
-  const auto nvrtc = compiler();
-  const auto targets = nvrtc->supported_targets();
+namespace {
+
+// Builds for all that the compiler supports, which it gives back.
+std::vector<SmTarget> check_every_target(Compiler& nvrtc) {
+  const auto targets = nvrtc.supported_targets();
   REQUIRE(targets);
   CHECK(targets->size() > 20);
   for (const SmTarget target : *targets) {
-    const auto output = nvrtc->compile(test::scale_request(test::kScaleBody, target.to_string().c_str()));
+    const auto output = nvrtc.compile(test::scale_request(test::kScaleBody, target.to_string().c_str()));
     REQUIRE_MESSAGE(output, output.error().message);
+    CHECK(output->record.identity.target() == target);
     const auto inspection = inspect_cubin(*output->image);
     REQUIRE(inspection);
     CHECK_FALSE(contradicts(*inspection, target));
     REQUIRE(inspection->kind);
     CHECK(inspection->target_name() == target.to_string());
+    CHECK(nvrtc.identity().starts_with("NVRTC " + release_of_cubin(*output->image) + ","));
     CHECK(inspection->kernels == std::vector<std::string>{"scale"});
+    CHECK(inspection->argument_bytes == std::vector<std::uint32_t>{8});
     for (const SmTarget other : *targets) {
       CHECK(check_cubin(*output->image, other, {"scale"}).has_value() == (other == target));
     }
   }
+  return *targets;
 }
 
-TEST_CASE("the templates of the library compile for old and new targets without a warning") {
-  const auto nvrtc = compiler();
+void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
   std::vector<CompileRequest> requests;
-  for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
+  for (const char* target : targets) {
     for (const char* name : {"attention_decode", "attention_lse", "attention_reduction", "rms_norm"})
       requests.push_back(test::builtin_request(name, target));
   }
   parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
-    const auto output = nvrtc->compile(requests[i]);
+    const auto output = nvrtc.compile(requests[i]);
     REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
     CHECK(output->record.warnings.empty());
   });
+}
+
+}  // namespace
+
+TEST_CASE("every target that the compiler supports is built, and the cubin says which it is") {
+  check_every_target(*compiler());
+}
+
+TEST_CASE("a later release builds for sm 107 and its two suffixes too, and the cubins say so") {
+  const auto nvrtc = later_compiler();
+  if (nvrtc == nullptr) return;
+  const std::vector<SmTarget> targets = check_every_target(*nvrtc);
+  for (const char* name : {"sm_107", "sm_107a", "sm_107f"})
+    CHECK(std::count(targets.begin(), targets.end(), *SmTarget::parse(name)) == 1);
+}
+
+TEST_CASE("the templates of the library compile for old and new targets without a warning") {
+  check_templates(*compiler(), {"sm_80", "sm_90a", "sm_100f", "sm_120f"});
+}
+
+TEST_CASE("the templates of the library compile under a later release without a warning") {
+  const auto nvrtc = later_compiler();
+  if (nvrtc != nullptr) check_templates(*nvrtc, {"sm_80", "sm_90a", "sm_107a", "sm_107f"});
+}
+
+TEST_CASE("two releases work in one process, and a fingerprint is of one of them") {
+  const auto later = later_compiler();
+  if (later == nullptr) return;
+  const auto nvrtc = compiler();
+  const CompileRequest request = test::scale_request();
+  std::vector<CompileOutput> outputs;
+  for (const auto& used : {nvrtc, later, nvrtc}) {
+    auto output = used->compile(request);
+    REQUIRE_MESSAGE(output, output.error().message);
+    CHECK(output->record.compiler == used->identity());
+    CHECK(output->record.fingerprint == *used->fingerprint(request));
+    outputs.push_back(*std::move(output));
+  }
+  CHECK(outputs[0].record.identity == outputs[1].record.identity);
+  CHECK(outputs[0].record.fingerprint != outputs[1].record.fingerprint);
+  CHECK(outputs[0].record.fingerprint == outputs[2].record.fingerprint);
+  CHECK(outputs[0].record.digest == outputs[2].record.digest);
 }
 
 TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs from sm 89 on") {

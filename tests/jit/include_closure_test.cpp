@@ -4,6 +4,8 @@
 #include "jit/test_templates.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/kernel_templates/source_program.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -198,6 +200,99 @@ TEST_CASE("what a macro names is followed, whichever of its definitions holds") 
   CHECK(reaches(after, "lib/near.h"));
   CHECK(after.digest != before.digest);
   CHECK(reaches(closure_of("#define MINE <lib/near.h>\n#include MINE\n", {place.path()}), "lib/near.h"));
+}
+
+TEST_CASE("a header from memory that includes what a macro makes is refused, too") {
+  SourceProgram program;
+  program.text = "#include <a.h>\n";
+  program.headers = {{"a.h", "#define S(x) #x\n#define T(x) S(x)\n#include T(/tmp/b.h)\n"}};
+  const auto closure = close_over_includes(**program.as_template(), {});
+  REQUIRE_FALSE(closure);
+  CHECK_MESSAGE(closure.error().message.find("'a.h' has '#include T'") != std::string::npos,
+                closure.error().message);
+}
+
+TEST_CASE("a macro that names an absolute path is refused, whether it is there or not") {
+  const test::TempDir folder;
+  write(folder / "a.h", "int a;\n");
+  for (const char* name : {"a.h", "none.h"}) {
+    const std::string path = (folder / name).string();
+    const auto closure = close_over_includes(
+        *test::parse_template(test::scale_source("#define H \"" + path + "\"\n#include H\n")), {});
+    REQUIRE_FALSE(closure);
+    CHECK_MESSAGE(
+        closure.error().message.find("the macro 'H' names the header \"" + path) != std::string::npos,
+        closure.error().message);
+  }
+}
+
+TEST_CASE("the language standard of a request decides what a source includes") {
+  const test::TempDir folder;
+  write(folder / "a.h", "int a;\n");
+  const auto source = test::parse_template(test::scale_source("?\?=include <a.h>\n"));
+  HeaderSearch search{{folder.path()}, {}, {}};
+  CHECK(close_over_includes(*source, search)->headers.empty());
+  search.standard = "c++14";
+  CHECK(close_over_includes(*source, search)->headers.size() == 1);
+}
+
+TEST_CASE("one file in two folders is two headers where what it includes beside itself differs") {
+  const test::TempDir folder;
+  for (const char* place : {"x", "y"}) {
+    fs::create_directory(folder / place);
+    write(folder / place / "b.h", "int b_of_" + std::string(place) + ";\n");
+  }
+  write(folder / "x/a.h", "#include \"b.h\"\n");
+  write(folder / "x/c.h", "#pragma once\n");
+  fs::create_hard_link(folder / "x/a.h", folder / "y/a.h");
+  fs::create_symlink(folder / "x/c.h", folder / "y/c.h");
+  fs::create_directory_symlink(folder / "x", folder / "z");
+  const auto names_of = [&](const std::string& body) {
+    const auto closure =
+        close_over_includes(*test::parse_template(test::scale_source(body)), {{folder.path()}, {}, {}});
+    REQUIRE(closure);
+    return names_in(*closure);
+  };
+  CHECK(names_of("#include <x/a.h>\n#include <y/a.h>\n") == Names{"x/a.h", "y/a.h", "x/b.h", "y/b.h"});
+  CHECK(names_of("#include <x/c.h>\n#include <y/c.h>\n") == Names{"x/c.h"});
+  CHECK(names_of("#include <x/a.h>\n#include <z/a.h>\n") == Names{"x/a.h", "x/b.h"});
+}
+
+TEST_CASE("links that lead in circles are no headers, and headers that include each other are found once") {
+  const test::TempDir folder;
+  fs::create_symlink(folder / "b.h", folder / "a.h");
+  fs::create_symlink(folder / "a.h", folder / "b.h");
+  fs::create_directory_symlink(folder.path(), folder / "self");
+  write(folder / "c.h", "#include \"d.h\"\n#include <self/self/self/d.h>\n");
+  write(folder / "d.h", "#include \"c.h\"\n#include \"d.h\"\n#include <a.h>\n");
+  const auto closure = close_over_includes(
+      *test::parse_template(test::scale_source("#include <self/self/c.h>\n")), {{folder.path()}, {}, {}});
+  REQUIRE(closure);
+  CHECK(closure->headers.size() == 2);
+  CHECK(closure->missing.size() == 1);
+}
+
+TEST_CASE("a NUL byte ends no text without a word") {
+  const test::TempDir folder;
+  const auto source =
+      KernelTemplate::parse(test::scale_source(std::string("int a;\0#define B\n", 17)), "test.cu");
+  if (source) {
+    const auto refused = close_over_includes(**source, {});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::invalid_argument);
+  }
+  write(folder / "a.h", std::string("int a;\0int b;\n", 14));
+  const IncludeClosure closure = closure_of("#include <a.h>\n", {folder.path()});
+  REQUIRE(closure.headers.size() == 1);
+  CHECK(closure.headers[0].text == "int a;\n#error this header holds a NUL byte\n");
+}
+
+TEST_CASE("five hundred headers that include each other are read, one by one") {
+  const test::TempDir folder;
+  for (int i = 0; i < 500; ++i)
+    write(folder / (std::to_string(i) + ".h"), "#include \"" + std::to_string(i + 1) + ".h\"\n");
+  write(folder / "500.h", "int last;\n");
+  CHECK(closure_of("#include <0.h>\n", {folder.path()}).headers.size() == 501);
 }
 
 TEST_CASE("a folder that holds nothing of it is no part of it") {

@@ -38,6 +38,44 @@ Names macros(std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("a word behind a literal is a part of it, and a sign behind an exponent one of the number") {
+  for (const char* head : {"\"a\"R\"(", "'a'R\"(", "\"a\"u8R\"(", "R\"(x)\"R\"(", "1e+R\"(", "0x1p-R\"(",
+                           "1.R\"(", "1'2'R\"(", "1'/*'", "'a'1'/*'"}) {
+    CAPTURE(head);
+    CHECK(names("#define Q " + std::string(head) + "\n#include <a.h>\n#define QQ )\"*/\n") == Names{"<a.h>"});
+  }
+  // One that does not end is none.
+  CHECK(names("#define Q R\"(\n#include <a.h>\n") == Names{"<a.h>"});
+  CHECK(names("#define Q \xc3\xa9u8R\"(\n#include <a.h>\n)\"\n").empty());
+  CHECK(names("#define Q \xc3\xa9"
+              "1p-R\"(\n#include <a.h>\n)\"\n") == Names{"<a.h>"});
+  CHECK(names("#define Q \"a\" R\"(\n#include <a.h>\n)\"\n").empty());
+}
+
+TEST_CASE("the language standard decides what is a raw literal, a trigraph, or one number") {
+  const auto count = [](std::string_view text, const char* standard) {
+    return scan_includes(text, SourceDialect::of(standard)).references.size();
+  };
+  const std::vector<const char*> old = {"c++03", "c++11", "c++14"};
+  const std::vector<const char*> recent = {"", "c++17", "c++20", "c++23"};
+  for (const char* text : {"?\?=include <a.h>\n", "#inc?\?/\nlude <a.h>\n", "/?\?/\n/ /*\n#include <a.h>\n",
+                           "#define Q \"?\?/\"/*\"\n#include <a.h>\n//*/\n"}) {
+    CAPTURE(text);
+    for (const char* standard : old)
+      CHECK(count(text, standard) == 1);
+  }
+  for (const char* standard : recent) {
+    CHECK(count("?\?=include <a.h>\n", standard) == 0);
+    CHECK(count("// ?\?/\n#include <a.h>\n", standard) == 1);
+  }
+  for (const char* standard : old)
+    CHECK(count("// ?\?/\n#include <a.h>\n", standard) == 0);
+  CHECK(count("R\"(\n#include <a.h>\n)\"\n", "c++03") == 1);
+  CHECK(count("R\"(\n#include <a.h>\n)\"\n", "c++11") == 0);
+  CHECK(count("#define Q 1'a/*'\n#include <a.h>\n//*/\n", "c++11") == 1);
+  CHECK(count("#define Q 0x1p-R\"(\n#include <a.h>\n)\"\n", "c++14") == 0);
+}
+
 TEST_CASE("directives are found however they are written") {
   CHECK(names("#include <a.h>\n#include \"b/c.h\"\n") == Names{"<a.h>", "\"b/c.h\""});
   CHECK(names("  #  include\t<a.h>") == Names{"<a.h>"});

@@ -18,6 +18,47 @@ echo "$usual_root"
 """
 
 
+# A pip that makes the folder that it is to fill, and says what it was asked for; PIP_FAILS: it fills half of it.
+PIP = """
+[[ $* == *--version* ]] && exit 0
+echo "$*" >>"$HOME/asked"
+while (($#)); do
+  [[ $1 == --target ]] && mkdir -p "$2/nvidia"
+  shift
+done
+[[ -z ${PIP_FAILS:-} ]]
+"""
+INSTALL = 'source "$1/scripts/setup.sh"; install_packages() { :; }; install_test_wheels && echo there || echo missing'
+
+
+class TestWheels(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        make_program(self.bin / "python3", PIP)
+        self.wheels = self.root / "build/test-wheels"
+
+    def install(self, **environment):
+        done = self.run_bash(["-c", INSTALL, "bash", str(self.root)], **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def test_they_are_fetched_once_by_digest_and_again_when_the_list_changes(self):
+        for _ in range(2):
+            self.assertEqual(self.install(), "there")
+        self.assertTrue((self.wheels / "nvidia").is_dir())
+        asked = (self.folder / "asked").read_text()
+        self.assertEqual(asked.count("--require-hashes"), 1)
+        with open(self.root / "scripts/test_wheels.txt", "a", encoding="ascii") as names:
+            names.write("# another\n")
+        self.assertEqual(self.install(), "there")
+        self.assertEqual((self.folder / "asked").read_text().count("--require-hashes"), 2)
+
+    def test_what_cannot_be_fetched_is_missing_and_stops_nothing(self):
+        self.assertEqual(self.install(PIP_FAILS="1"), "missing")
+        self.assertFalse(self.wheels.exists())
+        self.assertEqual(self.install(), "there")
+
+
 class Setup(ScriptTest):
     def setUp(self):
         super().setUp()

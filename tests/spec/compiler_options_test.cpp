@@ -58,7 +58,7 @@ TEST_CASE("what is not known is left to the compiler as it is") {
 TEST_CASE("what reads or writes files or makes something else is refused by name, with the reason") {
   for (const char* flag : {"-include", "--pre-include=a.h", "--time=t.csv", "--create-pch=x", "--pch",
                            "-optix-ir", "-ewp", "-gen-opt-lto", "-arch=sm_90", "--gpu-architecture=sm_90",
-                           "-I/usr/include", "-I", "--no-cache", "--fdevice-time-trace=t"}) {
+                           "-I/usr/include", "-I", "--no-cache", "--fdevice-time-trace=t", "--use-bundled-headers=/h", "--tile-only"}) {
     const Error error = refused({flag});
     CHECK_MESSAGE(error.message.find(flag) != std::string::npos, error.message);
     CHECK_MESSAGE(error.message.find("not taken") != std::string::npos, error.message);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/fake_cubin.hpp"
 
+#include <cubinet/base/elf.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 
 #include <doctest/doctest.h>
@@ -21,6 +22,7 @@ TEST_CASE("the target and the kernels of an image are told") {
     const auto inspection = inspect_cubin(cubin_for(target));
     REQUIRE(inspection);
     CHECK(inspection->target_name() == target.to_string());
+    CHECK(release_of_cubin(cubin_for(target)) == "13.0");
     CHECK(inspection->kernels == std::vector<std::string>{"first", "second"});
     CHECK(inspection->argument_bytes == std::vector<std::uint32_t>{16, 0});
   }
@@ -67,27 +69,83 @@ TEST_CASE("the three ways in which CUDA releases mark a target are all read") {
   CHECK(inspect_cubin(without_hints(0x00500550, 7))->target_name() == "sm_80");
 }
 
-TEST_CASE("the mark of a specific target is found behind other attributes") {
-  Bytes image = cubin_for({9, 0, TargetKind::specific});
-  const std::size_t note = as_text(image).find(".note.nv.tkinfo");
-  image[note + 1] = static_cast<std::byte>('x');
-  const Bytes mark = *from_hex("02090100");
-  const Bytes other = *from_hex("02020100");
-  const auto at = std::search(image.begin(), image.end(), mark.begin(), mark.end());
-  const auto offset = static_cast<std::uint64_t>(at - image.begin());
-  std::copy(other.begin(), other.end(), at - 4);  // over the end of the note, which nobody reads now
+// The image with another content of a section of it, behind all the others.
+Bytes with_section(Bytes image, std::string_view name, const Bytes& content) {
+  const auto elf = ElfImage::parse(image);
+  REQUIRE(elf);
+  const auto& sections = elf->sections();
+  const auto found = std::find_if(sections.begin(), sections.end(),
+                                  [&](const ElfSection& section) { return section.name == name; });
+  REQUIRE(found != sections.end());
   Elf64_Ehdr header;
   std::memcpy(&header, image.data(), sizeof(header));
-  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
-    std::byte* const place = image.data() + header.e_shoff + i * sizeof(Elf64_Shdr);
-    Elf64_Shdr section;
-    std::memcpy(&section, place, sizeof(section));
-    if (section.sh_offset != offset) continue;
-    section.sh_offset -= other.size();
-    section.sh_size += other.size();
-    std::memcpy(place, &section, sizeof(section));
+  const auto index = static_cast<std::size_t>(found - sections.begin());
+  const std::size_t place = header.e_shoff + index * sizeof(Elf64_Shdr);
+  Elf64_Shdr section;
+  std::memcpy(&section, image.data() + place, sizeof(section));
+  section.sh_offset = image.size();
+  section.sh_size = content.size();
+  std::memcpy(image.data() + place, &section, sizeof(section));
+  image.insert(image.end(), content.begin(), content.end());
+  return image;
+}
+
+// "NVIDIA Corp" and a payload, of a type.
+std::string note(std::uint32_t type, std::string payload) {
+  while (payload.size() % 4 != 0)
+    payload += '\0';
+  std::string bytes;
+  for (const std::size_t field : {std::size_t{12}, payload.size(), std::size_t{type}}) {
+    for (unsigned i = 0; i < 4; ++i)
+      bytes += static_cast<char>((field >> (8 * i)) & 0xffU);
   }
-  CHECK(inspect_cubin(image)->target_name() == "sm_90a");
+  return bytes + std::string("NVIDIA Corp\0", 12) + payload;
+}
+
+Bytes bytes_of(std::string_view text) {
+  return Bytes(as_bytes(text).begin(), as_bytes(text).end());
+}
+
+TEST_CASE("attributes are read by tag and length, as CUDA 13 0 and 13 5 write them") {
+  const Bytes image = with_section(cubin_for({10, 7, TargetKind::baseline}), ".note.nv.tkinfo", {});
+  const auto marked = [&](const char* attributes) {
+    return inspect_cubin(with_section(image, ".nv.compat", *from_hex(attributes)));
+  };
+  CHECK(marked("0209010002020100020505000307010102030000020601"
+               "00040b08000000000000000000")
+            ->target_name() == "sm_107a");
+  CHECK(marked("02090100020c000002020100030d030102030000040b08000000000000000000030e4004")->target_name() ==
+        "sm_107a");
+  const auto other = marked("02090000020c000002020100030d030102030000040b08000000000000000000030e4004");
+  CHECK(other->target_name() == "sm_107?");
+  CHECK(other->excludes_specific);
+  // Behind others, of any length; not within one; not of another length.
+  CHECK(marked("040b08000209010002090100"
+               "020c000002090100")
+            ->kind == TargetKind::specific);
+  CHECK_FALSE(marked("040b080002090100020901000300000001")->kind.has_value());
+  CHECK_FALSE(marked("0409040001000000")->excludes_specific);
+}
+
+TEST_CASE("the toolkit note is found by owner and type, among others and whatever precedes its strings") {
+  const Bytes image = with_section(cubin_for({10, 7, TargetKind::baseline}), ".nv.compat", {});
+  const auto noted = [&](const std::string& notes) {
+    return with_section(image, ".note.nv.tkinfo", bytes_of(notes));
+  };
+  const std::string strings =
+      std::string("\0ptxas\0Cuda compilation tools, release 13.7, V13.7.1\0", 53) + "-arch sm_107f ";
+  const std::string linker = std::string(24, '\1') + "nvlink -o sm_90a";
+  const Bytes found =
+      noted(note(2000, linker) + note(1000, "-arch sm_100 ") + note(2000, std::string(40, '\1') + strings));
+  CHECK(inspect_cubin(found)->target_name() == "sm_107f");
+  CHECK(release_of_cubin(found) == "13.7");
+  CHECK(release_of_cubin(noted({})).empty());
+  CHECK(release_of_cubin({}).empty());
+  CHECK(inspect_cubin(noted(note(1000, strings)))->target_name() == "sm_107?");
+  std::string foreign = note(2000, strings);
+  foreign.replace(12, 6, "SOMEBO");
+  CHECK(inspect_cubin(noted(foreign))->target_name() == "sm_107?");
+  CHECK(inspect_cubin(noted(note(2000, strings).substr(0, 60)))->target_name() == "sm_107?");
 }
 
 TEST_CASE("where the suffix cannot be told the metadata is believed, the number never") {

@@ -20,6 +20,13 @@ Bytes ptx_for(std::string_view target) {
   return image;
 }
 
+TEST_CASE("the release of the tools is read out of what they write") {
+  CHECK(toolkit_release("// Cuda compilation tools, release 13.5, V13.5.37\n") == "13.5");
+  CHECK(toolkit_release("Cuda compilation tools, release ").empty());
+  CHECK(toolkit_release("Cuda compilation tools, release 12345678901").size() == 8);
+  CHECK(toolkit_release("another tool, release 13.5").empty());
+}
+
 TEST_CASE("a cubin is held to its record") {
   const Cubin cubin = test::make_cubin(KernelSpec{"t", {}});
   CHECK(check_image(*cubin.record, *cubin.image));

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct Wish {
   // What would be built now, for the targets for which there are local builds. Without an entry a local build
   // is never current.
   std::vector<std::pair<ImageTarget, BuildFingerprint>> today;
-  bool compiler_found = false;
+  std::string_view compiler;  // its identity, which outlives the wish; empty where there is none
 };
 
 // The targets of a device under a policy, best first: those of machine code, then those of PTX.
@@ -45,7 +46,8 @@ struct Offer {
 };
 
 Standing standing_of(const Offer& offer, const Wish& wish);
-std::string explain(const Offer& offer, const Wish& wish);  // the standing as a sentence
+// The standing as a sentence; `compiler` is the one that the offer's record names.
+std::string explain(const Offer& offer, const Wish& wish, std::string_view compiler);
 
 // One offer, judged.
 struct Judgement {

@@ -18,6 +18,11 @@ struct CompilerSearch {
   std::vector<std::string> wheel_roots;    // folders that pip installed nvidia-cuda-nvrtc into
   // As toolkit_roots, behind whatever somebody has named.
   std::vector<std::string> usual_toolkits = {"/usr/local/cuda"};
+  // Where the headers are put that NVRTC 13.3 and later have within them: once a release, 26 MB, when a
+  // source first asks for a header that is nowhere else, and only where a toolkit's or CCCL's are not beside
+  // NVRTC. It and the folder above have to be this user's or root's. nullopt: `headers` in a Runtime's first
+  // home.
+  std::optional<std::string> bundled_headers;
 };
 
 // What a compilation takes from the caller beside the specification. All of it but quote_sources is part of

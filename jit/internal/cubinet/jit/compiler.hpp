@@ -56,6 +56,20 @@ struct CompileOutput {
   double seconds = 0;  // from nvrtcCreateProgram to the image in memory
 };
 
+// What NVRTC is given for one source of a request, for people.
+struct CompilerInput {
+  struct File {
+    std::string name;  // as NVRTC is told it
+    std::uint64_t bytes = 0;
+    std::string place;  // the file that it was read from; empty for what comes from memory
+  };
+  std::vector<std::string> flags;
+  std::vector<std::string> names;  // name expressions
+  File source;
+  std::vector<File> headers;
+  Sha256Digest sources;  // of all these texts but the header made of the parameters
+};
+
 // NVRTC in process, opened at run time. Thread-safe: requests compile concurrently. NVRTC itself is loaded by
 // the first compilation (100 ms and more), not by open().
 //
@@ -85,6 +99,10 @@ class Compiler {
 
   // The targets that this NVRTC builds for, ascending. Loads NVRTC.
   virtual Result<std::vector<SmTarget>> supported_targets() = 0;
+
+  // What compile() would give to NVRTC: of the template, then of each source that is linked with it. Loads
+  // NVRTC.
+  virtual Result<std::vector<CompilerInput>> inputs(const CompileRequest& request) = 0;
 
   // compile_failed holds the log in detail and the specification in the message; unsupported for a target
   // that this NVRTC cannot build, or on which the kernel could never be launched. Warnings are kept in the

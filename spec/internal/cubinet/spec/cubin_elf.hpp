@@ -32,6 +32,9 @@ struct CubinInspection {
 // well-formed CUDA ELF image (empty, truncated, another machine), never a crash.
 Result<CubinInspection> inspect_cubin(ByteView image);
 
+// Of which CUDA the tools were that made a cubin, "13.5"; empty where the file does not say.
+std::string release_of_cubin(ByteView image);
+
 // Whether the file contradicts the target that its metadata states.
 bool contradicts(const CubinInspection& inspection, SmTarget stated);
 

@@ -4,6 +4,7 @@
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/spec/cubin.hpp>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,5 +19,9 @@ Result<void> check_image(const CubinRecord& record, ByteView image);
 // as many names as it likes.
 const std::string_view* missing_symbol(const std::vector<std::string_view>& kernels,
                                        const std::vector<std::string_view>& symbols);
+
+// "13.5" of "Cuda compilation tools, release 13.5, V13.5.37", which stands in every image; empty where it
+// does not.
+std::string toolkit_release(std::string_view text);
 
 }  // namespace cubinet

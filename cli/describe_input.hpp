@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/jit/compiler.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet::cli {
+
+// What a compiler is given for one target: for -v. Lines may hold text from outside.
+nlohmann::json describe(const CompilerInput& input, std::string_view compiler, std::string_view target);
+std::vector<std::string> to_lines(const CompilerInput& input, std::string_view compiler,
+                                  std::string_view target);
+
+}  // namespace cubinet::cli
