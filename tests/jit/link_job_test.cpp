@@ -148,8 +148,12 @@ TEST_CASE("several sources are linked without a word of relocatable code") {
 TEST_CASE("a program that needs no linker does without, with the fingerprint of itself alone") {
   const auto compiler = Compiler::open(test::compiler_search());
   REQUIRE(compiler);
-  const auto output = (*compiler)->compile(request_of(a_source("callee", std::string(kCallee) + kLauncher)));
-  REQUIRE_FALSE(output);  // a kernel that launches one has to be linked
+  // Kernels that launch one, and calls into another source, have to be linked.
+  for (const auto& [text, words] : {std::pair{kLauncher, "cudadevrt"}, std::pair{kCaller, "defines it"}}) {
+    const Error error = refused_link(**compiler, request_of(a_source("unlinked", text)));
+    CHECK(error.code == ErrorCode::compile_failed);
+    CHECK_MESSAGE(tells(error.remedy, words), error.to_line());
+  }
   SourceProgram alone = a_source("alone", "extern \"C\" __global__ void k(float* x) { *x = 1; }");
   const auto built = (*compiler)->compile(request_of(alone));
   REQUIRE(built);
