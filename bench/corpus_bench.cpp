@@ -92,8 +92,8 @@ Result<void> compare(Argument& argument, std::size_t position) {
     const double expected = argument.expected[i];
     if (std::abs(found - expected) <= argument.tolerance * std::max(1.0, std::abs(expected))) continue;
     return Error{ErrorCode::internal, "argument " + std::to_string(position) + "[" + std::to_string(i) +
-                                           "] is " + std::to_string(found) + ", not " +
-                                           std::to_string(expected)};
+                                          "] is " + std::to_string(found) + ", not " +
+                                          std::to_string(expected)};
   }
   return {};
 }

@@ -66,6 +66,15 @@ std::string source_name(const KernelTemplate& kernel_template) {
   return kernel_template.name() + ".cu";
 }
 
+// What is no mistake in the source, but wants a linker.
+const char* remedy_of_compiler(const std::string& log) {
+  if (log.find("device-side kernel launch") != std::string::npos)
+    return "link with the library cudadevrt: a kernel that launches kernels needs CUDA's device runtime";
+  if (log.find("Unresolved extern") != std::string::npos)
+    return "link with the source or the library that defines it, by naming that too";
+  return "the compiler's log tells all of it";
+}
+
 Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,
                     const MissingHeader* not_found, const std::string& without_bundled) {
   if (!request.options.quote_sources) log.clear();
@@ -74,7 +83,7 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID) {
     error.code = ErrorCode::compile_failed;
     error.message = what + " does not compile" + (log.empty() ? "" : ": " + first_error(log));
-    error.remedy = request.options.quote_sources ? "the compiler's log tells all of it"
+    error.remedy = request.options.quote_sources ? remedy_of_compiler(log)
                                                  : "compile it where sources may be quoted (quote_sources)";
   } else if (result == NVRTC_ERROR_INVALID_OPTION) {
     error.code = ErrorCode::invalid_argument;

@@ -165,7 +165,10 @@ bool are_complete(const std::vector<std::string>& header_folders) {
 
 std::vector<std::string> library_folders(const CompilerCandidate& candidate) {
   const fs::path lib = fs::path(candidate.library).parent_path();
-  return {lib.string(), (lib.parent_path().parent_path() / "cuda_runtime/lib").string()};
+  const fs::path wheels = lib.parent_path().parent_path();
+  std::vector<std::string> folders = {lib.string()};
+  if (wheels.filename() == "nvidia") folders.push_back((wheels / "cuda_runtime/lib").string());
+  return folders;
 }
 
 }  // namespace cubinet

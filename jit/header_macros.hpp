@@ -11,17 +11,19 @@
 
 namespace cubinet {
 
-// The macros without parameters that a source and its headers define, every definition of each: from them
-// follows what an `#include MACRO` may name, whichever conditions hold. Not what a macro with parameters
-// makes.
+// The macros that a source and its headers define, every definition of each: from them follows what an
+// `#include MACRO` or `#include MACRO(x)` may name, whichever conditions hold. Not what '#' and '##' make.
 class HeaderMacros {
  public:
-  void define(std::string_view name, std::string_view replacement);
-  // The names, with their quotes or angle brackets, that the macro may stand for; none where it is not known
-  // or could be more than 64. Ascending.
+  // `parameters` as "(a,b)"; empty where there are none.
+  void define(std::string_view name, std::string_view replacement, std::string_view parameters = {});
+  // The names, with their quotes or angle brackets, that the macro may stand for, "NAME" or "NAME(x,y)"; none
+  // where it is not known or could be more than 64. Ascending.
   std::vector<std::string> headers_of(std::string_view macro) const;
 
  private:
+  // By the name, for those with parameters with "(" behind it: as another name, which no text holds as a
+  // word.
   std::map<std::string, std::set<std::string>, std::less<>> definitions_;
 };
 

@@ -145,7 +145,7 @@ class ClosureBuilder {
   Result<std::string> named(const File& file, bool is_template = false) {
     const IncludeScan scan = scan_includes(file.text, dialect_);
     for (const HeaderMacro& macro : scan.macros)
-      macros_.define(macro.name, macro.replacement);
+      macros_.define(macro.name, macro.replacement, macro.parameters);
     // An embedded header has none.
     const bool of_caller = !file.root || *file.root < first_of_toolkit_;
     for (const ComputedHeader& header : scan.computed) {

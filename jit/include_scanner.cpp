@@ -197,8 +197,23 @@ class Scanner {
     const TextRange where{begin, cursor_.at()};
     skip_blanks_and_comments();
     if (header_name(where, word == "include_next", false)) return;
-    const std::string macro = read_word();
-    if (!macro.empty()) scan_.computed.push_back({"#" + word + " " + macro, macro});
+    std::string macro = read_word();
+    if (macro.empty()) return;
+    skip_blanks_and_comments();
+    if (cursor_.peek() == '(') macro += in_parentheses();
+    scan_.computed.push_back({"#" + word + " " + macro, macro});
+  }
+
+  // What stands there up to the first ')' on the line, without blanks.
+  std::string in_parentheses() {
+    std::string text;
+    while (!cursor_.done() && cursor_.peek() != '\n' && text.size() <= kLongestReplacement) {
+      if (skip_blank_or_comment()) continue;
+      text += cursor_.peek();
+      cursor_.step();
+      if (text.back() == ')') break;
+    }
+    return text;
   }
 
   // Only looks: what is replaced is read as everything else.
@@ -206,26 +221,26 @@ class Scanner {
     const Cursor begin = cursor_;
     skip_blanks_and_comments();
     std::string name = read_word();
+    const std::string parameters = cursor_.peek() == '(' ? in_parentheses() : std::string();
     std::string replacement;
-    if (cursor_.peek() != '(') {
-      char close = '\0';  // of a header's name, in which comments mean nothing
-      while (!cursor_.done() && cursor_.peek() != '\n' && replacement.size() <= kLongestReplacement) {
-        const char c = cursor_.peek();
-        if (close == '\0' && skip_blank_or_comment()) {
-          if (!replacement.empty()) replacement += ' ';
-          continue;
-        }
-        if (replacement.empty() && (c == '<' || c == '"')) {
-          close = c == '<' ? '>' : '"';
-        } else if (c == close) {
-          close = '\0';
-        }
-        replacement += c;
-        cursor_.step();
+    char close = '\0';  // of a header's name, in which comments mean nothing
+    while (!cursor_.done() && cursor_.peek() != '\n' && replacement.size() <= kLongestReplacement) {
+      const char c = cursor_.peek();
+      if (close == '\0' && skip_blank_or_comment()) {
+        if (!replacement.empty()) replacement += ' ';
+        continue;
       }
-      replacement.resize(replacement.find_last_not_of(" \t\r\v\f") + 1);
-      if (may_name_a_header(replacement)) scan_.macros.push_back({std::move(name), std::move(replacement)});
+      if (replacement.empty() && (c == '<' || c == '"')) {
+        close = c == '<' ? '>' : '"';
+      } else if (c == close) {
+        close = '\0';
+      }
+      replacement += c;
+      cursor_.step();
     }
+    replacement.resize(replacement.find_last_not_of(" \t\r\v\f") + 1);
+    if (may_name_a_header(replacement))
+      scan_.macros.push_back({std::move(name), parameters, std::move(replacement)});
     cursor_ = begin;
   }
 

@@ -23,16 +23,18 @@ struct HeaderReference {
   TextRange operand;    // the name with its quotes or angle brackets
 };
 
-// `#include MACRO`, `__has_include(MACRO)` and a bare `__has_include`: what they ask for the preprocessor
-// alone knows.
+// `#include MACRO`, `#include MACRO(x)`, `__has_include(MACRO)` and a bare `__has_include`: what they ask for
+// the preprocessor alone knows.
 struct ComputedHeader {
   std::string text;   // as it stands in the code
-  std::string macro;  // empty where there is none
+  std::string macro;  // with its arguments and no blanks; empty where there is none
 };
 
-// `#define NAME REPLACEMENT`, where that can be (a part of) a header's name.
+// `#define NAME REPLACEMENT` and `#define NAME(a, b) REPLACEMENT`, where that can be (a part of) a header's
+// name.
 struct HeaderMacro {
   std::string name;
+  std::string parameters;  // as they stand there, without blanks: "(a,b)"; empty where there are none
   std::string replacement;
 };
 

@@ -8,6 +8,7 @@
 #include <cubinet/base/elf.hpp>
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/fatbin.hpp>
 
 #include <algorithm>
 #include <map>
@@ -165,13 +166,29 @@ Result<void> check_machine_code(const CompileRequest& request, const std::vector
   return {};
 }
 
+// The machine code of an input that the linker will take for the target, as far as that is seen from here:
+// empty for PTX, objects, archives and what is not known.
+Bytes machine_code_of(const LinkInput& input, SmTarget target) {
+  if (input.kind == LinkInputKind::cubin) return Bytes(input.content.begin(), input.content.end());
+  if (input.kind != LinkInputKind::fatbin) return {};
+  auto elements = read_fatbin(input.content);
+  if (!elements) return {};
+  for (FatbinElement& element : *elements) {
+    if (element.kind != ImageKind::cubin) continue;
+    const auto inspection = inspect_cubin(element.image);
+    if (inspection && !contradicts(*inspection, target)) return std::move(element.image);
+  }
+  return {};
+}
+
 // nvJitLink (13.0, 13.5) links machine code that defines a function twice without an error, and the first
 // one wins: it tells standard error alone.
 Result<void> check_definitions(const CompileRequest& request, const std::vector<LinkInput>& inputs) {
   std::map<std::string, std::string, std::less<>> definers;
   for (const LinkInput& input : inputs) {
-    if (input.kind != LinkInputKind::cubin) continue;
-    CUBINET_TRY_ASSIGN(const ElfImage elf, ElfImage::parse(input.content));
+    const Bytes code = machine_code_of(input, request.target);
+    if (code.empty()) continue;
+    CUBINET_TRY_ASSIGN(const ElfImage elf, ElfImage::parse(code));
     CUBINET_TRY_ASSIGN(const std::vector<ElfSymbol> symbols, elf.symbols());
     for (const ElfSymbol& symbol : symbols) {
       if (symbol.binding != kGlobalBinding || symbol.section == 0 || symbol.name.empty()) continue;

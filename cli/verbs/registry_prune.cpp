@@ -39,7 +39,9 @@ Result<PruneTally> prune_stale(const Context& context, const PruneOptions& optio
   PruneTally tally;
   CubinRecords stale;
   for (const auto& record : records) {
-    if (record->origin == CubinOrigin::imported) continue;
+    // Nothing would be built in the place of what somebody brought.
+    const bool is_brought = record->identity.kernel().maker() == KernelMaker::function;
+    if (is_brought || record->origin == CubinOrigin::imported) continue;
     const auto judged = runtime->standing(*record);
     const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),
                                             spec_of(*record).to_string(), record->target_name());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
+#include "record_filter.hpp"
 #include "registry_imports.hpp"
 #include "verbs.hpp"
 

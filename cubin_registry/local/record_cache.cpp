@@ -7,6 +7,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+// 64 records take 0.2 ms, a fifth of what a Runtime's first hit takes.
+constexpr std::size_t kFewRecords = 64;
 
 // For how long a folder may be written without another time of modification. A kernel's clock of files ticks
 // once in 10 ms at most; a file system that counts whole seconds, or two, shows it in the time.
@@ -58,7 +60,26 @@ Result<bool> RecordCache::read(Folder& folder, const std::string& name) {
   return false;
 }
 
+void RecordCache::read_few_at_once() {
+  if (looked_up_.exchange(true)) return;
+  std::size_t count = 0;
+  for (std::size_t number = 0; number < folders_.size(); ++number) {
+    const std::lock_guard lock(folders_[number].mutex);
+    if (!refresh(number)) return;
+    count += folders_[number].records.size();
+    if (count > kFewRecords) return;
+  }
+  for (Folder& folder : folders_) {
+    const std::lock_guard lock(folder.mutex);
+    for (auto& [name, stored] : folder.records) {
+      if (stored.record != nullptr) continue;
+      if (auto record = store_.read_record(name)) stored = *std::move(record);
+    }
+  }
+}
+
 Result<std::vector<StoredRecord>> RecordCache::of_kernel(const KernelId& kernel) {
+  read_few_at_once();
   const std::string prefix = entry_prefix(kernel.hash());
   const std::size_t number = HomeLayout::record_folder_of(kernel.hash());
   Folder& folder = folders_[number];

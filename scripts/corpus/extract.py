@@ -60,7 +60,13 @@ def request_of(project, text, used):
     source = first["code"]
     if project == "pycuda" and not first.get("no_extern_c") and 'extern "C"' not in source.split("{")[0]:
         source = 'extern "C" {\n%s\n}\n' % source
-    return {"source": source, "names": names, "flags": flags, "include": PROJECTS[project]["include"]}
+    made = {"source": source, "names": names, "flags": flags, "include": PROJECTS[project]["include"]}
+    # Both link what launches kernels itself with the device runtime.
+    if first.get("maker") == "DynamicSourceModule":
+        flags.append("-rdc=true")
+    if "-dc" in flags or "-rdc=true" in flags:
+        made["libraries"] = ["cudadevrt"]
+    return made
 
 
 def strings_of(project, root, folder):

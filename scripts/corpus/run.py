@@ -18,7 +18,6 @@ TARGET = "sm_90a"
 # What is tried in this order until bare NVRTC compiles it: the flags of the package itself, then what its users know.
 STANDARD = ("CCCL's headers in the place of the C++ library's",)
 MORE_FLAGS = ((), ("--device-as-default-execution-space",), STANDARD)
-LINKED = ("-dc", "-rdc=true", "--relocatable-device-code=true", "-dlto")
 SECONDS = 400
 
 
@@ -51,6 +50,32 @@ class Nvrtc:
         return self._text(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN"), log
 
 
+class NvJitLink:
+    def __init__(self, toolkit):
+        self.library = ctypes.CDLL(str(toolkit / "lib64/libnvJitLink.so.13"))
+
+    def _call(self, name, *arguments):
+        return getattr(self.library, f"__nvJitLink{name}_13_0")(*arguments)
+
+    def link(self, cubin, files):
+        """The cubin, or None."""
+        handle = ctypes.c_void_p()
+        options = (ctypes.c_char_p * 1)(f"-arch={TARGET}".encode())
+        any_input = 10
+        failed = self._call("Create", ctypes.byref(handle), 1, options)
+        failed = failed or self._call("AddData", handle, any_input, cubin, ctypes.c_size_t(len(cubin)), b"program")
+        for file in files:
+            failed = failed or self._call("AddFile", handle, any_input, str(file).encode())
+        failed = failed or self._call("Complete", handle)
+        if failed:
+            return None
+        size = ctypes.c_size_t()
+        self._call("GetLinkedCubinSize", handle, ctypes.byref(size))
+        linked = ctypes.create_string_buffer(size.value)
+        self._call("GetLinkedCubin", handle, linked)
+        return linked.raw
+
+
 def bare(item, toolkit, output):
     """In a process of its own: it may crash."""
     cccl = toolkit / "include/cccl"
@@ -67,6 +92,9 @@ def bare(item, toolkit, output):
         flags = item["flags"] + [flag for flag in more if more != STANDARD]
         cubin, log = nvrtc.compile(item["source"], item["name"] + ".cu", item["names"],
                                    [f"--gpu-architecture={TARGET}", *flags, "--no-cache"] + [f"-I{path}" for path in include])
+        if cubin is not None and item.get("libraries"):
+            files = [toolkit / "lib64" / f"lib{library}.a" for library in item["libraries"]]
+            cubin, log = NvJitLink(toolkit).link(cubin, files), "nvJitLink does not link it"
         if cubin is not None:
             output.write_bytes(cubin)
             return {"flags": flags}
@@ -101,8 +129,9 @@ def ask_bare(path, toolkit, cubin):
                               capture_output=True, text=True, timeout=SECONDS)
         answer = json.loads(made.stdout) if made.returncode == 0 else {"log": f"NVRTC ended with {made.returncode}"}
     except subprocess.TimeoutExpired:
-        answer = {"log": f"NVRTC took more than {SECONDS} s"}
-    kept.write_text(json.dumps(answer | {"digest": digest}))
+        return {"log": f"NVRTC took more than {SECONDS} s"}
+    if made.returncode >= 0:
+        kept.write_text(json.dumps(answer | {"digest": digest}))
     return answer
 
 
@@ -119,15 +148,13 @@ def run_item(path, arguments, folder):
     elif b".nv.info." not in bare_cubin.read_bytes():
         reason = "templates of which none is named" if "template" in item["source"] else "device functions alone: a part to be linked"
         return row | {"outcome": "no kernel", "reason": reason}
-    elif any(flag in LINKED for flag in item["flags"]):
-        return row | {"outcome": "no kernel", "reason": "to be linked with the device runtime"}
     source = folder / (item["name"] + ".cu")
     source.write_text(item["source"])
     cubin = folder / (item["name"] + ".cubin")
     cubin.unlink(missing_ok=True)
     command = [str(arguments.cubinet), "compile", "--source", str(source), "--target", TARGET, "-o", str(cubin),
                "--home", str(folder / "home")]
-    for word, values in (("--name", item["names"]), ("-I", item["include"])):
+    for word, values in (("--name", item["names"]), ("-I", item["include"]), ("--library", item.get("libraries", []))):
         command += [part for value in values for part in (word, value)]
     command += ["--flag=" + flag for flag in flags]
     try:
@@ -137,7 +164,7 @@ def run_item(path, arguments, folder):
     except subprocess.TimeoutExpired:
         told, compiled = "timeout", False
     if "outcome" in row:
-        return row | {"beyond": compiled}
+        return row | {"beyond": compiled, "cubinet_log": "" if compiled else told[:2000]}
     if not compiled:
         return row | {"outcome": "cubinet fails", "log": told[:4000]}
     same = cubin.read_bytes() == bare_cubin.read_bytes()

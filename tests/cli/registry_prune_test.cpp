@@ -41,6 +41,17 @@ TEST_CASE("prune removes stale entries and keeps current ones and those of unkno
   CHECK(sandbox.run({"registry", "verify"}).status == 0);
 }
 
+TEST_CASE("an image that was added is neither stale nor of a template to be named") {
+  const Sandbox sandbox;
+  sandbox.write("mine.cubin", as_text(make_fake_cubin({})));
+  REQUIRE(sandbox.run({"registry", "add", sandbox.path("mine.cubin")}).status == 0);
+  const ToolResult pruned = sandbox.run({"registry", "prune", "--stale", "--json"});
+  CHECK(pruned.status == 0);
+  CHECK(pruned.json()["stale"].empty());
+  CHECK(pruned.json()["unknown"] == 0);
+  CHECK(sandbox.run({"registry", "show", "mine"}).status == 0);
+}
+
 TEST_CASE("an entry from a bundle is stale only when its interface version does not fit") {
   const Sandbox sandbox;
   const auto files = posix_file_system();

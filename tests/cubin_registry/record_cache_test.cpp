@@ -63,6 +63,19 @@ TEST_CASE("a record is read once, and its folder is listed again only after a ch
   CHECK(fixture.files->reads == 2);
 }
 
+TEST_CASE(
+    "the first look up reads all records of a small home, and of a large one those that are asked for") {
+  for (const int count : {5, 70}) {
+    CacheFixture fixture;
+    for (int i = 0; i < count; ++i)
+      REQUIRE(publishes(*fixture.registry, cubin_of(i)));
+    CHECK(fixture.found(cubin_of(1)) == 1);
+    CHECK(fixture.files->reads == (count == 5 ? 5 : 1));
+    CHECK(fixture.found(cubin_of(2)) == 1);
+    CHECK(fixture.files->reads == (count == 5 ? 5 : 2));
+  }
+}
+
 TEST_CASE("a folder that changed a moment ago is listed again, since its clock may not have ticked") {
   CacheFixture fixture;
   const Cubin cubin = cubin_of(1);

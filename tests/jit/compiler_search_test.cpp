@@ -195,6 +195,8 @@ TEST_CASE("a place that is named twice is searched once") {
 TEST_CASE("device libraries lie beside the compiler, or in the wheel beside its own") {
   CHECK(library_folders({Source::wheel, "/w/nvidia/cuda_nvrtc/lib/libnvrtc.so.12", {}}) ==
         std::vector<std::string>{"/w/nvidia/cuda_nvrtc/lib", "/w/nvidia/cuda_runtime/lib"});
+  CHECK(library_folders({Source::toolkit, "/usr/local/cuda/lib64/libnvrtc.so.12", {}}) ==
+        std::vector<std::string>{"/usr/local/cuda/lib64"});
 }
 
 TEST_CASE("tests look first into the CUDA that they were built with, or into that of where they are now") {

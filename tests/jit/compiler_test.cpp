@@ -186,8 +186,8 @@ TEST_CASE("the code sees the very value of a parameter of every kind, as a const
 namespace my { template <class T, int N> struct Pair { T values[N]; }; }
 #include <cubinet/parameters.cuh>
 using namespace cubinet::parameters;
-constexpr int NAME() { return 5; }
-constexpr bool is(const char* a, const char* b) { return *a == *b && (*a == 0 || is(a + 1, b + 1)); }
+__device__ constexpr int NAME() { return 5; }
+__device__ constexpr bool is(const char* a, const char* b) { return *a == *b && (*a == 0 || is(a + 1, b + 1)); }
 )cu" +
            (macros ? R"cu(
 #if P_i != -7 || P_b
@@ -228,7 +228,7 @@ extern "C" __global__ void k(int* o, int at) { o[0] = l[at]; o[1] = static_cast<
   }
 }
 
-TEST_CASE("a header that a parameter names is read before it is compiled, wherever it lies") {
+TEST_CASE("a header that a parameter names is a part of the build") {
   const test::TempDir dir;
   std::ofstream(dir.path() / "eight.h") << "#define VALUE 8\n";
   CompileRequest request = test::request_of(test::parse_template(
@@ -240,13 +240,16 @@ static_assert(VALUE == 8);
 extern "C" __global__ void k() {}
 )cu"));
   const auto nvrtc = compiler();
-  request.spec.set("header", (dir.path() / "eight.h").string());
+  request.spec.set("header", "eight.h");
+  request.options.include_directories = {dir.path().string()};
   const auto first = nvrtc->compile(request);
   REQUIRE_MESSAGE(first.has_value(), (first ? "" : first.error().message));
   std::ofstream(dir.path() / "eight.h") << "// other\n#define VALUE 8\n";
   const auto second = nvrtc->compile(request);
   REQUIRE(second);
   CHECK(first->record.fingerprint != second->record.fingerprint);
+  request.spec.set("header", (dir.path() / "eight.h").string());
+  CHECK(nvrtc->compile(request).error().message.find("by an absolute path") != std::string::npos);
 }
 
 TEST_CASE("a source that is declared beside it sees its parameters, and errors tell its own lines") {

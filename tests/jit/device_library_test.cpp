@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void write_library(const fs::path& path, const std::string& text) {
+void write_text(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
@@ -47,11 +47,11 @@ Result<void> checked(LinkInputKind kind, const std::string& text) {
 
 TEST_CASE("a library is found by its short name or its file, in the first folder that has it") {
   const test::TempDir folder;
-  write_library(folder / "a/libmine.a", archive({"one"}));
-  write_library(folder / "b/libmine.a", archive({"another"}));
-  write_library(folder / "b/more.fatbin", fatbin(2, "ab"));
-  write_library(folder / "b/code.ltoir", "ir");
-  write_library(folder / "b/text.ptx", ".version 9.0");
+  write_text(folder / "a/libmine.a", archive({"one"}));
+  write_text(folder / "b/libmine.a", archive({"another"}));
+  write_text(folder / "b/more.fatbin", fatbin(2, "ab"));
+  write_text(folder / "b/code.ltoir", "ir");
+  write_text(folder / "b/text.ptx", ".version 9.0");
   const auto found =
       find_device_libraries({"mine", "more.fatbin", "code.ltoir", "text.ptx"}, {folder / "a", folder / "b"});
   REQUIRE_MESSAGE(found.has_value(), found.error().to_line());
@@ -62,7 +62,7 @@ TEST_CASE("a library is found by its short name or its file, in the first folder
   CHECK(found->libraries[2].kind == LinkInputKind::lto_ir);
   CHECK(as_text(found->libraries[3].content) == std::string_view(".version 9.0\0", 13));
   // Contents count, and places do not.
-  write_library(folder / "c/libmine.a", archive({"one"}));
+  write_text(folder / "c/libmine.a", archive({"one"}));
   const auto digest_of = [&](const char* place, const char* name) {
     return find_device_libraries({name}, {folder / place})->digest;
   };
@@ -119,7 +119,7 @@ TEST_CASE("a file is what its name says, with all that its header promises") {
   CHECK_FALSE(checked(LinkInputKind::archive, archive({"\177ELF and no more"})));
   CHECK_FALSE(checked(LinkInputKind::lto_ir, ""));
   const test::TempDir folder;
-  write_library(folder / "libmine.a", "text");
+  write_text(folder / "libmine.a", "text");
   const auto refused = find_device_libraries({"mine"}, {folder.path()});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::corruption);
@@ -128,7 +128,7 @@ TEST_CASE("a file is what its name says, with all that its header promises") {
 
 TEST_CASE("an archive of ten thousand members takes no time") {
   const test::TempDir folder;
-  write_library(folder / "libmany.a", archive(std::vector<std::string>(10'000, std::string(100, 'x'))));
+  write_text(folder / "libmany.a", archive(std::vector<std::string>(10'000, std::string(100, 'x'))));
   const auto begin = std::chrono::steady_clock::now();
   REQUIRE(find_device_libraries({"many"}, {folder.path()}));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
@@ -138,7 +138,7 @@ TEST_CASE(
     "a digest is kept while the file stays, and one that is replaced or comes to lie before it is seen") {
   const test::TempDir folder;
   fs::create_directory(folder / "a");
-  write_library(folder / "b/libmine.a", archive({"one"}));
+  write_text(folder / "b/libmine.a", archive({"one"}));
   DeviceLibraryCache cache;
   const auto digest = [&] {
     const auto told = cache.digest({"mine"}, {folder / "a", folder / "b"});
@@ -147,10 +147,10 @@ TEST_CASE(
   };
   const Sha256Digest before = digest();
   CHECK(digest() == before);
-  write_library(folder / "b/libmine.a", archive({"two"}));  // as long as before
+  write_text(folder / "b/libmine.a", archive({"two"}));  // as long as before
   const Sha256Digest after = digest();
   CHECK(after != before);
-  write_library(folder / "a/libmine.a", archive({"one"}));
+  write_text(folder / "a/libmine.a", archive({"one"}));
   CHECK(digest() == before);
   fs::remove(folder / "a/libmine.a");
   CHECK(digest() == after);

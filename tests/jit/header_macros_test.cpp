@@ -48,3 +48,17 @@ TEST_CASE("only what can stand in a header name counts") {
     CHECK_FALSE_MESSAGE(may_name_a_header(bad), bad);
   CHECK_FALSE(may_name_a_header(std::string(1000, 'a')));
 }
+
+TEST_CASE("a macro with parameters names what its arguments make of it, through other macros") {
+  HeaderMacros macros;
+  macros.define("STD_HEADER", "<cuda/std/header>", "(header)");
+  macros.define("STD_HEADER", "<cccl/cuda/std/header>", "(header)");
+  macros.define("BELOW", "<ROOT/folder/file>", "(folder,file)");
+  macros.define("ROOT", "lib/cuda");
+  CHECK(macros.headers_of("STD_HEADER(type_traits)") ==
+        Names{"<cccl/cuda/std/type_traits>", "<cuda/std/type_traits>"});
+  CHECK(macros.headers_of("BELOW(detail,x.h)") == Names{"<lib/cuda/detail/x.h>"});
+  for (const char* none :
+       {"STD_HEADER", "STD_HEADER()", "STD_HEADER(a,b)", "STD_HEADER(a", "ROOT(a)", "OTHER(a)"})
+    CHECK_MESSAGE(macros.headers_of(none).empty(), none);
+}

@@ -162,7 +162,7 @@ TEST_CASE("a file named by its absolute path is part of it") {
 
 TEST_CASE("a source that includes or asks for what a macro names is refused") {
   for (const auto& [body, told] : std::vector<std::pair<std::string, std::string>>{
-           {"#define X(a) <a>\n#include X(b.h)\n", "'#include X'"},
+           {"#define X(a) #a\n#include X(b.h)\n", "'#include X(b.h)'"},
            {"#if __has_include(X)\n#endif\n", "'__has_include(X)'"},
            {"#define HI __has_include\n#if HI(<a.h>)\n#endif\n", "'__has_include'"}}) {
     const auto closure = close_over_includes(*test::parse_template(test::scale_source(body)), {});
@@ -208,7 +208,7 @@ TEST_CASE("a header from memory that includes what a macro makes is refused, too
   program.headers = {{"a.h", "#define S(x) #x\n#define T(x) S(x)\n#include T(/tmp/b.h)\n"}};
   const auto closure = close_over_includes(**program.as_template(), {});
   REQUIRE_FALSE(closure);
-  CHECK_MESSAGE(closure.error().message.find("'a.h' has '#include T'") != std::string::npos,
+  CHECK_MESSAGE(closure.error().message.find("'a.h' has '#include T(/tmp/b.h)'") != std::string::npos,
                 closure.error().message);
 }
 
@@ -399,6 +399,21 @@ TEST_CASE("a C header whose functions the compiler knows is empty, unless the ca
   CHECK(*text_of(*closure, "math.h") == "// mine\n");
 }
 
+TEST_CASE("what a macro with parameters names is a header of the closure under that name") {
+  const test::TempDir folder;
+  write(folder / "cutlass.h",
+        "#if NEW\n#define STD_HEADER(header) <cccl/cuda/std/header>\n#else\n"
+        "# define STD_HEADER( header ) <cuda/std/header>\n#endif\n");
+  write(folder / "uses.h", "#include STD_HEADER( /* of CCCL */ utility)\n");
+  write(folder / "cccl/cuda/std/utility", "int utility;\n");
+  const auto parsed = test::parse_template(test::scale_source("#include <cutlass.h>\n#include <uses.h>\n"));
+  const auto closure = close_over_includes(*parsed, {{folder.path(), (folder / "cccl").string()}, {}});
+  REQUIRE(closure);
+  REQUIRE(text_of(*closure, "cccl/cuda/std/utility"));
+  CHECK(*text_of(*closure, "cccl/cuda/std/utility") == "int utility;\n");
+  CHECK(*text_of(*closure, "cuda/std/utility") == "#include <cccl/cuda/std/utility>\n");
+}
+
 TEST_CASE("a header of the caller that includes what a macro makes is refused, that of a toolkit is not") {
   const test::TempDir folder;
   write(folder / "mine/made.h", "#define STR(x) #x\n#include STR(/dev/zero)\n");
@@ -411,7 +426,7 @@ TEST_CASE("a header of the caller that includes what a macro makes is refused, t
   const auto refused = close("#include <made.h>\n", false);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::invalid_argument);
-  CHECK(refused.error().message.find("'made.h' has '#include STR'") != std::string::npos);
+  CHECK(refused.error().message.find("'made.h' has '#include STR(/dev/zero)'") != std::string::npos);
   CHECK(close("#include <made.h>\n", true));
   CHECK(close("#include <asks.h>\n", false));
 }

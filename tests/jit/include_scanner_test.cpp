@@ -32,7 +32,7 @@ Names computed(std::string_view text) {
 Names macros(std::string_view text) {
   Names found;
   for (const HeaderMacro& macro : scan_includes(text).macros)
-    found.push_back(macro.name + "=" + macro.replacement);
+    found.push_back(macro.name + macro.parameters + "=" + macro.replacement);
   return found;
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("an include of a macro is told apart") {
   CHECK(scan.computed[0].macro == "HEADER_NAME");
   CHECK(scan.references.size() == 1);
   CHECK(computed("/* x */ # include\tSTR(a.h)\n%:include_next B") ==
-        Names{"#include STR", "#include_next B"});
+        Names{"#include STR(a.h)", "#include_next B"});
   CHECK(computed("#inc\\\nlude \\\n X") == Names{"#include X"});
 }
 
@@ -183,8 +183,10 @@ TEST_CASE("no literal, number or comment hides the code behind it") {
 TEST_CASE("macros that may name a header are told, with what they stand for") {
   CHECK(macros("#define H <a/b.h>  // c\n#  define I \"b c.h\"\n#define ROOT lib/ARCH\n#define ARCH /* x */ "
                "sm-90\n") == Names{"H=<a/b.h>", "I=\"b c.h\"", "ROOT=lib/ARCH", "ARCH=sm-90"});
-  CHECK(macros("#define F(x) <x>\n#define EMPTY\n#define SUM a + b\n#define CALL f(x)\n#define N\\\n 1")
-            .size() == 1);
+  CHECK(macros("#define F( x, /* the folder */ y) <y/x>\n#define G(x) #x\n#define EMPTY\n#define SUM a + b\n"
+               "#define CALL f(x)\n#define N\\\n 1\n#define OPEN(x\n") == Names{"F(x,y)=<y/x>", "N=1"});
+  CHECK(computed("#include F (a.h, b) // c\n#include G(\n#include H\n") ==
+        Names{"#include F(a.h,b)", "#include G(", "#include H"});
   CHECK(computed("#define HAS __has_include(X)\n") == Names{"__has_include(X)"});
 }
 

@@ -3,6 +3,7 @@
 
 #include "nvrtc_program.hpp"
 #include "support/compiler_search.hpp"
+#include "support/fake_fatbin.hpp"
 #include "support/skip.hpp"
 #include "support/temp_dir.hpp"
 
@@ -147,8 +148,12 @@ TEST_CASE("several sources are linked without a word of relocatable code") {
 TEST_CASE("a program that needs no linker does without, with the fingerprint of itself alone") {
   const auto compiler = Compiler::open(test::compiler_search());
   REQUIRE(compiler);
-  const auto output = (*compiler)->compile(request_of(a_source("callee", std::string(kCallee) + kLauncher)));
-  REQUIRE_FALSE(output);  // a kernel that launches one has to be linked
+  // Kernels that launch one, and calls into another source, have to be linked.
+  for (const auto& [text, words] : {std::pair{kLauncher, "cudadevrt"}, std::pair{kCaller, "defines it"}}) {
+    const Error error = refused_link(**compiler, request_of(a_source("unlinked", text)));
+    CHECK(error.code == ErrorCode::compile_failed);
+    CHECK_MESSAGE(tells(error.remedy, words), error.to_line());
+  }
   SourceProgram alone = a_source("alone", "extern \"C\" __global__ void k(float* x) { *x = 1; }");
   const auto built = (*compiler)->compile(request_of(alone));
   REQUIRE(built);
@@ -234,15 +239,15 @@ TEST_CASE("device libraries that nvcc has made are linked with") {
   REQUIRE(run("-arch=sm_90a -rdc=true -fatbin callee.cu -o callee.fatbin") == 0);
   REQUIRE(run("-gencode arch=compute_90a,code=lto_90a -dc callee.cu -o lto.o && '" + nvcc.string() +
               "' -lib lto.o -o liblto.a") == 0);
-  for (const auto& [library, flag] :
-       std::vector<std::pair<std::string, std::string>>{{"callee", "-rdc=true"},
-                                                        {"callee.fatbin", "-rdc=true"},
-                                                        {"callee.o", "-dlto"},
-                                                        {"lto", "-dlto"}}) {
+  for (const auto& each : std::vector<std::pair<std::string, std::string>>{{"callee", "-rdc=true"},
+                                                                           {"callee.fatbin", "-rdc=true"},
+                                                                           {"callee.o", "-dlto"},
+                                                                           {"lto", "-dlto"}}) {
+    const std::string& library = each.first;  // a structured binding is in no lambda, for Clang 14
     CAPTURE(library);
     SourceProgram program = a_source("caller", kCaller);
     program.libraries = {library};
-    program.flags = {flag};
+    program.flags = {each.second};
     CompileRequest request = request_of(program);
     request.options.library_directories = {folder.path()};
     CHECK(symbols_of(linked(*compiler, request)) == std::vector<std::string>{"plain"});
@@ -291,6 +296,21 @@ TEST_CASE("what is defined nowhere, or twice, is told with the names of the sour
     CHECK_MESSAGE(tells(twice.message + twice.detail, "_Z5twicef"), twice.message);
     CHECK_MESSAGE(tells(twice.message + twice.detail, "again.cu"), twice.message);
     CHECK_MESSAGE(tells(twice.remedy, "static"), twice.remedy);
+  }
+  // In a library, too, that is linked as a whole.
+  const test::TempDir folder;
+  const Bytes callee = library_of(*compiler, kCallee, false);
+  write_bytes(folder / "callee.cubin", callee);
+  write_bytes(folder / "callee.fatbin", test::make_fake_fatbin({{2, callee, test::FatbinPacking::none}}));
+  for (const char* library : {"callee.cubin", "callee.fatbin"}) {
+    CAPTURE(library);
+    SourceProgram program = caller_and_callee();
+    program.libraries = {library};
+    CompileRequest request = request_of(program);
+    request.options.library_directories = {folder.path()};
+    const Error error = refused_link(*compiler, request);
+    CHECK_MESSAGE(tells(error.message, ("'callee.cu' and in '" + std::string(library) + "'").c_str()),
+                  error.message);
   }
   // The same source twice, kernel and all.
   SourceProgram same = a_source("a", "extern \"C\" __global__ void k(int* x) { *x = 1; }");

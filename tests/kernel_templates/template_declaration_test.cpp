@@ -215,12 +215,12 @@ TEST_CASE("the words are told that neither the source nor an expression has") {
     REQUIRE_MESSAGE(declaration.has_value(), declaration.error().message);
     return declaration->unused_words;
   };
-  using Words = std::vector<std::string>;
+  using Unused = std::vector<std::string>;
   const std::string kernel = R"({"name": "k", "threads": 1})";
-  CHECK(unused("", kernel) == Words{"a", "c"});
-  CHECK(unused("f(a); c2", kernel) == Words{"c"});
-  CHECK(unused("", R"({"name": "k", "threads": "c", "symbol_expression": "k<parameters::a>"})") == Words{});
-  CHECK(unused("c", R"({"name": "k", "threads": 1, "cluster": ["a", 1, 1]})") == Words{});
+  CHECK(unused("", kernel) == Unused{"a", "c"});
+  CHECK(unused("f(a); c2", kernel) == Unused{"c"});
+  CHECK(unused("", R"({"name": "k", "threads": "c", "symbol_expression": "k<parameters::a>"})") == Unused{});
+  CHECK(unused("c", R"({"name": "k", "threads": 1, "cluster": ["a", 1, 1]})") == Unused{});
 }
 
 TEST_CASE("a source with a NUL is refused, since the compiler would not see the rest") {

@@ -134,7 +134,7 @@ TEST_CASE("what the driver could not load is refused with the remedy") {
 
   CHECK(contains(refused_image({}).message, "neither a cubin, nor PTX, nor a fatbinary"));
   CHECK(refused_image(file_of("__global__ void k() {}")).code == ErrorCode::invalid_argument);
-  CHECK(refused_image(file_of(".version 9.0\n.target sm_42\n.entry k() { ret; }")).code ==
+  CHECK(refused_image(file_of(".version 9.0\n.target sm_101\n.entry k() { ret; }")).code ==
         ErrorCode::corruption);
 }
 
