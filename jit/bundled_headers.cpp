@@ -24,6 +24,13 @@ Error unusable(const fs::path& path, const std::string& reason) {
                "wheels nvidia-cuda-runtime and nvidia-cuda-cccl beside NVRTC"};
 }
 
+fs::path absolute_of(fs::path folder) {
+  std::error_code failure;
+  fs::path path = fs::absolute(folder, failure).lexically_normal();
+  if (failure) return folder;
+  return path.has_filename() ? path : path.parent_path();
+}
+
 // NVRTC's files have the modes that the process's umask leaves them.
 std::error_code close_to_others(const fs::path& folder) {
   constexpr auto kTheirs = fs::perms::group_write | fs::perms::others_write;
@@ -49,8 +56,10 @@ std::error_code make_durable(const fs::path& folder) {
 
 }  // namespace
 
+// The folder above has to be known, too.
 BundledHeaders::BundledHeaders(fs::path folder, std::string_view compiler)
-    : parent_(std::move(folder)), place_(parent_ / sha256(as_bytes(compiler)).to_hex().substr(0, 32)) {}
+    : parent_(absolute_of(std::move(folder))),
+      place_(parent_ / sha256(as_bytes(compiler)).to_hex().substr(0, 32)) {}
 
 std::vector<std::string> BundledHeaders::folders() const {
   return {place_.string(), (place_ / "cccl").string()};

@@ -138,6 +138,13 @@ TEST_CASE("what was put there and others can write is not read any more") {
   CHECK(refused(wheel).message.find("can be written by others") != std::string::npos);
 }
 
+TEST_CASE("a folder of a relative name, or with a slash behind it, is the one that it leads to") {
+  const std::string here = fs::current_path().string();
+  const auto expected = BundledHeaders(here + "/home/headers", "a compiler").folders();
+  for (const char* name : {"home/headers", "home/headers/", "./home/x/../headers"})
+    CHECK(BundledHeaders(name, "a compiler").folders() == expected);
+}
+
 TEST_CASE("an NVRTC that has no headers within it says what to install") {
   const test::TempDir folder;
   const auto found = find_compilers(test::compiler_search());

@@ -64,9 +64,10 @@ TEST_CASE("PTX that is later than the driver is refused with both releases and w
 }
 
 TEST_CASE("machine code that wants a later loader is refused with both releases") {
-  const DriverUnderTest test;
+  DriverUnderTest test(DriverUnderTest::Unopened{});
   if (needs_stub(test)) return;
   test.stub->set_version(12080);
+  test.open();
   const Error error = refused(test, test.cubin(), "cuLibraryLoadData", kInsufficientLoaderVersion);
   CHECK(error.code == ErrorCode::unsupported);
   CHECK_MESSAGE(contains(error.message, "the image was made by CUDA 13."), error.message);
