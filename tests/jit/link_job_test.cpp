@@ -239,15 +239,15 @@ TEST_CASE("device libraries that nvcc has made are linked with") {
   REQUIRE(run("-arch=sm_90a -rdc=true -fatbin callee.cu -o callee.fatbin") == 0);
   REQUIRE(run("-gencode arch=compute_90a,code=lto_90a -dc callee.cu -o lto.o && '" + nvcc.string() +
               "' -lib lto.o -o liblto.a") == 0);
-  for (const auto& [library, flag] :
-       std::vector<std::pair<std::string, std::string>>{{"callee", "-rdc=true"},
-                                                        {"callee.fatbin", "-rdc=true"},
-                                                        {"callee.o", "-dlto"},
-                                                        {"lto", "-dlto"}}) {
+  for (const auto& each : std::vector<std::pair<std::string, std::string>>{{"callee", "-rdc=true"},
+                                                                           {"callee.fatbin", "-rdc=true"},
+                                                                           {"callee.o", "-dlto"},
+                                                                           {"lto", "-dlto"}}) {
+    const std::string& library = each.first;  // a structured binding is in no lambda, for Clang 14
     CAPTURE(library);
     SourceProgram program = a_source("caller", kCaller);
     program.libraries = {library};
-    program.flags = {flag};
+    program.flags = {each.second};
     CompileRequest request = request_of(program);
     request.options.library_directories = {folder.path()};
     CHECK(symbols_of(linked(*compiler, request)) == std::vector<std::string>{"plain"});
