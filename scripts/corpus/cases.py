@@ -147,9 +147,6 @@ def all_cases():
     m, n = floats(2, 2), floats(2, 2)
     yield case("pycuda_examples_matrixmul_simple_17", "MatrixMulKernel", (1,), (2, 2), array(m), array(n),
                array(numpy.zeros((2, 2), numpy.float32), m @ n, 1e-6))
-    m, n = floats(4, 4), floats(4, 4)
-    yield case("pycuda_examples_matrixmul_tiled_21", "MatrixMulKernel", (2, 2), (2, 2), array(m), array(n),
-               array(numpy.zeros((4, 4), numpy.float32), m @ n, 1e-5))
     m = floats(32, 48)
     yield case("pycuda_examples_matrix_transpose_23", "transpose", (3, 2), (16, 16), array(numpy.zeros((48, 32), numpy.float32), m.T),
                array(m), value("int32", 48), value("int32", 32))
