@@ -183,7 +183,7 @@ TEST_CASE("what is damaged or another kind of file is named") {
     return result.json()["error"]["message"].get<std::string>();
   };
   CHECK(contains(refusal(whole.substr(0, whole.size() / 2), 1), "lies outside the file"));
-  CHECK(contains(refusal(std::string("\x50\xed\x55\xba", 4) + whole, 2), "fatbinary"));
+  CHECK(contains(refusal(std::string("\x50\xed\x55\xba", 4) + whole, 3), "fatbinary"));
   CHECK(contains(refusal("\x7f"
                          "ELF",
                          1),
