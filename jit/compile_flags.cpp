@@ -63,13 +63,9 @@ std::vector<std::string> link_flags(SmTarget target, ImageKind kind, const Compi
   if (options.contains("device-debug")) flags.emplace_back("-g");
   if (const auto most = options.find("maxrregcount"); most != options.end())
     flags.push_back("-maxrregcount=" + most->second);
-  if (const auto more = options.find("ptxas-options"); more != options.end()) {
-    std::string_view rest = more->second;
-    for (std::size_t end = 0; end != std::string_view::npos; rest.remove_prefix(end + 1)) {
-      end = rest.find(',');
-      flags.push_back("-Xptxas=" + std::string(rest.substr(0, end)));
-      if (end == std::string_view::npos) break;
-    }
+  constexpr std::string_view kPtxasOption = "--ptxas-options=";
+  for (const std::string& flag : compiler_flags(options)) {
+    if (flag.starts_with(kPtxasOption)) flags.push_back("-Xptxas=" + flag.substr(kPtxasOption.size()));
   }
   if (!optimises_at_link(options)) return flags;
   flags.emplace_back("-lto");

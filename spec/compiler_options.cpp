@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 namespace cubinet {
@@ -82,9 +83,11 @@ bool takes_next(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+constexpr std::string_view kPtxasOptions = "ptxas-options";
+
 // Whether several values are one list.
 bool is_list(std::string_view name) {
-  return name == "ptxas-options" || name.starts_with("diag-");
+  return name == kPtxasOptions || name.starts_with("diag-");
 }
 
 struct Flag {
@@ -197,6 +200,11 @@ std::vector<std::string> compiler_flags(const CompilerOptions& options) {
       flags.push_back("-D" + name.substr(kDefine.size()) + "=" + value);
     } else if (name.starts_with(kUndefine)) {
       flags.push_back("-U" + name.substr(kUndefine.size()));
+    } else if (name == kPtxasOptions) {
+      // NVRTC 13.0 hands all of a value to ptxas as one option.
+      std::istringstream list(value);
+      for (std::string option; std::getline(list, option, ',');)
+        flags.push_back("--" + name + "=" + option);
     } else {
       flags.push_back("--" + name + (value.empty() ? "" : "=" + value));
     }

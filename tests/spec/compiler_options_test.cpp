@@ -53,12 +53,16 @@ TEST_CASE("what is not known is left to the compiler as it is") {
         Flags{"--device-int128", "--new-thing=3", "--other"});
   CHECK(taken({"--diag-suppress=1", "--diag-suppress=2", "-Xptxas", "-O3"}) ==
         Flags{"--diag-suppress=1,2", "--ptxas-options=-O3"});
+  // ptxas takes one at a time, however they were given.
+  CHECK(taken({"-Xptxas=-O1,-v", "-Xptxas", "-dlcm=ca"}) ==
+        Flags{"--ptxas-options=-O1", "--ptxas-options=-v", "--ptxas-options=-dlcm=ca"});
 }
 
 TEST_CASE("what reads or writes files or makes something else is refused by name, with the reason") {
-  for (const char* flag : {"-include", "--pre-include=a.h", "--time=t.csv", "--create-pch=x", "--pch",
-                           "-optix-ir", "-ewp", "-gen-opt-lto", "-arch=sm_90", "--gpu-architecture=sm_90",
-                           "-I/usr/include", "-I", "--no-cache", "--fdevice-time-trace=t", "--use-bundled-headers=/h", "--tile-only"}) {
+  for (const char* flag :
+       {"-include", "--pre-include=a.h", "--time=t.csv", "--create-pch=x", "--pch", "-optix-ir", "-ewp",
+        "-gen-opt-lto", "-arch=sm_90", "--gpu-architecture=sm_90", "-I/usr/include", "-I", "--no-cache",
+        "--fdevice-time-trace=t", "--use-bundled-headers=/h", "--tile-only"}) {
     const Error error = refused({flag});
     CHECK_MESSAGE(error.message.find(flag) != std::string::npos, error.message);
     CHECK_MESSAGE(error.message.find("not taken") != std::string::npos, error.message);
