@@ -15,8 +15,6 @@ namespace {
 
 using namespace test;
 
-#if !defined(__SANITIZE_THREAD__)
-
 constexpr SmTarget kBuilt{9, 0, TargetKind::specific};
 constexpr int kKept = 999;         // a kernel that the home of the children holds
 constexpr unsigned kSeconds = 60;  // a child that takes longer hangs
@@ -114,8 +112,6 @@ TEST_CASE("a child forked while nothing is compiled compiles for itself") {
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(status == 0);
 }
-
-#endif
 
 }  // namespace
 }  // namespace cubinet
