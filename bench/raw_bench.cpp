@@ -47,10 +47,12 @@ Result<nlohmann::json> compile_bare(const Settings& settings, const RawProgram& 
 
 Result<nlohmann::json> compile_ours(const Settings& settings, const RawProgram& raw,
                                     const RawOptions& options) {
+  std::shared_ptr<const Device> device;
   if (options.load) {
-    // The context is there before the clock starts, as it is for the peers.
+    // The context is there before the clock starts, as it is for the peers, and until it stops.
     CUBINET_TRY_ASSIGN(const std::shared_ptr<const Driver> driver, Driver::open());
-    CUBINET_TRY(Device::open(driver, settings.device));
+    CUBINET_TRY_ASSIGN(device, Device::open(driver, settings.device));
+    CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
   }
   const SmTarget target = best_target(settings.device);
   const double start = now_seconds();

@@ -65,7 +65,7 @@ def time_cuda_core(item, cache, toolkit):
 
     device = Device(0)
     device.set_current()
-    device.allocate(16)
+    device.allocate(16, stream=device.default_stream)
     start = time.perf_counter()
     options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}", include_path=toolkit_folders(toolkit))
     with FileStreamProgramCache(cache) as store:
