@@ -87,8 +87,7 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
                                                  : "compile it where sources may be quoted (quote_sources)";
   } else if (result == NVRTC_ERROR_INVALID_OPTION) {
     error.code = ErrorCode::invalid_argument;
-    error.message = "NVRTC " + std::to_string(api.version().major) + "." +
-                    std::to_string(api.version().minor) + " does not take the flags of " + what +
+    error.message = "NVRTC " + api.version().to_string() + " does not take the flags of " + what +
                     (log.empty() ? "" : ": " + first_error(log));
     error.remedy = "its documentation lists the flags of its release";
   } else if (!log.empty()) {

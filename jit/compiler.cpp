@@ -268,8 +268,7 @@ class NvrtcCompiler final : public Compiler {
     for (const SmTarget known : loaded.targets)
       names += " " + known.to_string();
     return Error{ErrorCode::unsupported,
-                 "NVRTC " + std::to_string(loaded.api->version().major) + "." +
-                     std::to_string(loaded.api->version().minor) + " cannot build for " + target.to_string(),
+                 "NVRTC " + loaded.api->version().to_string() + " cannot build for " + target.to_string(),
                  "it builds for" + names + "; other targets need another release of NVRTC"};
   }
 
@@ -396,8 +395,7 @@ Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
   const CompilerCandidate& chosen = usable == candidates.end() ? candidates.front() : *usable;
   if (const auto version = version_by_file_name(chosen); version && version->major < kOldestNvrtcMajor) {
     return Error{ErrorCode::unsupported,
-                 "'" + chosen.library + "' is NVRTC " + std::to_string(version->major) + "." +
-                     std::to_string(version->minor) + ", which is too old",
+                 "'" + chosen.library + "' is NVRTC " + version->to_string() + ", which is too old",
                  "install NVRTC 12.0 or later"};
   }
   if (usable == candidates.end()) {

@@ -14,7 +14,7 @@ std::string identity_of(const CompilerCandidate& candidate, const std::string& l
                         const std::string& builtins) {
   std::string text = "NVRTC ";
   if (const auto version = version_by_file_name(candidate)) {
-    text += std::to_string(version->major) + "." + std::to_string(version->minor) + ", ";
+    text += version->to_string() + ", ";
   }
   return text + "build " + library + "+" + builtins;
 }

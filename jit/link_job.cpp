@@ -112,8 +112,7 @@ Error link_error(const NvJitLinkApi& api, const CompileRequest& request, int res
   error.remedy = remedy_of(log, request);
   if (!request.options.quote_sources) log.clear();
   const std::string line = log.empty() ? "" : first_error(log);
-  error.message += line.empty() ? " (nvJitLink " + std::to_string(api.version().major) + "." +
-                                      std::to_string(api.version().minor) + " says no more than error " +
+  error.message += line.empty() ? " (nvJitLink " + api.version().to_string() + " says no more than error " +
                                       std::to_string(result) + ")"
                                 : ": " + line;
   error.detail = std::move(log);

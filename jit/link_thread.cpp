@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link_thread.hpp"
 
+#include "root_folder.hpp"
+
 #include <cubinet/base/fork_guard.hpp>
 
 #include <atomic>
@@ -9,11 +11,9 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <sched.h>
 #include <signal.h>
 #include <system_error>
 #include <thread>
-#include <unistd.h>
 
 namespace cubinet {
 namespace {
@@ -37,7 +37,7 @@ struct LinkQueue {
     sigset_t all;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
+    enter_root_folder();
     std::unique_lock lock(mutex);
     for (;;) {
       changed.wait(lock, [&] { return !waiting.empty(); });

@@ -19,10 +19,6 @@ constexpr std::string_view kLinkerPrefix = "libnvJitLink.so.";
 constexpr std::string_view kVersionedFunction = "__nvJitLinkCreate_";
 constexpr int kNewestLinkerMajor = 13;
 
-std::string release(NvrtcVersion version) {
-  return std::to_string(version.major) + "." + std::to_string(version.minor);
-}
-
 // "13_5" to its end.
 std::optional<NvrtcVersion> underscored_version(std::string_view text) {
   NvrtcVersion version;
@@ -56,8 +52,9 @@ struct OldLinker {
 
 Error linker_too_old(const OldLinker& newest, NvrtcVersion compiler) {
   return Error{ErrorCode::unsupported,
-               "'" + newest.library.string() + "' is nvJitLink " + release(newest.version) +
-                   ", which does not link what NVRTC " + release(compiler) + " compiles: it has to be as new",
+               "'" + newest.library.string() + "' is nvJitLink " + newest.version.to_string() +
+                   ", which does not link what NVRTC " + compiler.to_string() +
+                   " compiles: it has to be as new",
                kLinkerRemedy};
 }
 
@@ -117,7 +114,7 @@ Result<LinkerCandidate> linker_in(const CompilerCandidate& compiler, const std::
       const fs::path library = fs::canonical(file, error);
       if (error) continue;
       CUBINET_TRY_ASSIGN(const std::string build, build_of_library(library));
-      return LinkerCandidate{library.string(), "nvJitLink " + release(*version) + ", build " + build};
+      return LinkerCandidate{library.string(), "nvJitLink " + version->to_string() + ", build " + build};
     }
   }
   return newest_of_old ? linker_too_old(*newest_of_old, needed) : no_linker(folders);

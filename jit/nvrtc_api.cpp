@@ -33,8 +33,7 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
       api->nvrtcVersion(&api->version_.major, &api->version_.minor) == NVRTC_SUCCESS &&
       api->version_.major < kOldestNvrtcMajor) {
     return Error{ErrorCode::unsupported,
-                 "'" + library.string() + "' is NVRTC " + std::to_string(api->version_.major) + "." +
-                     std::to_string(api->version_.minor) + ", which is too old",
+                 "'" + library.string() + "' is NVRTC " + api->version_.to_string() + ", which is too old",
                  "install NVRTC 12.0 or later"};
   }
   CUBINET_TRY(api->check_builtins());

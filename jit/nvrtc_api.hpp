@@ -38,6 +38,7 @@ struct NvrtcVersion {
   int major = 0;
   int minor = 0;
 
+  std::string to_string() const { return std::to_string(major) + "." + std::to_string(minor); }  // "13.0"
   friend auto operator<=>(const NvrtcVersion&, const NvrtcVersion&) = default;
 };
 

@@ -20,7 +20,7 @@ struct Work {
 
 void* do_work(void* argument) {
   Work& work = *static_cast<Work*>(argument);
-  if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
+  enter_root_folder();
   try {
     work.work();
   } catch (...) {
@@ -30,6 +30,10 @@ void* do_work(void* argument) {
 }
 
 }  // namespace
+
+void enter_root_folder() {
+  if (::unshare(CLONE_FS) == 0) static_cast<void>(::chdir("/") == 0);
+}
 
 void run_at_root(const std::function<void()>& work) {
   Work shared{work, nullptr};

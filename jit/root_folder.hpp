@@ -10,4 +10,7 @@ namespace cubinet {
 // to be had, or a sandbox forbids it a folder of its own, the work is done and the folder is the process's.
 void run_at_root(const std::function<void()>& work);
 
+// The same for a thread that stays: from now on its folder is "/", where nothing forbids that.
+void enter_root_folder();
+
 }  // namespace cubinet
