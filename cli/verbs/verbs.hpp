@@ -21,6 +21,8 @@ void add_explain(CLI::App& root, Action& chosen);
 void add_compile(CLI::App& root, Action& chosen);
 void add_prebuild(CLI::App& root, Action& chosen);
 void add_bundle(CLI::App& root, Action& chosen);
+void add_bundle_combine(CLI::App& bundle, Action& chosen);  // merge, subset
+void add_bundle_compare(CLI::App& bundle, Action& chosen);  // diff, root
 void add_bundle_create(CLI::App& bundle, Action& chosen);
 void add_bundle_extract(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);

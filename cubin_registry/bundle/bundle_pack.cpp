@@ -133,17 +133,28 @@ Result<std::shared_ptr<const ZstdDictionary>> BundlePack::dictionary() const {
   if (map_.dictionary_bytes == 0) return std::shared_ptr<const ZstdDictionary>();
   const std::lock_guard lock(mutex_);
   if (dictionary_ != nullptr) return dictionary_;
-  CUBINET_TRY_ASSIGN(const Bytes bytes, read_exactly(map_.dictionary_offset, map_.dictionary_bytes));
-  if (sha256(bytes) != map_.dictionary) return damaged_part("its dictionary has another SHA-256");
+  CUBINET_TRY_ASSIGN(const Bytes bytes, read_dictionary());
   dictionary_ = ZstdDictionary::of(bytes);
   if (dictionary_ == nullptr) return damaged_part("its dictionary is none");
   return dictionary_;
 }
 
-Result<void> BundlePack::check_dictionary() const {
-  CUBINET_TRY_ASSIGN(const Bytes bytes, read_exactly(map_.dictionary_offset, map_.dictionary_bytes));
+Result<Bytes> BundlePack::read_dictionary() const {
+  if (map_.dictionary_bytes == 0) return Bytes();
+  CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly(map_.dictionary_offset, map_.dictionary_bytes));
   if (sha256(bytes) != map_.dictionary) return damaged_part("its dictionary has another SHA-256");
-  return {};
+  return bytes;
+}
+
+Result<std::vector<BundleImage>> BundlePack::images() const {
+  std::vector<BundleImage> images;
+  for (std::size_t i = 0; i < map_.pages(BundleTable::images).size(); ++i) {
+    CUBINET_TRY_ASSIGN(const Page page, read_page(BundleTable::images, i));
+    for (std::size_t entry = 0; entry < entries_of(BundleTable::images, *page); ++entry) {
+      CUBINET_TRY_ASSIGN(images.emplace_back(), decode_place(entry_of(BundleTable::images, *page, entry)));
+    }
+  }
+  return images;
 }
 
 Result<Bytes> BundlePack::unpack(const BundleImage& image, ByteView stored) const {

@@ -46,7 +46,10 @@ class BundlePack {
   // What is stored of it, whatever it is worth; and its content, which read_image() takes a part of.
   Result<Bytes> read_stored(const BundleImage& image) const;
   Result<Bytes> unpack(const BundleImage& image, ByteView stored) const;
-  Result<void> check_dictionary() const;
+  // Verified; empty where there is none.
+  Result<Bytes> read_dictionary() const;
+  // All of them, ascending by digest.
+  Result<std::vector<BundleImage>> images() const;
 
   // `error` with the place, and a remedy where it has none.
   Error at_place(Error error) const;
