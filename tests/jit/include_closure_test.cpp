@@ -263,7 +263,7 @@ TEST_CASE("what nothing is found for leads to no header of the caller") {
   CHECK(both.error().message.find("'none.h', which a macro names") != std::string::npos);
 }
 
-TEST_CASE("a header that is found beside another goes on in all folders with include_next") {
+TEST_CASE("a header that is found beside another goes on in all folders with what is included next") {
   const test::TempDir folder;
   write(folder / "first/a.h", "#include \"b.h\"\n");
   write(folder / "first/b.h", "#include_next <c.h>\n");
