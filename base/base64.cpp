@@ -7,7 +7,7 @@
 namespace cubinet {
 namespace {
 
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kBase64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 }  // namespace
 
@@ -20,7 +20,7 @@ std::string to_base64(ByteView bytes) {
     for (std::size_t i = 0; i < 3; ++i)
       group = group << 8U | (i < count ? std::to_integer<std::uint32_t>(bytes[at + i]) : 0U);
     for (std::size_t i = 0; i < 4; ++i)
-      text += i <= count ? kDigits[group >> (18 - 6 * i) & 63U] : '=';
+      text += i <= count ? kBase64Digits[group >> (18 - 6 * i) & 63U] : '=';
   }
   return text;
 }
@@ -34,7 +34,7 @@ Result<Bytes> from_base64(std::string_view text) {
   std::uint32_t group = 0;
   const std::size_t digits = text.size() - padding;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::size_t value = at < digits ? kDigits.find(text[at]) : 0;
+    const std::size_t value = at < digits ? kBase64Digits.find(text[at]) : 0;
     if (value == std::string_view::npos) return wrong;
     group = group << 6U | static_cast<std::uint32_t>(value);
     if (at % 4 != 3) continue;

@@ -26,7 +26,7 @@ TEST_CASE("BLAKE2b of 32 bytes gives what other implementations give") {
         "c3582f71ebb2be66fa5dd750f80baae97554f3b015663c8be377cfcb2488c1d1");
 }
 
-TEST_CASE("BLAKE2b of 64 bytes is libcrypto's") {
+TEST_CASE("BLAKE2b of 64 bytes is that of libcrypto") {
   const auto digest = blake2b_512(as_bytes("abc"));
   REQUIRE(digest);
   CHECK(to_hex(*digest) ==

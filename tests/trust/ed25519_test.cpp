@@ -116,7 +116,7 @@ TEST_CASE("a flipped bit of key, signature or message is no signature") {
   CHECK_FALSE(verify_ed25519(key, signature, ByteView(message).first(1)));
 }
 
-TEST_CASE("an S of the group's order and above is another writing of a signature, and refused") {
+TEST_CASE("an S of the order of the group and above is another writing of a signature, and refused") {
   // L, least byte first; S + L while that fits into 32 bytes.
   const auto order = hex<32>("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010");
   for (const Vector& vector : kVectors) {

@@ -16,7 +16,7 @@ TEST_CASE("a text is as many lines as are wanted, all ended alike") {
   }
 }
 
-TEST_CASE("an id is printed as a little-endian number of sixteen digits") {
+TEST_CASE("an id is printed as a little endian number of sixteen digits") {
   std::array<std::byte, 8> id{std::byte{0xcd}, std::byte{0xab}};
   CHECK(key_id_text(id) == "000000000000ABCD");
 }
