@@ -32,6 +32,12 @@ struct TrustPolicy {
   std::string origin;  // where it stands, for messages: "/etc/cubinet/policy.json, line 4"
 };
 
+// A trusted key that has signed, and what it said with it.
+struct Signer {
+  PublicKey key;
+  std::string comment;
+};
+
 // What the policy file says of a place: of the lines that fit the longest, else the default; nullopt where it
 // has neither, or there is no file. docs/formats/policy.md is the format. `home`: where `policy.json` is
 // looked for when no file is named, and whose key set and versions seen count; may be empty. `files` nullptr:

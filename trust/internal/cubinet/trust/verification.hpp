@@ -24,12 +24,6 @@ using SignatureSource = Callback<Result<std::optional<Bytes>>(const std::string&
 std::filesystem::path signature_path(const std::filesystem::path& path, std::string_view key_id);
 SignatureSource signatures_beside(std::shared_ptr<FileSystem> files, std::filesystem::path path);
 
-// A trusted key that has signed, and what it said with it.
-struct Signer {
-  PublicKey key;
-  std::string comment;
-};
-
 struct SignatureReport {
   std::vector<Signer> signers;       // each key once, in the policy's order
   std::vector<std::string> refused;  // a line for each trusted key that has not signed, and why
