@@ -31,7 +31,7 @@ inline AttentionProblem generation(std::uint32_t batch, std::uint32_t q_len, std
 inline AttentionProblem context(std::uint32_t batch, std::uint32_t q_len, std::uint32_t kv_len,
                                 std::uint32_t heads_q, std::uint32_t group) {
   AttentionProblem problem = generation(batch, q_len, kv_len, heads_q, group);
-  problem.phase = AttentionPhase::context;
+  problem.prefill = true;
   return problem;
 }
 

@@ -28,7 +28,7 @@ struct Oracle {
   const DeviceFacts& d;
   const std::vector<KernelRow>& rows;
   Int group = p.heads_q / p.heads_kv;
-  bool generation = p.phase == AttentionPhase::generation;
+  bool generation = !p.prefill;
   bool mla = generation && p.head_dim_qk == 576 && p.head_dim_v == 512;
   bool mixed =
       p.data_type_q != p.data_type_k || p.data_type_q != p.data_type_v || p.data_type_o == DataType::e2m1;
