@@ -56,6 +56,12 @@ if(CUBINET_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_compile_options(cubinet_settings INTERFACE -fno-sanitize=function,enum)
   endif()
+  # Dozens of executables of 20 to 50 MB: a quarter of the time of ld.bfd.
+  find_program(CUBINET_LLD ld.lld)
+  mark_as_advanced(CUBINET_LLD)
+  if(CUBINET_LLD)
+    target_link_options(cubinet_settings INTERFACE -fuse-ld=lld)
+  endif()
 endif()
 if(CUBINET_SANITIZE MATCHES "address")
   # A check is a call: less to compile than code in line, with -O0 by a quarter.

@@ -9,7 +9,7 @@ wheels=$root/build/cuda-wheels
 test_wheels=$root/build/test-wheels
 usual_toolkit=/usr/local/cuda
 
-packages=(g++ clang libclang-rt-dev cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
+packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev nlohmann-json3-dev
   zlib1g-dev)
 
