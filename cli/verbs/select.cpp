@@ -68,7 +68,7 @@ struct Question {
 std::vector<std::string> fixes_for(const Context& context, const SelectOptions& options,
                                    const Question& question) {
   std::vector<std::string> fixes;
-  const bool published = !question.kernels.of(kPublishedImplementation).rows()->empty();
+  const bool published = !question.kernels.of(kPublishedImplementation).rows().empty();
   if (options.table.empty() && !published)
     fixes.push_back("cubinet import-artifacts FOLDER" + context.given_places());
   if (question.options.targets != TargetPolicy{})

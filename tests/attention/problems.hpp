@@ -35,8 +35,11 @@ inline AttentionProblem context(std::uint32_t batch, std::uint32_t q_len, std::u
   return problem;
 }
 
-inline KernelIndex index_of(std::vector<KernelRow> rows, ComputeCapability device = {10, 0}) {
-  return KernelIndex::build(std::make_shared<const std::vector<KernelRow>>(std::move(rows)), device);
+inline KernelIndex index_of(const std::vector<KernelRow>& rows, ComputeCapability device = {10, 0}) {
+  KernelRows shared;
+  for (const KernelRow& row : rows)
+    shared.push_back(std::make_shared<const KernelRow>(row));
+  return KernelIndex::build(std::move(shared), device);
 }
 
 inline SelectionPolicy assume_all() {

@@ -157,13 +157,12 @@ struct Tally {
 
 void compare(const AttentionProblem& problem, const DeviceFacts& device, const KernelIndex& index,
              const Result<Selection>& selection, Tally& tally) {
-  const std::vector<KernelRow>& rows = *index.rows();
   ++tally.problems;
   if (!selection) {
     ++tally.wrong;
     return;
   }
-  const auto expected = test::brute_force_select(problem, device, rows);
+  const auto expected = test::brute_force_select(problem, device, index.rows());
   bool right = selection->found == expected.has_value() && selection->trace.pass_count <= kRefinements;
   if (right && expected) {
     const auto& grid = selection->launch.grid;
@@ -174,8 +173,8 @@ void compare(const AttentionProblem& problem, const DeviceFacts& device, const K
     if (selection->launch.reduction) right = right && selection->launch.reduction->grid[0] > 0;
   }
   if (!selection->found) {
-    right = right && std::none_of(rows.begin(), rows.end(), [&](const KernelRow& row) {
-              return test::serves_unsplit(problem, device, row);
+    right = right && std::none_of(index.rows().begin(), index.rows().end(), [&](const auto& row) {
+              return test::serves_unsplit(problem, device, *row);
             });
   }
   if (selection->found) ++tally.answered;
