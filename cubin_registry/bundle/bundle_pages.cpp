@@ -184,8 +184,8 @@ std::vector<std::string> names_of(const CubinRecord& record) {
   for (const EntryPoint& entry : record.entry_points)
     names.push_back(entry.symbol);
   if (record.identity.kernel().maker() == KernelMaker::function) {
-    const auto decoded = decode_identity(record.identity.encoding());
-    if (decoded) names.push_back(decoded->spec.name);
+    const auto decoded = decode_kernel(record.identity.kernel_encoding());
+    if (decoded) names.push_back(decoded->name);
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());

@@ -189,9 +189,8 @@ class BundleWriter {
 }  // namespace
 
 std::string describe_build(const CubinRecord& record) {
-  const auto decoded = decode_identity(record.identity.encoding());
-  const std::string spec =
-      decoded ? decoded->spec.to_string() : "kernel " + record.identity.key().to_string();
+  const auto decoded = decode_kernel(record.identity.kernel_encoding());
+  const std::string spec = decoded ? decoded->to_string() : "kernel " + record.identity.key().to_string();
   return spec + " for " + record.target_name();
 }
 
