@@ -123,11 +123,15 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
               "`cubinet registry list` prints what it holds"},
         ExitStatus::negative);
   }
-  const std::size_t count = cubins->size();
+  std::set<Sha256Digest> builds;  // one that was named twice is in the bundle once
+  for (const Cubin& cubin : *cubins)
+    builds.insert(sha256(encode_record(*cubin.record)));
   CUBINET_TRY(create_bundle(output, *std::move(cubins), bundle, context.files()));
-  context.console().text(fmt::format("{}: {}", printable(output.string()), plural(count, "kernel")));
-  context.console().document(
-      {{"bundle", output.string()}, {"name", bundle.name}, {"version", bundle.version}, {"kernels", count}});
+  context.console().text(fmt::format("{}: {}", printable(output.string()), plural(builds.size(), "kernel")));
+  context.console().document({{"bundle", output.string()},
+                              {"name", bundle.name},
+                              {"version", bundle.version},
+                              {"kernels", builds.size()}});
   return ExitStatus::done;
 }
 
