@@ -30,7 +30,7 @@ constexpr const char* kExamples = R"(Examples:
   cubinet bundle verify kernels.bundle
   cubinet import-artifacts flashinfer_cubin/cubins
 
-EnvironmentVariables: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
+Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
 CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 

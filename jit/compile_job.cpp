@@ -201,7 +201,7 @@ CompilerInput describe_source(NvrtcVersion version, const CompileRequest& reques
                               const KernelTemplate& source, const IncludeClosure& closure,
                               const std::string& parameters_header) {
   CompilerInput input;
-  input.flags = compile_flags(request, version);
+  input.flags = compile_flags(request, version, closure.digest);
   for (const std::string& expression : source.symbol_expressions()) {
     if (!expression.empty()) input.names.push_back(expression);
   }
@@ -224,7 +224,7 @@ Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest&
   }
   for (const std::string& global : source.globals())
     CUBINET_TRY(program.add_name_expression(expression_of(global)));
-  const std::vector<std::string> flags = compile_flags(request, api.version());
+  const std::vector<std::string> flags = compile_flags(request, api.version(), closure.digest);
   const CompilerOptions& options = request.spec.options;
   // NVRTC writes the working folder into what describes source lines, for linkers too; and asks which files
   // lie there under the names of headers in memory: two that are one file are one header to `#pragma once`.

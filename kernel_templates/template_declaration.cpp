@@ -28,7 +28,8 @@ struct Declared {
 Error no_declaration() {
   return Error{
       ErrorCode::invalid_argument, "it does not begin with a template declaration",
-      "a template begins with a comment /* cubinet-template { ... } */, after other comments at most"};
+      "a template begins with a comment /* cubinet-template { ... } */, after other comments at most, or "
+      "has its declaration beside it, in a .cubinet.json file"};
 }
 
 std::size_t skip_space(std::string_view text, std::size_t at) {

@@ -90,9 +90,10 @@ Result<ExitStatus> show_template(const Context& context, const TemplateCatalog& 
   for (const ParameterDeclaration& parameter : kernel_template->parameters()) {
     described["parameters"].push_back(describe_parameter(parameter));
   }
+  const std::string summary = printable(kernel_template->summary());
   std::string text =
-      fmt::format("{}: {}\ninterface version {}, from {} up\n\n{}", kernel_template->name(),
-                  printable(kernel_template->summary()), kernel_template->interface_version(),
+      fmt::format("{}{}\ninterface version {}, from {} up\n\n{}", kernel_template->name(),
+                  summary.empty() ? "" : ": " + summary, kernel_template->interface_version(),
                   kernel_template->minimum_target().to_string(), parameter_table(*kernel_template));
   if (!kernel_template->constraints().empty()) {
     text += "\n\nConstraints:";

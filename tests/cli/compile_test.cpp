@@ -339,6 +339,14 @@ TEST_CASE("a build that a full home cannot keep is written to its file and not s
   CHECK(contains(result.out, "n.cubin"));
 }
 
+TEST_CASE("a file in the place of a template is told how it is compiled") {
+  const Sandbox sandbox;
+  sandbox.write("axpy.cu", "extern \"C\" __global__ void axpy() {}\n");
+  const ToolResult result = sandbox.run({"compile", sandbox.path("axpy.cu"), "--target", "sm_90a", "--json"});
+  CHECK(result.status == 2);
+  CHECK(contains(result.json()["error"]["remedy"].get<std::string>(), "--source"));
+}
+
 TEST_CASE("compile refuses options that do not go together") {
   const Sandbox sandbox;
   CHECK(compile(sandbox, {"--target", "sm_90a", "--emit", "fatbin"}).status == 2);
