@@ -214,10 +214,12 @@ class NvrtcCompiler final : public Compiler {
     for (const auto& source : kernel_template.linked_sources()) {
       CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), take(source));
     }
+    CUBINET_TRY(check_parameters_used(kernel_template, inputs.closures));
     for (auto& closure : inputs.closures)
       closure = told_why(std::move(closure));
-    CUBINET_TRY_ASSIGN(inputs.libraries, find_device_libraries(kernel_template.libraries(),
-                                                               library_folders_of(request.options)));
+    CUBINET_TRY_ASSIGN(inputs.libraries,
+                       find_device_libraries(kernel_template.libraries(),
+                                             library_folders_of(kernel_template, request.options)));
     return inputs;
   }
 
@@ -228,15 +230,19 @@ class NvrtcCompiler final : public Compiler {
       return with_all_headers(*source, options, spec,
                               [&](const HeaderSearch& search) { return closures_.get(source, search); });
     };
-    CUBINET_TRY_ASSIGN(const auto closure, get(kernel_template));
-    if (!needs_link(spec.options)) return closure->digest;
-    std::vector<Sha256Digest> sources = {closure->digest};
+    std::vector<std::shared_ptr<const IncludeClosure>> closures;
+    CUBINET_TRY_ASSIGN(closures.emplace_back(), get(kernel_template));
     for (const auto& source : kernel_template->linked_sources()) {
-      CUBINET_TRY_ASSIGN(const auto more, get(source));
-      sources.push_back(more->digest);
+      CUBINET_TRY_ASSIGN(closures.emplace_back(), get(source));
     }
-    CUBINET_TRY_ASSIGN(const Sha256Digest libraries,
-                       libraries_.digest(kernel_template->libraries(), library_folders_of(options)));
+    CUBINET_TRY(check_parameters_used(*kernel_template, closures));
+    if (!needs_link(spec.options)) return closures.front()->digest;
+    std::vector<Sha256Digest> sources;
+    for (const auto& closure : closures)
+      sources.push_back(closure->digest);
+    CUBINET_TRY_ASSIGN(
+        const Sha256Digest libraries,
+        libraries_.digest(kernel_template->libraries(), library_folders_of(*kernel_template, options)));
     CUBINET_TRY_ASSIGN(const LinkerCandidate linker, linker_candidate());
     return linked_digest(*kernel_template, sources, libraries, linker);
   }
@@ -255,8 +261,10 @@ class NvrtcCompiler final : public Compiler {
     return hasher.finish();
   }
 
-  std::vector<std::string> library_folders_of(const CompileOptions& options) const {
+  std::vector<std::string> library_folders_of(const KernelTemplate& kernel_template,
+                                              const CompileOptions& options) const {
     std::vector<std::string> folders = options.library_directories;
+    if (!kernel_template.folder().empty()) folders.push_back(kernel_template.folder());
     const std::vector<std::string> own = library_folders(location_);
     folders.insert(folders.end(), own.begin(), own.end());
     return folders;
