@@ -29,11 +29,10 @@ nlohmann::json describe_parameter(const ParameterDeclaration& parameter) {
   if (!parameter.values.empty()) {
     for (const ParameterValue& value : parameter.values)
       described["values"].push_back(to_json(value));
-  } else if (parameter.type == ParameterType::integer) {
-    described["minimum"] = parameter.minimum;
-    described["maximum"] = parameter.maximum;
-    described["multiple_of"] = parameter.multiple_of;
   }
+  if (parameter.minimum) described["minimum"] = to_json(*parameter.minimum);
+  if (parameter.maximum) described["maximum"] = to_json(*parameter.maximum);
+  if (parameter.multiple_of != 1) described["multiple_of"] = parameter.multiple_of;
   return described;
 }
 

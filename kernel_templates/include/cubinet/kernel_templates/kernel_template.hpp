@@ -43,11 +43,11 @@ struct ParameterDeclaration {
   ParameterType type = ParameterType::integer;
   std::string macro;  // the source sees it as this macro; empty: as a constant of its name
   std::optional<ParameterValue> default_value;
-  std::string default_expression;      // instead; without any the caller must give a value
-  std::vector<ParameterValue> values;  // allowed values; empty: any of the type, or of the integer range
-  std::int64_t minimum = INT64_MIN;    // integers without `values`
-  std::int64_t maximum = INT64_MAX;
-  std::int64_t multiple_of = 1;
+  std::string default_expression;         // instead; without any the caller must give a value
+  std::vector<ParameterValue> values;     // allowed values; empty: any of the type, or of the integer range
+  std::optional<ParameterValue> minimum;  // of numbers without `values`; of the type
+  std::optional<ParameterValue> maximum;
+  std::int64_t multiple_of = 1;  // of integers
 
   // "one of 64, 128, 256"; "8 to 65536, a multiple of 8".
   std::string allowed() const;
