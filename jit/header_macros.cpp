@@ -125,12 +125,8 @@ bool may_name_a_header(std::string_view replacement) {
 }
 
 std::vector<std::pair<std::string, std::string>> header_macros(const CompilerOptions& options) {
-  constexpr std::string_view kDefine = "D:";
-  std::vector<std::pair<std::string, std::string>> macros;
-  for (const auto& [name, value] : options) {
-    if (name.starts_with(kDefine) && may_name_a_header(value))
-      macros.emplace_back(name.substr(kDefine.size()), value);
-  }
+  auto macros = defined_macros(options);
+  std::erase_if(macros, [](const auto& macro) { return !may_name_a_header(macro.second); });
   return macros;
 }
 
