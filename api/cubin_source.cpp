@@ -128,14 +128,27 @@ Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& ke
   return std::optional<FoundCubin>(std::move(built));
 }
 
-Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device) {
+// Of what nothing here compiles: an image that somebody added is not to be had by importing.
+std::string remedy_of_held(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds) {
+  const bool is_added = kernel.spec().maker == KernelMaker::function && !builds.records.empty() &&
+                        std::none_of(builds.records.begin(), builds.records.end(), [](const auto& record) {
+                          return record->origin == CubinOrigin::imported;
+                        });
+  if (!is_added)
+    return "import a folder or attach a bundle that holds it for a device of " + device.to_string();
+  return "build its image for a device of " + device.to_string() +
+         " too, or as PTX, and add that (`cubinet registry add FILE --name " + kernel.spec().name + "`)";
+}
+
+Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device,
+                                              const KernelBuilds& builds) {
   if (policy_ == CompilePolicy::never) {
     return Error{ErrorCode::unavailable, "compiling is switched off",
                  "allow compilation, or prebuild the kernel"};
   }
   if (kernel.request() == nullptr) {
     return Error{ErrorCode::unavailable, "no template known here makes it",
-                 "import a folder or attach a bundle that holds it for " + device.to_string()};
+                 remedy_of_held(kernel, device, builds)};
   }
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(const auto supported, compiler->supported_targets());
@@ -202,7 +215,7 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
                    " (targets looked for: " + looked_for + passed_over(builds, wish) + "), and " +
                    (has_template ? "compiling is switched off" : "no template known here makes it"),
                has_template ? "prebuild it with `cubinet prebuild`, or allow compilation"
-                            : "import a folder or attach a bundle that holds it for this device"};
+                            : remedy_of_held(kernel, device, builds)};
 }
 
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device,
@@ -219,7 +232,7 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
   }
   if (!compiles) return miss(kernel, device, builds, asked.wish);
   const double find_seconds = watch.seconds();
-  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
+  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device, builds));
   CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, {target, ImageKind::cubin}, refused));
   built.find_seconds = find_seconds;
   return built;

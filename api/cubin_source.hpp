@@ -68,7 +68,8 @@ class CubinSource {
   Result<FoundCubin> build(const CachedKernel& kernel, ImageTarget target, const CubinRecords& refused);
   Result<Built> build_alone(const CachedKernel& kernel, ImageTarget target,
                             const std::optional<BuildFingerprint>& fingerprint, const CubinRecords& refused);
-  Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device);
+  Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device,
+                                   const KernelBuilds& builds);
   Error miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
              const Wish& wish) const;
 
