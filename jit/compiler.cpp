@@ -236,6 +236,20 @@ Error nothing_found(const CompilerSearch& search) {
 
 }  // namespace
 
+Result<UnneededHeaders> sweep_bundled_headers(const CompilerSearch& search, bool remove) {
+  if (!search.bundled_headers) return UnneededHeaders();
+  CompilerSearch usual = search;
+  usual.library.reset();  // the one that is named now, and those that are found without a word
+  std::vector<std::string> identities;
+  for (const CompilerSearch& each : {search, usual}) {
+    for (const CompilerCandidate& candidate : find_compilers(each)) {
+      if (candidate.builtins.empty()) continue;
+      CUBINET_TRY_ASSIGN(identities.emplace_back(), compiler_identity(candidate));
+    }
+  }
+  return BundledHeaders::sweep(*search.bundled_headers, identities, remove);
+}
+
 Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
   const std::vector<CompilerCandidate> candidates = find_compilers(search);
   if (candidates.empty()) return nothing_found(search);

@@ -36,7 +36,10 @@ template <class Read>
 Result<SourceClosures::Closure> SourceClosures::with_all_headers(const PreparedRequest& request, Read read) {
   const bool has_all = has_bundled();
   auto closure = read(search_of(request, has_all));
-  if (!closure || (*closure)->missing.empty() || has_all || !install_bundled()) return closure;
+  if (closure && (*closure)->missing.empty()) return closure;
+  // They may have been taken away since, in the middle of reading them too.
+  const bool may_lack = has_all ? !is_still_there() : closure.has_value();
+  if (!may_lack || !install_bundled()) return closure;
   return read(search_of(request, true));
 }
 
@@ -78,6 +81,14 @@ bool SourceClosures::has_bundled() {
     bundled_there_ = there && *there;
   }
   return bundled_there_;
+}
+
+bool SourceClosures::is_still_there() {
+  {
+    const std::lock_guard lock(bundled_mutex_);
+    bundled_there_ = false;
+  }
+  return has_bundled();
 }
 
 // Puts them there, where nobody else has; whether they are there now. A failure is kept: with a folder that

@@ -37,6 +37,7 @@ class SourceClosures {
   template <class Read>
   Result<Closures> of_all_sources(const PreparedRequest& request, Read read);
   bool has_bundled();
+  bool is_still_there();
   bool install_bundled();
   Closure told_why(Closure closure);
 
