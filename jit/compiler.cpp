@@ -13,6 +13,7 @@
 #include <cubinet/jit/prepared_request.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 
 namespace cubinet {
@@ -31,6 +32,17 @@ Result<ForkHazard::Stay> enter_nvrtc() {
       "nothing can be compiled in this process: another thread was inside NVRTC when it was forked, "
       "and NVRTC's locks stay held",
       "start workers by exec (spawn), or fork while nothing is compiled; what a store holds is found"};
+}
+
+// The one variable that changes what NVRTC makes (13.0, 13.5): the dialect of its intermediate code, and with
+// it the machine code. No environment is a part of a fingerprint.
+Result<void> check_environment() {
+  constexpr const char* kDialect = "NV_NVVM_VERSION";
+  if (std::getenv(kDialect) == nullptr) return {};
+  return Error{ErrorCode::unavailable,
+               std::string("the environment sets ") + kDialect +
+                   ", by which NVRTC would make other code than it does elsewhere",
+               std::string("unset ") + kDialect};
 }
 
 class NvrtcCompiler final : public Compiler {
@@ -86,6 +98,7 @@ class NvrtcCompiler final : public Compiler {
   Result<CompileOutput> compile(const CompileRequest& given) override {
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
     CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target));
+    CUBINET_TRY(check_environment());
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));

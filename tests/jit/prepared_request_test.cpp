@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "header_macros.hpp"
 #include "jit/test_templates.hpp"
 
 #include <cubinet/jit/prepared_request.hpp>
@@ -74,7 +75,8 @@ TEST_CASE("what options and parameters define and may name a header is read once
   spec.options = {{"D:OTHER", "<other.h>"}, {"D:F", "a + b"}};
   const PreparedRequest prepared(parsed, *parsed->resolve(spec), {});
   using Macros = std::vector<std::pair<std::string, std::string>>;
-  CHECK(prepared.header_macros() == Macros{{"OTHER", "<other.h>"}, {"HEADER", "\"own.h\""}});
+  CHECK(prepared.header_macros() ==
+        Macros{{"F", std::string(kNoHeader)}, {"OTHER", "<other.h>"}, {"HEADER", "\"own.h\""}});
   CHECK(&prepared.header_macros() == &prepared.header_macros());
   CHECK(scale_prepared().header_macros().empty());
 }
