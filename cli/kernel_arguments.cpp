@@ -140,6 +140,7 @@ Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, c
     auto held = runtime.prepare(subject);
     if (held || held.error().code != ErrorCode::not_found) return held;
     error.message += "; " + held.error().message;
+    error.remedy += "; " + held.error().remedy;
     return error;
   }
   error.code = ErrorCode::invalid_argument;  // parameters are a template's
