@@ -67,6 +67,10 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
                                        "The NVRTC library to use, and no other")
       ->type_name("FILE")
       ->group(group);
+  app.add_option_function<std::string>("--policy", once(options.policy, "--policy"),
+                                       "Whose signatures count for a bundle, before the home's policy.json")
+      ->type_name("FILE")
+      ->group(group);
   add_integer(app, "--jobs", options.jobs, 1, 1024,
               "Compilations at a time (default: what processors and memory allow)")
       ->group(group);
