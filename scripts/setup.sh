@@ -11,7 +11,7 @@ test_servers=$root/build/test-servers
 usual_toolkit=/usr/local/cuda
 
 packages=(g++ clang libclang-rt-dev cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
-  libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev nlohmann-json3-dev
+  libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
   zlib1g-dev)
 # Servers and a tool that the tests start themselves. Where one is missing, its tests are skipped.
 test_packages=(docker-registry nginx openssl)
@@ -103,10 +103,10 @@ install_test_wheels() {
 install_test_servers() {
   if [[ -d $test_servers/moto ]]; then return 0; fi
   python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
-  say "fetching moto from PyPI for the tests (about 30 MB) into build/test-servers"
+  say "fetching moto from PyPI for the tests (about 40 MB) into build/test-servers"
   rm -rf "$test_servers" "$test_servers.partial"
   python3 -m pip install --quiet --root-user-action=ignore --no-cache-dir --only-binary=:all: --retries 1 --timeout 20 \
-    --target "$test_servers.partial" 'moto[server]==5.1.22' >&2 && mv "$test_servers.partial" "$test_servers"
+    --target "$test_servers.partial" 'moto[s3]==5.1.22' flask flask-cors >&2 && mv "$test_servers.partial" "$test_servers"
 }
 
 # Sets cuda_root, the folder whose include/ is built with and whose lib64/ or lib/ has the NVRTC to run with, and

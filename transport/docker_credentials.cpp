@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base64.hpp"
 #include "credential_helper.hpp"
 
+#include <cubinet/base/base64.hpp>
 #include <cubinet/base/json_object.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/transport/docker_credentials.hpp>
@@ -83,12 +83,13 @@ Result<std::optional<RegistryCredentials>> from_entry(const json& entry, const s
   credentials.identity_token = text_member(entry, "identitytoken");
   credentials.basic = {text_member(entry, "username"), text_member(entry, "password")};
   if (const std::string packed = text_member(entry, "auth"); !packed.empty()) {
-    const auto plain = from_base64(packed);
-    const std::size_t colon = plain ? plain->find(':') : std::string::npos;
+    const auto bytes = from_base64(packed);
+    const std::string plain(bytes ? as_text(*bytes) : "");
+    const std::size_t colon = plain.find(':');
     if (colon == std::string::npos)
       return Error{ErrorCode::invalid_argument,
                    "'" + file.string() + "' has an \"auth\" that is no user and password", "log in again"};
-    credentials.basic = {plain->substr(0, colon), plain->substr(colon + 1)};
+    credentials.basic = {plain.substr(0, colon), plain.substr(colon + 1)};
   }
   if (credentials.identity_token.empty() && credentials.basic.user.empty())
     return std::optional<RegistryCredentials>();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base64.hpp"
-
+#include <cubinet/base/base64.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/transport/http_message.hpp>
 

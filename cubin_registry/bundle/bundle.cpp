@@ -19,9 +19,8 @@ namespace fs = std::filesystem;
 using Images = std::map<Sha256Digest, std::shared_ptr<const Bytes>>;
 
 std::string describe(const CubinRecord& record) {
-  const auto decoded = decode_identity(record.identity.encoding());
-  const std::string spec =
-      decoded ? decoded->spec.to_string() : "kernel " + record.identity.key().to_string();
+  const auto decoded = decode_kernel(record.identity.kernel_encoding());
+  const std::string spec = decoded ? decoded->to_string() : "kernel " + record.identity.key().to_string();
   return spec + " for " + record.target.to_string();
 }
 

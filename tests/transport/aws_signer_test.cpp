@@ -75,7 +75,7 @@ TEST_CASE("runs of spaces in a header count as one") {
   CHECK(sign("a b") != sign("ab"));
 }
 
-TEST_CASE("credentials that cannot be had are the request's error") {
+TEST_CASE("credentials that cannot be had are the error of the request") {
   S3Signer signer([] { return Result<AwsCredentials>(Error{ErrorCode::unavailable, "nobody knows"}); }, "r");
   CHECK_FALSE(signer.headers(HttpRequest{HttpMethod::get, ok(Url::parse("https://h/"))}));
 }
