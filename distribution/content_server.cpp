@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "temporary_file_sink.hpp"
+
 #include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/distribution/content_server.hpp>
 #include <cubinet/distribution/server_reference.hpp>
@@ -39,37 +41,6 @@ class HashingSink final : public BodySink {
   BodySink& next_;
   Sha256Hasher hasher_;
   std::uint64_t size_ = 0;
-};
-
-class TemporaryFileSink final : public BodySink {
- public:
-  TemporaryFileSink(FileSystem& files, std::filesystem::path path) : files_(files), path_(std::move(path)) {}
-  ~TemporaryFileSink() override {
-    file_.reset();
-    // One that has its name by now is no longer there under this.
-    (void)files_.remove(path_).has_value();
-  }
-  TemporaryFileSink(const TemporaryFileSink&) = delete;
-  TemporaryFileSink& operator=(const TemporaryFileSink&) = delete;
-
-  Result<void> restart() override {
-    file_.reset();
-    CUBINET_TRY(files_.remove(path_));
-    CUBINET_TRY_ASSIGN(file_, files_.create(path_));
-    return {};
-  }
-  Result<void> write(ByteView bytes) override { return file_->write(bytes); }
-  Result<void> keep(const std::filesystem::path& name) {
-    CUBINET_TRY(file_->sync());
-    CUBINET_TRY(file_->close());
-    CUBINET_TRY(files_.rename(path_, name));
-    return files_.sync_directory(name.has_parent_path() ? name.parent_path() : ".");
-  }
-
- private:
-  FileSystem& files_;
-  std::filesystem::path path_;
-  std::unique_ptr<WritableFile> file_;
 };
 
 }  // namespace
@@ -147,7 +118,8 @@ Result<void> read_blob_to_file(ContentServer& server, const BlobDescriptor& blob
 Result<std::size_t> FileSource::read(std::uint64_t offset, std::span<std::byte> into) {
   if (offset >= size_) return std::size_t{0};
   if (offset < piece_offset_ || offset >= piece_offset_ + piece_.size()) {
-    CUBINET_TRY_ASSIGN(piece_, files_->read_range(path_, offset, std::min(kPieceBytes, size_ - offset)));
+    CUBINET_TRY_ASSIGN(piece_,
+                       files_->read_range(path_, begin_ + offset, std::min(kPieceBytes, size_ - offset)));
     piece_offset_ = offset;
     if (piece_.empty())
       return Error{ErrorCode::io, "'" + path_.string() + "' became shorter while it was sent"};

@@ -68,11 +68,12 @@ class ContentServer {
 Result<void> read_blob_to_file(ContentServer& server, const BlobDescriptor& blob, FileSystem& files,
                                const std::filesystem::path& path);
 
-// A file as the body of a request.
+// A file, from `begin` on, as the body of a request.
 class FileSource final : public BodySource {
  public:
-  FileSource(std::shared_ptr<FileSystem> files, std::filesystem::path path, std::uint64_t size)
-      : files_(std::move(files)), path_(std::move(path)), size_(size) {}
+  FileSource(std::shared_ptr<FileSystem> files, std::filesystem::path path, std::uint64_t size,
+             std::uint64_t begin = 0)
+      : files_(std::move(files)), path_(std::move(path)), size_(size), begin_(begin) {}
   std::uint64_t size() const override { return size_; }
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) override;
 
@@ -80,6 +81,7 @@ class FileSource final : public BodySource {
   std::shared_ptr<FileSystem> files_;
   std::filesystem::path path_;
   std::uint64_t size_;
+  std::uint64_t begin_;
   Bytes piece_;
   std::uint64_t piece_offset_ = 0;
 };
