@@ -10,7 +10,7 @@ test_wheels=$root/build/test-wheels
 test_servers=$root/build/test-servers
 usual_toolkit=/usr/local/cuda
 
-packages=(g++ clang libclang-rt-dev cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
+packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
   zlib1g-dev)
 # Servers and a tool that the tests start themselves. Where one is missing, its tests are skipped.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "problems.hpp"
 #include "reference/sequence_rows.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
