@@ -38,7 +38,7 @@ Result<ExitStatus> combine(const Context& context, const CombineOptions& options
   BundleParts parts;
   std::size_t count = 0;
   for (const std::string& file : options.files) {
-    CUBINET_TRY_ASSIGN(auto bundle, Bundle::open(file, context.files(), context.console().log_sink()));
+    CUBINET_TRY_ASSIGN(auto bundle, context.open_bundle(file));
     CUBINET_TRY_ASSIGN(CubinRecords listed, bundle->list());
     CUBINET_TRY_ASSIGN(CubinRecords records, select_records(options.filter, std::move(listed)));
     count += records.size();

@@ -31,7 +31,7 @@ using BuildName = std::tuple<Bytes, ImageKind, BuildFingerprint>;
 using Builds = std::map<BuildName, std::shared_ptr<const CubinRecord>>;
 
 Result<Builds> builds_of(const Context& context, const std::string& file, BundleRoot& root) {
-  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(file, context.files(), context.console().log_sink()));
+  CUBINET_TRY_ASSIGN(const auto bundle, context.open_bundle(file));
   root = bundle->root();
   CUBINET_TRY_ASSIGN(const CubinRecords records, bundle->list());
   Builds builds;

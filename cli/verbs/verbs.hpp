@@ -26,6 +26,7 @@ void add_bundle_combine(CLI::App& bundle, Action& chosen);  // merge, subset
 void add_bundle_compare(CLI::App& bundle, Action& chosen);  // diff, root
 void add_bundle_create(CLI::App& bundle, Action& chosen);
 void add_bundle_extract(CLI::App& bundle, Action& chosen);
+void add_bundle_sign(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);
 void add_inspect(CLI::App& root, Action& chosen);
 void add_registry(CLI::App& root, Action& chosen);
