@@ -170,33 +170,38 @@ Result<Bytes> BundlePack::unpack(const BundleImage& image, ByteView stored) cons
   return unpack_zstd(stored, image.frame_bytes, with.get());
 }
 
-Result<std::shared_ptr<const Bytes>> BundlePack::read_frame(const BundleImage& image) const {
+Result<Bytes> BundlePack::read_frame(const BundleImage& image) const {
+  CUBINET_TRY_ASSIGN(Bytes stored, read_stored(image));
+  // A plain frame of one image has the image's digest: it is hashed once.
+  const bool hashed_later = image.alone() && image.codec == FrameCodec::plain;
+  if (!hashed_later && sha256(stored) != image.frame_digest)
+    return damaged_part("the SHA-256 of its frame is another");
+  if (image.codec == FrameCodec::plain) return stored;
+  return unpack(image, stored);
+}
+
+Result<std::shared_ptr<const Bytes>> BundlePack::read_group(const BundleImage& image) const {
   {
     const std::lock_guard lock(mutex_);
-    if (last_frame_ != nullptr && last_frame_digest_ == image.frame_digest &&
-        last_frame_->size() == image.frame_bytes)
-      return last_frame_;
+    if (last_group_ != nullptr && last_group_digest_ == image.frame_digest &&
+        last_group_->size() == image.frame_bytes)
+      return last_group_;
   }
-  CUBINET_TRY_ASSIGN(const Bytes stored, read_stored(image));
-  if (sha256(stored) != image.frame_digest) return damaged_part("the SHA-256 of its frame is another");
-  CUBINET_TRY_ASSIGN(Bytes content, unpack(image, stored));
-  auto frame = std::make_shared<const Bytes>(std::move(content));
-  if (!image.alone()) {
-    const std::lock_guard lock(mutex_);
-    last_frame_ = frame;
-    last_frame_digest_ = image.frame_digest;
-  }
-  return frame;
+  CUBINET_TRY_ASSIGN(Bytes content, read_frame(image));
+  auto group = std::make_shared<const Bytes>(std::move(content));
+  const std::lock_guard lock(mutex_);
+  last_group_ = group;
+  last_group_digest_ = image.frame_digest;
+  return group;
 }
 
 Result<Bytes> BundlePack::read_image(const BundleImage& image) const {
   Bytes bytes;
-  if (image.alone() && image.codec == FrameCodec::plain) {
-    // The frame is the image: what is stored is hashed once.
-    CUBINET_TRY_ASSIGN(bytes, read_stored(image));
+  if (image.alone()) {
+    CUBINET_TRY_ASSIGN(bytes, read_frame(image));
   } else {
-    CUBINET_TRY_ASSIGN(const auto frame, read_frame(image));
-    const ByteView part = ByteView(*frame).subspan(image.offset, image.size);
+    CUBINET_TRY_ASSIGN(const auto group, read_group(image));
+    const ByteView part = ByteView(*group).subspan(image.offset, image.size);
     bytes.assign(part.begin(), part.end());
   }
   if (sha256(bytes) != image.digest) return damaged_part("its SHA-256 is another");
