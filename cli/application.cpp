@@ -30,7 +30,7 @@ constexpr const char* kExamples = R"(Examples:
   cubinet bundle verify kernels.bundle
   cubinet import-artifacts flashinfer_cubin/cubins
 
-EnvironmentVariables: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
+Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
 CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR; of push and pull HTTPS_PROXY, NO_PROXY, AWS_*, DOCKER_CONFIG.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 
@@ -65,6 +65,10 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       ->group(group);
   app.add_option_function<std::string>("--nvrtc", once(options.nvrtc, "--nvrtc"),
                                        "The NVRTC library to use, and no other")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option_function<std::string>("--policy", once(options.policy, "--policy"),
+                                       "Whose signatures count for a bundle, before the home's policy.json")
       ->type_name("FILE")
       ->group(group);
   add_integer(app, "--jobs", options.jobs, 1, 1024,

@@ -12,7 +12,7 @@ namespace cubinet {
 namespace {
 
 constexpr std::string_view kKeySetType = "cubinet key set";
-constexpr BinaryFormat kKeySetFormat{"a home's key set", "CKEY", 1, 1,
+constexpr BinaryFormat kKeySetFormat{"a home's key set", "CSET", 1, 1,
                                      "take the set in again: `cubinet trust update --first FILE`"};
 
 Bytes encode_key_set(ByteView text) {

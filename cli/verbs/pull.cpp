@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
+#include "describe_trust.hpp"
 #include "output_file.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
@@ -12,9 +13,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <ctime>
 
 namespace cubinet::cli {
 namespace {
@@ -52,32 +50,22 @@ Result<std::optional<TrustPolicy>> policy_of(const Context& context, const Serve
       folder ? std::filesystem::absolute(reference.path, unknown).lexically_normal().string()
              : reference.to_string();
   const auto home = context.home();
-  CUBINET_TRY_ASSIGN(auto policy,
-                     find_trust_policy(place, home ? home->string() : std::string(), {}, context.files()));
+  CUBINET_TRY_ASSIGN(auto policy, find_trust_policy(place, home ? home->string() : std::string(),
+                                                    context.named_policy(), context.files()));
   if (policy && policy->local_only && !folder)
     return Error{ErrorCode::untrusted, place + " is not asked: " + policy->origin + " has local_only for it",
                  "change the policy, or name another place"};
   return policy;
 }
 
-// Who has signed, where a policy says that somebody has to have; before a byte of the pack is asked for.
-Result<std::vector<Signer>> check_trust(const Context& context, const std::optional<TrustPolicy>& policy,
-                                        const std::string& place, const RemoteBundle& remote,
-                                        const BundleRoot& root) {
-  if (!policy) return std::vector<Signer>();
-  const auto signature_of = [&](const std::string& key_id) -> Result<std::optional<Bytes>> {
-    for (const BundleSignature& signature : remote.signatures) {
+// Who is asked for the signatures that travelled with it.
+SignatureSource signatures_of(const RemoteBundle& remote) {
+  return [signatures = remote.signatures](const std::string& key_id) -> Result<std::optional<Bytes>> {
+    for (const BundleSignature& signature : signatures) {
       if (signature.key_id == key_id) return std::optional(signature.content);
     }
     return std::optional<Bytes>();
   };
-  const std::string what = "the bundle of " + place;
-  CUBINET_TRY_ASSIGN(SignatureReport report, verify_signatures(*policy, what, remote.root, signature_of));
-  const SignedRelease release{root.options.channel, root.options.version, root.options.expires};
-  const auto log = [&](LogLevel level, std::string_view text) { context.console().message(level, text); };
-  CUBINET_TRY(admit(*policy, what, release, report.signers, *context.files(), Expiry::enforced,
-                    static_cast<std::uint64_t>(std::time(nullptr)), log));
-  return std::move(report.signers);
 }
 
 Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
@@ -100,30 +88,28 @@ Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
                                                       ? Result<Sha256Digest>(*first.digest)
                                                       : resolve_channel(*servers.server, first.channel));
   CUBINET_TRY_ASSIGN(const RemoteBundle remote, read_remote_bundle(*servers.server, manifest));
+  // What the policy asks for is asked of the root alone, before a byte of the pack travels.
   RemoteBundle root_alone = remote;
   root_alone.pack.size = 0;
-  CUBINET_TRY_ASSIGN(const auto opened,
-                     open_bundle(remote_source(servers.server, std::move(root_alone)), {}));
+  CUBINET_TRY_ASSIGN(
+      const auto opened,
+      open_bundle(remote_source(servers.server, std::move(root_alone)), context.console().log_sink(),
+                  {policy, signatures_of(remote), Expiry::enforced, context.files()}));
   const BundleRoot& root = opened->root();
-  CUBINET_TRY_ASSIGN(const auto signers, check_trust(context, policy, first.to_string(), remote, root));
   if (!options.dry_run) CUBINET_TRY(pull_bundle(*servers.server, remote, *context.files(), output));
-  nlohmann::json keys = nlohmann::json::array();
-  for (const Signer& signer : signers)
-    keys.push_back(signer.key.to_string());
   const std::string place = first.to_string() + "@sha256:" + manifest.to_hex();
   const std::uint64_t bytes = remote.root.size() + remote.pack.size;
-  context.console().text(
-      fmt::format("{}\n{} {}: {}, {}, {}{}", place, printable(root.options.channel), root.options.version,
-                  plural(root.records, "kernel"), format_bytes(bytes),
-                  signers.empty() ? "no signature asked for" : plural(signers.size(), "trusted signature"),
-                  options.dry_run ? "" : "  -> " + printable(output.string())));
+  context.console().text(fmt::format("{}\n{} {}: {}, {}, {}{}", place, printable(root.options.channel),
+                                     root.options.version, plural(root.records, "kernel"),
+                                     format_bytes(bytes), trust_text(*opened),
+                                     options.dry_run ? "" : "  -> " + printable(output.string())));
   context.console().document({{"reference", place},
                               {"manifest", manifest.to_hex()},
                               {"channel", root.options.channel},
                               {"version", root.options.version},
                               {"kernels", root.records},
                               {"bytes", bytes},
-                              {"signers", std::move(keys)},
+                              {"trust", describe_trust(*opened)},
                               {"bundle", output.string()}});
   return ExitStatus::done;
 }

@@ -72,6 +72,13 @@ Result<ExitStatus> prune(const Context& context, const PruneOptions& options) {
   }
   CUBINET_TRY_ASSIGN(const SweepReport swept,
                      registry->sweep(options.dry_run ? SweepMode::count : SweepMode::remove));
+  CUBINET_TRY_ASSIGN(const UnneededHeaders headers,
+                     sweep_bundled_headers(context.compiler_search(), !options.dry_run));
+  if (headers.folders > 0) {
+    context.console().text(fmt::format("headers of {} not found here: {}, {}",
+                                       plural(headers.folders, "NVRTC release"), format_bytes(headers.bytes),
+                                       options.dry_run ? "would be removed" : "removed"));
+  }
   context.console().text(fmt::format("{}: {} stale, {} without an image, {} of {} that nothing uses: {}",
                                      printable(registry->description().place), plural(tally.removed, "entry"),
                                      plural(swept.entries, "entry"), plural(swept.files, "file"),
@@ -89,7 +96,9 @@ Result<ExitStatus> prune(const Context& context, const PruneOptions& options) {
                               {"unknown", tally.unknown},
                               {"entries_without_image", swept.entries},
                               {"swept_files", swept.files},
-                              {"swept_bytes", swept.bytes}});
+                              {"swept_bytes", swept.bytes},
+                              {"header_folders", headers.folders},
+                              {"header_bytes", headers.bytes}});
   return ExitStatus::done;
 }
 
@@ -103,7 +112,9 @@ void add_registry_prune(CLI::App& registry, Action& chosen) {
       "Entries that a compilation here and now would not produce, too; those of other compilers included");
   verb->add_flag("--dry-run", options->dry_run, "Say what would be removed, change nothing");
   add_template_sources(*verb, options->sources);
-  verb->footer(R"(Removes left-over temporary files, images without an entry and entries without an image.
+  verb->footer(
+      R"(Removes left-over temporary files, images without an entry, entries without an image, and headers
+that were within an NVRTC that is not found any more.
 
 Examples:
   cubinet registry prune

@@ -24,6 +24,7 @@ void add_prebuild(CLI::App& root, Action& chosen);
 void add_bundle(CLI::App& root, Action& chosen);
 void add_bundle_create(CLI::App& bundle, Action& chosen);
 void add_bundle_extract(CLI::App& bundle, Action& chosen);
+void add_bundle_sign(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);
 void add_inspect(CLI::App& root, Action& chosen);
 void add_pull(CLI::App& root, Action& chosen);

@@ -94,7 +94,7 @@ TEST_CASE("a policy that asks for a signature is asked before the kernels travel
   served.push(8, &key);
   const auto signed_one = served.pull({"-o", output, "--json"});
   REQUIRE_MESSAGE(signed_one.status == 0, signed_one.err);
-  CHECK(signed_one.json()["signers"][0] == key.public_key().to_string());
+  CHECK(signed_one.json()["trust"]["signers"][0]["public_key"] == key.public_key().to_string());
   CHECK(std::filesystem::exists(output + "." + key.public_key().id() + ".minisig"));
   // What is older than what was seen is no release any more.
   served.push(7, &key);
