@@ -24,6 +24,11 @@ struct HeldRow {
   const KernelIdentity& identity() const { return row->record->identity; }
 };
 
+// Imported, or out of a bundle that was made of what was imported.
+bool is_published(const StoredRow& row) {
+  return row.record->origin == CubinOrigin::imported || !row.row->pin.empty();
+}
+
 // By kernel, in an order that depends on the kernels alone; those of one in the order of their stores.
 bool goes_before(const HeldRow& a, const HeldRow& b) {
   if (a.kernel_hash != b.kernel_hash) return a.kernel_hash < b.kernel_hash;
@@ -44,7 +49,7 @@ std::vector<RowsOfKernel> by_kernel(const std::vector<std::shared_ptr<const Stor
     RowsOfKernel& kernel = kernels.back();
     kernel.rows.push_back(held[i].row);
     kernel.builds.add(held[i].row->record, held[i].store);
-    kernel.published = kernel.published && held[i].row->record->origin == CubinOrigin::imported;
+    kernel.published = kernel.published && is_published(*held[i].row);
   }
   return kernels;
 }

@@ -27,8 +27,8 @@ std::vector<HeldKernel> kernels_of(const KernelBuilds& builds) {
   for (std::size_t i = 0; i < builds.records.size(); ++i) {
     const KernelIdentity& identity = builds.records[i]->identity;
     if (!seen.insert(identity.kernel().encoding()).second) continue;
-    auto decoded = decode_identity(identity.encoding());
-    if (decoded) kernels.push_back({std::move(decoded->spec), i});
+    auto decoded = decode_kernel(identity.kernel_encoding());
+    if (decoded) kernels.push_back({*std::move(decoded), i});
   }
   std::sort(kernels.begin(), kernels.end(), [&](const HeldKernel& a, const HeldKernel& b) {
     return builds.records[a.build]->identity.key() < builds.records[b.build]->identity.key();

@@ -40,10 +40,9 @@ std::string verdict_on(const CubinRecord& record, ComputeCapability device, cons
 std::vector<NearKernel> nearest(const CubinRecords& records, const KernelExplanation& asked) {
   std::vector<NearKernel> near;
   for (const auto& record : records) {
-    const auto decoded = decode_identity(record->identity.encoding());
-    if (!decoded || decoded->spec.maker != asked.spec.maker || decoded->spec.name != asked.spec.name)
-      continue;
-    NearKernel kernel{record, differences(asked.spec, decoded->spec),
+    const auto decoded = decode_kernel(record->identity.kernel_encoding());
+    if (!decoded || decoded->maker != asked.spec.maker || decoded->name != asked.spec.name) continue;
+    NearKernel kernel{record, differences(asked.spec, *decoded),
                       verdict_on(*record, asked.device, asked.policy)};
     if (kernel.differences.empty()) continue;  // listed among the kernel's own
     near.push_back(std::move(kernel));

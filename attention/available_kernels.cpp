@@ -8,9 +8,8 @@ namespace cubinet {
 namespace {
 
 // An index has rows of one implementation, so that what is nearest to a miss is sought among them.
-std::shared_ptr<const KernelIndex> index_of(std::vector<KernelRow> rows, ComputeCapability device) {
-  return std::make_shared<const KernelIndex>(
-      KernelIndex::build(std::make_shared<const std::vector<KernelRow>>(std::move(rows)), device));
+std::shared_ptr<const KernelIndex> index_of(KernelRows rows, ComputeCapability device) {
+  return std::make_shared<const KernelIndex>(KernelIndex::build(std::move(rows), device));
 }
 
 }  // namespace
@@ -19,13 +18,13 @@ AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapabi
   // A table is all that one pin lists. The newest goes first: that of the row pinned last.
   struct Table {
     std::uint64_t version = 0;
-    std::vector<KernelRow> rows;
+    KernelRows rows;
   };
   std::map<std::string, std::map<std::string, Table>> divided;
   for (const StoredRow& stored : found.rows) {
     Table& table = divided[stored.row->implementation][stored.row->pin];
     table.version = std::max(table.version, stored.row->version);
-    table.rows.push_back(*stored.row);
+    table.rows.push_back(stored.row);
   }
   AvailableKernels kernels;
   kernels.device_ = device;

@@ -30,30 +30,30 @@ std::vector<NearMiss> nearest_rows(const KernelIndex& index, const KernelSelecto
   struct Rated {
     std::size_t distance;
     bool elsewhere;
-    const KernelRow* row;
+    const std::shared_ptr<const KernelRow>* row;
   };
   std::vector<Rated> rated;
-  rated.reserve(index.rows()->size());
+  rated.reserve(index.rows().size());
   const auto columns = kernel_columns();
   KernelRow target;
   target.selector = wanted;
-  for (const KernelRow& row : *index.rows()) {
+  for (const auto& row : index.rows()) {
     std::size_t distance = 0;
     for (const Column& column : columns) {
-      if (column.asked_for && column.get(row) != column.get(target)) ++distance;
+      if (column.asked_for && column.get(*row) != column.get(target)) ++distance;
     }
-    rated.push_back({distance, !runs_on(row.target, index.device()), &row});
+    rated.push_back({distance, !runs_on(row->target, index.device()), &row});
   }
   const auto closer = [](const Rated& a, const Rated& b) {
-    return std::tie(a.distance, a.elsewhere, a.row->function_name, a.row->target) <
-           std::tie(b.distance, b.elsewhere, b.row->function_name, b.row->target);
+    const KernelRow &of_a = **a.row, &of_b = **b.row;
+    return std::tie(a.distance, a.elsewhere, of_a.function_name, of_a.target) <
+           std::tie(b.distance, b.elsewhere, of_b.function_name, of_b.target);
   };
   limit = std::min(limit, rated.size());
   std::partial_sort(rated.begin(), rated.begin() + static_cast<std::ptrdiff_t>(limit), rated.end(), closer);
   std::vector<NearMiss> nearest;
   for (std::size_t i = 0; i < limit; ++i)
-    nearest.push_back(
-        {std::shared_ptr<const KernelRow>(index.rows(), rated[i].row), !rated[i].elsewhere, wanted});
+    nearest.push_back({*rated[i].row, !rated[i].elsewhere, wanted});
   return nearest;
 }
 

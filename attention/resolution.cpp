@@ -51,10 +51,6 @@ Result<std::vector<std::shared_ptr<const AttentionBackend>>> order_for(const Pla
 
 }  // namespace
 
-std::string_view to_string(AttentionPurpose purpose) {
-  return purpose == AttentionPurpose::launch ? "launch" : "select";
-}
-
 const CostModel& PlanRequest::costs() const {
   static const std::shared_ptr<const CostModel> kDefault = default_cost_model();
   return options.costs != nullptr ? *options.costs : *kDefault;
@@ -73,7 +69,7 @@ std::string_view AttentionPlan::backend_name() const {
 
 Error AttentionResolution::error() const {
   std::string message = requested == kAutomaticBackend ? "no attention backend can " : "the backend cannot ";
-  message += std::string(to_string(purpose)) + " this problem";
+  message += launches ? "launch this problem" : "select this problem";
   const char* separator = ": ";
   for (const BackendDecline& decline : declined) {
     message += separator + decline.backend + ": " + decline.reason;
@@ -89,7 +85,7 @@ Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, c
   CUBINET_TRY(check_request(request));
   AttentionResolution resolution;
   resolution.requested = options.backend;
-  resolution.purpose = options.purpose;
+  resolution.launches = options.launches;
   CUBINET_TRY_ASSIGN(const auto order, order_for(request, backends, resolution.order));
   for (const auto& backend : order) {
     CUBINET_TRY_ASSIGN(Consideration answer, backend->consider(request));
@@ -99,7 +95,7 @@ Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, c
       continue;
     }
     auto& plan = std::get<AttentionPlan>(answer);
-    if (options.purpose == AttentionPurpose::launch && !plan.launchable()) {
+    if (options.launches && !plan.launchable()) {
       resolution.declined.push_back(declined_launch(std::move(plan), backend->name()));
       continue;
     }

@@ -68,6 +68,9 @@ Result<void> bench_corpus(const Settings& settings, const CorpusOptions& options
 // map, selecting. Needs no GPU.
 Result<void> bench_table(const Settings& settings, Report& report);
 
+// Opening a bundle and fetching one cubin of it: of 100 kernels and of 23,000. Needs no GPU.
+Result<void> bench_bundle(const Settings& settings, Report& report);
+
 // Decode attention through the empty home, the warm home, the bundle and the process cache: error against
 // float64 and time of each; then the kernels' time in a CUDA graph.
 struct DecodeOptions {

@@ -113,10 +113,10 @@ using PreparedRequests = std::vector<std::unique_ptr<const PreparedRequest>>;
 Result<PreparedRequests> prepare_requests(const TemplateCatalog& templates, const KernelClass& group) {
   PreparedRequests requests;
   for (const Cubin& cubin : group.cubins) {
-    CUBINET_TRY_ASSIGN(DecodedIdentity identity, decode_identity(cubin.record->identity.encoding()));
-    CUBINET_TRY_ASSIGN(auto kernel_template, templates.find(identity.spec.name));
-    requests.push_back(std::make_unique<const PreparedRequest>(std::move(kernel_template),
-                                                               std::move(identity.spec), CompileOptions{}));
+    CUBINET_TRY_ASSIGN(KernelSpec spec, decode_kernel(cubin.record->identity.kernel_encoding()));
+    CUBINET_TRY_ASSIGN(auto kernel_template, templates.find(spec.name));
+    requests.push_back(std::make_unique<const PreparedRequest>(std::move(kernel_template), std::move(spec),
+                                                               CompileOptions{}));
   }
   return requests;
 }

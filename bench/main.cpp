@@ -89,6 +89,10 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
     return with_report("load", settings, [&](Report& report) { return bench_load(settings, report); });
   });
 
+  verb("bundle", "Opening a bundle and fetching one cubin, of 100 kernels and of 23,000", [&] {
+    return with_report("bundle", settings, [&](Report& report) { return bench_bundle(settings, report); });
+  });
+
   verb("table", "The kernel table: load, look-up, selection", [&] {
     return with_report("table", settings, [&](Report& report) { return bench_table(settings, report); });
   });

@@ -46,15 +46,15 @@ Result<std::shared_ptr<Home>> home_with(const Settings& settings, std::size_t co
 }
 
 Result<void> check_whole(const KernelIndex& index, std::size_t expected) {
-  if (index.rows()->size() == expected && !index.numbers().empty()) return {};
+  if (index.rows().size() == expected && !index.numbers().empty()) return {};
   return Error{ErrorCode::internal, "the table did not come back whole"};
 }
 
 KernelIndex index_of(const StoredRows& stored) {
-  auto rows = std::make_shared<std::vector<KernelRow>>();
-  rows->reserve(stored.size());
+  KernelRows rows;
+  rows.reserve(stored.size());
   for (const StoredRow& each : stored)
-    rows->push_back(*each.row);
+    rows.push_back(each.row);
   return KernelIndex::build(std::move(rows), kDevice);
 }
 
@@ -113,10 +113,12 @@ struct Tables {
 
 Tables tables_of(std::size_t count) {
   Tables tables;
-  const auto rows = std::make_shared<const std::vector<KernelRow>>(table_rows(count));
-  tables.index = std::make_shared<const KernelIndex>(KernelIndex::build(rows, kDevice));
+  KernelRows rows;
+  for (KernelRow& row : table_rows(count))
+    rows.push_back(std::make_shared<const KernelRow>(std::move(row)));
+  tables.index = std::make_shared<const KernelIndex>(KernelIndex::build(std::move(rows), kDevice));
   for (const std::uint32_t number : tables.index->numbers())
-    tables.map.try_emplace(encode_selector((*rows)[number].selector), number);
+    tables.map.try_emplace(encode_selector(tables.index->row(number).selector), number);
   std::vector<SelectorEncoding> all;
   for (const auto& entry : tables.map)
     all.push_back(entry.first);

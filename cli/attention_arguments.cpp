@@ -132,7 +132,7 @@ void add_device_arguments(CLI::App& verb, DeviceArguments& arguments) {
 Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments) {
   const bool latent = arguments.operation == "mla-decode";
   AttentionProblem problem;
-  problem.phase = arguments.operation == "prefill" ? AttentionPhase::context : AttentionPhase::generation;
+  problem.prefill = arguments.operation == "prefill";
   problem.batch = arguments.batch;
   problem.kv_len = arguments.kv_len;
   problem.q_len = given_or(arguments.q_len, problem.is_generation() ? 1 : problem.kv_len);

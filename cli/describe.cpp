@@ -45,8 +45,8 @@ nlohmann::json describe(const StoreFinding& finding) {
 }
 
 KernelSpec spec_of(const CubinRecord& record) {
-  auto decoded = decode_identity(record.identity.encoding());
-  if (decoded) return std::move(decoded->spec);
+  auto decoded = decode_kernel(record.identity.kernel_encoding());
+  if (decoded) return *std::move(decoded);
   KernelSpec unknown;
   unknown.name = "?";
   return unknown;

@@ -96,10 +96,4 @@ Result<fs::path> check_output_file(FileSystem& files, const std::string& name, c
   return path;
 }
 
-Result<BundleOptions> bundle_options(const std::string& name, std::uint64_t version) {
-  if (is_printable(name)) return BundleOptions{name, version};
-  return Error{ErrorCode::invalid_argument, "--name: a bundle cannot be named '" + printable(name) + "'",
-               "give it a name of one line, without control characters"};
-}
-
 }  // namespace cubinet::cli

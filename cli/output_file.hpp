@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cubinet/base/file_system.hpp>
-#include <cubinet/cubin_registry/bundle.hpp>
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -29,10 +27,5 @@ Result<bool> lies_in(FileSystem& files, const std::filesystem::path& path,
 // no room for that of the temporary file. Returns the path to write.
 Result<std::filesystem::path> check_output_file(FileSystem& files, const std::string& name,
                                                 const ProtectedFiles& keep = {});
-
-// What a bundle says of itself. Without a name it has none, and is called by its file's: the same kernels
-// give the same bytes whatever the file is called. A name that no bundle can have is refused, before anything
-// is computed.
-Result<BundleOptions> bundle_options(const std::string& name, std::uint64_t version);
 
 }  // namespace cubinet::cli

@@ -26,6 +26,11 @@ find_package(zstd CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(CudaHeaders 13.0 REQUIRED)
+# libcurl is opened at run time, whatever TLS library it was built with: only its headers are needed here.
+find_path(CUBINET_CURL_INCLUDE_DIR curl/curl.h REQUIRED)
+mark_as_advanced(CUBINET_CURL_INCLUDE_DIR)
+add_library(cubinet::curl_headers INTERFACE IMPORTED)
+target_include_directories(cubinet::curl_headers INTERFACE "${CUBINET_CURL_INCLUDE_DIR}")
 if(CUBINET_BUILD_CLI OR CUBINET_BUILD_BENCHMARKS)
   find_package(CLI11 CONFIG REQUIRED)
 endif()
@@ -50,4 +55,4 @@ endif()
 
 # Never part of the link line of the assembled library.
 set(CUBINET_HEADER_ONLY_LIBRARIES fmt::fmt-header-only nlohmann_json::nlohmann_json
-                                  CLI11::CLI11 cubinet::cuda_headers)
+                                  CLI11::CLI11 cubinet::cuda_headers cubinet::curl_headers)

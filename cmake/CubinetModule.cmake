@@ -56,6 +56,12 @@ if(CUBINET_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_compile_options(cubinet_settings INTERFACE -fno-sanitize=function,enum)
   endif()
+  # Dozens of executables of 20 to 50 MB: a quarter of the time of ld.bfd.
+  find_program(CUBINET_LLD ld.lld)
+  mark_as_advanced(CUBINET_LLD)
+  if(CUBINET_LLD)
+    target_link_options(cubinet_settings INTERFACE -fuse-ld=lld)
+  endif()
 endif()
 if(CUBINET_SANITIZE MATCHES "address")
   # A check is a call: less to compile than code in line, with -O0 by a quarter.
@@ -118,16 +124,27 @@ function(cubinet_add_module name)
   endif()
 endfunction()
 
-# cubinet_add_tests(<module> SOURCES ... [LABELS <label>...] [USES <module>...]
+# cubinet_add_tests(<module> SOURCES ... [THREADS <source>...] [LABELS <label>...] [USES <module>...]
 #                   [LIBRARIES <target>...] [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
 #
 # One executable test_<module><SUFFIX>, one ctest "<module>/<name>" a TEST_CASE, labelled with all of LABELS (unit
 # when there are none) and its test suite, if it has one. The tests see both include roots of every module of the assembled library, the module's private
 # headers and those of the modules in USES; modules that are not part of that library are linked by their objects.
+#
+# THREADS are those of SOURCES in whose tests several threads are at work, none of them NVRTC's, which is not
+# instrumented, and what these need. Under ThreadSanitizer the executable is made of them alone and labelled threads: of
+# one thread it has nothing to say.
 function(cubinet_add_tests module)
-  cmake_parse_arguments(arg "" "SUFFIX" "SOURCES;LABELS;USES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "" "SUFFIX" "SOURCES;THREADS;LABELS;USES;LIBRARIES;ENVIRONMENT" ${ARGN})
   if(NOT CUBINET_BUILD_TESTS)
     return()
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(CUBINET_SANITIZE MATCHES "thread" AND arg_THREADS)
+    set(arg_SOURCES ${arg_THREADS})
+    list(APPEND arg_LABELS threads)
   endif()
   set(target test_${module}${arg_SUFFIX})
   add_executable(${target} ${arg_SOURCES})
@@ -136,8 +153,10 @@ function(cubinet_add_tests module)
                                           doctest::doctest ${arg_LIBRARIES})
   # A check is one call, without a handler of exceptions around it: a fifth of what a test takes to compile.
   target_compile_definitions(${target} PRIVATE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
-  # It is the library that is optimised; of a test that only takes time.
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+  # Its loops are long, unlike those of other tests (tests/CMakeLists.txt).
+  if("property" IN_LIST arg_LABELS)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+  endif()
   get_property(assembled GLOBAL PROPERTY CUBINET_LIBRARY_MODULES)
   foreach(used IN LISTS module arg_USES)
     cubinet_include_roots(roots ${used})
@@ -146,9 +165,6 @@ function(cubinet_add_tests module)
       target_link_libraries(${target} PRIVATE cubinet_${used})
     endif()
   endforeach()
-  if(NOT arg_LABELS)
-    set(arg_LABELS unit)
-  endif()
   if(CUBINET_SANITIZE MATCHES "address")
     # LeakSanitizer reads the bounds of a loaded library's thread-local storage from the bytes before it, where glibc
     # 2.36 no longer writes any: what stands there by chance sends it to addresses that are not mapped.

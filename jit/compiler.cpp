@@ -17,6 +17,7 @@
 #include <cubinet/jit/prepared_request.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 
 namespace cubinet {
@@ -37,6 +38,17 @@ Result<ForkHazard::Stay> enter_nvrtc() {
       "nothing can be compiled in this process: another thread was inside NVRTC when it was forked, "
       "and NVRTC's locks stay held",
       "start workers by exec (spawn), or fork while nothing is compiled; what a store holds is found"};
+}
+
+// The one variable that changes what NVRTC makes (13.0, 13.5): the dialect of its intermediate code, and with
+// it the machine code. No environment is a part of a fingerprint.
+Result<void> check_environment() {
+  constexpr const char* kDialect = "NV_NVVM_VERSION";
+  if (std::getenv(kDialect) == nullptr) return {};
+  return Error{ErrorCode::unavailable,
+               std::string("the environment sets ") + kDialect +
+                   ", by which NVRTC would make other code than it does elsewhere",
+               std::string("unset ") + kDialect};
 }
 
 class NvrtcCompiler final : public Compiler {
@@ -104,6 +116,7 @@ class NvrtcCompiler final : public Compiler {
   Result<CompileOutput> compile(const CompileRequest& given) override {
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
     CUBINET_TRY(request.kernel_template->check_target(request.spec, request.target));
+    CUBINET_TRY(check_environment());
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     CUBINET_TRY(check_supported(loaded, request.target));
@@ -288,7 +301,7 @@ class NvrtcCompiler final : public Compiler {
     // Parameters may be macros that name headers. Where the header cannot be written that is told elsewhere.
     const auto header = kernel_template.parameters_header(spec);
     for (const HeaderMacro& macro : scan_includes(header ? *header : std::string()).macros)
-      search.macros.emplace_back(macro.name, macro.replacement);
+      search.macros.emplace_back(macro.name + macro.parameters, macro.replacement);
     return search;
   }
 

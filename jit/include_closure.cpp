@@ -66,8 +66,10 @@ class ClosureBuilder {
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
     names_taken_.emplace(kParametersHeaderName);
     from_memory_ = &kernel_template.headers();
+    source_folder_ = kernel_template.folder();
     unused_words_.insert(kernel_template.unused_words().begin(), kernel_template.unused_words().end());
-    const File source{kernel_template.name() + ".cu", kernel_template.source(), kernel_template.folder(), {}};
+    File source{kernel_template.name() + ".cu", kernel_template.source(), source_folder_, {}};
+    source.is_source = true;
     if (source.text.find('\0') != std::string::npos) {
       return Error{ErrorCode::invalid_argument,
                    "'" + source.name + "' holds a NUL byte, at which the compiler would stop reading",
@@ -84,11 +86,14 @@ class ClosureBuilder {
       CUBINET_TRY(follow_computed());
     } while (!pending_.empty());
     for (const auto& [name, header] : answerable_) {
-      if (!macros_.headers_of(header.macro).empty()) continue;
+      if (macros_.knows(header.macro)) continue;
       return Error{
           ErrorCode::invalid_argument,
           "'" + name + "' has '" + header.text + "', whose header cannot be told before it is compiled",
           "write the header's name there, or define the macro as a name"};
+    }
+    for (const std::string& name : absent_) {
+      if (names_taken_.contains(name) || name.starts_with(kMissingPrefix)) return in_another_place(name);
     }
     if (!unused_words_.empty()) return unused(kernel_template);
     closure_.digest = digest();
@@ -102,6 +107,10 @@ class ClosureBuilder {
     fs::path folder;                  // where it lies; empty for one that lies nowhere
     std::optional<std::size_t> root;  // it lies below roots_[*root]
     fs::path place{};                 // the file itself
+    // The root in which it was searched and found, behind which its #include_next goes on. One that was found
+    // beside another is in none for NVRTC: its own searches all of them.
+    std::optional<std::size_t> searched{};
+    bool is_source = false;  // its #include_next is an #include
   };
 
   // A file that has a name, and one of the folders in which it lies.
@@ -180,6 +189,7 @@ class ClosureBuilder {
         }
         std::vector<std::string> places;
         CUBINET_TRY_ASSIGN(const auto found, find(reference, file, places));
+        if (!found) absent_.insert(reference.name);
         if (found && *found != reference.name) CUBINET_TRY(add_alias(reference.name, *found));
       }
     }
@@ -188,39 +198,45 @@ class ClosureBuilder {
 
   Result<void> add_alias(const std::string& name, const std::string& header) {
     const auto [alias, is_new] = aliases_.emplace(name, header);
-    if (is_new && names_taken_.insert(name).second) {
+    if (is_new && !name.starts_with(kMissingPrefix) && names_taken_.insert(name).second) {
       closure_.headers.push_back({name, "#include <" + header + ">\n"});
     } else if (is_new || alias->second != header) {
-      return Error{ErrorCode::unsupported,
-                   "'" + name + "', which a macro names, would be another header in another place",
-                   "write the header's name where it is included"};
+      return in_another_place(name);
     }
     return {};
+  }
+
+  static Error in_another_place(const std::string& name) {
+    return Error{ErrorCode::unsupported,
+                 "'" + name + "', which a macro names, would be another header in another place",
+                 "write the header's name where it is included"};
   }
 
   // The name of the header that is found; nullopt, with the places that were searched, where none is.
   Result<std::optional<std::string>> find(const HeaderReference& reference, const File& file,
                                           std::vector<std::string>& places) {
     const fs::path path = reference.name;
-    if (path.is_absolute()) return at(path, path.filename(), std::nullopt);
-    if (reference.quoted && !reference.next && !file.folder.empty()) {
+    // As NVRTC has it: what is in memory goes before every file.
+    CUBINET_TRY_ASSIGN(auto held, in_memory(reference.name, *from_memory_, source_folder_));
+    if (held) return held;
+    if (path.is_absolute()) return at(path, path.filename(), std::nullopt, std::nullopt);
+    const bool beside = reference.quoted && (!reference.next || file.is_source);
+    if (beside && !file.folder.empty()) {
       const fs::path below = fs::path(file.name).parent_path() / path;
-      CUBINET_TRY_ASSIGN(const auto found, at(file.folder / path, below, file.root));
+      CUBINET_TRY_ASSIGN(const auto found, at(file.folder / path, below, file.root, std::nullopt));
       if (found) return found;
       places.push_back(file.folder);
     }
     if (reference.name == kParametersHeaderName) {
       // It includes the element types if there is a dtype parameter.
-      CUBINET_TRY(in_memory("cubinet/types.cuh", embedded_headers()));
+      CUBINET_TRY(in_memory("cubinet/types.cuh", embedded_headers(), {}));
       return std::optional(reference.name);
     }
-    CUBINET_TRY_ASSIGN(auto held, in_memory(reference.name, *from_memory_));
-    if (!held) {
-      CUBINET_TRY_ASSIGN(held, in_memory(reference.name, embedded_headers()));
-    }
+    CUBINET_TRY_ASSIGN(held, in_memory(reference.name, embedded_headers(), {}));
     if (held) return held;
-    for (std::size_t root = reference.next && file.root ? *file.root + 1 : 0; root < roots_.size(); ++root) {
-      CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / path, path, root));
+    std::size_t root = reference.next && file.searched ? *file.searched + 1 : 0;
+    for (; root < roots_.size(); ++root) {
+      CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / path, path, root, root));
       if (found) return found;
       places.push_back(roots_[root]);
     }
@@ -241,7 +257,7 @@ class ClosureBuilder {
     }
     for (const std::string& counterpart : counterparts_in_cccl(name)) {
       for (std::size_t root = 0; root < roots_.size(); ++root) {
-        CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / counterpart, counterpart, root));
+        CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / counterpart, counterpart, root, root));
         if (!found) continue;
         const std::string given = free_name(name);
         standard_names_.emplace(name, given);
@@ -257,21 +273,26 @@ class ClosureBuilder {
     return std::string(kMissingPrefix) + std::to_string(closure_.missing.size() - 1);
   }
 
+  // `folder`: where one of them looks for what it includes from beside itself; empty: nowhere.
   template <class Headers>
-  Result<std::optional<std::string>> in_memory(const std::string& name, const Headers& headers) {
+  Result<std::optional<std::string>> in_memory(const std::string& name, const Headers& headers,
+                                               const fs::path& folder) {
     const auto known = names_in_memory_.find(name);
     if (known != names_in_memory_.end()) return std::optional(known->second);
     const auto found = headers.find(name);
     if (found == headers.end()) return std::optional<std::string>();
     const std::string given = free_name(below_root(name));
     names_in_memory_.emplace(name, given);
-    CUBINET_TRY(enqueue({given, found->second, {}, {}}));
+    const fs::path lies = folder.empty() ? folder : (folder / name).parent_path();
+    CUBINET_TRY(enqueue({given, found->second, lies, {}}));
     return std::optional(given);
   }
 
-  // The name of the file that is there, which lies below that root; nullopt where none is.
+  // The name of the file that is there, which lies below that root and was searched in the other; nullopt
+  // where none is.
   Result<std::optional<std::string>> at(const fs::path& path, const fs::path& below,
-                                        std::optional<std::size_t> root) {
+                                        std::optional<std::size_t> root,
+                                        std::optional<std::size_t> searched) {
     const auto looked = names_by_path_.find(path.native());
     if (looked != names_by_path_.end()) return looked->second;
     std::optional<std::string>& name = names_by_path_[path.native()];
@@ -284,7 +305,7 @@ class ClosureBuilder {
     }
     if (name) return name;
     CUBINET_TRY_ASSIGN(const Bytes content, files_->read(path, kMaximumBytes));
-    File header{{}, std::string(as_text(content)), path.parent_path(), root, path};
+    File header{{}, std::string(as_text(content)), path.parent_path(), root, path, searched};
     for (const FoundFile& file : known) {
       if (!includes_the_same(header, file.folder)) continue;
       name = file.name;
@@ -319,7 +340,8 @@ class ClosureBuilder {
   }
 
   std::string free_name(const std::string& wanted) {
-    std::string name = wanted;
+    // What leads nowhere would lead to it.
+    std::string name = wanted.starts_with(kMissingPrefix) ? "~" + wanted : wanted;
     for (unsigned number = 2; !names_taken_.insert(name).second; ++number)
       name = wanted + "~" + std::to_string(number);
     return name;
@@ -352,8 +374,10 @@ class ClosureBuilder {
   std::vector<std::pair<std::string, ComputedHeader>> answerable_;
   std::set<std::string, std::less<>> unused_words_;  // of parameters
   std::map<std::string, std::string> aliases_;
+  std::set<std::string> absent_;  // what macros name and nothing is
   std::set<std::string, std::less<>> names_taken_;
   const std::map<std::string, std::string>* from_memory_ = nullptr;  // the template's
+  fs::path source_folder_;
   std::map<std::string, std::string> names_in_memory_;
   std::map<std::string, std::string> standard_names_;
   std::map<std::string, std::optional<std::string>> names_by_path_;  // nullopt: there is no such file

@@ -76,9 +76,10 @@ struct IncludeClosure {
 
 inline constexpr std::string_view kMissingPrefix = "missing-header/";
 
-// Where headers are looked for, in this order: a quoted name beside the file that has it; those that the
-// template brings in memory; the embedded headers; the include directories; the compiler's own (a toolkit's);
-// for a few of the C++ library's those that stand in for them (standard_headers.hpp).
+// Where headers are looked for, in this order: those that the template brings in memory; a quoted name beside
+// the file that has it; the embedded headers; the include directories; the compiler's own (a toolkit's);
+// for a few of the C++ library's those that stand in for them (standard_headers.hpp). A header from memory
+// lies where its name says below the folder of the source.
 struct HeaderSearch {
   std::vector<std::string> include_directories;
   std::vector<std::string> toolkit_directories;

@@ -204,11 +204,17 @@ class Scanner {
     scan_.computed.push_back({"#" + word + " " + macro, macro});
   }
 
-  // What stands there up to the first ')' on the line, without blanks.
+  // What stands there up to the first ')' on the line, without blanks but for those that part words.
   std::string in_parentheses() {
     std::string text;
+    bool parted = false;
     while (!cursor_.done() && cursor_.peek() != '\n' && text.size() <= kLongestReplacement) {
-      if (skip_blank_or_comment()) continue;
+      if (skip_blank_or_comment()) {
+        parted = true;
+        continue;
+      }
+      if (std::exchange(parted, false) && !text.empty() && is_word(text.back()) && is_word(cursor_.peek()))
+        text += ' ';
       text += cursor_.peek();
       cursor_.step();
       if (text.back() == ')') break;
@@ -239,8 +245,8 @@ class Scanner {
       cursor_.step();
     }
     replacement.resize(replacement.find_last_not_of(" \t\r\v\f") + 1);
-    if (may_name_a_header(replacement))
-      scan_.macros.push_back({std::move(name), parameters, std::move(replacement)});
+    if (!may_name_a_header(replacement)) replacement = kNoHeader;
+    if (!name.empty()) scan_.macros.push_back({std::move(name), parameters, std::move(replacement)});
     cursor_ = begin;
   }
 
@@ -261,6 +267,8 @@ class Scanner {
       skip_blanks_and_comments();
       if (header_name(where, word == "__has_include_next", true)) return;
       computed.macro = read_word();
+      skip_blanks_and_comments();
+      if (cursor_.peek() == '(') computed.macro += in_parentheses();
       computed.text += "(" + computed.macro + ")";
     }
     cursor_ = behind;  // what is there may hold a question of its own

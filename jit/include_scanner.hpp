@@ -30,12 +30,11 @@ struct ComputedHeader {
   std::string macro;  // with its arguments and no blanks; empty where there is none
 };
 
-// `#define NAME REPLACEMENT` and `#define NAME(a, b) REPLACEMENT`, where that can be (a part of) a header's
-// name.
+// `#define NAME REPLACEMENT` and `#define NAME(a, b) REPLACEMENT`.
 struct HeaderMacro {
   std::string name;
-  std::string parameters;  // as they stand there, without blanks: "(a,b)"; empty where there are none
-  std::string replacement;
+  std::string parameters;   // as they stand there, without blanks: "(a,b)"; empty where there are none
+  std::string replacement;  // kNoHeader where it can be no part of a header's name
 };
 
 struct IncludeScan {

@@ -40,8 +40,8 @@ KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device) {
     rank.emplace(target, rank.size());
   std::vector<Entry> entries;
   std::set<std::string_view> unknown;
-  for (std::uint32_t number = 0; number < index.rows_->size(); ++number) {
-    const KernelRow& row = (*index.rows_)[number];
+  for (std::uint32_t number = 0; number < index.rows_.size(); ++number) {
+    const KernelRow& row = *index.rows_[number];
     const auto found = rank.find(row.target);
     if (found == rank.end()) {
       ++index.usage_.other_targets;

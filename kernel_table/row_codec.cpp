@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/kernel_table/column.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
+#include <cubinet/spec/parameter_view.hpp>
 
 #include <xxhash.h>
 

@@ -24,8 +24,8 @@ std::string sizes_text(const std::vector<std::uint32_t>& sizes) {
 std::string KernelSubject::text(std::string_view doing) const {
   std::string text(doing);
   if (entry_point != nullptr) text += " '" + entry_point->name + "' of";
-  const auto identity = decode_identity(record.identity.encoding());
-  text += " " + (identity ? identity->spec.to_string() : "cubin " + record.digest.to_hex().substr(0, 12));
+  const auto spec = decode_kernel(record.identity.kernel_encoding());
+  text += " " + (spec ? spec->to_string() : "cubin " + record.digest.to_hex().substr(0, 12));
   return text + " for " + record.target_name() + " on " + device.properties().to_string();
 }
 

@@ -9,9 +9,11 @@ wheels=$root/build/cuda-wheels
 test_wheels=$root/build/test-wheels
 usual_toolkit=/usr/local/cuda
 
-packages=(g++ clang libclang-rt-dev cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
-  libcli11-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev nlohmann-json3-dev
+packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
+  libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
   zlib1g-dev)
+# Servers and a tool that the tests start themselves. Where one is missing, its tests are skipped.
+test_packages=(docker-registry nginx openssl)
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -37,8 +39,9 @@ install_packages() {
   say "installing ${missing[*]}"
   local log
   log=$(mktemp)
+  # RUNLEVEL: without systemd, a server that is installed for the tests is not started as a service.
   if ! { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } \
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends "${missing[@]}"; } \
     >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     rm -f "$log"

@@ -86,6 +86,7 @@ run_tree() {
 }
 
 setup
+(install_packages "${test_packages[@]}") || say "warning: the tests that start ${test_packages[*]} are skipped"
 [[ $("${CXX:-g++}" -dumpversion) != 12* ]] || warnings_as_errors[portable]=ON warnings_as_errors[dev]=ON warnings_as_errors[tsan]=ON
 [[ $(clang++ -dumpversion) != 14* ]] || warnings_as_errors[asan]=ON
 mkdir -p "$root/build"

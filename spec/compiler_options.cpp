@@ -21,7 +21,7 @@ struct Spelling {
   std::string_view name;
 };
 // NVRTC's short names (its documentation, "Supported Compile Options", of CUDA 13.0 and 13.5).
-constexpr std::array<Spelling, 22> kSpellings = {{{"D", "define-macro"},
+constexpr std::array<Spelling, 26> kSpellings = {{{"D", "define-macro"},
                                                   {"U", "undefine-macro"},
                                                   {"I", "include-path"},
                                                   {"include", "pre-include"},
@@ -35,6 +35,10 @@ constexpr std::array<Spelling, 22> kSpellings = {{{"D", "define-macro"},
                                                   {"w", "disable-warnings"},
                                                   {"opt-info", "optimization-info"},
                                                   {"err-no", "display-error-number"},
+                                                  {"no-err-no", "no-display-error-number"},
+                                                  {"brief-diag", "brief-diagnostics"},
+                                                  {"no-lineinfo-ia", "no-lineinfo-inlined-at"},
+                                                  {"jtd", "jump-table-density"},
                                                   {"rdc", "relocatable-device-code"},
                                                   {"dc", "device-c"},
                                                   {"dw", "device-w"},
@@ -75,15 +79,29 @@ constexpr std::array<Refusal, 21> kRefusals = {
      {"no-cache", kSaidElsewhere},
      {"no-source-include", kSaidElsewhere}}};
 
-// Whether the next flag is this one's value where it has none behind "=".
+// Whether the next flag is this one's value where it has none behind "=", even if it begins with '-'.
 bool takes_next(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kNames = {
-      "define-macro", "undefine-macro", "include-path",  "pre-include",   "gpu-architecture",
-      "std",          "maxrregcount",   "ptxas-options", "Ofast-compile", kRelocatable};
+  constexpr std::array<std::string_view, 3> kNames = {"define-macro", "undefine-macro", "ptxas-options"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+// Whether it says nothing without a value.
+bool wants_value(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"std", "maxrregcount", "Ofast-compile", kRelocatable};
+  return takes_next(name) || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 constexpr std::string_view kPtxasOptions = "ptxas-options";
+
+// Whether an option of ptxas has it read or write a file. Those that take one are known by name, the rest by
+// its path.
+bool names_file(std::string_view option) {
+  constexpr std::array<std::string_view, 4> kNames = {"options-file", "optf", "apply-controls",
+                                                      "fdevice-time-trace"};
+  const std::string_view word = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  return option.starts_with('@') || option.find('/') != std::string_view::npos ||
+         std::find(kNames.begin(), kNames.end(), word.substr(0, word.find('='))) != kNames.end();
+}
 
 // Whether several values are one list.
 bool is_list(std::string_view name) {
@@ -118,9 +136,19 @@ std::string long_name(const std::string& written) {
   return found == kSpellings.end() ? written : std::string(found->name);
 }
 
+// "F(x)" is a macro with parameters: F.
+std::string_view word_of(std::string_view macro) {
+  return macro.substr(0, macro.find('('));
+}
+
+// The macro that an option defines or undefines; empty where it is none of these.
+std::string_view macro_of(std::string_view option) {
+  if (!option.starts_with(kDefine) && !option.starts_with(kUndefine)) return {};
+  return word_of(option.substr(kDefine.size()));
+}
+
 bool is_macro_name(std::string_view name) {
-  // "F(x)" is a macro with parameters.
-  const std::string_view word = name.substr(0, name.find('('));
+  const std::string_view word = word_of(name);
   return !word.empty() && !(word.front() >= '0' && word.front() <= '9') &&
          std::all_of(word.begin(), word.end(), is_word_character);
 }
@@ -146,10 +174,24 @@ Result<void> add_macro(CompilerOptions& options, const std::string& flag, const 
   const std::size_t equals = defines ? std::min(text.find('='), text.size()) : text.size();
   const std::string name = text.substr(0, equals);
   if (!is_macro_name(name)) return bad(flag, "'" + printable(name) + "' is no name of a macro");
-  // As on every command line the last word counts.
-  options.erase(std::string(defines ? kUndefine : kDefine) + name);
+  // As on every command line the last word counts, with parameters or without.
+  const std::string key = std::string(defines ? kDefine : kUndefine) + name;
+  std::erase_if(options, [&](const auto& option) {
+    return macro_of(option.first) == word_of(name) && option.first != key;
+  });
   const std::string value = !defines ? "" : equals < text.size() ? text.substr(equals + 1) : "1";
-  return add(options, flag, std::string(defines ? kDefine : kUndefine) + name, value);
+  return add(options, flag, key, value);
+}
+
+Result<void> check_ptxas_options(const std::string& flag, const std::string& value) {
+  std::istringstream list(value);
+  for (std::string option; std::getline(list, option, ',');) {
+    if (names_file(option))
+      return bad(flag,
+                 "it is not taken: ptxas would read or write a file that the build would not answer for",
+                 "give the options themselves");
+  }
+  return {};
 }
 
 // Code for link-time optimisation is relocatable.
@@ -165,6 +207,8 @@ Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags)
   for (std::size_t i = 0; i < flags.size(); ++i) {
     const std::string& flag = flags[i];
     CUBINET_TRY_ASSIGN(Flag parts, split(flag));
+    // Options have macros under such names.
+    if (parts.name.find(':') != std::string::npos) return bad(flag, "no flag's name holds ':'");
     std::string name = long_name(parts.name);
     if (name == "device-c" || name == "device-w") {
       if (parts.value) return bad(flag, "it takes no value");
@@ -175,14 +219,15 @@ Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags)
                                       [&](const Refusal& refused) { return refused.name == name; });
     if (refusal != kRefusals.end())
       return bad(flag, "it is not taken: " + std::string(refusal->reason), "leave it out");
-    if (!parts.value && takes_next(name)) {
-      if (i + 1 == flags.size()) return bad(flag, "its value is missing");
+    const bool more = i + 1 < flags.size();
+    if (!parts.value && more && (takes_next(name) || !flags[i + 1].starts_with('-')))
       parts.value = flags[++i];
-    }
+    if (!parts.value && wants_value(name)) return bad(flag, "its value is missing");
     if (name == kRelocatable) {
       if (parts.value == "false") continue;  // as it is anyway
       if (parts.value != "true") return bad(flag, "it is true or false");
     }
+    if (name == kPtxasOptions) CUBINET_TRY(check_ptxas_options(flag, *parts.value));
     if (name == "define-macro" || name == "undefine-macro") {
       CUBINET_TRY(add_macro(options, flag, *parts.value, name == "define-macro"));
     } else {
@@ -213,21 +258,14 @@ std::vector<std::string> compiler_flags(const CompilerOptions& options) {
 }
 
 bool says_macro(const CompilerOptions& options, std::string_view macro) {
-  return std::any_of(options.begin(), options.end(), [&](const auto& option) {
-    std::string_view name = option.first;
-    if (!name.starts_with(kDefine) && !name.starts_with(kUndefine)) return false;
-    name.remove_prefix(kDefine.size());
-    return name.substr(0, name.find('(')) == macro;
-  });
+  return std::any_of(options.begin(), options.end(),
+                     [&](const auto& option) { return !macro.empty() && macro_of(option.first) == macro; });
 }
 
 CompilerOptions with_defaults(CompilerOptions given, const CompilerOptions& defaults) {
+  const CompilerOptions said = given;
   for (const auto& [name, value] : defaults) {
-    const bool defines = name.starts_with(kDefine);
-    const bool macro = defines || name.starts_with(kUndefine);
-    if (macro && given.contains(std::string(defines ? kUndefine : kDefine) + name.substr(kDefine.size())))
-      continue;
-    given.try_emplace(name, value);
+    if (!says_macro(said, macro_of(name))) given.try_emplace(name, value);
   }
   drop_what_is_implied(given);
   return given;

@@ -2,6 +2,7 @@
 #include <cubinet/base/binary_format.hpp>
 #include <cubinet/base/byte_stream.hpp>
 #include <cubinet/spec/kernel_key.hpp>
+#include <cubinet/spec/parameter_view.hpp>
 
 #include <xxhash.h>
 
@@ -359,15 +360,6 @@ Result<KernelSpec> decode_kernel(ByteView encoding) {
   CUBINET_TRY_ASSIGN(KernelSpec spec, read_spec(reader));
   if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
   return spec;
-}
-
-Result<DecodedIdentity> decode_identity(ByteView encoding) {
-  ByteReader reader(encoding);
-  DecodedIdentity decoded;
-  CUBINET_TRY_ASSIGN(decoded.spec, read_spec(reader));
-  CUBINET_TRY_ASSIGN(decoded.target, read_target(reader));
-  if (reader.remaining() != 0) return kKeyFormat.damaged("has bytes after its end");
-  return decoded;
 }
 
 Result<KernelIdentity> identity_from_encoding(Bytes encoding) {

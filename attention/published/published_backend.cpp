@@ -25,7 +25,7 @@ BackendDecline decline(std::string reason) {
 std::string unserved(const PlanRequest& request) {
   const AttentionProblem& problem = request.problem;
   const bool assumed = request.options.assumes_all_kernels;
-  if (!assumed && request.kernels.of(kPublishedImplementation).rows()->empty())
+  if (!assumed && request.kernels.of(kPublishedImplementation).rows().empty())
     return "there are no rows of published artifacts";
   // The published rows of latent attention apply the causal limit of their query tokens under the name
   // dense: they would ignore that none is wanted.
@@ -39,8 +39,8 @@ std::string unserved(const PlanRequest& request) {
 SelectionPolicy policy_of(const PlanRequest& request, const KernelIndex& index) {
   SelectionPolicy policy;
   // A table is of one header.
-  if (!index.rows()->empty()) {
-    const KernelRow& row = index.rows()->front();
+  if (!index.rows().empty()) {
+    const KernelRow& row = *index.rows().front();
     if (const PublishedHeader* header = find_published_header(row.pin)) policy.rules = header->rules;
     const ArgumentLayout* layout = find_argument_layout(row.layout);
     policy.keeps_stats_of_ragged = layout != nullptr && layout->keeps_stats_of_ragged;

@@ -15,28 +15,38 @@ struct BundleArguments {
   bool replace = false;
 };
 
-// One that was given no name is called by its file's.
-std::string name_of(const Bundle& bundle) {
-  const std::string& given = bundle.options().name;
+// One that was given no channel is called by its file's name.
+std::string channel_of(const Bundle& bundle) {
+  const std::string& given = bundle.root().options.channel;
   return given.empty() ? std::filesystem::path(bundle.description().place).stem().string() : given;
 }
 
 nlohmann::json describe_bundle(const Bundle& bundle) {
+  const BundleRoot& root = bundle.root();
   return {{"bundle", bundle.description().place},
-          {"name", name_of(bundle)},
-          {"version", bundle.options().version},
-          {"entries", bundle.records().size()}};
+          {"channel", channel_of(bundle)},
+          {"version", root.options.version},
+          {"created", root.options.created},
+          {"expires", root.options.expires},
+          {"profile", to_string(root.options.profile)},
+          {"targets", root.targets},
+          {"toolchain", root.toolchain},
+          {"entries", root.records},
+          {"images", root.images},
+          {"image_bytes", root.image_bytes},
+          {"file_bytes", root.file_bytes}};
 }
 
 Result<ExitStatus> list_bundle(const Context& context, const BundleArguments& arguments) {
   CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(arguments.files.front(), context.files()));
   nlohmann::json document = describe_bundle(*bundle);
+  CUBINET_TRY_ASSIGN(const CubinRecords records, bundle->list());
   document["records"] = nlohmann::json::array();
-  for (const auto& record : bundle->records())
+  for (const auto& record : records)
     document["records"].push_back(describe(*record));
-  context.console().text(record_table(bundle->records()).to_string());
-  context.console().text(fmt::format("{}, version {}: {}", printable(name_of(*bundle)),
-                                     bundle->options().version, plural(bundle->records().size(), "kernel")));
+  context.console().text(record_table(records).to_string());
+  context.console().text(fmt::format("{}, version {}: {}", printable(channel_of(*bundle)),
+                                     bundle->root().options.version, plural(records.size(), "kernel")));
   context.console().document(document);
   return ExitStatus::done;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
+#include "bundle_arguments.hpp"
 #include "describe.hpp"
 #include "output_file.hpp"
 #include "record_filter.hpp"
@@ -19,8 +20,7 @@ namespace {
 struct BundleCreateOptions {
   std::vector<std::string> cubins;
   std::string output;
-  std::string name;
-  std::uint64_t version = 0;
+  BundleOptions bundle;
   bool all_builds = false;
   RecordFilter filter;
 };
@@ -84,21 +84,22 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> wanted_records(Home& reg
   return newest;
 }
 
-Result<std::vector<Cubin>> load_from_home(const Context& context, const BundleCreateOptions& options) {
+// How many kernels were written; none, and no file, where nothing fits.
+Result<std::size_t> write_from_home(const Context& context, const BundleCreateOptions& options,
+                                    const std::filesystem::path& output) {
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(const auto records, wanted_records(*registry, options));
-  std::vector<Cubin> cubins;
-  for (const auto& record : records) {
-    CUBINET_TRY_ASSIGN(auto cubin, registry->load(record));
-    if (!cubin) {
-      return Error{ErrorCode::corruption,
-                   fmt::format("the home's cubin of {} for {} is gone or damaged",
-                               spec_of(*record).to_string(), record->target_name()),
-                   "compile it again, or leave it out"};
-    }
-    cubins.push_back(*std::move(cubin));
-  }
-  return cubins;
+  CUBINET_TRY_ASSIGN(const CubinRecords records, wanted_records(*registry, options));
+  if (!records.empty())
+    CUBINET_TRY(create_bundle(output, *registry, records, options.bundle, context.files()));
+  return records.size();
+}
+
+Result<std::size_t> write_from_files(const Context& context, const BundleCreateOptions& options,
+                                     const std::filesystem::path& output) {
+  CUBINET_TRY_ASSIGN(std::vector<Cubin> cubins, read_cubins(context, options.cubins));
+  const std::size_t count = cubins.size();
+  CUBINET_TRY(create_bundle(output, std::move(cubins), options.bundle, context.files()));
+  return count;
 }
 
 Result<ExitStatus> create(const Context& context, const BundleCreateOptions& options) {
@@ -113,21 +114,22 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
   CUBINET_TRY_ASSIGN(
       const std::filesystem::path output,
       check_output_file(*context.files(), options.output, context.protected_files(std::move(inputs))));
-  CUBINET_TRY_ASSIGN(const BundleOptions bundle, bundle_options(options.name, options.version));
-  auto cubins =
-      options.cubins.empty() ? load_from_home(context, options) : read_cubins(context, options.cubins);
-  if (!cubins) return cubins.error();
-  if (cubins->empty()) {
+  CUBINET_TRY(check_bundle_options(options.bundle));
+  CUBINET_TRY_ASSIGN(const std::size_t count, options.cubins.empty()
+                                                  ? write_from_home(context, options, output)
+                                                  : write_from_files(context, options, output));
+  if (count == 0) {
     return context.fail(
         Error{ErrorCode::not_found, "the home holds no kernel that fits: no bundle is written",
               "`cubinet registry list` prints what it holds"},
         ExitStatus::negative);
   }
-  const std::size_t count = cubins->size();
-  CUBINET_TRY(create_bundle(output, *std::move(cubins), bundle, context.files()));
   context.console().text(fmt::format("{}: {}", printable(output.string()), plural(count, "kernel")));
-  context.console().document(
-      {{"bundle", output.string()}, {"name", bundle.name}, {"version", bundle.version}, {"kernels", count}});
+  context.console().document({{"bundle", output.string()},
+                              {"channel", options.bundle.channel},
+                              {"version", options.bundle.version},
+                              {"profile", to_string(options.bundle.profile)},
+                              {"kernels", count}});
   return ExitStatus::done;
 }
 
@@ -139,10 +141,7 @@ void add_bundle_create(CLI::App& bundle, Action& chosen) {
   verb->add_option("CUBIN", options->cubins, "Cubin files with their FILE.record; none: the home's kernels")
       ->type_name("");
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
-  add_text(*verb, "--name", options->name, "NAME",
-           "The bundle's name, for people (default: its file's, which is not written into it)");
-  add_integer(*verb, "--bundle-version", options->version, 0, INT64_MAX,
-              "The newest of several bundles wins");
+  add_bundle_options(*verb, options->bundle);
   add_record_filter(*verb, options->filter);
   verb->add_flag("--all-builds", options->all_builds, "Every build of a kernel, not only the newest");
   verb->footer(R"(Examples:

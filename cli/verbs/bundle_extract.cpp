@@ -22,11 +22,12 @@ struct ExtractOptions {
 };
 
 // The one build that is meant. A kernel for several targets is several.
-Result<std::shared_ptr<const CubinRecord>> find_build(const Bundle& bundle, const ExtractOptions& options) {
+Result<std::shared_ptr<const CubinRecord>> find_build(Bundle& bundle, const ExtractOptions& options) {
   RecordFilter filter;
   filter.kernels = {options.kernel};
   filter.targets = options.targets;
-  CUBINET_TRY_ASSIGN(const auto records, select_records(filter, bundle.records()));
+  CUBINET_TRY_ASSIGN(auto listed, bundle.list());
+  CUBINET_TRY_ASSIGN(const auto records, select_records(filter, std::move(listed)));
   CUBINET_TRY(check_one_kernel(options.kernel, records));
   if (records.empty()) {
     return Error{ErrorCode::not_found,

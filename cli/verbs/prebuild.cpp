@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
+#include "bundle_arguments.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
@@ -28,8 +29,7 @@ constexpr std::size_t kRefusalsShown = 50;
 struct PrebuildOptions {
   std::string matrix;
   std::string output;
-  std::string name;
-  std::uint64_t version = 0;
+  BundleOptions bundle;
   std::uint64_t memory = UINT64_MAX;  // for compilations
   bool skip_refused = false;
   MatrixShard shard;
@@ -287,7 +287,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   CUBINET_TRY_ASSIGN(const std::filesystem::path output,
                      check_output_file(*context.files(), options.output, kept));
   CUBINET_TRY(check_output_file(*context.files(), partial_path(output).string(), kept));
-  CUBINET_TRY_ASSIGN(const BundleOptions bundle, bundle_options(options.name, options.version));
+  CUBINET_TRY(check_bundle_options(options.bundle));
   // What a template refuses needs no compiler to be told.
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
@@ -309,7 +309,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   context.console().message(
       LogLevel::info, fmt::format("{}, {} at a time", plural(expansion.kernels.size(), "kernel"), jobs));
   const BuildTally tally = build_all(context, *runtime, expansion.kernels, interrupt, jobs);
-  return conclude(context, bundle, options.shard, tally, output, expansion.refused, interrupt);
+  return conclude(context, options.bundle, options.shard, tally, output, expansion.refused, interrupt);
 }
 
 }  // namespace
@@ -319,10 +319,7 @@ void add_prebuild(CLI::App& root, Action& chosen) {
   auto options = std::make_shared<PrebuildOptions>();
   verb->add_option("MATRIX", options->matrix, "The matrix, a JSON file")->required()->type_name("");
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
-  add_text(*verb, "--name", options->name, "NAME",
-           "The bundle's name, for people (default: its file's, which is not written into it)");
-  add_integer(*verb, "--bundle-version", options->version, 0, INT64_MAX,
-              "The newest of several bundles wins");
+  add_bundle_options(*verb, options->bundle);
   verb->add_option_function<std::string>(
           "--memory",
           [options](const std::string& text) {

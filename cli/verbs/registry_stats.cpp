@@ -29,9 +29,10 @@ Result<DeviceUsage> usage_of(const Context& context, std::shared_ptr<Store> home
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask({std::move(home)}, std::move(templates)));
   DeviceUsage result;
   CUBINET_TRY_ASSIGN(result.found, runtime->rows(device));
-  auto rows = std::make_shared<std::vector<KernelRow>>();
+  KernelRows rows;
+  rows.reserve(result.found.rows.size());
   for (const StoredRow& stored : result.found.rows)
-    rows->push_back(*stored.row);
+    rows.push_back(stored.row);
   result.usage = KernelIndex::build(std::move(rows), device).usage();
   return result;
 }

@@ -68,14 +68,14 @@ struct Question {
 std::vector<std::string> fixes_for(const Context& context, const SelectOptions& options,
                                    const Question& question) {
   std::vector<std::string> fixes;
-  const bool published = !question.kernels.of(kPublishedImplementation).rows()->empty();
+  const bool published = !question.kernels.of(kPublishedImplementation).rows().empty();
   if (options.table.empty() && !published)
     fixes.push_back("cubinet import-artifacts FOLDER" + context.given_places());
   if (question.options.targets != TargetPolicy{})
     fixes.emplace_back("the same command without --prefer, --forbid and --pin");
   PlanOptions launching = question.options;
   launching.backend = kTemplatesBackend;
-  launching.purpose = AttentionPurpose::launch;
+  launching.launches = true;
   const auto ours =
       plan_attention(question.problem, question.device, question.kernels, question.backends, launching);
   if (!ours) return fixes;
@@ -170,7 +170,7 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   CUBINET_TRY_ASSIGN(question.problem, attention_problem_of(options.problem));
   CUBINET_TRY_ASSIGN(question.device, device_facts_of(options.device));
   question.options.backend = options.backend;
-  question.options.purpose = options.launch ? AttentionPurpose::launch : AttentionPurpose::select;
+  question.options.launches = options.launch;
   question.options.assumes_all_kernels = options.assume_all_kernels;
   question.options.explains = true;
   question.options.starts_early = !options.no_programmatic_launch;

@@ -19,11 +19,12 @@ Result<CubinRecords> same_builds(WritableStore& store, const CubinRecord& record
 
 class BundleImport {
  public:
-  BundleImport(const Bundle& bundle, WritableStore& store, OnConflict on_conflict)
+  BundleImport(Bundle& bundle, WritableStore& store, OnConflict on_conflict)
       : bundle_(bundle), store_(store), on_conflict_(on_conflict) {}
 
   Result<ImportReport> run() {
-    for (const auto& record : bundle_.records())
+    CUBINET_TRY_ASSIGN(const CubinRecords records, bundle_.list());
+    for (const auto& record : records)
       CUBINET_TRY(import(record));
     return std::move(report_);
   }
@@ -70,7 +71,7 @@ class BundleImport {
         {kind, bundle_.description().place, "kernel " + record.identity.key().to_string() + ": " + reason});
   }
 
-  const Bundle& bundle_;
+  Bundle& bundle_;
   WritableStore& store_;
   OnConflict on_conflict_;
   ImportReport report_;
@@ -78,7 +79,7 @@ class BundleImport {
 
 }  // namespace
 
-Result<ImportReport> import_bundle(const Bundle& bundle, WritableStore& store, OnConflict on_conflict) {
+Result<ImportReport> import_bundle(Bundle& bundle, WritableStore& store, OnConflict on_conflict) {
   return BundleImport(bundle, store, on_conflict).run();
 }
 

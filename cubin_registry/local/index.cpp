@@ -137,15 +137,15 @@ Result<std::vector<StoredRecord>> SqliteIndex::records() {
 Result<void> SqliteIndex::put(const StoredRecord& stored) {
   const CubinRecord& record = *stored.record;
   const Bytes encoded = encode_record(record);
-  CUBINET_TRY_ASSIGN(const DecodedIdentity decoded, decode_identity(record.identity.encoding()));
+  CUBINET_TRY_ASSIGN(const KernelSpec spec, decode_kernel(record.identity.kernel_encoding()));
   const std::string target = record.target_name();
   sqlite::Statement& bound = statements_[put_row];
   const sqlite::Run run(bound);
   bound.bind(1, std::string_view(stored.name))
       .bind(2, stored.published_ns)
       .bind(3, static_cast<std::int64_t>(record.identity.key().value))
-      .bind(4, to_string(decoded.spec.maker))
-      .bind(5, std::string_view(decoded.spec.name))
+      .bind(4, to_string(spec.maker))
+      .bind(5, std::string_view(spec.name))
       .bind(6, std::string_view(target))
       .bind(7, ByteView(record.fingerprint.digest.bytes))
       .bind(8, ByteView(record.digest.bytes))

@@ -119,8 +119,8 @@ Result<void> MemoryStore::publish(const Cubin& cubin) {
     return Error{ErrorCode::invalid_argument,
                  record.identity.key().to_string() + ": the record is not that of the image"};
   }
-  CUBINET_TRY_ASSIGN(DecodedIdentity decoded, decode_identity(record.identity.encoding()));
-  Entry entry{std::move(decoded.spec), cubin};
+  CUBINET_TRY_ASSIGN(KernelSpec spec, decode_kernel(record.identity.kernel_encoding()));
+  Entry entry{std::move(spec), cubin};
   const std::lock_guard lock(mutex_);
   if (const auto there = position_of(record); there != entries_.end()) {
     if (!supersedes(record, *there->cubin.record)) return {};

@@ -16,11 +16,11 @@ void sort_records(CubinRecords& records) {
   std::vector<Named> named;
   named.reserve(records.size());
   for (auto& record : records) {
-    auto decoded = decode_identity(record->identity.encoding());
+    auto decoded = decode_kernel(record->identity.kernel_encoding());
     Named& added = named.emplace_back();
     if (decoded) {
-      added.maker = decoded->spec.maker;
-      added.name = std::move(decoded->spec.name);
+      added.maker = decoded->maker;
+      added.name = std::move(decoded->name);
     }
     added.record = std::move(record);
   }
@@ -48,8 +48,8 @@ bool answers_to(const CubinRecord& record, std::string_view name) {
   // Few hold the name at all, and only these are decoded.
   if (has_function || as_text(record.identity.encoding()).find(name) == std::string_view::npos)
     return has_function;
-  const auto decoded = decode_identity(record.identity.encoding());
-  return decoded && decoded->spec.maker == KernelMaker::function && decoded->spec.name == name;
+  const auto decoded = decode_kernel(record.identity.kernel_encoding());
+  return decoded && decoded->maker == KernelMaker::function && decoded->name == name;
 }
 
 CubinRecords with_function(const CubinRecords& records, std::string_view name) {

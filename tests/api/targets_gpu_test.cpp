@@ -85,9 +85,9 @@ TEST_CASE("a foreign cubin that is labelled with the device target is refused be
   const Cubin foreign = build(*builder, kForeign);
   // Everything about the lie is consistent but the ELF itself.
   CubinRecord forged = *foreign.record;
-  const auto spec = decode_identity(forged.identity.encoding());
+  const auto spec = decode_kernel(forged.identity.kernel_encoding());
   REQUIRE(spec);
-  forged.identity = identify(spec->spec, kSpecific);
+  forged.identity = identify(*spec, kSpecific);
   forged.target = kSpecific;
   const Cubin lie{std::make_shared<const CubinRecord>(forged), foreign.image};
 

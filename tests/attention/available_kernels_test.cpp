@@ -13,18 +13,18 @@ TEST_CASE("rows are divided by their implementation, those of no known backend t
   rows.push_back(rows.front());
   rows.back().implementation = "somebody_elses";
   const AvailableKernels kernels = test::available(rows, {10, 0});
-  CHECK(kernels.of(kPublishedImplementation).rows()->size() == published);
+  CHECK(kernels.of(kPublishedImplementation).rows().size() == published);
   CHECK(kernels.of(kPublishedImplementation).numbers().size() == published);
-  CHECK(kernels.of("attention_decode").rows()->size() == 1);
-  CHECK(kernels.of("somebody_elses").rows()->size() == 1);
-  CHECK(kernels.of("nobody").rows()->empty());
+  CHECK(kernels.of("attention_decode").rows().size() == 1);
+  CHECK(kernels.of("somebody_elses").rows().size() == 1);
+  CHECK(kernels.of("nobody").rows().empty());
   CHECK(kernels.device() == ComputeCapability{10, 0});
 }
 
 TEST_CASE("rows for other devices are kept for explanations and not found") {
   const auto rows = test::published_rows(test::generation(1, 1, 4096, 32, 4));
   const AvailableKernels kernels = test::available(rows, {9, 0});
-  CHECK(kernels.of(kPublishedImplementation).rows()->size() == rows.size());
+  CHECK(kernels.of(kPublishedImplementation).rows().size() == rows.size());
   CHECK(kernels.of(kPublishedImplementation).numbers().empty());
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("what lies elsewhere is not planned with") {
   DeviceRows found;
   for (const KernelRow& row : test::published_rows(test::generation(1, 1, 4096, 32, 4)))
     found.elsewhere.push_back({std::make_shared<const KernelRow>(row), nullptr});
-  CHECK(AvailableKernels::create(found, {10, 0}).of(kPublishedImplementation).rows()->empty());
+  CHECK(AvailableKernels::create(found, {10, 0}).of(kPublishedImplementation).rows().empty());
 }
 
 TEST_CASE("rows of two versions are two tables, the one pinned last first") {
@@ -48,8 +48,8 @@ TEST_CASE("rows of two versions are two tables, the one pinned last first") {
   const AvailableKernels kernels = test::available(rows, {10, 0});
   const auto tables = kernels.tables(kPublishedImplementation);
   REQUIRE(tables.size() == 2);
-  CHECK(tables[0]->rows()->size() == 1);
-  CHECK(tables[1]->rows()->size() == count);
+  CHECK(tables[0]->rows().size() == 1);
+  CHECK(tables[1]->rows().size() == count);
 }
 
 TEST_CASE("no kernels at all serve any device") {

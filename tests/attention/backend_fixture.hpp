@@ -49,26 +49,26 @@ struct Known {
   }
 };
 
-inline AttentionResolution resolve(const AttentionProblem& problem, std::string_view requested,
-                                   AttentionPurpose purpose, const Known& known) {
+inline AttentionResolution resolve(const AttentionProblem& problem, std::string_view requested, bool launches,
+                                   const Known& known) {
   PlanOptions options = known.options;
   options.backend = requested;
-  options.purpose = purpose;
+  options.launches = launches;
   auto resolution = resolve_attention(problem, known.device, known.kernels, builtin_backends(), options);
   REQUIRE_MESSAGE(resolution, resolution.error().to_line());
   return *std::move(resolution);
 }
 
 inline AttentionPlan plan_of(const AttentionProblem& problem, std::string_view backend, const Known& known,
-                             AttentionPurpose purpose = AttentionPurpose::select) {
-  AttentionResolution resolution = resolve(problem, backend, purpose, known);
+                             bool launches = false) {
+  AttentionResolution resolution = resolve(problem, backend, launches, known);
   REQUIRE_MESSAGE(resolution.plan, resolution.error().to_line());
   return *std::move(resolution.plan);
 }
 
 // Why the one backend declines; empty when it does not.
 inline std::string decline_of(const AttentionProblem& problem, std::string_view backend, const Known& known) {
-  const AttentionResolution resolution = resolve(problem, backend, AttentionPurpose::select, known);
+  const AttentionResolution resolution = resolve(problem, backend, /*launches=*/false, known);
   if (resolution.plan) return "";
   REQUIRE(resolution.declined.size() == 1);
   CHECK(resolution.declined[0].backend == backend);

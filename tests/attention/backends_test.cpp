@@ -6,14 +6,14 @@ namespace {
 
 using test::FakeBackend;
 
-PlanRequest request_for(AttentionPurpose purpose) {
+PlanRequest request_for(bool launches) {
   PlanRequest request;
-  request.options.purpose = purpose;
+  request.options.launches = launches;
   return request;
 }
 
-BackendRule rule(AttentionPurpose purpose, std::vector<std::string> order, const char* source) {
-  return {purpose, "always", [](const PlanRequest&) { return true; }, std::move(order), source};
+BackendRule rule(bool launches, std::vector<std::string> order, const char* source) {
+  return {launches, "always", [](const PlanRequest&) { return true; }, std::move(order), source};
 }
 
 std::vector<std::string> names_of(const std::vector<std::shared_ptr<const AttentionBackend>>& backends) {
@@ -39,17 +39,17 @@ TEST_CASE("a rule orders the backends that it names, and the others follow as th
   for (const char* name : {"a", "b", "c"})
     REQUIRE(backends.add(std::make_shared<FakeBackend>(name)));
   CHECK(names_of(backends.order_of(nullptr)) == std::vector<std::string>{"a", "b", "c"});
-  const BackendRule named = rule(AttentionPurpose::launch, {"c", "gone"}, "");
+  const BackendRule named = rule(/*launches=*/true, {"c", "gone"}, "");
   CHECK(names_of(backends.order_of(&named)) == std::vector<std::string>{"c", "a", "b"});
 }
 
-TEST_CASE("a rule that is added goes before those that are there, for its purpose alone") {
+TEST_CASE("a rule that is added goes before those that are there, for plans to launch or for the others") {
   AttentionBackends backends;
-  backends.add_rule(rule(AttentionPurpose::launch, {}, "old"));
-  backends.add_rule(rule(AttentionPurpose::launch, {}, "new"));
-  REQUIRE(backends.rule_for(request_for(AttentionPurpose::launch)) != nullptr);
-  CHECK(backends.rule_for(request_for(AttentionPurpose::launch))->source == "new");
-  CHECK(backends.rule_for(request_for(AttentionPurpose::select)) == nullptr);
+  backends.add_rule(rule(/*launches=*/true, {}, "old"));
+  backends.add_rule(rule(/*launches=*/true, {}, "new"));
+  REQUIRE(backends.rule_for(request_for(/*launches=*/true)) != nullptr);
+  CHECK(backends.rule_for(request_for(/*launches=*/true))->source == "new");
+  CHECK(backends.rule_for(request_for(/*launches=*/false)) == nullptr);
 }
 
 }  // namespace

@@ -289,7 +289,7 @@ TEST_CASE("a plan that cannot be launched, or is for another device, is not boun
   const auto looked_at = std::make_shared<ScaleBackend>();
   looked_at->not_launchable = "it is only looked at";
   PlanOptions looking;
-  looking.purpose = AttentionPurpose::select;
+  looking.launches = false;
   declined(setting.plan(looked_at, looking), ErrorCode::unsupported, "only looked at");
   AttentionPlan plan = setting.plan(std::make_shared<const ScaleBackend>());
   plan.request.device.sm_count = 7;

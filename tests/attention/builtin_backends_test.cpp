@@ -17,12 +17,12 @@ TEST_CASE("every rule says when it applies and where it comes from, and names ba
   }
 }
 
-TEST_CASE("for each purpose the last rule applies to everything") {
+TEST_CASE("the last rule for plans to launch, and for the others, applies to everything") {
   const AttentionBackends backends = test::builtin_backends();
-  for (const AttentionPurpose purpose : {AttentionPurpose::select, AttentionPurpose::launch}) {
+  for (const bool launches : {false, true}) {
     const auto& rules = backends.rules();
     const auto last = std::find_if(rules.rbegin(), rules.rend(),
-                                   [&](const BackendRule& rule) { return rule.purpose == purpose; });
+                                   [&](const BackendRule& rule) { return rule.launches == launches; });
     REQUIRE(last != rules.rend());
     CHECK(last->applies(PlanRequest{}));
   }
@@ -36,7 +36,7 @@ TEST_CASE(
   const test::Known elsewhere = test::Known::on(test::kH200, rows);
   CHECK(test::plan_of(problem, "auto", here).backend_name() == "published");
   CHECK(test::plan_of(problem, "auto", elsewhere).backend_name() == "templates");
-  const AttentionResolution launch = test::resolve(problem, "auto", AttentionPurpose::launch, here);
+  const AttentionResolution launch = test::resolve(problem, "auto", /*launches=*/true, here);
   REQUIRE(launch.plan);
   CHECK(launch.plan->backend_name() == "templates");
   // These rows are of no header that is known.
@@ -46,10 +46,10 @@ TEST_CASE(
   for (KernelRow& row : known)
     row.layout = "0.6.13";
   const AttentionResolution launched =
-      test::resolve(problem, "auto", AttentionPurpose::launch, test::Known::on(test::kB200, known));
+      test::resolve(problem, "auto", /*launches=*/true, test::Known::on(test::kB200, known));
   REQUIRE(launched.plan);
   CHECK(launched.plan->backend_name() == "published");
-  const AttentionResolution hopper = test::resolve(problem, "auto", AttentionPurpose::launch, elsewhere);
+  const AttentionResolution hopper = test::resolve(problem, "auto", /*launches=*/true, elsewhere);
   CHECK(hopper.order != launch.order);
   CHECK(test::holds(hopper.order, "H200"));
 }

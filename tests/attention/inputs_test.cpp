@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "problems.hpp"
 #include "reference/sequence_rows.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
@@ -122,7 +123,7 @@ TEST_CASE("K and V that are looked up apart lie on pages that have little to do 
 
 TEST_CASE("Sequences side by side take the room of their lengths, and what no query reads of them is NaN") {
   AttentionProblem problem = small(3);
-  problem.phase = AttentionPhase::context;
+  problem.prefill = true;
   problem.layout = QkvLayout::separate_qkv;
   problem.window = 20;
   problem.q_len = 6;

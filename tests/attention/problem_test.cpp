@@ -113,7 +113,7 @@ TEST_CASE("a window slides only where it cuts something off") {
   CHECK(problem.is_sliding());
   problem.mask = AttentionMask::dense;
   CHECK(problem.is_sliding());
-  problem.phase = AttentionPhase::context;
+  problem.prefill = true;
   CHECK_FALSE(problem.is_sliding());
 }
 

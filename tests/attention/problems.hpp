@@ -31,12 +31,15 @@ inline AttentionProblem generation(std::uint32_t batch, std::uint32_t q_len, std
 inline AttentionProblem context(std::uint32_t batch, std::uint32_t q_len, std::uint32_t kv_len,
                                 std::uint32_t heads_q, std::uint32_t group) {
   AttentionProblem problem = generation(batch, q_len, kv_len, heads_q, group);
-  problem.phase = AttentionPhase::context;
+  problem.prefill = true;
   return problem;
 }
 
-inline KernelIndex index_of(std::vector<KernelRow> rows, ComputeCapability device = {10, 0}) {
-  return KernelIndex::build(std::make_shared<const std::vector<KernelRow>>(std::move(rows)), device);
+inline KernelIndex index_of(const std::vector<KernelRow>& rows, ComputeCapability device = {10, 0}) {
+  KernelRows shared;
+  for (const KernelRow& row : rows)
+    shared.push_back(std::make_shared<const KernelRow>(row));
+  return KernelIndex::build(std::move(shared), device);
 }
 
 inline SelectionPolicy assume_all() {

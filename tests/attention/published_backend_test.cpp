@@ -91,7 +91,7 @@ TEST_CASE("a decline keeps the rows alive that it names") {
     known.options.explains = true;
     AttentionProblem other = problem;
     other.tokens_per_page = 32;
-    resolution.emplace(test::resolve(other, "published", AttentionPurpose::select, known));
+    resolution.emplace(test::resolve(other, "published", /*launches=*/false, known));
   }
   REQUIRE(resolution->declined.size() == 1);
   const BackendDecline& declined = resolution->declined.front();
@@ -103,7 +103,7 @@ TEST_CASE("a decline keeps the rows alive that it names") {
 TEST_CASE("asked to launch, the published backend names the kernel that it would have chosen") {
   const AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
   const test::Known known = test::Known::on(test::kB200, test::published_rows(problem));
-  const auto resolution = test::resolve(problem, "published", AttentionPurpose::launch, known);
+  const auto resolution = test::resolve(problem, "published", /*launches=*/true, known);
   CHECK_FALSE(resolution.plan);
   REQUIRE(resolution.declined.size() == 1);
   CHECK(test::holds(resolution.declined[0].reason, "swaps32_gmem_static_sm_100f"));
@@ -153,7 +153,7 @@ TEST_CASE("the version pinned last serves what it can, an older one what only it
     both.push_back(row);
   }
   const auto of_both =
-      test::resolve(problem, kPublishedBackend, AttentionPurpose::select, test::Known::on(test::kB200, both));
+      test::resolve(problem, kPublishedBackend, /*launches=*/false, test::Known::on(test::kB200, both));
   REQUIRE(of_both.plan);
   CHECK(of_both.plan->row.pin == "newer");
   // A version without a row that fits leaves the problem to the one before.
@@ -161,7 +161,7 @@ TEST_CASE("the version pinned last serves what it can, an older one what only it
     if (row.pin == "newer") row.selector.head_dim_qk = 72;
   }
   const auto of_older =
-      test::resolve(problem, kPublishedBackend, AttentionPurpose::select, test::Known::on(test::kB200, both));
+      test::resolve(problem, kPublishedBackend, /*launches=*/false, test::Known::on(test::kB200, both));
   REQUIRE(of_older.plan);
   CHECK(of_older.plan->row.pin == "older");
 }

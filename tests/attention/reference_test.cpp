@@ -147,7 +147,7 @@ TEST_CASE("The output scale multiplies the output and nothing else") {
 
 TEST_CASE("Sequences that lie side by side begin where those before them end") {
   AttentionProblem problem = tiny();
-  problem.phase = AttentionPhase::context;
+  problem.prefill = true;
   problem.layout = QkvLayout::separate_qkv;
   problem.batch = 2;
   AttentionInputs inputs;
@@ -247,7 +247,7 @@ TEST_CASE("Made inputs never let poison through") {
     if (variant == 2) problem.separate_page_tables = true;
     if (variant == 3) problem.ragged_q = true;
     if (variant == 4) {
-      problem.phase = AttentionPhase::context;
+      problem.prefill = true;
       problem.layout = QkvLayout::separate_qkv;
       problem.separate_page_tables = false;
     }

@@ -26,9 +26,9 @@ struct Found {
 struct Oracle {
   const AttentionProblem& p;
   const DeviceFacts& d;
-  const std::vector<KernelRow>& rows;
+  const KernelRows& rows;
   Int group = p.heads_q / p.heads_kv;
-  bool generation = p.phase == AttentionPhase::generation;
+  bool generation = !p.prefill;
   bool mla = generation && p.head_dim_qk == 576 && p.head_dim_v == 512;
   bool mixed =
       p.data_type_q != p.data_type_k || p.data_type_q != p.data_type_v || p.data_type_o == DataType::e2m1;
@@ -115,7 +115,8 @@ struct Oracle {
                         -Int{row.target.minor}, -Int{row.traits.step_kv}, -Int{row.traits.step_q},
                         !row.traits.groups_heads_q, row.function_name);
     };
-    for (const KernelRow& row : rows) {
+    for (const auto& shared : rows) {
+      const KernelRow& row = *shared;
       const KernelSelector& s = row.selector;
       if (static_cast<Int>(s.kernel_type) != wish.type || s.tile_size_q != wish.tile ||
           s.head_dim_per_cta_v != wish.columns || s.two_cta != (wish.pair != 0) ||
@@ -293,14 +294,14 @@ struct Oracle {
 }  // namespace
 
 std::optional<OracleAnswer> brute_force_select(const AttentionProblem& problem, const DeviceFacts& device,
-                                               const std::vector<KernelRow>& rows) {
+                                               const KernelRows& rows) {
   const auto found = Oracle{problem, device, rows}.answer();
   if (!found) return std::nullopt;
   return OracleAnswer{found->row, found->splits, {found->x, found->y, found->z}};
 }
 
 bool serves_unsplit(const AttentionProblem& problem, const DeviceFacts& device, const KernelRow& row) {
-  const std::vector<KernelRow> alone = {row};
+  const KernelRows alone = {std::make_shared<const KernelRow>(row)};
   const Oracle oracle{problem, device, alone};
   const KernelSelector& s = row.selector;
   if (s.multi_ctas_kv_mode != MultiCtasKvMode::disabled || s.tile_size_kv != 128) return false;

@@ -19,7 +19,7 @@ struct OracleAnswer {
 // The rules once more, without an index, encodings or the module's own arithmetic: every question is put to
 // every row. Serves tables of family and specific targets, default policies and no occupancy oracle.
 std::optional<OracleAnswer> brute_force_select(const AttentionProblem& problem, const DeviceFacts& device,
-                                               const std::vector<KernelRow>& rows);
+                                               const KernelRows& rows);
 
 // Some row could serve the problem without a split of KV: then there has to be an answer.
 bool serves_unsplit(const AttentionProblem& problem, const DeviceFacts& device, const KernelRow& row);

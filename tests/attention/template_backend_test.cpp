@@ -16,7 +16,7 @@ const AttentionProblem kTemplateDecode = test::generation(4, 1, 8192, 32, 4);
 using test::Known;
 
 AttentionPlan plan_of(const AttentionProblem& problem, const Known& known = Known::on(test::kH200)) {
-  return test::plan_of(problem, "templates", known, AttentionPurpose::launch);
+  return test::plan_of(problem, "templates", known, /*launches=*/true);
 }
 
 std::string reason(const AttentionProblem& problem, const Known& known = Known::on(test::kH200)) {
@@ -84,7 +84,7 @@ TEST_CASE("an unsplit plan is one step, and the first step starts early where th
 TEST_CASE("what the template would ignore or does not know is declined by name") {
   using P = AttentionProblem;
   CHECK(changed([](P&) {}).empty());
-  CHECK(test::holds(changed([](P& p) { p.phase = AttentionPhase::context; }), "prefill"));
+  CHECK(test::holds(changed([](P& p) { p.prefill = true; }), "prefill"));
   CHECK(test::holds(changed([](P& p) { p.q_len = 300; }), "1200 rows"));
   CHECK(changed([](P& p) { p.q_len = 256; }).empty());
   CHECK(test::holds(changed([](P& p) { p.mask = AttentionMask::custom; }), "ignore the custom mask"));

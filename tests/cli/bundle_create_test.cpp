@@ -23,7 +23,7 @@ TEST_CASE("bundle create takes what the home holds, or a part of it") {
   CHECK(all.json()["kernels"] == 3);
   const auto listed = run_tool({"bundle", "list", bundle, "--json"}).json();
   CHECK(listed["version"] == 9);
-  CHECK(listed["name"] == "b");
+  CHECK(listed["channel"] == "b");
   CHECK(run_tool({"bundle", "verify", bundle}).status == 0);
   CHECK(sandbox.run({"bundle", "create", "-o", bundle, "--target", "sm_80", "--json"}).json()["kernels"] ==
         1);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "home_fixture.hpp"
 
-#include <cubinet/base/sha256_hasher.hpp>
-
 #include <algorithm>
 #include <sys/stat.h>
 
@@ -17,21 +15,17 @@ std::string make_bundle(const Sandbox& sandbox, const std::vector<Cubin>& cubins
   return sandbox.path("b.bundle");
 }
 
-// The bundle under another name of the same length, with the checksum that goes with it.
+// The bundle of another channel, whose name has the same length, with the checksum that goes with it.
 void rename_bundle(const Sandbox& sandbox, const std::string& from, const std::string& to) {
-  constexpr std::size_t kHeader = 56;
-  constexpr std::size_t kDigest = 24;
+  constexpr std::size_t kChannel = 20;
   std::string bytes = sandbox.read("b.bundle");
-  REQUIRE(bytes.substr(kHeader + 4, from.size()) == from);
-  bytes.replace(kHeader + 4, to.size(), to);
-  std::uint64_t manifest_bytes = 0;
-  for (std::size_t i = 8; i > 0; --i)
-    manifest_bytes = manifest_bytes << 8U | static_cast<unsigned char>(bytes[8 + i - 1]);
-  Sha256Hasher hasher;
-  hasher.raw(as_bytes(bytes.substr(0, kDigest)));
-  hasher.raw(as_bytes(bytes.substr(kHeader, manifest_bytes)));
-  const Sha256Digest digest = hasher.finish();
-  bytes.replace(kDigest, digest.bytes.size(), as_text(digest.bytes));
+  REQUIRE(bytes.substr(kChannel, from.size()) == from);
+  bytes.replace(kChannel, to.size(), to);
+  std::size_t root_bytes = 0;
+  for (std::size_t i = 4; i > 0; --i)
+    root_bytes = root_bytes << 8U | static_cast<unsigned char>(bytes[8 + i - 1]);
+  const Sha256Digest digest = sha256(as_bytes(bytes.substr(0, root_bytes - 32)));
+  bytes.replace(root_bytes - 32, digest.bytes.size(), as_text(digest.bytes));
   sandbox.write("b.bundle", bytes);
 }
 
@@ -47,7 +41,7 @@ TEST_CASE("a bundle name of several lines forges no line of the list") {
   CHECK(std::count(after.out.begin(), after.out.end(), '\n') ==
         std::count(before.out.begin(), before.out.end(), '\n'));
   CHECK(contains(after.out, "\\x0a\\x1b[m, version 5"));
-  CHECK(run_tool({"bundle", "list", bundle, "--json"}).json()["name"] == "\n\x1b[m");
+  CHECK(run_tool({"bundle", "list", bundle, "--json"}).json()["channel"] == "\n\x1b[m");
 }
 
 TEST_CASE("bundle list prints what a bundle holds") {
@@ -59,7 +53,7 @@ TEST_CASE("bundle list prints what a bundle holds") {
   const auto document = run_tool({"bundle", "list", bundle, "--json"}).json();
   CHECK(document["records"].size() == 3);
   CHECK(document["version"] == 5);
-  CHECK(document["name"] == "name");
+  CHECK(document["channel"] == "name");
 }
 
 TEST_CASE("bundle verify ends with 0 for a sound bundle and 1 for every flipped bit" *

@@ -20,10 +20,10 @@ TEST_CASE("key prints the key and the encoding of the complete specification") {
     const auto identity = cubinet::identity_from_encoding(*encoding);
     REQUIRE(identity);
     CHECK(identity->key().to_string() == key["key"]);
-    const auto decoded = cubinet::decode_identity(*encoding);
-    REQUIRE(decoded);
-    CHECK(decoded->target.to_string() == key["target"]);
-    CHECK(decoded->spec.parameters.count("threads_per_row") == 1);
+    CHECK(identity->target().to_string() == key["target"]);
+    const auto spec = cubinet::decode_kernel(identity->kernel_encoding());
+    REQUIRE(spec);
+    CHECK(spec->parameters.count("threads_per_row") == 1);
   }
   CHECK(document["keys"][0]["key"] != document["keys"][1]["key"]);
 }

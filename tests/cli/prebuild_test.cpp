@@ -38,7 +38,7 @@ ToolResult prebuild(const Sandbox& sandbox, const std::vector<std::string>& more
 TEST_CASE("prebuild compiles a matrix into a bundle and takes from the home what is there") {
   const Sandbox sandbox;
   sandbox.write("m.json", kMatrix);
-  const ToolResult first = prebuild(sandbox, {"--json", "--bundle-version", "3", "--name", "norms"});
+  const ToolResult first = prebuild(sandbox, {"--json", "--bundle-version", "3", "--channel", "norms"});
   CAPTURE(first.err);
   REQUIRE(first.status == 0);
   CHECK(first.json()["kernels"] == 4);
@@ -48,10 +48,10 @@ TEST_CASE("prebuild compiles a matrix into a bundle and takes from the home what
   const auto listed = run_tool({"bundle", "list", sandbox.path("b.bundle"), "--json"}).json();
   CHECK(listed["records"].size() == 4);
   CHECK(listed["version"] == 3);
-  CHECK(listed["name"] == "norms");
+  CHECK(listed["channel"] == "norms");
   const std::string bytes = sandbox.read("b.bundle");
   const auto second =
-      prebuild(sandbox, {"--json", "--bundle-version", "3", "--name", "norms", "--jobs", "1"}).json();
+      prebuild(sandbox, {"--json", "--bundle-version", "3", "--channel", "norms", "--jobs", "1"}).json();
   CHECK(second["compiled"] == 0);
   CHECK(second["reused"] == 4);
   CHECK(sandbox.read("b.bundle") == bytes);
@@ -65,7 +65,7 @@ TEST_CASE(
   const auto first = prebuild(sandbox, {"--json"}).json();
   REQUIRE(sandbox.run({"prebuild", sandbox.path("m.json"), "-o", sandbox.path("other.bundle")}).status == 0);
   CHECK(sandbox.read("b.bundle") == sandbox.read("other.bundle"));
-  CHECK(run_tool({"bundle", "list", sandbox.path("other.bundle"), "--json"}).json()["name"] == "other");
+  CHECK(run_tool({"bundle", "list", sandbox.path("other.bundle"), "--json"}).json()["channel"] == "other");
   REQUIRE(first["results"].size() == 4);
   for (const auto& kernel : first["results"]) {
     CHECK(kernel["source"] == "compiled");
@@ -241,18 +241,20 @@ TEST_CASE("prebuild refuses sizes and outputs that are none") {
   CHECK(sandbox.run({"prebuild", sandbox.path("m.json")}).status == 2);
 }
 
-TEST_CASE("a name that no bundle can have is told before anything is compiled, and the file may have any") {
+TEST_CASE(
+    "a channel that no bundle can have is told before anything is compiled, and the file may have any") {
   const Sandbox sandbox;
   sandbox.write("m.json", R"({"kernels": [{"template": "rms_norm",
     "parameters": {"hidden_size": 256}, "targets": ["sm_80"]}]})");
-  const ToolResult refused = prebuild(sandbox, {"--name", "two\nlines"});
+  const ToolResult refused = prebuild(sandbox, {"--channel", "two\nlines"});
   CHECK(refused.status == 2);
   CHECK_FALSE(contains(refused.err, "[1/"));
   CHECK_FALSE(std::filesystem::exists(sandbox.home()));
-  CHECK(sandbox.run({"bundle", "create", "-o", sandbox.path("x.bundle"), "--name", "\x1b[1m"}).status == 2);
+  CHECK(sandbox.run({"bundle", "create", "-o", sandbox.path("x.bundle"), "--channel", "\x1b[1m"}).status ==
+        2);
   const std::string odd = sandbox.path("two\nlines.bundle");
   REQUIRE(sandbox.run({"prebuild", sandbox.path("m.json"), "-o", odd}).status == 0);
-  CHECK(run_tool({"bundle", "list", odd, "--json"}).json()["name"] == "two\nlines");
+  CHECK(run_tool({"bundle", "list", odd, "--json"}).json()["channel"] == "two\nlines");
 }
 
 TEST_CASE("prebuild writes over nothing that it reads or that is not its own") {

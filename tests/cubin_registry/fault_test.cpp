@@ -160,7 +160,7 @@ TEST_CASE("a bundle is created whole or not at all, whatever call fails") {
         const auto bundle = Bundle::open(path);
         REQUIRE(bundle);
         CHECK((*bundle)->verify()->findings.empty());
-        CHECK(((*bundle)->options().name == "new" || !created));
+        CHECK(((*bundle)->root().options.channel == "new" || !created));
       });
   CHECK(faults > 5);
 }

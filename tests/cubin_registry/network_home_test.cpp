@@ -6,7 +6,6 @@
 #include "support/skip.hpp"
 
 #include <cstdlib>
-#include <thread>
 
 namespace cubinet::test {
 namespace {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -339,6 +340,18 @@ TEST_CASE("the fingerprint is that of the record, and differs for whatever chang
   other.kind = ImageKind::ptx;
   is_new(other, "PTX");
   is_new(test::scale_request("#include <cubinet/pdl.cuh>\n" + test::kScaleBody), "another header");
+}
+
+TEST_CASE("what the environment would change in the code is not compiled") {
+  const CompileRequest request = test::scale_request();
+  REQUIRE(::setenv("NV_NVVM_VERSION", "nvvm-latest", 1) == 0);
+  const auto output = compiler()->compile(request);
+  const std::string fingerprint = print_of(request);
+  ::unsetenv("NV_NVVM_VERSION");
+  REQUIRE_FALSE(output);
+  CHECK(output.error().code == ErrorCode::unavailable);
+  CHECK(output.error().remedy == "unset NV_NVVM_VERSION");
+  CHECK(fingerprint == print_of(request));
 }
 
 TEST_CASE("a changed header of an include directory changes the fingerprint of the same compiler object") {

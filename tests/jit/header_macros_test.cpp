@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 using namespace cubinet;
 
 namespace {
@@ -41,10 +43,47 @@ TEST_CASE("macros that name themselves, or far too much, name nothing without en
   CHECK(chain.headers_of("C0").size() == 1);
 }
 
+TEST_CASE("a macro is known where each of its definitions is a header name") {
+  const auto knows = [](std::string_view macro, const std::vector<std::array<const char*, 3>>& definitions) {
+    HeaderMacros macros;
+    for (const auto& [name, parameters, replacement] : definitions)
+      macros.define(name, replacement, parameters);
+    return macros.knows(macro);
+  };
+  CHECK(knows("H", {{"H", "", "<a.h>"}, {"H", "", "\"b.h\""}}));
+  CHECK(knows("H(a)", {{"H", "(x)", "<ROOT/x>"}, {"ROOT", "", "lib"}, {"ROOT", "", ""}}));
+  CHECK(knows("H", {{"H", "", "<a.h>"}, {"S", "(x)", "#x"}}));
+  CHECK_FALSE(knows("H", {}));
+  for (const char* other : {"S(/tmp/a.h)", "__FILE__", "N", "", "\"a\" \"b\"", "\"\\x2ftmp\"",
+                            "<A(1)/tmp/a.h>", "<a/**/b>", "<__THROW/tmp/a.h>", "<THROWBADALLOC/tmp/a.h>"})
+    CHECK_FALSE_MESSAGE(knows("H", {{"H", "", "<a.h>"}, {"H", "", other}}), other);
+  // Found through another one.
+  CHECK_FALSE(knows("H", {{"H", "", "G"}, {"G", "", "<a.h>"}, {"G", "", "a b"}}));
+  CHECK_FALSE(knows("H(a)", {{"H", "(x)", "<x>"}, {"H", "(x)", "#x"}}));
+  CHECK_FALSE(knows("H(a)", {{"H", "(x)", "<x>"}, {"H", "(...)", "x"}}));
+  CHECK_FALSE(knows("H(a)", {{"H", "(x)", "<x>"}, {"H", "(x,y)", "<y>"}}));
+  CHECK_FALSE(knows("H(a)", {{"H", "(x)", "<x>"}, {"H", "", "S"}}));
+  CHECK_FALSE(knows("H(a,b)", {{"H", "(x,y)", "<x##y>"}}));
+  std::vector<std::array<const char*, 3>> many = {{"H", "", "<X/X/X/X/X/X/X>"}};
+  for (const char* value : {"0", "1", "2"})
+    many.push_back({"X", "", value});
+  CHECK_FALSE(knows("H", many));
+}
+
+TEST_CASE("what is replaced by nothing leaves what stands beside it") {
+  HeaderMacros macros;
+  macros.define("H", "<A/tmp/x.h>");
+  macros.define("A", "");
+  CHECK(macros.headers_of("H") == Names{"</tmp/x.h>"});
+  macros.define("Q(x)", "\"x\"");
+  CHECK(macros.headers_of("Q(a.h)") == Names{"\"x\""});
+}
+
 TEST_CASE("only what can stand in a header name counts") {
-  for (const char* good : {"<a.h>", "\"a b.h\"", "lib/x", "12", "a-b+c", "<A/B>"})
+  for (const char* good : {"", "<a.h>", "\"a b.h\"", "lib/x", "12", "a-b+c", "<A/B>"})
     CHECK_MESSAGE(may_name_a_header(good), good);
-  for (const char* bad : {"", "a + b", "f(x)", "\"a\" \"b\"", "do { } while (0)"})
+  for (const char* bad : {"a + b", "<a(b)>", "<a##b>", "\"a\\x2f\"", "<a//b>", "< a>", "f(x)", "\"a\" \"b\"",
+                          "do { } while (0)"})
     CHECK_FALSE_MESSAGE(may_name_a_header(bad), bad);
   CHECK_FALSE(may_name_a_header(std::string(1000, 'a')));
 }

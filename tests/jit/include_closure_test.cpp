@@ -226,6 +226,77 @@ TEST_CASE("a macro that names an absolute path is refused, whether it is there o
   }
 }
 
+TEST_CASE("a macro that is a name in one definition and something else in another is refused") {
+  const test::TempDir folder;
+  write(folder / "a.h", "int a;\n");
+  const auto close = [&](const std::string& body,
+                         const std::vector<std::pair<std::string, std::string>>& defined) {
+    return close_over_includes(*test::parse_template(test::scale_source(body + "#include H\n")),
+                               {{folder.path()}, {}, defined});
+  };
+  CHECK(close("#define H <a.h>\n", {}));
+  CHECK(close("#ifndef H\n#define H <a.h>\n#endif\n", {{"H", "<a.h>"}}));
+  for (const char* other : {"S(/tmp/b.h)", "__FILE__", "<S(1)/tmp/b.h>"})
+    CHECK_FALSE_MESSAGE(close("#define H <a.h>\n#undef H\n#define H " + std::string(other) + "\n", {}),
+                        other);
+  CHECK_FALSE(close("#ifndef H\n#define H <a.h>\n#endif\n", {{"H", "#"}}));
+  CHECK_FALSE(close("#define A\n#define H <A/tmp/b.h>\n", {}));
+}
+
+TEST_CASE("what nothing is found for leads to no header of the caller") {
+  const test::TempDir folder;
+  write(folder / "missing-header/0", "int x;\n");
+  write(folder / "lib/none.h", "int y;\n");
+  const IncludeClosure closure =
+      closure_of("#if __has_include(<none.h>)\n#endif\n#include <missing-header/0>\n", {folder.path()});
+  CHECK(closure.source.find("__has_include(<missing-header/0>)") != std::string::npos);
+  CHECK(names_in(closure) == Names{"~missing-header/0"});
+  // By a macro that names it the compiler would find the other.
+  const std::string asks =
+      "#define H <lib/../none.h>\n#if __has_include(H)\n#endif\n#define N <none.h>\n"
+      "#if __has_include(N)\n#endif\n";
+  write(folder / "below/a.h", "#include \"../none.h\"\n" + asks);
+  write(folder / "none.h", "int z;\n");
+  const auto both = close_over_includes(*test::parse_template(test::scale_source("#include <a.h>\n")),
+                                        {{(folder / "below").string()}, {}});
+  REQUIRE_FALSE(both);
+  CHECK(both.error().message.find("'none.h', which a macro names") != std::string::npos);
+}
+
+TEST_CASE("a header that is found beside another goes on in all folders with what is included next") {
+  const test::TempDir folder;
+  write(folder / "first/a.h", "#include \"b.h\"\n");
+  write(folder / "first/b.h", "#include_next <c.h>\n");
+  write(folder / "first/c.h", "int first;\n");
+  write(folder / "second/c.h", "int second;\n");
+  const std::vector<std::string> folders = {(folder / "first").string(), (folder / "second").string()};
+  CHECK(*text_of(closure_of("#include <a.h>\n", folders), "c.h") == "int first;\n");
+  CHECK(*text_of(closure_of("#include <b.h>\n", folders), "c.h") == "int second;\n");
+  write(folder / "c.h", "int beside;\n");
+  const auto parsed =
+      KernelTemplate::parse(test::scale_source("#include_next \"c.h\"\n"), "scale.cu", folder.path());
+  REQUIRE(parsed);
+  const auto closure = close_over_includes(**parsed, {folders, {}});
+  REQUIRE(closure);
+  CHECK(*text_of(*closure, "c.h") == "int beside;\n");
+}
+
+TEST_CASE("a header from memory goes before every file, and finds those of the folder of the source") {
+  const test::TempDir folder;
+  for (const char* name : {"a.h", "s/b.h", "i/a.h", "i/o.h"})
+    write(folder / name,
+          std::string("// ") + name + "\n" + (name == std::string_view("i/o.h") ? "#include \"a.h\"\n" : ""));
+  SourceProgram program;
+  program.text = "#include \"a.h\"\n#include \"s/m.h\"\n#include <o.h>\n";
+  program.headers = {{"a.h", "// memory\n"}, {"s/m.h", "#include \"b.h\"\n"}};
+  program.folder = folder.path();
+  const auto closure = close_over_includes(**program.as_template(), {{(folder / "i").string()}, {}});
+  REQUIRE(closure);
+  CHECK(names_in(*closure) == Names{"a.h", "s/m.h", "o.h", "s/b.h"});
+  CHECK(*text_of(*closure, "a.h") == "// memory\n");
+  CHECK(*text_of(*closure, "s/b.h") == "// s/b.h\n");
+}
+
 TEST_CASE("the language standard of a request decides what a source includes") {
   const test::TempDir folder;
   write(folder / "a.h", "int a;\n");

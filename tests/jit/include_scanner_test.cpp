@@ -184,7 +184,10 @@ TEST_CASE("macros that may name a header are told, with what they stand for") {
   CHECK(macros("#define H <a/b.h>  // c\n#  define I \"b c.h\"\n#define ROOT lib/ARCH\n#define ARCH /* x */ "
                "sm-90\n") == Names{"H=<a/b.h>", "I=\"b c.h\"", "ROOT=lib/ARCH", "ARCH=sm-90"});
   CHECK(macros("#define F( x, /* the folder */ y) <y/x>\n#define G(x) #x\n#define EMPTY\n#define SUM a + b\n"
-               "#define CALL f(x)\n#define N\\\n 1\n#define OPEN(x\n") == Names{"F(x,y)=<y/x>", "N=1"});
+               "#define CALL f(x)\n#define N\\\n 1\n#define OPEN(x\n") ==
+        Names{"F(x,y)=<y/x>", "G(x)=#", "EMPTY=", "SUM=#", "CALL=#", "N=1", "OPEN(x="});
+  CHECK(computed("#include F(a b)\n#if __has_include(F( a.h ))\n") ==
+        Names{"#include F(a b)", "__has_include(F(a.h))"});
   CHECK(computed("#include F (a.h, b) // c\n#include G(\n#include H\n") ==
         Names{"#include F(a.h,b)", "#include G(", "#include H"});
   CHECK(computed("#define HAS __has_include(X)\n") == Names{"__has_include(X)"});

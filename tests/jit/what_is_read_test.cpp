@@ -126,7 +126,7 @@ std::set<std::string> reachable(const IncludeClosure& closure) {
     pending.push_back(text);
   for (const std::string* text : pending) {
     for (const HeaderMacro& macro : scan_includes(*text).macros)
-      macros.define(macro.name, macro.replacement);
+      macros.define(macro.name, macro.replacement, macro.parameters);
   }
   pending.resize(2);
   std::set<std::string> reached;

@@ -10,8 +10,11 @@
 namespace cubinet {
 namespace {
 
-KernelRows table(std::vector<KernelRow> rows) {
-  return std::make_shared<const std::vector<KernelRow>>(std::move(rows));
+KernelRows table(const std::vector<KernelRow>& rows) {
+  KernelRows shared;
+  for (const KernelRow& row : rows)
+    shared.push_back(std::make_shared<const KernelRow>(row));
+  return shared;
 }
 
 constexpr SmTarget kFamily100{10, 0, TargetKind::family};
@@ -69,11 +72,11 @@ TEST_CASE("what was put in is found and nothing else is") {
   }
   const KernelRows shared = table(rows);
   const KernelIndex index = KernelIndex::build(shared, {10, 3});
-  for (std::uint32_t i = 0; i < shared->size(); ++i) {
-    const auto found = index.find((*shared)[i].selector);
-    CHECK((std::find(found.begin(), found.end(), i) != found.end()) == (*shared)[i].understood());
+  for (std::uint32_t i = 0; i < shared.size(); ++i) {
+    const auto found = index.find(shared[i]->selector);
+    CHECK((std::find(found.begin(), found.end(), i) != found.end()) == shared[i]->understood());
     for (const std::uint32_t number : found)
-      CHECK(index.row(number).selector == (*shared)[i].selector);
+      CHECK(index.row(number).selector == shared[i]->selector);
   }
   for (int i = 0; i < 20'000; ++i) {
     const KernelSelector other = test::random_selector(random);

@@ -35,6 +35,10 @@ TEST_CASE("one meaning has one form, however a flag is written") {
         Flags{"--device-as-default-execution-space", "--device-debug", "--disable-warnings",
               "--generate-line-info", "--use_fast_math"});
   CHECK(taken({"-maxrregcount=64", "--fmad=false"}) == taken({"-fmad=false", "--maxrregcount", "64"}));
+  CHECK(taken({"-ftz", "true", "--split-compile", "2"}) == Flags{"--ftz=true", "--split-compile=2"});
+  CHECK(taken({"-brief-diag=true", "-jtd=50", "-no-err-no", "-no-lineinfo-ia"}) ==
+        Flags{"--brief-diagnostics=true", "--jump-table-density=50", "--no-display-error-number",
+              "--no-lineinfo-inlined-at"});
   CHECK(taken({}).empty());
 }
 
@@ -43,6 +47,10 @@ TEST_CASE("macros keep their values, and of two words on one macro the last coun
         Flags{"-DEMPTY=", "-DF(x)=x", "-DNAME=\"a b\"=c"});
   CHECK(taken({"-DA", "-UA"}) == Flags{"-UA"});
   CHECK(taken({"-UA", "-DA=2"}) == Flags{"-DA=2"});
+  CHECK(taken({"-UA", "-DA(x)=x"}) == Flags{"-DA(x)=x"});
+  CHECK(taken({"-DA(x)=x", "-DA=2"}) == Flags{"-DA=2"});
+  CHECK(taken({"-DA=2", "-DA(x)=x"}) == Flags{"-DA(x)=x"});
+  CHECK(taken({"-DA(x)=x", "-DA(y)=2", "-UA"}) == Flags{"-UA"});
   CHECK(refused({"-DA=1", "-DA=2"}).message.find("another value") != std::string::npos);
   CHECK(refused({"-D1A"}).message.find("1A") != std::string::npos);
   CHECK(refused({"-D"}).message.find("missing") != std::string::npos);
@@ -70,6 +78,13 @@ TEST_CASE("what reads or writes files or makes something else is refused by name
   for (const char* none : {"", "-", "--", "std=c++20", "kernel.cu"})
     refused({none});
   refused({"--x=a\nb"});
+  refused({"--D:N=4"});
+  refused({"-std", "-lineinfo"});
+  for (const Flags& options :
+       {Flags{"-Xptxas=--options-file=o"}, Flags{"-Xptxas=-v,-optf=o"}, Flags{"-Xptxas", "@o"},
+        Flags{"-Xptxas", "-optf", "-Xptxas", "o"}, Flags{"-Xptxas", "/tmp/a.ptx"},
+        Flags{"--ptxas-options=--apply-controls=o"}, Flags{"-Xptxas", "--new-thing=/tmp/o"}})
+    CHECK(refused(options).message.find("ptxas would read or write a file") != std::string::npos);
 }
 
 TEST_CASE("code that is to be linked is asked for in one form") {
@@ -93,4 +108,6 @@ TEST_CASE("defaults hold where nothing else is said") {
   const auto defaults = *parse_compiler_flags(Flags{"-UA", "-DB=1", "-DC=3", "--std=c++14", "--fmad=false"});
   CHECK(compiler_flags(with_defaults(given, defaults)) ==
         Flags{"-DA=2", "-DC=3", "-UB", "--fmad=false", "--std=c++20"});
+  CHECK(compiler_flags(with_defaults(*parse_compiler_flags(Flags{"-DA(x)=x"}), defaults)) ==
+        Flags{"-DA(x)=x", "-DB=1", "-DC=3", "--fmad=false", "--std=c++14"});
 }

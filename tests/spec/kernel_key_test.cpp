@@ -2,6 +2,7 @@
 #include "support/property_counts.hpp"
 
 #include <cubinet/spec/kernel_key.hpp>
+#include <cubinet/spec/parameter_view.hpp>
 
 #include <doctest/doctest.h>
 
@@ -129,13 +130,11 @@ TEST_CASE("decoding an encoding gives the specification and target back" * docte
     const KernelSpec spec = random_spec(random);
     const SmTarget target = known_targets()[random() % known_targets().size()];
     const KernelIdentity identity = identify(spec, target);
-    const auto decoded = decode_identity(identity.encoding());
-    REQUIRE(decoded);
-    REQUIRE(decoded->spec == spec);
-    REQUIRE(decoded->target == target);
     const auto again = identity_from_encoding(identity.encoding());
     REQUIRE(again);
     REQUIRE(*again == identity);
+    REQUIRE(again->target() == target);
+    REQUIRE(*decode_kernel(again->kernel_encoding()) == spec);
     REQUIRE(again->kernel() == identify(spec));
     REQUIRE(again->is_of(identify(spec)));
     REQUIRE(*decode_kernel(identify(spec).encoding()) == spec);
@@ -184,22 +183,23 @@ TEST_CASE("a number has one encoding, and none that is not finite") {
   Bytes bits = encoding(std::bit_cast<double>(std::uint64_t{1}));
   const std::size_t last = bits.size() - 4 - 5 - 1;  // before the options and the target
   bits[last] = std::byte{0x80};
-  CHECK(decode_identity(bits));  // a subnormal number
+  CHECK(identity_from_encoding(bits));  // a subnormal number
   bits[last - 7] = std::byte{0};
-  CHECK(decode_identity(bits).error().code == ErrorCode::corruption);  // -0
+  CHECK(identity_from_encoding(bits).error().code == ErrorCode::corruption);  // -0
   bits[last] = std::byte{0x7f};
   bits[last - 1] = std::byte{0xf0};
-  CHECK(decode_identity(bits).error().code == ErrorCode::corruption);  // infinite
+  CHECK(identity_from_encoding(bits).error().code == ErrorCode::corruption);  // infinite
 }
 
 TEST_CASE("every truncation and every trailing byte is refused" * doctest::test_suite("loop")) {
   const Bytes encoding = identify(sample_spec(), kSm90a).encoding();
   for (std::size_t length = 0; length < encoding.size(); ++length) {
-    CHECK_FALSE(decode_identity(ByteView(encoding).first(length)));
+    CHECK_FALSE(identity_from_encoding(
+        Bytes(encoding.begin(), encoding.begin() + static_cast<std::ptrdiff_t>(length))));
   }
   Bytes longer = encoding;
   longer.push_back(std::byte{0});
-  CHECK_FALSE(decode_identity(longer));
+  CHECK_FALSE(identity_from_encoding(longer));
 }
 
 TEST_CASE("every flipped bit is refused or decodes to another identity" * doctest::test_suite("loop")) {
@@ -209,8 +209,11 @@ TEST_CASE("every flipped bit is refused or decodes to another identity" * doctes
       for (unsigned bit = 0; bit < 8; ++bit) {
         Bytes mutant = original.encoding();
         mutant[i] ^= static_cast<std::byte>(1U << bit);
-        const auto decoded = decode_identity(mutant);
-        if (decoded) CHECK(identify(decoded->spec, decoded->target).encoding() == mutant);
+        const auto decoded = identity_from_encoding(mutant);
+        if (!decoded) continue;
+        const auto other = decode_kernel(decoded->kernel_encoding());
+        REQUIRE(other);
+        CHECK(identify(*other, decoded->target()).encoding() == mutant);
       }
     }
   }
@@ -228,7 +231,7 @@ TEST_CASE("one kernel on two targets is one kernel with two keys, and another ke
 TEST_CASE("a newer schema is unsupported, not damaged") {
   Bytes encoding = identify(sample_spec(), kSm90a).encoding();
   encoding[4] = std::byte{kKeySchemaVersion + 1};
-  CHECK(decode_identity(encoding).error().code == ErrorCode::unsupported);
+  CHECK(identity_from_encoding(encoding).error().code == ErrorCode::unsupported);
 }
 
 TEST_CASE("what is said to the compiler is a part of a kernel, in ascending order") {
@@ -236,19 +239,19 @@ TEST_CASE("what is said to the compiler is a part of a kernel, in ascending orde
   spec.options = {{"std", "c++20"}, {"D:N", "4"}};
   const KernelIdentity identity = identify(spec, kSm90a);
   CHECK(identity.key() != identify(sample_spec(), kSm90a).key());
-  CHECK(decode_identity(identity.encoding())->spec == spec);
+  CHECK(*decode_kernel(identity.kernel_encoding()) == spec);
   Bytes encoding = identity.encoding();
   std::string text(as_text(encoding));
   const std::size_t first = text.find("D:N");
   REQUIRE(first != std::string::npos);
   encoding[first] = std::byte{'z'};
-  CHECK(decode_identity(encoding).error().code == ErrorCode::corruption);
+  CHECK(identity_from_encoding(encoding).error().code == ErrorCode::corruption);
 }
 
 TEST_CASE("a schema that was never stored is damaged") {
   Bytes encoding = identify(sample_spec(), kSm90a).encoding();
   encoding[4] = std::byte{1};
-  const auto decoded = decode_identity(encoding);
+  const auto decoded = identity_from_encoding(encoding);
   REQUIRE_FALSE(decoded);
   CHECK(decoded.error().code == ErrorCode::corruption);
 }

@@ -62,11 +62,11 @@ TEST_CASE("a cubin is one build whose record is true of it") {
   CHECK(record.entry_points[0].symbol == "first");
   CHECK(record.entry_points[0].parameter_bytes == 24);
   CHECK(record.entry_points[0].threads == 0);  // the launch says them
-  const auto decoded = decode_identity(record.identity.encoding());
+  const auto decoded = decode_kernel(record.identity.kernel_encoding());
   REQUIRE(decoded);
-  CHECK(decoded->spec.maker == KernelMaker::function);
-  CHECK(decoded->spec.name == "mine");
-  CHECK(decoded->spec.parameters.at("pin") == ParameterValue(sha256(image).to_hex()));
+  CHECK(decoded->maker == KernelMaker::function);
+  CHECK(decoded->name == "mine");
+  CHECK(decoded->parameters.at("pin") == ParameterValue(sha256(image).to_hex()));
 }
 
 TEST_CASE("PTX is taken with and without the NUL that the driver wants") {

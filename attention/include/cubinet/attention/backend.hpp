@@ -57,7 +57,7 @@ class AttentionBackend : public std::enable_shared_from_this<AttentionBackend> {
 
 // Which backends `auto` asks first, in which order, and where that order comes from.
 struct BackendRule {
-  AttentionPurpose purpose = AttentionPurpose::launch;
+  bool launches = true;   // PlanOptions::launches of the requests that it is for
   std::string condition;  // in words
   bool (*applies)(const PlanRequest& request);
   std::vector<std::string> order;  // names of backends; the others follow as they were added
@@ -90,7 +90,7 @@ class AttentionBackends {
 // What was asked for, and what is used. The request is never changed: resolve again for the next problem.
 struct AttentionResolution {
   std::string requested;
-  AttentionPurpose purpose = AttentionPurpose::launch;
+  bool launches = true;
   std::string order;                                 // where the order of the backends comes from
   std::vector<BackendDecline> declined;              // in the order in which they were asked
   std::optional<AttentionPlan> plan = std::nullopt;  // nullopt: all of them declined

@@ -32,13 +32,6 @@ struct DeviceRows;       // kernel_explanation.hpp
 // The name that stands for the first backend that serves.
 inline constexpr std::string_view kAutomaticBackend = "auto";
 
-// What a plan is for. What may be launched may be selected; the reverse does not hold.
-enum class AttentionPurpose : std::uint8_t {
-  select = 0,  // decide and size
-  launch = 1,
-};
-std::string_view to_string(AttentionPurpose purpose);
-
 // The kernels that there are to plan with: rows by their implementation and, of published ones, by the pin of
 // the metadata that lists them, each table indexed for one device: rows of two versions of a package never
 // compete. A plain value whose copies share the rows.
@@ -71,7 +64,9 @@ struct MeasuredOccupancy {
 
 struct PlanOptions {
   std::string backend{kAutomaticBackend};
-  AttentionPurpose purpose = AttentionPurpose::launch;
+  // Whether the plan is to be launched, or only decides and sizes. What can be launched can be looked at; the
+  // reverse does not hold.
+  bool launches = true;
   // Whether a kernel that does not exist yet may be compiled. Otherwise a plan names an existing row, and
   // binding it has nothing compiled.
   bool may_compile = true;

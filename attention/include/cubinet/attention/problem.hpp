@@ -13,8 +13,6 @@
 
 namespace cubinet {
 
-enum class AttentionPhase : std::uint8_t { context = 0, generation = 1 };
-
 // How the K and the V pool of a paged cache lie in memory: pages, then token by token or head by head, then
 // the head dim.
 enum class KvOrder : std::uint8_t {
@@ -29,7 +27,7 @@ inline constexpr std::uint32_t kUnlimited = 0x7fffffff;
 // the batch, in tokens; kv_len includes the q_len newest. Query head h reads KV head h / group_size(). A
 // plain value.
 struct AttentionProblem {
-  AttentionPhase phase = AttentionPhase::generation;
+  bool prefill = false;  // a prompt's tokens, otherwise one token or few of each sequence: generation
   std::uint32_t batch = 1;
   std::uint32_t q_len = 1;
   std::uint32_t kv_len = 1;
@@ -68,7 +66,7 @@ struct AttentionProblem {
   std::uint32_t group_size() const { return heads_q / heads_kv; }
   double scale() const;
   std::uint32_t pages_per_sequence() const;  // page table entries for kv_len tokens; REQUIRES: a paged layout
-  bool is_generation() const { return phase == AttentionPhase::generation; }
+  bool is_generation() const { return !prefill; }
   // Latent attention as DeepSeek's: 576 query columns against 512 latent ones and 64 of the rotation.
   bool is_mla_generation() const { return is_generation() && head_dim_qk == 576 && head_dim_v == 512; }
   // Tokens of KV are cut off by the window or chunk.

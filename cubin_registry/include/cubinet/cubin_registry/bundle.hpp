@@ -9,44 +9,70 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
 
 class FileSystem;
 
-// A bundle: one file that holds a manifest and the cubins it names, made to travel. docs/formats/bundle.md
-// has the grammar and its version history. The manifest is small, checksummed and read at once; images are
-// read and verified one by one.
-inline constexpr std::uint16_t kBundleVersion = 1;
+// How a bundle's images are stored. Stored in roots: DO NOT RENUMBER.
+enum class BundleProfile : std::uint8_t {
+  plain = 0,   // as they are
+  ship = 1,    // packed by zstd, each alone: an eighth of the size, and one is fetched without the others
+  archive = 2  // packed by zstd in groups that are alike: a tenth, and one costs its group
+};
+std::string_view to_string(BundleProfile profile);  // "plain", "ship", "archive"
+Result<BundleProfile> parse_bundle_profile(std::string_view text);
 
 struct BundleOptions {
-  std::string name;           // for people, without control characters; part of the manifest
+  std::string channel;        // the name of what it is a version of, without control characters
   std::uint64_t version = 0;  // the newest of several bundles wins
+  // Seconds since 1970, as its maker says; 0: not said. Nothing here asks the clock for them.
+  std::uint64_t created = 0;
+  std::uint64_t expires = 0;
+  BundleProfile profile = BundleProfile::plain;
+};
+
+// What a bundle says of itself: that which a signature covers.
+struct BundleRoot {
+  BundleOptions options;
+  std::vector<std::string> targets;    // "sm_90a", "compute_90", ascending
+  std::vector<std::string> toolchain;  // the compilers that its records name, and zstd where it packed
+  std::uint64_t records = 0;
+  std::uint64_t images = 0;
+  std::uint64_t image_bytes = 0;  // of these, unpacked
+  std::uint64_t file_bytes = 0;
 };
 
 // Writes a bundle atomically. Equal images are stored once; the order of `cubins` does not change the bytes.
-// invalid_argument when two of them have one identity and fingerprint but different bytes, for a name that
-// holds control characters, and for what is above the limits of docs/formats/bundle.md.
+// invalid_argument when two of them have one identity, kind and fingerprint but different contents, for a
+// channel that holds control characters, and for what is above the limits of docs/formats/bundle.md.
 // `files` nullptr: the operating system's.
 Result<void> create_bundle(const std::string& path, std::vector<Cubin> cubins, const BundleOptions& options,
                            std::shared_ptr<FileSystem> files = nullptr);
+// The same of what a store holds, whose images are read one after the other. corruption when one is gone or
+// damaged.
+Result<void> create_bundle(const std::string& path, Store& store, CubinRecords records,
+                           const BundleOptions& options, std::shared_ptr<FileSystem> files = nullptr);
 
-// An open bundle. Immutable and thread-safe. Images are read by path when they are asked for: of a file that
-// was replaced or changed since it was opened, each image fails its digest and is a corruption error, never
+// An open bundle. Thread-safe. Opening it reads its root; each look-up reads and checks the page that it
+// needs, and each image is read and checked when it is asked for: of a file that was replaced or changed
+// since it was opened, pages and images fail their digests and are passed over or corruption errors, never
 // wrong bytes. Open the new one.
 class Bundle : public Store {
  public:
-  // Reads and checks the manifest: corruption for damage anywhere in it, unsupported for a newer version.
+  // corruption for damage anywhere in the root, unsupported for a newer version.
   // `files` nullptr: the operating system's.
   static Result<std::shared_ptr<Bundle>> open(const std::string& path,
                                               std::shared_ptr<FileSystem> files = nullptr, LogSink log = {});
 
-  virtual const BundleOptions& options() const = 0;
-  virtual const CubinRecords& records() const = 0;
+  virtual const BundleRoot& root() const = 0;
+  // What a signature covers: the bytes that the bundle begins with.
+  virtual ByteView root_bytes() const = 0;
   // The same as load(), with the reason where there is no image: corruption that names the kernel.
   virtual Result<Cubin> read(std::shared_ptr<const CubinRecord> record) const = 0;
-  // Reads and checks every image and the file's length.
+  // Reads and checks every byte.
   virtual Result<VerifyReport> verify() const = 0;
 };
 
@@ -60,7 +86,7 @@ struct ImportReport {
 enum class OnConflict { refuse, replace };
 // Copies every entry into the store, its record marked with CubinOrigin::bundle and the bundle's version.
 // Damaged ones, and those that conflict, are left out and reported; the good ones are in.
-Result<ImportReport> import_bundle(const Bundle& bundle, WritableStore& store,
+Result<ImportReport> import_bundle(Bundle& bundle, WritableStore& store,
                                    OnConflict on_conflict = OnConflict::refuse);
 
 }  // namespace cubinet

@@ -13,7 +13,8 @@
 
 namespace cubinet {
 
-using KernelRows = std::shared_ptr<const std::vector<KernelRow>>;
+// Shared with whoever has them: a table is indexed without a copy of its rows. None is null.
+using KernelRows = std::vector<std::shared_ptr<const KernelRow>>;
 
 // The rows of a table that run on one device, found by selector. Immutable; may be used by any number of
 // threads. Keeps the rows alive. A look-up hashes 40 bytes, reads one cache line of the table and compares
@@ -32,7 +33,7 @@ class KernelIndex {
   }
   std::span<const std::uint32_t> find(const SelectorEncoding& encoding) const;
 
-  const KernelRow& row(std::uint32_t number) const { return (*rows_)[number]; }
+  const KernelRow& row(std::uint32_t number) const { return *rows_[number]; }
   const KernelRows& rows() const { return rows_; }
   ComputeCapability device() const { return device_; }
 

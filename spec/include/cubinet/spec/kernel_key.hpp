@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
 namespace cubinet {
 
@@ -46,11 +45,7 @@ struct KernelKey {
   friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
 };
 
-// A parameter of a kernel whose values are held elsewhere than in a KernelSpec.
-struct ParameterView {
-  std::string_view name;
-  std::variant<bool, std::int64_t, std::string_view> value;
-};
+struct ParameterView;  // spec/parameter_view.hpp, private
 
 // Which kernel, whatever it is built for. Immutable; made by `identify` only, so that both sides of a look-up
 // build it through one function.
@@ -111,21 +106,11 @@ class KernelIdentity {
 // left out are simply not part of the identity.
 KernelId identify(const KernelSpec& spec);
 KernelIdentity identify(const KernelSpec& spec, SmTarget target);
-// The same of the specification that has these parameters, which need not be made: for tables of thousands of
-// kernels. REQUIRES: ascending by name, each name once.
-KernelId identify(KernelMaker maker, std::string_view name, std::span<const ParameterView> parameters);
-KernelIdentity identify(KernelMaker maker, std::string_view name, std::span<const ParameterView> parameters,
-                        SmTarget target);
 
 // The inverses: any bytes give what they encode, or corruption (or unsupported for a newer schema).
-struct DecodedIdentity {
-  KernelSpec spec;
-  SmTarget target;
-};
+// KernelId::encoding(), KernelIdentity::kernel_encoding():
 Result<KernelSpec> decode_kernel(ByteView encoding);
-Result<DecodedIdentity> decode_identity(ByteView encoding);
-
-// For an encoding that was stored: checks that it is canonical and computes its key.
+// KernelIdentity::encoding(): checks that it is canonical and computes its key.
 Result<KernelIdentity> identity_from_encoding(Bytes encoding);
 
 }  // namespace cubinet

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/cubin_registry/bundle.hpp>
+
+#include <CLI/App.hpp>
+
+namespace cubinet::cli {
+
+// --channel, --bundle-version, --created, --expires and --profile: what a bundle that is written says of
+// itself, and how it is packed.
+void add_bundle_options(CLI::App& verb, BundleOptions& options);
+
+// A channel that no bundle can have is refused before anything is computed. Without one a bundle is called by
+// its file's name: the same kernels give the same bytes whatever the file is called.
+Result<void> check_bundle_options(const BundleOptions& options);
+
+}  // namespace cubinet::cli

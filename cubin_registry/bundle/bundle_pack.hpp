@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bundle/bundle_pages.hpp"
+#include "bundle/bundle_root.hpp"
+#include "bundle/page_cache.hpp"
+#include "bundle/zstd_frame.hpp"
+
+#include <cubinet/cubin_registry/byte_source.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace cubinet {
+
+// A bundle's bytes, read in the parts that are asked for, each checked against the digest that leads to it
+// before anything in it is looked at. Errors name the part and the place. Thread-safe.
+class BundlePack {
+ public:
+  // Reads the root and nothing else.
+  static Result<std::shared_ptr<const BundlePack>> open(std::shared_ptr<const ByteSource> source);
+  BundlePack(std::shared_ptr<const ByteSource> source, BundleMap map, Bytes root)
+      : source_(std::move(source)), map_(std::move(map)), root_(std::move(root)) {}
+
+  const BundleMap& map() const { return map_; }
+  ByteView root_bytes() const { return root_; }
+  const ByteSource& source() const { return *source_; }
+
+  using Page = std::shared_ptr<const Bytes>;
+  // Unpacked; check_page() has passed.
+  Result<Page> page(BundleTable table, std::size_t index) const;
+  // Those that can hold entries of this number: nearly always one.
+  Result<std::vector<Page>> pages_with(BundleTable table, std::uint64_t number) const;
+  // As page(), neither looked for among those kept nor kept: for whoever reads all of them.
+  Result<Page> read_page(BundleTable table, std::size_t index) const;
+
+  Result<CubinRecord> decode(ByteView record) const;
+  Result<BundleImage> decode_place(ByteView image) const;
+  // nullopt: it is not in this bundle.
+  Result<std::optional<BundleImage>> find_image(const Sha256Digest& digest) const;
+  Result<Bytes> read_image(const BundleImage& image) const;
+  // What is stored of it, whatever it is worth; and its content, which read_image() takes a part of.
+  Result<Bytes> read_stored(const BundleImage& image) const;
+  Result<Bytes> unpack(const BundleImage& image, ByteView stored) const;
+  Result<void> check_dictionary() const;
+
+  // `error` with the place, and a remedy where it has none.
+  Error at_place(Error error) const;
+
+ private:
+  Result<Bytes> read_exactly(std::uint64_t offset, std::uint64_t count) const;
+  Result<std::shared_ptr<const ZstdDictionary>> dictionary() const;
+  Result<std::shared_ptr<const Bytes>> read_frame(const BundleImage& image) const;
+
+  const std::shared_ptr<const ByteSource> source_;
+  const BundleMap map_;
+  const Bytes root_;
+  mutable PageCache pages_;
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::shared_ptr<const ZstdDictionary> dictionary_;
+  // The last frame of several images: who reads its images one after the other unpacks it once.
+  mutable std::shared_ptr<const Bytes> last_frame_;
+  mutable Sha256Digest last_frame_digest_;
+};
+
+}  // namespace cubinet

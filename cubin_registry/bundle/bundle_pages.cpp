@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_pages.hpp"
+
+#include <cubinet/base/binary_format.hpp>
+#include <cubinet/base/byte_stream.hpp>
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace cubinet {
+namespace {
+
+constexpr std::size_t kCountBytes = 4;
+constexpr std::size_t kSlotBytes = 12;  // of a record: hash and end
+constexpr std::size_t kPairBytes = 16;
+constexpr std::size_t kImageBytes = 89;
+
+Error damaged_page(const std::string& reason) {
+  return Error{ErrorCode::corruption, "it is damaged: " + reason};
+}
+
+template <class Integer>
+Integer integer_at(ByteView bytes, std::size_t offset) {
+  Integer value = 0;
+  for (std::size_t i = 0; i < sizeof(Integer); ++i)
+    value |= static_cast<Integer>(static_cast<Integer>(bytes[offset + i]) << (8 * i));
+  return value;
+}
+
+std::size_t entry_bytes(BundleTable table) {
+  return table == BundleTable::images ? kImageBytes : kPairBytes;
+}
+
+// Where the i-th record of a page begins; for i = count where the last one ends.
+std::size_t record_begin(ByteView page, std::size_t i) {
+  const std::size_t count = integer_at<std::uint32_t>(page, 0);
+  return i == 0 ? kCountBytes + count * kSlotBytes
+                : integer_at<std::uint32_t>(page, kCountBytes + (i - 1) * kSlotBytes + 8);
+}
+
+Bytes join_page(BundleTable table, const std::vector<TableEntry>& entries, std::size_t from, std::size_t to) {
+  ByteWriter writer;
+  if (table == BundleTable::records) {
+    std::size_t end = kCountBytes + (to - from) * kSlotBytes;
+    writer.u32(static_cast<std::uint32_t>(to - from));
+    for (std::size_t i = from; i < to; ++i) {
+      end += entries[i].bytes.size();
+      writer.u64(entries[i].number);
+      writer.u32(static_cast<std::uint32_t>(end));
+    }
+  }
+  for (std::size_t i = from; i < to; ++i)
+    writer.raw(entries[i].bytes);
+  return writer.take();
+}
+
+Result<void> check_records(ByteView page) {
+  const std::size_t count = page.size() < kCountBytes ? 0 : integer_at<std::uint32_t>(page, 0);
+  if (count == 0 || count > (page.size() - kCountBytes) / kSlotBytes)
+    return damaged_page("its records have no room in it");
+  for (std::size_t i = 0; i < count; ++i) {
+    if (record_begin(page, i + 1) <= record_begin(page, i)) return damaged_page("its records overlap");
+  }
+  if (record_begin(page, count) != page.size()) return damaged_page("its records do not fill it");
+  return {};
+}
+
+}  // namespace
+
+bool is_packed(BundleTable table, BundleProfile profile) {
+  return profile != BundleProfile::plain && (table == BundleTable::records || table == BundleTable::images);
+}
+
+std::uint64_t page_bytes_for(BundleTable table, const TableEntry& entry) {
+  return entry.bytes.size() + (table == BundleTable::records ? kCountBytes + kSlotBytes : 0);
+}
+
+std::vector<FilledPage> fill_pages(BundleTable table, const std::vector<TableEntry>& entries,
+                                   std::uint32_t page_bytes) {
+  const std::size_t head = table == BundleTable::records ? kCountBytes : 0;
+  const std::size_t slot = table == BundleTable::records ? kSlotBytes : 0;
+  std::vector<FilledPage> pages;
+  std::size_t from = 0;
+  while (from < entries.size()) {
+    std::size_t to = from;
+    std::size_t size = head;
+    while (to < entries.size() && size + slot + entries[to].bytes.size() <= page_bytes)
+      size += slot + entries[to++].bytes.size();
+    if (to == from) break;  // REQUIRES is not met: rather nothing than no end
+    pages.push_back({entries[from].number, join_page(table, entries, from, to)});
+    from = to;
+  }
+  return pages;
+}
+
+Result<void> check_page(BundleTable table, ByteView page, std::uint64_t first) {
+  if (table == BundleTable::records) {
+    CUBINET_TRY(check_records(page));
+  } else if (page.empty() || page.size() % entry_bytes(table) != 0) {
+    return damaged_page("it holds a part of an entry");
+  }
+  const std::size_t count = entries_of(table, page);
+  if (number_of(table, page, 0) != first) return damaged_page("it begins with another entry");
+  for (std::size_t i = 1; i < count; ++i) {
+    const std::uint64_t before = number_of(table, page, i - 1);
+    const std::uint64_t here = number_of(table, page, i);
+    bool ascends = before < here;
+    if (before == here) {
+      // Records are compared when they are decoded.
+      const ByteView a = entry_of(table, page, i - 1);
+      const ByteView b = entry_of(table, page, i);
+      ascends = table == BundleTable::records ||
+                (table == BundleTable::images ? as_text(a).substr(0, 32) < as_text(b).substr(0, 32)
+                                              : kernel_hash_of(a) < kernel_hash_of(b));
+    }
+    if (!ascends) return damaged_page("its entries are not in order");
+  }
+  return {};
+}
+
+std::size_t entries_of(BundleTable table, ByteView page) {
+  return table == BundleTable::records ? integer_at<std::uint32_t>(page, 0)
+                                       : page.size() / entry_bytes(table);
+}
+
+std::uint64_t number_of(BundleTable table, ByteView page, std::size_t i) {
+  if (table == BundleTable::records) return integer_at<std::uint64_t>(page, kCountBytes + i * kSlotBytes);
+  if (table != BundleTable::images) return integer_at<std::uint64_t>(page, i * kPairBytes);
+  std::uint64_t number = 0;
+  for (std::size_t byte = 0; byte < 8; ++byte)
+    number = number << 8 | static_cast<std::uint64_t>(page[i * kImageBytes + byte]);
+  return number;
+}
+
+ByteView entry_of(BundleTable table, ByteView page, std::size_t i) {
+  if (table != BundleTable::records) return page.subspan(i * entry_bytes(table), entry_bytes(table));
+  return page.subspan(record_begin(page, i), record_begin(page, i + 1) - record_begin(page, i));
+}
+
+std::pair<std::size_t, std::size_t> entries_with(BundleTable table, ByteView page, std::uint64_t number) {
+  std::size_t from = 0;
+  std::size_t behind = entries_of(table, page);
+  while (from < behind) {
+    const std::size_t middle = from + (behind - from) / 2;
+    if (number_of(table, page, middle) < number) {
+      from = middle + 1;
+    } else {
+      behind = middle;
+    }
+  }
+  std::size_t to = from;
+  while (to < entries_of(table, page) && number_of(table, page, to) == number)
+    ++to;
+  return {from, to};
+}
+
+bool bundle_order(const CubinRecord& a, const CubinRecord& b) {
+  const auto order = [](const CubinRecord& record) {
+    return std::tuple<std::uint64_t, const Bytes&, ImageKind, const BuildFingerprint&>(
+        record.identity.kernel_hash(), record.identity.encoding(), record.kind, record.fingerprint);
+  };
+  return order(a) < order(b);
+}
+
+std::uint64_t hash_of_name(std::string_view name) {
+  return XXH3_64bits(name.data(), name.size());
+}
+
+TableEntry encode_pair(std::uint64_t number, std::uint64_t kernel_hash) {
+  ByteWriter writer;
+  writer.u64(number);
+  writer.u64(kernel_hash);
+  return {number, writer.take()};
+}
+
+std::uint64_t kernel_hash_of(ByteView pair) {
+  return integer_at<std::uint64_t>(pair, 8);
+}
+
+std::vector<std::string> names_of(const CubinRecord& record) {
+  std::vector<std::string> names;
+  for (const EntryPoint& entry : record.entry_points)
+    names.push_back(entry.symbol);
+  if (record.identity.kernel().maker() == KernelMaker::function) {
+    const auto decoded = decode_kernel(record.identity.kernel_encoding());
+    if (decoded) names.push_back(decoded->name);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::uint64_t number_of(const Sha256Digest& digest) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < 8; ++i)
+    number = number << 8 | static_cast<std::uint64_t>(digest.bytes[i]);
+  return number;
+}
+
+TableEntry encode_image(const BundleImage& image) {
+  ByteWriter writer;
+  writer.raw(image.digest.bytes);
+  writer.u64(image.frame_offset);
+  writer.u32(image.frame_stored);
+  writer.u32(image.frame_bytes);
+  writer.raw(image.frame_digest.bytes);
+  writer.u32(image.offset);
+  writer.u32(image.size);
+  writer.u8(static_cast<std::uint8_t>(image.codec));
+  return {number_of(image.digest), writer.take()};
+}
+
+Result<BundleImage> decode_image(ByteView entry) {
+  ByteReader reader(entry);
+  BundleImage image;
+  CUBINET_TRY_ASSIGN(image.digest, read_digest(reader));
+  CUBINET_TRY_ASSIGN(image.frame_offset, reader.u64());
+  CUBINET_TRY_ASSIGN(image.frame_stored, reader.u32());
+  CUBINET_TRY_ASSIGN(image.frame_bytes, reader.u32());
+  CUBINET_TRY_ASSIGN(image.frame_digest, read_digest(reader));
+  CUBINET_TRY_ASSIGN(image.offset, reader.u32());
+  CUBINET_TRY_ASSIGN(image.size, reader.u32());
+  CUBINET_TRY_ASSIGN(const std::uint8_t codec, reader.u8());
+  if (codec > static_cast<std::uint8_t>(FrameCodec::zstd))
+    return damaged_page("an image is packed in an unknown way");
+  image.codec = static_cast<FrameCodec>(codec);
+  const bool in_frame = image.size <= image.frame_bytes && image.offset <= image.frame_bytes - image.size;
+  const bool in_limits = image.frame_bytes <= kMaximumImageBytes && image.frame_stored <= image.frame_bytes;
+  const bool whole = image.codec != FrameCodec::plain || image.frame_stored == image.frame_bytes;
+  if (!in_frame || !in_limits || !whole) return damaged_page("an image has absurd lengths");
+  return image;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bundle/bundle_root.hpp"
+
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/sha256.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace cubinet {
+
+// The pages of a bundle's four tables, unpacked, little-endian; docs/formats/bundle.md:
+//
+// clang-format off
+//   <records> ::= u32 count { u64 hash of the kernel, u32 end of the record }, { record }  ; ends count from the page's
+//   <keys>    ::= { u64 key, u64 hash of the kernel }                                      ; ascending, none twice
+//   <names>   ::= { u64 XXH3-64 of a name, u64 hash of the kernel }                        ; ascending, none twice
+//   <images>  ::= { 32 bytes SHA-256, u64 offset of the frame, u32 its stored bytes, u32 its bytes,
+//                   32 bytes SHA-256 of what is stored, u32 offset in it, u32 bytes, u8 codec }  ; ascending
+// clang-format on
+//
+// A table ascends through its pages by a number: hash, key, hash of the name, the first eight bytes of the
+// digest (big-endian). Entries of one number may lie in several pages.
+
+// One entry as bytes, and the number that the table ascends by.
+struct TableEntry {
+  std::uint64_t number = 0;
+  Bytes bytes;
+};
+
+struct FilledPage {
+  std::uint64_t first = 0;
+  Bytes bytes;
+};
+
+// Whether its pages are stored packed. Hashes do not get smaller by it.
+bool is_packed(BundleTable table, BundleProfile profile);
+
+// The bytes of the smallest page that holds the entry.
+std::uint64_t page_bytes_for(BundleTable table, const TableEntry& entry);
+// Fills page after page, each until the next entry has no room. REQUIRES: the entries in order, each with
+// room in a page.
+std::vector<FilledPage> fill_pages(BundleTable table, const std::vector<TableEntry>& entries,
+                                   std::uint32_t page_bytes);
+
+// Whether the page is one, begins with `first` and ascends. Records are not decoded. What follows asks for
+// it.
+Result<void> check_page(BundleTable table, ByteView page, std::uint64_t first);
+
+std::size_t entries_of(BundleTable table, ByteView page);
+// REQUIRES: i < entries_of(table, page).
+std::uint64_t number_of(BundleTable table, ByteView page, std::size_t i);
+ByteView entry_of(BundleTable table, ByteView page, std::size_t i);
+// The entries of a number: the first, and the one behind the last.
+std::pair<std::size_t, std::size_t> entries_with(BundleTable table, ByteView page, std::uint64_t number);
+
+// The order of records, and the hash of a name.
+bool bundle_order(const CubinRecord& a, const CubinRecord& b);
+std::uint64_t hash_of_name(std::string_view name);
+
+// An entry of keys or names.
+TableEntry encode_pair(std::uint64_t number, std::uint64_t kernel_hash);
+std::uint64_t kernel_hash_of(ByteView pair);
+
+// Which entries of names lead to a record: functions' symbols, and what a kernel of the maker `function` is
+// called.
+std::vector<std::string> names_of(const CubinRecord& record);
+
+enum class FrameCodec : std::uint8_t { plain = 0, zstd = 1 };
+
+// Where an image lies. What is stored of it is a frame, which may hold others too.
+struct BundleImage {
+  Sha256Digest digest;
+  std::uint64_t frame_offset = 0;  // from where frames begin
+  std::uint32_t frame_stored = 0;
+  std::uint32_t frame_bytes = 0;  // unpacked
+  Sha256Digest frame_digest;      // of what is stored
+  std::uint32_t offset = 0;       // in the unpacked frame
+  std::uint32_t size = 0;
+  FrameCodec codec = FrameCodec::plain;
+
+  bool alone() const { return size == frame_bytes; }
+};
+std::uint64_t number_of(const Sha256Digest& digest);
+TableEntry encode_image(const BundleImage& image);
+// corruption where its numbers make no sense.
+Result<BundleImage> decode_image(ByteView entry);
+
+}  // namespace cubinet

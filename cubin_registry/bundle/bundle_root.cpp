@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_root.hpp"
+
+#include <cubinet/base/binary_format.hpp>
+#include <cubinet/base/byte_stream.hpp>
+
+#include <bit>
+#include <string>
+
+namespace cubinet {
+namespace {
+
+constexpr BinaryFormat kRootFormat{.name = "the bundle",
+                                   .magic = "CBUN",
+                                   .newest = kBundleVersion,
+                                   .oldest = kBundleVersion,
+                                   .newer_remedy = "use the version of cubinet that wrote it"};
+constexpr std::size_t kDigestBytes = sizeof(Sha256Digest::bytes);
+constexpr std::size_t kHeadBytes = 12;  // magic, version, profile, zero, bytes of the root
+
+Error damaged_root(const std::string& reason) {
+  return kRootFormat.damaged("is damaged: " + reason);
+}
+
+std::uint64_t aligned(std::uint64_t offset) {
+  return (offset + kBundleAlignment - 1) / kBundleAlignment * kBundleAlignment;
+}
+
+void write_strings(ByteWriter& writer, const std::vector<std::string>& strings) {
+  writer.u32(static_cast<std::uint32_t>(strings.size()));
+  for (const std::string& string : strings)
+    writer.string(string);
+}
+
+Result<std::vector<std::string>> read_strings(ByteReader& reader) {
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  std::vector<std::string> strings;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(std::string string, reader.string());
+    if (!strings.empty() && string <= strings.back()) return damaged_root("its lists are not in order");
+    strings.push_back(std::move(string));
+  }
+  return strings;
+}
+
+Result<std::vector<BundlePage>> read_pages(ByteReader& reader, std::uint32_t page_bytes) {
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  std::vector<BundlePage> pages;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    BundlePage page;
+    CUBINET_TRY_ASSIGN(page.first, reader.u64());
+    CUBINET_TRY_ASSIGN(page.stored, reader.u32());
+    CUBINET_TRY_ASSIGN(page.digest, read_digest(reader));
+    if (page.stored == 0 || page.stored > page_bytes + page_bytes / 64 + 64)
+      return damaged_root("a page has an absurd length");
+    if (!pages.empty() && page.first < pages.back().first) return damaged_root("its pages are not in order");
+    pages.push_back(page);
+  }
+  return pages;
+}
+
+// False where the sizes add up to more than a bundle can have.
+bool lay_out(BundleMap& map) {
+  if (map.dictionary_bytes > kMaximumDictionaryBytes || map.frames_bytes > kMaximumBundleBytes) return false;
+  std::uint64_t end = map.root_bytes;
+  for (auto& pages : map.tables) {
+    for (BundlePage& page : pages) {
+      page.offset = end;
+      end += page.stored;
+    }
+  }
+  map.dictionary_offset = end;
+  end = aligned(end + map.dictionary_bytes);
+  map.frames_offset = end;
+  map.root.file_bytes = end + map.frames_bytes;
+  return map.root.file_bytes <= kMaximumBundleBytes;
+}
+
+Result<void> read_fields(ByteReader& reader, BundleMap& map) {
+  BundleOptions& options = map.root.options;
+  CUBINET_TRY_ASSIGN(map.page_bytes, reader.u32());
+  if (!std::has_single_bit(map.page_bytes) || map.page_bytes > kMaximumPageBytes)
+    return damaged_root("its pages have an absurd length");
+  CUBINET_TRY_ASSIGN(options.channel, reader.string());
+  for (std::uint64_t* const number : {&options.version, &options.created, &options.expires, &map.root.records,
+                                      &map.root.images, &map.root.image_bytes}) {
+    CUBINET_TRY_ASSIGN(*number, reader.u64());
+  }
+  CUBINET_TRY_ASSIGN(map.root.targets, read_strings(reader));
+  CUBINET_TRY_ASSIGN(map.root.toolchain, read_strings(reader));
+  for (auto& pages : map.tables) {
+    CUBINET_TRY_ASSIGN(pages, read_pages(reader, map.page_bytes));
+  }
+  CUBINET_TRY_ASSIGN(map.dictionary_bytes, reader.u64());
+  CUBINET_TRY_ASSIGN(map.dictionary, read_digest(reader));
+  CUBINET_TRY_ASSIGN(map.frames_bytes, reader.u64());
+  if (!lay_out(map)) return damaged_root("its sizes add up to more than a bundle can have");
+  return {};
+}
+
+}  // namespace
+
+Bytes encode_root(BundleMap& map) {
+  const BundleOptions& options = map.root.options;
+  ByteWriter fields;
+  fields.u32(map.page_bytes);
+  fields.string(options.channel);
+  for (const std::uint64_t number : {options.version, options.created, options.expires, map.root.records,
+                                     map.root.images, map.root.image_bytes})
+    fields.u64(number);
+  write_strings(fields, map.root.targets);
+  write_strings(fields, map.root.toolchain);
+  for (const auto& pages : map.tables) {
+    fields.u32(static_cast<std::uint32_t>(pages.size()));
+    for (const BundlePage& page : pages) {
+      fields.u64(page.first);
+      fields.u32(page.stored);
+      fields.raw(page.digest.bytes);
+    }
+  }
+  fields.u64(map.dictionary_bytes);
+  fields.raw(map.dictionary.bytes);
+  fields.u64(map.frames_bytes);
+
+  const std::uint64_t said = kHeadBytes + fields.bytes().size();
+  map.root_bytes = aligned(said + kDigestBytes);
+  ByteWriter writer;
+  kRootFormat.write_head(writer);
+  writer.u8(static_cast<std::uint8_t>(options.profile));
+  writer.u8(0);
+  writer.u32(static_cast<std::uint32_t>(map.root_bytes));
+  writer.raw(fields.bytes());
+  writer.raw(Bytes(static_cast<std::size_t>(map.root_bytes - kDigestBytes - said)));
+  write_checksum(writer);
+  // What is too much is for whoever makes the bundle to see.
+  if (!lay_out(map)) map.root.file_bytes = kMaximumBundleBytes + 1;
+  return writer.take();
+}
+
+Result<BundleMap> decode_root(ByteView bytes) {
+  if (!kRootFormat.begins(bytes)) return Error{ErrorCode::corruption, "this is no bundle"};
+  ByteReader head(bytes);
+  CUBINET_TRY(kRootFormat.read_head(head));
+  CUBINET_TRY_ASSIGN(const std::uint8_t profile, head.u8());
+  CUBINET_TRY_ASSIGN(const std::uint8_t zero, head.u8());
+  BundleMap map;
+  CUBINET_TRY_ASSIGN(map.root_bytes, head.u32());
+  if (map.root_bytes < kHeadBytes + kDigestBytes || map.root_bytes > kMaximumRootBytes ||
+      map.root_bytes % kBundleAlignment != 0)
+    return damaged_root("its root has an absurd length");
+  if (map.root_bytes > bytes.size()) return damaged_root("it ends within its root");
+  const ByteView root = bytes.first(static_cast<std::size_t>(map.root_bytes));
+  const ByteView said = root.first(root.size() - kDigestBytes);
+  if (as_digest(root.last(kDigestBytes)) != sha256(said))
+    return damaged_root("its root does not match its checksum");
+  if (zero != 0 || profile > static_cast<std::uint8_t>(BundleProfile::archive)) {
+    return Error{ErrorCode::unsupported, "the bundle has a profile that this version does not know",
+                 "use the version of cubinet that wrote it"};
+  }
+  map.root.options.profile = static_cast<BundleProfile>(profile);
+  ByteReader reader(said.subspan(kHeadBytes));
+  CUBINET_TRY(read_fields(reader, map));
+  CUBINET_TRY_ASSIGN(const ByteView zeros, reader.raw(reader.remaining()));
+  if (zeros.size() >= kBundleAlignment) return damaged_root("its root has bytes after its end");
+  for (const std::byte value : zeros) {
+    if (value != std::byte{0}) return damaged_root("its root has bytes after its end");
+  }
+  return map;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_index.hpp"
+#include "bundle/frame_packer.hpp"
+#include "store/same_build.hpp"
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ImageBytes = std::shared_ptr<const Bytes>;
+
+// Frames are copied from one file to the other in parts of so many bytes.
+constexpr std::uint64_t kCopyBytes = std::uint64_t{4} << 20;
+
+std::string describe_build(const CubinRecord& record) {
+  const auto decoded = decode_kernel(record.identity.kernel_encoding());
+  const std::string spec = decoded ? decoded->to_string() : "kernel " + record.identity.key().to_string();
+  return spec + " for " + record.target_name();
+}
+
+// What a bundle's record says beside the build itself is the same whoever built it.
+std::shared_ptr<const CubinRecord> as_bundled(const CubinRecord& record, std::uint64_t version) {
+  auto bundled = std::make_shared<CubinRecord>(record);
+  bundled->origin = CubinOrigin::bundle;
+  bundled->version = version;
+  return bundled;
+}
+
+Result<void> check_cubin(const Cubin& cubin) {
+  if (cubin.record == nullptr || cubin.image == nullptr) {
+    return Error{ErrorCode::invalid_argument, "a cubin without record or image cannot be bundled"};
+  }
+  if (cubin.record->size != cubin.image->size() || cubin.record->digest != sha256(*cubin.image)) {
+    return Error{ErrorCode::invalid_argument,
+                 "the record of " + describe_build(*cubin.record) + " describes another image"};
+  }
+  return {};
+}
+
+// In the bundle's order, each build once.
+Result<CubinRecords> bundled_records(const CubinRecords& given, std::uint64_t version) {
+  CubinRecords records;
+  for (const auto& record : given) {
+    CUBINET_TRY(check_storable(*record));
+    records.push_back(as_bundled(*record, version));
+  }
+  std::sort(records.begin(), records.end(),
+            [](const auto& a, const auto& b) { return bundle_order(*a, *b); });
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    if (!is_same_build(*records[i - 1], *records[i]) || *records[i - 1] == *records[i]) continue;
+    return Error{
+        ErrorCode::invalid_argument,
+        describe_build(*records[i]) + " is given twice, with different contents for one build fingerprint"};
+  }
+  records.erase(std::unique(records.begin(), records.end(),
+                            [](const auto& a, const auto& b) { return is_same_build(*a, *b); }),
+                records.end());
+  return records;
+}
+
+// Removes a file unless it was kept.
+class TemporaryFile {
+ public:
+  TemporaryFile(FileSystem& files, const fs::path& beside)
+      : files_(files), path_(temporary_path_beside(beside)) {}
+  ~TemporaryFile() {
+    // The error that brought us here is the one that matters.
+    if (!kept_) static_cast<void>(files_.remove(path_));
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const fs::path& path() const { return path_; }
+  Result<void> rename_to(const fs::path& path) {
+    CUBINET_TRY(files_.rename(path_, path));
+    kept_ = true;
+    return {};
+  }
+
+ private:
+  FileSystem& files_;
+  const fs::path path_;
+  bool kept_ = false;
+};
+
+class BundleWriter {
+ public:
+  BundleWriter(FileSystem& files, const fs::path& path, const ReadImage& read)
+      : files_(files), path_(path), read_(read) {}
+
+  Result<void> write(const CubinRecords& given, const BundleOptions& options) {
+    CUBINET_TRY_ASSIGN(const CubinRecords records, bundled_records(given, options.version));
+    for (const auto& record : given) {
+      auto& user = users_[record->digest];
+      // Of several always the same one: what lies beside what depends on it.
+      if (user == nullptr || bundle_order(*record, *user)) user = record;
+    }
+    std::optional<TemporaryFile> frames;
+    PackedFrames packed;
+    if (options.profile == BundleProfile::plain) {
+      packed = place_images();
+    } else {
+      // Their sizes stand before them.
+      frames.emplace(files_, path_);
+      CUBINET_TRY_ASSIGN(packed, pack_into(frames->path(), options.profile));
+    }
+    CUBINET_TRY_ASSIGN(const BundleIndex index,
+                       make_index(options, records, packed.images, packed.dictionary, packed.bytes));
+    TemporaryFile whole(files_, path_);
+    CUBINET_TRY_ASSIGN(file_, files_.create(whole.path()));
+    CUBINET_TRY(write_head(index, packed.dictionary));
+    CUBINET_TRY(frames ? copy_frames(frames->path()) : write_images(index, packed.images));
+    CUBINET_TRY(write_zeros_to(index.map.root.file_bytes));
+    CUBINET_TRY(file_->sync());
+    CUBINET_TRY(file_->close());
+    CUBINET_TRY(whole.rename_to(path_));
+    return files_.sync_directory(path_.has_parent_path() ? path_.parent_path() : fs::path("."));
+  }
+
+ private:
+  // As they are, one behind the other.
+  PackedFrames place_images() const {
+    PackedFrames placed;
+    for (const auto& [digest, user] : users_) {
+      BundleImage& image = placed.images.emplace_back();
+      image.digest = image.frame_digest = digest;
+      image.size = image.frame_bytes = image.frame_stored = static_cast<std::uint32_t>(user->size);
+      image.frame_offset = (placed.bytes + kBundleAlignment - 1) / kBundleAlignment * kBundleAlignment;
+      placed.bytes = image.frame_offset + image.frame_stored;
+    }
+    return placed;
+  }
+
+  Result<PackedFrames> pack_into(const fs::path& path, BundleProfile profile) {
+    std::vector<ImageToPack> images;
+    for (const auto& [digest, user] : users_)
+      images.push_back({digest, user});
+    CUBINET_TRY_ASSIGN(const auto file, files_.create(path));
+    CUBINET_TRY_ASSIGN(PackedFrames packed, pack_frames(profile, std::move(images), read_,
+                                                        [&](ByteView frame) { return file->write(frame); }));
+    CUBINET_TRY(file->close());
+    return packed;
+  }
+
+  Result<void> put(ByteView bytes) {
+    end_ += bytes.size();
+    return file_->write(bytes);
+  }
+  Result<void> write_zeros_to(std::uint64_t offset) {
+    return put(Bytes(static_cast<std::size_t>(offset - end_)));
+  }
+
+  Result<void> write_head(const BundleIndex& index, ByteView dictionary) {
+    CUBINET_TRY(put(index.root));
+    for (const Bytes& page : index.pages)
+      CUBINET_TRY(put(page));
+    CUBINET_TRY(put(dictionary));
+    return write_zeros_to(index.map.frames_offset);
+  }
+
+  Result<void> write_images(const BundleIndex& index, const std::vector<BundleImage>& images) {
+    for (const BundleImage& image : images) {
+      CUBINET_TRY(write_zeros_to(index.map.frames_offset + image.frame_offset));
+      CUBINET_TRY_ASSIGN(const ImageBytes bytes, read_(users_.at(image.digest)));
+      CUBINET_TRY(put(*bytes));
+    }
+    return {};
+  }
+
+  Result<void> copy_frames(const fs::path& from) {
+    for (std::uint64_t offset = 0;; offset += kCopyBytes) {
+      CUBINET_TRY_ASSIGN(const Bytes part, files_.read_range(from, offset, kCopyBytes));
+      CUBINET_TRY(put(part));
+      if (part.size() < kCopyBytes) return {};
+    }
+  }
+
+  FileSystem& files_;
+  const fs::path& path_;
+  const ReadImage& read_;
+  std::map<Sha256Digest, std::shared_ptr<const CubinRecord>> users_;  // that each image is read through
+  std::unique_ptr<WritableFile> file_;
+  std::uint64_t end_ = 0;  // of what was written
+};
+
+Result<void> write_bundle(const std::string& path, const CubinRecords& records, const ReadImage& read,
+                          const BundleOptions& options, FileSystem& files) {
+  if (!is_printable(options.channel)) {
+    return Error{ErrorCode::invalid_argument,
+                 "a bundle's channel cannot be '" + printable(options.channel, kQuotedBytes) + "'",
+                 "give it a name of one line, without control characters"};
+  }
+  const fs::path given = path;
+  return BundleWriter(files, given, read).write(records, options);
+}
+
+}  // namespace
+
+Result<void> create_bundle(const std::string& path, std::vector<Cubin> cubins, const BundleOptions& options,
+                           std::shared_ptr<FileSystem> files) {
+  if (files == nullptr) files = posix_file_system();
+  CubinRecords records;
+  std::map<Sha256Digest, ImageBytes> images;
+  for (const Cubin& cubin : cubins) {
+    CUBINET_TRY(check_cubin(cubin));
+    records.push_back(cubin.record);
+    images.emplace(cubin.record->digest, cubin.image);
+  }
+  return write_bundle(
+      path, records,
+      [&](const std::shared_ptr<const CubinRecord>& record) -> Result<ImageBytes> {
+        return images.at(record->digest);
+      },
+      options, *files);
+}
+
+Result<void> create_bundle(const std::string& path, Store& store, CubinRecords records,
+                           const BundleOptions& options, std::shared_ptr<FileSystem> files) {
+  if (files == nullptr) files = posix_file_system();
+  return write_bundle(
+      path, records,
+      [&](const std::shared_ptr<const CubinRecord>& record) -> Result<ImageBytes> {
+        CUBINET_TRY_ASSIGN(auto cubin, store.load(record));
+        if (cubin) return std::move(cubin->image);
+        return Error{ErrorCode::corruption,
+                     "the cubin of " + describe_build(*record) + " in '" + store.place_of(*record) +
+                         "' is gone or damaged",
+                     "compile or import it again, or leave it out"};
+      },
+      options, *files);
+}
+
+}  // namespace cubinet

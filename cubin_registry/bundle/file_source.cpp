@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/byte_source.hpp>
+
+#include <filesystem>
+
+namespace cubinet {
+namespace {
+
+class FileSource final : public ByteSource {
+ public:
+  FileSource(const std::string& path, std::shared_ptr<FileSystem> files)
+      : files_(files != nullptr ? std::move(files) : posix_file_system()),
+        path_(path),
+        place_(std::filesystem::absolute(path_).native()) {}
+
+  Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const override {
+    return files_->read_range(path_, offset, count);
+  }
+  const std::string& place() const override { return place_; }
+
+ private:
+  const std::shared_ptr<FileSystem> files_;
+  const std::filesystem::path path_;
+  const std::string place_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files) {
+  return std::make_shared<const FileSource>(path, std::move(files));
+}
+
+}  // namespace cubinet

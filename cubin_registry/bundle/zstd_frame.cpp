@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/zstd_frame.hpp"
+
+#include <zstd.h>
+
+#include <new>
+#include <utility>
+#include <zdict.h>
+
+namespace cubinet {
+namespace {
+
+constexpr int kPageLevel = 19;
+constexpr int kFrameLevel = 19;
+
+Error no_frame(const std::string& reason) {
+  return Error{ErrorCode::corruption, "it cannot be unpacked: " + reason};
+}
+
+struct FreeContext {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+}  // namespace
+
+void ZstdDictionary::Free::operator()(ZSTD_DDict_s* dictionary) const {
+  ZSTD_freeDDict(dictionary);
+}
+
+std::shared_ptr<const ZstdDictionary> ZstdDictionary::of(ByteView bytes) {
+  auto made = std::make_shared<ZstdDictionary>();
+  made->dictionary_.reset(ZSTD_createDDict(bytes.data(), bytes.size()));
+  return made->dictionary_ != nullptr ? made : nullptr;
+}
+
+Result<Bytes> unpack_zstd(ByteView stored, std::size_t size, const ZstdDictionary* dictionary) {
+  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != size)
+    return no_frame("it states another length");
+  // The library creates 100 KB of tables for each: one a thread.
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (context == nullptr) return no_frame("there is no memory for it");
+  Bytes bytes(size);
+  const std::size_t got =
+      dictionary != nullptr
+          ? ZSTD_decompress_usingDDict(context.get(), bytes.data(), size, stored.data(), stored.size(),
+                                       dictionary->get())
+          : ZSTD_decompressDCtx(context.get(), bytes.data(), size, stored.data(), stored.size());
+  if (ZSTD_isError(got) != 0) return no_frame(ZSTD_getErrorName(got));
+  if (got != size) return no_frame("it holds another length");
+  return bytes;
+}
+
+Result<Bytes> unpack_zstd_within(ByteView stored, std::size_t limit) {
+  const unsigned long long size = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (size > limit) return no_frame("it states an absurd length");  // so do the two errors
+  return unpack_zstd(stored, static_cast<std::size_t>(size), nullptr);
+}
+
+void ZstdPacker::Free::operator()(ZSTD_CCtx_s* context) const {
+  ZSTD_freeCCtx(context);
+}
+
+ZstdPacker::ZstdPacker(ByteView dictionary) : dictionary_(dictionary) {}
+ZstdPacker::~ZstdPacker() = default;
+
+ZstdPacker::Context ZstdPacker::take_context() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      Context context = std::move(idle_.back());
+      idle_.pop_back();
+      return context;
+    }
+  }
+  Context context(ZSTD_createCCtx());
+  if (context == nullptr ||
+      ZSTD_isError(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kFrameLevel)) != 0 ||
+      ZSTD_isError(ZSTD_CCtx_loadDictionary(context.get(), dictionary_.data(), dictionary_.size())) != 0)
+    throw std::bad_alloc();
+  return context;
+}
+
+Bytes ZstdPacker::pack(ByteView content) const {
+  Context context = take_context();
+  Bytes packed(ZSTD_compressBound(content.size()));
+  const std::size_t size =
+      ZSTD_compress2(context.get(), packed.data(), packed.size(), content.data(), content.size());
+  if (ZSTD_isError(size) != 0) throw std::bad_alloc();  // it only fails where memory does
+  packed.resize(size);
+  packed.shrink_to_fit();
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(context));
+  return packed;
+}
+
+Bytes train_dictionary(ByteView samples, std::span<const std::size_t> sizes, std::size_t size) {
+  Bytes dictionary(size);
+  const std::size_t got = ZDICT_trainFromBuffer(dictionary.data(), size, samples.data(), sizes.data(),
+                                                static_cast<unsigned>(sizes.size()));
+  if (ZDICT_isError(got) != 0) return {};
+  dictionary.resize(got);
+  return dictionary;
+}
+
+Bytes pack_zstd(ByteView bytes) {
+  Bytes packed(ZSTD_compressBound(bytes.size()));
+  const std::size_t size =
+      ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), kPageLevel);
+  // It only fails where memory does.
+  if (ZSTD_isError(size) != 0) throw std::bad_alloc();
+  packed.resize(size);
+  return packed;
+}
+
+std::string zstd_release() {
+  return std::string("libzstd ") + ZSTD_versionString();
+}
+
+}  // namespace cubinet

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/result.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+struct ZSTD_CCtx_s;
+struct ZSTD_DDict_s;
+
+namespace cubinet {
+
+// A dictionary, made ready to unpack with. Immutable; any thread may use it.
+class ZstdDictionary {
+ public:
+  // nullptr where there is no memory for it.
+  static std::shared_ptr<const ZstdDictionary> of(ByteView bytes);
+  const ZSTD_DDict_s* get() const { return dictionary_.get(); }
+
+ private:
+  struct Free {
+    void operator()(ZSTD_DDict_s* dictionary) const;
+  };
+  std::unique_ptr<ZSTD_DDict_s, Free> dictionary_;
+};
+
+// Exactly `size` bytes of one frame that states so many, in memory of that size. `dictionary` may be nullptr.
+// corruption otherwise.
+Result<Bytes> unpack_zstd(ByteView stored, std::size_t size, const ZstdDictionary* dictionary);
+// The same of a frame that states its size, which is at most `limit`.
+Result<Bytes> unpack_zstd_within(ByteView stored, std::size_t limit);
+
+// A frame that states its size, as dense as pages are packed.
+Bytes pack_zstd(ByteView bytes);
+
+// A dictionary of at most `size` bytes for what resembles these samples, which lie one behind the other;
+// empty where they are too few or too small for one.
+Bytes train_dictionary(ByteView samples, std::span<const std::size_t> sizes, std::size_t size);
+
+// Packs with a dictionary, which may be empty. Any thread may use it; the bytes do not depend on which.
+class ZstdPacker {
+ public:
+  explicit ZstdPacker(ByteView dictionary);
+  ~ZstdPacker();
+  ZstdPacker(const ZstdPacker&) = delete;
+  ZstdPacker& operator=(const ZstdPacker&) = delete;
+
+  // A frame that states its size.
+  Bytes pack(ByteView content) const;
+
+ private:
+  struct Free {
+    void operator()(ZSTD_CCtx_s* context) const;
+  };
+  using Context = std::unique_ptr<ZSTD_CCtx_s, Free>;
+  Context take_context() const;
+
+  const ByteView dictionary_;  // of whoever made this
+  mutable std::mutex mutex_;
+  mutable std::vector<Context> idle_;  // made ready: to load a dictionary takes longer than to pack an image
+};
+
+// The release of libzstd that packs here: "libzstd 1.5.4".
+std::string zstd_release();
+
+}  // namespace cubinet

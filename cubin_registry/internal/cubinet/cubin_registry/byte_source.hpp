@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/log.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace cubinet {
+
+// Bytes that lie somewhere and are read in parts: a file, or what a server has. Nothing that it says is
+// believed before it was hashed. Thread-safe.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  // `count` bytes from `offset` on, fewer where they end before.
+  virtual Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const = 0;
+  virtual const std::string& place() const = 0;  // for people
+};
+
+// A file, by its path at each read: it may be replaced at any time, and no descriptor stays open.
+std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files);
+
+// Bundle::open wherever the bytes lie: reads at most 64 KiB.
+Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> source, LogSink log);
+
+}  // namespace cubinet

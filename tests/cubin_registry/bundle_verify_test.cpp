@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_verify.hpp"
+
+#include "bundle/bundle_index.hpp"
+#include "cubin_registry/bundle_fixture.hpp"
+
+#include <functional>
+
+namespace cubinet::test {
+namespace {
+
+// A bundle whose every digest is right and whose parts contradict each other, as somebody writes it who
+// means to deceive.
+struct Parts {
+  CubinRecords records;
+  std::vector<BundleImage> images;
+  Bytes frames;
+  std::uint64_t version = 3;  // that the root says
+};
+
+Parts good_parts() {
+  Parts parts;
+  std::vector<Cubin> cubins = cubins_up_to(3);
+  std::sort(cubins.begin(), cubins.end(),
+            [](const Cubin& a, const Cubin& b) { return a.record->digest < b.record->digest; });
+  for (const Cubin& cubin : cubins) {
+    auto record = std::make_shared<CubinRecord>(*cubin.record);
+    record->origin = CubinOrigin::bundle;
+    record->version = 3;
+    BundleImage image;
+    image.digest = image.frame_digest = record->digest;
+    image.size = image.frame_bytes = image.frame_stored = static_cast<std::uint32_t>(record->size);
+    image.frame_offset = parts.frames.size();
+    parts.frames.insert(parts.frames.end(), cubin.image->begin(), cubin.image->end());
+    parts.frames.resize((parts.frames.size() + 63) / 64 * 64);
+    parts.records.push_back(std::move(record));
+    parts.images.push_back(image);
+  }
+  std::sort(parts.records.begin(), parts.records.end(),
+            [](const auto& a, const auto& b) { return bundle_order(*a, *b); });
+  return parts;
+}
+
+VerifyReport verified(const Parts& parts, const std::function<void(BundleIndex&)>& change = {}) {
+  auto index = make_index({"test", parts.version}, parts.records, parts.images, {}, parts.frames.size());
+  REQUIRE(index);
+  if (change) {
+    change(*index);
+    index->root = encode_root(index->map);
+  }
+  Bytes bytes = index->root;
+  for (const Bytes& page : index->pages)
+    bytes.insert(bytes.end(), page.begin(), page.end());
+  bytes.resize(static_cast<std::size_t>(index->map.frames_offset));
+  bytes.insert(bytes.end(), parts.frames.begin(), parts.frames.end());
+  const auto pack = BundlePack::open(std::make_shared<MemorySource>(bytes));
+  REQUIRE_MESSAGE(pack.has_value(), pack.error().to_line());
+  const auto report = verify_bundle(**pack);
+  REQUIRE_MESSAGE(report.has_value(), report.error().to_line());
+  return *report;
+}
+
+TEST_CASE("parts that agree are sound") {
+  const VerifyReport report = verified(good_parts());
+  CHECK(report.findings.empty());
+  CHECK(report.entries == 3);
+  CHECK(report.bytes > 0);
+}
+
+TEST_CASE("parts that are whole and contradict each other are found") {
+  const auto found = [](const std::function<void(Parts&)>& change) {
+    Parts parts = good_parts();
+    change(parts);
+    return !verified(parts).findings.empty();
+  };
+  CHECK(found([](Parts& parts) { std::swap(parts.records[0], parts.records[1]); }));
+  CHECK(found([](Parts& parts) { parts.records.push_back(parts.records.back()); }));
+  CHECK(found([](Parts& parts) { parts.records.pop_back(); }));
+  CHECK(found([](Parts& parts) { parts.images.pop_back(); }));
+  CHECK(found([](Parts& parts) { std::swap(parts.images[0], parts.images[1]); }));
+  CHECK(found([](Parts& parts) { parts.images.insert(parts.images.begin(), parts.images[0]); }));
+  CHECK(found([](Parts& parts) { parts.images[1].frame_offset = parts.images[0].frame_offset; }));
+  CHECK(found([](Parts& parts) { parts.images[1].frame_offset = parts.frames.size(); }));
+  CHECK(found([](Parts& parts) { parts.images[0].frame_digest = parts.images[1].digest; }));
+  CHECK(found([](Parts& parts) { parts.version = 8; }));
+  CHECK(found([](Parts& parts) { parts.frames.back() = std::byte{1}; }));
+  CHECK(found([](Parts& parts) {
+    parts.images[0].size -= 1;
+    parts.images[0].frame_bytes -= 1;
+    parts.images[0].frame_stored -= 1;
+  }));
+}
+
+TEST_CASE("a root that counts what is not there, and an index that leads elsewhere, are found") {
+  const auto found = [](const std::function<void(BundleMap&)>& change) {
+    return !verified(good_parts(), [&](BundleIndex& index) { change(index.map); }).findings.empty();
+  };
+  CHECK_FALSE(found([](BundleMap&) {}));
+  CHECK(found([](BundleMap& map) { map.root.records = 2; }));
+  CHECK(found([](BundleMap& map) { map.root.images = 4; }));
+  CHECK(found([](BundleMap& map) { map.root.image_bytes = 1; }));
+  CHECK(found([](BundleMap& map) { map.root.targets = {"sm_80"}; }));
+  const auto wrong_key = verified(good_parts(), [](BundleIndex& index) {
+    Bytes& keys = index.pages[1];
+    keys[8] ^= std::byte{1};
+    index.map.tables[1][0].digest = sha256(keys);
+  });
+  CHECK(wrong_key.findings.size() == 1);
+}
+
+}  // namespace
+}  // namespace cubinet::test

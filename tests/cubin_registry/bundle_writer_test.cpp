@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/bundle_fixture.hpp"
+
+namespace cubinet::test {
+namespace {
+
+TEST_CASE("what a store holds is bundled to the same bytes as what is given in memory") {
+  BundleFixture fixture;
+  HomeFixture home;
+  const auto registry = home.open();
+  for (const Cubin& cubin : cubins_up_to(4))
+    REQUIRE(publishes(*registry, cubin));
+  REQUIRE(create_bundle(fixture.path, *registry, *registry->list(), {"test", 3}, fixture.files));
+  const Bytes of_store = read_file(fixture.path);
+  fixture.create(cubins_up_to(4));
+  CHECK(read_file(fixture.path) == of_store);
+}
+
+TEST_CASE("a store whose image is gone gives no bundle, and the error says what to do") {
+  BundleFixture fixture;
+  HomeFixture home;
+  const auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  const CubinRecords records = *registry->list();
+  REQUIRE(registry->remove(records));
+  const auto created = create_bundle(fixture.path, *registry, records, {"test", 3}, fixture.files);
+  REQUIRE_FALSE(created);
+  CHECK(created.error().code == ErrorCode::corruption);
+  CHECK_FALSE(created.error().remedy.empty());
+  CHECK(std::filesystem::is_empty(fixture.folder / "."));
+}
+
+// Pins the format: a change of these bytes needs a new version.
+TEST_CASE("the bytes of a small bundle are those of version 2, with records of version 4") {
+  BundleFixture fixture;
+  fixture.create({cubin_of(1), cubin_of(2)}, {"golden", 1});
+  CHECK(sha256(read_file(fixture.path)).to_hex() ==
+        "70a1634ad2e83c0ac90474c110c1d43747b23270c11080719b11a6b793889815");
+}
+
+}  // namespace
+}  // namespace cubinet::test

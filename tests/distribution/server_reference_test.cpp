@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/ok.hpp"
+
+#include <cubinet/distribution/server_reference.hpp>
+
+using namespace cubinet;
+using test::ok;
+using Layout = ServerReference::Layout;
+
+TEST_CASE("a server is named as its users name it") {
+  struct Row {
+    const char* text;
+    Layout layout;
+    const char *scheme, *authority, *path, *channel;
+  };
+  for (const Row& row : {Row{"https://host:8443/a/b/", Layout::https, "https", "host:8443", "a/b", ""},
+                         Row{"https://host", Layout::https, "https", "host", "", ""},
+                         Row{"http://host/a#stable", Layout::https, "http", "host", "a", "stable"},
+                         Row{"s3://bucket/some/prefix#v1.2", Layout::s3, "", "bucket", "some/prefix", "v1.2"},
+                         Row{"s3://bucket", Layout::s3, "", "bucket", "", ""},
+                         Row{"oci://host:5000/team/kernels:latest", Layout::oci, "https", "host:5000",
+                             "team/kernels", "latest"},
+                         Row{"oci://host/a__b/c-d.e", Layout::oci, "https", "host", "a__b/c-d.e", ""},
+                         Row{"file:///srv/kernels#stable", Layout::folder, "", "", "/srv/kernels", "stable"},
+                         Row{"some/folder", Layout::folder, "", "", "some/folder", ""}}) {
+    CAPTURE(row.text);
+    const ServerReference reference = ok(ServerReference::parse(row.text));
+    CHECK(reference.layout == row.layout);
+    CHECK(reference.scheme == row.scheme);
+    CHECK(reference.authority == row.authority);
+    CHECK(reference.path == row.path);
+    CHECK(reference.channel == row.channel);
+    CHECK_FALSE(reference.digest);
+  }
+}
+
+TEST_CASE("a manifest is named by its digest") {
+  const std::string digits(64, 'a');
+  for (const std::string server :
+       {"oci://host/name", "https://host/a", "s3://bucket/b", "file:///x", "x/y"}) {
+    const ServerReference reference = ok(ServerReference::parse(server + "@sha256:" + digits));
+    REQUIRE(reference.digest);
+    CHECK(reference.digest->to_hex() == digits);
+    CHECK(reference.to_string() == (server == "file:///x" ? "/x" : server));
+  }
+}
+
+TEST_CASE("what names no server is refused") {
+  for (const std::string bad :
+       {"",
+        "ftp://host/x",
+        "https://",
+        "https:///x",
+        "s3://",
+        "s3://UPPER/x",
+        "s3://ab/x",
+        "s3://a..b/x",
+        "oci://host",
+        "oci://host/UPPER",
+        "oci://host/a..b",
+        "oci://host/-a:x",
+        "oci://host/a:",
+        "oci://host/a:.x",
+        "https://host/a#",
+        "https://host/a#../x",
+        "https://host/a?b",
+        "file://host/x",
+        "file://",
+        "file:///",
+        "oci://host/a@sha256:12",
+        "oci://host/a:b@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}) {
+    CAPTURE(bad);
+    const auto reference = ServerReference::parse(bad);
+    REQUIRE_FALSE(reference);
+    CHECK(reference.error().code == ErrorCode::invalid_argument);
+  }
+}
+
+TEST_CASE("a channel is a tag of a registry and a file name") {
+  for (const char* good : {"stable", "v1.2-rc_3", "_", "0", "A"})
+    ok(check_channel(good));
+  for (const char* bad : {"", ".", "..", ".x", "-x", "a/b", "a b", "a:b"})
+    CHECK_FALSE(check_channel(bad));
+  ok(check_channel(std::string(128, 'a')));
+  CHECK_FALSE(check_channel(std::string(129, 'a')));
+}

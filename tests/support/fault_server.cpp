@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/fault_server.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cctype>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace cubinet::test {
+namespace {
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+ReceivedRequest parse_request(std::string_view head) {
+  ReceivedRequest request;
+  std::size_t line_end = head.find("\r\n");
+  const std::string_view line = head.substr(0, line_end);
+  const std::size_t first = line.find(' ');
+  const std::size_t second = line.find(' ', first + 1);
+  request.method = line.substr(0, first);
+  request.target = line.substr(first + 1, second - first - 1);
+  while (line_end != std::string_view::npos) {
+    head.remove_prefix(line_end + 2);
+    line_end = head.find("\r\n");
+    const std::string_view header = head.substr(0, line_end);
+    const std::size_t colon = header.find(": ");
+    if (colon != std::string_view::npos)
+      request.headers[lower(std::string(header.substr(0, colon)))] = header.substr(colon + 2);
+  }
+  return request;
+}
+
+bool send_all(int connection, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+}  // namespace
+
+ServerReply reply(int status, std::string_view body, const std::string& headers) {
+  std::string bytes = "HTTP/1.1 " + std::to_string(status) + " as told\r\nConnection: close\r\n" + headers;
+  if (headers.find("Content-Length") == std::string::npos &&
+      headers.find("Transfer-Encoding") == std::string::npos)
+    bytes += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  return {bytes + "\r\n" + std::string(body)};
+}
+
+FaultServer::FaultServer(Answer answer) : answer_(std::move(answer)) {
+  listening_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* general = reinterpret_cast<sockaddr*>(&address);
+  if (bind(listening_, general, size) != 0 || listen(listening_, 16) != 0 ||
+      getsockname(listening_, general, &size) != 0 || pipe2(stop_, O_CLOEXEC) != 0)
+    std::abort();
+  port_ = ntohs(address.sin_port);
+  thread_ = std::thread([this] { serve(); });
+}
+
+FaultServer::~FaultServer() {
+  close(stop_[1]);
+  thread_.join();
+  close(stop_[0]);
+  close(listening_);
+}
+
+std::vector<ReceivedRequest> FaultServer::requests() const {
+  const std::lock_guard lock(mutex_);
+  return requests_;
+}
+
+void FaultServer::serve() {
+  for (;;) {
+    pollfd waiting[2] = {{listening_, POLLIN, 0}, {stop_[0], POLLIN, 0}};
+    poll(waiting, 2, -1);
+    if (waiting[1].revents != 0) return;
+    const int connection = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (connection < 0) continue;
+    serve_connection(connection);
+    close(connection);
+  }
+}
+
+// True when the client hung up, or the server is to stop.
+bool FaultServer::wait_for_end(int connection, int milliseconds) const {
+  pollfd waiting[2] = {{connection, POLLRDHUP, 0}, {stop_[0], POLLIN, 0}};
+  return poll(waiting, 2, milliseconds) > 0;
+}
+
+void FaultServer::serve_connection(int connection) {
+  std::string received;
+  std::size_t head_end = std::string::npos;
+  std::size_t wanted = 0;
+  ReceivedRequest request;
+  while (head_end == std::string::npos || received.size() < wanted) {
+    char buffer[65536];
+    const ssize_t count = recv(connection, buffer, sizeof buffer, 0);
+    if (count <= 0) return;
+    received.append(buffer, static_cast<std::size_t>(count));
+    if (head_end != std::string::npos) continue;
+    head_end = received.find("\r\n\r\n");
+    if (head_end == std::string::npos) continue;
+    request = parse_request(std::string_view(received).substr(0, head_end));
+    const std::string length = request.header("content-length");
+    wanted = head_end + 4 + (length.empty() ? 0 : std::stoul(length));
+    if (request.header("expect") == "100-continue") send_all(connection, "HTTP/1.1 100 Continue\r\n\r\n");
+  }
+  request.body = received.substr(head_end + 4);
+  std::size_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = requests_.size();
+    requests_.push_back(request);
+  }
+  const ServerReply told = answer_(request, number);
+  std::string_view rest = told.bytes;
+  while (!rest.empty()) {
+    const std::size_t count = told.piece == 0 ? rest.size() : std::min(told.piece, rest.size());
+    if (!send_all(connection, rest.substr(0, count))) return;
+    rest.remove_prefix(count);
+    if (told.pause.count() > 0 && wait_for_end(connection, static_cast<int>(told.pause.count()))) return;
+  }
+  const std::string_view tail =
+      std::string_view(told.bytes).substr(told.bytes.size() - std::min<std::size_t>(1024, told.bytes.size()));
+  while (told.repeats && !wait_for_end(connection, 0) && send_all(connection, tail)) {
+  }
+  if (told.stalls) wait_for_end(connection, -1);
+  // The client reads to the end before it hangs up, or a reset would take what it has not read.
+  shutdown(connection, SHUT_WR);
+  wait_for_end(connection, 1000);
+}
+
+}  // namespace cubinet::test

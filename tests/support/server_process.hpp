@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "support/temp_dir.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace cubinet::test {
+
+// A port of 127.0.0.1 on which nobody listens now.
+std::uint16_t free_port();
+
+// Where a program lies: in the folders of PATH, or where Debian has servers. nullopt: nowhere.
+std::optional<std::string> find_program(const std::string& name);
+
+// Runs it to its end, without its output; its exit status.
+int run_program(const std::vector<std::string>& arguments);
+
+// A server that somebody else wrote, as a child of the test, ended with it. `port` answers when the
+// constructor is done; where it does not within ten seconds, the test fails by what it asks it.
+class ServerProcess {
+ public:
+  ServerProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                std::uint16_t port, const std::filesystem::path& log);
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+ private:
+  pid_t child_ = -1;
+};
+
+// nginx with WebDAV's PUT, over a folder of its own, on a plain port and one with TLS. Under /private/ it
+// wants the user "reader" with the password "secret", under /mutual/ a certificate of the same authority.
+// nullptr, and the test is skipped, where nginx or openssl is not installed.
+class Nginx {
+ public:
+  static std::unique_ptr<Nginx> start();
+
+  std::string authority() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string tls_authority() const { return "localhost:" + std::to_string(tls_port_); }
+  std::string url(const std::string& path) const { return "http://" + authority() + path; }
+  std::string tls_url(const std::string& path) const { return "https://" + tls_authority() + path; }
+  std::filesystem::path served() const { return folder_ / "www"; }
+  std::filesystem::path authorities() const { return folder_ / "ca.pem"; }
+  std::filesystem::path client_certificate() const { return folder_ / "client.pem"; }
+  std::filesystem::path client_key() const { return folder_ / "client.key"; }
+  std::string access_log() const;
+
+ private:
+  Nginx() = default;
+  bool make_certificates() const;
+  void write_configuration() const;
+
+  TempDir folder_;
+  std::uint16_t port_ = free_port();
+  std::uint16_t tls_port_ = free_port();
+  std::optional<ServerProcess> process_;
+};
+
+}  // namespace cubinet::test

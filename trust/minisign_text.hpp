@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+// What minisign's files have in common: lines, of which the first is a comment that nobody signed.
+inline constexpr std::string_view kUntrustedComment = "untrusted comment: ";
+inline constexpr std::size_t kMaximumComment = 1024;
+inline constexpr std::string_view kEd25519 = "Ed";  // the algorithm of keys, and of signatures over the bytes
+inline constexpr std::string_view kPrehashed = "ED";  // of signatures over the bytes' BLAKE2b-512
+
+// Without control characters other than the tab that minisign itself writes.
+bool is_comment(std::string_view text);
+
+// The lines of a text that consists of exactly so many, each ended by a newline, or each by CR and newline;
+// of another one none. They refer to the text.
+std::vector<std::string_view> exact_lines(std::string_view text, std::size_t count);
+
+// An id of a key as minisign prints it: a little-endian number.
+std::string key_id_text(const std::array<std::byte, 8>& id);
+
+// Fixed parts of a file's fields, one after the other. REQUIRES: as many bytes as are taken.
+class FixedFields {
+ public:
+  explicit FixedFields(ByteView bytes) : bytes_(bytes) {}
+  ByteView take(std::size_t count) {
+    const ByteView taken = bytes_.first(count);
+    bytes_ = bytes_.subspan(count);
+    return taken;
+  }
+  template <std::size_t count>
+  std::array<std::byte, count> array() {
+    std::array<std::byte, count> value{};
+    const ByteView taken = take(count);
+    std::copy(taken.begin(), taken.end(), value.begin());
+    return value;
+  }
+  std::uint64_t u64() {
+    std::uint64_t value = 0;
+    const ByteView taken = take(8);
+    for (std::size_t i = 8; i-- > 0;)
+      value = value << 8U | std::to_integer<std::uint64_t>(taken[i]);
+    return value;
+  }
+
+ private:
+  ByteView bytes_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy_file.hpp"
+
+#include "key_list.hpp"
+
+#include <cubinet/base/json_object.hpp>
+#include <cubinet/base/text.hpp>
+
+namespace cubinet {
+namespace {
+
+struct PolicyReader {
+  const std::string& name;
+  const std::optional<KeySet>& home_keys;
+  const std::string& versions_seen;
+
+  Result<TrustPolicy> read(JsonObject& object) const;
+  Result<void> read_trusted(JsonObject& object, TrustPolicy& policy) const;
+};
+
+Result<void> PolicyReader::read_trusted(JsonObject& object, TrustPolicy& policy) const {
+  CUBINET_TRY_ASSIGN(const bool require_signed, object.flag_or("require_signed", true));
+  if (!object.has("trusted_keys")) {
+    if (object.has("threshold"))
+      return object.error_at("threshold", "'threshold' stands without 'trusted_keys'");
+    policy.threshold = require_signed ? 1 : 0;
+    return {};
+  }
+  if (!require_signed)
+    return object.error_at("require_signed",
+                           "'require_signed' is false, and 'trusted_keys' names who has to sign");
+  CUBINET_TRY_ASSIGN(const nlohmann::json* keys, object.get("trusted_keys"));
+  if (*keys == "home") {
+    if (object.has("threshold"))
+      return object.error_at("threshold", "the home's key set has its own threshold");
+    if (!home_keys) {
+      return Error{ErrorCode::untrusted,
+                   "'" + printable(name) + "' trusts the home's key set, and the home has none",
+                   "`cubinet trust update --first FILE` takes one in"};
+    }
+    policy.trusted_keys = home_keys->keys;
+    policy.threshold = home_keys->threshold;
+    return {};
+  }
+  CUBINET_TRY_ASSIGN(policy.trusted_keys, read_keys(object, "trusted_keys"));
+  CUBINET_TRY_ASSIGN(const std::int64_t threshold, object.integer_or("threshold", 1));
+  if (threshold < 1 || static_cast<std::size_t>(threshold) > policy.trusted_keys.size())
+    return object.error_at("threshold", "'threshold' is not from 1 to the number of keys");
+  policy.threshold = static_cast<std::uint32_t>(threshold);
+  return {};
+}
+
+Result<TrustPolicy> PolicyReader::read(JsonObject& object) const {
+  TrustPolicy policy;
+  CUBINET_TRY(read_trusted(object, policy));
+  CUBINET_TRY_ASSIGN(const std::int64_t minimum, object.integer_or("minimum_version", 0));
+  if (minimum < 0) return object.error_at("minimum_version", "'minimum_version' is below 0");
+  policy.minimum_version = static_cast<std::uint64_t>(minimum);
+  CUBINET_TRY_ASSIGN(policy.refuse_older, object.flag_or("refuse_older", true));
+  CUBINET_TRY_ASSIGN(policy.local_only, object.flag_or("local_only", false));
+  policy.versions_seen = versions_seen;
+  policy.origin = name + ", line " + std::to_string(object.error("").native);
+  CUBINET_TRY(object.finish());
+  return policy;
+}
+
+Result<PolicyFile> read_policy(std::string_view text, const PolicyReader& reader) {
+  CUBINET_TRY_ASSIGN(const JsonDocument document, parse_json_document(text));
+  CUBINET_TRY_ASSIGN(auto object, JsonObject::open(*document.value, "the policy", &document.lines));
+  PolicyFile file;
+  CUBINET_TRY_ASSIGN(const nlohmann::json* stores, object.array_or_empty("stores"));
+  for (const nlohmann::json& store : *stores) {
+    CUBINET_TRY_ASSIGN(auto line, object.inner(store, "a store of the policy"));
+    CUBINET_TRY_ASSIGN(std::string place, line.text("place"));
+    const bool is_server = place.find("://") != std::string::npos;
+    if (!place.starts_with('/') && !is_server)
+      return line.error_at("place", "'place' is neither absolute nor a URL");
+    if (!is_server && std::filesystem::path(place).lexically_normal().string() != place)
+      return line.error_at("place", "'place' has '.', '..' or a slash too many");
+    for (const PolicyFile::Place& other : file.places) {
+      if (other.place == place) return line.error_at("place", "'place' is that of another store");
+    }
+    CUBINET_TRY_ASSIGN(TrustPolicy policy, reader.read(line));
+    file.places.push_back({std::move(place), std::move(policy)});
+  }
+  if (object.has("default")) {
+    CUBINET_TRY_ASSIGN(const nlohmann::json* fallback, object.get("default"));
+    CUBINET_TRY_ASSIGN(auto line, object.inner(*fallback, "the policy's default"));
+    CUBINET_TRY_ASSIGN(file.fallback, reader.read(line));
+  }
+  CUBINET_TRY(object.finish());
+  return file;
+}
+
+}  // namespace
+
+const TrustPolicy* PolicyFile::find(std::string_view place) const {
+  const Place* best = nullptr;
+  for (const Place& candidate : places) {
+    const bool holds = candidate.place.ends_with('/') && place.starts_with(candidate.place);
+    if (!holds && candidate.place != place) continue;
+    if (best == nullptr || candidate.place.size() > best->place.size()) best = &candidate;
+  }
+  return best == nullptr ? nullptr : &best->policy;
+}
+
+Result<PolicyFile> parse_policy(std::string_view text, const std::string& name,
+                                const std::optional<KeySet>& home_keys, const std::string& versions_seen) {
+  auto file = read_policy(text, {name, home_keys, versions_seen});
+  if (file || file.error().code != ErrorCode::invalid_argument) return file;
+  Error error = std::move(file).error();
+  error.message = "'" + printable(name) + "', line " + std::to_string(error.native) + ": " + error.message;
+  return error;
+}
+
+}  // namespace cubinet

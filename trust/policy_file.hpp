@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/trust/key_set.hpp>
+#include <cubinet/trust/trust_policy.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+inline constexpr std::size_t kMaximumPolicyBytes = 1'048'576;
+
+// A policy file, docs/formats/policy.md.
+struct PolicyFile {
+  struct Place {
+    std::string place;
+    TrustPolicy policy;
+  };
+  std::vector<Place> places;
+  std::optional<TrustPolicy> fallback;
+
+  // The longest place that is this one or, ending in a slash, holds it; nullptr where none does.
+  const TrustPolicy* find(std::string_view place) const;
+};
+
+// `name` is the file's, for messages. invalid_argument: its text; untrusted: it names the home's key set and
+// there is none. Pure.
+Result<PolicyFile> parse_policy(std::string_view text, const std::string& name,
+                                const std::optional<KeySet>& home_keys, const std::string& versions_seen);
+
+}  // namespace cubinet

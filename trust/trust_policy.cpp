@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy_file.hpp"
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/trust/trust_policy.hpp>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The policy file's bytes and name; nullopt where the home has none.
+Result<std::optional<Bytes>> read_policy_file(FileSystem& files, const std::string& named, fs::path& path) {
+  if (!named.empty()) {
+    // Whoever names a file may name a link to it, as a container's configuration is one; what it leads to is
+    // judged as the home's is.
+    std::error_code failure;
+    path = fs::canonical(named, failure);
+    if (failure) {
+      Error error = io_error("cannot open the policy '" + named + "'", failure.value());
+      if (failure == std::errc::no_such_file_or_directory) error.code = ErrorCode::not_found;
+      return error;
+    }
+  }
+  auto file = files.read_own(path, kMaximumPolicyBytes);
+  if (file) return std::optional<Bytes>(std::move(file->content));
+  if (file.error().code == ErrorCode::not_found && named.empty()) return std::optional<Bytes>();
+  Error error = std::move(file).error();
+  if (error.code == ErrorCode::untrusted) {
+    error.message = "the policy " + error.message;
+    error.remedy = "a policy is a regular file of the user or of root that nobody else can write";
+  }
+  return error;
+}
+
+// Whoever can write the home can take its policy away.
+Result<void> check_home(FileSystem& files, const std::string& home) {
+  std::error_code failure;
+  const fs::path real = fs::canonical(home, failure);
+  if (failure == std::errc::no_such_file_or_directory) return {};
+  if (failure) return io_error("cannot open the home '" + home + "'", failure.value());
+  CUBINET_TRY_ASSIGN(const auto status, files.status(real));
+  const char* reason = status ? why_not_trusted(*status) : nullptr;
+  if (reason == nullptr) return {};
+  return Error{ErrorCode::untrusted,
+               "'" + home + "' " + reason + ", so that nothing tells whose policy counts",
+               "chmod go-w it, or name another home or a policy file"};
+}
+
+// A URL as it is; a path as it was named, and as links lead to it.
+std::vector<std::string> names_of_place(const std::string& place) {
+  if (place.find("://") != std::string::npos) return {place};
+  std::error_code failure;
+  std::vector<std::string> names;
+  if (const fs::path named = fs::absolute(place, failure); !failure)
+    names.push_back(named.lexically_normal().string());
+  if (const fs::path real = fs::weakly_canonical(place, failure); !failure) names.push_back(real.string());
+  return names;
+}
+
+}  // namespace
+
+Result<std::optional<TrustPolicy>> find_trust_policy(const std::string& place, const std::string& home,
+                                                     const std::string& policy_file,
+                                                     std::shared_ptr<FileSystem> files) {
+  if (policy_file.empty() && home.empty()) return std::optional<TrustPolicy>();
+  if (files == nullptr) files = posix_file_system();
+  if (!home.empty()) {
+    CUBINET_TRY(check_home(*files, home));
+  }
+  fs::path path = fs::path(home) / "policy.json";
+  CUBINET_TRY_ASSIGN(const auto text, read_policy_file(*files, policy_file, path));
+  if (!text) return std::optional<TrustPolicy>();
+  std::optional<KeySet> home_keys;
+  if (!home.empty()) {
+    CUBINET_TRY_ASSIGN(home_keys, read_key_set(*files, home));
+  }
+  const std::string seen = home.empty() ? "" : versions_seen_path(home).string();
+  CUBINET_TRY_ASSIGN(const PolicyFile file, parse_policy(as_text(*text), path.string(), home_keys, seen));
+  // A link must not lead out of a place's policy, nor into a milder one: what was named goes first.
+  for (const std::string& name : names_of_place(place)) {
+    if (const TrustPolicy* policy = file.find(name)) return std::optional<TrustPolicy>(*policy);
+  }
+  return file.fallback;
+}
+
+}  // namespace cubinet
