@@ -28,9 +28,9 @@ Kind kind_of(const Error& error) {
   return is_no_image(error) ? Kind::damaged_cubin : Kind::unreadable_file;
 }
 
-class Verification {
+class HomeVerification {
  public:
-  Verification(const FileStore& store, VerifyReport& report) : store_(store), report_(report) {}
+  HomeVerification(const FileStore& store, VerifyReport& report) : store_(store), report_(report) {}
 
   void add(Kind kind, const fs::path& file, std::string reason) {
     report_.findings.push_back({kind, store_.home().relative(file).native(), std::move(reason)});
@@ -203,7 +203,7 @@ Result<VerifyReport> LocalHome::verify() {
 
 Result<VerifyReport> LocalHome::verify_once() {
   VerifyReport report;
-  Verification verification(store_, report);
+  HomeVerification verification(store_, report);
   CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
   report.findings = survey.damaged;
   report.findings.insert(report.findings.end(), survey.unreadable.begin(), survey.unreadable.end());

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <new>
 
 namespace cubinet {
 namespace {
@@ -87,7 +88,12 @@ std::uint32_t UseLog::current_minute() {
 }
 
 UseLog::~UseLog() {
-  if (access_.in_original_process()) flush();
+  if (!access_.in_original_process()) return;
+  try {
+    flush();
+  } catch (const std::bad_alloc&) {
+    // What was counted is lost with a process that has no memory left.
+  }
 }
 
 void UseLog::asked(bool found) {
@@ -113,6 +119,14 @@ void UseLog::recall() {
 
 void UseLog::used(const Sha256Digest& image) {
   if (!access_.writable()) return;
+  try {
+    note(image);
+  } catch (const std::bad_alloc&) {
+    // The mark is lost, not the hit.
+  }
+}
+
+void UseLog::note(const Sha256Digest& image) {
   const std::uint32_t now = current_minute();
   const std::lock_guard lock(mutex_);
   recall();

@@ -64,6 +64,7 @@ class UseLog {
     std::uint32_t pending = 0;  // uses since
   };
   static std::uint32_t current_minute();
+  void note(const Sha256Digest& image);
   // REQUIRES: the mutex, here and below.
   void recall();
   std::vector<UseMark> take_counts(std::uint32_t minute);
