@@ -347,6 +347,7 @@ RuntimeCounters RuntimeImplementation::counters() const {
   counters.misses = read(counters_.misses);
   counters.failures = read(counters_.failures);
   counters.bytes_loaded = read(counters_.bytes_loaded);
+  counters.stores = library_.uses();
   return counters;
 }
 

@@ -36,6 +36,12 @@ Result<fs::path> Context::home() const {
                "name a folder with --home"};
 }
 
+std::string Context::index_folder() const {
+  // The specification has it on this machine, the user's alone, and relative values ignored.
+  const bool named = environment_.xdg_runtime_dir && environment_.xdg_runtime_dir->front() == '/';
+  return named ? *environment_.xdg_runtime_dir + "/cubinet" : "";
+}
+
 std::string Context::home_origin() const {
   if (!options_.home.empty()) return "--home";
   if (environment_.cubinet_home) return "CUBINET_HOME";
@@ -98,6 +104,7 @@ Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& templat
 Result<std::shared_ptr<Home>> Context::open_registry(HomeOptions::Access access) const {
   HomeOptions options;
   CUBINET_TRY_ASSIGN(options.path, home());
+  options.index_folder = index_folder();
   options.files = files_;
   options.log = console_.log_sink();
   options.access = access;

@@ -178,6 +178,11 @@ Finding examine_home(const Context& context) {
   finding.described["exists"] = exists;
   finding.lines.emplace_back("home", fmt::format("{} (from {}){}", home->string(), context.home_origin(),
                                                  exists ? "" : ", created when it is first used"));
+  const FileSystemKind kind = context.files()->kind(*home);
+  finding.lines.emplace_back(
+      "on", kind.name + (kind.network ? ", a network file system: no index there, and times may lag" : ""));
+  finding.described["file_system"] = kind.name;
+  finding.described["network_file_system"] = kind.network;
   if (exists) {
     examine_registry(context, finding);
   } else {

@@ -50,6 +50,8 @@ struct RuntimeCounters {
   std::uint64_t misses = 0;    // compile = never and nothing found
   std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
   std::uint64_t bytes_loaded = 0;
+  // Of each of Runtime::stores(), in their order: one that is asked and never used is of no use.
+  std::vector<StoreUses> stores;
 };
 
 enum class CompilePolicy { on_miss, never };
