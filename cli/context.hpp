@@ -36,6 +36,7 @@ class Context {
       : environment_(environment), options_(options), console_(console) {}
 
   Console& console() const { return console_; }
+  const EnvironmentVariables& environment() const { return environment_; }
   const std::shared_ptr<FileSystem>& files() const { return files_; }
 
   // --home, else CUBINET_HOME, else `cubinet` in the user's cache folder; unavailable when nothing names one.
