@@ -113,8 +113,12 @@ Result<std::shared_ptr<Home>> Context::open_registry(HomeOptions::Access access)
 
 Result<std::shared_ptr<Bundle>> Context::open_bundle(const std::string& path) const {
   const auto folder = home();
-  CUBINET_TRY_ASSIGN(auto policy,
-                     find_trust_policy(path, folder ? folder->string() : "", options_.policy, files_));
+  // Absolute, so that no file is called as a server is, and with its links.
+  std::error_code failure;
+  const fs::path place = fs::absolute(path, failure);
+  if (failure) return io_error("cannot tell the working directory", failure.value());
+  CUBINET_TRY_ASSIGN(auto policy, find_trust_policy(place.string(), folder ? folder->string() : "",
+                                                    options_.policy, files_));
   return Bundle::open(path, files_, console_.log_sink(), std::move(policy));
 }
 
