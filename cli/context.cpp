@@ -176,7 +176,6 @@ RuntimeOptions Context::runtime_options(std::vector<std::shared_ptr<Store>> stor
   options.compiler = compiler_search();
   options.compile_options = std::move(compile_options);
   options.log = console_.log_sink();
-  options.driver.log = console_.log_sink();
   return options;
 }
 

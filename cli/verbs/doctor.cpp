@@ -35,9 +35,7 @@ std::string cuda_version(int version) {
 Finding examine_driver(const Context& context) {
   Finding finding;
   finding.part = "driver";
-  DriverOptions options;
-  options.log = context.console().log_sink();
-  const auto driver = Driver::open(options);
+  const auto driver = Driver::open({}, context.console().log_sink());
   if (!driver) {
     finding.problem = driver.error();
     finding.lines.emplace_back("driver", "none");

@@ -157,7 +157,7 @@ Result<ExitStatus> verify(const Context& context, const NoOptions& /*options*/) 
 
 Result<ExitStatus> repair(const Context& context, const NoOptions& /*options*/) {
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_write));
-  CUBINET_TRY_ASSIGN(const RepairReport report, registry->repair());
+  CUBINET_TRY_ASSIGN(const VerifyReport report, registry->repair());
   nlohmann::json findings = nlohmann::json::array();
   const auto tell = [&](const std::vector<StoreFinding>& list, const char* what) {
     for (const StoreFinding& finding : list) {
@@ -167,15 +167,15 @@ Result<ExitStatus> repair(const Context& context, const NoOptions& /*options*/) 
     }
   };
   tell(report.set_aside, "set aside");
-  tell(report.unreadable, "cannot be read");
+  tell(report.findings, "cannot be read");
   const std::string& place = registry->description().place;
-  context.console().text(fmt::format("{}: {} indexed", printable(place), plural(report.indexed, "entry")));
+  context.console().text(fmt::format("{}: {} indexed", printable(place), plural(report.entries, "entry")));
   context.console().document({{"home", place},
-                              {"indexed", report.indexed},
+                              {"indexed", report.entries},
                               {"set_aside", report.set_aside.size()},
-                              {"unreadable", report.unreadable.size()},
+                              {"unreadable", report.findings.size()},
                               {"findings", std::move(findings)}});
-  return report.unreadable.empty() ? ExitStatus::done : ExitStatus::negative;
+  return report.findings.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
 void add_plain(CLI::App& registry, Action& chosen, const char* name, const char* help,

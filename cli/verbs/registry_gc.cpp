@@ -46,20 +46,20 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
     // Nothing would be built in the place of what somebody brought.
     const bool is_brought = record->identity.kernel().maker() == KernelMaker::function;
     if (is_brought || record->origin == CubinOrigin::imported) continue;
-    const auto judged = runtime->standing(*record);
+    const auto judged = runtime->standing(record);
     const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),
                                             spec_of(*record).to_string(), record->target_name());
     if (!judged || judged->standing == Standing::unchecked) {
       ++tally.unknown;
       context.console().message(
           LogLevel::info,
-          fmt::format("kept: {}: {}", subject, judged ? judged->reason : judged.error().message));
+          fmt::format("kept: {}: {}", subject, judged ? judged->verdict : judged.error().message));
     }
     if (!judged || is_usable(judged->standing)) continue;
     stale.push_back(record);
-    context.console().text(fmt::format("stale: {}: {}", subject, printable(judged->reason)));
+    context.console().text(fmt::format("stale: {}: {}", subject, printable(judged->verdict)));
     nlohmann::json entry = describe(*record);
-    entry["reason"] = judged->reason;
+    entry["reason"] = judged->verdict;
     tally.entries.push_back(std::move(entry));
   }
   tally.removed = stale.size();

@@ -40,7 +40,7 @@ class LocalHome final : public Home {
   Imports& imports() override { return imports_; }
   Result<HomeStats> stats() override;
   Result<VerifyReport> verify() override;
-  Result<RepairReport> repair() override;
+  Result<VerifyReport> repair() override;
   Result<SweepReport> sweep(const SweepOptions& options) override;
   Result<void> pin(KernelKey key) override;
   Result<bool> unpin(KernelKey key) override;

@@ -225,15 +225,15 @@ Result<VerifyReport> LocalHome::verify_once() {
   return report;
 }
 
-Result<RepairReport> LocalHome::repair() {
+Result<VerifyReport> LocalHome::repair() {
   CUBINET_TRY(check_writable());
   StoreLock lock = store_lock();
   CUBINET_TRY(lock.exclude());
   CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
-  RepairReport report;
+  VerifyReport report;
   const auto set_aside = [&](const StoreFinding& finding) {
     const bool moved = store_.set_aside(store_.home().root() / finding.file, finding.reason);
-    (moved ? report.set_aside : report.unreadable).push_back(finding);
+    (moved ? report.set_aside : report.findings).push_back(finding);
   };
   for (const StoreFinding& finding : survey.damaged)
     set_aside(finding);
@@ -246,10 +246,10 @@ Result<RepairReport> LocalHome::repair() {
     if (names_nothing(error)) {
       set_aside(finding);
     } else {
-      report.unreadable.push_back(finding);
+      report.findings.push_back(finding);
     }
   }
-  report.unreadable.insert(report.unreadable.end(), survey.unreadable.begin(), survey.unreadable.end());
+  report.findings.insert(report.findings.end(), survey.unreadable.begin(), survey.unreadable.end());
   std::vector<StoredRecord> records;
   CubinRecords without_image;
   // Whether the image stays: a damaged one is moved away, and one that is gone is not there to stay.
@@ -265,7 +265,7 @@ Result<RepairReport> LocalHome::repair() {
     if (kind == Kind::damaged_cubin) {
       set_aside(finding);
     } else {
-      (kind == Kind::missing_cubin ? report.set_aside : report.unreadable).push_back(finding);
+      (kind == Kind::missing_cubin ? report.set_aside : report.findings).push_back(finding);
     }
     return report.set_aside.size() == before;
   };
@@ -281,7 +281,7 @@ Result<RepairReport> LocalHome::repair() {
   }
   CUBINET_TRY(remove_locked(without_image, lock));
   CUBINET_TRY(index_.rebuild(records));
-  report.indexed = records.size();
+  report.entries = records.size();
   return report;
 }
 

@@ -157,11 +157,11 @@ bool agree(World& world, const KernelSpec& spec, ComputeCapability device, const
   if (!found) {
     return found.error().code == ErrorCode::not_found && explanation.choice() == nullptr && !row;
   }
-  const CubinRecord& taken = *found->cubin.record;
-  if (explanation.choice() == nullptr || explanation.choice()->record->digest != taken.digest) return false;
+  const std::shared_ptr<const CubinRecord>& taken = found->cubin.record;
+  if (explanation.choice() == nullptr || explanation.choice()->record->digest != taken->digest) return false;
   if (explanation.choice()->source != found->source) return false;
-  if (row.has_value() == taken.row.empty()) return false;
-  if (row && *row != taken.digest) return false;
+  if (row.has_value() == taken->row.empty()) return false;
+  if (row && *row != taken->digest) return false;
   const auto standing = world.reader.standing(taken);  // what gc asks
   return standing && is_usable(standing->standing);
 }

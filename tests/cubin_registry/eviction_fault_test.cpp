@@ -190,7 +190,7 @@ TEST_CASE("sixteen processes publish and use while room is made over and over") 
   CHECK(evicted > 16);
   CHECK(serves(*registry, cubin_of(99)));
   CHECK(registry->verify()->findings.empty());
-  CHECK(registry->list()->size() == registry->repair()->indexed);
+  CHECK(registry->list()->size() == registry->repair()->entries);
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call" * doc
   for_every_fault(
       faulty, [](Home& registry) { static_cast<void>(registry.repair()); },
       [&] {
-        CHECK(faulty.open_sound()->repair()->indexed == 1);
+        CHECK(faulty.open_sound()->repair()->entries == 1);
         expect_findings(1);
       });
   for_every_fault(

@@ -98,7 +98,7 @@ TEST_CASE("an index cut off at any length hides nothing") {
     auto registry = indexed.home.open();
     indexed.expect_all(*registry);
     CHECK(registry->list()->size() == indexed.cubins.size());
-    CHECK(registry->repair()->indexed == indexed.cubins.size());
+    CHECK(registry->repair()->entries == indexed.cubins.size());
     CHECK(registry->verify()->findings.empty());
   }
 }
@@ -209,7 +209,7 @@ TEST_CASE("one changed bit anywhere in the index never passes for a newer build,
     CAPTURE(bit);
     const auto report = indexed.home.open()->repair();
     REQUIRE_MESSAGE(report.has_value(), report.error().to_line());
-    CHECK(report->indexed == 3);
+    CHECK(report->entries == 3);
     const auto later = indexed.home.open();
     CHECK(later->verify()->findings.empty());
     CHECK(later->list()->size() == 3);

@@ -147,7 +147,7 @@ TEST_CASE("rebuilding makes the index from the records and sets damaged ones asi
   REQUIRE(publishes(*registry, cubin_of(2)));
   write_file(record, Bytes(100));
   const auto report = *registry->repair();
-  CHECK(report.indexed == 1);
+  CHECK(report.entries == 1);
   REQUIRE(report.set_aside.size() == 1);
   CHECK(home.home / report.set_aside[0].file == record);
   CHECK(registry->find(cubin_of(1).record->identity.kernel())->empty());
@@ -167,11 +167,11 @@ TEST_CASE("a record that this build cannot read is named by a rebuild and by ver
   newer[4] = std::byte{0xff};  // the version
   write_file(record, newer);
   const auto report = *registry->repair();
-  CHECK(report.indexed == 1);
+  CHECK(report.entries == 1);
   CHECK(report.set_aside.empty());
-  REQUIRE(report.unreadable.size() == 1);
-  CHECK(report.unreadable[0].kind == Kind::unreadable_file);
-  CHECK(home.home / report.unreadable[0].file == record);
+  REQUIRE(report.findings.size() == 1);
+  CHECK(report.findings[0].kind == Kind::unreadable_file);
+  CHECK(home.home / report.findings[0].file == record);
   CHECK(fs::exists(record));
   CHECK(kinds_of(*registry->verify()) == std::vector<Kind>{Kind::unreadable_file, Kind::stray_file});
 }

@@ -50,7 +50,7 @@ TEST_CASE("a home on a network file system has no index there, and answers as an
     CHECK(home.open_there("")->list()->size() == 3);
     CHECK(serves(*registry, cubin_of(2)));
     CHECK(registry->verify()->findings.empty());
-    CHECK(registry->repair()->indexed == 3);
+    CHECK(registry->repair()->entries == 3);
     CHECK(registry->sweep());
     CHECK(registry->stats()->journal_mode.find("NFS") != std::string::npos);
     CHECK_FALSE(fs::exists(home.home / "index.sqlite"));

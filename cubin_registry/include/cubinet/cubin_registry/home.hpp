@@ -55,12 +55,6 @@ struct HomeStats {
   std::optional<SizeLimit> limit;  // that publishers keep
 };
 
-struct RepairReport {
-  std::uint64_t indexed = 0;
-  std::vector<StoreFinding> set_aside;   // damaged for good, now in quarantine; or entries without an image
-  std::vector<StoreFinding> unreadable;  // they stay, and are not in the index
-};
-
 struct SweepOptions {
   bool dry_run = false;                 // nothing is changed; the report is what a sweep would remove now
   std::optional<SizeLimit> limit = {};  // nullopt: that of the home; where it has none nothing is evicted
@@ -114,8 +108,9 @@ class Home : public WritableStore {
   // An index that is locked, or of another version, is no finding: the log says that it was not checked.
   virtual Result<VerifyReport> verify() = 0;
   // Sets right what verify() finds: damaged records, imports and images are set aside, entries without an
-  // image removed, and the index is made anew from the record files. Strays are for sweep().
-  virtual Result<RepairReport> repair() = 0;
+  // image removed, and the index is made anew from the record files, which are the report's entries. Strays
+  // are for sweep().
+  virtual Result<VerifyReport> repair() = 0;
   // Removes temporary files older than an hour, images that nothing names, records whose image is gone, and
   // those of a build that another record of it took over; then, for a limit, what was not used for longest.
   // Removes no image while some record or import cannot be read, or a folder is being imported. A dry run may

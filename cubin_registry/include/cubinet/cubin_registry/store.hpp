@@ -95,6 +95,9 @@ struct VerifyReport {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::vector<StoreFinding> findings;  // empty: all is well
+  // What a repair took away: damaged for good, now in quarantine, or entries without an image. What it could
+  // not mend is in `findings`.
+  std::vector<StoreFinding> set_aside = {};
 };
 
 // Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released
