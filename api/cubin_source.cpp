@@ -16,33 +16,48 @@ std::vector<ImageTarget> CubinSource::targets_of(ComputeCapability device) const
   return targets->second;
 }
 
-std::optional<BuildFingerprint> CubinSource::today(const CachedKernel& kernel, ImageTarget target) {
+Result<std::optional<BuildFingerprint>> CubinSource::today(const CachedKernel& kernel, ImageTarget target) {
   const auto compiler = environment_.compiler();
-  if (!compiler || kernel.request() == nullptr) return std::nullopt;
-  auto fingerprint = (*compiler)->fingerprint(*kernel.request(), target.target, target.kind);
-  if (fingerprint) return *fingerprint;
-  // A header that cannot be read, say: the build that follows reports it to the caller.
-  log(log_, LogLevel::warning, fingerprint.error().to_line());
-  return std::nullopt;
+  if (!compiler || kernel.request() == nullptr) return std::optional<BuildFingerprint>();
+  CUBINET_TRY_ASSIGN(const BuildFingerprint fingerprint,
+                     (*compiler)->fingerprint(*kernel.request(), target.target, target.kind));
+  return std::optional(fingerprint);
 }
 
-Wish CubinSource::wish_for(const CachedKernel& kernel, std::vector<ImageTarget> targets,
-                           std::span<const Offer> offers) {
-  Wish wish;
+CubinSource::Wished CubinSource::wished(const CachedKernel& kernel, std::vector<ImageTarget> targets,
+                                        std::span<const Offer> offers) {
+  Wished wished;
+  Wish& wish = wished.wish;
   wish.targets = std::move(targets);
-  if (kernel.request() == nullptr) return wish;
+  if (kernel.request() == nullptr) return wished;
   wish.interface_version = kernel.request()->kernel_template()->interface_version();
   const auto compiler = environment_.compiler();
-  if (!compiler) return wish;
+  if (!compiler) return wished;
   wish.compiler = (*compiler)->identity();
   for (const ImageTarget target : wish.targets) {
     const bool has_local = std::any_of(offers.begin(), offers.end(), [&](const Offer& offer) {
       return offer.target == target && offer.origin == CubinOrigin::compiled;
     });
     if (!has_local) continue;
-    if (const auto fingerprint = today(kernel, target)) wish.today.emplace_back(target, *fingerprint);
+    const auto fingerprint = today(kernel, target);
+    if (!fingerprint) {
+      wished.unknown = fingerprint.error();
+    } else if (*fingerprint) {
+      wish.today.emplace_back(target, **fingerprint);
+    }
   }
-  return wish;
+  return wished;
+}
+
+Wish CubinSource::wish_for(const CachedKernel& kernel, std::vector<ImageTarget> targets,
+                           std::span<const Offer> offers) {
+  Wished asked = wished(kernel, std::move(targets), offers);
+  warn(asked.unknown);
+  return std::move(asked.wish);
+}
+
+void CubinSource::warn(const std::optional<Error>& unknown) const {
+  if (unknown) log(log_, LogLevel::warning, unknown->to_line());
 }
 
 Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, ImageTarget target,
@@ -52,7 +67,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   if (fingerprint) lock = library_.lock_for_build(identify(kernel.spec(), target.target), *fingerprint);
   // Whoever held the lock, or flew, before us has kept what we are about to build.
   const KernelBuilds builds = library_.offers(kernel.id());
-  if (auto found = library_.choose(builds, wish_for(kernel, {target}, builds.offers), refused)) {
+  if (auto found = library_.choose(builds, wished(kernel, {target}, builds.offers).wish, refused)) {
     const KernelSource source = found->source;
     return Built{*std::move(found), source};
   }
@@ -71,7 +86,8 @@ Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget ta
                                       const CubinRecords& refused) {
   const Stopwatch watch;
   CUBINET_TRY(kernel.request()->kernel_template()->check_target(kernel.spec(), target.target));
-  const auto fingerprint = today(kernel, target);
+  const auto known = today(kernel, target);
+  const std::optional<BuildFingerprint> fingerprint = known ? *known : std::nullopt;
   const bool failed_before = std::any_of(refused.begin(), refused.end(), [&](const auto& record) {
     return record->origin == CubinOrigin::compiled && record->target == target.target &&
            record->kind == target.kind && fingerprint == record->fingerprint;
@@ -85,6 +101,7 @@ Result<FoundCubin> CubinSource::build(const CachedKernel& kernel, ImageTarget ta
     leads = true;
     return build_alone(kernel, target, fingerprint, refused);
   }));
+  if (!known) warn(known.error());
   // One compilation is told once: for those who waited it is a build that was found.
   if (!leads) built.found.source = built.lies_in;
   built.found.compile_seconds = watch.seconds();
@@ -96,25 +113,42 @@ Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& ke
   const Stopwatch watch;
   const ImageTarget wanted{target, kind};
   const KernelBuilds builds = library_.offers(kernel.id());
-  if (auto found = library_.choose(builds, wish_for(kernel, {wanted}, builds.offers))) {
+  const Wished asked = wished(kernel, {wanted}, builds.offers);
+  auto found = library_.choose(builds, asked.wish);
+  const bool compiles = policy_ != CompilePolicy::never && kernel.request() != nullptr;
+  if (found || !compiles) warn(asked.unknown);
+  if (found) {
     found->find_seconds = watch.seconds();
     return found;
   }
-  if (policy_ == CompilePolicy::never || kernel.request() == nullptr) return std::optional<FoundCubin>();
+  if (!compiles) return std::optional<FoundCubin>();
   const double find_seconds = watch.seconds();
   CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, wanted, {}));
   built.find_seconds = find_seconds;
   return std::optional<FoundCubin>(std::move(built));
 }
 
-Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device) {
+// Of what nothing here compiles: an image that somebody added is not to be had by importing.
+std::string remedy_of_held(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds) {
+  const bool is_added = kernel.spec().maker == KernelMaker::function && !builds.records.empty() &&
+                        std::none_of(builds.records.begin(), builds.records.end(), [](const auto& record) {
+                          return record->origin == CubinOrigin::imported;
+                        });
+  if (!is_added)
+    return "import a folder or attach a bundle that holds it for a device of " + device.to_string();
+  return "build its image for a device of " + device.to_string() +
+         " too, or as PTX, and add that (`cubinet registry add FILE --name " + kernel.spec().name + "`)";
+}
+
+Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device,
+                                              const KernelBuilds& builds) {
   if (policy_ == CompilePolicy::never) {
     return Error{ErrorCode::unavailable, "compiling is switched off",
                  "allow compilation, or prebuild the kernel"};
   }
   if (kernel.request() == nullptr) {
     return Error{ErrorCode::unavailable, "no template known here makes it",
-                 "import a folder or attach a bundle that holds it for " + device.to_string()};
+                 remedy_of_held(kernel, device, builds)};
   }
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(const auto supported, compiler->supported_targets());
@@ -181,22 +215,24 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
                    " (targets looked for: " + looked_for + passed_over(builds, wish) + "), and " +
                    (has_template ? "compiling is switched off" : "no template known here makes it"),
                has_template ? "prebuild it with `cubinet prebuild`, or allow compilation"
-                            : "import a folder or attach a bundle that holds it for this device"};
+                            : remedy_of_held(kernel, device, builds)};
 }
 
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device,
                                            const CubinRecords& refused) {
   const Stopwatch watch;
   const KernelBuilds builds = library_.offers(kernel.id());
-  const Wish wish = wish_for(kernel, targets_of(device), builds.offers);
-  if (auto found = library_.choose(builds, wish, refused)) {
+  const Wished asked = wished(kernel, targets_of(device), builds.offers);
+  auto found = library_.choose(builds, asked.wish, refused);
+  const bool compiles = policy_ != CompilePolicy::never && kernel.request() != nullptr;
+  if (found || !compiles) warn(asked.unknown);
+  if (found) {
     found->find_seconds = watch.seconds();
     return *std::move(found);
   }
-  if (policy_ == CompilePolicy::never || kernel.request() == nullptr)
-    return miss(kernel, device, builds, wish);
+  if (!compiles) return miss(kernel, device, builds, asked.wish);
   const double find_seconds = watch.seconds();
-  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device));
+  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device, builds));
   CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, {target, ImageKind::cubin}, refused));
   built.find_seconds = find_seconds;
   return built;

@@ -54,11 +54,22 @@ class CubinSource {
     KernelSource lies_in = KernelSource::registry;
   };
 
-  std::optional<BuildFingerprint> today(const CachedKernel& kernel, ImageTarget target);
+  // wish_for(), and why it is not known what would be built today: a header that cannot be read, say. Left to
+  // the caller to tell: a build that follows says the same as its error.
+  struct Wished {
+    Wish wish;
+    std::optional<Error> unknown;
+  };
+  Wished wished(const CachedKernel& kernel, std::vector<ImageTarget> targets, std::span<const Offer> offers);
+  void warn(const std::optional<Error>& unknown) const;
+
+  // nullopt where nothing is compiled.
+  Result<std::optional<BuildFingerprint>> today(const CachedKernel& kernel, ImageTarget target);
   Result<FoundCubin> build(const CachedKernel& kernel, ImageTarget target, const CubinRecords& refused);
   Result<Built> build_alone(const CachedKernel& kernel, ImageTarget target,
                             const std::optional<BuildFingerprint>& fingerprint, const CubinRecords& refused);
-  Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device);
+  Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device,
+                                   const KernelBuilds& builds);
   Error miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
              const Wish& wish) const;
 

@@ -115,7 +115,7 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
       build.verdict += place_of_ptx(explanation.builds.size() == 1);
   }
   if (explanation.choice() != nullptr) return explanation;
-  auto target = target_to_build(kernel, device);
+  auto target = target_to_build(kernel, device, builds);
   if (target) explanation.would_compile = *target;
   if (!target) explanation.cannot_compile = target.error();
   // What is near is a hint: a store that does not answer takes nothing from the explanation.

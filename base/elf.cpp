@@ -48,8 +48,19 @@ class NameTable {
   std::size_t bytes_read_ = 0;
 };
 
-Result<ByteView> section_content(ByteView image, const Elf64_Shdr& header) {
-  if (header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL) return ByteView();
+// Sections of CUDA's relocatable objects that are memory without bytes in the file, as SHT_NOBITS is in
+// linked ones. The numbers are the processor's: of another machine they mean something else.
+constexpr Elf64_Half kMachineCuda = 190;  // EM_CUDA
+constexpr Elf64_Word kCudaGlobal = SHT_LOPROC + 0x7;
+constexpr Elf64_Word kCudaShared = SHT_LOPROC + 0xa;
+
+bool has_bytes(const Elf64_Shdr& header, Elf64_Half machine) {
+  if (header.sh_type == SHT_NOBITS || header.sh_type == SHT_NULL) return false;
+  return machine != kMachineCuda || (header.sh_type != kCudaGlobal && header.sh_type != kCudaShared);
+}
+
+Result<ByteView> section_content(ByteView image, const Elf64_Shdr& header, Elf64_Half machine) {
+  if (!has_bytes(header, machine)) return ByteView();
   if (header.sh_offset > image.size() || image.size() - header.sh_offset < header.sh_size) {
     return corrupt("a section lies outside the file");
   }
@@ -84,13 +95,14 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
         structure_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr), "the section table"));
   }
   if (header.e_shstrndx >= headers.size()) return corrupt("it names no section-name table");
-  CUBINET_TRY_ASSIGN(const ByteView name_bytes, section_content(image, headers[header.e_shstrndx]));
+  CUBINET_TRY_ASSIGN(const ByteView name_bytes,
+                     section_content(image, headers[header.e_shstrndx], elf.machine_));
   NameTable names(name_bytes);
   elf.sections_.reserve(headers.size());
   for (const Elf64_Shdr& section_header : headers) {
     ElfSection section;
     CUBINET_TRY_ASSIGN(section.name, names.at(section_header.sh_name));
-    CUBINET_TRY_ASSIGN(section.content, section_content(image, section_header));
+    CUBINET_TRY_ASSIGN(section.content, section_content(image, section_header, elf.machine_));
     section.type = section_header.sh_type;
     section.flags = section_header.sh_flags;
     section.link = section_header.sh_link;

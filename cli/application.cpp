@@ -30,8 +30,8 @@ constexpr const char* kExamples = R"(Examples:
   cubinet bundle verify kernels.bundle
   cubinet import-artifacts flashinfer_cubin/cubins
 
-EnvironmentVariables: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
-CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR.
+Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
+CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR; of push and pull HTTPS_PROXY, NO_PROXY, AWS_*, DOCKER_CONFIG.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 
 constexpr std::string_view kYes[] = {"true", "on", "yes", "enable", "+", "1"};
@@ -65,6 +65,10 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       ->group(group);
   app.add_option_function<std::string>("--nvrtc", once(options.nvrtc, "--nvrtc"),
                                        "The NVRTC library to use, and no other")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option_function<std::string>("--policy", once(options.policy, "--policy"),
+                                       "Whose signatures count for a bundle, before the home's policy.json")
       ->type_name("FILE")
       ->group(group);
   add_integer(app, "--jobs", options.jobs, 1, 1024,
@@ -147,7 +151,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   root.require_subcommand(0, 1);
   for (const auto add :
        {add_doctor, add_templates, add_key, add_explain, add_select, add_compile, add_prebuild, add_bundle,
-        add_import_artifacts, add_inspect, add_registry, add_run, add_trust}) {
+        add_import_artifacts, add_inspect, add_push, add_pull, add_registry, add_run, add_trust}) {
     add(root, chosen);
   }
   add_global_options(root, options);

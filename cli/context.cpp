@@ -56,6 +56,7 @@ std::string Context::given_places() const {
     line += " --home " + shell_quoted(folder ? folder->string() : options_.home);
   }
   if (!options_.nvrtc.empty()) line += " --nvrtc " + shell_quoted(options_.nvrtc);
+  if (!options_.policy.empty()) line += " --policy " + shell_quoted(options_.policy);
   return line;
 }
 
@@ -110,6 +111,23 @@ Result<std::shared_ptr<Home>> Context::open_registry(HomeOptions::Access access)
   return Home::open(options);
 }
 
+Result<std::shared_ptr<Bundle>> Context::open_bundle(const std::string& path) const {
+  const auto folder = home();
+  // Absolute, so that no file is called as a server is, and with its links.
+  std::error_code failure;
+  const fs::path place = fs::absolute(path, failure);
+  if (failure) return io_error("cannot tell the working directory", failure.value());
+  CUBINET_TRY_ASSIGN(auto policy, find_trust_policy(place.string(), folder ? folder->string() : "",
+                                                    options_.policy, files_));
+  return Bundle::open(path, files_, console_.log_sink(), std::move(policy));
+}
+
+std::string Context::policy_file() const {
+  if (!options_.policy.empty()) return options_.policy;
+  const auto folder = home();
+  return folder ? (*folder / "policy.json").string() : "";
+}
+
 std::shared_ptr<Home> Context::home_to_read() const {
   auto opened = open_registry(HomeOptions::Access::read_only);
   if (opened) return *std::move(opened);
@@ -144,7 +162,7 @@ Result<std::vector<std::shared_ptr<Store>>> Context::stores(const std::vector<st
   auto home = access == HomeOptions::Access::read_only ? home_to_read() : home_to_keep();
   if (home != nullptr) stores.push_back(std::move(home));
   for (const std::string& path : bundles) {
-    CUBINET_TRY_ASSIGN(stores.emplace_back(), Bundle::open(path, files_, console_.log_sink()));
+    CUBINET_TRY_ASSIGN(stores.emplace_back(), open_bundle(path));
   }
   return stores;
 }

@@ -21,11 +21,12 @@ namespace cubinet::cli {
 
 // What every verb accepts, before and after its name.
 struct GlobalOptions {
-  std::string home;   // --home; empty: not given
-  std::string nvrtc;  // --nvrtc; empty: search
-  unsigned jobs = 0;  // --jobs; 0: what the processors and the memory allow
-  int verbosity = 0;  // -v, -vv
-  bool json = false;  // --json
+  std::string home;    // --home; empty: not given
+  std::string nvrtc;   // --nvrtc; empty: search
+  std::string policy;  // --policy; empty: the home's
+  unsigned jobs = 0;   // --jobs; 0: what the processors and the memory allow
+  int verbosity = 0;   // -v, -vv
+  bool json = false;   // --json
 };
 
 // What a verb works with. Immutable but for what it writes to the console.
@@ -35,6 +36,7 @@ class Context {
       : environment_(environment), options_(options), console_(console) {}
 
   Console& console() const { return console_; }
+  const EnvironmentVariables& environment() const { return environment_; }
   const std::shared_ptr<FileSystem>& files() const { return files_; }
 
   // --home, else CUBINET_HOME, else `cubinet` in the user's cache folder; unavailable when nothing names one.
@@ -44,8 +46,8 @@ class Context {
   std::string index_folder() const;
   // Where the home's name comes from, for people.
   std::string home_origin() const;
-  // " --home FOLDER --nvrtc FILE" as they were given, quoted for a shell: what a printed command needs to
-  // mean the same home and compiler. Empty where neither was.
+  // " --home FOLDER --nvrtc FILE --policy FILE" as they were given, quoted for a shell: what a printed
+  // command needs to mean the same home and compiler. Empty where neither was.
   std::string given_places() const;
   unsigned jobs() const;
   bool verbose() const { return options_.verbosity > 0; }
@@ -56,6 +58,11 @@ class Context {
   // The templates of the library and those of these files and folders.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
   Result<std::shared_ptr<Home>> open_registry(HomeOptions::Access access) const;
+  // Under the policy that the home or --policy has for it.
+  Result<std::shared_ptr<Bundle>> open_bundle(const std::string& path) const;
+  // --policy, else the home's policy.json; empty where no home is named either.
+  std::string policy_file() const;
+  const std::string& named_policy() const { return options_.policy; }
   // The home and these bundles, in this order. A home that cannot be used is a warning: everything stays in
   // memory then. To read is not to make one: a home that was never made is empty.
   Result<std::vector<std::shared_ptr<Store>>> stores(const std::vector<std::string>& bundles,

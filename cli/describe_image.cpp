@@ -7,6 +7,7 @@
 #include <cubinet/spec/cubin_elf.hpp>
 #include <cubinet/spec/image_target.hpp>
 #include <cubinet/spec/ptx.hpp>
+#include <cubinet/spec/user_image.hpp>
 
 #include <fmt/format.h>
 
@@ -136,6 +137,7 @@ Result<ImageReport> report_image(const Bytes& image) {
   const std::string_view text = as_text(image);
   if (text.starts_with("\x7f"
                        "ELF")) {
+    CUBINET_TRY(refuse_host_file(image));
     CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
     ImageReport report{ImageKind::cubin, inspection.target_name(), {}, {}};
     CUBINET_TRY_ASSIGN(report.content, report_cubin(image));
@@ -147,7 +149,8 @@ Result<ImageReport> report_image(const Bytes& image) {
                    other.remedy};
   }
   if (text.find(".version") != std::string_view::npos) return report_ptx(image);
-  return Error{ErrorCode::invalid_argument, "it is neither a cubin nor PTX", "name a file of either kind"};
+  return Error{ErrorCode::invalid_argument, "it is neither a cubin, nor PTX, nor a fatbinary",
+               "name a file of one of these kinds"};
 }
 
 nlohmann::json describe(const ImageReport& report, const CubinRecord* record) {

@@ -140,6 +140,7 @@ Result<std::shared_ptr<const PreparedKernel>> prepare_kernel(Runtime& runtime, c
     auto held = runtime.prepare(subject);
     if (held || held.error().code != ErrorCode::not_found) return held;
     error.message += "; " + held.error().message;
+    error.remedy += "; " + held.error().remedy;
     return error;
   }
   error.code = ErrorCode::invalid_argument;  // parameters are a template's
@@ -213,6 +214,16 @@ Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arg
   return program;
 }
 
+// A file in the place of a template's name is meant as one.
+Error no_template(Error error, const std::string& name) {
+  std::error_code unknown;
+  if (std::filesystem::is_regular_file(name, unknown))
+    error.remedy =
+        "a file is compiled as it is with --source; a template of your own is named with "
+        "--template-file beside its name";
+  return error;
+}
+
 Result<void> check_subject(const KernelArguments& arguments) {
   const bool from_source = !arguments.source_files.empty();
   if (arguments.template_name.empty() && !from_source) {
@@ -261,7 +272,9 @@ Result<ResolvedKernel> resolve_kernel(FileSystem& files, const TemplateCatalog& 
   CUBINET_TRY_ASSIGN(kernel.options, compile_options(arguments.sources));
   KernelSpec spec;
   if (arguments.source_files.empty()) {
-    CUBINET_TRY_ASSIGN(kernel.kernel_template, catalog.find(arguments.template_name));
+    auto found = catalog.find(arguments.template_name);
+    if (!found) return no_template(std::move(found).error(), arguments.template_name);
+    kernel.kernel_template = *std::move(found);
     CUBINET_TRY_ASSIGN(spec, parse_parameters(*kernel.kernel_template, arguments.parameters));
   } else {
     CUBINET_TRY_ASSIGN(kernel.program, read_program(files, arguments, kernel.options));

@@ -49,9 +49,15 @@ Result<std::shared_ptr<const KernelTemplate>> TemplateFile::read(FileSystem& fil
   CUBINET_TRY_ASSIGN(const Bytes text, files.read(source, kMaximumTemplateBytes));
   std::error_code unknown;  // where the working folder is gone: then nothing lies beside the file
   const std::string folder = fs::absolute(source, unknown).parent_path().string();
-  if (declaration.empty()) return KernelTemplate::parse(std::string(as_text(text)), source.string(), folder);
+  const auto read_source = [&](const std::string& name) -> Result<std::string> {
+    CUBINET_TRY_ASSIGN(const Bytes further, files.read(source.parent_path() / name, kMaximumTemplateBytes));
+    return std::string(as_text(further));
+  };
+  if (declaration.empty())
+    return KernelTemplate::parse(std::string(as_text(text)), source.string(), folder, {}, read_source);
   CUBINET_TRY_ASSIGN(const Bytes declared, files.read(declaration, kMaximumTemplateBytes));
-  return KernelTemplate::parse(std::string(as_text(text)), declaration.string(), folder, as_text(declared));
+  return KernelTemplate::parse(std::string(as_text(text)), declaration.string(), folder, as_text(declared),
+                               read_source);
 }
 
 Result<std::vector<TemplateFile>> find_templates(FileSystem& files, const std::string& name) {
@@ -73,6 +79,11 @@ std::vector<std::string> files_of_templates(FileSystem& files, const std::vector
     for (const TemplateFile& file : *found) {
       paths.push_back(file.source.string());
       if (!file.declaration.empty()) paths.push_back(file.declaration.string());
+      const auto read = file.read(files);
+      if (!read) continue;
+      for (const auto& further : (*read)->linked_sources())
+        paths.push_back(
+            (file.source.parent_path() / (further->name() + std::string(kSourceEnding))).string());
     }
   }
   return paths;

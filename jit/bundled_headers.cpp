@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <fcntl.h>
+#include <set>
 #include <system_error>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kNameLength = 32;
 constexpr auto kLeftOverAfter = std::chrono::hours(1);
 // What NVRTC leaves beside them; the one tells a date.
 constexpr const char* kNotHeaders[] = {".nvrtc_install.lock", ".nvrtc_headers_version"};
@@ -54,12 +56,32 @@ std::error_code make_durable(const fs::path& folder) {
   return failure;
 }
 
+std::string name_of(std::string_view compiler) {
+  return sha256(as_bytes(compiler)).to_hex().substr(0, kNameLength);
+}
+
+bool is_place(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.size() == kNameLength && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::uint64_t bytes_in(const fs::path& folder) {
+  std::uint64_t bytes = 0;
+  std::error_code unknown;
+  for (fs::recursive_directory_iterator entry(folder, unknown), end; !unknown && entry != end;
+       entry.increment(unknown)) {
+    std::error_code no_file;
+    const std::uintmax_t size = entry->is_regular_file(no_file) ? entry->file_size(no_file) : 0;
+    bytes += no_file ? 0 : size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 // The folder above has to be known, too.
 BundledHeaders::BundledHeaders(fs::path folder, std::string_view compiler)
-    : parent_(absolute_of(std::move(folder))),
-      place_(parent_ / sha256(as_bytes(compiler)).to_hex().substr(0, 32)) {}
+    : parent_(absolute_of(std::move(folder))), place_(parent_ / name_of(compiler)) {}
 
 std::vector<std::string> BundledHeaders::folders() const {
   return {place_.string(), (place_ / "cccl").string()};
@@ -118,6 +140,33 @@ void BundledHeaders::remove_left_overs() const {
     if (name.starts_with('.') && name.ends_with(".tmp") && !unknown && age > kLeftOverAfter)
       fs::remove_all(entry->path(), unknown);
   }
+}
+
+Result<UnneededHeaders> BundledHeaders::sweep(const fs::path& folder,
+                                              const std::vector<std::string>& compilers, bool remove) {
+  const BundledHeaders some(folder, {});
+  UnneededHeaders unneeded;
+  for (const fs::path& above : {some.parent_.parent_path(), some.parent_}) {
+    CUBINET_TRY_ASSIGN(const bool there, some.is_trusted_folder(above));
+    if (!there) return unneeded;
+  }
+  std::set<std::string> needed;
+  for (const std::string& compiler : compilers)
+    needed.insert(name_of(compiler));
+  CUBINET_TRY_ASSIGN(const Listing listing, some.files_->list(some.parent_));
+  for (const std::string& name : listing.names) {
+    const fs::path place = some.parent_ / name;
+    if (!is_place(place) || needed.contains(name)) continue;
+    ++unneeded.folders;
+    unneeded.bytes += bytes_in(place);
+    if (!remove) continue;
+    const fs::path aside = temporary_path_beside(place);
+    CUBINET_TRY(some.files_->rename(place, aside));
+    std::error_code swept_later;
+    fs::remove_all(aside, swept_later);
+  }
+  if (remove) some.remove_left_overs();
+  return unneeded;
 }
 
 Result<void> BundledHeaders::install(const NvrtcApi& api) const {

@@ -4,6 +4,7 @@
 #include "nvrtc_api.hpp"
 
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/jit/compiler.hpp>
 
 #include <filesystem>
 #include <string>
@@ -27,6 +28,11 @@ class BundledHeaders {
   Result<bool> installed() const;
   // unavailable where they cannot be written.
   Result<void> install(const NvrtcApi& api) const;
+
+  // What lies in such a folder for others than these compilers; taken away where `remove`. Renamed first, so
+  // that whoever reads them finds all or nothing. untrusted as installed().
+  static Result<UnneededHeaders> sweep(const std::filesystem::path& folder,
+                                       const std::vector<std::string>& compilers, bool remove);
 
  private:
   Result<bool> is_trusted_folder(const std::filesystem::path& path) const;

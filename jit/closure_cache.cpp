@@ -22,6 +22,7 @@ std::shared_ptr<const IncludeClosure> without_texts(const IncludeClosure& closur
   lean->digest = closure.digest;
   lean->stamps = closure.stamps;
   lean->settled = closure.settled;
+  lean->unused_words = closure.unused_words;
   lean->missing.resize(closure.missing.size());  // how many there are
   return lean;
 }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr NvrtcVersion kFirstWithCache{12, 9};  // and so with --no-cache
 constexpr NvrtcVersion kFirstWithFamilies{12, 9};
+constexpr NvrtcVersion kFirstWithSeed{12, 9};
 
 // What NVRTC calls a part of fast math, what nvJitLink does, and what --use_fast_math makes of it.
 struct MathOption {
@@ -38,10 +39,15 @@ std::vector<std::string> code_flags(SmTarget target, ImageKind kind, const Compi
 // with them took 16 to 26 % longer, later ones as long (rms_norm) or 20 % longer (attention_decode), and each
 // left a file of 8 to 9 MB. Neither is --minimal (attention_decode 1 % shorter, and no textures for anybody's
 // template) nor --split-compile (13 to 25 % longer on two cores, and other code).
-std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version) {
+std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version,
+                                       const Sha256Digest& texts) {
   std::vector<std::string> flags = code_flags(request);
   // NVRTC's own cache would hide what we measure and keep a second copy of what the registry keeps.
   if (version >= kFirstWithCache) flags.emplace_back("--no-cache");
+  // Of what has no name outside (`namespace {`, CUB's objects) NVRTC makes symbols; where the source has no
+  // function of a plain name to tell them from another file's by, with a number of this process.
+  if (version >= kFirstWithSeed && !request.spec.options.contains("frandom-seed"))
+    flags.push_back("--frandom-seed=" + texts.to_hex());
   // No folder is searched, not even the working one: every header is in memory.
   flags.emplace_back("--no-source-include");
   return flags;

@@ -14,8 +14,10 @@ inline std::vector<std::string> code_flags(const CompileRequest& request) {
   return code_flags(request.target, request.kind, request.spec.options);
 }
 
-// All flags for one NVRTC: the former, and those that only say how it works.
-std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version);
+// All flags for one NVRTC: the former, and those that only say how it works. `texts` is the digest of the
+// source and its headers.
+std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersion version,
+                                       const Sha256Digest& texts);
 
 // Whether what these options make has to be linked, and whether it is optimised only then.
 bool needs_link(const CompilerOptions& options);

@@ -3,6 +3,7 @@
 
 #include "compile_flags.hpp"
 #include "link_job.hpp"
+#include "log_reading.hpp"
 #include "nvrtc_program.hpp"
 #include "root_folder.hpp"
 
@@ -66,15 +67,6 @@ std::string source_name(const KernelTemplate& kernel_template) {
   return kernel_template.name() + ".cu";
 }
 
-// What is no mistake in the source, but wants a linker.
-const char* remedy_of_compiler(const std::string& log) {
-  if (log.find("device-side kernel launch") != std::string::npos)
-    return "link with the library cudadevrt: a kernel that launches kernels needs CUDA's device runtime";
-  if (log.find("Unresolved extern") != std::string::npos)
-    return "link with the source or the library that defines it, by naming that too";
-  return "the compiler's log tells all of it";
-}
-
 Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,
                     const MissingHeader* not_found, const std::string& without_bundled) {
   if (!request.options.quote_sources) log.clear();
@@ -83,8 +75,12 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID) {
     error.code = ErrorCode::compile_failed;
     error.message = what + " does not compile" + (log.empty() ? "" : ": " + first_error(log));
-    error.remedy = request.options.quote_sources ? remedy_of_compiler(log)
-                                                 : "compile it where sources may be quoted (quote_sources)";
+    error.remedy = remedy_of_log(log);
+    if (!request.options.quote_sources) {
+      error.remedy = "compile it where sources may be quoted (quote_sources)";
+    } else if (error.remedy.empty()) {
+      error.remedy = "the compiler's log tells all of it";
+    }
   } else if (result == NVRTC_ERROR_INVALID_OPTION) {
     error.code = ErrorCode::invalid_argument;
     error.message = "NVRTC " + api.version().to_string() + " does not take the flags of " + what +
@@ -190,18 +186,11 @@ Result<Bytes> encoded_row(const CompileRequest& request) {
 
 }  // namespace
 
-std::string first_error(const std::string& log) {
-  std::size_t begin = log.find("error");
-  if (begin == std::string::npos) begin = 0;
-  begin = log.rfind('\n', begin) == std::string::npos ? 0 : log.rfind('\n', begin) + 1;
-  return log.substr(begin, log.find('\n', begin) - begin);
-}
-
 CompilerInput describe_source(NvrtcVersion version, const CompileRequest& request,
                               const KernelTemplate& source, const IncludeClosure& closure,
                               const std::string& parameters_header) {
   CompilerInput input;
-  input.flags = compile_flags(request, version);
+  input.flags = compile_flags(request, version, closure.digest);
   for (const std::string& expression : source.symbol_expressions()) {
     if (!expression.empty()) input.names.push_back(expression);
   }
@@ -224,7 +213,7 @@ Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest&
   }
   for (const std::string& global : source.globals())
     CUBINET_TRY(program.add_name_expression(expression_of(global)));
-  const std::vector<std::string> flags = compile_flags(request, api.version());
+  const std::vector<std::string> flags = compile_flags(request, api.version(), closure.digest);
   const CompilerOptions& options = request.spec.options;
   // NVRTC writes the working folder into what describes source lines, for linkers too; and asks which files
   // lie there under the names of headers in memory: two that are one file are one header to `#pragma once`.

@@ -31,9 +31,6 @@ struct CompiledSource {
   std::string log;
 };
 
-// The first line that tells an error, for the message; the whole log goes into the details.
-std::string first_error(const std::string& log);
-
 // Compiles one source of the request: its template, or one that is linked with it.
 Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest& request,
                                       const KernelTemplate& source, const IncludeClosure& closure,

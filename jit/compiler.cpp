@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundled_headers.hpp"
-#include "closure_cache.hpp"
 #include "compile_flags.hpp"
 #include "compile_job.hpp"
 #include "compiler_identity.hpp"
 #include "compiler_search.hpp"
-#include "header_macros.hpp"
-#include "include_closure.hpp"
-#include "include_scanner.hpp"
 #include "link_job.hpp"
-#include "linker_search.hpp"
+#include "linker_inputs.hpp"
+#include "source_closures.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
@@ -25,8 +21,6 @@ namespace {
 
 // Raised whenever fingerprints are made of other fields: none made before equals one made after.
 constexpr std::string_view kFingerprintVersion = "2";
-
-constexpr NvrtcVersion kFirstWithHeaders{13, 3};  // within it
 
 ForkHazard nvrtc_library;
 
@@ -53,41 +47,28 @@ Result<void> check_environment() {
 
 class NvrtcCompiler final : public Compiler {
  public:
-  NvrtcCompiler(CompilerCandidate location, std::string identity, CompilerSearch search)
+  NvrtcCompiler(CompilerCandidate location, std::string identity, const CompilerSearch& search)
       : location_(std::move(location)),
         identity_(std::move(identity)),
-        search_(std::move(search)),
-        toolkit_directories_(header_folders(location_)) {
-    const auto version = version_by_file_name(location_);
-    const bool has_headers = version && *version >= kFirstWithHeaders;
-    if (search_.bundled_headers && has_headers && !are_complete(toolkit_directories_))
-      bundled_.emplace(*search_.bundled_headers, identity_);
-  }
+        closures_(location_, identity_, search, [this] { return entered(); }),
+        linker_(location_, search) {}
 
   const CompilerCandidate& location() const override { return location_; }
   const std::string& identity() const override { return identity_; }
 
   Result<BuildFingerprint> fingerprint(const CompileRequest& given) override {
-    if (!given.resolved) {
-      CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
-      return fingerprint(request);
-    }
-    CUBINET_TRY_ASSIGN(const Sha256Digest inputs,
-                       inputs_digest(given.kernel_template, given.spec, given.options));
-    CUBINET_TRY_ASSIGN(const std::string header, given.kernel_template->parameters_header(given.spec));
-    return fingerprint_of(*given.kernel_template, code_flags(given), inputs, header);
+    CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
+    return fingerprint(PreparedRequest(request.kernel_template, request.spec, request.options),
+                       request.target, request.kind);
   }
 
   Result<BuildFingerprint> fingerprint(const PreparedRequest& request, SmTarget target,
                                        ImageKind kind) override {
-    CUBINET_TRY_ASSIGN(const Sha256Digest inputs,
-                       inputs_digest(request.kernel_template(), request.spec(), request.options()));
+    CUBINET_TRY_ASSIGN(const Sha256Digest inputs, inputs_digest(request));
     const PreparedRequest::Circumstances now{target, kind, inputs, identity_};
     if (const auto kept = request.kept(now)) return *kept;
-    if (!request.parameters_header()) return request.parameters_header().error();
-    const BuildFingerprint made =
-        fingerprint_of(*request.kernel_template(), code_flags(target, kind, request.spec().options), inputs,
-                       *request.parameters_header());
+    CUBINET_TRY_ASSIGN(const BuildFingerprint made,
+                       fingerprint_of(request, code_flags(target, kind, request.spec().options), inputs));
     request.keep(now, made);
     return made;
   }
@@ -102,8 +83,9 @@ class NvrtcCompiler final : public Compiler {
     CUBINET_TRY_ASSIGN(const CompileRequest request, checked(given));
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
-    CUBINET_TRY_ASSIGN(const BuildInputs read, read_inputs(request));
-    CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
+    const PreparedRequest prepared(request.kernel_template, request.spec, request.options);
+    CUBINET_TRY_ASSIGN(const BuildInputs read, read_inputs(prepared));
+    CUBINET_TRY_ASSIGN(const std::string header, prepared.parameters_header());
     const auto& more = request.kernel_template->linked_sources();
     std::vector<CompilerInput> described;
     for (std::size_t i = 0; i < read.closures.size(); ++i) {
@@ -124,23 +106,21 @@ class NvrtcCompiler final : public Compiler {
     std::shared_ptr<const NvJitLinkApi> linker;
     if (links) {
       CUBINET_TRY(check_linkable(request));
-      CUBINET_TRY_ASSIGN(linker, load_linker());
+      CUBINET_TRY_ASSIGN(linker, linker_.load());
     }
-    CUBINET_TRY_ASSIGN(const BuildInputs inputs, read_inputs(request));
-    CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(request.spec));
+    const PreparedRequest prepared(request.kernel_template, request.spec, request.options);
+    CUBINET_TRY_ASSIGN(const BuildInputs inputs, read_inputs(prepared));
+    CUBINET_TRY_ASSIGN(const std::string header, prepared.parameters_header());
     CUBINET_TRY_ASSIGN(CompileOutput output,
                        run_compile_job(*loaded.api, linker.get(), request, inputs, header));
     output.record.compiler = identity_;
-    Sha256Digest digest = inputs.closures.front()->digest;
     if (links) {
-      CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_candidate());
+      CUBINET_TRY_ASSIGN(const LinkerCandidate used, linker_.linker());
       output.record.compiler += "; " + used.identity;
-      std::vector<Sha256Digest> sources;
-      for (const auto& closure : inputs.closures)
-        sources.push_back(closure->digest);
-      digest = linked_digest(*request.kernel_template, sources, inputs.libraries.digest, used);
     }
-    output.record.fingerprint = fingerprint_of(*request.kernel_template, code_flags(request), digest, header);
+    CUBINET_TRY_ASSIGN(const Sha256Digest digest,
+                       digest_of(prepared, inputs.closures, inputs.libraries.digest));
+    CUBINET_TRY_ASSIGN(output.record.fingerprint, fingerprint_of(prepared, code_flags(request), digest));
     return output;
   }
 
@@ -188,91 +168,35 @@ class NvrtcCompiler final : public Compiler {
     return loaded_;
   }
 
-  // Found once; what is not there now may be installed later.
-  Result<LinkerCandidate> linker_candidate() {
-    const std::lock_guard lock(load_mutex_);
-    if (!linker_) {
-      CUBINET_TRY_ASSIGN(linker_, find_linker(location_, search_));
-    }
-    return *linker_;
-  }
-
-  // As load(), of the linker.
-  Result<std::shared_ptr<const NvJitLinkApi>> load_linker() {
-    CUBINET_TRY_ASSIGN(const LinkerCandidate candidate, linker_candidate());
-    const std::lock_guard lock(load_mutex_);
-    if (loaded_linker_ != nullptr) return loaded_linker_;
-    const auto version = linker_version(candidate.library);
-    CUBINET_TRY_ASSIGN(auto api, NvJitLinkApi::open(candidate.library, version.value_or(NvrtcVersion{})));
-    CUBINET_TRY_ASSIGN(const std::string build, build_of_loaded(api->library()));
-    if (!candidate.identity.ends_with(" " + build)) {
-      return Error{ErrorCode::unavailable,
-                   "'" + candidate.library + "' was " + candidate.identity +
-                       " when it was looked for, and what is loaded now is build " + build,
-                   "start the process again: nvJitLink was replaced while it ran"};
-    }
-    loaded_linker_ = std::move(api);
-    return loaded_linker_;
+  // load(), where this process may.
+  Result<std::shared_ptr<const NvrtcApi>> entered() {
+    CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
+    CUBINET_TRY_ASSIGN(const Loaded loaded, load());
+    return loaded.api;
   }
 
   // Just the texts and libraries that the fingerprint covers, whatever becomes of their files meanwhile.
-  Result<BuildInputs> read_inputs(const CompileRequest& request) {
-    const KernelTemplate& kernel_template = *request.kernel_template;
-    const auto take = [&](const std::shared_ptr<const KernelTemplate>& source) {
-      return with_all_headers(*source, request.options, request.spec,
-                              [&](const HeaderSearch& search) { return closures_.take(source, search); });
-    };
+  Result<BuildInputs> read_inputs(const PreparedRequest& request) {
     BuildInputs inputs;
-    CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), take(request.kernel_template));
-    for (const auto& source : kernel_template.linked_sources()) {
-      CUBINET_TRY_ASSIGN(inputs.closures.emplace_back(), take(source));
-    }
-    for (auto& closure : inputs.closures)
-      closure = told_why(std::move(closure));
-    CUBINET_TRY_ASSIGN(inputs.libraries, find_device_libraries(kernel_template.libraries(),
-                                                               library_folders_of(request.options)));
+    CUBINET_TRY_ASSIGN(inputs.closures, closures_.take(request));
+    CUBINET_TRY_ASSIGN(inputs.libraries, linker_.libraries(*request.kernel_template(), request.options()));
     return inputs;
   }
 
   // The digest of what read_inputs() would read now, and of the linker.
-  Result<Sha256Digest> inputs_digest(const std::shared_ptr<const KernelTemplate>& kernel_template,
-                                     const KernelSpec& spec, const CompileOptions& options) {
-    const auto get = [&](const std::shared_ptr<const KernelTemplate>& source) {
-      return with_all_headers(*source, options, spec,
-                              [&](const HeaderSearch& search) { return closures_.get(source, search); });
-    };
-    CUBINET_TRY_ASSIGN(const auto closure, get(kernel_template));
-    if (!needs_link(spec.options)) return closure->digest;
-    std::vector<Sha256Digest> sources = {closure->digest};
-    for (const auto& source : kernel_template->linked_sources()) {
-      CUBINET_TRY_ASSIGN(const auto more, get(source));
-      sources.push_back(more->digest);
+  Result<Sha256Digest> inputs_digest(const PreparedRequest& request) {
+    CUBINET_TRY_ASSIGN(const auto closures, closures_.get(request));
+    Sha256Digest libraries;
+    if (needs_link(request.spec().options)) {
+      CUBINET_TRY_ASSIGN(libraries, linker_.libraries_digest(*request.kernel_template(), request.options()));
     }
-    CUBINET_TRY_ASSIGN(const Sha256Digest libraries,
-                       libraries_.digest(kernel_template->libraries(), library_folders_of(options)));
-    CUBINET_TRY_ASSIGN(const LinkerCandidate linker, linker_candidate());
-    return linked_digest(*kernel_template, sources, libraries, linker);
+    return digest_of(request, closures, libraries);
   }
 
-  static Sha256Digest linked_digest(const KernelTemplate& kernel_template,
-                                    const std::vector<Sha256Digest>& sources, const Sha256Digest& libraries,
-                                    const LinkerCandidate& linker) {
-    Sha256Hasher hasher;
-    hasher.field("source", as_text(sources[0].bytes));
-    for (std::size_t i = 1; i < sources.size(); ++i) {
-      hasher.field("linked", kernel_template.linked_sources()[i - 1]->name());
-      hasher.field("source", as_text(sources[i].bytes));
-    }
-    hasher.field("libraries", as_text(libraries.bytes));
-    hasher.field("linker", linker.identity);
-    return hasher.finish();
-  }
-
-  std::vector<std::string> library_folders_of(const CompileOptions& options) const {
-    std::vector<std::string> folders = options.library_directories;
-    const std::vector<std::string> own = library_folders(location_);
-    folders.insert(folders.end(), own.begin(), own.end());
-    return folders;
+  Result<Sha256Digest> digest_of(const PreparedRequest& request, const SourceClosures::Closures& closures,
+                                 const Sha256Digest& libraries) {
+    if (!needs_link(request.spec().options)) return closures.front()->digest;
+    return linker_.linked_digest(*request.kernel_template(), closures, libraries);
   }
 
   static Result<void> check_supported(const Loaded& loaded, SmTarget target) {
@@ -285,80 +209,17 @@ class NvrtcCompiler final : public Compiler {
                  "it builds for" + names + "; other targets need another release of NVRTC"};
   }
 
-  HeaderSearch search_of(const KernelTemplate& kernel_template, const CompileOptions& options,
-                         const KernelSpec& spec, bool with_bundled) const {
-    HeaderSearch search{options.include_directories, toolkit_directories_, header_macros(spec.options)};
-    const auto standard = spec.options.find("std");
-    if (standard != spec.options.end()) search.standard = standard->second;
-    if (with_bundled) {
-      for (std::string& folder : bundled_->folders())
-        search.toolkit_directories.push_back(std::move(folder));
-    }
-    const auto& parameters = kernel_template.parameters();
-    if (std::all_of(parameters.begin(), parameters.end(),
-                    [](const auto& each) { return each.macro.empty(); }))
-      return search;
-    // Parameters may be macros that name headers. Where the header cannot be written that is told elsewhere.
-    const auto header = kernel_template.parameters_header(spec);
-    for (const HeaderMacro& macro : scan_includes(header ? *header : std::string()).macros)
-      search.macros.emplace_back(macro.name + macro.parameters, macro.replacement);
-    return search;
-  }
-
-  // What `read` makes of a source's headers; once more where one is missing that may be within NVRTC.
-  template <class Read>
-  Result<std::shared_ptr<const IncludeClosure>> with_all_headers(const KernelTemplate& source,
-                                                                 const CompileOptions& options,
-                                                                 const KernelSpec& spec, Read read) {
-    const bool has_all = has_bundled();
-    auto closure = read(search_of(source, options, spec, has_all));
-    if (!closure || (*closure)->missing.empty() || has_all || !install_bundled()) return closure;
-    return read(search_of(source, options, spec, true));
-  }
-
-  // Whether the headers within NVRTC are there to be searched.
-  bool has_bundled() {
-    if (!bundled_) return false;
-    const std::lock_guard lock(bundled_mutex_);
-    if (!bundled_there_) {
-      const auto there = bundled_->installed();
-      bundled_there_ = there && *there;
-    }
-    return bundled_there_;
-  }
-  // Puts them there, where nobody else has; whether they are there now. A failure is kept: with a folder that
-  // cannot be written each request would load NVRTC to hear of it.
-  bool install_bundled() {
-    if (!bundled_) return false;
-    if (has_bundled()) return true;
-    const std::lock_guard lock(bundled_mutex_);
-    if (bundled_failure_) return false;
-    const Result<void> installed = [&]() -> Result<void> {
-      CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
-      CUBINET_TRY_ASSIGN(const Loaded loaded, load());
-      return bundled_->install(*loaded.api);
-    }();
-    if (!installed) bundled_failure_ = installed.error();
-    return installed.has_value();
-  }
-  // With the reason why the headers within NVRTC are not among those of a closure, for the error to come.
-  std::shared_ptr<const IncludeClosure> told_why(std::shared_ptr<const IncludeClosure> closure) {
-    const std::lock_guard lock(bundled_mutex_);
-    if (!bundled_failure_ || closure->missing.empty()) return closure;
-    auto told = std::make_shared<IncludeClosure>(*closure);
-    told->without_bundled = bundled_failure_->message;
-    return told;
-  }
-
-  BuildFingerprint fingerprint_of(const KernelTemplate& kernel_template,
-                                  const std::vector<std::string>& flags, const Sha256Digest& inputs,
-                                  const std::string& header) const {
+  Result<BuildFingerprint> fingerprint_of(const PreparedRequest& request,
+                                          const std::vector<std::string>& flags,
+                                          const Sha256Digest& inputs) const {
+    if (!request.parameters_header()) return request.parameters_header().error();
+    const KernelTemplate& kernel_template = *request.kernel_template();
     Sha256Hasher hasher;
     hasher.field("fingerprint", kFingerprintVersion);
     hasher.field("template", kernel_template.name());
     hasher.field("interface", std::to_string(kernel_template.interface_version()));
     hasher.field("sources", as_text(inputs.bytes));
-    hasher.field("parameters", header);
+    hasher.field("parameters", *request.parameters_header());
     for (const std::string& flag : flags)
       hasher.field("flag", flag);
     hasher.field("compiler", identity_);
@@ -367,21 +228,10 @@ class NvrtcCompiler final : public Compiler {
 
   const CompilerCandidate location_;
   const std::string identity_;
-  const CompilerSearch search_;
-  const std::vector<std::string> toolkit_directories_;
-
   std::mutex load_mutex_;
-  Loaded loaded_;  // guarded by load_mutex_, as the following
-  std::optional<LinkerCandidate> linker_;
-  std::shared_ptr<const NvJitLinkApi> loaded_linker_;
-
-  std::optional<BundledHeaders> bundled_;  // nullopt: NVRTC has none, or none are wanted
-  std::mutex bundled_mutex_;
-  bool bundled_there_ = false;  // guarded by bundled_mutex_, as the next
-  std::optional<Error> bundled_failure_;
-
-  ClosureCache closures_;
-  DeviceLibraryCache libraries_;
+  Loaded loaded_;  // guarded by load_mutex_
+  SourceClosures closures_;
+  LinkerInputs linker_;
 };
 
 constexpr const char* kInstallRemedy =
@@ -398,6 +248,20 @@ Error nothing_found(const CompilerSearch& search) {
 }
 
 }  // namespace
+
+Result<UnneededHeaders> sweep_bundled_headers(const CompilerSearch& search, bool remove) {
+  if (!search.bundled_headers) return UnneededHeaders();
+  CompilerSearch usual = search;
+  usual.library.reset();  // the one that is named now, and those that are found without a word
+  std::vector<std::string> identities;
+  for (const CompilerSearch& each : {search, usual}) {
+    for (const CompilerCandidate& candidate : find_compilers(each)) {
+      if (candidate.builtins.empty()) continue;
+      CUBINET_TRY_ASSIGN(identities.emplace_back(), compiler_identity(candidate));
+    }
+  }
+  return BundledHeaders::sweep(*search.bundled_headers, identities, remove);
+}
 
 Result<std::shared_ptr<Compiler>> Compiler::open(const CompilerSearch& search) {
   const std::vector<CompilerCandidate> candidates = find_compilers(search);

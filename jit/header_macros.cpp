@@ -193,12 +193,9 @@ bool may_name_a_header(std::string_view replacement) {
 }
 
 std::vector<std::pair<std::string, std::string>> header_macros(const CompilerOptions& options) {
-  constexpr std::string_view kDefine = "D:";
-  std::vector<std::pair<std::string, std::string>> macros;
-  for (const auto& [name, value] : options) {
-    if (name.starts_with(kDefine))
-      macros.emplace_back(name.substr(kDefine.size()),
-                          may_name_a_header(value) ? value : std::string(kNoHeader));
+  auto macros = defined_macros(options);
+  for (auto& [name, value] : macros) {
+    if (!may_name_a_header(value)) value = kNoHeader;
   }
   return macros;
 }

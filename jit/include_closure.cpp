@@ -92,10 +92,10 @@ class ClosureBuilder {
           "'" + name + "' has '" + header.text + "', whose header cannot be told before it is compiled",
           "write the header's name there, or define the macro as a name"};
     }
+    closure_.unused_words.assign(unused_words_.begin(), unused_words_.end());
     for (const std::string& name : absent_) {
       if (names_taken_.contains(name) || name.starts_with(kMissingPrefix)) return in_another_place(name);
     }
-    if (!unused_words_.empty()) return unused(kernel_template);
     closure_.digest = digest();
     return std::move(closure_);
   }
@@ -118,19 +118,6 @@ class ClosureBuilder {
     std::string name;
     fs::path folder;
   };
-
-  Error unused(const KernelTemplate& kernel_template) const {
-    const auto& word = *unused_words_.begin();
-    const auto& parameters = kernel_template.parameters();
-    const auto of = std::find_if(parameters.begin(), parameters.end(),
-                                 [&](const ParameterDeclaration& each) { return each.word() == word; });
-    return Error{
-        ErrorCode::invalid_argument,
-        "the template '" + kernel_template.name() + "' declares the parameter '" +
-            (of == parameters.end() ? word : of->name) + "', and '" + word +
-            "' stands neither in its source, nor in a header but the toolkit's, nor in an expression",
-        "use it, or leave it out: one code would be kept under several keys"};
-  }
 
   Sha256Digest digest() const {
     Sha256Hasher hasher;
@@ -422,6 +409,27 @@ bool IncludeClosure::still_valid(const FileProbe& probe) const {
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template, const HeaderSearch& search,
                                            const FileProbe& probe) {
   return ClosureBuilder(search, probe).run(kernel_template);
+}
+
+Result<void> check_parameters_used(const KernelTemplate& kernel_template,
+                                   const std::vector<std::shared_ptr<const IncludeClosure>>& closures) {
+  for (const std::string& word : closures.front()->unused_words) {
+    const bool unused = std::all_of(closures.begin(), closures.end(), [&](const auto& closure) {
+      const std::vector<std::string>& words = closure->unused_words;
+      return std::find(words.begin(), words.end(), word) != words.end();
+    });
+    if (!unused) continue;
+    const auto& parameters = kernel_template.parameters();
+    const auto of = std::find_if(parameters.begin(), parameters.end(),
+                                 [&](const ParameterDeclaration& each) { return each.word() == word; });
+    return Error{
+        ErrorCode::invalid_argument,
+        "the template '" + kernel_template.name() + "' declares the parameter '" +
+            (of == parameters.end() ? word : of->name) + "', and '" + word +
+            "' stands neither in its source, nor in a header but the toolkit's, nor in an expression",
+        "use it, or leave it out: one code would be kept under several keys"};
+  }
+  return {};
 }
 
 }  // namespace cubinet

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -64,11 +65,12 @@ struct MissingHeader {
 struct IncludeClosure {
   Sha256Digest digest;  // of names and texts
   std::string source;
-  std::vector<CompilerHeader> headers;  // without the one that is generated from the parameters
-  std::vector<MissingHeader> missing;   // by number
-  std::vector<FileStamp> stamps;        // of each file read, and of each place where none was
-  bool settled = true;                  // all stamps were when they were taken
-  std::string without_bundled{};        // why the headers within the compiler are not among those searched
+  std::vector<CompilerHeader> headers;      // without the one that is generated from the parameters
+  std::vector<MissingHeader> missing;       // by number
+  std::vector<FileStamp> stamps;            // of each file read, and of each place where none was
+  bool settled = true;                      // all stamps were when they were taken
+  std::vector<std::string> unused_words{};  // of the template's, those that no text here has but a toolkit's
+  std::string without_bundled{};  // why the headers within the compiler are not among those searched
 
   // Whether the stamps are what they were. Says that the contents are only if the closure is settled.
   bool still_valid(const FileProbe& probe = {}) const;
@@ -92,9 +94,14 @@ struct HeaderSearch {
 
 // invalid_argument for a source with a computed #include or __has_include, and a header of the caller's with
 // a computed #include, which no fingerprint could cover; for a macro that names an absolute path, a source
-// with a NUL byte, which ends it for NVRTC, and a parameter of the template that no text but the toolkit's
-// has; io for a header that cannot be read; unsupported beyond 10000 headers or 256 MiB.
+// with a NUL byte, which ends it for NVRTC; io for a header that cannot be read; unsupported beyond 10000
+// headers or 256 MiB.
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template, const HeaderSearch& search,
                                            const FileProbe& probe = {});
+
+// invalid_argument for a parameter that no text has of which the template's build is made: `closures` are
+// those of it and of the sources that are linked with it.
+Result<void> check_parameters_used(const KernelTemplate& kernel_template,
+                                   const std::vector<std::shared_ptr<const IncludeClosure>>& closures);
 
 }  // namespace cubinet

@@ -3,6 +3,7 @@
 
 #include "compile_flags.hpp"
 #include "link_thread.hpp"
+#include "log_reading.hpp"
 #include "root_folder.hpp"
 
 #include <cubinet/base/elf.hpp>
@@ -92,24 +93,15 @@ class Linkage {
   NvJitLinkHandle handle_ = nullptr;
 };
 
-// What the linker's words mean for whoever named sources and libraries.
-std::string remedy_of(const std::string& log, const CompileRequest& request) {
-  const auto tells = [&](const char* words) { return log.find(words) != std::string::npos; };
-  if (tells("cudaCDP") || tells("cudaLaunchDevice") || tells("cudaGetParameterBuffer"))
-    return "that is CUDA's device runtime: link with the library cudadevrt";
-  if (tells("Undefined reference") || tells("Unresolved extern"))
-    return "name the source or the library that defines it, too";
-  if (tells("without LTO enabled")) return "link with -dlto";
-  if (tells("multiply defined")) return "one definition is one too many: make others static or inline";
-  return "the linker's log tells all of it; a library has to be of " + request.target.to_string() +
-         " or PTX, and of no newer CUDA than the linker";
-}
-
 Error link_error(const NvJitLinkApi& api, const CompileRequest& request, int result, std::string log,
                  const std::string& doing) {
   Error error{ErrorCode::compile_failed, what_is_linked(request) + " does not link", {}};
   if (!doing.empty()) error.message += ", " + doing;
-  error.remedy = remedy_of(log, request);
+  error.remedy = remedy_of_log(log);
+  if (error.remedy.empty()) {
+    error.remedy = "the linker's log tells all of it; a library has to be of " + request.target.to_string() +
+                   " or PTX, and of no newer CUDA than the linker";
+  }
   if (!request.options.quote_sources) log.clear();
   const std::string line = log.empty() ? "" : first_error(log);
   error.message += line.empty() ? " (nvJitLink " + api.version().to_string() + " says no more than error " +

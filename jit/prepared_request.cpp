@@ -1,16 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "header_macros.hpp"
+#include "include_scanner.hpp"
+
 #include <cubinet/jit/prepared_request.hpp>
 
 #include <algorithm>
 
 namespace cubinet {
+namespace {
+
+// Where the header cannot be written, that is told by whoever needs it.
+std::vector<std::pair<std::string, std::string>> macros_of(const KernelTemplate& kernel_template,
+                                                           const CompilerOptions& options,
+                                                           const Result<std::string>& header) {
+  auto macros = header_macros(options);
+  const auto& parameters = kernel_template.parameters();
+  const bool any =
+      std::any_of(parameters.begin(), parameters.end(), [](const auto& each) { return !each.macro.empty(); });
+  if (!any || !header) return macros;
+  for (const HeaderMacro& macro : scan_includes(*header).macros)
+    macros.emplace_back(macro.name + macro.parameters, macro.replacement);
+  return macros;
+}
+
+}  // namespace
 
 PreparedRequest::PreparedRequest(std::shared_ptr<const KernelTemplate> kernel_template, KernelSpec resolved,
                                  CompileOptions options)
     : kernel_template_(std::move(kernel_template)),
       spec_(std::move(resolved)),
       options_(std::move(options)),
-      parameters_header_(kernel_template_->parameters_header(spec_)) {}
+      parameters_header_(kernel_template_->parameters_header(spec_)),
+      header_macros_(macros_of(*kernel_template_, spec_.options, parameters_header_)) {}
 
 CompileRequest PreparedRequest::for_target(SmTarget target, ImageKind kind) const {
   return CompileRequest{kernel_template_, spec_, target, options_, kind, true};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "linked_parts.hpp"
 #include "names.hpp"
 #include "parameter_check.hpp"
 #include "parameters_header.hpp"
@@ -6,9 +7,11 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
+#include <cubinet/kernel_templates/parameter_words.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -44,10 +47,16 @@ bool meets_minimum(SmTarget target, SmTarget minimum) {
 
 class DeclaredTemplate final : public KernelTemplate {
  public:
-  DeclaredTemplate(TemplateDeclaration declaration, std::string source, std::string folder)
-      : declaration_(std::move(declaration)), source_(std::move(source)), folder_(std::move(folder)) {
+  using LinkedSources = std::vector<std::shared_ptr<const KernelTemplate>>;
+
+  DeclaredTemplate(TemplateDeclaration declaration, std::string source, std::string folder,
+                   LinkedSources linked = {})
+      : declaration_(std::move(declaration)),
+        source_(std::move(source)),
+        folder_(std::move(folder)),
+        linked_(std::move(linked)) {
     for (const KernelDeclaration& kernel : declaration_.kernels) {
-      symbol_expressions_.push_back(kernel.symbol_expression);
+      if (kernel.source.empty()) symbol_expressions_.push_back(kernel.symbol_expression);
     }
     for (const ConstraintDeclaration& constraint : declaration_.constraints) {
       constraints_.push_back(constraint.message);
@@ -66,6 +75,8 @@ class DeclaredTemplate final : public KernelTemplate {
   const std::vector<std::string>& constraints() const override { return constraints_; }
   const std::vector<std::string>& symbol_expressions() const override { return symbol_expressions_; }
   const std::vector<std::string>& globals() const override { return declaration_.globals; }
+  const LinkedSources& linked_sources() const override { return linked_; }
+  const std::vector<std::string>& libraries() const override { return declaration_.libraries; }
 
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     if (spec.name != name()) {
@@ -76,6 +87,7 @@ class DeclaredTemplate final : public KernelTemplate {
     KernelSpec resolved;
     resolved.name = name();
     resolved.options = with_defaults(spec.options, declaration_.options);
+    if (!linked_.empty() || !libraries().empty()) make_linkable(resolved.options);
     for (const ParameterDeclaration& parameter : declaration_.parameters) {
       if (!parameter.macro.empty() && says_macro(spec.options, parameter.macro)) return is_macro(parameter);
       CUBINET_TRY_ASSIGN(ParameterValue value, value_of(spec, parameter, resolved));
@@ -84,7 +96,7 @@ class DeclaredTemplate final : public KernelTemplate {
     for (const ConstraintDeclaration& constraint : declaration_.constraints) {
       CUBINET_TRY(check_constraint(constraint, resolved));
     }
-    CUBINET_TRY(entry_points(resolved));
+    CUBINET_TRY(all_entry_points(resolved));
     CUBINET_TRY(row(resolved));
     return resolved;
   }
@@ -92,8 +104,8 @@ class DeclaredTemplate final : public KernelTemplate {
   Result<std::vector<EntryPoint>> entry_points(const KernelSpec& resolved) const override {
     std::vector<EntryPoint> entries;
     for (const KernelDeclaration& kernel : declaration_.kernels) {
-      CUBINET_TRY_ASSIGN(EntryPoint entry, entry_point(kernel, resolved));
-      entries.push_back(std::move(entry));
+      if (!kernel.source.empty()) continue;
+      CUBINET_TRY_ASSIGN(entries.emplace_back(), entry_point(kernel, resolved));
     }
     return entries;
   }
@@ -121,7 +133,7 @@ class DeclaredTemplate final : public KernelTemplate {
                        minimum.to_string() + (minimum.kind == TargetKind::baseline ? " or later" : ""),
                    "choose another target or another template"};
     }
-    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entries, entry_points(resolved));
+    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entries, all_entry_points(resolved));
     for (const EntryPoint& entry : entries) {
       CUBINET_TRY(check_launch_limits(entry, resolved, target));
     }
@@ -134,11 +146,20 @@ class DeclaredTemplate final : public KernelTemplate {
       return Error{ErrorCode::internal,
                    resolved.to_string() + " was not resolved: '" + parameter.name + "' is missing"};
     }
-    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entries, entry_points(resolved));
+    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entries, all_entry_points(resolved));
     return write_parameters_header(declaration_, resolved, entries);
   }
 
  private:
+  // Those of further sources too, in the declaration's order.
+  Result<std::vector<EntryPoint>> all_entry_points(const KernelSpec& resolved) const {
+    std::vector<EntryPoint> entries;
+    for (const KernelDeclaration& kernel : declaration_.kernels) {
+      CUBINET_TRY_ASSIGN(entries.emplace_back(), entry_point(kernel, resolved));
+    }
+    return entries;
+  }
+
   Result<void> check_names(const KernelSpec& spec) const {
     for (const auto& entry : spec.parameters) {
       const std::string& given = entry.first;
@@ -280,10 +301,37 @@ class DeclaredTemplate final : public KernelTemplate {
   TemplateDeclaration declaration_;
   std::string source_;
   std::string folder_;
+  LinkedSources linked_;
   std::map<std::string, std::string> no_headers_;
   std::vector<std::string> symbol_expressions_;
   std::vector<std::string> constraints_;
 };
+
+// What a source gets that was written without a declaration.
+void include_parameters(std::string& source) {
+  if (source.starts_with("\xef\xbb\xbf")) source.erase(0, 3);  // a mark that begins a text or is an error
+  source.insert(0, "#include <cubinet/parameters.cuh>\n#line 1\n");
+}
+
+Result<std::string> checked_text(std::string text) {
+  if (text.size() > kMaximumSourceBytes) return Error{ErrorCode::invalid_argument, "it has more than 16 MiB"};
+  if (text.find('\0') == std::string::npos) return text;
+  return Error{ErrorCode::invalid_argument, "it holds a NUL character, at which the compiler would stop"};
+}
+
+// What the declaration says of one of its further sources.
+TemplateDeclaration further_source(const TemplateDeclaration& declaration, const std::string& file_name) {
+  TemplateDeclaration further;
+  further.name = source_stem(file_name);
+  further.interface_version = declaration.interface_version;
+  further.minimum_target = declaration.minimum_target;
+  further.parameters = declaration.parameters;
+  further.unused_words = declaration.unused_words;
+  for (const KernelDeclaration& kernel : declaration.kernels) {
+    if (kernel.source == file_name) further.kernels.emplace_back(kernel).source.clear();
+  }
+  return further;
+}
 
 }  // namespace
 
@@ -299,14 +347,33 @@ const std::vector<std::string>& KernelTemplate::libraries() const {
 
 Result<std::shared_ptr<const KernelTemplate>> KernelTemplate::parse(
     std::string source, std::string_view origin, std::string folder,
-    std::optional<std::string_view> declaration) {
+    std::optional<std::string_view> declaration,
+    const Callback<Result<std::string>(const std::string&)>& read_source) {
   CUBINET_TRY_ASSIGN(TemplateDeclaration parsed, parse_template_declaration(source, origin, declaration));
-  if (declaration) {
-    if (source.starts_with("\xef\xbb\xbf")) source.erase(0, 3);  // a mark that begins a text or is an error
-    source.insert(0, "#include <cubinet/parameters.cuh>\n#line 1\n");
+  std::vector<std::string> texts;
+  for (const std::string& name : parsed.sources) {
+    auto text = read_source ? read_source(name)
+                            : Error{ErrorCode::invalid_argument, "nobody was asked to read it (read_source)"};
+    if (text) text = checked_text(*std::move(text));
+    if (!text) {
+      Error error = std::move(text).error();
+      error.message = printable(origin, kQuotedBytes) + ": the source '" + name + "': " + error.message;
+      return error;
+    }
+    std::set<std::string, std::less<>> words(parsed.unused_words.begin(), parsed.unused_words.end());
+    remove_words_of(*text, words);
+    parsed.unused_words.assign(words.begin(), words.end());
+    texts.push_back(*std::move(text));
   }
-  return std::shared_ptr<const KernelTemplate>(
-      std::make_shared<DeclaredTemplate>(std::move(parsed), std::move(source), std::move(folder)));
+  DeclaredTemplate::LinkedSources linked;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (declaration) include_parameters(texts[i]);
+    linked.push_back(std::make_shared<DeclaredTemplate>(further_source(parsed, parsed.sources[i]),
+                                                        std::move(texts[i]), folder));
+  }
+  if (declaration) include_parameters(source);
+  return std::shared_ptr<const KernelTemplate>(std::make_shared<DeclaredTemplate>(
+      std::move(parsed), std::move(source), std::move(folder), std::move(linked)));
 }
 
 }  // namespace cubinet

@@ -54,6 +54,8 @@ std::string any_of(ParameterType type) {
     case ParameterType::float32_list:
     case ParameterType::float64_list:
       return "a list of 1 to 4096 numbers";
+    case ParameterType::integer:
+      return "any integer";
     default:
       return "any number";
   }
@@ -69,14 +71,13 @@ std::string ParameterDeclaration::allowed() const {
       names.push_back(cubinet::to_string(value));
     return names.size() == 1 ? names.front() : "one of " + join(names, is_list(type) ? " or " : ", ");
   }
-  if (type != ParameterType::integer) return any_of(type);
-  std::string text = "any integer";
-  if (minimum != INT64_MIN && maximum != INT64_MAX) {
-    text = std::to_string(minimum) + " to " + std::to_string(maximum);
-  } else if (minimum != INT64_MIN) {
-    text = std::to_string(minimum) + " or more";
-  } else if (maximum != INT64_MAX) {
-    text = std::to_string(maximum) + " or less";
+  std::string text = any_of(type);
+  if (minimum && maximum) {
+    text = cubinet::to_string(*minimum) + " to " + cubinet::to_string(*maximum);
+  } else if (minimum) {
+    text = cubinet::to_string(*minimum) + " or more";
+  } else if (maximum) {
+    text = cubinet::to_string(*maximum) + " or less";
   }
   if (multiple_of != 1) text += ", a multiple of " + std::to_string(multiple_of);
   return text;
@@ -93,9 +94,11 @@ bool value_fits(const ParameterDeclaration& declaration, const ParameterValue& v
   if (!declaration.values.empty()) {
     return std::find(declaration.values.begin(), declaration.values.end(), value) != declaration.values.end();
   }
+  // All three are of the declaration's type, so that they compare as its values do.
+  if (declaration.minimum && value < *declaration.minimum) return false;
+  if (declaration.maximum && *declaration.maximum < value) return false;
   const std::int64_t* integer = std::get_if<std::int64_t>(&value);
-  return integer == nullptr || (*integer >= declaration.minimum && *integer <= declaration.maximum &&
-                                *integer % declaration.multiple_of == 0);
+  return integer == nullptr || *integer % declaration.multiple_of == 0;
 }
 
 std::string shown(const ParameterValue& value) {

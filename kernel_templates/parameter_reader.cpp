@@ -74,14 +74,26 @@ Result<void> read_values(JsonObject& object, ParameterDeclaration& parameter) {
   return {};
 }
 
+Result<std::optional<ParameterValue>> read_bound(JsonObject& object, std::string_view member,
+                                                 ParameterType type) {
+  if (!object.has(member)) return std::optional<ParameterValue>();
+  CUBINET_TRY_ASSIGN(const json* given, object.get(member));
+  CUBINET_TRY_ASSIGN(ParameterValue bound, typed_value(object, member, type, *given));
+  return std::optional(std::move(bound));
+}
+
 Result<void> read_range(JsonObject& object, ParameterDeclaration& parameter) {
-  const bool ranged = object.has("minimum") || object.has("maximum") || object.has("multiple_of");
+  const bool is_integer = parameter.type == ParameterType::integer;
+  const bool ranged =
+      object.has("minimum") || object.has("maximum") || (is_integer && object.has("multiple_of"));
   if (!ranged) return {};
   if (!parameter.values.empty()) return object.error_at("values", "it has both values and a range");
-  CUBINET_TRY_ASSIGN(parameter.minimum, object.integer_or("minimum", INT64_MIN));
-  CUBINET_TRY_ASSIGN(parameter.maximum, object.integer_or("maximum", INT64_MAX));
-  CUBINET_TRY_ASSIGN(parameter.multiple_of, object.integer_or("multiple_of", 1));
-  if (parameter.minimum > parameter.maximum)
+  CUBINET_TRY_ASSIGN(parameter.minimum, read_bound(object, "minimum", parameter.type));
+  CUBINET_TRY_ASSIGN(parameter.maximum, read_bound(object, "maximum", parameter.type));
+  if (is_integer) {
+    CUBINET_TRY_ASSIGN(parameter.multiple_of, object.integer_or("multiple_of", 1));
+  }
+  if (parameter.minimum && parameter.maximum && *parameter.maximum < *parameter.minimum)
     return object.error_at("minimum", "its minimum exceeds its maximum");
   if (parameter.multiple_of < 1) return object.error_at("multiple_of", "'multiple_of' is below 1");
   return {};
@@ -148,7 +160,9 @@ Result<ReadParameter> read_parameter(const JsonObject& declaration, const json& 
   if (parameter.type != ParameterType::flag) {
     CUBINET_TRY(read_values(object, parameter));
   }
-  if (parameter.type == ParameterType::integer) {
+  const bool is_number = parameter.type == ParameterType::integer ||
+                         parameter.type == ParameterType::float32 || parameter.type == ParameterType::float64;
+  if (is_number) {
     CUBINET_TRY(read_range(object, parameter));
   }
   CUBINET_TRY_ASSIGN(read.default_expression, read_default(object, parameter, before));

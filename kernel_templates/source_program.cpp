@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "linked_parts.hpp"
+
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/source_program.hpp>
@@ -11,11 +13,6 @@ namespace {
 
 constexpr std::size_t kMaximumProgramBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaximumParts = 1024;
-constexpr std::size_t kMaximumProgramName = 200;
-
-// As parse_compiler_flags() names them.
-constexpr std::string_view kRelocatable = "relocatable-device-code";
-constexpr std::string_view kLinkTimeOptimisation = "dlink-time-opt";
 
 std::string digest_of(std::string_view text) {
   return sha256(as_bytes(text)).to_hex();
@@ -49,9 +46,7 @@ class ProgramTemplate final : public KernelTemplate {
   Result<KernelSpec> resolve(const KernelSpec& spec) const override {
     KernelSpec resolved = spec_;
     resolved.options = with_defaults(std::move(resolved.options), spec.options);
-    // What is linked with others has to be made for that, whether somebody says so or not.
-    if ((!linked_.empty() || !libraries().empty()) && !resolved.options.contains(kLinkTimeOptimisation))
-      resolved.options.insert_or_assign(std::string(kRelocatable), "true");
+    if (!linked_.empty() || !libraries().empty()) make_linkable(resolved.options);
     return resolved;
   }
   Result<std::vector<EntryPoint>> entry_points(const KernelSpec&) const override {
@@ -77,7 +72,7 @@ class ProgramTemplate final : public KernelTemplate {
 
 Error bad(const SourceProgram& program, const std::string& reason) {
   return Error{ErrorCode::invalid_argument,
-               "the source '" + printable(program.name.substr(0, kMaximumProgramName)) + "': " + reason};
+               "the source '" + printable(program.name.substr(0, kMaximumFileName)) + "': " + reason};
 }
 
 Result<void> check_names(const SourceProgram& program, const std::string& what,
@@ -93,11 +88,7 @@ Result<void> check_names(const SourceProgram& program, const std::string& what,
 }
 
 Result<void> check_source(const SourceProgram& program) {
-  const std::string& name = program.name;
-  if (name.empty() || name.size() > kMaximumProgramName || !is_printable(name) ||
-      name.find_first_of("/\\\"<>") != std::string::npos) {
-    return bad(program, "its name has to be a file's, without a folder");
-  }
+  if (!is_file_name(program.name)) return bad(program, "its name has to be a file's, without a folder");
   if (program.headers.size() > kMaximumParts) return bad(program, "it has more than 1024 headers");
   const auto check_text = [&](const std::string& of, const std::string& text) -> Result<void> {
     if (text.size() > kMaximumProgramBytes) return bad(program, of + " has more than 16 MiB");
@@ -115,27 +106,13 @@ Result<void> check_source(const SourceProgram& program) {
   return {};
 }
 
-Result<void> check_libraries(const SourceProgram& program) {
-  const std::vector<std::string>& libraries = program.libraries;
-  if (libraries.size() > kMaximumParts) return bad(program, "it has more than 1024 libraries");
-  for (auto library = libraries.begin(); library != libraries.end(); ++library) {
-    if (library->empty() || library->size() > kMaximumProgramName || !is_printable(*library))
-      return bad(program,
-                 "'" + printable(library->substr(0, kMaximumProgramName)) + "' is no library's name");
-    if (library->find('/') != std::string::npos) {
-      Error error = bad(program, "the library '" + *library + "' is named with its folder");
-      error.remedy = "name the file alone; folders of libraries are named apart (library_directories, -L)";
-      return error;
-    }
-    if (std::find(libraries.begin(), library, *library) != library)
-      return bad(program, "the library '" + *library + "' is named twice");
-  }
-  return {};
-}
-
 Result<void> check(const SourceProgram& program) {
   CUBINET_TRY(check_source(program));
-  CUBINET_TRY(check_libraries(program));
+  if (auto libraries = check_library_names(program.libraries); !libraries) {
+    Error error = bad(program, libraries.error().message);
+    error.remedy = libraries.error().remedy;
+    return error;
+  }
   if (program.sources.size() >= kMaximumParts) return bad(program, "it has more than 1024 sources");
   std::set<std::string_view> names = {program.name};
   std::set<std::string_view> kernels(program.kernels.begin(), program.kernels.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "template_declaration.hpp"
 
+#include "linked_parts.hpp"
 #include "names.hpp"
 #include "parameter_reader.hpp"
 
@@ -15,9 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaximumSourceBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaximumItems = 256;  // parameters, values, constraints or kernels
 constexpr std::string_view kMarker = "cubinet-template";
+constexpr std::string_view kSourceEnding = ".cu";
 
 struct Declared {
   std::string_view text;   // the JSON
@@ -28,7 +29,8 @@ struct Declared {
 Error no_declaration() {
   return Error{
       ErrorCode::invalid_argument, "it does not begin with a template declaration",
-      "a template begins with a comment /* cubinet-template { ... } */, after other comments at most"};
+      "a template begins with a comment /* cubinet-template { ... } */, after other comments at most, or "
+      "has its declaration beside it, in a .cubinet.json file"};
 }
 
 std::size_t skip_space(std::string_view text, std::size_t at) {
@@ -109,7 +111,8 @@ bool is_name_expression(std::string_view text) {
 }
 
 Result<KernelDeclaration> read_kernel(const JsonObject& declaration, const json& value,
-                                      const ExpressionSymbols& symbols) {
+                                      const ExpressionSymbols& symbols,
+                                      const std::vector<std::string>& sources) {
   CUBINET_TRY_ASSIGN(JsonObject object, declaration.inner(value, "a kernel"));
   KernelDeclaration kernel;
   CUBINET_TRY_ASSIGN(kernel.name, identifier_member(object, "kernel"));
@@ -120,6 +123,10 @@ Result<KernelDeclaration> read_kernel(const JsonObject& declaration, const json&
                              "'symbol_expression' of '" + kernel.name + "' is no C++ name");
     }
   }
+  CUBINET_TRY_ASSIGN(kernel.source, object.text_or("source", ""));
+  if (object.has("source") && std::find(sources.begin(), sources.end(), kernel.source) == sources.end())
+    return object.error_at("source",
+                           "'source' of '" + kernel.name + "' is none of the declaration's 'sources'");
   CUBINET_TRY_ASSIGN(const json* threads, object.get("threads"));
   CUBINET_TRY(read_threads(object, *threads, symbols, kernel));
   const json none = 0;
@@ -199,7 +206,8 @@ Result<void> read_lists(JsonObject& object, TemplateDeclaration& declaration) {
     declaration.constraints.push_back(std::move(parsed));
   }
   for (const json& kernel : *kernels) {
-    CUBINET_TRY_ASSIGN(declaration.kernels.emplace_back(), read_kernel(object, kernel, symbols));
+    CUBINET_TRY_ASSIGN(declaration.kernels.emplace_back(),
+                       read_kernel(object, kernel, symbols, declaration.sources));
   }
   if (object.has("row")) {
     CUBINET_TRY_ASSIGN(const json* row, object.get("row"));
@@ -218,6 +226,35 @@ Result<void> read_globals(JsonObject& object, TemplateDeclaration& declaration) 
     if (std::find(globals.begin(), globals.end() - 1, globals.back()) != globals.end() - 1)
       return object.error("the global '" + globals.back() + "' is named twice");
   }
+  return {};
+}
+
+Result<std::vector<std::string>> read_names(JsonObject& object, std::string_view member) {
+  CUBINET_TRY_ASSIGN(const json* listed, object.array_or_empty(member));
+  std::vector<std::string> names;
+  for (const json& name : *listed) {
+    if (!name.is_string() || names.size() == kMaximumItems)
+      return object.error_at(member, "'" + std::string(member) + "' are at most 256 names of files, as text");
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+// Further sources and libraries, before the kernels, which may lie in one of them.
+Result<void> read_linked_parts(JsonObject& object, TemplateDeclaration& declaration) {
+  CUBINET_TRY_ASSIGN(declaration.sources, read_names(object, "sources"));
+  std::set<std::string> names = {declaration.name};
+  for (const std::string& source : declaration.sources) {
+    const auto wrong = [&](const char* reason) {
+      return object.error_at("sources", "'sources': '" + printable(source, kQuotedBytes) + "' " + reason);
+    };
+    if (!source.ends_with(kSourceEnding) || !is_file_name(source_stem(source)))
+      return wrong("is no file beside the template: such a name ends with .cu and holds no folder");
+    if (!names.insert(source_stem(source)).second) return wrong("is named twice, or as the template itself");
+  }
+  CUBINET_TRY_ASSIGN(declaration.libraries, read_names(object, "libraries"));
+  auto checked = check_library_names(declaration.libraries);
+  if (!checked) return object.error_at("libraries", "'libraries': " + checked.error().message);
   return {};
 }
 
@@ -253,6 +290,7 @@ Result<TemplateDeclaration> read_declaration(const JsonDocument& document) {
   auto target = SmTarget::parse(minimum);
   if (!target) return object.error_at("minimum_target", "'minimum_target': " + target.error().message);
   declaration.minimum_target = *target;
+  CUBINET_TRY(read_linked_parts(object, declaration));
   CUBINET_TRY(read_lists(object, declaration));
   CUBINET_TRY(read_globals(object, declaration));
   CUBINET_TRY(read_options(object, declaration));
@@ -289,6 +327,11 @@ std::vector<std::string> unused_words_of(const TemplateDeclaration& declaration,
 }
 
 }  // namespace
+
+std::string source_stem(std::string_view file_name) {
+  return std::string(
+      file_name.substr(0, file_name.size() - std::min(file_name.size(), kSourceEnding.size())));
+}
 
 Result<std::string> identifier_member(JsonObject& object, std::string_view what) {
   CUBINET_TRY_ASSIGN(std::string name, object.text("name"));

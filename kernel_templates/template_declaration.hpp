@@ -17,6 +17,8 @@
 
 namespace cubinet {
 
+inline constexpr std::size_t kMaximumSourceBytes = std::size_t{16} << 20;
+
 struct ConstraintDeclaration {
   Expression require;  // a flag
   std::string message;
@@ -24,7 +26,8 @@ struct ConstraintDeclaration {
 
 struct KernelDeclaration {
   std::string name;
-  std::string symbol_expression;    // empty: extern "C" with the kernel's name
+  std::string symbol_expression;  // empty: extern "C" with the kernel's name
+  std::string source;  // the one of TemplateDeclaration::sources that has it; empty: the template's
   std::vector<Expression> threads;  // one to three: in x, y and z
   Expression dynamic_shared_bytes;
   std::uint32_t parameter_bytes = 0;
@@ -44,10 +47,15 @@ struct TemplateDeclaration {
   std::vector<KernelDeclaration> kernels;
   std::optional<RowDeclaration> row;
   std::vector<std::string> globals;                                    // variables, as C++ names them
+  std::vector<std::string> sources;                                    // files beside it that are linked too
+  std::vector<std::string> libraries;                                  // as SourceProgram has them
   CompilerOptions options;                                             // where a request says nothing else
   std::map<std::string, Expression, std::less<>> default_expressions;  // by parameter
   std::vector<std::string> unused_words;  // of parameters: KernelTemplate::unused_words()
 };
+
+// "other" of "other.cu": what a further source is called.
+std::string source_stem(std::string_view file_name);
 
 // The member "name", an identifier; `what` has it.
 Result<std::string> identifier_member(JsonObject& object, std::string_view what);

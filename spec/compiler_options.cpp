@@ -257,6 +257,14 @@ std::vector<std::string> compiler_flags(const CompilerOptions& options) {
   return flags;
 }
 
+std::vector<std::pair<std::string, std::string>> defined_macros(const CompilerOptions& options) {
+  std::vector<std::pair<std::string, std::string>> macros;
+  for (const auto& [name, value] : options) {
+    if (name.starts_with(kDefine)) macros.emplace_back(name.substr(kDefine.size()), value);
+  }
+  return macros;
+}
+
 bool says_macro(const CompilerOptions& options, std::string_view macro) {
   return std::any_of(options.begin(), options.end(),
                      [&](const auto& option) { return !macro.empty() && macro_of(option.first) == macro; });

@@ -26,6 +26,16 @@ Error unusable(std::string reason, std::string remedy) {
   return Error{ErrorCode::invalid_argument, std::move(reason), std::move(remedy)};
 }
 
+Result<void> check_machine(const ElfImage& elf) {
+  if (elf.machine() == kCudaMachine) return {};
+  const bool holds_device_code =
+      elf.find_section(".nv_fatbin") != nullptr || elf.find_section("__nv_relfatbin") != nullptr;
+  return unusable(std::string("it is a program or object of the host") +
+                      (holds_device_code ? ", with device code in it" : ""),
+                  "build a file of device code alone, with `nvcc --cubin` or `nvcc --fatbin`" +
+                      std::string(holds_device_code ? ", or take it out: `cuobjdump -xelf all FILE`" : ""));
+}
+
 // What is an ELF, and yet nothing that a driver loads.
 Result<void> check_elf(ByteView image) {
   auto elf = ElfImage::parse(image);
@@ -34,14 +44,7 @@ Result<void> check_elf(ByteView image) {
     error.remedy = "build or fetch the file again";
     return error;
   }
-  if (elf->machine() != kCudaMachine) {
-    const bool holds_device_code =
-        elf->find_section(".nv_fatbin") != nullptr || elf->find_section("__nv_relfatbin") != nullptr;
-    return unusable(std::string("it is a program or object of the host") +
-                        (holds_device_code ? ", with device code in it" : ""),
-                    "build a file of device code alone, with `nvcc --cubin` or `nvcc --fatbin`" +
-                        std::string(holds_device_code ? ", or take it out: `cuobjdump -xelf all FILE`" : ""));
-  }
+  CUBINET_TRY(check_machine(*elf));
   if (elf->type() == ET_REL) {
     return unusable("it is relocatable device code, which is yet to be linked",
                     "link it with `nvlink`, or build it without -dc and -rdc=true");
@@ -153,6 +156,12 @@ Result<std::vector<Cubin>> builds_of_user_image(const KernelSpec& spec, ByteView
     builds.push_back(*std::move(build));
   }
   return builds;
+}
+
+Result<void> refuse_host_file(ByteView elf) {
+  const auto image = ElfImage::parse(elf);
+  if (!image) return {};  // damaged, whosever it is
+  return check_machine(*image);
 }
 
 }  // namespace cubinet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
+#include "describe_trust.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -34,11 +35,13 @@ nlohmann::json describe_bundle(const Bundle& bundle) {
           {"entries", root.records},
           {"images", root.images},
           {"image_bytes", root.image_bytes},
-          {"file_bytes", root.file_bytes}};
+          {"file_bytes", root.file_bytes},
+          {"root_bytes", bundle.root_bytes().size()},
+          {"trust", describe_trust(bundle)}};
 }
 
 Result<ExitStatus> list_bundle(const Context& context, const BundleArguments& arguments) {
-  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(arguments.files.front(), context.files()));
+  CUBINET_TRY_ASSIGN(const auto bundle, context.open_bundle(arguments.files.front()));
   nlohmann::json document = describe_bundle(*bundle);
   CUBINET_TRY_ASSIGN(const CubinRecords records, bundle->list());
   document["records"] = nlohmann::json::array();
@@ -68,12 +71,13 @@ nlohmann::json describe_findings(const std::vector<StoreFinding>& findings) {
 }
 
 Result<ExitStatus> verify_bundle(const Context& context, const BundleArguments& arguments) {
-  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(arguments.files.front(), context.files()));
+  CUBINET_TRY_ASSIGN(const auto bundle, context.open_bundle(arguments.files.front()));
   CUBINET_TRY_ASSIGN(const VerifyReport report, bundle->verify());
   nlohmann::json document = describe_bundle(*bundle);
   document["bytes"] = report.bytes;
   document["findings"] = describe_findings(report.findings);
   print_findings(context, arguments.files.front(), report.findings);
+  context.console().text(fmt::format("{}: {}", printable(arguments.files.front()), trust_text(*bundle)));
   context.console().text(
       fmt::format("{}: {}, {}, {}", printable(arguments.files.front()), plural(report.entries, "kernel"),
                   format_bytes(report.bytes),
@@ -86,7 +90,7 @@ Result<ExitStatus> import_bundles(const Context& context, const BundleArguments&
   // All before the home: a mistyped name makes none, and leaves nothing half done.
   std::vector<std::shared_ptr<Bundle>> bundles;
   for (const std::string& file : arguments.files) {
-    CUBINET_TRY_ASSIGN(bundles.emplace_back(), Bundle::open(file, context.files()));
+    CUBINET_TRY_ASSIGN(bundles.emplace_back(), context.open_bundle(file));
   }
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_write));
   nlohmann::json document = {{"home", registry->description().place}, {"imports", nlohmann::json::array()}};
@@ -138,10 +142,12 @@ CLI::App* add_file_verb(CLI::App& bundle, Action& chosen, const char* name, cons
 }  // namespace
 
 void add_bundle(CLI::App& root, Action& chosen) {
-  CLI::App* bundle = root.add_subcommand("bundle", "Create, list, verify, import or take apart bundles");
+  CLI::App* bundle =
+      root.add_subcommand("bundle", "Create, sign, list, verify, import or take apart bundles");
   bundle->require_subcommand(0, 1);
   add_bundle_create(*bundle, chosen);
   add_bundle_extract(*bundle, chosen);
+  add_bundle_sign(*bundle, chosen);
   add_file_verb(*bundle, chosen, "list", "Print what a bundle holds", "cubinet bundle list kernels.bundle",
                 list_bundle, 1);
   add_file_verb(*bundle, chosen, "verify", "Check every byte of a bundle; status 1 when one is wrong",

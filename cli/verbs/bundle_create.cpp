@@ -97,9 +97,11 @@ Result<std::size_t> write_from_home(const Context& context, const BundleCreateOp
 Result<std::size_t> write_from_files(const Context& context, const BundleCreateOptions& options,
                                      const std::filesystem::path& output) {
   CUBINET_TRY_ASSIGN(std::vector<Cubin> cubins, read_cubins(context, options.cubins));
-  const std::size_t count = cubins.size();
+  std::set<Sha256Digest> builds;  // one that was named twice is in the bundle once
+  for (const Cubin& cubin : cubins)
+    builds.insert(sha256(encode_record(*cubin.record)));
   CUBINET_TRY(create_bundle(output, std::move(cubins), options.bundle, context.files()));
-  return count;
+  return builds.size();
 }
 
 Result<ExitStatus> create(const Context& context, const BundleCreateOptions& options) {

@@ -46,7 +46,7 @@ Result<std::shared_ptr<const CubinRecord>> find_build(Bundle& bundle, const Extr
 }
 
 Result<ExitStatus> extract(const Context& context, const ExtractOptions& options) {
-  CUBINET_TRY_ASSIGN(const auto bundle, Bundle::open(options.bundle, context.files()));
+  CUBINET_TRY_ASSIGN(const auto bundle, context.open_bundle(options.bundle));
   const auto build = find_build(*bundle, options);
   if (!build) {
     const bool no_answer = build.error().code == ErrorCode::not_found;

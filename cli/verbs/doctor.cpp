@@ -5,6 +5,7 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/jit/compiler.hpp>
+#include <cubinet/trust/key_set.hpp>
 
 #include <CLI/Version.hpp>
 #include <fmt/format.h>
@@ -191,6 +192,35 @@ Finding examine_home(const Context& context) {
   return finding;
 }
 
+// Whose signatures count for bundles.
+Finding examine_trust(const Context& context) {
+  Finding finding;
+  finding.part = "trust";
+  const auto home = context.home();
+  const std::string folder = home ? home->string() : "";
+  const std::string file = context.policy_file();
+  const auto status = context.files()->status(file);
+  const bool exists = !file.empty() && status && status->has_value();
+  finding.lines.emplace_back("policy", exists ? file : "none: bundles need no signature");
+  finding.described = {{"policy", exists ? nlohmann::json(file) : nlohmann::json(nullptr)}};
+  // Of no place: whether it can be read is the question.
+  const auto policy = find_trust_policy("/", folder, context.named_policy(), context.files());
+  if (!policy) finding.problem = policy.error();
+  finding.described["key_set"] = nullptr;
+  if (folder.empty()) return finding;
+  const auto keys = read_key_set(*context.files(), folder);
+  if (!keys) finding.problem = keys.error();
+  if (!keys || !keys->has_value()) return finding;
+  finding.lines.emplace_back("key set", fmt::format("version {}, {} of {} have to sign", (*keys)->version,
+                                                    (*keys)->threshold, plural((*keys)->keys.size(), "key")));
+  nlohmann::json listed = nlohmann::json::array();
+  for (const PublicKey& key : (*keys)->keys)
+    listed.push_back(key.to_string());
+  finding.described["key_set"] = {
+      {"version", (*keys)->version}, {"threshold", (*keys)->threshold}, {"keys", std::move(listed)}};
+  return finding;
+}
+
 Finding examine_libraries() {
   Finding finding;
   finding.part = "libraries";
@@ -231,6 +261,7 @@ Result<ExitStatus> doctor(const Context& context, const DoctorOptions& options) 
   findings.push_back(examine_driver(context));
   findings.push_back(examine_compiler(context));
   findings.push_back(examine_home(context));
+  findings.push_back(examine_trust(context));
   nlohmann::json document = {{"problems", nlohmann::json::array()}};
   ExitStatus status = ExitStatus::done;
   for (const Finding& finding : findings) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
+#include "describe_trust.hpp"
 #include "kernel_arguments.hpp"
 #include "target_options.hpp"
 #include "verbs.hpp"
@@ -151,7 +152,16 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
         Error{explanation.cannot_compile ? explanation.cannot_compile->code : ErrorCode::not_found,
               reason_of(explanation), fix}));
   }
-  context.console().text(text_of(explanation, fix));
+  std::string text = text_of(explanation, fix);
+  document["bundles"] = nlohmann::json::array();
+  for (const auto& store : runtime->stores()) {
+    const auto bundle = std::dynamic_pointer_cast<Bundle>(store);
+    if (bundle == nullptr) continue;
+    const std::string& place = bundle->description().place;
+    text += fmt::format("\n{}: {}", printable(place), trust_text(*bundle));
+    document["bundles"].push_back({{"bundle", place}, {"trust", describe_trust(*bundle)}});
+  }
+  context.console().text(text);
   context.console().document(document);
   return answered ? ExitStatus::done : ExitStatus::negative;
 }

@@ -110,6 +110,13 @@ Result<ExitStatus> gc(const Context& context, const GcOptions& options) {
   }
   CUBINET_TRY_ASSIGN(const HomeStats before, registry->stats());
   CUBINET_TRY_ASSIGN(const SweepReport swept, registry->sweep({options.dry_run, limit, options.imports}));
+  CUBINET_TRY_ASSIGN(const UnneededHeaders headers,
+                     sweep_bundled_headers(context.compiler_search(), !options.dry_run));
+  if (headers.folders > 0) {
+    context.console().text(fmt::format("headers of {} not found here: {}, {}",
+                                       plural(headers.folders, "NVRTC release"), format_bytes(headers.bytes),
+                                       options.dry_run ? "would be removed" : "removed"));
+  }
   Evicted evicted = describe_evicted(swept, before);
   for (const std::string& line : evicted.lines)
     context.console().text(line);
@@ -144,6 +151,8 @@ Result<ExitStatus> gc(const Context& context, const GcOptions& options) {
                               {"entries_without_image", swept.entries},
                               {"swept_files", swept.files},
                               {"swept_bytes", swept.bytes},
+                              {"header_folders", headers.folders},
+                              {"header_bytes", headers.bytes},
                               {"evicted", std::move(evicted.entries)},
                               {"evicted_imports", swept.evicted_imports},
                               {"evicted_bytes", swept.evicted_bytes},
@@ -170,7 +179,9 @@ void add_registry_gc(CLI::App& registry, Action& chosen) {
   verb->add_flag("--imports", options->imports, "Imported folders count and may go too, each in whole");
   verb->add_flag("--dry-run", options->dry_run, "Say what would be removed and why, change nothing");
   add_template_sources(*verb, options->sources);
-  verb->footer(R"(Removes left-over temporary files, images without an entry and entries without an image.
+  verb->footer(
+      R"(Removes left-over temporary files, images without an entry, entries without an image, and headers
+that were within an NVRTC that is not found any more.
 What is pinned, and what was published or used within two hours, is never evicted.
 
 Examples:

@@ -29,11 +29,10 @@ nlohmann::json describe_parameter(const ParameterDeclaration& parameter) {
   if (!parameter.values.empty()) {
     for (const ParameterValue& value : parameter.values)
       described["values"].push_back(to_json(value));
-  } else if (parameter.type == ParameterType::integer) {
-    described["minimum"] = parameter.minimum;
-    described["maximum"] = parameter.maximum;
-    described["multiple_of"] = parameter.multiple_of;
   }
+  if (parameter.minimum) described["minimum"] = to_json(*parameter.minimum);
+  if (parameter.maximum) described["maximum"] = to_json(*parameter.maximum);
+  if (parameter.multiple_of != 1) described["multiple_of"] = parameter.multiple_of;
   return described;
 }
 
@@ -77,6 +76,15 @@ std::string kernel_table(const std::vector<EntryPoint>& entry_points) {
   return table.to_string();
 }
 
+// Its further sources and its libraries, as its declaration names them.
+std::vector<std::string> linked_parts(const KernelTemplate& kernel_template) {
+  std::vector<std::string> parts;
+  for (const auto& source : kernel_template.linked_sources())
+    parts.push_back(source->name() + ".cu");
+  parts.insert(parts.end(), kernel_template.libraries().begin(), kernel_template.libraries().end());
+  return parts;
+}
+
 Result<ExitStatus> show_template(const Context& context, const TemplateCatalog& catalog,
                                  const TemplatesOptions& options) {
   CUBINET_TRY_ASSIGN(const auto kernel_template, catalog.find(options.name));
@@ -90,20 +98,30 @@ Result<ExitStatus> show_template(const Context& context, const TemplateCatalog& 
   for (const ParameterDeclaration& parameter : kernel_template->parameters()) {
     described["parameters"].push_back(describe_parameter(parameter));
   }
+  const std::string summary = printable(kernel_template->summary());
   std::string text =
-      fmt::format("{}: {}\ninterface version {}, from {} up\n\n{}", kernel_template->name(),
-                  printable(kernel_template->summary()), kernel_template->interface_version(),
+      fmt::format("{}{}\ninterface version {}, from {} up\n\n{}", kernel_template->name(),
+                  summary.empty() ? "" : ": " + summary, kernel_template->interface_version(),
                   kernel_template->minimum_target().to_string(), parameter_table(*kernel_template));
   if (!kernel_template->constraints().empty()) {
     text += "\n\nConstraints:";
     for (const std::string& constraint : kernel_template->constraints())
       text += "\n  " + printable(constraint);
   }
+  const std::vector<std::string> parts = linked_parts(*kernel_template);
+  if (!parts.empty()) {
+    described["linked_with"] = parts;
+    text += "\n\nLinked with " + printable(join(parts, ", "));
+  }
   // Threads and shared memory are functions of the parameters: known once those without a default are given.
   const auto resolved = kernel_template->resolve(given);
   if (!resolved && !options.parameters.empty()) return resolved.error();
   if (resolved) {
-    CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> entry_points, kernel_template->entry_points(*resolved));
+    CUBINET_TRY_ASSIGN(std::vector<EntryPoint> entry_points, kernel_template->entry_points(*resolved));
+    for (const auto& source : kernel_template->linked_sources()) {
+      CUBINET_TRY_ASSIGN(const std::vector<EntryPoint> more, source->entry_points(*resolved));
+      entry_points.insert(entry_points.end(), more.begin(), more.end());
+    }
     for (const EntryPoint& entry_point : entry_points)
       described["kernels"].push_back(describe(entry_point));
     described["specification"] = describe(*resolved);

@@ -7,6 +7,7 @@
 #include <cubinet/trust/key_set.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace cubinet::cli {
 namespace {

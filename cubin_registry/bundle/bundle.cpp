@@ -4,11 +4,13 @@
 #include "store/record_lists.hpp"
 #include "store/record_row.hpp"
 
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/byte_source.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 
 namespace cubinet {
@@ -26,14 +28,19 @@ bool is_damage(ErrorCode code) {
 
 class PackedBundle final : public Bundle {
  public:
-  PackedBundle(std::shared_ptr<const BundlePack> pack, LogSink log)
+  PackedBundle(std::shared_ptr<const BundlePack> pack, std::optional<TrustPolicy> policy,
+               std::vector<Signer> signers, LogSink log)
       : pack_(std::move(pack)),
+        policy_(std::move(policy)),
+        signers_(std::move(signers)),
         log_(std::move(log)),
         description_{StoreKind::bundle, pack_->source().place(), false} {}
 
   const StoreDescription& description() const override { return description_; }
   const BundleRoot& root() const override { return pack_->map().root; }
   ByteView root_bytes() const override { return pack_->root_bytes(); }
+  const std::optional<TrustPolicy>& policy() const override { return policy_; }
+  const std::vector<Signer>& signers() const override { return signers_; }
 
   Result<CubinRecords> find(const KernelId& kernel) override {
     CUBINET_TRY(check_process());
@@ -83,6 +90,8 @@ class PackedBundle final : public Bundle {
   Result<CubinRecords> read_all() const;
 
   const std::shared_ptr<const BundlePack> pack_;
+  const std::optional<TrustPolicy> policy_;
+  const std::vector<Signer> signers_;
   const LogSink log_;
   const StoreDescription description_;
   const ForkGuard fork_guard_;
@@ -207,14 +216,41 @@ Result<BundleProfile> parse_bundle_profile(std::string_view text) {
                "plain, ship or archive"};
 }
 
-Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> source, LogSink log) {
-  CUBINET_TRY_ASSIGN(auto pack, BundlePack::open(std::move(source)));
-  return std::shared_ptr<Bundle>(std::make_shared<PackedBundle>(std::move(pack), std::move(log)));
+Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> source, LogSink log,
+                                            BundleTrust trust) {
+  std::vector<Signer> signers;
+  BundlePack::RootCheck check;
+  const std::string named = "bundle '" + source->place() + "'";
+  if (trust.policy) {
+    check = [&](ByteView root) -> Result<void> {
+      CUBINET_TRY_ASSIGN(auto report, verify_signatures(*trust.policy, named, root, trust.signatures));
+      signers = std::move(report.signers);
+      for (const std::string& reason : report.refused)
+        cubinet::log(log, LogLevel::info, named + ": " + reason);
+      return {};
+    };
+  }
+  CUBINET_TRY_ASSIGN(auto pack, BundlePack::open(std::move(source), check));
+  if (trust.policy) {
+    const BundleOptions& said = pack->map().root.options;
+    const auto files = trust.files != nullptr ? trust.files : posix_file_system();
+    const auto now =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+    CUBINET_TRY(admit(*trust.policy, named, {said.channel, said.version, said.expires}, signers, *files,
+                      trust.expiry, static_cast<std::uint64_t>(now.count()), log));
+  }
+  return std::shared_ptr<Bundle>(std::make_shared<PackedBundle>(std::move(pack), std::move(trust.policy),
+                                                                std::move(signers), std::move(log)));
 }
 
 Result<std::shared_ptr<Bundle>> Bundle::open(const std::string& path, std::shared_ptr<FileSystem> files,
-                                             LogSink log) {
-  return open_bundle(file_source(path, std::move(files)), std::move(log));
+                                             LogSink log, std::optional<TrustPolicy> policy) {
+  if (files == nullptr) files = posix_file_system();
+  BundleTrust trust;
+  trust.policy = std::move(policy);
+  trust.signatures = signatures_beside(files, path);
+  trust.files = files;
+  return open_bundle(file_source(path, std::move(files)), std::move(log), std::move(trust));
 }
 
 }  // namespace cubinet

@@ -32,8 +32,15 @@ Error damaged_part(const std::string& reason) {
 
 }  // namespace
 
-Result<std::shared_ptr<const BundlePack>> BundlePack::open(std::shared_ptr<const ByteSource> source) {
+Result<std::shared_ptr<const BundlePack>> BundlePack::open(std::shared_ptr<const ByteSource> source,
+                                                           const RootCheck& check) {
   CUBINET_TRY_ASSIGN(Bytes bytes, source->read(0, kMaximumRootBytes));
+  if (check) {
+    // What is no bundle says so below.
+    if (const auto count = root_bytes_of(bytes)) {
+      CUBINET_TRY(check(ByteView(bytes).first(static_cast<std::size_t>(*count))));
+    }
+  }
   auto map = decode_root(bytes);
   if (!map) {
     Error error = std::move(map).error();

@@ -6,6 +6,7 @@
 #include "bundle/page_cache.hpp"
 #include "bundle/zstd_frame.hpp"
 
+#include <cubinet/base/callback.hpp>
 #include <cubinet/cubin_registry/byte_source.hpp>
 
 #include <cstddef>
@@ -21,8 +22,11 @@ namespace cubinet {
 // before anything in it is looked at. Errors name the part and the place. Thread-safe.
 class BundlePack {
  public:
-  // Reads the root and nothing else.
-  static Result<std::shared_ptr<const BundlePack>> open(std::shared_ptr<const ByteSource> source);
+  // Reads the root and nothing else; `check`, where there is one, sees its bytes before anything in them is
+  // looked at.
+  using RootCheck = Callback<Result<void>(ByteView root)>;
+  static Result<std::shared_ptr<const BundlePack>> open(std::shared_ptr<const ByteSource> source,
+                                                        const RootCheck& check = {});
   BundlePack(std::shared_ptr<const ByteSource> source, BundleMap map, Bytes root)
       : source_(std::move(source)), map_(std::move(map)), root_(std::move(root)) {}
 

@@ -137,18 +137,23 @@ Bytes encode_root(BundleMap& map) {
   return writer.take();
 }
 
-Result<BundleMap> decode_root(ByteView bytes) {
+Result<std::uint64_t> root_bytes_of(ByteView bytes) {
   if (!kRootFormat.begins(bytes)) return Error{ErrorCode::corruption, "this is no bundle"};
   ByteReader head(bytes);
   CUBINET_TRY(kRootFormat.read_head(head));
-  CUBINET_TRY_ASSIGN(const std::uint8_t profile, head.u8());
-  CUBINET_TRY_ASSIGN(const std::uint8_t zero, head.u8());
-  BundleMap map;
-  CUBINET_TRY_ASSIGN(map.root_bytes, head.u32());
-  if (map.root_bytes < kHeadBytes + kDigestBytes || map.root_bytes > kMaximumRootBytes ||
-      map.root_bytes % kBundleAlignment != 0)
+  CUBINET_TRY(head.u16());  // profile and zero
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, head.u32());
+  if (count < kHeadBytes + kDigestBytes || count > kMaximumRootBytes || count % kBundleAlignment != 0)
     return damaged_root("its root has an absurd length");
-  if (map.root_bytes > bytes.size()) return damaged_root("it ends within its root");
+  if (count > bytes.size()) return damaged_root("it ends within its root");
+  return count;
+}
+
+Result<BundleMap> decode_root(ByteView bytes) {
+  BundleMap map;
+  CUBINET_TRY_ASSIGN(map.root_bytes, root_bytes_of(bytes));
+  const auto profile = std::to_integer<std::uint8_t>(bytes[kHeadBytes - 6]);
+  const auto zero = std::to_integer<std::uint8_t>(bytes[kHeadBytes - 5]);
   const ByteView root = bytes.first(static_cast<std::size_t>(map.root_bytes));
   const ByteView said = root.first(root.size() - kDigestBytes);
   if (as_digest(root.last(kDigestBytes)) != sha256(said))

@@ -64,6 +64,10 @@ struct BundleMap {
 // them.
 Bytes encode_root(BundleMap& map);
 
+// How many of the bytes, which a bundle begins with, are its root: all that is looked at before signatures.
+// unsupported for a newer version, corruption where they are no whole root.
+Result<std::uint64_t> root_bytes_of(ByteView bytes);
+
 // The root that `bytes` begin with; what follows it is not looked at. unsupported for a newer version or an
 // unknown profile, corruption otherwise.
 Result<BundleMap> decode_root(ByteView bytes);

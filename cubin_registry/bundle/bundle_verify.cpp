@@ -14,9 +14,9 @@ bool is_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte value) { return value == std::byte{0}; });
 }
 
-class Verification {
+class BundleVerification {
  public:
-  explicit Verification(const BundlePack& pack) : pack_(pack), map_(pack.map()) {}
+  explicit BundleVerification(const BundlePack& pack) : pack_(pack), map_(pack.map()) {}
 
   Result<VerifyReport> run() {
     report_.entries = map_.root.records;
@@ -59,14 +59,14 @@ class Verification {
 };
 
 // It was checked when the bundle was opened; what lies there may have changed since.
-Result<void> Verification::check_root() {
+Result<void> BundleVerification::check_root() {
   CUBINET_TRY_ASSIGN(const Bytes bytes, pack_.source().read(0, map_.root_bytes));
   if (!std::equal(bytes.begin(), bytes.end(), pack_.root_bytes().begin(), pack_.root_bytes().end()))
     find(StoreFinding::Kind::damaged_index, "its root is another than when it was opened");
   return {};
 }
 
-Result<void> Verification::read_page(BundleTable table, std::size_t index) {
+Result<void> BundleVerification::read_page(BundleTable table, std::size_t index) {
   CUBINET_TRY_ASSIGN(const auto page, pack_.read_page(table, index));
   if (table == BundleTable::records) return decode_records(pack_, *page, records_);
   if (table != BundleTable::images) {
@@ -82,7 +82,7 @@ Result<void> Verification::read_page(BundleTable table, std::size_t index) {
   return {};
 }
 
-Result<void> Verification::read_tables() {
+Result<void> BundleVerification::read_tables() {
   for (const BundleTable table :
        {BundleTable::records, BundleTable::keys, BundleTable::names, BundleTable::images}) {
     for (std::size_t i = 0; i < map_.pages(table).size(); ++i) {
@@ -96,7 +96,7 @@ Result<void> Verification::read_tables() {
   return {};
 }
 
-void Verification::check_tables() {
+void BundleVerification::check_tables() {
   if (!tables_whole_) return;  // one damaged page is one finding
   check_users();
   for (const BundleTable table : {BundleTable::keys, BundleTable::names}) {
@@ -118,7 +118,7 @@ void Verification::check_tables() {
     find(StoreFinding::Kind::damaged_index, "its root counts other records, images or targets than it holds");
 }
 
-void Verification::check_users() {
+void BundleVerification::check_users() {
   std::vector<bool> used(images_.size(), false);
   for (const auto& record : records_) {
     const auto image = std::lower_bound(
@@ -136,7 +136,7 @@ void Verification::check_users() {
     find(StoreFinding::Kind::stray_file, "no record names " + std::to_string(unused) + " of its images");
 }
 
-Result<void> Verification::check_zeros(std::uint64_t from, std::uint64_t to) {
+Result<void> BundleVerification::check_zeros(std::uint64_t from, std::uint64_t to) {
   constexpr std::uint64_t kStep = std::uint64_t{1} << 20;
   for (; from < to; from += std::min(kStep, to - from)) {
     CUBINET_TRY_ASSIGN(const Bytes bytes, pack_.source().read(from, std::min(kStep, to - from)));
@@ -148,7 +148,7 @@ Result<void> Verification::check_zeros(std::uint64_t from, std::uint64_t to) {
   return {};
 }
 
-Result<void> Verification::check_frame(const std::vector<BundleImage>& images) {
+Result<void> BundleVerification::check_frame(const std::vector<BundleImage>& images) {
   const BundleImage& first = images.front();
   const auto damaged = [&](const std::string& reason) {
     return Error{ErrorCode::corruption, "the frame of image " + first.digest.to_hex() + ": " + reason};
@@ -171,7 +171,7 @@ Result<void> Verification::check_frame(const std::vector<BundleImage>& images) {
   return {};
 }
 
-Result<void> Verification::check_frames() {
+Result<void> BundleVerification::check_frames() {
   if (map_.dictionary_bytes > 0)
     CUBINET_TRY(note(pack_.check_dictionary(), StoreFinding::Kind::damaged_index));
   std::vector<BundleImage> images = images_;
@@ -196,7 +196,7 @@ Result<void> Verification::check_frames() {
   return tables_whole_ ? check_zeros(end, map_.root.file_bytes) : Result<void>();
 }
 
-Result<void> Verification::check_end() {
+Result<void> BundleVerification::check_end() {
   const std::uint64_t end = map_.root.file_bytes;
   CUBINET_TRY_ASSIGN(const Bytes last, pack_.source().read(end - 1, 2));
   if (last.empty()) find(StoreFinding::Kind::damaged_index, "it ends before " + std::to_string(end));
@@ -220,7 +220,7 @@ Result<void> decode_records(const BundlePack& pack, ByteView page, CubinRecords&
 }
 
 Result<VerifyReport> verify_bundle(const BundlePack& pack) {
-  return Verification(pack).run();
+  return BundleVerification(pack).run();
 }
 
 }  // namespace cubinet

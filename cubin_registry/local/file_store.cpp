@@ -43,18 +43,21 @@ Result<std::shared_ptr<const Bytes>> FileStore::read_image(const Sha256Digest& d
   return verified_bytes(std::move(image), path, digest);
 }
 
-Result<void> FileStore::make_folder_for(const fs::path& file) {
+// The way to a new folder is made durable behind the file that it was made for: journals commit both at once,
+// and what is asked for before takes a commit of its own.
+Result<void> FileStore::put(const fs::path& file, const Callback<Result<void>()>& write) {
   const fs::path folder = file.parent_path();
   CUBINET_TRY_ASSIGN(const auto status, files_->status(folder));
+  if (!status) CUBINET_TRY(files_->create_directories(folder, FileSystem::Mode::shared));
+  CUBINET_TRY(write());
   if (status) return {};
-  CUBINET_TRY(files_->create_directories(folder, FileSystem::Mode::shared));
-  return files_->sync_directory(folder.parent_path());
+  if (folder.parent_path() != home_.root()) CUBINET_TRY(files_->sync_directory(folder.parent_path()));
+  return files_->sync_directory(home_.root());
 }
 
 Result<void> FileStore::write_image(const Sha256Digest& digest, ByteView image) {
   const fs::path path = home_.cubin(digest);
-  CUBINET_TRY(make_folder_for(path));
-  return write_file_atomically(*files_, path, image);
+  return put(path, [&] { return write_file_atomically(*files_, path, image); });
 }
 
 Result<StoredRecord> FileStore::read_record(const std::string& name) const {
@@ -76,8 +79,7 @@ Result<StoredRecord> FileStore::write_record(const std::shared_ptr<const CubinRe
   const Bytes encoded = encode_record(*record);
   const std::string name = entry_name(record->identity.kernel_hash(), encoded);
   const fs::path path = home_.record(name);
-  CUBINET_TRY(make_folder_for(path));
-  CUBINET_TRY(write_file_atomically(*files_, path, encoded));
+  CUBINET_TRY(put(path, [&] { return write_file_atomically(*files_, path, encoded); }));
   CUBINET_TRY_ASSIGN(const auto status, files_->status(path));
   return StoredRecord{record, status ? status->modified_ns : 0, name};
 }
@@ -181,13 +183,15 @@ Result<void> FileStore::bring_image(const fs::path& from, const Sha256Digest& di
   const auto there = verified_bytes(files_->read(to, sized ? status->size : kMaximumImageBytes), to, digest);
   if (there) return {};
   if (is_no_image(there.error())) set_aside(to, there.error().message);
-  CUBINET_TRY(make_folder_for(to));
-  if (link) {
-    CUBINET_TRY_ASSIGN(const bool linked, try_link(from, to, digest));
-    if (linked) return {};
-  }
-  CUBINET_TRY_ASSIGN(const auto image, verified_bytes(files_->read(from, kMaximumImageBytes), from, digest));
-  return write_file_atomically(*files_, to, *image);
+  return put(to, [&]() -> Result<void> {
+    if (link) {
+      CUBINET_TRY_ASSIGN(const bool linked, try_link(from, to, digest));
+      if (linked) return {};
+    }
+    CUBINET_TRY_ASSIGN(const auto image,
+                       verified_bytes(files_->read(from, kMaximumImageBytes), from, digest));
+    return write_file_atomically(*files_, to, *image);
+  });
 }
 
 Result<std::vector<fs::path>> FileStore::files_below(const fs::path& folder) const {

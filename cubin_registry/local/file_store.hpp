@@ -3,6 +3,8 @@
 
 #include "local/home_layout.hpp"
 
+#include <cubinet/base/callback.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,8 +57,8 @@ class FileStore {
       std::function<Result<void>(const std::string& entry_name, Result<StoredRecord> record)>;
   Result<void> for_each_record(const RecordVisitor& visit) const;
 
-  // Creates the folder of a file where it is missing.
-  Result<void> make_folder_for(const std::filesystem::path& file);
+  // `write` puts the file there, whose folder is made where there is none. Durable as soon as the file is.
+  Result<void> put(const std::filesystem::path& file, const Callback<Result<void>()>& write);
   // Moves a file out of the way into quarantine/, with a text file that says why. False when that is not
   // possible.
   bool set_aside(const std::filesystem::path& path, std::string_view reason);

@@ -55,15 +55,14 @@ Result<fs::path> resolve(const fs::path& path) {
   return resolved.has_filename() ? resolved : resolved.parent_path();
 }
 
+// Durable with the first file that is put into one of them.
 Result<void> create_subfolders(FileSystem& files, const HomeLayout& home) {
-  bool created = false;
   for (const fs::path& folder : {home.cubins(), home.records(), home.locks(), home.quarantine()}) {
     CUBINET_TRY_ASSIGN(const auto status, files.status(folder));
     if (status) continue;
     CUBINET_TRY(files.create_directories(folder, FileSystem::Mode::shared));
-    created = true;
   }
-  return created ? files.sync_directory(home.root()) : Result<void>();
+  return {};
 }
 
 Result<void> check_subfolders(FileSystem& files, const HomeLayout& home, bool to_write) {

@@ -178,8 +178,7 @@ Result<std::uint64_t> LocalImports::publish(const ArtifactImport& import) {
   }
   const std::uint64_t number = there.empty() ? 1 : there.back() + 1;
   const fs::path path = store_.home().import(number);
-  CUBINET_TRY(store_.make_folder_for(path));
-  CUBINET_TRY(write_file_atomically(store_.files(), path, encoded));
+  CUBINET_TRY(store_.put(path, [&] { return write_file_atomically(store_.files(), path, encoded); }));
   // From here on the import is there, whatever becomes of the one that it replaces.
   end_bringing();
   remove_replaced(replaced);

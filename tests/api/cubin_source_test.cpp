@@ -50,6 +50,29 @@ TEST_CASE("a kernel is compiled once, then found by this process and by the next
   CHECK(journal.events[1].key == identify(journal.events[1].spec, kSpecific).key());
 }
 
+TEST_CASE("a source that the compiler is not given is refused once, as an error or a warning") {
+  const TempDir home;
+  Journal journal;
+  const std::string computed = std::string(kScaleTemplate) + "#include WHATEVER\n";
+  auto options = runtime_options(home / "h", &journal);
+  options.templates = scale_catalog(computed);
+  const auto refused = make_runtime(options)->cubin(scale_spec(), kSpecific);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("WHATEVER") != std::string::npos);
+  CHECK_FALSE(journal.said("WHATEVER"));
+  // Where there is a local build, and no other is made, nothing else tells.
+  CHECK(source_of(*make_runtime(runtime_options(home / "h")), scale_spec(), kSpecific) ==
+        KernelSource::compiled);
+  const auto again = make_runtime(options)->cubin(scale_spec(), kSpecific);
+  CHECK_FALSE(again);
+  CHECK_FALSE(journal.said("WHATEVER"));
+  options.compile = CompilePolicy::never;
+  const auto found = make_runtime(options)->cubin(scale_spec(), kSpecific);
+  REQUIRE(found);
+  CHECK_FALSE(found->has_value());
+  CHECK(journal.said("WHATEVER"));
+}
+
 TEST_CASE("a template whose text changed is another build under the same key") {
   const TempDir home;
   const auto runtime = make_runtime(runtime_options(home / "h"));

@@ -21,6 +21,7 @@ inline RuntimeOptions device_options(const std::filesystem::path& home, Journal*
 struct Stub {
   decltype(&cubinet_stub_fail) fail = nullptr;
   decltype(&cubinet_stub_calls) calls = nullptr;
+  decltype(&cubinet_stub_launch) launch = nullptr;
 
   Stub() {
     const char* library = std::getenv("CUBINET_TEST_DRIVER");
@@ -29,6 +30,7 @@ struct Stub {
     REQUIRE(opened);
     fail = reinterpret_cast<decltype(fail)>(opened->find("cubinet_stub_fail"));
     calls = reinterpret_cast<decltype(calls)>(opened->find("cubinet_stub_calls"));
+    launch = reinterpret_cast<decltype(launch)>(opened->find("cubinet_stub_launch"));
     const auto reset = reinterpret_cast<decltype(&cubinet_stub_reset)>(opened->find("cubinet_stub_reset"));
     if (reset != nullptr) reset();
   }

@@ -56,6 +56,38 @@ TEST_CASE("a function can be launched and knows what it is") {
   CHECK(wrong.error().code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("a block of three dimensions that a template declares is the one that is launched") {
+  const Stub stub;
+  if (stub.missing()) return;
+  const TempDir home;
+  auto options = device_options(home / "h");
+  options.templates = scale_catalog(R"(/* cubinet-template {"name": "brick", "interface": 1,
+    "parameters": [{"name": "depth", "type": "int", "default": 2}],
+    "kernels": [{"name": "brick", "threads": [8, "2 * depth", "depth"]}]} */
+extern "C" __global__ void brick(int* out) { out[threadIdx.z * 32 + threadIdx.y * 8 + threadIdx.x] = 1; }
+)");
+  const auto runtime = make_runtime(std::move(options));
+  const auto launched = [&](int depth, const LaunchConfig& config) {
+    const auto function = runtime->function(KernelSpec{"brick", {}}.set("depth", depth), 0);
+    REQUIRE_MESSAGE(function.has_value(), function.error().to_line());
+    const auto current = (*runtime->device(0))->make_current();
+    REQUIRE(current);
+    const int* none = nullptr;
+    REQUIRE(function->launch(config, none));
+    cubinet_stub_launch_record record{};
+    std::size_t last = 0;
+    while (stub.launch(last, &record) != 0)
+      ++last;
+    return std::array<std::uint32_t, 3>{record.block[0], record.block[1], record.block[2]};
+  };
+  using Block = std::array<std::uint32_t, 3>;
+  CHECK(launched(2, {}) == Block{8, 4, 2});
+  CHECK(launched(3, {}) == Block{8, 6, 3});
+  LaunchConfig flat;
+  flat.block = {64, 1, 1};
+  CHECK(launched(2, flat) == Block{64, 1, 1});
+}
+
 TEST_CASE(
     "a source without a declaration is compiled once, kept, and launched with the block of the caller") {
   const TempDir home;

@@ -44,6 +44,38 @@ TEST_CASE("sections and symbols of an image are found by name") {
   CHECK(found == 2);
 }
 
+// Whether an image of the machine may have a section of the type whose size is beyond the file's end.
+bool may_be_larger_than_the_file(Elf64_Half machine, Elf64_Word type) {
+  Bytes bytes = small_elf();
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.e_machine = machine;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    std::byte* const at = bytes.data() + header.e_shoff + i * sizeof(Elf64_Shdr);
+    Elf64_Shdr section;
+    std::memcpy(&section, at, sizeof section);
+    if (section.sh_type != SHT_PROGBITS) continue;
+    section.sh_type = type;
+    section.sh_size = bytes.size() + 1;
+    std::memcpy(at, &section, sizeof section);
+    const auto elf = ElfImage::parse(bytes);
+    if (elf) CHECK(elf->sections()[i].content.empty());
+    return elf.has_value();
+  }
+  return false;
+}
+
+TEST_CASE("shared memory and variables of a relocatable object have no bytes in the file") {
+  constexpr Elf64_Half kCuda = 190;
+  CHECK(may_be_larger_than_the_file(kCuda, SHT_NOBITS));
+  CHECK(may_be_larger_than_the_file(kCuda, SHT_LOPROC + 0x7));
+  CHECK(may_be_larger_than_the_file(kCuda, SHT_LOPROC + 0xa));
+  CHECK_FALSE(may_be_larger_than_the_file(kCuda, SHT_LOPROC + 0x8));  // variables with a value
+  CHECK_FALSE(may_be_larger_than_the_file(kCuda, SHT_PROGBITS));
+  CHECK_FALSE(may_be_larger_than_the_file(EM_X86_64, SHT_LOPROC + 0xa));
+}
+
 TEST_CASE("the build id of a shared library is read") {
   const auto executable = std::filesystem::read_symlink("/proc/self/exe");
   const auto bytes = posix_file_system()->read(executable, std::uint64_t{1} << 30);

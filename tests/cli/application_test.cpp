@@ -29,6 +29,8 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"bundle", "import"},
     {"import-artifacts"},
     {"inspect"},
+    {"push"},
+    {"pull"},
     {"registry"},
     {"registry", "list"},
     {"registry", "show"},

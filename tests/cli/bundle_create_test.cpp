@@ -62,6 +62,8 @@ TEST_CASE("bundle create takes cubin files with their records") {
   CHECK(result.status == 0);
   CHECK(result.json()["kernels"] == 2);
   CHECK(run_tool({"bundle", "verify", bundle}).status == 0);
+  const std::string twice = sandbox.path("a.cubin");
+  CHECK(sandbox.run({"bundle", "create", twice, twice, "-o", bundle, "--json"}).json()["kernels"] == 1);
 }
 
 TEST_CASE("cubin files that are not what their records say are refused") {

@@ -339,6 +339,14 @@ TEST_CASE("a build that a full home cannot keep is written to its file and not s
   CHECK(contains(result.out, "n.cubin"));
 }
 
+TEST_CASE("a file in the place of a template is told how it is compiled") {
+  const Sandbox sandbox;
+  sandbox.write("axpy.cu", "extern \"C\" __global__ void axpy() {}\n");
+  const ToolResult result = sandbox.run({"compile", sandbox.path("axpy.cu"), "--target", "sm_90a", "--json"});
+  CHECK(result.status == 2);
+  CHECK(contains(result.json()["error"]["remedy"].get<std::string>(), "--source"));
+}
+
 TEST_CASE("compile refuses options that do not go together") {
   const Sandbox sandbox;
   CHECK(compile(sandbox, {"--target", "sm_90a", "--emit", "fatbin"}).status == 2);
@@ -437,6 +445,57 @@ TEST_CASE("several sources and a library are linked into one cubin, which is fou
   CHECK(contains(missing.err, "mine.ptx"));
   CHECK(sandbox.run({"compile", "rms_norm", "--library", "m", "-p", "hidden_size=64", "--target", "sm_90a"})
             .status == 2);
+}
+
+TEST_CASE(
+    "further sources and libraries that a declaration names are linked, wherever the template is used") {
+  const Sandbox sandbox;
+  const auto doctor = sandbox.run({"doctor", "--json"}).json();
+  if (doctor["compiler"]["linker"].is_null()) return skip("there is no nvJitLink");
+  sandbox.write("main.cu",
+                "extern __device__ int more(int); extern \"C\" __device__ int mine(int);\n"
+                "extern \"C\" __global__ void k(int* x) { *x = more(mine(N)); }\n");
+  sandbox.write("more.cu", "__device__ int more(int x) { return x + N; }\n");
+  sandbox.write(
+      "mine.ptx",
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".visible .func (.param .b32 r) mine(.param .b32 x) {\n  .reg .b32 %r<2>;\n  ld.param.b32 %r1, [x];\n"
+      "  st.param.b32 [r], %r1;\n  ret;\n}\n");
+  sandbox.write("main.cubinet.json", R"({"name": "linked", "interface": 1, "sources": ["more.cu"],
+    "libraries": ["mine.ptx"], "parameters": [{"name": "n", "type": "int", "macro": "N", "default": 4}],
+    "kernels": [{"name": "k", "threads": 32}]})");
+  sandbox.write("matrix.json",
+                R"({"kernels": [{"template": "linked", "parameters": {}, "targets": ["sm_90a"]}]})");
+  const std::string file = sandbox.path("main.cu");
+  const std::vector<std::string> compile = {"compile", "linked",   "--template-file",
+                                            file,      "--target", "sm_90a"};
+  const auto explained = [&] {
+    return sandbox.run({"explain", "linked", "--template-file", file, "--device", "sm_90"}).out;
+  };
+  const ToolResult first = sandbox.run(compile);
+  REQUIRE_MESSAGE(first.status == 0, first.err);
+  CHECK(contains(first.out, "compiled"));
+  CHECK(contains(sandbox.run(compile).out, "registry"));
+  CHECK_MESSAGE(contains(explained(), "sm_90a is used"), explained());
+  const ToolResult built = sandbox.run({"prebuild", sandbox.path("matrix.json"), "--template-file", file,
+                                        "-o", sandbox.path("k.bundle"), "--json"});
+  REQUIRE_MESSAGE(built.status == 0, built.err);
+  CHECK(sandbox.run({"bundle", "verify", sandbox.path("k.bundle")}).status == 0);
+  // Each text that is linked is a part of what is current.
+  for (const char* part : {"more.cu", "mine.ptx"}) {
+    sandbox.write(part, sandbox.read(part) + "// edited\n");
+    CHECK_MESSAGE(contains(explained(), "would be compiled"), part, explained());
+    CHECK(contains(sandbox.run(compile).out, "compiled"));
+  }
+  const ToolResult shown = sandbox.run({"templates", "linked", "--template-file", file});
+  CHECK(contains(shown.out, "Linked with more.cu, mine.ptx"));
+  std::vector<std::string> over = compile;
+  over.insert(over.end(), {"-o", sandbox.path("more.cu")});
+  CHECK(sandbox.run(over).status == 2);
+  std::filesystem::remove(sandbox.path("more.cu"));
+  const ToolResult lost = sandbox.run(compile);
+  CHECK(lost.status != 0);
+  CHECK_MESSAGE(contains(lost.err, "the source 'more.cu'"), lost.err);
 }
 
 TEST_CASE("what goes neither with a source nor with a template is wrong usage") {

@@ -190,6 +190,9 @@ TEST_CASE("what is damaged or another kind of file is named") {
                  "header"));
   CHECK(contains(refusal(".version 9.0\n.target sm_90\n.entry k(.param .u64", 1), "arguments"));
   CHECK(sandbox.run({"inspect", sandbox.path("nothing")}).status == 2);
+  const ToolResult program = sandbox.run({"inspect", "/proc/self/exe", "--json"});
+  CHECK(program.status == 2);
+  CHECK(contains(program.json()["error"]["message"].get<std::string>(), "object of the host"));
   sandbox.write("bounded.cubin.record", "x");
   CHECK(sandbox.run({"inspect", file}).status == 1);
 }

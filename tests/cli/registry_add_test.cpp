@@ -51,7 +51,11 @@ TEST_CASE("an image that is added is known by name to every verb, and travels in
   CHECK(explained.status == 0);
   CHECK(explained.json()["chosen"]["target"] == "sm_90a");
   CHECK(sandbox.run({"explain", "gemm", "--device", "8.6", "--json"}).json()["chosen"]["target"] == "sm_80");
-  CHECK(sandbox.run({"explain", "gemm", "--device", "7.5"}).status == 1);
+  const auto old = sandbox.run({"explain", "gemm", "--device", "7.5", "--json"});
+  CHECK(old.status == 1);
+  CHECK(contains(old.json()["fix"].get<std::string>(), "registry add FILE --name gemm"));
+  CHECK_FALSE(contains(old.json()["fix"].get<std::string>(), "import"));
+  CHECK(contains(sandbox.run({"explain", "gem", "--device", "7.5"}).err, "registry add"));
   const std::string key = entries[1]["key"];
   CHECK(contains(sandbox.run({"key", "gemm"}).out, key));
   CHECK(sandbox.run({"inspect", key, "--json"}).json()["results"][0]["kernels"][0]["name"] == "gemm_kernel");

@@ -107,6 +107,19 @@ TEST_CASE("a dry run of gc reports what gc then does") {
   CHECK(std::filesystem::exists(sandbox / "home/cubins/README"));
 }
 
+TEST_CASE("headers of an NVRTC that is not found any more are removed") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run({"compile", "rms_norm", "-p", "hidden_size=256", "--target", "sm_90a"}).status == 0);
+  const std::filesystem::path place = sandbox.home() / "headers/0123456789abcdef0123456789abcdef";
+  std::filesystem::create_directories(place);
+  const auto dry = sandbox.run({"registry", "gc", "--dry-run", "--json"});
+  REQUIRE_MESSAGE(dry.status == 0, dry.err);
+  CHECK(dry.json()["header_folders"] == 1);
+  CHECK(std::filesystem::exists(place));
+  CHECK(contains(sandbox.run({"registry", "gc"}).out, "headers of 1 NVRTC release"));
+  CHECK_FALSE(std::filesystem::exists(place));
+}
+
 TEST_CASE("gc says what would go for a limit and why, and then takes it away") {
   const Sandbox sandbox;
   const auto cubins = three_cubins();

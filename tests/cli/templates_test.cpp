@@ -61,6 +61,14 @@ TEST_CASE("a template of the user is listed and shown like the others") {
   CHECK(document["kernels"][0]["threads"] == 64);
 }
 
+TEST_CASE("a template without a summary is shown by its name alone") {
+  const Sandbox sandbox;
+  std::string text = kOwnTemplate;
+  const std::string_view summary = "\"summary\": \"does nothing\", ";
+  sandbox.write("own.cu", text.erase(text.find(summary), summary.size()));
+  CHECK(run_tool({"templates", "own", "--template-file", sandbox.path("own.cu")}).out.starts_with("own\n"));
+}
+
 TEST_CASE("two templates of one name are refused") {
   const Sandbox sandbox;
   sandbox.write("own.cu", kOwnTemplate);

@@ -97,7 +97,7 @@ struct WatchedHome : HomeFixture {
   std::shared_ptr<Home> registry;
 
   WatchedHome() {
-    plan->watch([this] { calls.add("index"); });
+    plan->watch([this](FaultPlan::Call) { calls.add("index"); });
     reopen();
   }
   // The calls that it took.
@@ -129,27 +129,40 @@ Lines joined(std::initializer_list<Lines> parts) {
 TEST_CASE("a publish makes the image durable, then the record, then writes the index") {
   WatchedHome home;
   REQUIRE(publishes(*home.registry, cubin_of(1)));
-  CHECK(home.calls.lines == joined({{"share store.lock", "make cubins/*", "sync cubins"},
+  CHECK(home.calls.lines == joined({{"share store.lock", "make cubins/*"},
                                     stored_in("cubins/*"),
-                                    {"make records/*", "sync records"},
+                                    {"sync cubins", "sync .", "make records/*"},
                                     stored_in("records/*"),
-                                    {"index"}}));
+                                    {"sync records", "sync .", "index"}}));
+}
+
+TEST_CASE("an empty home is made, and its index is written, without waiting for the disk") {
+  WatchedHome home;
+  fs::remove_all(home.home);
+  for (const std::string& call : home.reopen())
+    CHECK_MESSAGE(!call.starts_with("sync"), call);
+  unsigned syncs = 0;
+  home.plan->watch([&](FaultPlan::Call call) { syncs += call.syncs ? 1U : 0U; });
+  REQUIRE(publishes(*home.registry, cubin_of(1)));
+  CHECK(fs::exists(home.home / "index.sqlite"));
+  CHECK(syncs == 0);
 }
 
 TEST_CASE("an import makes its images durable, then itself") {
-  const Lines folders = {"share import.lock", "make cubins/*", "sync cubins"};
-  const Lines import = joined({{"exclude store.lock", "make imports", "sync ."}, stored_in("imports")});
+  const Lines before = {"share import.lock", "make cubins/*"};
+  const Lines behind = {"sync cubins", "sync ."};
+  const Lines import = joined({{"exclude store.lock", "make imports"}, stored_in("imports"), {"sync ."}});
   {
     WatchedHome home;
     const ArtifactFolder folder(home.folder / "published", 0, 1, ArtifactPlacement::copied);
     REQUIRE(folder.publish(*home.registry));
-    CHECK(home.calls.lines == joined({folders, stored_in("cubins/*"), import}));
+    CHECK(home.calls.lines == joined({before, stored_in("cubins/*"), behind, import}));
   }
   WatchedHome home;
   const ArtifactFolder folder(home.folder / "published", 0, 1, ArtifactPlacement::linked);
   REQUIRE(folder.publish(*home.registry));
   const Lines linked = {"link in cubins/*", "rename in cubins/*", "sync cubins/*"};
-  CHECK(home.calls.lines == joined({folders, linked, import}));
+  CHECK(home.calls.lines == joined({before, linked, behind, import}));
 }
 
 TEST_CASE("what is removed is gone from the disk before its row and its image are") {

@@ -27,7 +27,7 @@ bool FaultPlan::counts(Call call) const {
 }
 
 int FaultPlan::before_call(Call call) {
-  if (watcher_) watcher_();
+  if (watcher_) watcher_(call);
   const bool counted = counts(call);
   if (counted) ++calls_;
   const bool now = counted && calls_ == at_;
@@ -49,6 +49,7 @@ constexpr FaultPlan::Call kLook{false, false};
 constexpr FaultPlan::Call kChange{false, true};
 constexpr FaultPlan::Call kSqliteLook{true, false};
 constexpr FaultPlan::Call kSqliteChange{true, true};
+constexpr FaultPlan::Call kSqliteSync{true, false, true};
 
 class FaultyFile final : public WritableFile {
  public:
@@ -179,7 +180,7 @@ int shim_truncate(sqlite3_file* file, sqlite3_int64 size) {
   return shim(file)->real()->pMethods->xTruncate(shim(file)->real(), size);
 }
 int shim_sync(sqlite3_file*, int) {
-  if (const int error = vfs_state->plan->before_call(kSqliteLook))
+  if (const int error = vfs_state->plan->before_call(kSqliteSync))
     return status_of(error, SQLITE_IOERR_FSYNC);
   return SQLITE_OK;
 }

@@ -23,12 +23,13 @@ class FaultPlan {
   struct Call {
     bool of_sqlite = false;
     bool changes = false;
+    bool syncs = false;
   };
 
   // The `at`-th call (from 1) fails with `error_number`, or ends the process before it is carried out.
   void set(Kind kind, unsigned at, int error_number = ENOSPC, Counts counts = Counts::all);
   // Called at every call, whether it goes through or not.
-  void watch(std::function<void()> watcher) { watcher_ = std::move(watcher); }
+  void watch(std::function<void(Call)> watcher) { watcher_ = std::move(watcher); }
   // 0 when the call goes through, otherwise the errno it fails with. May not return.
   int before_call(Call call);
   bool reached() const { return reached_; }
@@ -45,7 +46,7 @@ class FaultPlan {
   unsigned calls_ = 0;
   bool reached_ = false;
   bool dies_writing_ = false;
-  std::function<void()> watcher_;
+  std::function<void(Call)> watcher_;
 };
 
 // The statuses with which a process ends that a FaultPlan has ended: in a write, or in another call.

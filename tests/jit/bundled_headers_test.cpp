@@ -157,3 +157,41 @@ TEST_CASE("an NVRTC that has no headers within it says what to install") {
   CHECK(installed.error().code == ErrorCode::unavailable);
   CHECK(installed.error().remedy.find("nvidia-cuda-runtime") != std::string::npos);
 }
+
+TEST_CASE("headers of compilers that are not there any more are counted, then taken away, and others stay") {
+  const test::TempDir folder;
+  const fs::path headers = folder / "home/headers";
+  CHECK(BundledHeaders::sweep(headers, {}, true)->folders == 0);
+  fs::path needed;
+  for (const char* compiler : {"old", "older", "needed"}) {
+    needed = BundledHeaders(headers, compiler).folders().front();
+    fs::create_directories(needed / "cccl");
+    std::ofstream(needed / "cccl/header.h") << "12345";
+  }
+  fs::create_directories(headers / "not a release");
+  const auto counted = BundledHeaders::sweep(headers, {"needed", "another"}, false);
+  REQUIRE_MESSAGE(counted.has_value(), counted.error().message);
+  CHECK(counted->folders == 2);
+  CHECK(counted->bytes == 10);
+  CHECK(std::distance(fs::directory_iterator(headers), fs::directory_iterator()) == 4);
+  CHECK(BundledHeaders::sweep(headers, {"needed", "another"}, true)->folders == 2);
+  CHECK(fs::exists(needed / "cccl/header.h"));
+  CHECK(std::distance(fs::directory_iterator(headers), fs::directory_iterator()) == 2);
+  fs::permissions(headers, fs::perms{0777});
+  CHECK(BundledHeaders::sweep(headers, {}, true).error().code == ErrorCode::untrusted);
+}
+
+TEST_CASE("a compiler whose headers are taken away while it is at work puts them there again") {
+  const Wheel wheel;
+  if (!wheel.there) return;
+  const auto compiler = wheel.compiler();
+  const auto before = compiler->fingerprint(test::scale_request(kBody));
+  REQUIRE(before);
+  CHECK(sweep_bundled_headers(wheel.search, true)->folders == 0);
+  REQUIRE(BundledHeaders::sweep(wheel.headers(), {}, true)->folders == 1);
+  CHECK(wheel.places().empty());
+  const auto output = compiler->compile(test::scale_request(kBody));
+  REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+  CHECK(output->record.fingerprint == *before);
+  CHECK(wheel.places().size() == 1);
+}

@@ -29,17 +29,32 @@ TEST_CASE("a cubin is built for a real target and PTX for a virtual one") {
 
 TEST_CASE("flags that an older NVRTC does not know are left out, and none of them changes the code") {
   const CompileRequest request = test::scale_request();
-  CHECK(holds(compile_flags(request, {13, 0}), "--no-cache"));
-  CHECK(holds(compile_flags(request, {12, 9}), "--no-cache"));
-  CHECK_FALSE(holds(compile_flags(request, {12, 8}), "--no-cache"));
+  const Sha256Digest texts = sha256(as_bytes("texts"));
+  const std::string seed = "--frandom-seed=" + texts.to_hex();
+  for (const NvrtcVersion version : {NvrtcVersion{12, 9}, NvrtcVersion{13, 0}}) {
+    CHECK(holds(compile_flags(request, version, texts), "--no-cache"));
+    CHECK(holds(compile_flags(request, version, texts), seed));
+  }
+  CHECK_FALSE(holds(compile_flags(request, {12, 8}, texts), "--no-cache"));
+  CHECK_FALSE(holds(compile_flags(request, {12, 8}, texts), seed));
   CHECK_FALSE(holds(code_flags(request), "--no-cache"));
+  CHECK_FALSE(holds(code_flags(request), seed));
+}
+
+TEST_CASE("a seed that was asked for is the only one") {
+  CompileRequest request = test::scale_request();
+  request.spec.options = {{"frandom-seed", "7"}};
+  const std::vector<std::string> flags = compile_flags(request, {13, 0}, sha256(as_bytes("texts")));
+  CHECK(holds(flags, "--frandom-seed=7"));
+  CHECK(std::count_if(flags.begin(), flags.end(),
+                      [](const std::string& flag) { return flag.find("seed") != std::string::npos; }) == 1);
 }
 
 TEST_CASE("paths are flags for the compiler and no part of what is hashed or recorded") {
   CompileRequest request = test::scale_request();
-  CHECK(holds(compile_flags(request, {13, 0}), "--no-source-include"));
+  CHECK(holds(compile_flags(request, {13, 0}, {}), "--no-source-include"));
   request.options.include_directories = {"/somewhere/include", "/elsewhere"};
-  CHECK(holds(compile_flags(request, {13, 0}), "--no-source-include"));
+  CHECK(holds(compile_flags(request, {13, 0}, {}), "--no-source-include"));
   CHECK(code_flags(request).size() == 2);
 }
 

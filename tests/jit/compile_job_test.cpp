@@ -16,6 +16,7 @@
 #include <map>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace cubinet;
 
@@ -357,6 +358,24 @@ TEST_CASE("kernels of a source without a declaration have the symbols of the nam
   CHECK(entries[0].symbol == entries[1].symbol);  // two names of one kernel
   CHECK(entries[2].symbol == "fill");
   CHECK(output.record.options.find("-DSHIFT=2") != std::string::npos);
+}
+
+// Another process would make other symbols of what has no name outside, and other bytes of the same kernel.
+TEST_CASE("no number of this process is in a build whose kernels are templates") {
+  SourceProgram program;
+  program.name = "count";
+  program.text =
+      "namespace { __device__ int calls = 3; }\n"
+      "template <class T> __global__ void count(T* to) { *to = calls++; }\n";
+  program.kernels = {"count<int>"};
+  CompileRequest request = program_request(program);
+  for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx}) {
+    request.kind = kind;
+    const CompileOutput output = compiled(request);
+    const std::string_view text = as_text(*output.image);
+    CHECK(text.find("_INTERNAL_") != std::string_view::npos);
+    CHECK(text.find("_" + std::to_string(getpid())) == std::string_view::npos);
+  }
 }
 
 TEST_CASE("a source that names no kernel has all that it compiles to, and one that has none is refused") {

@@ -517,16 +517,44 @@ TEST_CASE("a file that is called like a standard header is not taken for it") {
   CHECK(text_of(*closure, "limits~2")->find("#include <cuda/std/limits>") != std::string::npos);
 }
 
+namespace {
+
+std::shared_ptr<const IncludeClosure> shared_closure(const KernelTemplate& kernel_template,
+                                                     const HeaderSearch& search) {
+  auto closure = close_over_includes(kernel_template, search);
+  REQUIRE_MESSAGE(closure.has_value(), closure.error().message);
+  return std::make_shared<const IncludeClosure>(*std::move(closure));
+}
+
+}  // namespace
+
+TEST_CASE("a parameter is used where a header of one of the sources has it that are linked") {
+  test::TempDir dir;
+  write(dir.path() / "own.h", "// tile\n");
+  const auto used = [&](const char* further) {
+    const auto parsed = KernelTemplate::parse(
+        "", "t.cubinet.json", dir.path().string(),
+        R"({"name": "t", "interface": 1, "parameters": [{"name": "tile", "type": "int", "default": 1}],
+            "sources": ["more.cu"], "kernels": [{"name": "k", "threads": 1}]})",
+        [&](const std::string&) -> Result<std::string> { return std::string(further); });
+    REQUIRE_MESSAGE(parsed.has_value(), parsed.error().message);
+    const KernelTemplate& more = *(*parsed)->linked_sources().front();
+    return check_parameters_used(**parsed, {shared_closure(**parsed, {}), shared_closure(more, {})});
+  };
+  CHECK(used("#include \"own.h\"\n"));
+  CHECK_FALSE(used("#include \"none.h\"\n"));
+}
+
 TEST_CASE("a parameter that only a header of the user has is used, and one that nothing has is an error") {
   test::TempDir dir;
   const auto closed = [&](const std::string& parameters, const std::string& body, bool toolkit = false) {
-    const std::string source = R"(/* cubinet-template {"name": "t", "interface": 1, "parameters": [)" +
-                               parameters + R"(], "kernels": [{"name": "k", "threads": 1}]} */)" + "\n" +
-                               body;
+    const auto parsed =
+        test::parse_template(R"(/* cubinet-template {"name": "t", "interface": 1, "parameters": [)" +
+                             parameters + R"(], "kernels": [{"name": "k", "threads": 1}]} */)" + "\n" + body);
     const std::vector<std::string> folder = {dir.path().string()};
     HeaderSearch search{toolkit ? std::vector<std::string>() : folder,
                         toolkit ? folder : std::vector<std::string>()};
-    return close_over_includes(*test::parse_template(source), search);
+    return check_parameters_used(*parsed, {shared_closure(*parsed, search)});
   };
   write(dir.path() / "own.h", "// tile\n");
   const std::string tile = R"({"name": "tile", "type": "int", "default": 1})";

@@ -136,6 +136,24 @@ TEST_CASE("sources that call each other are one cubin, as machine code and optim
   CHECK(digests[0] != digests[1]);
 }
 
+TEST_CASE("shared memory and variables of what is linked may be larger than its code") {
+  const auto compiler = linking_compiler();
+  if (!compiler) return;
+  SourceProgram program = a_source("tile", R"cu(__device__ int table[50000];
+extern "C" __global__ void tile(int* data) {
+  __shared__ int staged[9000];
+  staged[threadIdx.x] = table[data[0]];
+  data[0] = staged[data[1]];
+}
+)cu");
+  program.flags = {"-rdc=true"};
+  for (const char* target : {"sm_80", "sm_90a", "sm_100f"}) {
+    CompileRequest request = request_of(program);
+    request.target = *SmTarget::parse(target);
+    CHECK(symbols_of(linked(*compiler, request)) == std::vector<std::string>{"tile"});
+  }
+}
+
 TEST_CASE("several sources are linked without a word of relocatable code") {
   const auto compiler = linking_compiler();
   if (!compiler) return;

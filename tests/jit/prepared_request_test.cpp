@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "header_macros.hpp"
 #include "jit/test_templates.hpp"
 
 #include <cubinet/jit/prepared_request.hpp>
@@ -64,4 +65,18 @@ TEST_CASE("a fingerprint is kept for a target and kind until sources or compiler
   prepared.keep(other, print("second"));
   CHECK(*prepared.kept(other) == print("second"));
   CHECK_FALSE(prepared.kept(now));
+}
+
+TEST_CASE("what options and parameters define and may name a header is read once, when the request is made") {
+  const auto parsed = test::parse_template(R"(/* cubinet-template {"name": "t", "interface": 1,
+      "parameters": [{"name": "h", "type": "string", "macro": "HEADER", "default": "own.h"}],
+      "kernels": [{"name": "k", "threads": 1}]} */ HEADER)");
+  KernelSpec spec{"t", {}};
+  spec.options = {{"D:OTHER", "<other.h>"}, {"D:F", "a + b"}};
+  const PreparedRequest prepared(parsed, *parsed->resolve(spec), {});
+  using Macros = std::vector<std::pair<std::string, std::string>>;
+  CHECK(prepared.header_macros() ==
+        Macros{{"F", std::string(kNoHeader)}, {"OTHER", "<other.h>"}, {"HEADER", "\"own.h\""}});
+  CHECK(&prepared.header_macros() == &prepared.header_macros());
+  CHECK(scale_prepared().header_macros().empty());
 }

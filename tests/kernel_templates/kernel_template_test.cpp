@@ -247,3 +247,64 @@ TEST_CASE("a block has up to three dimensions, and its limits are those of all d
   for (const char* wrong : {"[]", "[1, 2, 3, 4]", "[[1]]", "[true]"})
     CHECK_FALSE(KernelTemplate::parse(one_kernel("sm_80", std::string("\"threads\": ") + wrong), "f"));
 }
+
+TEST_CASE("a declaration names further sources and libraries, whose texts the caller reads") {
+  const std::string declaration = R"({"name": "t", "interface": 1, "sources": ["more.cu"],
+      "libraries": ["cudadevrt", "mine.fatbin"],
+      "parameters": [{"name": "p", "type": "int", "macro": "P", "default": 64}],
+      "kernels": [{"name": "k", "threads": "p"},
+                  {"name": "m", "threads": 32, "source": "more.cu", "symbol_expression": "m<P>"}]})";
+  const auto read_source = [](const std::string& name) -> Result<std::string> { return "// P " + name; };
+  const auto made = KernelTemplate::parse("int x;\n", "t.cubinet.json", "/f", declaration, read_source);
+  REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  const KernelTemplate& kernel_template = **made;
+  CHECK(kernel_template.unused_words().empty());
+  CHECK(kernel_template.libraries() == std::vector<std::string>{"cudadevrt", "mine.fatbin"});
+  REQUIRE(kernel_template.linked_sources().size() == 1);
+  const KernelTemplate& more = *kernel_template.linked_sources().front();
+  CHECK(more.name() == "more");
+  CHECK(more.folder() == "/f");
+  CHECK(more.source() == "#include <cubinet/parameters.cuh>\n#line 1\n// P more.cu");
+  const auto resolved = kernel_template.resolve(KernelSpec{"t", {}});
+  REQUIRE(resolved);
+  CHECK(resolved->to_string() == "t(p=64) --relocatable-device-code=true");
+  // Each source has its own kernels; the header has the figures of all.
+  CHECK(kernel_template.entry_points(*resolved)->size() == 1);
+  CHECK(kernel_template.symbol_expressions() == std::vector<std::string>{""});
+  CHECK(more.entry_points(*resolved)->front().name == "m");
+  CHECK(more.symbol_expressions() == std::vector<std::string>{"m<P>"});
+  CHECK(kernel_template.parameters_header(*resolved)->find("m_threads = 32;") != std::string::npos);
+}
+
+TEST_CASE("a further source is a file beside the declaration, and has to be there") {
+  const auto refused = [](const char* word, const std::string& members, bool is_there = true) {
+    const auto read_source = [&](const std::string& name) -> Result<std::string> {
+      if (is_there) return std::string("// more");
+      return Error{ErrorCode::io, "there is no '" + name + "'"};
+    };
+    const auto made = KernelTemplate::parse("", "t.cubinet.json", "",
+                                            R"({"name": "t", "interface": 1, "kernels": [{"name": "k",
+                                                "threads": 1}], )" +
+                                                members + "}",
+                                            read_source);
+    REQUIRE_FALSE(made);
+    CHECK_MESSAGE(made.error().message.find(word) != std::string::npos, made.error().message);
+  };
+  refused("t.cubinet.json: the source 'm.cu': there is no 'm.cu'", R"("sources": ["m.cu"])", false);
+  refused("holds no folder", R"("sources": ["a/m.cu"])");
+  refused("holds no folder", R"("sources": [".cu"])");
+  refused("ends with .cu", R"("sources": ["m.cpp"])");
+  refused("named twice, or as the template", R"("sources": ["m.cu", "m.cu"])");
+  refused("named twice, or as the template", R"("sources": ["t.cu"])");
+  refused("as text", R"("sources": [1])");
+  refused("with its folder", R"("libraries": ["/usr/lib/libm.a"])");
+  const auto nobody = KernelTemplate::parse(
+      "", "t.cubinet.json", "",
+      R"({"name": "t", "interface": 1, "sources": ["m.cu"], "kernels": [{"name": "k", "threads": 1}]})");
+  CHECK_FALSE(nobody);
+  const auto elsewhere = KernelTemplate::parse(
+      "", "t.cubinet.json", "",
+      R"({"name": "t", "interface": 1, "kernels": [{"name": "k", "threads": 1, "source": "m.cu"}]})");
+  REQUIRE_FALSE(elsewhere);
+  CHECK(elsewhere.error().message.find("none of the declaration's 'sources'") != std::string::npos);
+}

@@ -25,8 +25,8 @@ const ParameterDeclaration kChoice =
 
 ParameterDeclaration ranged() {
   ParameterDeclaration parameter = declaration(ParameterType::integer);
-  parameter.minimum = 8;
-  parameter.maximum = 65536;
+  parameter.minimum = std::int64_t{8};
+  parameter.maximum = std::int64_t{65536};
   parameter.multiple_of = 8;
   return parameter;
 }
@@ -40,10 +40,10 @@ TEST_CASE("a declaration tells what it allows") {
   CHECK(kChoice.allowed() == "one of causal, dense");
   ParameterDeclaration open = declaration(ParameterType::integer);
   CHECK(open.allowed() == "any integer");
-  open.minimum = 1;
+  open.minimum = std::int64_t{1};
   CHECK(open.allowed() == "1 or more");
-  open.minimum = INT64_MIN;
-  open.maximum = 4;
+  open.minimum.reset();
+  open.maximum = std::int64_t{4};
   CHECK(open.allowed() == "4 or less");
   CHECK(declaration(ParameterType::choice, {std::string("only")}).allowed() == "only");
   CHECK(declaration(ParameterType::float32).allowed() == "any number");
@@ -78,6 +78,22 @@ TEST_CASE("text that is not allowed is refused with the name, the value and what
     refused(kFlag, text);
   for (const char* text : {"Causal", "", "causal "})
     refused(kChoice, text);
+}
+
+TEST_CASE("a number that is no integer has a range too, its ends included") {
+  ParameterDeclaration share = declaration(ParameterType::float32);
+  share.minimum = 0.0F;
+  share.maximum = 0.1F;
+  CHECK(share.allowed() == "0 to 0.1");
+  for (const char* text : {"0", "-0.0", "0.05", "0.1"})
+    CHECK_MESSAGE(parse_parameter_value(share, text), text);
+  for (const char* text : {"-1e-30", "0.10000001", "1"})
+    CHECK_FALSE_MESSAGE(parse_parameter_value(share, text), text);
+  CHECK(parse_parameter_value(share, "2").error().remedy == "p is 0 to 0.1");
+  ParameterDeclaration positive = declaration(ParameterType::float64);
+  positive.minimum = 1e-300;
+  CHECK(parse_parameter_value(positive, "1e300"));
+  CHECK_FALSE(parse_parameter_value(positive, "0"));
 }
 
 TEST_CASE("a value of another type is refused, not converted") {

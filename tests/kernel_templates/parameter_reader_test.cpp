@@ -56,7 +56,9 @@ TEST_CASE("a macro that cannot be one is refused, and an identifier without one"
 TEST_CASE("values that a type has not are refused") {
   parameter_refused(R"({"name": "p", "type": "float", "values": [1, 1.0]})", "is repeated");
   parameter_refused(R"({"name": "p", "type": "float", "default": "1"})", "no float");
-  parameter_refused(R"({"name": "p", "type": "float", "minimum": 1})", "no member 'minimum'");
+  parameter_refused(R"({"name": "p", "type": "float", "multiple_of": 1})", "no member 'multiple_of'");
+  parameter_refused(R"({"name": "p", "type": "string", "minimum": "a"})", "no member 'minimum'");
+  parameter_refused(R"({"name": "p", "type": "float[]", "maximum": 1})", "no member 'maximum'");
   parameter_refused(R"({"name": "p", "type": "double", "default": null})",
                     "is no flag, number, text or list");
   parameter_refused(R"({"name": "p", "type": "int[]", "default": []})", "a list of 0 numbers");
@@ -65,6 +67,24 @@ TEST_CASE("values that a type has not are refused") {
   parameter_refused(R"({"name": "p", "type": "string", "values": ["a", "a"]})", "is repeated");
   parameter_refused(R"({"name": "p", "type": "string", "values": ["a"], "default": "b"})",
                     "default is not allowed");
+}
+
+TEST_CASE("numbers of either kind have a range, of their own type") {
+  const auto share = parameter_read(R"({"name": "p", "type": "float", "minimum": 0, "maximum": 0.1})");
+  REQUIRE_MESSAGE(share, share.error().message);
+  CHECK(*share->declaration.minimum == ParameterValue(0.0F));
+  CHECK(*share->declaration.maximum == ParameterValue(0.1F));
+  const auto half = parameter_read(R"({"name": "p", "type": "double", "maximum": 1, "default": -1e300})");
+  REQUIRE_MESSAGE(half, half.error().message);
+  CHECK_FALSE(half->declaration.minimum);
+  CHECK(half->declaration.allowed() == "1 or less");
+  parameter_refused(R"({"name": "p", "type": "float", "minimum": 1, "default": 0.5})", "not allowed");
+  parameter_refused(R"({"name": "p", "type": "float", "minimum": 0.2, "maximum": 0.1})",
+                    "exceeds its maximum");
+  parameter_refused(R"({"name": "p", "type": "float", "minimum": 1e300})", "near to");
+  parameter_refused(R"({"name": "p", "type": "float", "minimum": 0, "values": [1]})",
+                    "both values and a range");
+  parameter_refused(R"({"name": "p", "type": "int", "minimum": 0.5})", "no int");
 }
 
 TEST_CASE("a default is computed from parameters that stand before it") {

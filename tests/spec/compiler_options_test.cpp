@@ -111,3 +111,9 @@ TEST_CASE("defaults hold where nothing else is said") {
   CHECK(compiler_flags(with_defaults(*parse_compiler_flags(Flags{"-DA(x)=x"}), defaults)) ==
         Flags{"-DA(x)=x", "-DB=1", "-DC=3", "--fmad=false", "--std=c++14"});
 }
+
+TEST_CASE("the macros that are defined are listed with what each stands for") {
+  const std::vector<std::string> flags = {"-DN=4", "-DF(x)=x+1", "-DON", "-UM", "-lineinfo"};
+  using Macros = std::vector<std::pair<std::string, std::string>>;
+  CHECK(defined_macros(*parse_compiler_flags(flags)) == Macros{{"F(x)", "x+1"}, {"N", "4"}, {"ON", "1"}});
+}

@@ -5,9 +5,11 @@
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/spec/cubin.hpp>
+#include <cubinet/trust/trust_policy.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,13 +65,19 @@ Result<void> create_bundle(const std::string& path, Store& store, CubinRecords r
 class Bundle : public Store {
  public:
   // corruption for damage anywhere in the root, unsupported for a newer version.
-  // `files` nullptr: the operating system's.
+  // With a policy (find_trust_policy) as many of its keys as it wants have to have signed the root, beside
+  // the file, which is found out before anything in it is looked at; its version is remembered. Else
+  // untrusted. Expiry is told to the log. `files` nullptr: the operating system's.
   static Result<std::shared_ptr<Bundle>> open(const std::string& path,
-                                              std::shared_ptr<FileSystem> files = nullptr, LogSink log = {});
+                                              std::shared_ptr<FileSystem> files = nullptr, LogSink log = {},
+                                              std::optional<TrustPolicy> policy = std::nullopt);
 
   virtual const BundleRoot& root() const = 0;
   // What a signature covers: the bytes that the bundle begins with.
   virtual ByteView root_bytes() const = 0;
+  // What it was opened under, and which of the trusted keys have signed it.
+  virtual const std::optional<TrustPolicy>& policy() const = 0;
+  virtual const std::vector<Signer>& signers() const = 0;
   // The same as load(), with the reason where there is no image: corruption that names the kernel.
   virtual Result<Cubin> read(std::shared_ptr<const CubinRecord> record) const = 0;
   // Reads and checks every byte.

@@ -5,9 +5,11 @@
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/trust/verification.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace cubinet {
@@ -26,7 +28,16 @@ class ByteSource {
 // A file, by its path at each read: it may be replaced at any time, and no descriptor stays open.
 std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files);
 
+// Whose word counts for a bundle, and where that lies.
+struct BundleTrust {
+  std::optional<TrustPolicy> policy;
+  SignatureSource signatures;
+  Expiry expiry = Expiry::reported;
+  std::shared_ptr<FileSystem> files;  // for the versions seen; nullptr: the operating system's
+};
+
 // Bundle::open wherever the bytes lie: reads at most 64 KiB.
-Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> source, LogSink log);
+Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> source, LogSink log,
+                                            BundleTrust trust = {});
 
 }  // namespace cubinet

@@ -31,8 +31,8 @@ struct CompileOptions {
   // Where templates' own headers are found: searched in this order, after the embedded ones and before the
   // toolkit's. The contents of those that are found are part of the build fingerprint, their paths are not.
   std::vector<std::string> include_directories;
-  // Where device libraries are found (SourceProgram::libraries): searched in this order, before the folder of
-  // NVRTC and that of its toolkit or wheels. As with headers, contents count and paths do not.
+  // Where device libraries are found (SourceProgram::libraries): searched in this order, before the source's own
+  // folder, that of NVRTC and that of its toolkit or wheels. As with headers, contents count and paths do not.
   std::vector<std::string> library_directories;
   // A part of every request that does not say otherwise, before what its template declares
   // (parse_compiler_flags makes them): of the identity of every kernel that is asked for.

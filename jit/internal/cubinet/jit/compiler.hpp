@@ -38,6 +38,16 @@ struct LinkerCandidate {
 // Reads the files; loads nothing.
 Result<LinkerCandidate> find_linker(const CompilerCandidate& compiler, const CompilerSearch& search);
 
+// The headers that were within NVRTCs which the search does not find (any more): `bundled_headers` keeps
+// those of every release that was ever used.
+struct UnneededHeaders {
+  std::uint64_t folders = 0;
+  std::uint64_t bytes = 0;
+};
+// Takes them away where `remove`. A compiler that is found in another way puts its own there again, in the
+// middle of a request too. untrusted where others can write there; unavailable where an NVRTC cannot be read.
+Result<UnneededHeaders> sweep_bundled_headers(const CompilerSearch& search, bool remove);
+
 struct CompileRequest {
   std::shared_ptr<const KernelTemplate> kernel_template;
   KernelSpec spec;  // the record's identity is that of the resolved specification

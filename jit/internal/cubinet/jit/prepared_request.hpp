@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cubinet {
@@ -24,6 +25,8 @@ class PreparedRequest {
   const CompileOptions& options() const { return options_; }
   // The generated header; the error that the template gave instead.
   const Result<std::string>& parameters_header() const { return parameters_header_; }
+  // The macros that the options and the parameters define, as far as they may name a header.
+  const std::vector<std::pair<std::string, std::string>>& header_macros() const { return header_macros_; }
   CompileRequest for_target(SmTarget target, ImageKind kind) const;
 
   // What else a fingerprint is made of.
@@ -51,6 +54,7 @@ class PreparedRequest {
   KernelSpec spec_;
   CompileOptions options_;
   Result<std::string> parameters_header_;
+  std::vector<std::pair<std::string, std::string>> header_macros_;
   mutable std::mutex mutex_;
   mutable std::vector<Kept> kept_;  // guarded by mutex_; one a target and kind
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/callback.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
 #include <cubinet/spec/cubin.hpp>
@@ -42,11 +43,11 @@ struct ParameterDeclaration {
   ParameterType type = ParameterType::integer;
   std::string macro;  // the source sees it as this macro; empty: as a constant of its name
   std::optional<ParameterValue> default_value;
-  std::string default_expression;      // instead; without any the caller must give a value
-  std::vector<ParameterValue> values;  // allowed values; empty: any of the type, or of the integer range
-  std::int64_t minimum = INT64_MIN;    // integers without `values`
-  std::int64_t maximum = INT64_MAX;
-  std::int64_t multiple_of = 1;
+  std::string default_expression;         // instead; without any the caller must give a value
+  std::vector<ParameterValue> values;     // allowed values; empty: any of the type, or of the integer range
+  std::optional<ParameterValue> minimum;  // of numbers without `values`; of the type
+  std::optional<ParameterValue> maximum;
+  std::int64_t multiple_of = 1;  // of integers
 
   // "one of 64, 128, 256"; "8 to 65536, a multiple of 8".
   std::string allowed() const;
@@ -61,11 +62,13 @@ class KernelTemplate {
  public:
   // `origin` names the text that holds the declaration in messages (a file name); `folder` is where quoted
   // headers of the source are looked for first, nowhere when empty. `declaration`, JSON, is that of a source
-  // without one: the source then includes the generated header before its first line. invalid_argument says
-  // what is wrong with the declaration and where.
+  // without one: the source then includes the generated header before its first line. `read_source` gives the
+  // text of a file that the declaration names among its `sources`; called while this runs. invalid_argument
+  // says what is wrong with the declaration and where.
   static Result<std::shared_ptr<const KernelTemplate>> parse(
       std::string source, std::string_view origin, std::string folder = {},
-      std::optional<std::string_view> declaration = {});
+      std::optional<std::string_view> declaration = {},
+      const Callback<Result<std::string>(const std::string&)>& read_source = {});
   virtual ~KernelTemplate() = default;
 
   virtual const std::string& name() const = 0;
@@ -105,8 +108,8 @@ class KernelTemplate {
   // Further sources that are linked with this one into one cubin; each has its own name, text, folder,
   // headers and kernels, whose entry points follow this one's. None, unless said otherwise.
   virtual const std::vector<std::shared_ptr<const KernelTemplate>>& linked_sources() const;
-  // Device libraries that are linked too, by the names that SourceProgram explains. None, unless said
-  // otherwise.
+  // Device libraries that are linked too, by the names that SourceProgram explains; looked for in folder()
+  // as well. None, unless said otherwise.
   virtual const std::vector<std::string>& libraries() const;
   // unsupported, by name and number, when the target is below the minimum or a kernel could never launch
   // there: more shared memory than any device of the target gives a block, or more than 1024 threads.

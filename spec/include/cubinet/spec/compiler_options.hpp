@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cubinet {
@@ -25,6 +26,9 @@ Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags)
 
 // The flags of these options, ascending by name: what the compiler is given.
 std::vector<std::string> compiler_flags(const CompilerOptions& options);
+
+// The macros that they define, "NAME" or "NAME(x)", and what each stands for.
+std::vector<std::pair<std::string, std::string>> defined_macros(const CompilerOptions& options);
 
 // Whether they define or undefine this macro.
 bool says_macro(const CompilerOptions& options, std::string_view macro);

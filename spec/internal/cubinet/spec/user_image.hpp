@@ -24,4 +24,7 @@ Result<KernelSpec> spec_of_user_image(std::string_view name, ByteView file);
 // yet to be linked, a host's program, an image without kernels.
 Result<std::vector<Cubin>> builds_of_user_image(const KernelSpec& spec, ByteView file);
 
+// An error for an ELF that is the host's, with the way to the device code in it.
+Result<void> refuse_host_file(ByteView elf);
+
 }  // namespace cubinet

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "temporary_file_sink.hpp"
+
+#include <cubinet/base/sha256_hasher.hpp>
+#include <cubinet/base/text.hpp>
+#include <cubinet/distribution/bundle_transfer.hpp>
+
+#include <algorithm>
+#include <optional>
+
+namespace cubinet {
+namespace {
+
+constexpr std::string_view kSignatureSuffix = ".minisig";
+constexpr std::size_t kMaximumSignatures = 64;
+constexpr std::uint64_t kMaximumSignature = 4096;
+constexpr std::size_t kHashedPiece = std::size_t{1} << 20;
+
+Result<BlobDescriptor> describe_source(BodySource& source) {
+  Sha256Hasher hasher;
+  Bytes piece(kHashedPiece);
+  for (std::uint64_t offset = 0; offset < source.size();) {
+    CUBINET_TRY_ASSIGN(const std::size_t count, source.read(offset, piece));
+    hasher.raw(ByteView(piece).first(count));
+    offset += count;
+  }
+  return BlobDescriptor{hasher.finish(), source.size()};
+}
+
+Result<Manifest::Layer> push_layer(ContentServer& server, BodySource& source, std::string_view media_type,
+                                   std::string title) {
+  CUBINET_TRY_ASSIGN(const BlobDescriptor blob, describe_source(source));
+  CUBINET_TRY(server.write_blob(blob, source));
+  return Manifest::Layer{std::string(media_type), blob, std::move(title)};
+}
+
+bool is_key_id(std::string_view text) {
+  return text.size() == 16 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F');
+         });
+}
+
+// "NAME.<key id>.minisig". Of what a server says nothing else becomes a part of a file's name.
+std::optional<std::string> key_id_of_title(std::string_view title) {
+  if (!title.ends_with(kSignatureSuffix)) return std::nullopt;
+  title.remove_suffix(kSignatureSuffix.size());
+  if (title.size() < 17 || title[title.size() - 17] != '.' || !is_key_id(title.substr(title.size() - 16)))
+    return std::nullopt;
+  return std::string(title.substr(title.size() - 16));
+}
+
+std::string signature_name(std::string name, const std::string& key_id) {
+  return std::move(name) + "." + key_id + std::string(kSignatureSuffix);
+}
+
+// What begins again begins with the root.
+class PackSink final : public BodySink {
+ public:
+  PackSink(TemporaryFileSink& file, ByteView root) : file_(file), root_(root) {}
+  Result<void> restart() override {
+    CUBINET_TRY(file_.restart());
+    return file_.write(root_);
+  }
+  Result<void> write(ByteView bytes) override { return file_.write(bytes); }
+
+ private:
+  TemporaryFileSink& file_;
+  ByteView root_;
+};
+
+class RemoteSource final : public ByteSource {
+ public:
+  RemoteSource(std::shared_ptr<ContentServer> server, RemoteBundle bundle)
+      : server_(std::move(server)),
+        bundle_(std::move(bundle)),
+        place_(server_->name() + "@sha256:" + bundle_.manifest.to_hex()) {}
+
+  Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const override {
+    const std::uint64_t root = bundle_.root.size();
+    const std::uint64_t end = root + bundle_.pack.size;
+    offset = std::min(offset, end);
+    count = std::min(count, end - offset);
+    Bytes bytes;
+    if (offset < root) {
+      const ByteView part = ByteView(bundle_.root).subspan(static_cast<std::size_t>(offset));
+      bytes.assign(part.begin(),
+                   part.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(count, part.size())));
+    }
+    const std::uint64_t missing = count - bytes.size();
+    if (missing == 0) return bytes;
+    CUBINET_TRY_ASSIGN(const Bytes rest,
+                       server_->read_blob_range(bundle_.pack, {offset + bytes.size() - root, missing}));
+    bytes.insert(bytes.end(), rest.begin(), rest.end());
+    return bytes;
+  }
+  const std::string& place() const override { return place_; }
+
+ private:
+  const std::shared_ptr<ContentServer> server_;
+  const RemoteBundle bundle_;
+  const std::string place_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle) {
+  return std::make_shared<const RemoteSource>(std::move(server), std::move(bundle));
+}
+
+Result<Sha256Digest> push_bundle(ContentServer& server, const std::shared_ptr<FileSystem>& files,
+                                 const BundleUpload& bundle, const std::string& channel) {
+  CUBINET_TRY_ASSIGN(const auto status, files->status(bundle.file));
+  if (!status) return Error{ErrorCode::not_found, "there is no bundle '" + bundle.file.string() + "'"};
+  if (bundle.root_bytes == 0 || bundle.root_bytes > kMaximumBundleRoot || bundle.root_bytes > status->size)
+    return Error{ErrorCode::invalid_argument, "'" + bundle.file.string() +
+                                                  "' does not begin with a root of " +
+                                                  std::to_string(bundle.root_bytes) + " bytes"};
+  const std::string name = bundle.file.filename().string();
+  Manifest manifest{std::string(kBundleArtifactType), {}, bundle.annotations};
+  FileSource root(files, bundle.file, bundle.root_bytes);
+  FileSource pack(files, bundle.file, status->size - bundle.root_bytes, bundle.root_bytes);
+  CUBINET_TRY_ASSIGN(auto root_layer, push_layer(server, root, kBundleRootType, name + ".root"));
+  CUBINET_TRY_ASSIGN(auto pack_layer, push_layer(server, pack, kBundlePackType, name + ".pack"));
+  manifest.layers = {std::move(root_layer), std::move(pack_layer)};
+  for (const BundleSignature& signature : bundle.signatures) {
+    if (!is_key_id(signature.key_id))
+      return Error{ErrorCode::invalid_argument,
+                   "'" + printable(signature.key_id, kQuotedBytes) + "' is no id of a key"};
+    MemorySource content(signature.content);
+    CUBINET_TRY_ASSIGN(auto layer, push_layer(server, content, kBundleSignatureType,
+                                              signature_name(name, signature.key_id)));
+    manifest.layers.push_back(std::move(layer));
+  }
+  MemorySource configuration(empty_configuration());
+  CUBINET_TRY(server.write_blob(describe_blob(empty_configuration()), configuration));
+  CUBINET_TRY_ASSIGN(const Sha256Digest digest, server.write_manifest(as_bytes(to_json(manifest))));
+  if (!channel.empty()) CUBINET_TRY(server.write_channel(channel, digest));
+  return digest;
+}
+
+Result<Sha256Digest> resolve_channel(ContentServer& server, const std::string& channel) {
+  CUBINET_TRY_ASSIGN(const auto digest, server.read_channel(channel));
+  if (digest) return *digest;
+  return Error{ErrorCode::not_found, server.name() + " has no channel '" + channel + "'"};
+}
+
+Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Digest& digest) {
+  const std::string where = "sha256:" + digest.to_hex() + " of " + server.name();
+  CUBINET_TRY_ASSIGN(const Bytes json, server.read_manifest(digest));
+  CUBINET_TRY_ASSIGN(const Manifest manifest, parse_manifest(as_text(json), where));
+  const auto refused = [&](const std::string& reason) {
+    return Error{ErrorCode::corruption, where + " is no bundle: " + reason, "is it the right address?"};
+  };
+  if (manifest.artifact_type != kBundleArtifactType)
+    return refused("its type is '" + printable(manifest.artifact_type, kQuotedBytes) + "'");
+  RemoteBundle bundle;
+  bundle.manifest = digest;
+  std::vector<const Manifest::Layer*> roots, packs;
+  for (const Manifest::Layer& layer : manifest.layers) {
+    if (layer.media_type == kBundleRootType) roots.push_back(&layer);
+    if (layer.media_type == kBundlePackType) packs.push_back(&layer);
+  }
+  if (roots.size() != 1 || packs.size() != 1) return refused("it has not one root and one pack");
+  // Before anything is allocated for them.
+  if (roots[0]->blob.size > kMaximumBundleRoot) return refused("its root has more than 64 KiB");
+  bundle.pack = packs[0]->blob;
+  CUBINET_TRY_ASSIGN(bundle.root, server.read_blob(roots[0]->blob));
+  for (const Manifest::Layer& layer : manifest.layers) {
+    if (layer.media_type != kBundleSignatureType) continue;
+    const auto key_id = key_id_of_title(layer.title);
+    if (!key_id || layer.blob.size > kMaximumSignature || bundle.signatures.size() == kMaximumSignatures)
+      return refused("a signature names no key, has more than 4 KiB, or is one of more than 64");
+    CUBINET_TRY_ASSIGN(Bytes content, server.read_blob(layer.blob));
+    bundle.signatures.push_back({*key_id, std::move(content)});
+  }
+  return bundle;
+}
+
+Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, FileSystem& files,
+                         const std::filesystem::path& path) {
+  TemporaryFileSink file(files, temporary_path_beside(path));
+  PackSink sink(file, bundle.root);
+  CUBINET_TRY(sink.restart());
+  CUBINET_TRY(server.read_blob(bundle.pack, sink));
+  // Before the bundle that they are of: one without its signatures may be refused.
+  for (const BundleSignature& signature : bundle.signatures)
+    CUBINET_TRY(
+        write_file_atomically(files, signature_name(path.string(), signature.key_id), signature.content));
+  return file.keep(path);
+}
+
+}  // namespace cubinet

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/distribution/content_server.hpp>
+
+#include <memory>
+
+namespace cubinet {
+
+// A folder that is laid out as a static server serves it: blobs/sha256/<digest> and refs/<channel>.
+std::shared_ptr<ContentServer> open_folder_server(std::shared_ptr<FileSystem> files,
+                                                  std::filesystem::path folder);
+
+// The text of a file refs/<channel>, and the digest in it: corruption for anything else.
+std::string channel_text(const Sha256Digest& manifest);
+Result<Sha256Digest> parse_channel_text(std::string_view text, const std::string& where);
+inline constexpr std::uint64_t kMaximumChannelText = 256;
+
+}  // namespace cubinet

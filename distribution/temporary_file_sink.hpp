@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/transport/http_message.hpp>
+
+#include <memory>
+
+namespace cubinet {
+
+// A file under a name that nobody looks for, until it is kept under another. What is not kept is removed.
+// restart() comes before the first write.
+class TemporaryFileSink final : public BodySink {
+ public:
+  TemporaryFileSink(FileSystem& files, std::filesystem::path path) : files_(files), path_(std::move(path)) {}
+  ~TemporaryFileSink() override {
+    file_.reset();
+    // One that has its name by now is no longer there under this.
+    (void)files_.remove(path_).has_value();
+  }
+  TemporaryFileSink(const TemporaryFileSink&) = delete;
+  TemporaryFileSink& operator=(const TemporaryFileSink&) = delete;
+
+  Result<void> restart() override {
+    file_.reset();
+    CUBINET_TRY(files_.remove(path_));
+    CUBINET_TRY_ASSIGN(file_, files_.create(path_));
+    return {};
+  }
+  Result<void> write(ByteView bytes) override { return file_->write(bytes); }
+  Result<void> keep(const std::filesystem::path& name) {
+    CUBINET_TRY(file_->sync());
+    CUBINET_TRY(file_->close());
+    CUBINET_TRY(files_.rename(path_, name));
+    return files_.sync_directory(name.has_parent_path() ? name.parent_path() : ".");
+  }
+
+ private:
+  FileSystem& files_;
+  std::filesystem::path path_;
+  std::unique_ptr<WritableFile> file_;
+};
+
+}  // namespace cubinet

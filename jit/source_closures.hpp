@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bundled_headers.hpp"
+#include "closure_cache.hpp"
+
+#include <cubinet/jit/prepared_request.hpp>
+
+#include <mutex>
+#include <optional>
+
+namespace cubinet {
+
+// The texts that a request's sources are compiled from: where this compiler's headers lie, and those within
+// it, which are put into a folder for the first source that lacks one. Thread-safe.
+class SourceClosures {
+ public:
+  // Of the template, then of each source that is linked with it.
+  using Closures = std::vector<std::shared_ptr<const IncludeClosure>>;
+  using Load = Callback<Result<std::shared_ptr<const NvrtcApi>>()>;
+
+  // `load` gives the compiler, where its headers are to be taken out of it.
+  SourceClosures(const CompilerCandidate& compiler, std::string_view identity, const CompilerSearch& search,
+                 Load load);
+
+  // Without the texts: what they are now.
+  Result<Closures> get(const PreparedRequest& request);
+  // With the texts, to compile them.
+  Result<Closures> take(const PreparedRequest& request);
+
+ private:
+  using Closure = std::shared_ptr<const IncludeClosure>;
+
+  HeaderSearch search_of(const PreparedRequest& request, bool with_bundled) const;
+  template <class Read>
+  Result<Closure> with_all_headers(const PreparedRequest& request, Read read);
+  template <class Read>
+  Result<Closures> of_all_sources(const PreparedRequest& request, Read read);
+  bool has_bundled();
+  bool is_still_there();
+  bool install_bundled();
+  Closure told_why(Closure closure);
+
+  const std::vector<std::string> toolkit_directories_;
+  const Load load_;
+  ClosureCache closures_;
+
+  std::optional<BundledHeaders> bundled_;  // nullopt: the compiler has none, or none are wanted
+  std::mutex bundled_mutex_;
+  bool bundled_there_ = false;  // guarded by bundled_mutex_, as the next
+  std::optional<Error> bundled_failure_;
+};
+
+}  // namespace cubinet
