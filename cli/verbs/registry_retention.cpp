@@ -40,7 +40,7 @@ std::string format_age(std::int64_t since) {
   if (seconds < 0) return "in the future";
   if (seconds < kHour) return "within the hour";
   if (seconds < 2 * kDay) return plural(static_cast<std::uint64_t>(seconds / kHour), "hour") + " ago";
-  return plural(static_cast<std::uint64_t>(seconds / kDay), "day") + " ago";
+  return fmt::format("{} days ago", seconds / kDay);
 }
 
 namespace {
