@@ -128,9 +128,8 @@ std::string entry_prefix(std::uint64_t kernel_hash) {
 
 std::string entry_name(std::uint64_t kernel_hash, ByteView encoded) {
   // A record ends with the digest of all that precedes.
-  constexpr std::size_t kDigestBytes = 32;
   constexpr std::size_t kNamedBytes = 16;
-  return entry_prefix(kernel_hash) + to_hex(encoded.last(kDigestBytes).first(kNamedBytes));
+  return entry_prefix(kernel_hash) + to_hex(encoded.last(sizeof(Sha256Digest::bytes)).first(kNamedBytes));
 }
 
 std::string entry_name(const CubinRecord& record) {

@@ -56,12 +56,13 @@ Result<std::set<KernelKey>> read_pins(const FileStore& store) {
 
 Result<void> write_pin(FileStore& store, KernelKey key) {
   const fs::path file = pin_file(store, key);
-  CUBINET_TRY(store.make_folder_for(file));
-  auto created = store.files().create(file);
-  if (!created && created.error().native == EEXIST) return {};
-  if (!created) return std::move(created).error();
-  CUBINET_TRY((*created)->close());
-  return store.files().sync_directory(file.parent_path());
+  return store.put(file, [&]() -> Result<void> {
+    auto created = store.files().create(file);
+    if (!created && created.error().native == EEXIST) return {};
+    if (!created) return std::move(created).error();
+    CUBINET_TRY((*created)->close());
+    return store.files().sync_directory(file.parent_path());
+  });
 }
 
 Result<bool> remove_pin(FileStore& store, KernelKey key) {
