@@ -31,7 +31,7 @@ constexpr const char* kExamples = R"(Examples:
   cubinet import-artifacts flashinfer_cubin/cubins
 
 Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
-CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR.
+CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR; of push and pull HTTPS_PROXY, NO_PROXY, AWS_*, DOCKER_CONFIG.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 
 constexpr std::string_view kYes[] = {"true", "on", "yes", "enable", "+", "1"};
@@ -151,7 +151,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   root.require_subcommand(0, 1);
   for (const auto add :
        {add_doctor, add_templates, add_key, add_explain, add_select, add_compile, add_prebuild, add_bundle,
-        add_import_artifacts, add_inspect, add_registry, add_run, add_trust}) {
+        add_import_artifacts, add_inspect, add_push, add_pull, add_registry, add_run, add_trust}) {
     add(root, chosen);
   }
   add_global_options(root, options);

@@ -68,7 +68,44 @@ class PackSink final : public BodySink {
   ByteView root_;
 };
 
+class RemoteSource final : public ByteSource {
+ public:
+  RemoteSource(std::shared_ptr<ContentServer> server, RemoteBundle bundle)
+      : server_(std::move(server)),
+        bundle_(std::move(bundle)),
+        place_(server_->name() + "@sha256:" + bundle_.manifest.to_hex()) {}
+
+  Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const override {
+    const std::uint64_t root = bundle_.root.size();
+    const std::uint64_t end = root + bundle_.pack.size;
+    offset = std::min(offset, end);
+    count = std::min(count, end - offset);
+    Bytes bytes;
+    if (offset < root) {
+      const ByteView part = ByteView(bundle_.root).subspan(static_cast<std::size_t>(offset));
+      bytes.assign(part.begin(),
+                   part.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(count, part.size())));
+    }
+    const std::uint64_t missing = count - bytes.size();
+    if (missing == 0) return bytes;
+    CUBINET_TRY_ASSIGN(const Bytes rest,
+                       server_->read_blob_range(bundle_.pack, {offset + bytes.size() - root, missing}));
+    bytes.insert(bytes.end(), rest.begin(), rest.end());
+    return bytes;
+  }
+  const std::string& place() const override { return place_; }
+
+ private:
+  const std::shared_ptr<ContentServer> server_;
+  const RemoteBundle bundle_;
+  const std::string place_;
+};
+
 }  // namespace
+
+std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle) {
+  return std::make_shared<const RemoteSource>(std::move(server), std::move(bundle));
+}
 
 Result<Sha256Digest> push_bundle(ContentServer& server, const std::shared_ptr<FileSystem>& files,
                                  const BundleUpload& bundle, const std::string& channel) {

@@ -13,8 +13,8 @@ usual_toolkit=/usr/local/cuda
 packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
   zlib1g-dev)
-# Servers and a tool that the tests start themselves. Where one is missing, its tests are skipped.
-test_packages=(docker-registry nginx openssl)
+# Servers and tools that the tests start themselves. Where one is missing, its tests are skipped.
+test_packages=(bindfs docker-registry nginx openssl)
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -99,14 +99,14 @@ install_test_wheels() {
     cp "$list" "$test_wheels.partial/list.txt" && mv "$test_wheels.partial" "$test_wheels"
 }
 
-# moto, which stands in for S3 and checks signatures. Nobody has to have it either.
+# moto, which stands in for S3 and checks signatures, and oras, another client of registries. Nobody has to have them either.
 install_test_servers() {
-  if [[ -d $test_servers/moto ]]; then return 0; fi
+  if [[ -d $test_servers/moto && -d $test_servers/oras ]]; then return 0; fi
   python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
-  say "fetching moto from PyPI for the tests (about 40 MB) into build/test-servers"
+  say "fetching moto and oras from PyPI for the tests (about 40 MB) into build/test-servers"
   rm -rf "$test_servers" "$test_servers.partial"
   python3 -m pip install --quiet --root-user-action=ignore --no-cache-dir --only-binary=:all: --retries 1 --timeout 20 \
-    --target "$test_servers.partial" 'moto[s3]==5.1.22' flask flask-cors >&2 && mv "$test_servers.partial" "$test_servers"
+    --target "$test_servers.partial" 'moto[s3]==5.1.22' flask flask-cors 'oras==0.2.43' >&2 && mv "$test_servers.partial" "$test_servers"
 }
 
 # Sets cuda_root, the folder whose include/ is built with and whose lib64/ or lib/ has the NVRTC to run with, and

@@ -92,7 +92,7 @@ setup
 mkdir -p "$root/build"
 missing=""
 install_test_wheels || missing="NVRTC 13.5 could not be fetched from PyPI: the tests of two releases of NVRTC have NOT been run"
-install_test_servers || missing+="${missing:+; }moto could not be fetched from PyPI: the tests of S3 with its signatures checked have NOT been run"
+install_test_servers || missing+="${missing:+; }moto and oras could not be fetched from PyPI: the tests of S3 with its signatures checked, and of another client, have NOT been run"
 for tree in "${trees[@]}"; do
   run_tree "$tree"
 done

@@ -158,7 +158,7 @@ TEST_CASE("a folder without a name is wrong input and makes no home") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "a folder that holds the home or lies in it is not imported into it") {
-  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
   fs::create_directory_symlink(sandbox.home(), sandbox / "alias");
   for (const std::string& around :
        {sandbox.path(""), sandbox.home().string(), sandbox.path("alias/cubins")}) {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "servers.hpp"
+#include "support/fake_cubin.hpp"
 #include "support/ok.hpp"
+#include "support/server_process.hpp"
 #include "support/temp_dir.hpp"
 #include "support/text.hpp"
 
 #include <cubinet/distribution/bundle_transfer.hpp>
 #include <cubinet/distribution/folder_server.hpp>
+#include <cubinet/distribution/static_server.hpp>
 
 #include <fstream>
 #include <functional>
+#include <sstream>
 
 using namespace cubinet;
 using test::contains;
@@ -54,6 +59,41 @@ TEST_CASE("a bundle that is pushed is pulled, with its signatures beside") {
   CHECK(shipped.read("b." + kKeyId + ".minisig") == "signed");
   // The same bundle is the same manifest.
   CHECK(ok(push_bundle(*shipped.server, posix_file_system(), shipped.upload(), "")) == digest);
+}
+
+TEST_CASE("a bundle on a server is read in parts, and a kernel of it costs its pages and its frame") {
+  const auto nginx = test::Nginx::start();
+  if (!nginx) return;
+  const test::TempDir folder;
+  std::vector<Cubin> cubins;
+  for (std::uint8_t i = 0; i < 40; ++i) {
+    test::FakeCubin description;
+    description.filler = i;
+    description.code_bytes = 100'000;
+    KernelSpec spec;
+    spec.name = "kernel_" + std::to_string(i);
+    cubins.push_back(test::make_cubin(spec, description));
+  }
+  BundleOptions options;
+  options.channel = "stable";
+  ok(create_bundle((folder / "a.bundle").string(), cubins, options));
+  const auto local = ok(Bundle::open((folder / "a.bundle").string()));
+  const auto client = test::quick_client({nginx->authority()});
+  const auto server = open_static_server(client, ok(Url::parse(nginx->url("/b"))), nullptr);
+  const Sha256Digest digest = ok(
+      push_bundle(*server, posix_file_system(), {folder / "a.bundle", local->root_bytes().size()}, "stable"));
+  const std::size_t before = nginx->access_log().size();
+  const auto remote = ok(open_bundle(remote_source(server, ok(read_remote_bundle(*server, digest))), {}));
+  CHECK(remote->root().records == 40);
+  const auto found = ok(local->list()).at(7);
+  CHECK(*ok(remote->read(found)).image == *ok(local->read(found)).image);
+  // Of 4 MB: the log has the status and the size of each answer.
+  std::istringstream lines(nginx->access_log().substr(before));
+  std::uint64_t fetched = 0;
+  for (std::string line; std::getline(lines, line);)
+    fetched += std::stoull(line.substr(line.find("\" 20") + 6));
+  CHECK(fetched > 100'000);
+  CHECK(fetched < 400'000);
 }
 
 TEST_CASE("a channel that is not there is told") {

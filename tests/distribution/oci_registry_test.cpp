@@ -5,6 +5,7 @@
 #include "support/skip.hpp"
 #include "support/text.hpp"
 
+#include <cubinet/distribution/bundle_transfer.hpp>
 #include <cubinet/distribution/oci_registry.hpp>
 
 #include <fstream>
@@ -74,6 +75,31 @@ TEST_CASE("a blob that was flipped or cut on the disk of docker registry is corr
     REQUIRE_FALSE(read);
     CHECK(read.error().code == ErrorCode::corruption);
   }
+}
+
+TEST_CASE("oras pulls the files of a bundle that was pushed") {
+  const auto registry = DockerRegistry::start();
+  const auto python = test::find_program("python3");
+  if (!registry || !python || !std::filesystem::exists(CUBINET_TEST_SERVERS "/oras")) {
+    test::skip("oras is not installed: scripts/test.sh fetches it");
+    return;
+  }
+  const test::TempDir folder;
+  std::ofstream(folder / "k.bundle") << "root and pack";
+  const ByteView signature = as_bytes("signed");
+  const BundleUpload bundle{
+      folder / "k.bundle", 4, {{"0123456789ABCDEF", Bytes(signature.begin(), signature.end())}}};
+  ok(push_bundle(*repository_of(registry->authority()), posix_file_system(), bundle, "stable"));
+  const std::string script = "import sys; sys.path.insert(0, '" CUBINET_TEST_SERVERS
+                             "'); import oras.client; oras.client.OrasClient(insecure=True, hostname='" +
+                             registry->authority() + "').pull(target='" + registry->authority() +
+                             "/team/kernels:stable', outdir='" + folder.path().string() + "')";
+  CHECK(test::run_program({*python, "-c", script}) == 0);
+  const auto read = [&](const char* name) {
+    return std::string(as_text(ok(posix_file_system()->read(folder / name, 100))));
+  };
+  CHECK(read("k.bundle.root") + read("k.bundle.pack") == "root and pack");
+  CHECK(read("k.bundle.0123456789ABCDEF.minisig") == "signed");
 }
 
 TEST_CASE("an upload goes where the registry says, and no authorization to another host") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/cubin_registry/byte_source.hpp>
 #include <cubinet/distribution/content_server.hpp>
 #include <cubinet/distribution/manifest.hpp>
 
@@ -46,6 +47,10 @@ struct RemoteBundle {
 // not_found for a channel that is not there; corruption for what is no bundle.
 Result<Sha256Digest> resolve_channel(ContentServer& server, const std::string& channel);
 Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Digest& manifest);
+
+// Its bytes where they lie: the root is here already, and of the pack the parts that are asked for travel.
+// With open_bundle, a bundle whose pages and images are each fetched, and checked, when they are wanted.
+std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle);
 
 // The whole of it as `path`, with its signatures beside. Whoever trusts only some keys asks the root and
 // signatures first: here only digests are compared.
