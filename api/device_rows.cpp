@@ -99,22 +99,26 @@ Result<DeviceRows> DeviceRowReader::rows(ComputeCapability device) {
   return result;
 }
 
-Result<BuildStanding> DeviceRowReader::standing(const CubinRecord& record) {
-  const Offer offer = Offer::of(record, 0);
-  const auto prepared = prepared_.prepare_held(record.identity.kernel());
+Result<ExplainedBuild> DeviceRowReader::standing(std::shared_ptr<const CubinRecord> record) {
+  const Offer offer = Offer::of(*record, 0);
+  const auto prepared = prepared_.prepare_held(record->identity.kernel());
+  ExplainedBuild build;
+  build.record = std::move(record);
   if (prepared == nullptr) {
-    const bool local = record.origin == CubinOrigin::compiled;
-    return BuildStanding{local ? Standing::stale : Standing::shipped,
-                         "the template has other parameters now"};
+    const bool local = build.record->origin == CubinOrigin::compiled;
+    build.standing = local ? Standing::stale : Standing::shipped;
+    build.verdict = "the template has other parameters now";
+    return build;
   }
   const Wish wish = source_.wish_for(*prepared, {offer.target}, std::span(&offer, 1));
-  const Standing standing = standing_of(offer, wish);
-  if (standing == Standing::stale && wish.today.empty()) {
+  build.standing = standing_of(offer, wish);
+  if (build.standing == Standing::stale && wish.today.empty()) {
     return Error{ErrorCode::unavailable,
                  prepared->spec().to_string() + ": what would be built today cannot be told",
                  "see that every header of its template can be read"};
   }
-  return BuildStanding{standing, explain(offer, wish, record.compiler)};
+  build.verdict = explain(offer, wish, build.record->compiler);
+  return build;
 }
 
 }  // namespace cubinet

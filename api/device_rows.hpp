@@ -12,7 +12,7 @@ class DeviceRowReader {
       : library_(library), prepared_(prepared), source_(source) {}
 
   Result<DeviceRows> rows(ComputeCapability device);
-  Result<BuildStanding> standing(const CubinRecord& record);
+  Result<ExplainedBuild> standing(std::shared_ptr<const CubinRecord> record);
 
  private:
   Library& library_;

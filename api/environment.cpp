@@ -13,7 +13,7 @@ Result<std::shared_ptr<const Device>> Environment::device(int ordinal) {
   const std::lock_guard lock(device_mutex_);
   if (const auto position = devices_.find(ordinal); position != devices_.end()) return position->second;
   if (driver_ == nullptr) {
-    CUBINET_TRY_ASSIGN(driver_, Driver::open(driver_options_));
+    CUBINET_TRY_ASSIGN(driver_, Driver::open(driver_library_, log_));
   }
   CUBINET_TRY_ASSIGN(auto device, Device::open(driver_, ordinal));
   devices_.emplace(ordinal, device);

@@ -14,8 +14,8 @@ namespace cubinet {
 // The compiler and the driver of one Runtime, opened when they are first needed. Thread-safe.
 class Environment {
  public:
-  Environment(CompilerSearch search, DriverOptions driver)
-      : search_(std::move(search)), driver_options_(std::move(driver)) {}
+  Environment(CompilerSearch search, std::optional<std::string> driver_library, LogSink log)
+      : search_(std::move(search)), driver_library_(std::move(driver_library)), log_(std::move(log)) {}
   virtual ~Environment() = default;
 
   // Searched for once: the outcome, an error included, is kept, since a missing compiler is asked for on
@@ -26,7 +26,8 @@ class Environment {
 
  private:
   CompilerSearch search_;
-  DriverOptions driver_options_;
+  std::optional<std::string> driver_library_;
+  LogSink log_;
   std::mutex compiler_mutex_;
   std::optional<Result<std::shared_ptr<Compiler>>> compiler_;
   std::mutex device_mutex_;

@@ -26,6 +26,7 @@ Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log)
     if (takes != nullptr) writable_.push_back(std::move(takes));
     stores_.push_back(std::move(store));
   }
+  counted_ = std::vector<Counted>(stores_.size());
 }
 
 template <class Question>
@@ -49,7 +50,16 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
 }
 
 KernelBuilds Library::offers(const KernelId& kernel) {
-  return *ask_all(Silence::is_passed_over, [&](Store& store) { return store.find(kernel); });
+  KernelBuilds builds = *ask_all(Silence::is_passed_over, [&](Store& store) { return store.find(kernel); });
+  for (Counted& counted : counted_)
+    counted.asked.fetch_add(1, std::memory_order_relaxed);
+  // The builds of one store lie side by side.
+  for (std::size_t i = 0; i < builds.offers.size(); ++i) {
+    const std::size_t store = builds.offers[i].store;
+    if (i == 0 || builds.offers[i - 1].store != store)
+      counted_[store].found.fetch_add(1, std::memory_order_relaxed);
+  }
+  return builds;
 }
 
 Result<KernelBuilds> Library::all_of(const KernelId& kernel) {
@@ -78,7 +88,10 @@ std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish
     const std::size_t store = builds.offers[judgement.offer].store;
     auto cubin = stores_[store]->load(record);
     const KernelSource source = source_of(*record, store);
-    if (cubin && *cubin) return FoundCubin{**std::move(cubin), source};
+    if (cubin && *cubin) {
+      counted_[store].used.fetch_add(1, std::memory_order_relaxed);
+      return FoundCubin{**std::move(cubin), source};
+    }
     // A store tells by itself what it found damaged.
     if (!cubin) {
       log(log_, LogLevel::error,
@@ -104,6 +117,17 @@ bool Library::lies_where_nothing_is_kept(const KernelBuilds& builds, const Cubin
       return true;
   }
   return false;
+}
+
+std::vector<StoreUses> Library::uses() const {
+  std::vector<StoreUses> uses;
+  uses.reserve(counted_.size());
+  for (const Counted& counted : counted_) {
+    uses.push_back({counted.asked.load(std::memory_order_relaxed),
+                    counted.found.load(std::memory_order_relaxed),
+                    counted.used.load(std::memory_order_relaxed)});
+  }
+  return uses;
 }
 
 KernelSource Library::keep(const Cubin& cubin) {

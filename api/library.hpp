@@ -60,8 +60,14 @@ class Library {
 
   KernelSource source_of(const CubinRecord& record, std::size_t store) const;
   const std::vector<std::shared_ptr<Store>>& stores() const { return stores_; }
+  std::vector<StoreUses> uses() const;  // by requests for a kernel
 
  private:
+  struct Counted {
+    std::atomic<std::uint64_t> asked{0};
+    std::atomic<std::uint64_t> found{0};
+    std::atomic<std::uint64_t> used{0};
+  };
   // What follows where a store does not answer.
   enum class Silence { is_passed_over, fails };
   template <class Question>
@@ -70,6 +76,7 @@ class Library {
   std::vector<std::shared_ptr<Store>> stores_;  // memory_ is the first
   std::shared_ptr<WritableStore> memory_;
   std::vector<std::shared_ptr<WritableStore>> writable_;  // of the others
+  std::vector<Counted> counted_;                          // of stores_
   LogSink log_;
   std::atomic<bool> told_{false};  // that builds are kept in memory only
 };

@@ -50,7 +50,7 @@ class RuntimeImplementation final : public Runtime {
  public:
   explicit RuntimeImplementation(RuntimeOptions options)
       : options_(std::move(options)),
-        environment_(options_.compiler, options_.driver),
+        environment_(options_.compiler, options_.driver_library, options_.log),
         library_(std::move(options_.stores), options_.log),
         prepared_(owner_, options_.templates, library_, options_.compile_options),
         source_(library_, environment_, options_.compile, options_.targets, options_.log) {}
@@ -98,9 +98,9 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY(check_process());
     return DeviceRowReader(library_, prepared_, source_).rows(device);
   }
-  Result<BuildStanding> standing(const CubinRecord& record) override {
+  Result<ExplainedBuild> standing(std::shared_ptr<const CubinRecord> record) override {
     CUBINET_TRY(check_process());
-    return DeviceRowReader(library_, prepared_, source_).standing(record);
+    return DeviceRowReader(library_, prepared_, source_).standing(std::move(record));
   }
 
   bool release(const PreparedKernel& kernel, int device) override {
@@ -347,6 +347,7 @@ RuntimeCounters RuntimeImplementation::counters() const {
   counters.misses = read(counters_.misses);
   counters.failures = read(counters_.failures);
   counters.bytes_loaded = read(counters_.bytes_loaded);
+  counters.stores = library_.uses();
   return counters;
 }
 
@@ -357,7 +358,6 @@ Result<std::shared_ptr<Runtime>> Runtime::create(RuntimeOptions options) {
   if (options.templates.list().empty()) {
     CUBINET_TRY_ASSIGN(options.templates, TemplateCatalog::builtin());
   }
-  if (!options.driver.log) options.driver.log = options.log;
   for (const auto& store : options.stores) {
     if (options.compiler.bundled_headers || store == nullptr) continue;
     const StoreDescription description = store->description();

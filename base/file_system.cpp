@@ -5,12 +5,14 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 namespace cubinet {
@@ -95,6 +97,14 @@ class PosixFileLock final : public FileLock {
   pid_t owner_;
 };
 
+// False where somebody has removed or replaced the file since it was opened: then others lock another one.
+Result<bool> still_named(const Descriptor& descriptor, const fs::path& path) {
+  struct stat ours {};
+  struct stat named {};
+  if (::fstat(descriptor.get(), &ours) != 0) return failed("inspect", path);
+  return ::stat(path.c_str(), &named) == 0 && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
 FileStatus::Type type_of(mode_t mode) {
   if (S_ISREG(mode)) return FileStatus::Type::regular;
   if (S_ISDIR(mode)) return FileStatus::Type::directory;
@@ -168,37 +178,23 @@ Result<Bytes> read_whole(const OpenFile& file, const fs::path& path, std::uint64
 class PosixFileSystem final : public FileSystem {
  public:
   Result<Bytes> read(const fs::path& path, std::uint64_t limit) override {
-    CUBINET_TRY_ASSIGN(const OpenFile file, open_regular(path, 0));
-    return read_whole(file, path, limit);
+    return unless_stale([&]() -> Result<Bytes> {
+      CUBINET_TRY_ASSIGN(const OpenFile file, open_regular(path, 0));
+      return read_whole(file, path, limit);
+    });
   }
 
   Result<OwnFile> read_own(const fs::path& path, std::uint64_t limit) override {
-    auto file = open_regular(path, O_NOFOLLOW);
-    if (!file) {
-      Error error = std::move(file).error();
-      if (error.native == ELOOP || error.native == EISDIR) {
-        error.code = ErrorCode::untrusted;
-        error.remedy.clear();  // nobody named it
-      }
-      return error;
-    }
-    if (const char* reason = why_not_ours(file->info)) {
-      return Error{ErrorCode::untrusted, "'" + path.string() + "' " + reason};
-    }
-    auto content = read_whole(*file, path, limit);
-    if (content) return OwnFile{*std::move(content), status_of(file->info)};
-    Error error = std::move(content).error();
-    if (error.code != ErrorCode::invalid_argument) return error;
-    error.code = ErrorCode::io;
-    error.remedy.clear();
-    return error;
+    return unless_stale([&] { return read_own_once(path, limit); });
   }
 
   Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::uint64_t count) override {
-    CUBINET_TRY_ASSIGN(const OpenFile file, open_regular(path, 0));
-    const auto size = static_cast<std::uint64_t>(file.info.st_size);
-    const std::uint64_t there = offset < size ? std::min(count, size - offset) : 0;
-    return read_at(file, path, offset, there);
+    return unless_stale([&]() -> Result<Bytes> {
+      CUBINET_TRY_ASSIGN(const OpenFile file, open_regular(path, 0));
+      const auto size = static_cast<std::uint64_t>(file.info.st_size);
+      const std::uint64_t there = offset < size ? std::min(count, size - offset) : 0;
+      return read_at(file, path, offset, there);
+    });
   }
 
   Result<std::unique_ptr<WritableFile>> create(const fs::path& path) override {
@@ -215,6 +211,28 @@ class PosixFileSystem final : public FileSystem {
   Result<void> rename(const fs::path& from, const fs::path& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) return failed("rename a new file to", to);
     return {};
+  }
+
+  Result<bool> append(const fs::path& path, ByteView bytes) override {
+    while (true) {
+      const Descriptor descriptor(
+          open_retrying(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0644));
+      if (descriptor.get() < 0) return failed("open", path);
+      // Where there are no locks, what is added while somebody replaces the file may be lost with it.
+      if (::flock(descriptor.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+      CUBINET_TRY_ASSIGN(const bool named, still_named(descriptor, path));
+      if (!named) continue;
+      ssize_t written = -1;
+      do {
+        written = ::write(descriptor.get(), bytes.data(), bytes.size());
+      } while (written < 0 && errno == EINTR);
+      if (written < 0) return failed("write", path);
+      if (static_cast<std::size_t>(written) != bytes.size()) {
+        errno = ENOSPC;
+        return failed("write", path);
+      }
+      return true;
+    }
   }
 
   Result<void> sync_directory(const fs::path& path) override {
@@ -248,15 +266,74 @@ class PosixFileSystem final : public FileSystem {
   }
 
   Result<std::optional<FileStatus>> status(const fs::path& path) override {
-    struct stat info {};
-    if (::lstat(path.c_str(), &info) != 0) {
-      if (errno == ENOENT || errno == ENOTDIR) return std::optional<FileStatus>();
-      return failed("inspect", path);
-    }
-    return std::optional<FileStatus>(status_of(info));
+    auto status = unless_stale([&]() -> Result<std::optional<FileStatus>> {
+      struct stat info {};
+      if (::lstat(path.c_str(), &info) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR) return std::optional<FileStatus>();
+        return failed("inspect", path);
+      }
+      return std::optional<FileStatus>(status_of(info));
+    });
+    if (!status && status.error().code == ErrorCode::not_found) return std::optional<FileStatus>();
+    return status;
   }
 
   Result<Listing> list(const fs::path& path) override {
+    return unless_stale([&] { return list_once(path); });
+  }
+
+  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Sharing sharing) override {
+    const int operation = (sharing == Sharing::shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+    while (true) {
+      Descriptor descriptor(open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644));
+      if (descriptor.get() < 0) return failed("open the lock file", path);
+      if (::flock(descriptor.get(), operation) != 0) {
+        if (errno == EINTR) continue;
+        if (errno == EWOULDBLOCK) return std::unique_ptr<FileLock>();
+        return failed("lock", path);
+      }
+      CUBINET_TRY_ASSIGN(const bool named, still_named(descriptor, path));
+      if (named) return std::unique_ptr<FileLock>(std::make_unique<PosixFileLock>(std::move(descriptor)));
+    }
+  }
+
+  bool writable(const fs::path& path) override { return ::access(path.c_str(), W_OK | X_OK) == 0; }
+
+  FileSystemKind kind(const fs::path& path) override {
+    struct statfs info {};
+    int status = -1;
+    do {
+      status = ::statfs(path.c_str(), &info);
+    } while (status != 0 && errno == EINTR);
+    if (status == 0) return file_system_kind(static_cast<std::uint32_t>(info.f_type));
+    if (errno == ENOENT && path.has_relative_path()) return kind(path.parent_path());
+    return {"unknown", false};
+  }
+
+ private:
+  Result<OwnFile> read_own_once(const fs::path& path, std::uint64_t limit) {
+    auto file = open_regular(path, O_NOFOLLOW);
+    if (!file) {
+      Error error = std::move(file).error();
+      if (error.native == ELOOP || error.native == EISDIR) {
+        error.code = ErrorCode::untrusted;
+        error.remedy.clear();  // nobody named it
+      }
+      return error;
+    }
+    if (const char* reason = why_not_ours(file->info)) {
+      return Error{ErrorCode::untrusted, "'" + path.string() + "' " + reason};
+    }
+    auto content = read_whole(*file, path, limit);
+    if (content) return OwnFile{*std::move(content), status_of(file->info)};
+    Error error = std::move(content).error();
+    if (error.code != ErrorCode::invalid_argument) return error;
+    error.code = ErrorCode::io;
+    error.remedy.clear();
+    return error;
+  }
+
+  Result<Listing> list_once(const fs::path& path) {
     const Descriptor directory(open_retrying(path, O_RDONLY | O_DIRECTORY));
     struct stat info {};
     if (directory.get() < 0 || ::fstat(directory.get(), &info) != 0) return failed("list", path);
@@ -278,28 +355,6 @@ class PosixFileSystem final : public FileSystem {
     std::sort(listing.names.begin(), listing.names.end());
     return listing;
   }
-
-  Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Sharing sharing) override {
-    const int operation = (sharing == Sharing::shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
-    while (true) {
-      Descriptor descriptor(open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644));
-      if (descriptor.get() < 0) return failed("open the lock file", path);
-      if (::flock(descriptor.get(), operation) != 0) {
-        if (errno == EINTR) continue;
-        if (errno == EWOULDBLOCK) return std::unique_ptr<FileLock>();
-        return failed("lock", path);
-      }
-      // Somebody may have removed the file between our open and our lock: then others lock another one.
-      struct stat ours {};
-      struct stat named {};
-      if (::fstat(descriptor.get(), &ours) != 0) return failed("inspect", path);
-      if (::stat(path.c_str(), &named) == 0 && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino) {
-        return std::unique_ptr<FileLock>(std::make_unique<PosixFileLock>(std::move(descriptor)));
-      }
-    }
-  }
-
-  bool writable(const fs::path& path) override { return ::access(path.c_str(), W_OK | X_OK) == 0; }
 };
 
 }  // namespace
@@ -311,6 +366,31 @@ std::int64_t nanoseconds(const timespec& time) {
   if (time.tv_sec >= kLast / kSecond) return kLast;
   if (time.tv_sec <= kFirst / kSecond) return kFirst;
   return std::int64_t{time.tv_sec} * kSecond + time.tv_nsec;
+}
+
+FileSystemKind file_system_kind(std::uint64_t magic) {
+  struct Known {
+    std::uint64_t magic;
+    const char* name;
+    bool network;
+  };
+  // statfs(2) and the headers of those that the kernel does not know.
+  constexpr std::array<Known, 24> kKnown = {{
+      {0x6969, "NFS", true},        {0x0BD00BD0, "Lustre", true}, {0x47504653, "GPFS", true},
+      {0x65735546, "FUSE", true},   {0xFF534D42, "CIFS", true},   {0xFE534D42, "SMB", true},
+      {0x517B, "SMB", true},        {0x00C36400, "Ceph", true},   {0x19830326, "BeeGFS", true},
+      {0x01021997, "9p", true},     {0x5346414F, "AFS", true},    {0x6B414653, "AFS", true},
+      {0x01161970, "GFS2", true},   {0x7461636F, "OCFS2", true},  {0xAAD7AAEA, "PanFS", true},
+      {0x786F4256, "vboxsf", true}, {0xEF53, "ext4", false},      {0x58465342, "XFS", false},
+      {0x9123683E, "btrfs", false}, {0x01021994, "tmpfs", false}, {0x794C7630, "overlayfs", false},
+      {0x2FC12FC1, "ZFS", false},   {0xF2F52010, "F2FS", false},  {0x73717368, "squashfs", false},
+  }};
+  for (const Known& known : kKnown) {
+    if (known.magic == magic) return {known.name, known.network};
+  }
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(magic));
+  return {text.data(), false};
 }
 
 std::shared_ptr<FileSystem> posix_file_system() {

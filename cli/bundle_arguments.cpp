@@ -26,6 +26,14 @@ void add_bundle_options(CLI::App& verb, BundleOptions& options) {
       ->type_name("PROFILE");
 }
 
+BundleOptions options_over(const CLI::App& verb, const BundleOptions& given, const BundleOptions& base) {
+  BundleOptions options = given;
+  if (verb.count("--channel") == 0) options.channel = base.channel;
+  if (verb.count("--bundle-version") == 0) options.version = base.version;
+  if (verb.count("--profile") == 0) options.profile = base.profile;
+  return options;
+}
+
 Result<void> check_bundle_options(const BundleOptions& options) {
   if (!is_printable(options.channel)) {
     return Error{ErrorCode::invalid_argument,

@@ -36,6 +36,12 @@ Result<fs::path> Context::home() const {
                "name a folder with --home"};
 }
 
+std::string Context::index_folder() const {
+  // The specification has it on this machine, the user's alone, and relative values ignored.
+  const bool named = environment_.xdg_runtime_dir && environment_.xdg_runtime_dir->front() == '/';
+  return named ? *environment_.xdg_runtime_dir + "/cubinet" : "";
+}
+
 std::string Context::home_origin() const {
   if (!options_.home.empty()) return "--home";
   if (environment_.cubinet_home) return "CUBINET_HOME";
@@ -98,6 +104,7 @@ Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& templat
 Result<std::shared_ptr<Home>> Context::open_registry(HomeOptions::Access access) const {
   HomeOptions options;
   CUBINET_TRY_ASSIGN(options.path, home());
+  options.index_folder = index_folder();
   options.files = files_;
   options.log = console_.log_sink();
   options.access = access;
@@ -106,8 +113,12 @@ Result<std::shared_ptr<Home>> Context::open_registry(HomeOptions::Access access)
 
 Result<std::shared_ptr<Bundle>> Context::open_bundle(const std::string& path) const {
   const auto folder = home();
-  CUBINET_TRY_ASSIGN(auto policy,
-                     find_trust_policy(path, folder ? folder->string() : "", options_.policy, files_));
+  // Absolute, so that no file is called as a server is, and with its links.
+  std::error_code failure;
+  const fs::path place = fs::absolute(path, failure);
+  if (failure) return io_error("cannot tell the working directory", failure.value());
+  CUBINET_TRY_ASSIGN(auto policy, find_trust_policy(place.string(), folder ? folder->string() : "",
+                                                    options_.policy, files_));
   return Bundle::open(path, files_, console_.log_sink(), std::move(policy));
 }
 
@@ -165,7 +176,6 @@ RuntimeOptions Context::runtime_options(std::vector<std::shared_ptr<Store>> stor
   options.compiler = compiler_search();
   options.compile_options = std::move(compile_options);
   options.log = console_.log_sink();
-  options.driver.log = console_.log_sink();
   return options;
 }
 

@@ -42,6 +42,8 @@ class Context {
   // --home, else CUBINET_HOME, else `cubinet` in the user's cache folder; unavailable when nothing names one.
   // Absolute.
   Result<std::filesystem::path> home() const;
+  // Where the index of a home on a network file system lies; empty where nothing names a folder of this node.
+  std::string index_folder() const;
   // Where the home's name comes from, for people.
   std::string home_origin() const;
   // " --home FOLDER --nvrtc FILE --policy FILE" as they were given, quoted for a shell: what a printed

@@ -5,7 +5,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace cubinet::cli {
+namespace {
+
+// minisign's own comments have tabs.
+std::string comment_of(const Signer& signer) {
+  std::string comment = signer.comment;
+  std::replace(comment.begin(), comment.end(), '\t', ' ');
+  return printable(comment);
+}
+
+}  // namespace
 
 std::string trust_text(const Bundle& bundle) {
   if (!bundle.policy()) return "no policy: nothing says who made it";
@@ -13,9 +25,8 @@ std::string trust_text(const Bundle& bundle) {
   if (bundle.signers().empty()) return fmt::format("not signed, which {} allows", origin);
   std::vector<std::string> signers;
   for (const Signer& signer : bundle.signers()) {
-    signers.push_back(signer.comment.empty()
-                          ? signer.key.id()
-                          : fmt::format("{} ({})", signer.key.id(), printable(signer.comment)));
+    signers.push_back(signer.comment.empty() ? signer.key.id()
+                                             : fmt::format("{} ({})", signer.key.id(), comment_of(signer)));
   }
   return fmt::format("signed by {}, {} wanted by {}", join(signers),
                      plural(bundle.policy()->threshold, "key"), origin);

@@ -34,6 +34,8 @@ struct EnvironmentVariables {
   std::optional<std::string> xdg_cache_home;  // XDG_CACHE_HOME, HOME: where the user's cache folder is
   std::optional<std::string> home;
   ServerVariables servers;
+  // XDG_RUNTIME_DIR: on this node, where the index of a home on a network file system lies
+  std::optional<std::string> xdg_runtime_dir;
   bool no_color = false;  // NO_COLOR (https://no-color.org)
 };
 

@@ -49,6 +49,7 @@ cubinet::cli::EnvironmentVariables read_environment() {
   environment.cuda_home = variable("CUDA_HOME");
   environment.cuda_path = variable("CUDA_PATH");
   environment.xdg_cache_home = variable("XDG_CACHE_HOME");
+  environment.xdg_runtime_dir = variable("XDG_RUNTIME_DIR");
   environment.home = variable("HOME");
   environment.servers = read_server_variables();
   environment.no_color = variable("NO_COLOR").has_value();

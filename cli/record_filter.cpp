@@ -6,6 +6,8 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
+#include <cubinet/kernel_table/row_codec.hpp>
+#include <cubinet/spec/data_type.hpp>
 #include <cubinet/spec/image_target.hpp>
 
 #include <fmt/format.h>
@@ -40,7 +42,66 @@ bool is_meant(const std::vector<std::string>& kernels, const CubinRecord& record
   });
 }
 
+// Of an attention kernel those of its row, of another what its parameters say.
+std::vector<DataType> types_of(const CubinRecord& record) {
+  if (!record.row.empty()) {
+    if (const auto row = decode_row(record.row)) {
+      const KernelSelector& selector = row->selector;
+      return {selector.data_type_q, selector.data_type_k, selector.data_type_v, selector.data_type_o};
+    }
+  }
+  std::vector<DataType> types;
+  const KernelSpec spec = spec_of(record);
+  for (const auto& [name, value] : spec.parameters) {
+    const auto* text = std::get_if<std::string>(&value);
+    const auto type = text != nullptr ? parse_data_type(*text) : std::nullopt;
+    if (type) types.push_back(*type);
+  }
+  return types;
+}
+
+bool has_types_among(const CubinRecord& record, const std::vector<DataType>& wanted) {
+  if (wanted.empty()) return true;
+  const std::vector<DataType> types = types_of(record);
+  return !types.empty() && std::all_of(types.begin(), types.end(), [&](DataType type) {
+    return std::find(wanted.begin(), wanted.end(), type) != wanted.end();
+  });
+}
+
+bool has_function_among(const CubinRecord& record, const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return true;
+  const KernelSpec spec = spec_of(record);
+  return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+    return (spec.maker == KernelMaker::function && spec.name == name) ||
+           std::any_of(record.entry_points.begin(), record.entry_points.end(),
+                       [&](const EntryPoint& entry) { return entry.symbol == name; });
+  });
+}
+
+Result<std::vector<DataType>> parse_types(const std::vector<std::string>& names) {
+  std::vector<DataType> types;
+  for (const std::string& name : names) {
+    const auto type = parse_data_type(name);
+    if (!type) {
+      std::vector<std::string> known;
+      for (const DataType each : all_data_types())
+        known.emplace_back(to_string(each));
+      return Error{ErrorCode::invalid_argument, "--types: there is no data type '" + printable(name) + "'",
+                   "one of " + join(known)};
+    }
+    types.push_back(*type);
+  }
+  return types;
+}
+
 }  // namespace
+
+void add_function_filter(CLI::App& verb, RecordFilter& filter) {
+  add_list(verb, "--function", filter.functions, "NAME",
+           "Only kernels with this function (symbol); may be repeated");
+  add_list(verb, "--types", filter.types, "bf16[,...]",
+           "Only kernels whose data types are all among these; may be repeated");
+}
 
 void add_record_filter(CLI::App& verb, RecordFilter& filter) {
   add_list(verb, "--template", filter.templates, "NAME", "Only kernels of this template; may be repeated");
@@ -56,13 +117,15 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
   for (const std::string& text : filter.keys) {
     CUBINET_TRY_ASSIGN(keys.emplace_back(), KernelKey::parse(text));
   }
+  CUBINET_TRY_ASSIGN(const std::vector<DataType> types, parse_types(filter.types));
   const auto passes = [](const auto& wanted, const auto& value) {
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
   };
   std::vector<std::shared_ptr<const CubinRecord>> selected;
   for (auto& record : records) {
     if (passes(targets, ImageTarget{record->target, record->kind}) && passes(keys, record->identity.key()) &&
-        passes(filter.templates, spec_of(*record).name) && is_meant(filter.kernels, *record)) {
+        passes(filter.templates, spec_of(*record).name) && is_meant(filter.kernels, *record) &&
+        has_function_among(*record, filter.functions) && has_types_among(*record, types)) {
       selected.push_back(std::move(record));
     }
   }

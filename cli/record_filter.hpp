@@ -13,20 +13,26 @@
 
 namespace cubinet::cli {
 
-// --template, --target, --key, and KEY or NAME: which builds of a home are meant. An empty list lets all
-// pass.
+// --template, --target, --key, --function, --types, and KEY or NAME: which builds of a store are meant. An
+// empty list lets all pass.
 struct RecordFilter {
   std::vector<std::string> templates;
   std::vector<std::string> targets;
   std::vector<std::string> keys;
+  std::vector<std::string> functions = {};
+  std::vector<std::string> types = {};  // data types: a kernel that has others too does not pass
   // Keys, and names of templates, publishers or functions; NAME@PIN means those of one pin, or one
   // publisher's version.
   std::vector<std::string> kernels = {};
 
-  bool empty() const { return kernels.empty() && templates.empty() && targets.empty() && keys.empty(); }
+  bool empty() const {
+    return kernels.empty() && templates.empty() && targets.empty() && keys.empty() && functions.empty() &&
+           types.empty();
+  }
 };
 
-void add_record_filter(CLI::App& verb, RecordFilter& filter);
+void add_record_filter(CLI::App& verb, RecordFilter& filter);    // --template, --target, --key
+void add_function_filter(CLI::App& verb, RecordFilter& filter);  // --function, --types
 
 // The records that pass, in their order; invalid_argument for a target or key that is none.
 Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(

@@ -152,17 +152,18 @@ std::string DeviceProperties::to_string() const {
 Driver::Driver() : fork_guard_(std::make_unique<const ForkGuard>()) {}
 Driver::~Driver() = default;
 
-Result<std::shared_ptr<const Driver>> Driver::open(const DriverOptions& options) {
+Result<std::shared_ptr<const Driver>> Driver::open(const std::optional<std::string>& library_name,
+                                                   LogSink log_sink) {
   const auto stay = being_opened.enter();
   if (!stay) {
     return Error{ErrorCode::unavailable,
                  "the CUDA driver cannot be used: another thread was opening it when this process was forked",
                  "start workers by exec (spawn), or use CUDA in them only"};
   }
-  auto library = DynamicLibrary::open(options.library.value_or(kSoname));
+  auto library = DynamicLibrary::open(library_name.value_or(kSoname));
   if (!library) return no_driver(std::move(library).error());
   const std::shared_ptr<Driver> driver(new Driver());
-  driver->log_ = options.log;
+  driver->log_ = std::move(log_sink);
   driver->library_path_ = library->path().string();
   CUBINET_TRY_ASSIGN(DriverApi api, DriverApi::resolve(*library, driver->version_));
   // The library stays mapped when `library` goes: it is opened with RTLD_NODELETE.

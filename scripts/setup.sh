@@ -13,8 +13,8 @@ usual_toolkit=/usr/local/cuda
 packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
   zlib1g-dev)
-# Servers and a tool that the tests start themselves. Where one is missing, its tests are skipped.
-test_packages=(docker-registry nginx openssl)
+# Servers and tools that the tests start themselves. Where one is missing, its tests are skipped.
+test_packages=(bindfs docker-registry nginx openssl)
 
 say() { printf '%s\n' "$*" >&2; }
 die() {

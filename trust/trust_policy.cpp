@@ -49,7 +49,7 @@ Result<void> check_home(FileSystem& files, const std::string& home) {
 
 // A URL as it is; a path as it was named, and as links lead to it.
 std::vector<std::string> names_of_place(const std::string& place) {
-  if (place.find("://") != std::string::npos) return {place};
+  if (!place.starts_with('/') && place.find("://") != std::string::npos) return {place};
   std::error_code failure;
   std::vector<std::string> names;
   if (const fs::path named = fs::absolute(place, failure); !failure)

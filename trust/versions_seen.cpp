@@ -97,7 +97,7 @@ Result<void> VersionsSeen::remember(const std::string& channel, const PublicKey&
     CUBINET_TRY_ASSIGN(const auto there, versions(prefix));
     if (!there.empty() && there.back() >= version) return {};
   }
-  CUBINET_TRY(files_.create_directories(folder_, FileSystem::Mode::private_to_owner));
+  CUBINET_TRY(files_.create_directories(folder_, FileSystem::Mode::shared));
   CUBINET_TRY(
       write_file_atomically(files_, folder_ / name_of(prefix, version), encode(channel, key, version)));
   CUBINET_TRY_ASSIGN(const auto there, versions(prefix));

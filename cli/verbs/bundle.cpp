@@ -142,11 +142,13 @@ CLI::App* add_file_verb(CLI::App& bundle, Action& chosen, const char* name, cons
 }  // namespace
 
 void add_bundle(CLI::App& root, Action& chosen) {
-  CLI::App* bundle =
-      root.add_subcommand("bundle", "Create, sign, list, verify, import or take apart bundles");
+  CLI::App* bundle = root.add_subcommand(
+      "bundle", "Create, sign, list, verify, import, combine, compare or take apart bundles");
   bundle->require_subcommand(0, 1);
   add_bundle_create(*bundle, chosen);
   add_bundle_extract(*bundle, chosen);
+  add_bundle_combine(*bundle, chosen);
+  add_bundle_compare(*bundle, chosen);
   add_bundle_sign(*bundle, chosen);
   add_file_verb(*bundle, chosen, "list", "Print what a bundle holds", "cubinet bundle list kernels.bundle",
                 list_bundle, 1);

@@ -22,6 +22,7 @@ struct BundleCreateOptions {
   std::string output;
   BundleOptions bundle;
   bool all_builds = false;
+  bool imports = false;
   RecordFilter filter;
 };
 
@@ -68,7 +69,10 @@ Result<std::vector<Cubin>> read_cubins(const Context& context, const std::vector
 Result<std::vector<std::shared_ptr<const CubinRecord>>> wanted_records(Home& registry,
                                                                        const BundleCreateOptions& options) {
   CUBINET_TRY_ASSIGN(auto listed, registry.list());
-  std::erase_if(listed, [](const auto& record) { return record->origin == CubinOrigin::imported; });
+  // A kernel that is named is meant, wherever it comes from.
+  if (!options.imports && options.filter.functions.empty() && options.filter.keys.empty()) {
+    std::erase_if(listed, [](const auto& record) { return record->origin == CubinOrigin::imported; });
+  }
   CUBINET_TRY_ASSIGN(auto selected, select_records(options.filter, std::move(listed)));
   if (options.all_builds) return selected;
   std::vector<std::shared_ptr<const CubinRecord>> newest;
@@ -105,10 +109,11 @@ Result<std::size_t> write_from_files(const Context& context, const BundleCreateO
 }
 
 Result<ExitStatus> create(const Context& context, const BundleCreateOptions& options) {
-  if (!options.cubins.empty() && !(options.filter.empty() && !options.all_builds)) {
-    return Error{ErrorCode::invalid_argument,
-                 "--template, --target, --key and --all-builds choose from the home",
-                 "leave them out when cubin files are named"};
+  if (!options.cubins.empty() && (!options.filter.empty() || options.all_builds || options.imports)) {
+    return Error{
+        ErrorCode::invalid_argument,
+        "--template, --target, --key, --function, --types, --imports and --all-builds choose from the home",
+        "leave them out when cubin files are named"};
   }
   std::vector<std::string> inputs = options.cubins;
   for (const std::string& cubin : options.cubins)
@@ -145,10 +150,14 @@ void add_bundle_create(CLI::App& bundle, Action& chosen) {
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
   add_bundle_options(*verb, options->bundle);
   add_record_filter(*verb, options->filter);
+  add_function_filter(*verb, options->filter);
+  verb->add_flag("--imports", options->imports,
+                 "Kernels of imported folders too, which --function and --key name");
   verb->add_flag("--all-builds", options->all_builds, "Every build of a kernel, not only the newest");
   verb->footer(R"(Examples:
   cubinet bundle create -o all.bundle
   cubinet bundle create -o hopper.bundle --target sm_90a --template attention_decode
+  cubinet bundle create -o published.bundle --imports --types bf16 --profile ship
   cubinet bundle create -o mine.bundle scale_add.cubin rms_norm.cubin)");
   choose<BundleCreateOptions>(*verb, chosen, options, create);
 }

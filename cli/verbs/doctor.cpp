@@ -35,9 +35,7 @@ std::string cuda_version(int version) {
 Finding examine_driver(const Context& context) {
   Finding finding;
   finding.part = "driver";
-  DriverOptions options;
-  options.log = context.console().log_sink();
-  const auto driver = Driver::open(options);
+  const auto driver = Driver::open({}, context.console().log_sink());
   if (!driver) {
     finding.problem = driver.error();
     finding.lines.emplace_back("driver", "none");
@@ -178,6 +176,11 @@ Finding examine_home(const Context& context) {
   finding.described["exists"] = exists;
   finding.lines.emplace_back("home", fmt::format("{} (from {}){}", home->string(), context.home_origin(),
                                                  exists ? "" : ", created when it is first used"));
+  const FileSystemKind kind = context.files()->kind(*home);
+  finding.lines.emplace_back(
+      "on", kind.name + (kind.network ? ", a network file system: no index there, and times may lag" : ""));
+  finding.described["file_system"] = kind.name;
+  finding.described["network_file_system"] = kind.network;
   if (exists) {
     examine_registry(context, finding);
   } else {

@@ -147,7 +147,7 @@ Result<ExitStatus> finish(const Context& context, const Home& home, const Artifa
   interrupt.end_process();
 }
 
-// What the home keeps would be imported into it as somebody else's, and lost with the next prune.
+// What the home keeps would be imported into it as somebody else's, and lost with the next sweep.
 Result<void> check_apart(const Context& context, const std::string& folder) {
   const auto home = context.home();
   std::error_code unknown;

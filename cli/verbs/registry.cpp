@@ -53,14 +53,25 @@ Result<ExitStatus> list(const Context& context, const ListOptions& options) {
   }
   CUBINET_TRY_ASSIGN(const auto records, chosen_records(*registry, options.filter));
   nlohmann::json described = nlohmann::json::array();
-  for (const auto& record : records)
+  CUBINET_TRY_ASSIGN(const HomeStats stats, registry->stats());
+  for (const auto& record : records) {
     described.push_back(describe(*record));
+    described.back()["pinned"] =
+        std::binary_search(stats.pins.begin(), stats.pins.end(), record->identity.key());
+  }
   if (records.empty()) {
     context.console().message(LogLevel::info, "no entry");
   } else {
     context.console().text(record_table(records).to_string());
   }
-  context.console().document({{"home", registry->description().place}, {"entries", std::move(described)}});
+  nlohmann::json pins = nlohmann::json::array();
+  for (const KernelKey key : stats.pins)
+    pins.push_back(key.to_string());
+  if (!pins.empty())
+    context.console().text(fmt::format("pinned: {}", fmt::join(pins.get<std::vector<std::string>>(), ", ")));
+  context.console().document({{"home", registry->description().place},
+                              {"entries", std::move(described)},
+                              {"pins", std::move(pins)}});
   return ExitStatus::done;
 }
 
@@ -144,9 +155,9 @@ Result<ExitStatus> verify(const Context& context, const NoOptions& /*options*/) 
   return report.findings.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
-Result<ExitStatus> rebuild(const Context& context, const NoOptions& /*options*/) {
+Result<ExitStatus> repair(const Context& context, const NoOptions& /*options*/) {
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_write));
-  CUBINET_TRY_ASSIGN(const RebuildReport report, registry->rebuild());
+  CUBINET_TRY_ASSIGN(const VerifyReport report, registry->repair());
   nlohmann::json findings = nlohmann::json::array();
   const auto tell = [&](const std::vector<StoreFinding>& list, const char* what) {
     for (const StoreFinding& finding : list) {
@@ -156,15 +167,15 @@ Result<ExitStatus> rebuild(const Context& context, const NoOptions& /*options*/)
     }
   };
   tell(report.set_aside, "set aside");
-  tell(report.unreadable, "cannot be read");
+  tell(report.findings, "cannot be read");
   const std::string& place = registry->description().place;
-  context.console().text(fmt::format("{}: {} indexed", printable(place), plural(report.indexed, "entry")));
+  context.console().text(fmt::format("{}: {} indexed", printable(place), plural(report.entries, "entry")));
   context.console().document({{"home", place},
-                              {"indexed", report.indexed},
+                              {"indexed", report.entries},
                               {"set_aside", report.set_aside.size()},
-                              {"unreadable", report.unreadable.size()},
+                              {"unreadable", report.findings.size()},
                               {"findings", std::move(findings)}});
-  return report.unreadable.empty() ? ExitStatus::done : ExitStatus::negative;
+  return report.findings.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
 void add_plain(CLI::App& registry, Action& chosen, const char* name, const char* help,
@@ -213,14 +224,17 @@ void add_registry(CLI::App& root, Action& chosen) {
             verify);
   add_registry_stats(*registry, chosen);
   add_registry_add(*registry, chosen);
-  add_plain(*registry, chosen, "rebuild", "Derive the index anew from the record files", rebuild);
+  add_plain(*registry, chosen, "repair", "Set aside what verify finds damaged, and make the index anew",
+            repair);
   add_registry_remove(*registry, chosen);
   add_registry_refresh(*registry, chosen);
-  add_registry_prune(*registry, chosen);
+  add_registry_gc(*registry, chosen);
+  add_registry_pin(*registry, chosen);
+  add_registry_limit(*registry, chosen);
   registry->footer(R"(Examples:
   cubinet registry list
   cubinet registry verify
-  cubinet registry prune --stale --dry-run)");
+  cubinet registry gc --max-bytes 2G --dry-run)");
 }
 
 }  // namespace cubinet::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
+#include "registry_hits.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -14,6 +15,7 @@ namespace {
 
 struct StatsOptions {
   std::string device;
+  bool hits = false;
 };
 
 // What a device can use of the home's attention kernels: the rows that requests and `select` see.
@@ -96,6 +98,11 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
     document["device"] = device->to_string();
     document.update(describe_usage(counted));
   }
+  if (options.hits) {
+    CUBINET_TRY_ASSIGN(Hits hits, hits_of(context, *registry, stats));
+    text += hits.text;
+    document["hits"] = std::move(hits.described);
+  }
   context.console().text(text);
   context.console().document(document);
   return ExitStatus::done;
@@ -107,9 +114,11 @@ void add_registry_stats(CLI::App& registry, Action& chosen) {
   CLI::App* verb =
       registry.add_subcommand("stats", "Count entries and bytes, and the attention rows a device can use");
   auto options = std::make_shared<StatsOptions>();
+  verb->add_flag("--hits", options->hits,
+                 "What was asked, found and used, and what lies there that nothing asked for");
   add_text(*verb, "--device", options->device, "DEVICE", "A device: sm_103 or 10.3");
   verb->footer(
-      "Example:\n  cubinet registry stats\n  cubinet registry stats --device sm_103 --json\n"
+      "Example:\n  cubinet registry stats --hits\n  cubinet registry stats --device sm_103 --json\n"
       "  cubinet registry stats --home /var/cache/cubinet --json");
   choose<StatsOptions>(*verb, chosen, options, stats);
 }

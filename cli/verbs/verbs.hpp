@@ -22,6 +22,8 @@ void add_explain(CLI::App& root, Action& chosen);
 void add_compile(CLI::App& root, Action& chosen);
 void add_prebuild(CLI::App& root, Action& chosen);
 void add_bundle(CLI::App& root, Action& chosen);
+void add_bundle_combine(CLI::App& bundle, Action& chosen);  // merge, subset
+void add_bundle_compare(CLI::App& bundle, Action& chosen);  // diff, root
 void add_bundle_create(CLI::App& bundle, Action& chosen);
 void add_bundle_extract(CLI::App& bundle, Action& chosen);
 void add_bundle_sign(CLI::App& bundle, Action& chosen);
@@ -31,7 +33,9 @@ void add_pull(CLI::App& root, Action& chosen);
 void add_push(CLI::App& root, Action& chosen);
 void add_registry(CLI::App& root, Action& chosen);
 void add_registry_add(CLI::App& registry, Action& chosen);
-void add_registry_prune(CLI::App& registry, Action& chosen);
+void add_registry_gc(CLI::App& registry, Action& chosen);
+void add_registry_limit(CLI::App& registry, Action& chosen);
+void add_registry_pin(CLI::App& registry, Action& chosen);
 void add_registry_refresh(CLI::App& registry, Action& chosen);
 void add_registry_remove(CLI::App& registry, Action& chosen);
 void add_registry_stats(CLI::App& registry, Action& chosen);

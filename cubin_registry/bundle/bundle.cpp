@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_pack.hpp"
 #include "bundle/bundle_verify.hpp"
+#include "bundle/bundle_writer.hpp"
 #include "store/record_lists.hpp"
 #include "store/record_row.hpp"
 
@@ -15,12 +16,6 @@
 
 namespace cubinet {
 namespace {
-
-std::string describe_kernel(const CubinRecord& record) {
-  const auto decoded = decode_kernel(record.identity.kernel_encoding());
-  const std::string spec = decoded ? decoded->to_string() : "kernel " + record.identity.key().to_string();
-  return spec + " for " + record.target_name();
-}
 
 bool is_damage(ErrorCode code) {
   return code == ErrorCode::corruption || code == ErrorCode::not_found;
@@ -39,6 +34,7 @@ class PackedBundle final : public Bundle {
   const StoreDescription& description() const override { return description_; }
   const BundleRoot& root() const override { return pack_->map().root; }
   ByteView root_bytes() const override { return pack_->root_bytes(); }
+  const BundlePack& pack() const override { return *pack_; }
   const std::optional<TrustPolicy>& policy() const override { return policy_; }
   const std::vector<Signer>& signers() const override { return signers_; }
 
@@ -182,13 +178,13 @@ Result<Cubin> PackedBundle::read(std::shared_ptr<const CubinRecord> record) cons
   CUBINET_TRY_ASSIGN(const auto image, pack_->find_image(record->digest));
   if (!image || image->size != record->size) {
     return Error{ErrorCode::invalid_argument,
-                 describe_kernel(*record) + " is not in bundle '" + description_.place + "'"};
+                 describe_build(*record) + " is not in bundle '" + description_.place + "'"};
   }
   auto bytes = pack_->read_image(*image);
   if (!bytes) {
     Error error = std::move(bytes).error();
     if (error.code != ErrorCode::corruption) return error;
-    error.message = "the image of " + describe_kernel(*record) + " is damaged: " + error.message;
+    error.message = "the image of " + describe_build(*record) + " is damaged: " + error.message;
     return pack_->at_place(std::move(error));
   }
   return Cubin{std::move(record), std::make_shared<const Bytes>(*std::move(bytes))};

@@ -140,17 +140,28 @@ Result<std::shared_ptr<const ZstdDictionary>> BundlePack::dictionary() const {
   if (map_.dictionary_bytes == 0) return std::shared_ptr<const ZstdDictionary>();
   const std::lock_guard lock(mutex_);
   if (dictionary_ != nullptr) return dictionary_;
-  CUBINET_TRY_ASSIGN(const Bytes bytes, read_exactly(map_.dictionary_offset, map_.dictionary_bytes));
-  if (sha256(bytes) != map_.dictionary) return damaged_part("its dictionary has another SHA-256");
+  CUBINET_TRY_ASSIGN(const Bytes bytes, read_dictionary());
   dictionary_ = ZstdDictionary::of(bytes);
   if (dictionary_ == nullptr) return damaged_part("its dictionary is none");
   return dictionary_;
 }
 
-Result<void> BundlePack::check_dictionary() const {
-  CUBINET_TRY_ASSIGN(const Bytes bytes, read_exactly(map_.dictionary_offset, map_.dictionary_bytes));
+Result<Bytes> BundlePack::read_dictionary() const {
+  if (map_.dictionary_bytes == 0) return Bytes();
+  CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly(map_.dictionary_offset, map_.dictionary_bytes));
   if (sha256(bytes) != map_.dictionary) return damaged_part("its dictionary has another SHA-256");
-  return {};
+  return bytes;
+}
+
+Result<std::vector<BundleImage>> BundlePack::images() const {
+  std::vector<BundleImage> images;
+  for (std::size_t i = 0; i < map_.pages(BundleTable::images).size(); ++i) {
+    CUBINET_TRY_ASSIGN(const Page page, read_page(BundleTable::images, i));
+    for (std::size_t entry = 0; entry < entries_of(BundleTable::images, *page); ++entry) {
+      CUBINET_TRY_ASSIGN(images.emplace_back(), decode_place(entry_of(BundleTable::images, *page, entry)));
+    }
+  }
+  return images;
 }
 
 Result<Bytes> BundlePack::unpack(const BundleImage& image, ByteView stored) const {
@@ -159,33 +170,38 @@ Result<Bytes> BundlePack::unpack(const BundleImage& image, ByteView stored) cons
   return unpack_zstd(stored, image.frame_bytes, with.get());
 }
 
-Result<std::shared_ptr<const Bytes>> BundlePack::read_frame(const BundleImage& image) const {
+Result<Bytes> BundlePack::read_frame(const BundleImage& image) const {
+  CUBINET_TRY_ASSIGN(Bytes stored, read_stored(image));
+  // A plain frame of one image has the image's digest: it is hashed once.
+  const bool hashed_later = image.alone() && image.codec == FrameCodec::plain;
+  if (!hashed_later && sha256(stored) != image.frame_digest)
+    return damaged_part("the SHA-256 of its frame is another");
+  if (image.codec == FrameCodec::plain) return stored;
+  return unpack(image, stored);
+}
+
+Result<std::shared_ptr<const Bytes>> BundlePack::read_group(const BundleImage& image) const {
   {
     const std::lock_guard lock(mutex_);
-    if (last_frame_ != nullptr && last_frame_digest_ == image.frame_digest &&
-        last_frame_->size() == image.frame_bytes)
-      return last_frame_;
+    if (last_group_ != nullptr && last_group_digest_ == image.frame_digest &&
+        last_group_->size() == image.frame_bytes)
+      return last_group_;
   }
-  CUBINET_TRY_ASSIGN(const Bytes stored, read_stored(image));
-  if (sha256(stored) != image.frame_digest) return damaged_part("the SHA-256 of its frame is another");
-  CUBINET_TRY_ASSIGN(Bytes content, unpack(image, stored));
-  auto frame = std::make_shared<const Bytes>(std::move(content));
-  if (!image.alone()) {
-    const std::lock_guard lock(mutex_);
-    last_frame_ = frame;
-    last_frame_digest_ = image.frame_digest;
-  }
-  return frame;
+  CUBINET_TRY_ASSIGN(Bytes content, read_frame(image));
+  auto group = std::make_shared<const Bytes>(std::move(content));
+  const std::lock_guard lock(mutex_);
+  last_group_ = group;
+  last_group_digest_ = image.frame_digest;
+  return group;
 }
 
 Result<Bytes> BundlePack::read_image(const BundleImage& image) const {
   Bytes bytes;
-  if (image.alone() && image.codec == FrameCodec::plain) {
-    // The frame is the image: what is stored is hashed once.
-    CUBINET_TRY_ASSIGN(bytes, read_stored(image));
+  if (image.alone()) {
+    CUBINET_TRY_ASSIGN(bytes, read_frame(image));
   } else {
-    CUBINET_TRY_ASSIGN(const auto frame, read_frame(image));
-    const ByteView part = ByteView(*frame).subspan(image.offset, image.size);
+    CUBINET_TRY_ASSIGN(const auto group, read_group(image));
+    const ByteView part = ByteView(*group).subspan(image.offset, image.size);
     bytes.assign(part.begin(), part.end());
   }
   if (sha256(bytes) != image.digest) return damaged_part("its SHA-256 is another");

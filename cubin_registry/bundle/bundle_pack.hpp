@@ -50,7 +50,10 @@ class BundlePack {
   // What is stored of it, whatever it is worth; and its content, which read_image() takes a part of.
   Result<Bytes> read_stored(const BundleImage& image) const;
   Result<Bytes> unpack(const BundleImage& image, ByteView stored) const;
-  Result<void> check_dictionary() const;
+  // Verified; empty where there is none.
+  Result<Bytes> read_dictionary() const;
+  // All of them, ascending by digest.
+  Result<std::vector<BundleImage>> images() const;
 
   // `error` with the place, and a remedy where it has none.
   Error at_place(Error error) const;
@@ -58,7 +61,8 @@ class BundlePack {
  private:
   Result<Bytes> read_exactly(std::uint64_t offset, std::uint64_t count) const;
   Result<std::shared_ptr<const ZstdDictionary>> dictionary() const;
-  Result<std::shared_ptr<const Bytes>> read_frame(const BundleImage& image) const;
+  Result<Bytes> read_frame(const BundleImage& image) const;
+  Result<std::shared_ptr<const Bytes>> read_group(const BundleImage& image) const;
 
   const std::shared_ptr<const ByteSource> source_;
   const BundleMap map_;
@@ -66,9 +70,9 @@ class BundlePack {
   mutable PageCache pages_;
   mutable std::mutex mutex_;  // guards what follows
   mutable std::shared_ptr<const ZstdDictionary> dictionary_;
-  // The last frame of several images: who reads its images one after the other unpacks it once.
-  mutable std::shared_ptr<const Bytes> last_frame_;
-  mutable Sha256Digest last_frame_digest_;
+  // The last frame of several images: whoever reads its images one after the other unpacks it once.
+  mutable std::shared_ptr<const Bytes> last_group_;
+  mutable Sha256Digest last_group_digest_;
 };
 
 }  // namespace cubinet

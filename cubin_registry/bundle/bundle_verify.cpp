@@ -172,8 +172,8 @@ Result<void> BundleVerification::check_frame(const std::vector<BundleImage>& ima
 }
 
 Result<void> BundleVerification::check_frames() {
-  if (map_.dictionary_bytes > 0)
-    CUBINET_TRY(note(pack_.check_dictionary(), StoreFinding::Kind::damaged_index));
+  const auto dictionary = pack_.read_dictionary();
+  CUBINET_TRY(note(dictionary ? Result<void>() : dictionary.error(), StoreFinding::Kind::damaged_index));
   std::vector<BundleImage> images = images_;
   std::sort(images.begin(), images.end(), [](const BundleImage& a, const BundleImage& b) {
     return std::pair(a.frame_offset, a.offset) < std::pair(b.frame_offset, b.offset);

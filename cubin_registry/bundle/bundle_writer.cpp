@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_writer.hpp"
+
 #include "bundle/bundle_index.hpp"
-#include "bundle/frame_packer.hpp"
 #include "store/same_build.hpp"
 
-#include <cubinet/base/file_system.hpp>
 #include <cubinet/base/text.hpp>
-#include <cubinet/cubin_registry/bundle.hpp>
 
 #include <algorithm>
 #include <map>
@@ -20,12 +19,6 @@ using ImageBytes = std::shared_ptr<const Bytes>;
 
 // Frames are copied from one file to the other in parts of so many bytes.
 constexpr std::uint64_t kCopyBytes = std::uint64_t{4} << 20;
-
-std::string describe_build(const CubinRecord& record) {
-  const auto decoded = decode_kernel(record.identity.kernel_encoding());
-  const std::string spec = decoded ? decoded->to_string() : "kernel " + record.identity.key().to_string();
-  return spec + " for " + record.target_name();
-}
 
 // What a bundle's record says beside the build itself is the same whoever built it.
 std::shared_ptr<const CubinRecord> as_bundled(const CubinRecord& record, std::uint64_t version) {
@@ -94,8 +87,8 @@ class TemporaryFile {
 
 class BundleWriter {
  public:
-  BundleWriter(FileSystem& files, const fs::path& path, const ReadImage& read)
-      : files_(files), path_(path), read_(read) {}
+  BundleWriter(FileSystem& files, fs::path path, const ReadImage& read, const PackImages& pack)
+      : files_(files), path_(std::move(path)), read_(read), pack_(pack) {}
 
   Result<void> write(const CubinRecords& given, const BundleOptions& options) {
     CUBINET_TRY_ASSIGN(const CubinRecords records, bundled_records(given, options.version));
@@ -111,7 +104,7 @@ class BundleWriter {
     } else {
       // Their sizes stand before them.
       frames.emplace(files_, path_);
-      CUBINET_TRY_ASSIGN(packed, pack_into(frames->path(), options.profile));
+      CUBINET_TRY_ASSIGN(packed, pack_into(frames->path()));
     }
     CUBINET_TRY_ASSIGN(const BundleIndex index,
                        make_index(options, records, packed.images, packed.dictionary, packed.bytes));
@@ -140,13 +133,13 @@ class BundleWriter {
     return placed;
   }
 
-  Result<PackedFrames> pack_into(const fs::path& path, BundleProfile profile) {
+  Result<PackedFrames> pack_into(const fs::path& path) {
     std::vector<ImageToPack> images;
     for (const auto& [digest, user] : users_)
       images.push_back({digest, user});
     CUBINET_TRY_ASSIGN(const auto file, files_.create(path));
-    CUBINET_TRY_ASSIGN(PackedFrames packed, pack_frames(profile, std::move(images), read_,
-                                                        [&](ByteView frame) { return file->write(frame); }));
+    CUBINET_TRY_ASSIGN(PackedFrames packed,
+                       pack_(std::move(images), [&](ByteView frame) { return file->write(frame); }));
     CUBINET_TRY(file->close());
     return packed;
   }
@@ -185,29 +178,50 @@ class BundleWriter {
   }
 
   FileSystem& files_;
-  const fs::path& path_;
+  const fs::path path_;
   const ReadImage& read_;
+  const PackImages& pack_;
   std::map<Sha256Digest, std::shared_ptr<const CubinRecord>> users_;  // that each image is read through
   std::unique_ptr<WritableFile> file_;
   std::uint64_t end_ = 0;  // of what was written
 };
 
-Result<void> write_bundle(const std::string& path, const CubinRecords& records, const ReadImage& read,
-                          const BundleOptions& options, FileSystem& files) {
+}  // namespace
+
+std::string describe_build(const CubinRecord& record) {
+  const auto decoded = decode_kernel(record.identity.kernel_encoding());
+  const std::string spec = decoded ? decoded->to_string() : "kernel " + record.identity.key().to_string();
+  return spec + " for " + record.target_name();
+}
+
+Result<void> write_bundle(const std::string& path, const CubinRecords& records, const BundleOptions& options,
+                          const ReadImage& read, const PackImages& pack, FileSystem& files) {
   if (!is_printable(options.channel)) {
     return Error{ErrorCode::invalid_argument,
                  "a bundle's channel cannot be '" + printable(options.channel, kQuotedBytes) + "'",
                  "give it a name of one line, without control characters"};
   }
-  const fs::path given = path;
-  return BundleWriter(files, given, read).write(records, options);
+  return BundleWriter(files, path, read, pack).write(records, options);
+}
+
+namespace {
+
+// Of images that are all read the same way.
+Result<void> write_read(const std::string& path, const CubinRecords& records, const BundleOptions& options,
+                        const ReadImage& read, std::shared_ptr<FileSystem> files) {
+  if (files == nullptr) files = posix_file_system();
+  return write_bundle(
+      path, records, options, read,
+      [&](std::vector<ImageToPack> images, const WriteFrame& write) {
+        return pack_frames(options.profile, std::move(images), read, write);
+      },
+      *files);
 }
 
 }  // namespace
 
 Result<void> create_bundle(const std::string& path, std::vector<Cubin> cubins, const BundleOptions& options,
                            std::shared_ptr<FileSystem> files) {
-  if (files == nullptr) files = posix_file_system();
   CubinRecords records;
   std::map<Sha256Digest, ImageBytes> images;
   for (const Cubin& cubin : cubins) {
@@ -215,20 +229,16 @@ Result<void> create_bundle(const std::string& path, std::vector<Cubin> cubins, c
     records.push_back(cubin.record);
     images.emplace(cubin.record->digest, cubin.image);
   }
-  return write_bundle(
-      path, records,
-      [&](const std::shared_ptr<const CubinRecord>& record) -> Result<ImageBytes> {
-        return images.at(record->digest);
-      },
-      options, *files);
+  return write_read(
+      path, records, options,
+      [&](const auto& record) -> Result<ImageBytes> { return images.at(record->digest); }, std::move(files));
 }
 
 Result<void> create_bundle(const std::string& path, Store& store, CubinRecords records,
                            const BundleOptions& options, std::shared_ptr<FileSystem> files) {
-  if (files == nullptr) files = posix_file_system();
-  return write_bundle(
-      path, records,
-      [&](const std::shared_ptr<const CubinRecord>& record) -> Result<ImageBytes> {
+  return write_read(
+      path, records, options,
+      [&](const auto& record) -> Result<ImageBytes> {
         CUBINET_TRY_ASSIGN(auto cubin, store.load(record));
         if (cubin) return std::move(cubin->image);
         return Error{ErrorCode::corruption,
@@ -236,7 +246,7 @@ Result<void> create_bundle(const std::string& path, Store& store, CubinRecords r
                          "' is gone or damaged",
                      "compile or import it again, or leave it out"};
       },
-      options, *files);
+      std::move(files));
 }
 
 }  // namespace cubinet

@@ -110,8 +110,16 @@ Result<PackedFrame> pack_group(const Group& group, const ReadImage& read, const 
 Result<PackedFrames> pack_frames(BundleProfile profile, std::vector<ImageToPack> images,
                                  const ReadImage& read, const WriteFrame& write) {
   sort_by_likeness(images);
-  PackedFrames packed;
-  CUBINET_TRY_ASSIGN(packed.dictionary, train(images, read));
+  CUBINET_TRY_ASSIGN(Bytes dictionary, train(images, read));
+  return pack_frames_with(std::move(dictionary), {}, profile, std::move(images), read, write);
+}
+
+Result<PackedFrames> pack_frames_with(Bytes dictionary, PackedFrames there, BundleProfile profile,
+                                      std::vector<ImageToPack> images, const ReadImage& read,
+                                      const WriteFrame& write) {
+  sort_by_likeness(images);
+  PackedFrames packed = std::move(there);
+  packed.dictionary = std::move(dictionary);
   const std::vector<Group> groups = make_groups(profile, images);
   const ZstdPacker packer(packed.dictionary);
   for (std::size_t from = 0; from < groups.size(); from += kBatch) {

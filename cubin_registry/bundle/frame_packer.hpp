@@ -38,5 +38,9 @@ using WriteFrame = std::function<Result<void>(ByteView)>;
 // are.
 Result<PackedFrames> pack_frames(BundleProfile profile, std::vector<ImageToPack> images,
                                  const ReadImage& read, const WriteFrame& write);
+// The same with a dictionary that is there, which may be empty, behind the frames that are there already.
+Result<PackedFrames> pack_frames_with(Bytes dictionary, PackedFrames there, BundleProfile profile,
+                                      std::vector<ImageToPack> images, const ReadImage& read,
+                                      const WriteFrame& write);
 
 }  // namespace cubinet

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -83,11 +84,19 @@ Result<StoredRecord> FileStore::write_record(const std::shared_ptr<const CubinRe
   return StoredRecord{record, status ? status->modified_ns : 0, name};
 }
 
-Result<bool> FileStore::remove_record(const std::string& name) {
-  const fs::path path = home_.record(name);
-  CUBINET_TRY_ASSIGN(const bool removed, files_->remove(path));
-  if (removed) CUBINET_TRY(files_->sync_directory(path.parent_path()));
-  return removed;
+Result<std::uint64_t> FileStore::remove_records(std::span<const std::string> names) {
+  std::uint64_t count = 0;
+  std::set<fs::path> folders;
+  for (const std::string& name : names) {
+    const fs::path path = home_.record(name);
+    CUBINET_TRY_ASSIGN(const bool removed, files_->remove(path));
+    if (!removed) continue;
+    ++count;
+    folders.insert(path.parent_path());
+  }
+  for (const fs::path& folder : folders)
+    CUBINET_TRY(files_->sync_directory(folder));
+  return count;
 }
 
 Result<Listing> FileStore::list_records(std::size_t folder_number) const {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,8 @@ class FileStore {
   Result<StoredRecord> read_record(const std::string& entry_name) const;
   // Durable when it returns; replaces.
   Result<StoredRecord> write_record(const std::shared_ptr<const CubinRecord>& record);
-  Result<bool> remove_record(const std::string& entry_name);
+  // How many of them there were. Durable when it returns.
+  Result<std::uint64_t> remove_records(std::span<const std::string> entry_names);
   // The names of all records in one of their folders; what has no business there is left out. not_found where
   // there is no such folder.
   Result<Listing> list_records(std::size_t folder_number) const;

@@ -67,7 +67,7 @@ Result<void> create_subfolders(FileSystem& files, const HomeLayout& home) {
 
 Result<void> check_subfolders(FileSystem& files, const HomeLayout& home, bool to_write) {
   for (const fs::path& folder :
-       {home.cubins(), home.records(), home.imports(), home.locks(), home.quarantine()}) {
+       {home.cubins(), home.records(), home.imports(), home.locks(), home.quarantine(), home.pins()}) {
     CUBINET_TRY_ASSIGN(const auto status, files.status(folder));
     if (status) CUBINET_TRY(check_owner(folder, *status, to_write));
   }
@@ -128,9 +128,8 @@ std::string entry_prefix(std::uint64_t kernel_hash) {
 
 std::string entry_name(std::uint64_t kernel_hash, ByteView encoded) {
   // A record ends with the digest of all that precedes.
-  constexpr std::size_t kDigestBytes = 32;
   constexpr std::size_t kNamedBytes = 16;
-  return entry_prefix(kernel_hash) + to_hex(encoded.last(kDigestBytes).first(kNamedBytes));
+  return entry_prefix(kernel_hash) + to_hex(encoded.last(sizeof(Sha256Digest::bytes)).first(kNamedBytes));
 }
 
 std::string entry_name(const CubinRecord& record) {
@@ -144,11 +143,37 @@ std::string build_lock_name(const KernelIdentity& identity, const BuildFingerpri
   return hasher.finish().to_hex().substr(0, 32) + ".lock";
 }
 
-Result<OpenHome> open_home(FileSystem& files, const fs::path& path, HomeOptions::Access access) {
+namespace {
+
+// SQLite's locks and journal are worth nothing where other machines, or a program, stand behind the files. An
+// index may be lost at any time: a node makes its own.
+void place_index(FileSystem& files, const std::string& folder, OpenHome& opened) {
+  const FileSystemKind kind = files.kind(opened.home.root());
+  if (!kind.network) return;
+  opened.why_no_index = "the home is on a network file system, " + kind.name;
+  if (folder.empty() || files.kind(folder).network) return;
+  // One for each home, told apart by its name.
+  const fs::path mine =
+      fs::path(folder) / sha256(as_bytes(opened.home.root().native())).to_hex().substr(0, 16);
+  if (opened.writable && !files.create_directories(mine, FileSystem::Mode::private_to_owner)) return;
+  const auto status = files.status(mine);
+  if (!status || !*status) return;
+  if (const auto owned = check_owner(mine, **status, opened.writable); !owned) {
+    opened.why_no_index += ", and " + owned.error().message;
+    return;
+  }
+  opened.home.put_index_into(mine);
+  opened.why_no_index.clear();
+}
+
+}  // namespace
+
+Result<OpenHome> open_home(FileSystem& files, const HomeOptions& options) {
+  const fs::path path = options.path;
   if (path.empty()) {
     return Error{ErrorCode::invalid_argument, "the registry's home has no name", "name a folder"};
   }
-  const bool read_write = access == HomeOptions::Access::read_write;
+  const bool read_write = options.access == HomeOptions::Access::read_write;
   CUBINET_TRY_ASSIGN(const fs::path root, resolve(path));
   auto status = files.status(root);
   if (!status) return unusable(root, std::move(status).error());
@@ -175,6 +200,7 @@ Result<OpenHome> open_home(FileSystem& files, const fs::path& path, HomeOptions:
     }
     CUBINET_TRY(check_subfolders(files, opened.home, opened.writable));
   }
+  place_index(files, options.index_folder, opened);
   return opened;
 }
 

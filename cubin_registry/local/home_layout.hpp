@@ -17,6 +17,7 @@ class HomeLayout {
  public:
   explicit HomeLayout(std::filesystem::path root)
       : root_(std::move(root)),
+        index_(root_ / "index.sqlite"),
         cubins_prefix_(cubins().native() + "/"),
         records_prefix_(records().native() + "/") {}
 
@@ -26,7 +27,12 @@ class HomeLayout {
   std::filesystem::path imports() const { return root_ / "imports"; }
   std::filesystem::path locks() const { return root_ / "locks"; }
   std::filesystem::path quarantine() const { return root_ / "quarantine"; }
-  std::filesystem::path index() const { return root_ / "index.sqlite"; }
+  std::filesystem::path pins() const { return root_ / "pins"; }
+  std::filesystem::path uses() const { return root_ / "uses"; }
+  std::filesystem::path limit() const { return root_ / "limit"; }
+  // In the home, or where none may lie there in a folder of this node.
+  const std::filesystem::path& index() const { return index_; }
+  void put_index_into(const std::filesystem::path& folder) { index_ = folder / "index.sqlite"; }
 
   std::filesystem::path cubin(const Sha256Digest& digest) const;
   std::filesystem::path import(std::uint64_t number) const;
@@ -52,6 +58,7 @@ class HomeLayout {
 
  private:
   std::filesystem::path root_;
+  std::filesystem::path index_;
   std::string cubins_prefix_;
   std::string records_prefix_;
 };
@@ -70,9 +77,11 @@ std::string build_lock_name(const KernelIdentity& identity, const BuildFingerpri
 struct OpenHome {
   HomeLayout home;
   bool writable = false;
+  std::string why_no_index = {};  // empty: there may be one
 };
 
 // Resolves symbolic links, creates what is missing (read_write), and refuses what others could have written.
-Result<OpenHome> open_home(FileSystem& files, const std::filesystem::path& path, HomeOptions::Access access);
+// Decides where the index lies: not on a network file system.
+Result<OpenHome> open_home(FileSystem& files, const HomeOptions& options);
 
 }  // namespace cubinet

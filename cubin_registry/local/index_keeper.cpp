@@ -63,6 +63,7 @@ Result<Index*> IndexKeeper::usable_index(Making making, const Turn& turn) {
     return Error{ErrorCode::unsupported, "another thread was inside SQLite when this process was forked",
                  "start workers by exec (spawn)"};
   }
+  if (!why_none_.empty()) return Error{ErrorCode::not_found, why_none_};
   if (index_ != nullptr && !index_->moved()) return index_.get();
   index_.reset();
   if (passed_over_ && std::chrono::steady_clock::now() < ask_again_) return *passed_over_;
@@ -138,11 +139,16 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
   if (!again && again.error().code != ErrorCode::corruption) return std::move(again).error();
   index_.reset();
   const fs::path file = store_.home().index();
-  if (!store_.set_aside(file, error.message)) return error;
+  // One outside the home is on another file system, from which nothing can be moved into the quarantine.
+  const bool is_copy = file.parent_path() != store_.home().root();
+  const auto put_away = [&](const fs::path& path, const std::string& reason) {
+    return is_copy ? store_.files().remove(path).has_value() : store_.set_aside(path, reason);
+  };
+  if (!put_away(file, error.message)) return error;
   for (const char* suffix : kCompanions) {
     const fs::path companion = companion_of(file, suffix);
     const auto status = store_.files().status(companion);
-    if (status && *status) store_.set_aside(companion, "belongs to the damaged index");
+    if (status && *status) put_away(companion, "belongs to the damaged index");
   }
   log(store_.log_sink(), LogLevel::warning, "making the index anew");
   CUBINET_TRY(usable_index(Making::yes, turn));
@@ -150,6 +156,7 @@ Result<void> IndexKeeper::replace_damaged(const Error& error, unsigned generatio
 }
 
 Result<void> IndexKeeper::rebuild(std::span<const StoredRecord> records) {
+  if (!why_none_.empty()) return {};
   const Turn turn(mutex_);
   index_.reset();
   passed_over_.reset();  // what is there now decides

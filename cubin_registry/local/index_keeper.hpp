@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace cubinet {
 
@@ -28,7 +29,9 @@ namespace cubinet {
 // be rolled back into the new one).
 class IndexKeeper {
  public:
-  IndexKeeper(FileStore& store, bool writable) : store_(store), writable_(writable) {}
+  // `why_none`: empty, unless there may be no index at all.
+  IndexKeeper(FileStore& store, bool writable, std::string why_none)
+      : store_(store), writable_(writable), why_none_(std::move(why_none)) {}
   ~IndexKeeper();
 
   // Calls `ask(index)`, which gives a Result<T>; nullopt where that is not possible. `lock` is the caller's:
@@ -49,7 +52,8 @@ class IndexKeeper {
   }
 
   // Writes these records to a new index and puts it in the place of what is there, whatever that is. Nothing
-  // but a newer build's index stays: that is unsupported. REQUIRES: the exclusive StoreLock.
+  // but a newer build's index stays: that is unsupported. Nothing is done where there may be none. REQUIRES:
+  // the exclusive StoreLock.
   Result<void> rebuild(std::span<const StoredRecord> records);
   // Why there is no index, for `verify`; nullopt when there is one.
   std::optional<Error> why_unusable();
@@ -83,6 +87,7 @@ class IndexKeeper {
 
   FileStore& store_;
   bool writable_;
+  std::string why_none_;
   std::mutex mutex_;
   std::unique_ptr<Index> index_;
   unsigned generation_ = 0;           // counts the indexes opened
@@ -104,6 +109,7 @@ auto IndexKeeper::try_once(Ask&& ask, Making making, unsigned& generation)
 template <class Ask>
 auto IndexKeeper::use(StoreLock& lock, Ask&& ask)
     -> std::optional<typename std::invoke_result_t<Ask, Index&>::value_type> {
+  if (!why_none_.empty()) return std::nullopt;
   unsigned generation = 0;
   auto answer = try_once(ask, making(lock), generation);
   if (!answer && make(answer.error(), lock)) answer = try_once(ask, making(lock), generation);

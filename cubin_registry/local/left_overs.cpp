@@ -32,12 +32,15 @@ bool is_temporary(const fs::path& path) {
   return name.starts_with('.') && name.ends_with(".tmp");
 }
 
-Result<std::vector<fs::path>> index_temporaries(const FileStore& store) {
-  const std::string prefix = "." + store.home().index().filename().string() + ".";
-  CUBINET_TRY_ASSIGN(const auto names, store.list_or_nothing(store.home().root()));
+Result<std::vector<fs::path>> temporaries_beside_index(const FileStore& store) {
   std::vector<fs::path> paths;
-  for (const std::string& name : names) {
-    if (name.starts_with(prefix) && is_temporary(name)) paths.push_back(store.home().root() / name);
+  // Somebody may have made a home of a folder that holds other things.
+  for (const fs::path& file : {store.home().index(), store.home().limit(), store.home().uses()}) {
+    const std::string prefix = "." + file.filename().string() + ".";
+    CUBINET_TRY_ASSIGN(const auto names, store.list_or_nothing(file.parent_path()));
+    for (const std::string& name : names) {
+      if (name.starts_with(prefix) && is_temporary(name)) paths.push_back(file.parent_path() / name);
+    }
   }
   return paths;
 }

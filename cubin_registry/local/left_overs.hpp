@@ -16,15 +16,16 @@ namespace cubinet {
 bool is_left_over(const FileStatus& status);
 // The name of a file that is being written, or was left while it was.
 bool is_temporary(const std::filesystem::path& path);
-// The temporary files beside the index: those of rebuilds, being written or ended half-way.
-Result<std::vector<std::filesystem::path>> index_temporaries(const FileStore& store);
+// The temporary files beside the index: of repairs, the limit and the log of uses, being written or ended
+// half-way.
+Result<std::vector<std::filesystem::path>> temporaries_beside_index(const FileStore& store);
 
 // Removes files, or only counts those that would be removed.
 class FileSweep {
  public:
-  FileSweep(FileStore& store, SweepMode mode) : store_(store), mode_(mode) {}
+  FileSweep(FileStore& store, bool only_counts) : store_(store), only_counts_(only_counts) {}
 
-  bool only_counts() const { return mode_ == SweepMode::count; }
+  bool only_counts() const { return only_counts_; }
   FileStore& store() const { return store_; }
   // `bytes`: what its removal frees.
   Result<void> remove(const std::filesystem::path& path, std::uint64_t bytes);
@@ -33,7 +34,7 @@ class FileSweep {
 
  private:
   FileStore& store_;
-  const SweepMode mode_;
+  const bool only_counts_;
 };
 
 class LocalImports;

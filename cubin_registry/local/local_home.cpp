@@ -42,7 +42,8 @@ Result<void> check_complete(const Cubin& cubin) {
 LocalHome::LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink log)
     : store_(std::move(files), std::move(home.home), std::move(log)),
       access_(store_, home.writable),
-      index_(store_, home.writable),
+      uses_(store_, access_),
+      index_(store_, home.writable, home.why_no_index),
       records_(store_),
       imports_(store_, index_, access_),
       description_{StoreKind::home, store_.home().root().native(), home.writable} {}
@@ -63,6 +64,12 @@ Result<CubinRecords> LocalHome::with_imports(CubinRecords records, Ask&& ask) {
 
 Result<CubinRecords> LocalHome::find(const KernelId& kernel) {
   CUBINET_TRY(check_process());
+  auto found = builds_of(kernel);
+  uses_.asked(found && !found->empty());
+  return found;
+}
+
+Result<CubinRecords> LocalHome::builds_of(const KernelId& kernel) {
   CUBINET_TRY_ASSIGN(auto stored, records_.of_kernel(kernel));
   stored = in_force(store_, std::move(stored));
   sort_newest_first(stored);
@@ -168,6 +175,12 @@ Result<std::optional<Cubin>> LocalHome::load_imported(std::shared_ptr<const Cubi
 
 Result<std::optional<Cubin>> LocalHome::load(std::shared_ptr<const CubinRecord> record) {
   CUBINET_TRY(check_process());
+  auto loaded = verified_build(std::move(record));
+  if (loaded && *loaded) uses_.used((*loaded)->record->digest);
+  return loaded;
+}
+
+Result<std::optional<Cubin>> LocalHome::verified_build(std::shared_ptr<const CubinRecord> record) {
   if (record->origin == CubinOrigin::imported) return load_imported(std::move(record));
   auto image = store_.read_image(record->digest, record->size);
   if (image) return Cubin{std::move(record), *std::move(image)};
@@ -176,6 +189,11 @@ Result<std::optional<Cubin>> LocalHome::load(std::shared_ptr<const CubinRecord> 
   if (!access_.writable()) {
     log(store_.log_sink(), LogLevel::error, "entry passed over: " + image.error().to_line());
     return std::optional<Cubin>();
+  }
+  if (image.error().code == ErrorCode::not_found) {
+    // Whoever removes an entry takes the record first: there is nothing to set right, and nobody to wait for.
+    const auto there = store_.files().status(store_.home().record(entry_name(*record)));
+    if (there && !*there) return std::optional<Cubin>();
   }
   return read_again_or_set_aside(std::move(record));
 }
@@ -230,23 +248,25 @@ Result<void> LocalHome::publish(const Cubin& cubin) {
   std::vector<std::string> replaced;
   for (const StoredRecord& each : there) {
     if (each.name == stored.name) continue;
-    if (auto removed = store_.remove_record(each.name); !removed)
+    if (auto removed = store_.remove_records({&each.name, 1}); !removed)
       log(store_.log_sink(), LogLevel::warning, "a replaced record stays: " + removed.error().to_line());
     replaced.push_back(each.name);
   }
   index_.run(lock, [&](Index& index) { return index.update({&stored, 1}, replaced); });
+  lock.release();
+  uses_.flush();
+  keep_limit(cubin.record->size);
   return {};
 }
 
 // REQUIRES: the exclusive lock.
 Result<std::uint64_t> LocalHome::remove_locked(const CubinRecords& records, StoreLock& lock) {
-  std::uint64_t count = 0;
   std::set<Sha256Digest> digests;
   std::vector<std::string> names;
-  for (const auto& record : records) {
+  for (const auto& record : records)
     names.push_back(entry_name(*record));
-    CUBINET_TRY_ASSIGN(const bool removed, store_.remove_record(names.back()));
-    count += removed ? 1U : 0U;
+  CUBINET_TRY_ASSIGN(const std::uint64_t count, store_.remove_records(names));
+  for (const auto& record : records) {
     CUBINET_TRY_ASSIGN(const auto image, store_.files().status(store_.home().cubin(record->digest)));
     if (image) digests.insert(record->digest);
   }
@@ -254,7 +274,7 @@ Result<std::uint64_t> LocalHome::remove_locked(const CubinRecords& records, Stor
   if (digests.empty()) return count;
   std::set<Sha256Digest> named;
   CUBINET_TRY_ASSIGN(const bool complete, add_images_of_records(store_, named));
-  FileSweep sweep(store_, SweepMode::remove);
+  FileSweep sweep(store_, false);
   CUBINET_TRY(remove_unnamed_images(sweep, imports_, digests, complete ? &named : nullptr, false));
   return count;
 }
@@ -276,6 +296,11 @@ Result<std::uint64_t> LocalHome::remove(const CubinRecords& records) {
   CUBINET_TRY(check_writable());
   StoreLock lock = store_lock();
   CUBINET_TRY(lock.exclude());
+  return remove_with_hidden(records, lock);
+}
+
+// REQUIRES: the exclusive lock.
+Result<std::uint64_t> LocalHome::remove_with_hidden(const CubinRecords& records, StoreLock& lock) {
   // Before what hides them: a removal that is cut short brings none of them back.
   CUBINET_TRY_ASSIGN(const CubinRecords hidden, hidden_by(records));
   CUBINET_TRY(remove_locked(hidden, lock));
@@ -296,7 +321,7 @@ Result<std::unique_ptr<BuildLock>> LocalHome::lock_for_build(const KernelIdentit
 
 Result<std::shared_ptr<Home>> Home::open(const HomeOptions& options) {
   const auto files = options.files == nullptr ? posix_file_system() : options.files;
-  CUBINET_TRY_ASSIGN(OpenHome home, open_home(*files, options.path, options.access));
+  CUBINET_TRY_ASSIGN(OpenHome home, open_home(*files, options));
   return std::shared_ptr<Home>(std::make_shared<LocalHome>(files, std::move(home), options.log));
 }
 

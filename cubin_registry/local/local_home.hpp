@@ -6,6 +6,8 @@
 #include "local/index_keeper.hpp"
 #include "local/local_imports.hpp"
 #include "local/record_cache.hpp"
+#include "local/retention.hpp"
+#include "local/use_log.hpp"
 
 #include <cubinet/cubin_registry/imports.hpp>
 
@@ -38,8 +40,11 @@ class LocalHome final : public Home {
   Imports& imports() override { return imports_; }
   Result<HomeStats> stats() override;
   Result<VerifyReport> verify() override;
-  Result<RebuildReport> rebuild() override;
-  Result<SweepReport> sweep(SweepMode mode) override;
+  Result<VerifyReport> repair() override;
+  Result<SweepReport> sweep(const SweepOptions& options) override;
+  Result<void> pin(KernelKey key) override;
+  Result<bool> unpin(KernelKey key) override;
+  Result<void> set_limit(const std::optional<SizeLimit>& limit) override;
 
  private:
   Result<void> check_process() const { return access_.check_process(); }
@@ -50,16 +55,27 @@ class LocalHome final : public Home {
   Result<CubinRecords> own_records();
   template <class Ask>
   Result<CubinRecords> with_imports(CubinRecords records, Ask&& ask);
+  Result<CubinRecords> builds_of(const KernelId& kernel);
+  Result<std::optional<Cubin>> verified_build(std::shared_ptr<const CubinRecord> record);
   Result<std::optional<Cubin>> load_imported(std::shared_ptr<const CubinRecord> record);
   Result<void> store_image(const Cubin& cubin);
   std::optional<Cubin> read_again_or_set_aside(std::shared_ptr<const CubinRecord> record);
   // The siblings of those of `records` that are in force: what would come into force with their removal.
   Result<CubinRecords> hidden_by(const CubinRecords& records);
   Result<std::uint64_t> remove_locked(const CubinRecords& records, StoreLock& lock);
+  Result<std::uint64_t> remove_with_hidden(const CubinRecords& records, StoreLock& lock);
   Result<VerifyReport> verify_once();
+  Result<void> evict_for(const SweepOptions& options, std::vector<StoredRecord> records, StoreLock& lock,
+                         SweepReport& report);
+  void forget_uses_of_what_is_gone();
+  void keep_limit(std::uint64_t added);
+  // One that cannot be read is none, which is told.
+  std::optional<SizeLimit> limit_or_none() const;
 
   FileStore store_;
   HomeAccess access_;
+  UseLog uses_;
+  LimitWatch limit_watch_;
   IndexKeeper index_;
   RecordCache records_;
   mutable LocalImports imports_;  // keeps what it has read

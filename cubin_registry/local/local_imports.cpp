@@ -232,7 +232,7 @@ Result<bool> LocalImports::remove(std::uint64_t number) {
   }
   CUBINET_TRY_ASSIGN(const bool removed, remove_one(number, import));
   if (images.empty()) return removed;
-  FileSweep sweep(store_, SweepMode::remove);
+  FileSweep sweep(store_, false);
   std::set<Sha256Digest> named;
   CUBINET_TRY_ASSIGN(const bool complete, add_images_of_records(store_, named));
   CUBINET_TRY(remove_unnamed_images(sweep, *this, images, complete ? &named : nullptr, !lock.real()));

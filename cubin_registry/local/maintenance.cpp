@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to a home as a whole: counting, checking, indexing anew, tidying.
+// What is done to a home as a whole: counting, checking, setting right.
 #include "imported/imported_folder.hpp"
 #include "local/left_overs.hpp"
 #include "local/local_home.hpp"
-#include "local/siblings.hpp"
+#include "local/retention.hpp"
 #include "local/sqlite.hpp"
+#include "local/survey.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -22,41 +23,14 @@ using Kind = StoreFinding::Kind;
 // Longer than it takes from one step of a publish to the next.
 constexpr std::chrono::milliseconds kMoment{200};
 
-// One pass over all records and images.
-struct Survey {
-  std::map<std::string, StoredRecord> records;  // by entry name
-  std::set<Sha256Digest> named;                 // images that some record names
-  std::vector<StoreFinding> damaged;            // for good
-  std::vector<StoreFinding> unreadable;  // just now, or by this build: while there are any, more may be named
-};
-
-Result<Survey> survey_records(const FileStore& store) {
-  Survey survey;
-  CUBINET_TRY(
-      store.for_each_record([&](const std::string& name, Result<StoredRecord> record) -> Result<void> {
-        if (record) {
-          survey.named.insert(record->record->digest);
-          survey.records.emplace(name, *std::move(record));
-        } else {
-          const fs::path file = store.home().relative(store.home().record(name));
-          const bool for_good = names_nothing(record.error());
-          (for_good ? survey.damaged : survey.unreadable)
-              .push_back({for_good ? Kind::damaged_record : Kind::unreadable_file, file.native(),
-                          record.error().message});
-        }
-        return {};
-      }));
-  return survey;
-}
-
 Kind kind_of(const Error& error) {
   if (error.code == ErrorCode::not_found) return Kind::missing_cubin;
   return is_no_image(error) ? Kind::damaged_cubin : Kind::unreadable_file;
 }
 
-class Verification {
+class HomeVerification {
  public:
-  Verification(const FileStore& store, VerifyReport& report) : store_(store), report_(report) {}
+  HomeVerification(const FileStore& store, VerifyReport& report) : store_(store), report_(report) {}
 
   void add(Kind kind, const fs::path& file, std::string reason) {
     report_.findings.push_back({kind, store_.home().relative(file).native(), std::move(reason)});
@@ -131,7 +105,7 @@ class Verification {
   Result<void> check_strays(bool growing) {
     CUBINET_TRY_ASSIGN(const auto images, store_.files_below(store_.home().cubins()));
     CUBINET_TRY_ASSIGN(const auto records, store_.files_below(store_.home().records()));
-    CUBINET_TRY_ASSIGN(const auto beside_index, index_temporaries(store_));
+    CUBINET_TRY_ASSIGN(const auto beside_index, temporaries_beside_index(store_));
     for (const fs::path& file : beside_index)
       CUBINET_TRY(add_stray(file, kInterrupted));
     for (const fs::path& file : images) {
@@ -176,50 +150,14 @@ void keep_common(std::vector<StoreFinding>& findings, const std::vector<StoreFin
   findings.erase(std::remove_if(findings.begin(), findings.end(), is_new), findings.end());
 }
 
-// A lock file is removed by whoever holds its lock, and FileSystem::lock looks again whether the file it
-// locked is still the one with the name.
-Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
-  CUBINET_TRY_ASSIGN(const auto paths, store.files_below(store.home().locks()));
-  for (const fs::path& path : paths) {
-    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
-    if (path == keep || !status || !is_left_over(*status)) continue;
-    const auto lock = store.files().lock(path, FileSystem::Sharing::exclusive);
-    if (lock && *lock) CUBINET_TRY(store.files().remove(path));
-  }
-  return {};
-}
-
-// Records whose image is gone, and those of a build that another record of it took over. One whose image is
-// there and cannot be used stays before the one in force: setting damage aside is for those who load it.
-Result<void> sweep_records(FileSweep& sweep, Survey& survey) {
-  FileStore& store = sweep.store();
-  std::vector<StoredRecord> all;
-  for (const auto& [name, stored] : survey.records)
-    all.push_back(stored);
-  survey.named.clear();
-  return for_each_build(all, [&](Siblings siblings) -> Result<void> {
-    const std::size_t in_force = place_in_force(store, siblings);
-    for (std::size_t place = 0; place < siblings.size(); ++place) {
-      const Sha256Digest& digest = siblings[place].record->digest;
-      CUBINET_TRY_ASSIGN(const auto image, store.files().status(store.home().cubin(digest)));
-      if (!image) ++sweep.report.entries;
-      if (image && place <= in_force) {
-        survey.named.insert(digest);
-      } else if (!sweep.only_counts()) {
-        CUBINET_TRY(store.remove_record(siblings[place].name));
-      }
-    }
-    return {};
-  });
-}
-
 }  // namespace
 
 Result<HomeStats> LocalHome::stats() {
   CUBINET_TRY_ASSIGN(const CubinRecords records, own_records());
   HomeStats stats;
   stats.sqlite_version = sqlite3_libversion();
-  stats.journal_mode = index_.why_unusable() ? "none, the index is not used" : "delete";
+  const auto why_none = index_.why_unusable();
+  stats.journal_mode = why_none ? "none, the index is not used: " + why_none->message : "delete";
   stats.entries = records.size();
   std::set<std::pair<Sha256Digest, std::uint64_t>> images;
   for (const auto& record : records) {
@@ -230,6 +168,17 @@ Result<HomeStats> LocalHome::stats() {
   stats.quarantined = static_cast<std::uint64_t>(
       std::count_if(set_aside.begin(), set_aside.end(),
                     [](const std::string& name) { return !name.ends_with(".reason"); }));
+  // What is only said to help those who tidy up keeps nobody from the rest.
+  auto uses = uses_.read();
+  if (uses) {
+    stats.uses = uses->total;
+    stats.last_used = std::move(uses->last);
+  } else {
+    log(store_.log_sink(), LogLevel::warning, "what was used is not known: " + uses.error().to_line());
+  }
+  stats.limit = limit_or_none();
+  CUBINET_TRY_ASSIGN(const auto pins, read_pins(store_));
+  stats.pins.assign(pins.begin(), pins.end());
   return stats;
 }
 
@@ -254,7 +203,7 @@ Result<VerifyReport> LocalHome::verify() {
 
 Result<VerifyReport> LocalHome::verify_once() {
   VerifyReport report;
-  Verification verification(store_, report);
+  HomeVerification verification(store_, report);
   CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
   report.findings = survey.damaged;
   report.findings.insert(report.findings.end(), survey.unreadable.begin(), survey.unreadable.end());
@@ -276,15 +225,15 @@ Result<VerifyReport> LocalHome::verify_once() {
   return report;
 }
 
-Result<RebuildReport> LocalHome::rebuild() {
+Result<VerifyReport> LocalHome::repair() {
   CUBINET_TRY(check_writable());
   StoreLock lock = store_lock();
   CUBINET_TRY(lock.exclude());
   CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
-  RebuildReport report;
+  VerifyReport report;
   const auto set_aside = [&](const StoreFinding& finding) {
     const bool moved = store_.set_aside(store_.home().root() / finding.file, finding.reason);
-    (moved ? report.set_aside : report.unreadable).push_back(finding);
+    (moved ? report.set_aside : report.findings).push_back(finding);
   };
   for (const StoreFinding& finding : survey.damaged)
     set_aside(finding);
@@ -297,48 +246,43 @@ Result<RebuildReport> LocalHome::rebuild() {
     if (names_nothing(error)) {
       set_aside(finding);
     } else {
-      report.unreadable.push_back(finding);
+      report.findings.push_back(finding);
     }
   }
-  report.unreadable.insert(report.unreadable.end(), survey.unreadable.begin(), survey.unreadable.end());
+  report.findings.insert(report.findings.end(), survey.unreadable.begin(), survey.unreadable.end());
   std::vector<StoredRecord> records;
-  for (auto& [name, stored] : survey.records)
-    records.push_back(std::move(stored));
+  CubinRecords without_image;
+  // Whether the image stays: a damaged one is moved away, and one that is gone is not there to stay.
+  const auto stays = [&](const StoredRecord& stored) {
+    const CubinRecord& record = *stored.record;
+    const auto image = store_.read_image(record.digest, record.size);
+    if (image) return true;
+    const Kind kind = kind_of(image.error());
+    const StoreFinding finding{
+        kind, store_.home().relative(store_.home().cubin(record.digest)).native(),
+        kind == Kind::missing_cubin ? "entry " + stored.name + " has no image" : image.error().message};
+    const std::size_t before = report.set_aside.size();
+    if (kind == Kind::damaged_cubin) {
+      set_aside(finding);
+    } else {
+      (kind == Kind::missing_cubin ? report.set_aside : report.findings).push_back(finding);
+    }
+    return report.set_aside.size() == before;
+  };
+  std::map<std::pair<Sha256Digest, std::uint64_t>, bool> known;  // each image is read once
+  for (auto& [name, stored] : survey.records) {
+    const auto [image, is_new] = known.try_emplace({stored.record->digest, stored.record->size}, true);
+    if (is_new) image->second = stays(stored);
+    if (image->second) {
+      records.push_back(std::move(stored));
+    } else {
+      without_image.push_back(stored.record);
+    }
+  }
+  CUBINET_TRY(remove_locked(without_image, lock));
   CUBINET_TRY(index_.rebuild(records));
-  report.indexed = records.size();
+  report.entries = records.size();
   return report;
-}
-
-Result<SweepReport> LocalHome::sweep(SweepMode mode) {
-  FileSweep sweep(store_, mode);
-  CUBINET_TRY(sweep.only_counts() ? check_process() : check_writable());
-  StoreLock lock = store_lock();
-  if (!sweep.only_counts()) CUBINET_TRY(lock.exclude());
-  for (const fs::path& folder :
-       {store_.home().records(), store_.home().imports(), store_.home().quarantine()}) {
-    CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(folder));
-    CUBINET_TRY(remove_left_overs(sweep, paths));
-  }
-  CUBINET_TRY_ASSIGN(const auto beside_index, index_temporaries(store_));
-  CUBINET_TRY(remove_left_overs(sweep, beside_index));
-  CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().cubins()));
-  {
-    // A temporary file that is a link has the age of what it is a link to: nobody may be at work on it.
-    const auto alone = sweep.only_counts() ? std::optional<std::unique_ptr<FileLock>>(nullptr)
-                                           : imports_.lock_out_bringers();
-    if (alone) CUBINET_TRY(remove_left_overs(sweep, paths));
-  }
-  if (!sweep.only_counts()) CUBINET_TRY(remove_idle_locks(store_, access_.lock_path()));
-  CUBINET_TRY_ASSIGN(Survey survey, survey_records(store_));
-  CUBINET_TRY(sweep_records(sweep, survey));
-  std::set<Sha256Digest> images;
-  for (const fs::path& path : paths) {
-    if (const auto digest = store_.home().cubin_digest(path)) images.insert(*digest);
-  }
-  CUBINET_TRY(remove_unnamed_images(sweep, imports_, images,
-                                    survey.unreadable.empty() ? &survey.named : nullptr,
-                                    !sweep.only_counts() && !lock.real()));
-  return sweep.report;
 }
 
 }  // namespace cubinet

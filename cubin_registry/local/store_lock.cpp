@@ -10,8 +10,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Longer than any publish takes on a working disk.
-constexpr milliseconds kStoreLockLimit{10'000};
 constexpr std::chrono::microseconds kFirstPause{200};
 constexpr std::chrono::microseconds kLongestPause{20'000};
 
@@ -51,11 +49,11 @@ void StoreLock::release() {
   state_ = State::none;
 }
 
-Result<void> StoreLock::take(State wanted) {
+Result<void> StoreLock::take(State wanted, milliseconds limit) {
   if (state_ == wanted) return {};
   release();
   const auto sharing = wanted == State::shared ? FileSystem::Sharing::shared : FileSystem::Sharing::exclusive;
-  CUBINET_TRY_ASSIGN(lock_, lock_within(files_, path_, sharing, kStoreLockLimit, log_));
+  CUBINET_TRY_ASSIGN(lock_, lock_within(files_, path_, sharing, limit, log_));
   state_ = wanted;
   return {};
 }

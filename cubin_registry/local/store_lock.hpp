@@ -22,6 +22,10 @@ Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::file
 // What flock answers where a file system has no locks.
 bool knows_no_locks(const Error& error);
 
+// Longer than any publish takes on a working disk; and for what may as well be done later.
+inline constexpr std::chrono::milliseconds kStoreLockLimit{10'000};
+inline constexpr std::chrono::milliseconds kShortWait{50};
+
 // The lock between those who add to a home (shared) and those who take away from it or replace its index
 // (exclusive). Not reentrant: two of these in one thread wait for each other. Not thread-safe.
 class StoreLock {
@@ -30,9 +34,11 @@ class StoreLock {
   StoreLock(FileSystem& files, const std::filesystem::path& path, const LogSink& log)
       : files_(files), path_(path), log_(log) {}
 
-  Result<void> share() { return take(State::shared); }
+  Result<void> share() { return take(State::shared, kStoreLockLimit); }
   // Gives up a shared lock first: what was read under it may have changed.
-  Result<void> exclude() { return take(State::exclusive); }
+  Result<void> exclude(std::chrono::milliseconds limit = kStoreLockLimit) {
+    return take(State::exclusive, limit);
+  }
   void release();
 
   bool held() const { return state_ != State::none; }
@@ -42,7 +48,7 @@ class StoreLock {
 
  private:
   enum class State { none, shared, exclusive };
-  Result<void> take(State wanted);
+  Result<void> take(State wanted, std::chrono::milliseconds limit);
 
   FileSystem& files_;
   const std::filesystem::path& path_;

@@ -13,7 +13,7 @@ namespace cubinet::test {
 
 inline RuntimeOptions device_options(const std::filesystem::path& home, Journal* journal = nullptr) {
   RuntimeOptions options = runtime_options(home, journal);
-  if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver.library = library;
+  if (const char* library = std::getenv("CUBINET_TEST_DRIVER")) options.driver_library = library;
   return options;
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("a specification that its template no longer takes is reached by no re
   const DeviceRows rows = world.read();
   CHECK(rows.rows.empty());
   CHECK(rows.stale == 1);
-  const auto standing = world.reader.standing(*build.make().record);
+  const auto standing = world.reader.standing(build.make().record);
   REQUIRE(standing);
   CHECK(standing->standing == Standing::stale);
 }
@@ -132,7 +132,7 @@ TEST_CASE("a store that does not answer makes the list an error") {
 
 TEST_CASE("a build stands as the judge says, and where nothing can tell that is an error") {
   Rows world;
-  const auto standing = [&](const ShelfBuild& build) { return world.reader.standing(*build.make().record); };
+  const auto standing = [&](const ShelfBuild& build) { return world.reader.standing(build.make().record); };
   CHECK(standing(scale_build("today"))->standing == Standing::current);
   CHECK(standing(scale_build("yesterday"))->standing == Standing::stale);
   CHECK(standing(published_build("aaaa", kSpecific))->standing == Standing::shipped);

@@ -25,16 +25,14 @@ TEST_CASE("a missing compiler is said again without being searched for again") {
   const TempDir folder;
   CompilerSearch search;
   search.library = folder / "libnvrtc.so.13";
-  Environment environment(search, {});
+  Environment environment(search, {}, {});
   CHECK(environment.compiler().error().code == ErrorCode::unavailable);
   std::ofstream(folder / "libnvrtc.so.13") << "appears too late for this Runtime";
   CHECK(environment.compiler().error().code == ErrorCode::unavailable);
 }
 
 TEST_CASE("a missing driver is an error for every device, each time") {
-  DriverOptions driver;
-  driver.library = "libcuda-that-is-not-there.so.1";
-  Environment environment(compiler_search(), driver);
+  Environment environment(compiler_search(), "libcuda-that-is-not-there.so.1", {});
   for (int ordinal = 0; ordinal < 2; ++ordinal) {
     const auto device = environment.device(ordinal);
     REQUIRE_FALSE(device);

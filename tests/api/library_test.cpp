@@ -46,6 +46,29 @@ TEST_CASE("what the stores hold of a kernel is handed to the judge, memory first
   CHECK_FALSE(library.choose(library.offers(identify(KernelSpec{"other", {}})), wish_of("today")));
 }
 
+TEST_CASE("of each store it is counted how often it was asked, had something, and was used") {
+  const auto home = std::make_shared<ShelfStore>();
+  const auto bundle = std::make_shared<ShelfStore>(StoreKind::bundle, "/x.bundle", false);
+  ShelfBuild stale;
+  stale.word = "elsewhere";
+  home->put(stale.make());
+  ShelfBuild shipped;
+  shipped.origin = CubinOrigin::bundle;
+  bundle->put(shipped.make());
+  Library library({home, bundle}, {});
+  REQUIRE(library.choose(library.offers(kernel()), wish_of("today")));
+  static_cast<void>(library.offers(identify(KernelSpec{"other", {}})));
+  const auto uses = library.uses();
+  REQUIRE(uses.size() == library.stores().size());
+  for (const StoreUses& store : uses)
+    CHECK(store.asked == 2);
+  CHECK(uses[0].found == 0);
+  CHECK(uses[1].found == 1);
+  CHECK(uses[1].used == 0);  // what it has would be built differently today
+  CHECK(uses[2].found == 1);
+  CHECK(uses[2].used == 1);
+}
+
 TEST_CASE("the order in which bundles are given does not matter, the newest goes first") {
   const auto older = std::make_shared<ShelfStore>(StoreKind::bundle, "/a", false);
   const auto newer = std::make_shared<ShelfStore>(StoreKind::bundle, "/b", false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whoever asks which build of a kernel is taken is told the same one: requests, explanations, the rows that
-// selection and statistics see, and what prune would remove.
+// selection and statistics see, and what gc would remove.
 #include "device_rows.hpp"
 #include "fake_compiler.hpp"
 #include "support/property_counts.hpp"
@@ -157,12 +157,12 @@ bool agree(World& world, const KernelSpec& spec, ComputeCapability device, const
   if (!found) {
     return found.error().code == ErrorCode::not_found && explanation.choice() == nullptr && !row;
   }
-  const CubinRecord& taken = *found->cubin.record;
-  if (explanation.choice() == nullptr || explanation.choice()->record->digest != taken.digest) return false;
+  const std::shared_ptr<const CubinRecord>& taken = found->cubin.record;
+  if (explanation.choice() == nullptr || explanation.choice()->record->digest != taken->digest) return false;
   if (explanation.choice()->source != found->source) return false;
-  if (row.has_value() == taken.row.empty()) return false;
-  if (row && *row != taken.digest) return false;
-  const auto standing = world.reader.standing(taken);  // what prune asks
+  if (row.has_value() == taken->row.empty()) return false;
+  if (row && *row != taken->digest) return false;
+  const auto standing = world.reader.standing(taken);  // what gc asks
   return standing && is_usable(standing->standing);
 }
 
@@ -189,7 +189,7 @@ const std::vector<KernelSpec>& all_kernels() {
 
 const std::vector<ComputeCapability> kDevices = {{9, 0}, {10, 0}, {10, 3}, {8, 6}};
 
-TEST_CASE("requests, explanations, rows and prune name one build over random contents of stores" *
+TEST_CASE("requests, explanations, rows and gc name one build over random contents of stores" *
           doctest::test_suite("loop")) {
   const TemplateCatalog with_template = row_catalog();
   const TemplateCatalog without_template;
@@ -258,7 +258,7 @@ std::shared_ptr<Bundle> random_bundle(Random& random, const std::string& path, s
   return *bundle;
 }
 
-TEST_CASE("requests, explanations, rows and prune name one build over random homes and bundles on disk" *
+TEST_CASE("requests, explanations, rows and gc name one build over random homes and bundles on disk" *
           doctest::test_suite("loop")) {
   const TemplateCatalog templates = row_catalog();
   std::size_t taken = 0;

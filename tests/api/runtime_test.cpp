@@ -65,7 +65,7 @@ TEST_CASE("a request that fails in any way counts as a failure and is observed o
   const TempDir home;
   Journal journal;
   auto options = runtime_options(home / "h", &journal);
-  options.driver.library = "libcuda-that-is-not-there.so.1";
+  options.driver_library = "libcuda-that-is-not-there.so.1";
   const auto runtime = make_runtime(std::move(options));
   const auto other = make_runtime(runtime_options(home / "h"));
   const auto foreign = other->prepare(scale_spec());
@@ -86,7 +86,7 @@ TEST_CASE("a request that fails in any way counts as a failure and is observed o
 TEST_CASE("a missing driver is said when a function is asked for, not before") {
   const TempDir home;
   auto options = runtime_options(home / "h");
-  options.driver.library = "libcuda-that-is-not-there.so.1";
+  options.driver_library = "libcuda-that-is-not-there.so.1";
   const auto runtime = make_runtime(std::move(options));
   const auto function = runtime->function(scale_spec(), 0);
   REQUIRE_FALSE(function);

@@ -175,5 +175,57 @@ TEST_CASE("the lock of a process that died is free") {
   CHECK(*lock != nullptr);
 }
 
+TEST_CASE("what is added to a file stands behind what was there, and not while somebody replaces it") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  CHECK(*files->append(folder / "f", as_bytes("one ")));
+  CHECK(*files->append(folder / "f", as_bytes("two")));
+  CHECK(text_of(folder / "f") == "one two");
+  {
+    const auto alone = files->lock(folder / "f", FileSystem::Sharing::exclusive);
+    REQUIRE(*alone != nullptr);
+    CHECK_FALSE(*files->append(folder / "f", as_bytes("three")));
+  }
+  CHECK(text_of(folder / "f") == "one two");
+  fs::create_symlink(folder / "f", folder / "link");
+  CHECK_FALSE(files->append(folder / "link", as_bytes("four")));
+  REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  CHECK_FALSE(files->append(folder / "fifo", as_bytes("five")));  // and does not hang
+  CHECK_FALSE(files->append(folder / "none/f", as_bytes("six")));
+}
+
+TEST_CASE("what a server has forgotten is asked for once more, and then is not there") {
+  int calls = 0;
+  const auto forgotten = [&](int times) {
+    calls = 0;
+    return unless_stale([&calls, times]() -> Result<int> {
+      if (++calls <= times) return io_error("read", ESTALE);
+      return 7;
+    });
+  };
+  CHECK(*forgotten(0) == 7);
+  CHECK(calls == 1);
+  CHECK(*forgotten(1) == 7);
+  CHECK(calls == 2);
+  CHECK(forgotten(5).error().code == ErrorCode::not_found);
+  CHECK(calls == 2);
+  CHECK(unless_stale([]() -> Result<int> { return io_error("read", EIO); }).error().code == ErrorCode::io);
+}
+
+TEST_CASE("file systems of other machines are told from those of this one by the number of statfs") {
+  for (const std::uint64_t magic : {0x6969U, 0x0BD00BD0U, 0x47504653U, 0x65735546U, 0xFF534D42U})
+    CHECK(file_system_kind(magic).network);
+  CHECK(file_system_kind(0x6969).name == "NFS");
+  CHECK(file_system_kind(0xEF53).name == "ext4");
+  CHECK_FALSE(file_system_kind(0x01021994).network);
+  CHECK(file_system_kind(0x1234).name == "0x1234");
+  CHECK_FALSE(file_system_kind(0x1234).network);
+  const TempDir folder;
+  const auto here = posix_file_system()->kind(folder.path());
+  CHECK_FALSE(here.name.empty());
+  CHECK(posix_file_system()->kind(folder / "not/there/yet").name == here.name);
+  if (fs::exists("/dev/shm")) CHECK(posix_file_system()->kind("/dev/shm").name == "tmpfs");
+}
+
 }  // namespace
 }  // namespace cubinet

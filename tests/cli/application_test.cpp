@@ -36,10 +36,10 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"registry", "show"},
     {"registry", "verify"},
     {"registry", "stats"},
-    {"registry", "rebuild"},
+    {"registry", "repair"},
     {"registry", "remove"},
     {"registry", "refresh"},
-    {"registry", "prune"},
+    {"registry", "gc"},
     {"run"},
     {"run", "decode"},
     {"run", "prefill"},
@@ -133,7 +133,7 @@ TEST_CASE("the version is printed before and after every verb") {
 TEST_CASE("options that work everywhere work before, between and after the verbs") {
   const Sandbox sandbox;
   const std::string home = sandbox.home().string();
-  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
   const std::vector<std::vector<std::string>> lines = {
       {"--home", home, "--json", "registry", "stats"},
       {"registry", "--home", home, "--json", "stats"},

@@ -139,7 +139,7 @@ TEST_CASE("what was imported before an error is in the error document") {
   const auto files = posix_file_system();
   REQUIRE(create_bundle(sandbox / "first", {cubins[0]}, {"first", 1}, files));
   REQUIRE(create_bundle(sandbox / "second", {cubins[1]}, {"second", 1}, files));
-  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
   // Where the second one's image would go lies a file.
   sandbox.write("home/cubins/" + cubins[1].record->digest.to_hex().substr(0, 2), "no folder");
   const ToolResult result =

@@ -297,7 +297,7 @@ TEST_CASE("a result that a home of ones own cannot take is not said to be done")
   const Sandbox sandbox;
   const auto nobody = as_nobody(sandbox);
   if (!nobody) return skip("it needs root, and NVRTC for another user");
-  REQUIRE(sandbox.run({"registry", "rebuild"}, *nobody).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}, *nobody).status == 0);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox.home()))
     std::filesystem::permissions(entry.path(), std::filesystem::perms(0555));
   std::filesystem::permissions(sandbox.home(), std::filesystem::perms(0555));
@@ -312,7 +312,7 @@ TEST_CASE("a build that a home cannot keep is written to its file and not said t
   const Sandbox sandbox;
   const auto nobody = as_nobody(sandbox);
   if (!nobody) return skip("it needs root, and NVRTC for another user");
-  REQUIRE(sandbox.run({"registry", "rebuild"}, *nobody).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}, *nobody).status == 0);
   std::filesystem::permissions(sandbox.home() / "cubins", std::filesystem::perms(0555));
   const ToolResult kept =
       compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin"), "--json"}, *nobody);

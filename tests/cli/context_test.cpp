@@ -68,7 +68,7 @@ TEST_CASE("a relative home is taken from the working directory") {
   const TempDir folder;
   ToolSetting setting;
   setting.folder = folder.path();
-  CHECK(run_tool({"registry", "rebuild", "--home", "kernels"}, setting).status == 0);
+  CHECK(run_tool({"registry", "repair", "--home", "kernels"}, setting).status == 0);
   CHECK(std::filesystem::exists(folder / "kernels"));
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("a home that others may write is not used by the registry verbs") {
   const Sandbox sandbox;
   std::filesystem::create_directory(sandbox.home());
   std::filesystem::permissions(sandbox.home(), std::filesystem::perms::all);
-  for (const char* verb : {"list", "stats", "verify", "rebuild", "prune"}) {
+  for (const char* verb : {"list", "stats", "verify", "repair", "gc"}) {
     const ToolResult result = sandbox.run({"registry", verb, "--json"});
     CAPTURE(result.out);
     CHECK(result.status == 3);
@@ -87,7 +87,7 @@ TEST_CASE("a home that others may write is not used by the registry verbs") {
 TEST_CASE("a home of another user is not used by the registry verbs, and one of root is read") {
   if (::geteuid() != 0) return skip("needs root to become somebody else");
   const Sandbox sandbox;
-  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
   std::filesystem::permissions(sandbox / "", std::filesystem::perms(0755));
   std::filesystem::permissions(sandbox.home(), std::filesystem::perms(0755));
   // The build folder may be closed to others: the tool is run from a copy.
@@ -97,7 +97,7 @@ TEST_CASE("a home of another user is not used by the registry verbs, and one of 
   nobody.executable = sandbox / "cubinet";
   // Root's, which nobody else can write, serves; a stranger's does not.
   CHECK(sandbox.run({"registry", "stats", "--json"}, nobody).status == 0);
-  CHECK(sandbox.run({"registry", "rebuild"}, nobody).status == 3);
+  CHECK(sandbox.run({"registry", "repair"}, nobody).status == 3);
   REQUIRE(::chown(sandbox.home().c_str(), 65533, 65533) == 0);
   const ToolResult result = sandbox.run({"registry", "stats", "--json"}, nobody);
   CAPTURE(result.err);
@@ -108,7 +108,7 @@ TEST_CASE("a home of another user is not used by the registry verbs, and one of 
 TEST_CASE("a home that cannot be made ends with 3") {
   const Sandbox sandbox;
   sandbox.write("home", "a file");
-  for (const char* verb : {"list", "rebuild"}) {
+  for (const char* verb : {"list", "repair"}) {
     const ToolResult result = sandbox.run({"registry", verb});
     CHECK(result.status == 3);
     CHECK(contains(result.err, "home"));

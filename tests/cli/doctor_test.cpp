@@ -18,6 +18,7 @@ TEST_CASE("doctor reports every part and changes nothing") {
     CHECK(document.contains(part));
   }
   CHECK(document["home"]["path"] == sandbox.home().string());
+  CHECK_FALSE(document["home"]["file_system"].get<std::string>().empty());
   CHECK(document["home"]["exists"] == false);
   CHECK(document["home"]["usable"] == true);
   CHECK_FALSE(std::filesystem::exists(sandbox.home()));
@@ -26,7 +27,7 @@ TEST_CASE("doctor reports every part and changes nothing") {
 
 TEST_CASE("doctor shows the index and its journal mode where there is a home") {
   const Sandbox sandbox;
-  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
   const auto home = sandbox.run({"doctor", "--json"}).json()["home"];
   CHECK(home["entries"] == 0);
   CHECK(home["sqlite_version"].get<std::string>().substr(0, 2) == "3.");

@@ -158,7 +158,7 @@ TEST_CASE("a folder without a name is wrong input and makes no home") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "a folder that holds the home or lies in it is not imported into it") {
-  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
   fs::create_directory_symlink(sandbox.home(), sandbox / "alias");
   for (const std::string& around :
        {sandbox.path(""), sandbox.home().string(), sandbox.path("alias/cubins")}) {
@@ -168,4 +168,21 @@ TEST_CASE_FIXTURE(Fixture, "a folder that holds the home or lies in it is not im
     CHECK(contains(result.err, "the home '" + sandbox.home().string() + "'"));
   }
   CHECK(sandbox.run({"registry", "stats", "--json"}).json()["imports"] == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "imported kernels go into a bundle when they are asked for, and are found in it") {
+  REQUIRE(import().status == 0);
+  const std::string bundle = sandbox.path("published.bundle");
+  CHECK(sandbox.run({"bundle", "create", "-o", bundle}).status == 1);
+  const ToolResult created =
+      sandbox.run({"bundle", "create", "-o", bundle, "--imports", "--profile", "ship", "--json"});
+  REQUIRE_MESSAGE(created.status == 0, created.err);
+  CHECK(created.json()["kernels"] == 6);
+  CHECK(run_tool({"bundle", "verify", bundle}).status == 0);
+  const auto listed = run_tool({"bundle", "list", bundle, "--json"}).json();
+  CHECK(listed["targets"] == nlohmann::json{"sm_100a", "sm_100f", "sm_103a"});
+  const std::string function = folder.kernel(0).function;
+  CHECK(sandbox.run({"bundle", "create", "-o", bundle, "--function", function, "--json"}).json()["kernels"] ==
+        1);
+  CHECK(run_tool({"bundle", "list", bundle, "--json"}).json()["records"].size() == 1);
 }

@@ -137,7 +137,7 @@ TEST_CASE("a folder of the home that may not be written keeps nothing, which the
   const auto nobody = as_nobody(sandbox);
   if (!nobody) return skip("it needs root, and NVRTC for another user");
   sandbox.write("m.json", kMatrix);
-  REQUIRE(sandbox.run({"registry", "rebuild"}, *nobody).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}, *nobody).status == 0);
   std::filesystem::permissions(sandbox.home() / "cubins", std::filesystem::perms(0555));
   const ToolResult result = prebuild(sandbox, {"--json"}, *nobody);
   CAPTURE(result.out);
@@ -260,7 +260,7 @@ TEST_CASE(
 TEST_CASE("prebuild writes over nothing that it reads or that is not its own") {
   const Sandbox sandbox;
   sandbox.write("m.json", kMatrix);
-  REQUIRE(sandbox.run({"registry", "rebuild"}).status == 0);
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
   const std::string matrix = sandbox.path("m.json");
   const std::string index = sandbox.read("home/index.sqlite");
   std::filesystem::create_directory(sandbox / "b.bundle.partial");

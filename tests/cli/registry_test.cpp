@@ -59,11 +59,11 @@ TEST_CASE("registry verify is silent about a sound home and names what is damage
   CHECK(std::filesystem::exists(cubin));  // verify changes nothing
 }
 
-TEST_CASE("registry rebuild derives the index from the records") {
+TEST_CASE("registry repair derives the index from the records") {
   const Sandbox sandbox;
   publish(sandbox, three_cubins());
   std::filesystem::remove(sandbox.home() / "index.sqlite");
-  CHECK(sandbox.run({"registry", "rebuild", "--json"}).json()["indexed"] == 3);
+  CHECK(sandbox.run({"registry", "repair", "--json"}).json()["indexed"] == 3);
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("an index that is not SQLite is lived with") {
   const ToolResult listed = sandbox.run({"registry", "list", "--json"});
   CHECK(listed.status == 0);
   CHECK(listed.json()["entries"].size() == 3);
-  CHECK(sandbox.run({"registry", "rebuild"}).status == 0);
+  CHECK(sandbox.run({"registry", "repair"}).status == 0);
   CHECK(sandbox.run({"registry", "verify"}).status == 0);
 }
 

@@ -138,7 +138,7 @@ TEST_CASE("reading imports survives a fault in any call and never gives a wrong 
   };
   const std::function<void(Home&)> operations[] = {
       read, [](Home& registry) { static_cast<void>(registry.verify()); },
-      [](Home& registry) { static_cast<void>(registry.rebuild()); }};
+      [](Home& registry) { static_cast<void>(registry.repair()); }};
   for (const auto& operation : operations) {
     const unsigned faults = for_every_fault(imports.faulty, operation, [&] {
       const auto registry = imports.faulty.open_sound();

@@ -127,7 +127,7 @@ TEST_CASE("a damaged import is named by verify, set aside by rebuild, and the ot
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].kind == Kind::damaged_import);
   CHECK(findings[0].file == "imports/1.import");
-  CHECK(fixture.registry->rebuild());
+  CHECK(fixture.registry->repair());
   CHECK_FALSE(fs::exists(file));
   CHECK(fixture.registry->stats()->quarantined == 1);
   CHECK(fixture.registry->imports().list()->size() == 1);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/bundle_fixture.hpp"
 
 namespace cubinet::test {
@@ -14,6 +15,38 @@ TEST_CASE("what a store holds is bundled to the same bytes as what is given in m
   const Bytes of_store = read_file(fixture.path);
   fixture.create(cubins_up_to(4));
   CHECK(read_file(fixture.path) == of_store);
+}
+
+TEST_CASE("imported kernels serve out of a bundle as out of the import, rows and names included") {
+  BundleFixture fixture;
+  HomeFixture home;
+  const auto registry = home.open();
+  const ArtifactFolder folder(home.folder / "published", 0, 6);
+  REQUIRE(folder.publish(*registry));
+  for (const BundleProfile profile : {BundleProfile::plain, BundleProfile::ship}) {
+    const BundleOptions options{"published", 7, 0, 0, profile};
+    REQUIRE(create_bundle(fixture.path, *registry, *registry->list(), options, fixture.files));
+    const auto bundle = fixture.open();
+    const auto rows = *bundle->rows();
+    REQUIRE(rows->size() == 5);
+    for (const StoredRow& stored : *rows) {
+      const auto expected = std::find_if(
+          folder.content.rows.begin(), folder.content.rows.end(),
+          [&](const KernelRow& row) { return row.function_name == stored.row->function_name; });
+      REQUIRE(expected != folder.content.rows.end());
+      KernelRow row = *expected;
+      row.version = 7;
+      row.source = fixture.path.native();
+      // Columns that are off are no part of a kernel.
+      std::erase_if(row.extras, [](const ExtraColumn& column) { return column.is_off(); });
+      CHECK(*stored.row == row);
+      CHECK(*bundle->read(stored.record)->image == artifact_image(std::stoi(row.function_name.substr(7))));
+    }
+    const auto plain = *bundle->find_function("kernel_5");
+    REQUIRE(plain.size() == 1);
+    CHECK(plain.front()->identity == registry->find_function("kernel_5")->front()->identity);
+    CHECK(bundle->verify()->findings.empty());
+  }
 }
 
 TEST_CASE("a store whose image is gone gives no bundle, and the error says what to do") {

@@ -102,6 +102,10 @@ class FaultyFileSystem final : public FileSystem {
   Result<void> rename(const fs::path& from, const fs::path& to) override {
     return guarded("rename", kChange, [&] { return files_->rename(from, to); });
   }
+  Result<bool> append(const fs::path& path, ByteView bytes) override {
+    if (plan_->dies_writing()) static_cast<void>(files_->append(path, bytes.first(bytes.size() / 2)));
+    return guarded("append", kChange, [&] { return files_->append(path, bytes); });
+  }
   Result<void> sync_directory(const fs::path&) override {
     return guarded("sync", kLook, [] { return Result<void>(); });
   }
@@ -121,6 +125,7 @@ class FaultyFileSystem final : public FileSystem {
     return guarded("lock", kLook, [&] { return files_->lock(path, sharing); });
   }
   bool writable(const fs::path& path) override { return files_->writable(path); }
+  FileSystemKind kind(const fs::path& path) override { return files_->kind(path); }
 
  private:
   template <class Call>

@@ -127,9 +127,9 @@ TEST_CASE("rebuilding, sweeping and verifying survive a fault in any call" * doc
     CHECK(faulty.expect_sound(cubin)->verify()->findings.size() == count);
   };
   for_every_fault(
-      faulty, [](Home& registry) { static_cast<void>(registry.rebuild()); },
+      faulty, [](Home& registry) { static_cast<void>(registry.repair()); },
       [&] {
-        CHECK(faulty.open_sound()->rebuild()->indexed == 1);
+        CHECK(faulty.open_sound()->repair()->entries == 1);
         expect_findings(1);
       });
   for_every_fault(
@@ -229,7 +229,7 @@ TEST_CASE("a process killed while it removes, rebuilds and sweeps leaves the res
       faulty,
       [&](Home& registry) {
         static_cast<void>(registry.remove({removed.record}));
-        static_cast<void>(registry.rebuild());
+        static_cast<void>(registry.repair());
         static_cast<void>(registry.sweep());
       },
       [&] {

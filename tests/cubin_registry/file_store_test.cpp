@@ -34,8 +34,8 @@ TEST_CASE("a record is written under its own name and read back") {
   CHECK(read->name == fixture.name);
   const auto folder = HomeLayout::record_folder_of(fixture.cubin.record->identity.kernel_hash());
   CHECK(fixture.store.list_records(folder)->names == std::vector<std::string>{fixture.name});
-  CHECK(*fixture.store.remove_record(fixture.name));
-  CHECK_FALSE(*fixture.store.remove_record(fixture.name));
+  CHECK(*fixture.store.remove_records({&fixture.name, 1}) == 1);
+  CHECK(*fixture.store.remove_records({&fixture.name, 1}) == 0);
   CHECK(fixture.store.list_records(folder)->names.empty());
 }
 

@@ -23,6 +23,7 @@ class ForwardingFiles : public FileSystem {
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override { return files_->create(path); }
   Result<void> link(const Path& from, const Path& to) override { return files_->link(from, to); }
   Result<void> rename(const Path& from, const Path& to) override { return files_->rename(from, to); }
+  Result<bool> append(const Path& path, ByteView bytes) override { return files_->append(path, bytes); }
   Result<void> sync_directory(const Path& path) override { return files_->sync_directory(path); }
   Result<bool> remove(const Path& path) override { return files_->remove(path); }
   Result<void> create_directories(const Path& path, Mode mode) override {
@@ -34,6 +35,7 @@ class ForwardingFiles : public FileSystem {
     return files_->lock(path, sharing);
   }
   bool writable(const Path& path) override { return files_->writable(path); }
+  FileSystemKind kind(const Path& path) override { return files_->kind(path); }
 
  private:
   std::shared_ptr<FileSystem> files_ = posix_file_system();

@@ -98,7 +98,7 @@ TEST_CASE("an index cut off at any length hides nothing") {
     auto registry = indexed.home.open();
     indexed.expect_all(*registry);
     CHECK(registry->list()->size() == indexed.cubins.size());
-    CHECK(registry->rebuild()->indexed == indexed.cubins.size());
+    CHECK(registry->repair()->entries == indexed.cubins.size());
     CHECK(registry->verify()->findings.empty());
   }
 }
@@ -129,7 +129,7 @@ TEST_CASE("a newer schema is left alone, and everything works through the record
   CHECK(registry->list()->size() == indexed.cubins.size());
   CHECK(registry->stats()->entries == indexed.cubins.size());
   CHECK(*registry->remove({indexed.cubins.back().record}) == 1);
-  CHECK(registry->rebuild().error().code == ErrorCode::unsupported);
+  CHECK(registry->repair().error().code == ErrorCode::unsupported);
   CHECK(read_file(indexed.index) == before);
   CHECK(indexed.home.log.count("schema version 99") == 1);
 }
@@ -172,7 +172,7 @@ TEST_CASE("a rebuild goes by the index that is there, not by why the last one wa
   const auto registry = indexed.home.open();
   indexed.expect_all(*registry);
   write_file(indexed.index, good);
-  CHECK(registry->rebuild());
+  CHECK(registry->repair());
   sqlite3* other = nullptr;
   REQUIRE(sqlite3_open(indexed.index.c_str(), &other) == SQLITE_OK);
   REQUIRE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
@@ -180,7 +180,7 @@ TEST_CASE("a rebuild goes by the index that is there, not by why the last one wa
   indexed.expect_all(*second);
   sqlite3_close(other);
   indexed.make_newer();
-  CHECK(second->rebuild().error().code == ErrorCode::unsupported);
+  CHECK(second->repair().error().code == ErrorCode::unsupported);
 }
 
 TEST_CASE("a newer schema is left alone by a registry that had the index open before") {
@@ -207,9 +207,9 @@ TEST_CASE("one changed bit anywhere in the index never passes for a newer build,
     write_file(indexed.index, damaged);
     CAPTURE(position);
     CAPTURE(bit);
-    const auto report = indexed.home.open()->rebuild();
+    const auto report = indexed.home.open()->repair();
     REQUIRE_MESSAGE(report.has_value(), report.error().to_line());
-    CHECK(report->indexed == 3);
+    CHECK(report->entries == 3);
     const auto later = indexed.home.open();
     CHECK(later->verify()->findings.empty());
     CHECK(later->list()->size() == 3);

@@ -44,7 +44,7 @@ TEST_CASE("the rows of compiled entries, bundles and imports are in one table, e
   };
   check(*registry);
   check(*fixture.open(HomeOptions::Access::read_only));
-  CHECK(registry->rebuild()->indexed == 3);
+  CHECK(registry->repair()->entries == 3);
   check(*registry);
   write_file(fixture.home / "index.sqlite", Bytes(9000, std::byte{7}));
   check(*fixture.open(HomeOptions::Access::read_only));  // from the files

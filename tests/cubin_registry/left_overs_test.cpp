@@ -25,12 +25,12 @@ TEST_CASE("what an interrupted write left is removed after an hour, and nothing 
   CHECK(is_temporary(fresh));
   CHECK_FALSE(is_temporary(named));
   const std::vector<fs::path> paths = {old_one, fresh, named, folder / ".none.tmp"};
-  FileSweep count(store, SweepMode::count);
+  FileSweep count(store, true);
   CHECK(remove_left_overs(count, paths));
   CHECK(count.report.files == 1);
   CHECK(count.report.bytes == 10);
   CHECK(fs::exists(old_one));
-  FileSweep sweep(store, SweepMode::remove);
+  FileSweep sweep(store, false);
   CHECK(remove_left_overs(sweep, paths));
   CHECK(sweep.report.bytes == 10);
   CHECK_FALSE(fs::exists(old_one));
@@ -44,12 +44,12 @@ TEST_CASE(
   FileStore store(posix_file_system(), HomeLayout(fixture.open()->description().place), fixture.log.sink());
   for (const char* name : {"index.sqlite", "index.sqlite-journal", ".other.1.2.3.tmp"})
     write_file(fixture.home / name, Bytes(10));
-  CHECK(index_temporaries(store)->empty());
+  CHECK(temporaries_beside_index(store)->empty());
   const fs::path fresh = temporary_path_beside(store.home().index());
   const fs::path journal = fresh.native() + "-journal";
   for (const fs::path& file : {fresh, journal})
     write_file(file, Bytes(10));
-  CHECK(*index_temporaries(store) == std::vector<fs::path>{fresh, journal});
+  CHECK(*temporaries_beside_index(store) == std::vector<fs::path>{fresh, journal});
 }
 
 }  // namespace

@@ -375,7 +375,7 @@ TEST_CASE("a read only registry serves, and refuses to write") {
   CHECK(serves(*registry, cubin));
   CHECK(registry->publish(cubin_of(2)).error().code == ErrorCode::unavailable);
   CHECK(registry->remove({cubin.record}).error().code == ErrorCode::unavailable);
-  CHECK(registry->rebuild().error().code == ErrorCode::unavailable);
+  CHECK(registry->repair().error().code == ErrorCode::unavailable);
   CHECK(registry->sweep().error().code == ErrorCode::unavailable);
   CHECK(registry->lock_for_build(cubin.record->identity, cubin.record->fingerprint).has_value());
   CHECK(registry->verify()->findings.empty());

@@ -146,8 +146,8 @@ TEST_CASE("rebuilding makes the index from the records and sets damaged ones asi
   const fs::path record = home.only_file("records");
   REQUIRE(publishes(*registry, cubin_of(2)));
   write_file(record, Bytes(100));
-  const auto report = *registry->rebuild();
-  CHECK(report.indexed == 1);
+  const auto report = *registry->repair();
+  CHECK(report.entries == 1);
   REQUIRE(report.set_aside.size() == 1);
   CHECK(home.home / report.set_aside[0].file == record);
   CHECK(registry->find(cubin_of(1).record->identity.kernel())->empty());
@@ -166,12 +166,12 @@ TEST_CASE("a record that this build cannot read is named by a rebuild and by ver
   Bytes newer = read_file(record);
   newer[4] = std::byte{0xff};  // the version
   write_file(record, newer);
-  const auto report = *registry->rebuild();
-  CHECK(report.indexed == 1);
+  const auto report = *registry->repair();
+  CHECK(report.entries == 1);
   CHECK(report.set_aside.empty());
-  REQUIRE(report.unreadable.size() == 1);
-  CHECK(report.unreadable[0].kind == Kind::unreadable_file);
-  CHECK(home.home / report.unreadable[0].file == record);
+  REQUIRE(report.findings.size() == 1);
+  CHECK(report.findings[0].kind == Kind::unreadable_file);
+  CHECK(home.home / report.findings[0].file == record);
   CHECK(fs::exists(record));
   CHECK(kinds_of(*registry->verify()) == std::vector<Kind>{Kind::unreadable_file, Kind::stray_file});
 }
@@ -193,7 +193,7 @@ TEST_CASE("sweeping removes what is left over and nothing that is used") {
   const auto held = registry->lock_for_build(cubin_of(1).record->identity, cubin_of(1).record->fingerprint);
   for (const auto& entry : fs::directory_iterator(home.home / "locks"))
     make_old(entry.path());
-  const auto counted = registry->sweep(SweepMode::count);
+  const auto counted = registry->sweep({.dry_run = true});
   REQUIRE(counted);
   CHECK(counted->files == 2);
   CHECK(counted->bytes == 20);
@@ -214,8 +214,8 @@ TEST_CASE("sweeping removes an entry whose image is gone") {
   auto registry = home.open();
   REQUIRE(publishes(*registry, cubin_of(1)));
   fs::remove(home.only_file("cubins"));
-  CHECK(registry->sweep(SweepMode::count)->entries == 1);
-  CHECK(registry->sweep(SweepMode::remove)->entries == 1);
+  CHECK(registry->sweep({.dry_run = true})->entries == 1);
+  CHECK(registry->sweep()->entries == 1);
   CHECK(registry->find(cubin_of(1).record->identity.kernel())->empty());
   CHECK(registry->verify()->findings.empty());
 }
@@ -227,7 +227,7 @@ TEST_CASE("of the records of a build the one stays whose image is there, with th
     home.leave(shipped(number, static_cast<std::uint64_t>(number)));
   fs::remove(home.image_of(shipped(4, 4)));
   write_file(home.image_of(shipped(3, 3)), Bytes(10));
-  CHECK(registry->sweep(SweepMode::count)->entries == 1);
+  CHECK(registry->sweep({.dry_run = true})->entries == 1);
   const auto swept = registry->sweep();
   CHECK(swept->entries == 1);
   CHECK(swept->bytes == shipped(1, 1).image->size());
@@ -250,7 +250,7 @@ TEST_CASE("what a rebuild that was ended left beside the index is found and swep
   for (const fs::path& file : {old, journal, foreign})
     make_old(file);
   CHECK(kinds_of(*registry->verify()) == std::vector<Kind>{Kind::stray_file, Kind::stray_file});
-  CHECK(registry->sweep(SweepMode::count)->files == 2);
+  CHECK(registry->sweep({.dry_run = true})->files == 2);
   CHECK(fs::exists(old));
   CHECK(registry->sweep()->bytes == 20);
   CHECK_FALSE(fs::exists(old));

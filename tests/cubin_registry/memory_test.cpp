@@ -94,7 +94,7 @@ TEST_CASE("memory that SQLite lacks is no damage of the index, and no list is wi
     CHECK(registry.imports().verified("/published"));
   });
   // Nearly all of it is opening two databases, as above.
-  for_every_allocation(true, false, 29, [](Home& registry) { static_cast<void>(registry.rebuild()); });
+  for_every_allocation(true, false, 29, [](Home& registry) { static_cast<void>(registry.repair()); });
   CHECK(home.log.count("making the index anew") == 0);
   CHECK(home.log.count("out of memory") > 0);
 }
@@ -182,7 +182,7 @@ TEST_CASE(
   for_every_allocation(
       faulty, [&](Home& registry) { static_cast<void>(registry.remove({changed.record})); }, check);
   for_every_allocation(
-      faulty, [](Home& registry) { static_cast<void>(registry.rebuild()); }, check);
+      faulty, [](Home& registry) { static_cast<void>(registry.repair()); }, check);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 using namespace cubinet;
 using cubinet::test::contains;
-using cubinet::test::driver_options;
+using cubinet::test::driver_library;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::needs_stub;
 
@@ -19,7 +19,7 @@ TEST_CASE("A driver older than CUDA 11 point 4 is refused with both versions") {
   const DriverUnderTest test(DriverUnderTest::Unopened{});
   if (needs_stub(test)) return;
   test.stub->set_version(11030);
-  const auto driver = Driver::open(driver_options());
+  const auto driver = Driver::open(driver_library());
   REQUIRE(!driver);
   CHECK(driver.error().code == ErrorCode::unsupported);
   CHECK(contains(driver.error().message, "CUDA 11.3"));
@@ -31,7 +31,7 @@ TEST_CASE("A machine without a device gives unavailable") {
   const DriverUnderTest test(DriverUnderTest::Unopened{});
   if (needs_stub(test)) return;
   test.stub->set_devices(0, 9, 0);
-  const auto driver = Driver::open(driver_options());
+  const auto driver = Driver::open(driver_library());
   REQUIRE(!driver);
   CHECK(driver.error().code == ErrorCode::unavailable);
   CHECK(driver.error().native == CUDA_ERROR_NO_DEVICE);
@@ -42,18 +42,18 @@ TEST_CASE("A driver that does not start gives unavailable with its reason") {
   const DriverUnderTest test(DriverUnderTest::Unopened{});
   if (needs_stub(test)) return;
   test.stub->fail("cuInit", 1, CUDA_ERROR_UNKNOWN);
-  const auto driver = Driver::open(driver_options());
+  const auto driver = Driver::open(driver_library());
   REQUIRE(!driver);
   CHECK(driver.error().code == ErrorCode::unavailable);
   CHECK(contains(driver.error().message, "cuInit gives CUDA_ERROR_UNKNOWN (999)"));
-  CHECK(Driver::open(driver_options()));
+  CHECK(Driver::open(driver_library()));
 }
 
 TEST_CASE("The link time stub of the toolkit is told apart") {
   const DriverUnderTest test(DriverUnderTest::Unopened{});
   if (needs_stub(test)) return;
   test.stub->fail("cuDriverGetVersion", 1, CUDA_ERROR_STUB_LIBRARY);
-  const auto driver = Driver::open(driver_options());
+  const auto driver = Driver::open(driver_library());
   REQUIRE(!driver);
   CHECK(driver.error().code == ErrorCode::unavailable);
   CHECK(contains(driver.error().remedy, "link-time stub"));
@@ -66,7 +66,7 @@ TEST_CASE("A function that has to be there is named with the version that introd
     if (function.version > kMinimumDriverVersion) continue;
     test.stub->reset();
     test.stub->hide(function.name);
-    const auto driver = Driver::open(driver_options());
+    const auto driver = Driver::open(driver_library());
     REQUIRE(!driver);
     CHECK(driver.error().code == ErrorCode::unsupported);
     CHECK(contains(driver.error().message, std::string(function.name) + ","));

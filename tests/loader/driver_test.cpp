@@ -42,7 +42,7 @@ TEST_CASE("The limit of shared memory is the one that the table of capabilities 
 }
 
 TEST_CASE("A driver library that is not there gives unavailable and a remedy") {
-  const auto driver = Driver::open({.library = "/nonexistent/libcuda.so.1", .log = {}});
+  const auto driver = Driver::open("/nonexistent/libcuda.so.1");
   REQUIRE(!driver);
   CHECK(driver.error().code == ErrorCode::unavailable);
   CHECK(driver.error().message.find("/nonexistent/libcuda.so.1") != std::string::npos);
@@ -51,7 +51,7 @@ TEST_CASE("A driver library that is not there gives unavailable and a remedy") {
 }
 
 TEST_CASE("A library that is no CUDA driver gives unavailable") {
-  const auto driver = Driver::open({.library = "libc.so.6", .log = {}});
+  const auto driver = Driver::open("libc.so.6");
   REQUIRE(!driver);
   CHECK(driver.error().code == ErrorCode::unavailable);
   CHECK(driver.error().message.find("is not a CUDA driver") != std::string::npos);

@@ -14,16 +14,15 @@
 namespace cubinet::test {
 namespace {
 
-DriverOptions options_from(const char* variable) {
-  DriverOptions options;
+std::optional<std::string> library_from(const char* variable) {
   const char* value = std::getenv(variable);
-  if (value != nullptr && *value != '\0') options.library = value;
-  return options;
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
 }
 
-std::optional<StubControls> find_controls(const DriverOptions& options) {
-  if (!options.library) return std::nullopt;
-  auto library = DynamicLibrary::open(*options.library);
+std::optional<StubControls> find_controls(const std::optional<std::string>& name) {
+  if (!name) return std::nullopt;
+  auto library = DynamicLibrary::open(*name);
   if (!library) return std::nullopt;
   StubControls controls;
 #define CUBINET_STUB_FIND(result, name, parameters)                               \
@@ -39,20 +38,20 @@ std::optional<StubControls> find_controls(const DriverOptions& options) {
 
 }  // namespace
 
-DriverOptions driver_options() {
-  return options_from("CUBINET_TEST_DRIVER");
+std::optional<std::string> driver_library() {
+  return library_from("CUBINET_TEST_DRIVER");
 }
-DriverOptions old_driver_options() {
-  return options_from("CUBINET_TEST_DRIVER_11");
+std::optional<std::string> old_driver_library() {
+  return library_from("CUBINET_TEST_DRIVER_11");
 }
 
 const StubControls* stub_controls() {
-  static const std::optional<StubControls> controls = find_controls(driver_options());
+  static const std::optional<StubControls> controls = find_controls(driver_library());
   return controls ? &*controls : nullptr;
 }
 
 const StubControls* old_stub_controls() {
-  static const std::optional<StubControls> controls = find_controls(old_driver_options());
+  static const std::optional<StubControls> controls = find_controls(old_driver_library());
   return controls ? &*controls : nullptr;
 }
 
@@ -65,9 +64,8 @@ DriverUnderTest::DriverUnderTest() : DriverUnderTest(Unopened{}) {
 }
 
 void DriverUnderTest::open() {
-  DriverOptions options = driver_options();
-  options.log = [lines = log](LogLevel, std::string_view message) { lines->emplace_back(message); };
-  auto opened = Driver::open(options);
+  auto opened = Driver::open(
+      driver_library(), [lines = log](LogLevel, std::string_view message) { lines->emplace_back(message); });
   if (!opened && opened.error().code == ErrorCode::unavailable && stub == nullptr) {
     skip(opened.error().to_line());
     return;

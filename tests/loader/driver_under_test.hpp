@@ -22,11 +22,11 @@ struct StubControls {
 };
 
 // The library that CUBINET_TEST_DRIVER names; without it, the machine's own driver.
-DriverOptions driver_options();
+std::optional<std::string> driver_library();
 // nullptr when the driver under test is not the stub.
 const StubControls* stub_controls();
 // The same of the stub that is older than CUDA 12.0, which CUBINET_TEST_DRIVER_11 names.
-DriverOptions old_driver_options();
+std::optional<std::string> old_driver_library();
 const StubControls* old_stub_controls();
 
 // The driver under test, new for each test case: the stub is reset first. A test case that cannot go on

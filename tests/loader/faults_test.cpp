@@ -18,7 +18,7 @@
 
 using namespace cubinet;
 using cubinet::test::contains;
-using cubinet::test::driver_options;
+using cubinet::test::driver_library;
 using cubinet::test::DriverUnderTest;
 using cubinet::test::globals_cubin;
 using cubinet::test::needs_stub;
@@ -26,8 +26,8 @@ using cubinet::test::needs_stub;
 namespace {
 
 // All that the loader does, once: open, load, launch, copy, capture, set a variable, unload.
-Result<void> whole_life(const DriverOptions& options, const Cubin& cubin, const Cubin& clusters) {
-  CUBINET_TRY_ASSIGN(const auto driver, Driver::open(options));
+Result<void> whole_life(const LogSink& log, const Cubin& cubin, const Cubin& clusters) {
+  CUBINET_TRY_ASSIGN(const auto driver, Driver::open(driver_library(), log));
   CUBINET_TRY_ASSIGN(const auto device, Device::open(driver, 0));
   ModuleCache cache;
   CUBINET_TRY_ASSIGN(const auto module, cache.get_or_load(device, cubin));
@@ -92,14 +92,14 @@ struct FaultCase {
 
 // One call fails: an error that names it, or success where its failure can be borne, and nothing left behind.
 // False when the function is called fewer times than that.
-bool run_with_fault(const DriverUnderTest& test, const DriverOptions& options, const FaultCase& fault,
+bool run_with_fault(const DriverUnderTest& test, const LogSink& log, const FaultCase& fault,
                     const Cubin& cubin, const Cubin& clusters) {
   CAPTURE(std::string(fault.function));
   CAPTURE(fault.nth);
   test.stub->reset();
   test.log->clear();
   test.stub->fail(fault.function, fault.nth, CUDA_ERROR_UNKNOWN);
-  const Result<void> outcome = whole_life(options, cubin, clusters);
+  const Result<void> outcome = whole_life(log, cubin, clusters);
   if (test.stub->calls(fault.function) < fault.nth) return false;
   if (!outcome) {
     CHECK(outcome.error().native == CUDA_ERROR_UNKNOWN);
@@ -127,15 +127,14 @@ TEST_CASE("Every driver call may fail and nothing crashes or stays behind") {
   const Cubin clusters = cubinet::test::cluster_cubin(test.target());
   test.device = nullptr;
   test.driver = nullptr;
-  DriverOptions options = driver_options();
-  options.log = [lines = test.log](LogLevel, std::string_view line) { lines->emplace_back(line); };
+  const LogSink log = [lines = test.log](LogLevel, std::string_view line) { lines->emplace_back(line); };
   test.stub->reset();
-  const auto healthy = whole_life(options, cubin, clusters);
+  const auto healthy = whole_life(log, cubin, clusters);
   REQUIRE_MESSAGE(healthy.has_value(), healthy.error().to_line());
   REQUIRE(living(test) == 0);
   unsigned cases = 0;
   for (const DriverFunctionName& function : kDriverFunctions) {
-    for (unsigned nth = 1; run_with_fault(test, options, {function.name, nth}, cubin, clusters); ++nth)
+    for (unsigned nth = 1; run_with_fault(test, log, {function.name, nth}, cubin, clusters); ++nth)
       ++cases;
   }
   CHECK(cases > 100);

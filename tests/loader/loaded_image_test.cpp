@@ -33,9 +33,8 @@ TEST_CASE("A driver from before CUDA 12 loads modules a context at a time") {
   stub->reset();
   stub->set_version(11080);
   std::vector<std::string> log;
-  DriverOptions options = cubinet::test::old_driver_options();
-  options.log = [&](LogLevel, std::string_view message) { log.emplace_back(message); };
-  const auto driver = Driver::open(options);
+  const auto driver = Driver::open(cubinet::test::old_driver_library(),
+                                   [&](LogLevel, std::string_view message) { log.emplace_back(message); });
   REQUIRE(driver);
   CHECK((*driver)->version() == 11080);
   CHECK(!(*driver)->has_libraries());

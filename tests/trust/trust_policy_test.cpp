@@ -126,4 +126,6 @@ TEST_CASE("a link leads neither out of a policy nor around it") {
   CHECK(ok(fixture.find(guarded / "to b")));
   CHECK_FALSE(ok(fixture.find(open / "b")));
   CHECK(ok(fixture.find(open / ".." / "guarded" / "a")));
+  // Nor does a name that looks like that of a server.
+  CHECK(ok(fixture.find(open.string() + "/x://../../guarded/a")));
 }

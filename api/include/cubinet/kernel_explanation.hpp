@@ -59,12 +59,6 @@ struct KernelExplanation {
   }
 };
 
-// How a build stands whatever the device.
-struct BuildStanding {
-  Standing standing = Standing::stale;
-  std::string reason;
-};
-
 // The attention kernels that a device can use: of every kernel that some store holds the row of the build
 // that a request would get, so that what is selected among them is what is then loaded. Kernels of two pins
 // are two.

@@ -50,6 +50,8 @@ struct RuntimeCounters {
   std::uint64_t misses = 0;    // compile = never and nothing found
   std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
   std::uint64_t bytes_loaded = 0;
+  // Of each of Runtime::stores(), in their order: one that is asked and never used is of no use.
+  std::vector<StoreUses> stores;
 };
 
 enum class CompilePolicy { on_miss, never };
@@ -63,7 +65,7 @@ struct RuntimeOptions {
   TargetPolicy targets;  // for requests of a device; an exact target asked for by name is not subject to it
   CompilerSearch compiler;
   CompileOptions compile_options;
-  DriverOptions driver;
+  std::optional<std::string> driver_library;  // nullopt: libcuda.so.1 (loader/driver.hpp)
   LogSink log;
   // Called once for every kernel that is looked for beyond the process cache, and for every other request for
   // a kernel that fails, by the thread that asked, without a lock held: it may ask the Runtime. Requests that
@@ -148,7 +150,8 @@ class Runtime {
   virtual Result<DeviceRows> rows(ComputeCapability device) = 0;
   // How a build stands today: what is stale or foreign function() never takes. An error where nothing can
   // tell: a header that cannot be read.
-  virtual Result<BuildStanding> standing(const CubinRecord& record) = 0;
+  // It is asked of no device: only `record`, `standing` and `verdict` are said.
+  virtual Result<ExplainedBuild> standing(std::shared_ptr<const CubinRecord> record) = 0;
 
   // Forgets the functions of a kernel on a device, so that the next request looks beyond the process cache:
   // for a header that was edited, say. The module is unloaded when the last Function handed out is gone.

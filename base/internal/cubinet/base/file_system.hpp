@@ -3,6 +3,7 @@
 
 #include <cubinet/base/bytes.hpp>
 
+#include <cerrno>
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
@@ -13,9 +14,9 @@
 
 namespace cubinet {
 
-// A file's time in nanoseconds since the epoch. One that 64 bits do not hold (after April 2262; or before 1824,
-// so that the distance from now does not overflow either) is the nearest that they do: who may write a file
-// may set any.
+// A file's time in nanoseconds since the epoch. One that 64 bits do not hold (after April 2262; or before
+// 1824, so that the distance from now does not overflow either) is the nearest that they do: who may write a
+// file may set any.
 std::int64_t nanoseconds(const timespec& time);
 
 struct FileStatus {
@@ -41,6 +42,16 @@ struct Listing {
   FileStatus status;  // of the folder, before its names were read
   std::vector<std::string> names;
 };
+
+// What a folder lies on: "ext4", "tmpfs", "NFS", "0x1234" for what has no name here.
+struct FileSystemKind {
+  std::string name;
+  // Its locks, its times and what it shows are those of other machines too, or of a program (FUSE): nothing
+  // that SQLite could be trusted with.
+  bool network = false;
+};
+// By the number that statfs gives.
+FileSystemKind file_system_kind(std::uint64_t magic);
 
 // Why this process's user cannot answer for what a file holds: "belongs to another user", "can be written by
 // others". nullptr where nobody else but root could have written it.
@@ -87,6 +98,9 @@ class FileSystem {
   // a symbolic link.
   virtual Result<void> link(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   virtual Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  // Adds bytes to the end of a file in one write, and makes it (mode as in `create`) where it is missing.
+  // Not synced. False, with nothing written, while somebody holds the file's exclusive lock: who replaces it.
+  virtual Result<bool> append(const std::filesystem::path& path, ByteView bytes) = 0;
   // Makes earlier creations and renames in the folder durable.
   virtual Result<void> sync_directory(const std::filesystem::path& path) = 0;
   // True when something was removed, false when there was nothing.
@@ -100,17 +114,32 @@ class FileSystem {
   // Names (not paths) in byte order, without "." and "..".
   virtual Result<Listing> list(const std::filesystem::path& path) = 0;
   // Creates the file when missing and takes a lock on it; nullptr when somebody else holds it in a way that
-  // excludes ours. Never waits: whoever does says for how long. The lock is on the file that `path` names when
-  // it is granted, so lock files may be removed by whoever holds them.
+  // excludes ours. Never waits: whoever does says for how long. The lock is on the file that `path` names
+  // when it is granted, so lock files may be removed by whoever holds them.
   enum class Sharing { exclusive, shared };
   virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path,
                                                  Sharing sharing = Sharing::exclusive) = 0;
   // True where the calling user may create files in the folder.
   virtual bool writable(const std::filesystem::path& path) = 0;
+  // Of what the path lies on, or its nearest parent that is there.
+  virtual FileSystemKind kind(const std::filesystem::path& path) = 0;
 };
 
 // The operating system's. Stateless; may be shared.
 std::shared_ptr<FileSystem> posix_file_system();
+
+// What `call` gives, asked once more where a server has forgotten the file (ESTALE: somebody removed it, or
+// put another in its place). Forgotten twice, it is not there.
+template <class Call>
+auto unless_stale(Call&& call) -> decltype(call()) {
+  auto result = call();
+  if (result || result.error().native != ESTALE) return result;
+  result = call();
+  if (result || result.error().native != ESTALE) return result;
+  Error error = std::move(result).error();
+  error.code = ErrorCode::not_found;
+  return error;
+}
 
 // Convenience over FileSystem for callers that write one file: writes `path` so that after a crash it holds
 // the old or the new content, never a mixture: temporary file in the same folder, fsync, rename, fsync of the

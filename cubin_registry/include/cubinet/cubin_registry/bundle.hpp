@@ -12,10 +12,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cubinet {
 
+class BundlePack;
 class FileSystem;
 
 // How a bundle's images are stored. Stored in roots: DO NOT RENUMBER.
@@ -82,7 +84,19 @@ class Bundle : public Store {
   virtual Result<Cubin> read(std::shared_ptr<const CubinRecord> record) const = 0;
   // Reads and checks every byte.
   virtual Result<VerifyReport> verify() const = 0;
+
+  // For this module.
+  virtual const BundlePack& pack() const = 0;
 };
+
+// Open bundles, and of each the records that are wanted.
+using BundleParts = std::vector<std::pair<std::shared_ptr<Bundle>, CubinRecords>>;
+// Writes a bundle of kernels of others, atomically: all of several, or a part of one. Frames of which every
+// image is wanted are copied as they are where the profile is theirs and the dictionary that of the first;
+// other images are read, checked and packed anew. invalid_argument as of create_bundle(), corruption for what
+// is damaged.
+Result<void> combine_bundles(const std::string& path, const BundleParts& parts, const BundleOptions& options,
+                             std::shared_ptr<FileSystem> files = nullptr);
 
 struct ImportReport {
   std::uint64_t imported = 0;

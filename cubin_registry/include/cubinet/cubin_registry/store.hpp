@@ -24,6 +24,14 @@ struct StoreDescription {
   bool writable = false;  // takes builds: it is a WritableStore
 };
 
+// How much a store is good for: look-ups of a kernel, those of them that it had builds for, and images that
+// were taken from it.
+struct StoreUses {
+  std::uint64_t asked = 0;
+  std::uint64_t found = 0;
+  std::uint64_t used = 0;
+};
+
 using CubinRecords = std::vector<std::shared_ptr<const CubinRecord>>;
 
 // A row of the table of kernels and the build that it is of; neither is null. Both are shared with the store
@@ -87,6 +95,9 @@ struct VerifyReport {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::vector<StoreFinding> findings;  // empty: all is well
+  // What a repair took away: damaged for good, now in quarantine, or entries without an image. What it could
+  // not mend is in `findings`.
+  std::vector<StoreFinding> set_aside = {};
 };
 
 // Held by whoever builds one kernel, so that processes that want the same one wait and then find it. Released

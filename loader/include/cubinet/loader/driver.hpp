@@ -24,12 +24,6 @@ namespace cubinet {
 class ForkGuard;   // base: tells a process from its children
 struct DriverApi;  // loader/driver_api.hpp: the table of driver functions, private
 
-struct DriverOptions {
-  // nullopt: the soname libcuda.so.1, as the dynamic loader finds it.
-  std::optional<std::string> library;
-  LogSink log;
-};
-
 // What a device is and can do, read once.
 struct DeviceProperties {
   int ordinal = 0;
@@ -51,9 +45,11 @@ struct DeviceProperties {
 // gives unsupported (a CUDA context does not survive fork), never a crash.
 class Driver {
  public:
-  // unavailable when there is no libcuda.so.1 or no device; unsupported when the driver is older than
+  // `library` nullopt: the soname libcuda.so.1, as the dynamic loader finds it.
+  // unavailable when there is no such library or no device; unsupported when the driver is older than
   // CUDA 11.4 or lacks a function that has to be there, naming it and the version that introduced it.
-  static Result<std::shared_ptr<const Driver>> open(const DriverOptions& options = {});
+  static Result<std::shared_ptr<const Driver>> open(const std::optional<std::string>& library = {},
+                                                    LogSink log = {});
   ~Driver();
 
   int version() const { return version_; }  // as cuDriverGetVersion says it: 13000 for CUDA 13.0

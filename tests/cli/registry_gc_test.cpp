@@ -21,17 +21,17 @@ KernelSpec norm_spec() {
 
 }  // namespace
 
-TEST_CASE("prune removes stale entries and keeps current ones and those of unknown templates") {
+TEST_CASE("gc removes stale entries and keeps current ones and those of unknown templates") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run({"compile", "rms_norm", "-p", "hidden_size=256", "--target", "sm_90a"}).status == 0);
   publish(sandbox, {make_cubin(norm_spec(), {}, "another compiler"), make_cubin(named_spec("not here"))});
-  const ToolResult dry = sandbox.run({"registry", "prune", "--stale", "--dry-run", "--json"});
+  const ToolResult dry = sandbox.run({"registry", "gc", "--stale", "--dry-run", "--json"});
   CAPTURE(dry.err);
   REQUIRE(dry.status == 0);
   CHECK(dry.json()["stale"].size() == 1);
   CHECK(dry.json()["unknown"] == 1);
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
-  const ToolResult done = sandbox.run({"registry", "prune", "--stale", "--json"});
+  const ToolResult done = sandbox.run({"registry", "gc", "--stale", "--json"});
   CHECK(done.status == 0);
   CHECK(done.json()["stale"][0]["fingerprint"] == fake_fingerprint("another compiler").to_string());
   CHECK(contains(done.err, "--template-file"));
@@ -45,7 +45,7 @@ TEST_CASE("an image that was added is neither stale nor of a template to be name
   const Sandbox sandbox;
   sandbox.write("mine.cubin", as_text(make_fake_cubin({})));
   REQUIRE(sandbox.run({"registry", "add", sandbox.path("mine.cubin")}).status == 0);
-  const ToolResult pruned = sandbox.run({"registry", "prune", "--stale", "--json"});
+  const ToolResult pruned = sandbox.run({"registry", "gc", "--stale", "--json"});
   CHECK(pruned.status == 0);
   CHECK(pruned.json()["stale"].empty());
   CHECK(pruned.json()["unknown"] == 0);
@@ -64,26 +64,26 @@ TEST_CASE("an entry from a bundle is stale only when its interface version does 
   outdated.record = std::make_shared<const CubinRecord>(record);
   REQUIRE(create_bundle(sandbox / "b.bundle", {fitting, outdated}, {}, files));
   REQUIRE(sandbox.run({"bundle", "import", sandbox.path("b.bundle")}).status == 0);
-  const auto stale = sandbox.run({"registry", "prune", "--stale", "--json"}).json()["stale"];
+  const auto stale = sandbox.run({"registry", "gc", "--stale", "--json"}).json()["stale"];
   REQUIRE(stale.size() == 1);
   CHECK(stale[0]["interface_version"] == 999);
 }
 
-TEST_CASE("prune without stale removes no entry") {
+TEST_CASE("gc without stale removes no entry") {
   const Sandbox sandbox;
   publish(sandbox, three_cubins());
-  CHECK(sandbox.run({"registry", "prune"}).status == 0);
+  CHECK(sandbox.run({"registry", "gc"}).status == 0);
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
 }
 
 TEST_CASE("stale cannot be told without a compiler") {
   const Sandbox sandbox;
   publish(sandbox, three_cubins());
-  CHECK(sandbox.run({"registry", "prune", "--stale", "--nvrtc", sandbox.path("none.so")}).status == 3);
+  CHECK(sandbox.run({"registry", "gc", "--stale", "--nvrtc", sandbox.path("none.so")}).status == 3);
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
 }
 
-TEST_CASE("a dry run of prune reports what prune then does") {
+TEST_CASE("a dry run of gc reports what gc then does") {
   const Sandbox sandbox;
   publish(sandbox, three_cubins());
   std::filesystem::remove(first_file(sandbox.home() / "cubins", ".cubin"));
@@ -91,17 +91,17 @@ TEST_CASE("a dry run of prune reports what prune then does") {
   std::filesystem::create_directories(sandbox.home() / "cubins/ab");
   sandbox.write("home/cubins/ab/" + std::string("ab") + std::string(62, '0') + ".cubin", "nobody names it");
   sandbox.write("home/records/.young.tmp", "somebody may be at work on it");
-  auto dry = sandbox.run({"registry", "prune", "--dry-run", "--json"}).json();
+  auto dry = sandbox.run({"registry", "gc", "--dry-run", "--json"}).json();
   CHECK(dry["entries_without_image"] == 1);
   CHECK(dry["swept_files"] == 1);
   CHECK(dry["swept_bytes"] == 15);
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
-  auto done = sandbox.run({"registry", "prune", "--json"}).json();
+  auto done = sandbox.run({"registry", "gc", "--json"}).json();
   for (auto* document : {&dry, &done})
     document->erase("dry_run");
   CHECK(dry == done);
   CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 2);
-  const auto again = sandbox.run({"registry", "prune", "--dry-run", "--json"}).json();
+  const auto again = sandbox.run({"registry", "gc", "--dry-run", "--json"}).json();
   CHECK(again["entries_without_image"] == 0);
   CHECK(again["swept_files"] == 0);
   CHECK(std::filesystem::exists(sandbox / "home/cubins/README"));
@@ -112,10 +112,50 @@ TEST_CASE("headers of an NVRTC that is not found any more are removed") {
   REQUIRE(sandbox.run({"compile", "rms_norm", "-p", "hidden_size=256", "--target", "sm_90a"}).status == 0);
   const std::filesystem::path place = sandbox.home() / "headers/0123456789abcdef0123456789abcdef";
   std::filesystem::create_directories(place);
-  const auto dry = sandbox.run({"registry", "prune", "--dry-run", "--json"});
+  const auto dry = sandbox.run({"registry", "gc", "--dry-run", "--json"});
   REQUIRE_MESSAGE(dry.status == 0, dry.err);
   CHECK(dry.json()["header_folders"] == 1);
   CHECK(std::filesystem::exists(place));
-  CHECK(contains(sandbox.run({"registry", "prune"}).out, "headers of 1 NVRTC release"));
+  CHECK(contains(sandbox.run({"registry", "gc"}).out, "headers of 1 NVRTC release"));
   CHECK_FALSE(std::filesystem::exists(place));
+}
+
+TEST_CASE("gc says what would go for a limit and why, and then takes it away") {
+  const Sandbox sandbox;
+  const auto cubins = three_cubins();
+  publish(sandbox, cubins);
+  // As if they had been published three days ago.
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox.home() / "records")) {
+    if (!entry.is_directory())
+      std::filesystem::last_write_time(
+          entry.path(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(72));
+  }
+  REQUIRE(sandbox.run({"registry", "pin", "two"}).status == 0);
+  const auto all = sandbox.run({"registry", "gc", "--max-bytes", "1G", "--json"}).json();
+  CHECK(all["evicted"].empty());
+  const ToolResult dry = sandbox.run({"registry", "gc", "--max-bytes", "1", "--dry-run"});
+  CHECK(dry.status == 0);
+  CHECK(contains(dry.out, "never used"));
+  CHECK(contains(dry.err, "pinned"));
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].size() == 3);
+  const auto done = sandbox.run({"registry", "gc", "--max-bytes", "1", "--json"}).json();
+  CHECK(done["evicted"].size() == 2);
+  CHECK(done["pinned_bytes"] == cubins[2].record->size);
+  const auto left = sandbox.run({"registry", "list", "--json"}).json()["entries"];
+  REQUIRE(left.size() == 1);
+  CHECK(left[0]["template"] == "two");
+  CHECK(sandbox.run({"registry", "gc", "--max-bytes", "1K", "--low", "2K"}).status == 2);
+  CHECK(sandbox.run({"registry", "gc", "--low", "2K"}).status == 2);
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+}
+
+TEST_CASE("gc without a size keeps the limit of the home") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  REQUIRE(sandbox.run({"registry", "limit", "1K"}).status == 0);
+  const ToolResult kept = sandbox.run({"registry", "gc", "--json"});
+  CHECK(kept.json()["limit"]["high"] == 1024);
+  CHECK(kept.json()["evicted"].empty());  // they were published just now
+  CHECK(kept.json()["recent_bytes"] == kept.json()["kept_bytes"]);
+  CHECK(contains(kept.err, "recent"));
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry_hits.hpp"
+
+#include "describe.hpp"
+#include "registry_retention.hpp"
+
+#include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/imports.hpp>
+
+#include <fmt/format.h>
+
+namespace cubinet::cli {
+namespace {
+
+// How many are named without -v.
+constexpr std::size_t kNamed = 10;
+
+struct ImportUse {
+  std::uint64_t used = 0;
+  std::int64_t last = 0;
+};
+
+Result<ImportUse> use_of(Home& home, const ImportSummary& import, const HomeStats& stats) {
+  CUBINET_TRY_ASSIGN(const auto content, home.imports().read(import.number));
+  ImportUse use;
+  if (content == nullptr) return use;
+  for (const ArtifactFile& file : content->files) {
+    const auto found = stats.last_used.find(file.digest);
+    if (found == stats.last_used.end()) continue;
+    ++use.used;
+    use.last = std::max(use.last, found->second);
+  }
+  return use;
+}
+
+}  // namespace
+
+Result<Hits> hits_of(const Context& context, Home& home, const HomeStats& stats) {
+  Hits hits;
+  hits.text = fmt::format("\nlook-ups     {}, {} found something, {} used", stats.uses.asked,
+                          stats.uses.found, plural(stats.uses.used, "image"));
+  CUBINET_TRY_ASSIGN(const CubinRecords records, home.list());
+  nlohmann::json unused = nlohmann::json::array();
+  std::vector<std::string> lines;
+  std::uint64_t unused_bytes = 0;
+  for (const auto& record : records) {
+    if (record->origin == CubinOrigin::imported || stats.last_used.count(record->digest) != 0) continue;
+    unused.push_back(describe(*record));
+    unused_bytes += record->size;
+    lines.push_back(fmt::format("\n  {} {} for {}", record->identity.key().to_string(),
+                                printable(spec_of(*record).to_string()), record->target_name()));
+  }
+  hits.text += fmt::format("\nnever used   {} of {}, {}", lines.size(), plural(stats.entries, "entry"),
+                           format_bytes(unused_bytes));
+  for (std::size_t i = 0; i < lines.size() && (i < kNamed || context.verbose()); ++i)
+    hits.text += lines[i];
+  if (lines.size() > kNamed && !context.verbose())
+    hits.text += fmt::format("\n  and {} more: -v", lines.size() - kNamed);
+  CUBINET_TRY_ASSIGN(const std::vector<ImportSummary> imports, home.imports().list());
+  nlohmann::json described = nlohmann::json::array();
+  for (const ImportSummary& import : imports) {
+    CUBINET_TRY_ASSIGN(const ImportUse use, use_of(home, import, stats));
+    hits.text +=
+        fmt::format("\nimport {:<5} {}: {} of {} used{}", import.number, printable(import.folder), use.used,
+                    plural(import.files, "cubin"), use.used == 0 ? "" : ", last " + format_age(use.last));
+    described.push_back({{"number", import.number},
+                         {"folder", import.folder},
+                         {"cubins", import.files},
+                         {"used", use.used},
+                         {"last_used", use.used == 0 ? nlohmann::json(nullptr) : nlohmann::json(use.last)}});
+  }
+  // This command only reads: whether programs of this user could write is another question.
+  const bool noted = context.files()->writable(home.description().place);
+  if (!noted) hits.text += "\nthis user cannot write the home: what it uses of it is not noted";
+  hits.described = {{"asked", stats.uses.asked},       {"found", stats.uses.found},
+                    {"used", stats.uses.used},         {"never_used", std::move(unused)},
+                    {"imports", std::move(described)}, {"noted", noted}};
+  return hits;
+}
+
+}  // namespace cubinet::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "home_fixture.hpp"
+
+#include <cubinet/cubin_registry/bundle.hpp>
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+TEST_CASE("bundles of the same kernels do not differ, whatever their version and profile") {
+  const Sandbox sandbox;
+  REQUIRE(create_bundle(sandbox.path("a"), three_cubins(), {"a", 5}));
+  REQUIRE(create_bundle(sandbox.path("b"), three_cubins(), {"b", 6, 1, 2, BundleProfile::ship}));
+  const ToolResult same = run_tool({"bundle", "diff", sandbox.path("a"), sandbox.path("b"), "--json"});
+  CHECK(same.status == 0);
+  CHECK(same.json()["equal"] == true);
+  CHECK(same.json()["versions"] == nlohmann::json{5, 6});
+}
+
+TEST_CASE("what one of two bundles has alone, and builds of other bytes, are printed, and the status is 1") {
+  const Sandbox sandbox;
+  const auto cubins = three_cubins();
+  FakeCubin other;
+  other.filler = 77;
+  REQUIRE(
+      create_bundle(sandbox.path("a"), {cubins[0], make_cubin(named_spec("same"), {}, "build")}, {"a", 5}));
+  REQUIRE(create_bundle(sandbox.path("b"), {cubins[1], make_cubin(named_spec("same"), other, "build")},
+                        {"a", 6}));
+  const ToolResult differ = run_tool({"bundle", "diff", sandbox.path("a"), sandbox.path("b")});
+  CHECK(differ.status == 1);
+  CHECK(contains(differ.out, "3 differences"));
+  const auto document = run_tool({"bundle", "diff", sandbox.path("a"), sandbox.path("b"), "--json"}).json();
+  CHECK(document["only_in_first"].size() == 1);
+  CHECK(document["only_in_second"].size() == 1);
+  CHECK(document["changed"].size() == 1);
+  CHECK(document["changed"][0]["template"] == "same");
+}
+
+TEST_CASE("the root is written as it stands at the beginning of the bundle") {
+  const Sandbox sandbox;
+  REQUIRE(create_bundle(sandbox.path("a"), three_cubins(), {"a", 5}));
+  const ToolResult written =
+      run_tool({"bundle", "root", sandbox.path("a"), "-o", sandbox.path("root"), "--json"});
+  CHECK(written.status == 0);
+  const std::string root = sandbox.read("root");
+  CHECK(written.json()["bytes"] == root.size());
+  CHECK(written.json()["sha256"] == sha256(as_bytes(root)).to_hex());
+  CHECK(sandbox.read("a").substr(0, root.size()) == root);
+  CHECK(run_tool({"bundle", "root", sandbox.path("a"), "-o", sandbox.path("a")}).status == 2);
+}
