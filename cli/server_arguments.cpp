@@ -45,7 +45,7 @@ void add_server_options(CLI::App& verb, ServerOptions& options) {
   add_text(verb, "--user", options.user, "NAME", "Who asks; with --password-file");
   add_text(verb, "--password-file", options.password_file, "FILE",
            "The file whose first line is their password; - is stdin");
-  add_text(verb, "--s3-endpoint", options.s3_endpoint, "URL", "Of a store that is not Amazon's");
+  add_text(verb, "--endpoint", options.s3_endpoint, "URL", "The S3 store that is not Amazon's");
   verb.add_flag("--offline", options.offline, "Ask no server");
 }
 

@@ -26,7 +26,7 @@ struct ServerOptions {
   bool offline = false;
 };
 
-// --plain-http, --ca, --cert, --cert-key, --user, --password-file, --s3-endpoint and --offline.
+// --plain-http, --ca, --cert, --cert-key, --user, --password-file, --endpoint and --offline.
 void add_server_options(CLI::App& verb, ServerOptions& options);
 
 // Servers, and the connections to them, which are kept for as long as this lives.

@@ -27,7 +27,7 @@ ToolResult ask(const Sandbox& sandbox, const FaultServer& server, const std::str
 TEST_CASE("keys of AWS are those of the environment, or of the profile that it names") {
   const Sandbox sandbox;
   const FaultServer server([](auto&, auto) { return reply(404); });
-  const std::vector<std::string> endpoint = {"--s3-endpoint", "http://" + server.authority()};
+  const std::vector<std::string> endpoint = {"--endpoint", "http://" + server.authority()};
   ask(sandbox, server, "s3://bucket/a#stable",
       {{"AWS_ACCESS_KEY_ID", "FIRST"},
        {"AWS_SECRET_ACCESS_KEY", "x"},
