@@ -186,7 +186,7 @@ TEST_CASE("under compile never a miss is empty for a target and explained for a 
   CHECK(runtime->counters().misses == 1);
 
   Library library({}, {});
-  Environment environment(compiler_search(), {});
+  Environment environment(compiler_search(), {}, {});
   CubinSource source(library, environment, CompilePolicy::never, {}, {});
   const auto missed = source.for_device(scale_kernel(), {9, 0});
   REQUIRE_FALSE(missed);
@@ -198,7 +198,7 @@ TEST_CASE("under compile never a miss is empty for a target and explained for a 
 
 TEST_CASE("a miss on an unknown device names what was looked for, and the policy where that is nothing") {
   Library library({}, {});
-  Environment environment(compiler_search(), {});
+  Environment environment(compiler_search(), {}, {});
   const CachedKernel kernel = scale_kernel();
   const auto message = [&](const TargetPolicy& policy, ComputeCapability device) {
     CubinSource source(library, environment, CompilePolicy::never, policy, {});
@@ -213,7 +213,7 @@ TEST_CASE("a miss on an unknown device names what was looked for, and the policy
 
 TEST_CASE("the specific target wins over the baseline and a removal falls back to it") {
   const TempDir home;
-  Environment environment(compiler_search(), {});
+  Environment environment(compiler_search(), {}, {});
   const CachedKernel kernel = scale_kernel();
   const auto runtime = make_runtime(runtime_options(home / "h"));
   CHECK(source_of(*runtime, scale_spec(), kBaseline) == KernelSource::compiled);

@@ -13,7 +13,7 @@ namespace {
 using namespace test;
 
 TEST_CASE("the compiler is opened once and the outcome kept") {
-  Environment environment(compiler_search(), {});
+  Environment environment(compiler_search(), {}, {});
   const auto first = environment.compiler();
   const auto second = environment.compiler();
   REQUIRE(first);

@@ -55,7 +55,7 @@ class FakeCompiler final : public Compiler {
 class FakeEnvironment final : public Environment {
  public:
   explicit FakeEnvironment(std::shared_ptr<FakeCompiler> compiler)
-      : Environment({}, {}), compiler_(std::move(compiler)) {}
+      : Environment({}, {}, {}), compiler_(std::move(compiler)) {}
 
   Result<std::shared_ptr<Compiler>> compiler() override {
     if (compiler_ == nullptr) return Error{ErrorCode::unavailable, "no compiler in this test"};

@@ -170,8 +170,9 @@ TEST_CASE("explain says who signed the bundles, and doctor whose signatures coun
   const SignedBundle setting;
   setting.trust(1, 1);
   setting.sign("one");
-  const ToolResult explained = setting.sandbox.run(
-      {"explain", "two", "-p", "number=1", "--device", "sm_90", "--bundle", setting.bundle});
+  const std::string key = three_cubins().back().record->identity.key().to_string();
+  const ToolResult explained =
+      setting.sandbox.run({"explain", key, "--device", "sm_90", "--bundle", setting.bundle});
   CHECK(contains(explained.out, "signed by " + setting.keys[0].id()));
   const ToolResult doctor = setting.sandbox.run({"doctor"});
   CHECK(contains(doctor.out, "policy      " + (setting.sandbox.home() / "policy.json").string()));
