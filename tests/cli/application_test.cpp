@@ -44,7 +44,11 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"registry", "repair"},
     {"registry", "remove"},
     {"registry", "refresh"},
+    {"registry", "add"},
     {"registry", "gc"},
+    {"registry", "limit"},
+    {"registry", "pin"},
+    {"registry", "unpin"},
     {"trust"},
     {"trust", "keygen"},
     {"trust", "update"},
@@ -52,9 +56,6 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"run", "decode"},
     {"run", "prefill"},
     {"run", "mla-decode"},
-    {"trust"},
-    {"trust", "keygen"},
-    {"trust", "update"},
 };
 
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
