@@ -37,25 +37,27 @@ std::string verdict_on(const CubinRecord& record, ComputeCapability device, cons
 
 // Kernels of the same maker and name, the nearest first: those that run here before those that do not, then
 // by the number of differences, then by key, so that the answer does not depend on the order of records.
-std::vector<NearKernel> nearest(const CubinRecords& records, const KernelExplanation& asked) {
-  std::vector<NearKernel> near;
+std::vector<ExplainedBuild> nearest(const CubinRecords& records, const KernelExplanation& asked) {
+  std::vector<ExplainedBuild> near;
   for (const auto& record : records) {
     const auto decoded = decode_kernel(record->identity.kernel_encoding());
     if (!decoded || decoded->maker != asked.spec.maker || decoded->name != asked.spec.name) continue;
-    NearKernel kernel{record, differences(asked.spec, *decoded),
-                      verdict_on(*record, asked.device, asked.policy)};
+    ExplainedBuild kernel;
+    kernel.record = record;
+    kernel.differences = differences(asked.spec, *decoded);
     if (kernel.differences.empty()) continue;  // listed among the kernel's own
+    kernel.verdict = verdict_on(*record, asked.device, asked.policy);
+    kernel.wanted_target = kernel.verdict.empty();
     near.push_back(std::move(kernel));
   }
-  std::sort(near.begin(), near.end(), [](const NearKernel& a, const NearKernel& b) {
-    const auto rank = [](const NearKernel& kernel) {
-      return std::tuple(kernel.differences.size() + (kernel.target_verdict.empty() ? 0 : 1),
-                        !kernel.target_verdict.empty(), kernel.record->identity.key().value,
-                        kernel.record->fingerprint.digest.bytes);
+  std::sort(near.begin(), near.end(), [](const ExplainedBuild& a, const ExplainedBuild& b) {
+    const auto rank = [](const ExplainedBuild& kernel) {
+      return std::tuple(kernel.differences.size() + (kernel.verdict.empty() ? 0 : 1), !kernel.verdict.empty(),
+                        kernel.record->identity.key().value, kernel.record->fingerprint.digest.bytes);
     };
     return rank(a) < rank(b);
   });
-  const auto same = [](const NearKernel& a, const NearKernel& b) {
+  const auto same = [](const ExplainedBuild& a, const ExplainedBuild& b) {
     return a.record->identity == b.record->identity && a.record->kind == b.record->kind;
   };
   near.erase(std::unique(near.begin(), near.end(), same), near.end());

@@ -35,11 +35,11 @@ nlohmann::json describe_build(const ExplainedBuild& build) {
   return described;
 }
 
-nlohmann::json describe_near(const NearKernel& near) {
+nlohmann::json describe_near(const ExplainedBuild& near) {
   nlohmann::json described = describe(*near.record);
   if (!near.record->entry_points.empty()) described["function"] = near.record->entry_points.front().symbol;
   described["differences"] = near.differences;
-  described["target_verdict"] = near.target_verdict;
+  described["target_verdict"] = near.verdict;
   return described;
 }
 
@@ -88,9 +88,9 @@ std::string text_of(const KernelExplanation& explanation, const std::string& fix
     if (!lies && target.kind == ImageKind::cubin)
       text += fmt::format("\n  {:<13} no build", target.to_string());
   }
-  for (const NearKernel& near : explanation.nearest) {
+  for (const ExplainedBuild& near : explanation.nearest) {
     std::string why = join(near.differences);
-    if (!near.target_verdict.empty()) why += (why.empty() ? "" : "; ") + near.target_verdict;
+    if (!near.verdict.empty()) why += (why.empty() ? "" : "; ") + near.verdict;
     text += fmt::format("\nnear: {} for {}: {}", near.record->identity.key().to_string(),
                         near.record->target_name(), printable(why));
   }
@@ -116,7 +116,7 @@ nlohmann::json document_of(const KernelExplanation& explanation, const std::stri
   for (const ExplainedBuild& build : explanation.builds)
     document["builds"].push_back(describe_build(build));
   document["nearest"] = nlohmann::json::array();
-  for (const NearKernel& near : explanation.nearest)
+  for (const ExplainedBuild& near : explanation.nearest)
     document["nearest"].push_back(describe_near(near));
   document["reason"] = reason_of(explanation);
   document["fix"] = fix;

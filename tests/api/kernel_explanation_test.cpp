@@ -129,7 +129,7 @@ TEST_CASE("a stale build is shown with the reason, and the nearest builds with t
   CHECK(explanation.builds[0].place == "/shelf");
   REQUIRE(explanation.nearest.size() == 2);
   CHECK(explanation.nearest[0].differences == std::vector<std::string>{"factor 4 instead of 3"});
-  CHECK(explanation.nearest[0].target_verdict.empty());
+  CHECK(explanation.nearest[0].verdict.empty());
   CHECK(explanation.nearest[1].differences.size() == 2);
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("of a published kernel that runs elsewhere the nearest that runs here 
   REQUIRE(explanation.cannot_compile.has_value());
   REQUIRE_FALSE(explanation.nearest.empty());
   CHECK(explanation.nearest[0].record->target == kSpecific90);
-  CHECK(explanation.nearest[0].target_verdict.empty());
+  CHECK(explanation.nearest[0].verdict.empty());
   CHECK(explanation.nearest[0].differences.size() == 1);
 }
 

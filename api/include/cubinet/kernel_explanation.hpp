@@ -32,13 +32,9 @@ struct ExplainedBuild {
   bool wanted_target = false;  // it runs on the device, and the policy allows it
   bool usable = false;
   std::string verdict;  // "a local build that would be the same today", "stale: …", "sm_90a is forbidden"
-};
-
-// A build of the same maker and name that is of another kernel.
-struct NearKernel {
-  std::shared_ptr<const CubinRecord> record;
-  std::vector<std::string> differences;  // "tile_size_q 32 instead of 16"
-  std::string target_verdict;            // empty: its target runs on the device and the policy allows it
+  // Of another kernel than was asked for, by the same maker and of the same name: "tile_size_q 32 instead of
+  // 16". Nothing else is then said but the record, whether its target is wanted, and the verdict if not.
+  std::vector<std::string> differences = {};
 };
 
 // What a request for one kernel on one device would do now, and why; nothing is compiled, loaded or changed.
@@ -51,7 +47,7 @@ struct KernelExplanation {
   // Where none is usable: the target that would be compiled for, or why nothing can be.
   std::optional<SmTarget> would_compile;
   std::optional<Error> cannot_compile;
-  std::vector<NearKernel> nearest;  // where none is usable: the fewest differences, three at most
+  std::vector<ExplainedBuild> nearest;  // where none is usable: the fewest differences, three at most
 
   // The build that would be used; nullptr where none is usable.
   const ExplainedBuild* choice() const {
