@@ -9,9 +9,10 @@
 namespace cubinet::bench {
 namespace {
 
-constexpr std::size_t kSmall = 100;
-constexpr std::size_t kLarge = 23000;
-// Of the first kSmall kernels of both, which alone are fetched; the others' size does not matter to them.
+constexpr std::size_t kFewKernels = 100;
+constexpr std::size_t kManyKernels = 23000;
+// Of the first kFewKernels kernels of both, which alone are fetched; the others' size does not matter to
+// them.
 constexpr std::size_t kImageBytes = std::size_t{128} << 10;
 constexpr std::size_t kOtherImageBytes = std::size_t{4} << 10;
 constexpr std::size_t kFetched = 32;  // a pass
@@ -22,7 +23,7 @@ Cubin kernel_of(std::size_t number) {
   spec.name = "bench_bundle";
   for (int i = 0; i < 30; ++i)
     spec.set("parameter_with_a_name_" + std::to_string(i), static_cast<int>(number) + i);
-  Bytes image(number < kSmall ? kImageBytes : kOtherImageBytes);
+  Bytes image(number < kFewKernels ? kImageBytes : kOtherImageBytes);
   std::uint32_t state = static_cast<std::uint32_t>(number) + 1;
   for (std::byte& byte : image) {
     state = state * 1664525U + 1013904223U;
@@ -51,9 +52,9 @@ Result<Bundles> write_bundles(const Settings& settings, BundleProfile profile) {
   const std::string name(to_string(profile));
   Bundles bundles{fresh_path(settings, name + "-small"), fresh_path(settings, name + "-large"), {}};
   std::vector<Cubin> cubins;
-  for (std::size_t i = 0; i < kLarge; ++i) {
+  for (std::size_t i = 0; i < kManyKernels; ++i) {
     cubins.push_back(kernel_of(i));
-    if (cubins.size() == kSmall)
+    if (cubins.size() == kFewKernels)
       CUBINET_TRY(create_bundle(bundles.small, cubins, {"bench", 1, 0, 0, profile}));
   }
   for (std::size_t i = 0; i < kFetched; ++i)
