@@ -59,6 +59,14 @@ Result<void> check_scheme(const HttpSettings& settings, const Url& url) {
                "use https://, or allow plain HTTP for " + url.authority()};
 }
 
+// The waits of many clients are to differ. Not std::random_device: libstdc++'s needs glibc 2.36, above the
+// portable build's floor, and may throw.
+std::uint64_t seed_of_waits() {
+  std::uint64_t number = 0;
+  if (::getentropy(&number, sizeof(number)) != 0) number = static_cast<std::uint64_t>(::getpid());
+  return number;
+}
+
 }  // namespace
 
 struct HttpClient::State {
@@ -66,7 +74,7 @@ struct HttpClient::State {
   std::shared_ptr<const CurlApi> curl;
   std::vector<std::unique_ptr<HttpConnection>> idle;
   unsigned sessions = 0;
-  std::mt19937_64 random{std::random_device()()};
+  std::mt19937_64 random{seed_of_waits()};
   ForkGuard guard;
 
   Result<std::unique_ptr<HttpConnection>> take(const std::string& library);
