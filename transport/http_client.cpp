@@ -5,6 +5,8 @@
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/text.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <mutex>
 #include <random>
