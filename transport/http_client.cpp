@@ -5,12 +5,11 @@
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/base/text.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <mutex>
 #include <random>
 #include <thread>
+#include <unistd.h>
 
 namespace cubinet {
 namespace {
