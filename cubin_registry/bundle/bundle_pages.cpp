@@ -21,14 +21,6 @@ Error damaged_page(const std::string& reason) {
   return Error{ErrorCode::corruption, "it is damaged: " + reason};
 }
 
-template <class Integer>
-Integer integer_at(ByteView bytes, std::size_t offset) {
-  Integer value = 0;
-  for (std::size_t i = 0; i < sizeof(Integer); ++i)
-    value |= static_cast<Integer>(static_cast<Integer>(bytes[offset + i]) << (8 * i));
-  return value;
-}
-
 std::size_t entry_bytes(BundleTable table) {
   return table == BundleTable::images ? kImageBytes : kPairBytes;
 }

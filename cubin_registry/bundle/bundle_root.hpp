@@ -26,11 +26,20 @@ namespace cubinet {
 inline constexpr std::uint16_t kBundleVersion = 2;
 inline constexpr std::uint64_t kMaximumRootBytes = std::uint64_t{64} << 10;
 inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{64} << 30;
-inline constexpr std::uint32_t kDefaultPageBytes = std::uint32_t{64} << 10;
+inline constexpr std::uint32_t kDefaultPageBytes = std::uint32_t{16} << 10;
 // One record fits into a page, whatever it holds.
 inline constexpr std::uint32_t kMaximumPageBytes = std::uint32_t{32} << 20;
 inline constexpr std::uint64_t kMaximumDictionaryBytes = std::uint64_t{2} << 20;
 inline constexpr std::uint64_t kBundleAlignment = 64;
+
+// A number of a table whose length was checked. REQUIRES: it lies within `bytes`.
+template <class Integer>
+Integer integer_at(ByteView bytes, std::size_t offset) {
+  Integer value = 0;
+  for (std::size_t i = 0; i < sizeof(Integer); ++i)
+    value |= static_cast<Integer>(static_cast<Integer>(bytes[offset + i]) << (8 * i));
+  return value;
+}
 
 enum class BundleTable : std::uint8_t { records, keys, names, images };
 inline constexpr std::size_t kBundleTables = 4;

@@ -43,7 +43,8 @@ void check_holds(Bundle& bundle, const std::vector<Cubin>& cubins) {
 // Digests of the frames that a bundle has.
 std::set<Sha256Digest> frames_of(const Bundle& bundle) {
   std::set<Sha256Digest> frames;
-  for (const BundleImage& image : *bundle.pack().images())
+  const auto images = bundle.pack().images();
+  for (const BundleImage& image : *images)
     frames.insert(image.frame_digest);
   return frames;
 }
