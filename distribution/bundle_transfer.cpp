@@ -49,10 +49,6 @@ std::optional<std::string> key_id_of_title(std::string_view title) {
   return std::string(title.substr(title.size() - 16));
 }
 
-std::string signature_name(std::string name, const std::string& key_id) {
-  return std::move(name) + "." + key_id + std::string(kSignatureSuffix);
-}
-
 // What begins again begins with the root.
 class PackSink final : public BodySink {
  public:
@@ -111,7 +107,7 @@ Result<Sha256Digest> push_bundle(ContentServer& server, const std::shared_ptr<Fi
                                  const BundleUpload& bundle, const std::string& channel) {
   CUBINET_TRY_ASSIGN(const auto status, files->status(bundle.file));
   if (!status) return Error{ErrorCode::not_found, "there is no bundle '" + bundle.file.string() + "'"};
-  if (bundle.root_bytes == 0 || bundle.root_bytes > kMaximumBundleRoot || bundle.root_bytes > status->size)
+  if (bundle.root_bytes == 0 || bundle.root_bytes > kMaximumRootBytes || bundle.root_bytes > status->size)
     return Error{ErrorCode::invalid_argument, "'" + bundle.file.string() +
                                                   "' does not begin with a root of " +
                                                   std::to_string(bundle.root_bytes) + " bytes"};
@@ -128,7 +124,7 @@ Result<Sha256Digest> push_bundle(ContentServer& server, const std::shared_ptr<Fi
                    "'" + printable(signature.key_id, kQuotedBytes) + "' is no id of a key"};
     MemorySource content(signature.content);
     CUBINET_TRY_ASSIGN(auto layer, push_layer(server, content, kBundleSignatureType,
-                                              signature_name(name, signature.key_id)));
+                                              signature_path(name, signature.key_id).string()));
     manifest.layers.push_back(std::move(layer));
   }
   MemorySource configuration(empty_configuration());
@@ -162,7 +158,7 @@ Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Diges
   }
   if (roots.size() != 1 || packs.size() != 1) return refused("it has not one root and one pack");
   // Before anything is allocated for them.
-  if (roots[0]->blob.size > kMaximumBundleRoot) return refused("its root has more than 64 KiB");
+  if (roots[0]->blob.size > kMaximumRootBytes) return refused("its root has more than 64 KiB");
   bundle.pack = packs[0]->blob;
   CUBINET_TRY_ASSIGN(bundle.root, server.read_blob(roots[0]->blob));
   for (const Manifest::Layer& layer : manifest.layers) {
@@ -184,8 +180,7 @@ Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, File
   CUBINET_TRY(server.read_blob(bundle.pack, sink));
   // Before the bundle that they are of: one without its signatures may be refused.
   for (const BundleSignature& signature : bundle.signatures)
-    CUBINET_TRY(
-        write_file_atomically(files, signature_name(path.string(), signature.key_id), signature.content));
+    CUBINET_TRY(write_file_atomically(files, signature_path(path, signature.key_id), signature.content));
   return file.keep(path);
 }
 

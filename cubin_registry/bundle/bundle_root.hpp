@@ -4,6 +4,7 @@
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/byte_source.hpp>
 
 #include <array>
 #include <cstddef>
@@ -24,7 +25,6 @@ namespace cubinet {
 //               zeros to a multiple of 64 with the digest, 32 bytes SHA-256 of all that precedes
 // clang-format on
 inline constexpr std::uint16_t kBundleVersion = 2;
-inline constexpr std::uint64_t kMaximumRootBytes = std::uint64_t{64} << 10;
 inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{64} << 30;
 inline constexpr std::uint32_t kDefaultPageBytes = std::uint32_t{16} << 10;
 // One record fits into a page, whatever it holds.

@@ -7,9 +7,9 @@
 namespace cubinet {
 namespace {
 
-class FileSource final : public ByteSource {
+class FileBytes final : public ByteSource {
  public:
-  FileSource(const std::string& path, std::shared_ptr<FileSystem> files)
+  FileBytes(const std::string& path, std::shared_ptr<FileSystem> files)
       : files_(files != nullptr ? std::move(files) : posix_file_system()),
         path_(path),
         place_(std::filesystem::absolute(path_).native()) {}
@@ -28,7 +28,7 @@ class FileSource final : public ByteSource {
 }  // namespace
 
 std::shared_ptr<const ByteSource> file_source(const std::string& path, std::shared_ptr<FileSystem> files) {
-  return std::make_shared<const FileSource>(path, std::move(files));
+  return std::make_shared<const FileBytes>(path, std::move(files));
 }
 
 }  // namespace cubinet

@@ -125,7 +125,7 @@ TEST_CASE("what is no bundle is refused before its blobs are asked for") {
       [](Manifest& manifest) { manifest.artifact_type = "application/vnd.other"; },
       [](Manifest& manifest) { manifest.layers.erase(manifest.layers.begin()); },
       [](Manifest& manifest) { manifest.layers.push_back(manifest.layers[1]); },
-      [](Manifest& manifest) { manifest.layers[0].blob.size = kMaximumBundleRoot + 1; },
+      [](Manifest& manifest) { manifest.layers[0].blob.size = kMaximumRootBytes + 1; },
       [](Manifest& manifest) { manifest.layers[2].blob.size = 5000; },
       [](Manifest& manifest) { manifest.layers[2].title = "../../etc/passwd"; },
       [](Manifest& manifest) { manifest.layers[2].title = "a./../../../../abcdef.minisig"; },
@@ -142,7 +142,7 @@ TEST_CASE("what is no bundle is refused before its blobs are asked for") {
 
 TEST_CASE("a file that has no such root, or a key without an id, is not pushed") {
   const Shipped shipped;
-  for (const std::uint64_t size : {std::uint64_t{0}, kMaximumBundleRoot + 1, std::uint64_t{1} << 40}) {
+  for (const std::uint64_t size : {std::uint64_t{0}, kMaximumRootBytes + 1, std::uint64_t{1} << 40}) {
     BundleUpload upload = shipped.upload();
     upload.root_bytes = size;
     CHECK(push_bundle(*shipped.server, posix_file_system(), upload, "").error().code ==

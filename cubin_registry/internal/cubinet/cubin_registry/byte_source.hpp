@@ -14,6 +14,9 @@
 
 namespace cubinet {
 
+// Of a bundle, wherever it lies: no larger root is read or taken from a server.
+inline constexpr std::uint64_t kMaximumRootBytes = std::uint64_t{64} << 10;
+
 // Bytes that lie somewhere and are read in parts: a file, or what a server has. Nothing that it says is
 // believed before it was hashed. Thread-safe.
 class ByteSource {

@@ -16,7 +16,6 @@ inline constexpr std::string_view kBundleArtifactType = "application/vnd.cubinet
 inline constexpr std::string_view kBundleRootType = "application/vnd.cubinet.bundle.root.v1";
 inline constexpr std::string_view kBundlePackType = "application/vnd.cubinet.bundle.pack.v1";
 inline constexpr std::string_view kBundleSignatureType = "application/vnd.cubinet.bundle.signature.v1";
-inline constexpr std::uint64_t kMaximumBundleRoot = 64 * 1024;
 
 struct BundleSignature {
   std::string key_id;  // sixteen hexadecimal digits
