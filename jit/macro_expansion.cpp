@@ -271,12 +271,16 @@ MacroExpansion::Tokens MacroExpansion::substituted(const MacroDefinition& macro,
 void MacroExpansion::paste(Tokens& made, const Token& right) {
   if (made.empty()) made.push_back({{}, nullptr, true});
   Token& left = made.back();
-  if (right.absent) return;
+  // NVRTC forgets of what macros a token came that nothing is put together with.
+  const auto may_forget = [&](Token& token) {
+    if (token.hidden != nullptr && environment_.replaces_again()) token.hidden = nullptr;
+  };
+  if (right.absent) return may_forget(left);
   if (left.absent) {
     const bool spaced = left.token.spaced;
     left = right;
     left.token.spaced = spaced;
-    return;
+    return may_forget(left);
   }
   const auto tokens = macro_tokens(left.token.text + right.token.text);
   // NVRTC warns, and leaves the two beside each other.
@@ -292,6 +296,7 @@ void MacroExpansion::paste(Tokens& made, const Token& right) {
   left.hidden = combined(left.hidden, right.hidden, true);
   left.token.kind = tokens->front().kind;
   left.token.text = tokens->front().text;
+  may_forget(left);
 }
 
 }  // namespace cubinet

@@ -27,8 +27,8 @@ class MacroEnvironment {
   // nullptr for a name that is none of a macro; `unknown` is set to a reason where that cannot be told.
   // `called`: a parenthesis follows it.
   virtual const MacroDefinition* find(const std::string& name, bool called, std::string& unknown) = 0;
-  // Where a call reaches beyond the replacement that its name came of, the standard leaves open whether that
-  // macro is replaced in it once more.
+  // Where a call reaches beyond the replacement that its name came of, and where tokens are put together,
+  // whether that macro is replaced in it once more is left open: by the standard, and by compilers.
   virtual bool replaces_again() = 0;
 };
 
