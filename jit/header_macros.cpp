@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaximumNames = 64;
 constexpr std::size_t kMaximumDefinitions = 64;  // of one name
 constexpr std::size_t kMaximumEnvironments = 4096;
-constexpr std::size_t kStepsOfOperand = 500'000;
+constexpr std::size_t kStepsOfOperand = 200'000;
 constexpr std::size_t kQuoted = 40;  // characters of a definition, in a message
 
 // Of those that NVRTC 13.0 and 13.5 define, beside those with "__" at both ends.

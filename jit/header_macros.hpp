@@ -45,7 +45,7 @@ class HeaderMacros {
   std::map<std::string, MacroHeaders> found_;  // of operands, as long as no macro is defined
   std::size_t steps_left_ = kSteps;
 
-  static constexpr std::size_t kSteps = 20'000'000;
+  static constexpr std::size_t kSteps = 2'000'000;
 };
 
 // The macros that a request defines: the names, and their bodies as HeaderMacros has them.
