@@ -6,6 +6,7 @@
 #include "support/text.hpp"
 
 #include <cubinet/artifacts/published_mirror.hpp>
+#include <cubinet/base/parallel.hpp>
 
 #include <regex>
 #include <set>
@@ -103,6 +104,21 @@ TEST_CASE_FIXTURE(MirrorOfFolder, "a published folder is mirrored whole, with pa
   CHECK(names == expected);
   expected.erase("checksums.txt");
   CHECK(linked_names(mirror() / folder_name) == expected);
+  check_pages();
+}
+
+TEST_CASE_FIXTURE(MirrorOfFolder, "many threads fetch each file once") {
+  for (unsigned page = 512; page < 612; ++page)
+    folder.add(published_kernel("100f", page));
+  folder.write();
+  options.run = [](const fs::path&, std::size_t count, const std::function<std::string(std::size_t)>& work) {
+    parallel_for(count, 8, [&](std::size_t piece) { work(piece); });
+  };
+  flip_bit_at(folder / folder_kernel(50), 100);
+  const MirroredFolder done = run();
+  CHECK(done.fetched == 106);
+  CHECK(done.damaged.count == 1);
+  CHECK(linked_names(mirror() / folder_name).size() == 106);
   check_pages();
 }
 

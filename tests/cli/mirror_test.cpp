@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifacts/published_folder.hpp"
 #include "home_fixture.hpp"
+#include "support/fault_server.hpp"
 #include "support/ok.hpp"
 #include "support/server_process.hpp"
 #include "tool.hpp"
@@ -98,6 +99,28 @@ TEST_CASE_FIXTURE(Wheel, "processes that mirror to one folder at once fetch each
     fetched += result.json()["folders"][0]["fetched"].get<std::uint64_t>();
   }
   CHECK(fetched == 7);
+}
+
+TEST_CASE_FIXTURE(Wheel, "a mirror that is interrupted while a server is silent ends at once, and goes on") {
+  FaultServer server([&](const ReceivedRequest& request, std::size_t before) {
+    ServerReply answer = reply(200, read_file(sandbox / ("cubins/" + request.target.substr(1))));
+    answer.stalls = before == 4;
+    if (answer.stalls) answer.bytes.resize(answer.bytes.size() / 2);
+    return answer;
+  });
+  sandbox.write("pins", pin() + "  c0ffee/fmha/checksums.txt\n");
+  ToolSetting setting;
+  setting.interrupt_milliseconds = {1500};
+  const ToolResult stopped =
+      sandbox.run({"mirror", server.url("/"), sandbox.path("www"), "--json", "--plain-http",
+                   server.authority(), "--checksums", sandbox.path("pins")},
+                  setting);
+  CHECK(stopped.status == 128 + SIGINT);
+  CHECK(contains(stopped.json()["error"]["message"].get<std::string>(), "interrupted"));
+  CHECK_FALSE(fs::exists(sandbox / "www/c0ffee/fmha/index.html"));
+  const auto after = mirror(sandbox.path("cubins")).json();
+  CHECK(after["folders"][0]["there"] == 3);
+  CHECK(after["folders"][0]["fetched"] == 4);
 }
 
 TEST_CASE_FIXTURE(Wheel, "a mirror that cannot be made is told, and makes nothing") {

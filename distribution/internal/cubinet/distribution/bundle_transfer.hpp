@@ -52,8 +52,8 @@ Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Diges
 std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle);
 
 // The same manifest, with all that it names, on another server, and the channel there that is to name it
-// (empty: none does). In push_bundle's order; what is there already is not asked for. Each blob's last byte is
-// sent only when all of it has the digest: one that is wrong on the way is no blob of the other server.
+// (empty: none does). In push_bundle's order; what is there already is not asked for. Each blob's last byte
+// is sent only when all of it has the digest: one that is wrong on the way is no blob of the other server.
 Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, ContentServer& to,
                          const std::string& channel);
 
