@@ -6,6 +6,7 @@
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
@@ -45,8 +46,14 @@ Result<MirrorTree> MirrorTree::open(std::shared_ptr<FileSystem> files, fs::path 
                                     const Callback<bool()>& cancelled, const LogSink& log) {
   CUBINET_TRY(files->create_directories(folder, FileSystem::Mode::shared));
   for (bool told = false;;) {
-    CUBINET_TRY_ASSIGN(auto lock, files->lock(folder / kMirrorLock));
-    if (lock) return MirrorTree(std::move(files), std::move(folder), std::move(lock));
+    auto lock = files->lock(folder / kMirrorLock);
+    if (!lock && lock.error().native == ENOLCK) {
+      cubinet::log(log, LogLevel::warning,
+                   "'" + folder.string() + "' has no locks: others may fetch the same files meanwhile");
+      return MirrorTree(std::move(files), std::move(folder), nullptr);
+    }
+    if (!lock) return lock.error();
+    if (*lock) return MirrorTree(std::move(files), std::move(folder), *std::move(lock));
     if (!told)
       cubinet::log(log, LogLevel::warning,
                    "another process is writing to '" + folder.string() + "': waiting for it");
@@ -74,6 +81,7 @@ Result<void> MirrorTree::make_folder(const std::string& name) const {
                    "'" + path.string() + "' is a link or a file where a mirror has a folder",
                    "remove it, or name another folder for the mirror"};
   }
+  if (!lock_) return {};  // somebody else may be about to name it
   CUBINET_TRY_ASSIGN(const Listing listing, files_->list(path));
   for (const std::string& left : listing.names) {
     if (is_left_over(left)) CUBINET_TRY(files_->remove(path / left));

@@ -18,7 +18,8 @@ std::string_view why_not_mirrored(std::string_view name);
 
 // The folder that a mirror is kept in and a static server serves. Every name is relative to it and has passed
 // why_not_mirrored. No link below it is followed, whoever put it there. One process at a time writes: the
-// others wait for its lock, and find what it has done.
+// others wait for its lock, and find what it has done. Where there are no locks (ENOLCK) several may write,
+// which costs their time alone, and nothing is swept.
 class MirrorTree {
  public:
   // Made where it is missing. unavailable where `cancelled` ends the wait for the lock.
@@ -42,7 +43,7 @@ class MirrorTree {
 
   std::shared_ptr<FileSystem> files_;
   std::filesystem::path folder_;
-  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<FileLock> lock_;  // null where there are none
 };
 
 }  // namespace cubinet

@@ -2,10 +2,12 @@
 #include "mirror_tree.hpp"
 
 #include "artifacts/published_folder.hpp"
+#include "cubin_registry/forwarding_files.hpp"
 #include "support/ok.hpp"
 #include "support/text.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 using namespace cubinet;
@@ -130,4 +132,19 @@ TEST_CASE_FIXTURE(MadeTree, "one writes at a time, the next waits for it or is t
   released = true;
   first.reset();
   second.join();
+}
+
+TEST_CASE_FIXTURE(MadeTree, "where there are no locks it is written all the same, and nothing is swept") {
+  struct WithoutLocks final : ForwardingFiles {
+    Result<std::unique_ptr<FileLock>> lock(const Path&, Sharing) override {
+      return io_error("cannot lock", ENOLCK);
+    }
+  };
+  const MirrorTree tree = ok(MirrorTree::open(std::make_shared<WithoutLocks>(), root, {}, {}));
+  ok(tree.make_folder("a"));
+  write_file(root / "a/.x.cubin.12.3.tmp", "");
+  ok(tree.make_folder("a"));
+  CHECK(fs::exists(root / "a/.x.cubin.12.3.tmp"));
+  ok(tree.write("a/x.cubin", as_bytes("x")));
+  CHECK(read_file(root / "a/x.cubin") == "x");
 }
