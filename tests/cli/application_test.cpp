@@ -34,6 +34,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"bundle", "root"},
     {"import-artifacts"},
     {"inspect"},
+    {"mirror"},
     {"push"},
     {"pull"},
     {"registry"},
