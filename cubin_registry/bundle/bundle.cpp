@@ -107,11 +107,11 @@ Result<void> PackedBundle::collect(std::uint64_t kernel_hash, CubinRecords& foun
   for (const auto& page : *pages) {
     const auto [from, to] = entries_with(BundleTable::records, *page, kernel_hash);
     for (std::size_t i = from; i < to; ++i) {
-      auto record = pack_->decode(entry_of(BundleTable::records, *page, i));
-      if (record) {
-        found.push_back(std::make_shared<const CubinRecord>(*std::move(record)));
+      auto entry = pack_->decode(entry_of(BundleTable::records, *page, i));
+      if (entry) {
+        found.push_back(std::move(entry->record));
       } else {
-        pass_over(record.error());
+        pass_over(entry.error());
       }
     }
   }
@@ -137,15 +137,15 @@ Result<CubinRecords> PackedBundle::led_to(BundleTable table, std::uint64_t numbe
 }
 
 Result<CubinRecords> PackedBundle::read_all() const {
-  CubinRecords records;
-  const auto& pages = pack_->map().pages(BundleTable::records);
-  records.reserve(pages.size());
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    CUBINET_TRY_ASSIGN(const auto page, pack_->read_page(BundleTable::records, i));
-    CUBINET_TRY(decode_records(*pack_, *page, records));
-  }
-  if (records.size() != root().records)
+  std::vector<BundleEntry> entries;
+  CUBINET_TRY(pack_->each_page(BundleTable::records,
+                               [&](ByteView page) { return decode_entries(*pack_, page, entries); }));
+  if (entries.size() != root().records)
     return pack_->at_place(Error{ErrorCode::corruption, "it holds other records than its root says"});
+  CubinRecords records;
+  records.reserve(entries.size());
+  for (BundleEntry& entry : entries)
+    records.push_back(std::move(entry.record));
   sort_records(records);
   return records;
 }
@@ -175,7 +175,7 @@ Result<std::shared_ptr<const StoredRows>> PackedBundle::rows() {
 
 Result<Cubin> PackedBundle::read(std::shared_ptr<const CubinRecord> record) const {
   CUBINET_TRY(check_process());
-  CUBINET_TRY_ASSIGN(const auto image, pack_->find_image(record->digest));
+  CUBINET_TRY_ASSIGN(const auto image, pack_->find_image(*record));
   if (!image || image->size != record->size) {
     return Error{ErrorCode::invalid_argument,
                  describe_build(*record) + " is not in bundle '" + description_.place + "'"};
