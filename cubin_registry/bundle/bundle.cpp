@@ -83,7 +83,8 @@ class PackedBundle final : public Bundle {
   Result<void> collect(std::uint64_t kernel_hash, CubinRecords& found) const;
   // Those that an entry of this number leads to, in the order of list().
   Result<CubinRecords> led_to(BundleTable table, std::uint64_t number) const;
-  Result<CubinRecords> read_all() const;
+  // REQUIRES: the mutex.
+  Result<void> read_all();
 
   const std::shared_ptr<const BundlePack> pack_;
   const std::optional<TrustPolicy> policy_;
@@ -92,8 +93,9 @@ class PackedBundle final : public Bundle {
   const StoreDescription description_;
   const ForkGuard fork_guard_;
   std::mutex mutex_;  // guards what follows, which is read when it is asked for first
-  CubinRecords all_;  // as list() gives them
   bool all_read_ = false;
+  CubinRecords all_;                    // as they lie in the bundle
+  std::optional<CubinRecords> listed_;  // as list() gives them: sorting takes as long as reading
   std::shared_ptr<const StoredRows> rows_;
 };
 
@@ -136,36 +138,38 @@ Result<CubinRecords> PackedBundle::led_to(BundleTable table, std::uint64_t numbe
   return found;
 }
 
-Result<CubinRecords> PackedBundle::read_all() const {
+Result<void> PackedBundle::read_all() {
+  if (all_read_) return {};
   std::vector<BundleEntry> entries;
   CUBINET_TRY(pack_->each_page(BundleTable::records,
                                [&](ByteView page) { return decode_entries(*pack_, page, entries); }));
   if (entries.size() != root().records)
     return pack_->at_place(Error{ErrorCode::corruption, "it holds other records than its root says"});
-  CubinRecords records;
-  records.reserve(entries.size());
+  all_.reserve(entries.size());
   for (BundleEntry& entry : entries)
-    records.push_back(std::move(entry.record));
-  sort_records(records);
-  return records;
+    all_.push_back(std::move(entry.record));
+  all_read_ = true;
+  return {};
 }
 
 Result<CubinRecords> PackedBundle::list() {
   CUBINET_TRY(check_process());
   const std::lock_guard lock(mutex_);
-  if (!all_read_) {
-    CUBINET_TRY_ASSIGN(all_, read_all());
-    all_read_ = true;
+  CUBINET_TRY(read_all());
+  if (!listed_) {
+    listed_ = all_;
+    sort_records(*listed_);
   }
-  return all_;
+  return *listed_;
 }
 
 Result<std::shared_ptr<const StoredRows>> PackedBundle::rows() {
-  CUBINET_TRY_ASSIGN(const CubinRecords records, list());
+  CUBINET_TRY(check_process());
   const std::lock_guard lock(mutex_);
+  CUBINET_TRY(read_all());
   if (rows_ == nullptr) {
     StoredRows rows;
-    for (const auto& record : records) {
+    for (const auto& record : all_) {
       if (auto row = row_of(*record, description_.place)) rows.push_back({std::move(row), record});
     }
     rows_ = std::make_shared<const StoredRows>(std::move(rows));

@@ -111,5 +111,51 @@ TEST_CASE("a root that counts what is not there, and an index that leads elsewhe
   CHECK(wrong_key.findings.size() == 1);
 }
 
+// The table of records on these pages instead of one.
+void repage(BundleIndex& index, const std::vector<std::vector<TableEntry>>& entries) {
+  std::vector<Bytes> pages;
+  std::vector<BundlePage> lists[kBundleTables];
+  index.map.pages_bytes = 0;
+  const auto add = [&](std::size_t table, std::uint64_t first, Bytes page) {
+    lists[table].push_back(
+        {first, static_cast<std::uint32_t>(page.size()), sha256(page), index.map.pages_bytes});
+    index.map.pages_bytes += page.size();
+    pages.push_back(std::move(page));
+  };
+  for (const auto& each : entries) {
+    FilledPage filled = fill_pages(BundleTable::records, each, kPageBytes).front();
+    add(0, filled.first, std::move(filled.bytes));
+  }
+  add(1, index.map.branches[1][0].first, index.pages[4]);
+  add(2, index.map.branches[2][0].first, index.pages[5]);
+  for (std::size_t table = 0; table < kBundleTables; ++table) {
+    const Bytes branch = encode_branch(lists[table]);
+    pages.insert(pages.begin() + static_cast<std::ptrdiff_t>(table), branch);
+    index.map.branches[table] = {
+        {lists[table].front().first, static_cast<std::uint32_t>(branch.size()), sha256(branch)}};
+  }
+  index.pages = std::move(pages);
+}
+
+TEST_CASE("records of one kernel that lie on two pages, where a look-up reads one, are found") {
+  Parts parts = good_parts();
+  auto sibling = std::make_shared<CubinRecord>(*parts.records.back());
+  sibling->fingerprint.digest = sha256(as_bytes("sibling"));
+  parts.records.push_back(sibling);
+  std::sort(parts.records.begin(), parts.records.end(),
+            [](const auto& a, const auto& b) { return bundle_order(*a, *b); });
+  const auto entries = table_entries(BundleTable::records, parts.records, parts.images);
+  REQUIRE(entries[2].number == entries[3].number);
+  const auto whole = verified(parts, [&](BundleIndex& index) {
+    repage(index, {{entries[0], entries[1]}, {entries[2], entries[3]}});
+  });
+  CHECK(whole.findings.empty());
+  const auto parted = verified(parts, [&](BundleIndex& index) {
+    repage(index, {{entries[0], entries[1], entries[2]}, {entries[3]}});
+  });
+  REQUIRE(parted.findings.size() == 1);
+  CHECK(parted.findings.front().reason.find("two of its pages") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace cubinet::test
