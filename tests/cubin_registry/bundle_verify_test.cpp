@@ -137,7 +137,7 @@ void repage(BundleIndex& index, const std::vector<std::vector<TableEntry>>& entr
   index.pages = std::move(pages);
 }
 
-TEST_CASE("records of one kernel that lie on two pages, where a look-up reads one, are found") {
+TEST_CASE("records of one kernel that lie on two pages, of which one is read, are found") {
   Parts parts = good_parts();
   auto sibling = std::make_shared<CubinRecord>(*parts.records.back());
   sibling->fingerprint.digest = sha256(as_bytes("sibling"));
