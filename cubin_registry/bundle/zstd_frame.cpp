@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kPageLevel = 19;
 constexpr int kFrameLevel = 19;
-// A match of so many bytes is taken without a look for a better one. On published cubins a sixth of the
+// A match of so many bytes is taken without a look for a better one. On published cubins a tenth of the
 // level's own time goes into those beyond, for 0.15 % of the size.
 constexpr int kGoodMatch = 128;
 
