@@ -190,6 +190,11 @@ def check_triton(check):
     cache, (status, put_there, error) = put("second")
     check.expect("without a signature what runs on the host is left out and named",
                  status == 0 and len(put_there["written"]) == 2 and len(put_there["left_out"]) == hosts, [put_there, error])
+    said = check.triton(cache, [128, 256], USER)
+    check.expect("and Triton hits all the same, calling the C compiler for that alone",
+                 said["hits"] == 2 and said["compiled"] == 0 and
+                 all(Path(line.split()[0]).name in ("gcc", "cc") for line in said["compilers"]) and
+                 bool(said["compilers"]) == check.gpu, said)
     check.expect("the bundle is signed", sign(check, bundle, "trusting"), "")
     cache, (status, put_there, error) = put("third", home="trusting")
     check.expect("with one everything is put", status == 0 and len(put_there["written"]) == 2 + hosts, [put_there, error])
@@ -212,7 +217,9 @@ def check_triton(check):
     damaged = check.folder / "damaged.bundle"
     damaged.write_bytes(content)
     _, (status, put_there, error) = put("sixth", file=damaged)
-    check.expect("an entry of which one byte is flipped is not put", len(put_there.get("written", [])) < 2, [put_there, error])
+    bad = [each["entry"] for each in put_there.get("left_out", []) if "damaged" in each["reason"]]
+    check.expect("an entry of which one byte is flipped is not put",
+                 len(bad) == 1 and bad[0] not in put_there["written"], [put_there, error])
 
 
 def check_cuda_core(check):

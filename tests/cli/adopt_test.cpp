@@ -51,6 +51,8 @@ TEST_CASE("what is adopted is listed, counted and removed like other kernels, by
       1);
   CHECK(sandbox.run({"registry", "stats", "--json"}).json()["entries"] == 3);
   CHECK(contains(sandbox.run({"registry", "show", "triton"}).out, "adopted here"));
+  CHECK(sandbox.run({"inspect", "triton", "--json"}).json()["results"].size() == 2);
+  CHECK(contains(sandbox.run({"inspect", "triton"}).out, "kernel       scale"));
   CHECK(sandbox.run({"registry", "verify"}).status == 0);
   CHECK(sandbox.run({"registry", "gc"}).status == 0);
   CHECK(sandbox.run({"registry", "remove", "triton@3.6.0"}).status == 1);
