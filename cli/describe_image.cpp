@@ -26,6 +26,7 @@ struct OtherKind {
 constexpr OtherKind kOtherKinds[] = {
     {"CBUN", "a bundle", "`cubinet bundle list` prints its keys; inspect KEY --bundle FILE"},
     {"CREC", "the record of a cubin", "name the cubin beside it"},
+    {"CENT", "an entry of another compiler's cache", "inspect KEY, of the home or with --bundle FILE"},
 };
 
 Result<ImageReport> report_ptx(Bytes image) {

@@ -33,6 +33,8 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"bundle", "diff"},
     {"bundle", "root"},
     {"import-artifacts"},
+    {"adopt"},
+    {"materialize"},
     {"inspect"},
     {"mirror"},
     {"push"},

@@ -96,6 +96,7 @@ TEST_CASE("what is no image is named with a way on") {
   };
   CHECK(contains(refusal("CBUN"), "a bundle"));
   CHECK(contains(refusal("CREC"), "record"));
+  CHECK(contains(refusal("CENT"), "compiler"));
   CHECK(contains(refusal("#!/bin/sh"), "neither a cubin, nor PTX, nor a fatbinary"));
   CHECK(contains(refusal(""), "neither a cubin, nor PTX, nor a fatbinary"));
 }
