@@ -10,12 +10,21 @@
 #include <cubinet/base/file_system.hpp>
 
 #include <algorithm>
+#include <chrono>
 
 namespace cubinet {
 namespace {
 
 // One kernel with heavy templates takes a minute; a builder that takes longer than this is stopped, not busy.
 constexpr std::chrono::minutes kBuildLockLimit{10};
+// What was renamed longer ago than this is on the disk without being asked for: journals commit every 5 s
+// (ext4) or 30 s (XFS, btrfs).
+constexpr std::chrono::seconds kJournalTime{60};
+
+bool may_be_unsynced(const StoredRecord& stored) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::nanoseconds(stored.published_ns) > now - kJournalTime;
+}
 
 class HeldBuildLock final : public BuildLock {
  public:
@@ -222,7 +231,8 @@ std::optional<Cubin> LocalHome::read_again_or_set_aside(std::shared_ptr<const Cu
 
 Result<void> LocalHome::store_image(const Cubin& cubin) {
   auto there = store_.read_image(cubin.record->digest, cubin.record->size);
-  if (there) return {};
+  // Whoever has put it there may have been killed before this.
+  if (there) return store_.files().sync_directory(store_.home().cubin(cubin.record->digest).parent_path());
   if (is_no_image(there.error()))
     store_.set_aside(store_.home().cubin(cubin.record->digest), there.error().message);
   return store_.write_image(cubin.record->digest, *cubin.image);
@@ -237,7 +247,10 @@ Result<void> LocalHome::publish(const Cubin& cubin) {
   std::erase_if(there, [&](const StoredRecord& each) { return !is_same_build(*each.record, *cubin.record); });
   for (const StoredRecord& each : there) {
     if (supersedes(*cubin.record, *each.record)) continue;
-    if (store_.read_image(each.record->digest, each.record->size)) return {};
+    if (!store_.read_image(each.record->digest, each.record->size)) continue;
+    if (!may_be_unsynced(each)) return {};
+    CUBINET_TRY(store_.files().sync_directory(store_.home().cubin(each.record->digest).parent_path()));
+    return store_.files().sync_directory(store_.home().record(each.name).parent_path());
   }
   CUBINET_TRY(store_image(cubin));
   const std::string name = entry_name(*cubin.record);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // No machine can be switched off here, so the calls are watched that a file's survival depends on: content
 // synced before its name, the name before what refers to it.
+#include "cubin_registry/aged_home.hpp"
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/forwarding_files.hpp"
@@ -134,6 +135,32 @@ TEST_CASE("a publish makes the image durable, then the record, then writes the i
                                     {"sync cubins", "sync .", "make records/*"},
                                     stored_in("records/*"),
                                     {"sync records", "sync .", "index"}}));
+}
+
+TEST_CASE(
+    "what another process has left there and may not have synced is durable when a publish of it returns") {
+  WatchedHome home;
+  home.leave(cubin_of(1));
+  home.leave(cubin_of(2));
+  fs::remove(HomeLayout(home.home).record(entry_name(*cubin_of(2).record)));
+  home.reopen();
+  REQUIRE(publishes(*home.registry, cubin_of(1)));
+  CHECK(home.calls.lines == Lines{"share store.lock", "sync cubins/*", "sync records/*"});
+  home.calls.lines.clear();
+  REQUIRE(publishes(*home.registry, cubin_of(2)));
+  CHECK(home.calls.lines ==
+        joined({{"share store.lock", "sync cubins/*"}, stored_in("records/*"), {"index"}}));
+  // Long ago: it is on the disk by now.
+  make_published(home.home, cubin_of(1), 1);
+  home.reopen();
+  REQUIRE(publishes(*home.registry, cubin_of(1)));
+  CHECK(home.calls.lines == Lines{"share store.lock"});
+  const KernelKey key = cubin_of(1).record->identity.key();
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(home.registry->pin(key));
+    CHECK(std::find(home.calls.lines.begin(), home.calls.lines.end(), "sync pins") != home.calls.lines.end());
+    home.calls.lines.clear();
+  }
 }
 
 TEST_CASE("an empty home is made, and its index is written, without waiting for the disk") {

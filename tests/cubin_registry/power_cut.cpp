@@ -62,7 +62,7 @@ Result<std::unique_ptr<WritableFile>> RecordedFiles::create(const Path& path) {
 
 Result<void> RecordedFiles::link(const Path& from, const Path& to) {
   auto linked = ForwardingFiles::link(from, to);
-  if (linked) add({Did::link, from, to});
+  if (linked) add({Did::link, from, to, read_file(to)});
   return linked;
 }
 
@@ -152,10 +152,19 @@ class Disk {
       }
       case Did::sync:
         node(event.path).synced = node(event.path).written;
+        keep_way_to(folder);
         break;
-      case Did::link:
-        folders_[event.to.parent_path()].apply({{event.to.filename(), folders_[folder].now.at(name)}});
+      case Did::link: {
+        const auto known = folders_[folder].now.find(name);
+        std::size_t linked = nodes_.size();
+        if (known != folders_[folder].now.end()) {
+          linked = known->second;
+        } else {
+          nodes_.push_back({false, event.bytes, event.bytes});
+        }
+        folders_[event.to.parent_path()].apply({{event.to.filename(), linked}});
         break;
+      }
       case Did::rename: {
         const std::size_t moved = folders_[folder].now.at(name);
         if (folder == event.to.parent_path()) {
@@ -172,6 +181,7 @@ class Disk {
       case Did::sync_folder:
         folders_[event.path].synced = folders_[event.path].now;
         folders_[event.path].since.clear();
+        keep_way_to(event.path);
         break;
     }
   }
@@ -195,6 +205,16 @@ class Disk {
   }
 
  private:
+  // What is in it is synced: so are its own name, and those above.
+  void keep_way_to(const fs::path& folder) {
+    const auto above = folders_.find(folder.parent_path());
+    if (above == folders_.end() || !above->second.now.contains(folder.filename())) return;
+    Names& names = above->second;
+    const Change made = {{folder.filename(), names.now.at(folder.filename())}};
+    if (std::erase(names.since, made) > 0) Names::apply_to(names.synced, made);
+    keep_way_to(folder.parent_path());
+  }
+
   Node& node(const fs::path& path) { return nodes_[folders_[path.parent_path()].now.at(path.filename())]; }
 
   static Bytes content(const Node& node, std::mt19937_64& random) {
