@@ -3,6 +3,7 @@
 
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/home_fixture.hpp"
+#include "support/counted.hpp"
 
 #include <algorithm>
 #include <array>
@@ -93,6 +94,7 @@ inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Hom
                                 const std::function<void()>& check,
                                 std::span<const FaultCase> cases = kFaultCases) {
   unsigned most = 0;
+  const std::size_t before = faulty.plan->failed();
   for (const FaultCase& fault : cases) {
     CAPTURE(fault.error_number);
     bool reached = true;
@@ -109,6 +111,7 @@ inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Hom
       most = std::max(most, at);
     }
   }
+  counted(faulty.plan->failed() - before, "faults");
   return most;
 }
 
@@ -130,13 +133,16 @@ inline void kill_everywhere(FaultyHome& faulty, const std::function<void(Home&)>
     return status;
   };
   unsigned deaths = 0;
+  unsigned kills = 0;
   while (true) {
     const int status = end_at(FaultPlan::Kind::death, deaths + 1);
     if (status == 0) break;
     if (status == kDiedWriting) REQUIRE(end_at(FaultPlan::Kind::death_unwritten, deaths + 1) == kDied);
     REQUIRE((status == kDied || status == kDiedWriting));
     ++deaths;
+    kills += status == kDiedWriting ? 2U : 1U;
   }
+  counted(kills, "kills");
   CHECK(deaths > 3);
 }
 
