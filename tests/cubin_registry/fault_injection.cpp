@@ -21,6 +21,11 @@ void FaultPlan::set(Kind kind, unsigned at, int error_number, Counts counts) {
   dies_writing_ = false;
 }
 
+void FaultPlan::set_random(unsigned seed, unsigned one_of, int error_number) {
+  set(Kind::error_at_random, one_of, error_number);
+  random_.seed(seed + 1);
+}
+
 bool FaultPlan::counts(Call call) const {
   const bool kills = kind_ == Kind::death || kind_ == Kind::death_unwritten;
   return (counts_ == Counts::all || call.of_sqlite) && (call.changes || !kills);
@@ -30,11 +35,12 @@ int FaultPlan::before_call(Call call) {
   if (watcher_) watcher_(call);
   const bool counted = counts(call);
   if (counted) ++calls_;
-  const bool now = counted && calls_ == at_;
+  const bool now = counted && (kind_ == Kind::error_at_random ? random_() % at_ == 0 : calls_ == at_);
   const bool hit = kind_ != Kind::none && (now || (kind_ == Kind::error_from_then_on && reached_));
   if (!hit) return 0;
   reached_ = true;
   if (kind_ == Kind::death || kind_ == Kind::death_unwritten) ::_exit(dies_writing_ ? kDiedWriting : kDied);
+  ++failed_;
   return error_number_;
 }
 

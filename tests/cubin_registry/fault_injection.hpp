@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <random>
 #include <utility>
 
 namespace cubinet::test {
@@ -15,8 +16,9 @@ namespace cubinet::test {
 // through.
 class FaultPlan {
  public:
-  // death: of a write half the bytes are there then. death_unwritten: none are.
-  enum class Kind { none, error_once, error_from_then_on, death, death_unwritten };
+  // death: of a write half the bytes are there then. death_unwritten: none are. error_at_random: of
+  // set_random().
+  enum class Kind { none, error_once, error_from_then_on, error_at_random, death, death_unwritten };
   // The faults that a plan counts up to. A process that dies in a call that changes nothing has died before
   // the next one that does.
   enum class Counts { all, of_sqlite };
@@ -28,6 +30,10 @@ class FaultPlan {
 
   // The `at`-th call (from 1) fails with `error_number`, or ends the process before it is carried out.
   void set(Kind kind, unsigned at, int error_number = ENOSPC, Counts counts = Counts::all);
+  // One of so many calls fails, by chance.
+  void set_random(unsigned seed, unsigned one_of, int error_number = EIO);
+  // Calls that failed by any of the plans so far.
+  std::size_t failed() const { return failed_; }
   // Called at every call, whether it goes through or not.
   void watch(std::function<void(Call)> watcher) { watcher_ = std::move(watcher); }
   // 0 when the call goes through, otherwise the errno it fails with. May not return.
@@ -46,6 +52,8 @@ class FaultPlan {
   unsigned calls_ = 0;
   bool reached_ = false;
   bool dies_writing_ = false;
+  std::minstd_rand random_;
+  std::size_t failed_ = 0;
   std::function<void(Call)> watcher_;
 };
 

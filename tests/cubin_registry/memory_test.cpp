@@ -4,6 +4,7 @@
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/faulty_home.hpp"
 #include "support/allocation_count.hpp"
+#include "support/counted.hpp"
 
 #include <sqlite3.h>
 
@@ -67,6 +68,7 @@ TEST_CASE("memory that SQLite lacks is no damage of the index, and no list is wi
   const VerifiedFile file{"a.cubin", 10, 20, 30, 40, sha256(as_bytes("a")), {}};
   const auto for_every_allocation = [&](bool opened, bool for_good, unsigned step, const auto& operation) {
     bool reached = true;
+    std::size_t faults = 0;
     for (unsigned number = 1; reached; number += step) {
       CAPTURE(number);
       const auto registry = home.open();
@@ -75,8 +77,10 @@ TEST_CASE("memory that SQLite lacks is no damage of the index, and no list is wi
       operation(*registry);
       reached = memory.reached();
       memory.stop();
+      faults += reached ? 1U : 0U;
       CHECK(home.set_aside() == 0);
     }
+    counted(faults, "faults");
     lists_all(*home.open());
     CHECK(home.open()->verify()->findings.empty());
   };
@@ -132,6 +136,7 @@ void for_every_allocation(FaultyHome& faulty, const std::function<void(Home&)>& 
     CHECK(faulty.home.set_aside() == 0);
   }
   CHECK(failed > 20);
+  counted(failed, "faults");
 }
 
 TEST_CASE("memory that is exhausted anywhere in a question leaves no half of an answer behind" *
