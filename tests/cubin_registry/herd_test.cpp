@@ -2,9 +2,14 @@
 // Many threads of several processes want the same kernels at the same moment.
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/home_fixture.hpp"
+#include "support/counted.hpp"
 #include "support/skip.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -120,6 +125,119 @@ TEST_CASE("what sixteen processes publish at once is listed, counted and indexed
     CHECK(registry->stats()->entries == kProcesses * kEach);
   }
   CHECK(home.open()->verify()->findings.empty());
+}
+
+// How large the herd below is. scripts/campaign.sh has a large one, on a machine that does nothing else.
+struct HerdSize {
+  int processes = 8;
+  int rounds = 5;
+  std::chrono::milliseconds build{20};
+  // Of a request beyond the build's time, 99 of 100; not asked of a machine that is at other work.
+  std::optional<std::chrono::milliseconds> most;
+};
+HerdSize herd_size() {
+  const char* rounds = std::getenv("CUBINET_TEST_HERD_ROUNDS");
+  if (rounds == nullptr) return {};
+  return {64, std::atoi(rounds), std::chrono::milliseconds(200), std::chrono::milliseconds(60)};
+}
+
+// What the processes of a herd share.
+struct HerdMemory {
+  explicit HerdMemory(const HerdSize& herd)
+      : waits(static_cast<std::size_t>(herd.processes * herd.rounds * kKernels)),
+        builds(static_cast<std::size_t>(herd.rounds * kKernels)),
+        size(sizeof(Shared) + (waits + builds) * sizeof(std::atomic<std::int32_t>)),
+        shared(static_cast<Shared*>(
+            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    REQUIRE(static_cast<void*>(shared) != MAP_FAILED);
+    pthread_barrierattr_t attributes;
+    pthread_barrierattr_init(&attributes);
+    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->start, &attributes, static_cast<unsigned>(herd.processes * kKernels));
+    pthread_barrierattr_destroy(&attributes);
+  }
+  ~HerdMemory() { ::munmap(shared, size); }
+  HerdMemory(const HerdMemory&) = delete;
+  HerdMemory& operator=(const HerdMemory&) = delete;
+
+  struct Shared {
+    pthread_barrier_t start;  // of a round, for every thread
+    std::atomic<std::int32_t> wrong;
+  };
+  // In microseconds, of each request; and how often each kernel was built.
+  std::atomic<std::int32_t>* wait_times() {
+    return static_cast<std::atomic<std::int32_t>*>(static_cast<void*>(shared + 1));
+  }
+  std::atomic<std::int32_t>* built() { return wait_times() + waits; }
+
+  const std::size_t waits;
+  const std::size_t builds;
+  const std::size_t size;
+  Shared* const shared;
+};
+
+// One thread of one process: asks for its kernel in every round, at the moment when all others ask for
+// theirs.
+void ask_in_rounds(Home& registry, const HerdSize& herd, HerdMemory& memory, int process, int kernel) {
+  for (int round = 0; round < herd.rounds; ++round) {
+    const int number = round * kKernels + kernel;
+    const Cubin cubin = cubin_of(number);
+    const auto find = [&] {
+      const auto found = registry.find(cubin.record->identity.kernel());
+      if (!found || found->empty()) return false;
+      const auto loaded = registry.load(found->front());
+      return loaded && *loaded && *(*loaded)->image == *cubin.image;
+    };
+    pthread_barrier_wait(&memory.shared->start);
+    const auto begin = std::chrono::steady_clock::now();
+    if (!find()) {
+      const auto lock = registry.lock_for_build(cubin.record->identity, cubin.record->fingerprint);
+      if (!lock) ++memory.shared->wrong;
+      if (!find()) {
+        std::this_thread::sleep_for(herd.build);
+        ++memory.built()[number];
+        if (!registry.publish(cubin) || !find()) ++memory.shared->wrong;
+      }
+    }
+    const auto wait = std::chrono::steady_clock::now() - begin;
+    memory.wait_times()[(process * herd.rounds + round) * kKernels + kernel] =
+        static_cast<std::int32_t>(std::chrono::duration_cast<std::chrono::microseconds>(wait).count());
+  }
+}
+
+TEST_CASE("many processes that want the same kernels at one moment build each once, round after round") {
+  if (!can_fork()) return skip("forks");
+  const HerdSize herd = herd_size();
+  HomeFixture home;
+  HerdMemory memory(herd);
+  std::vector<pid_t> children;
+  for (int process = 0; process < herd.processes; ++process) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    const auto registry = Home::open(home.options());
+    if (!registry) ::_exit(1);
+    std::vector<std::thread> threads;
+    for (int kernel = 0; kernel < kKernels; ++kernel)
+      threads.emplace_back([&, kernel] { ask_in_rounds(**registry, herd, memory, process, kernel); });
+    for (std::thread& thread : threads)
+      thread.join();
+    ::_exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  CHECK(memory.shared->wrong == 0);
+  CHECK(std::all_of(memory.built(), memory.built() + memory.builds,
+                    [](const auto& times) { return times == 1; }));
+  std::vector<std::int32_t> waits(memory.wait_times(), memory.wait_times() + memory.waits);
+  std::sort(waits.begin(), waits.end());
+  const std::chrono::microseconds last(waits[waits.size() * 99 / 100]);
+  CAPTURE(last.count());
+  if (herd.most) CHECK(last <= herd.build + *herd.most);
+  counted(memory.waits, "requests of a herd");
+  counted(static_cast<std::size_t>(last.count()), "microseconds, 99 of 100 requests of a herd");
 }
 
 TEST_CASE("publishing, removing, sweeping and looking up at once never give wrong bytes") {
