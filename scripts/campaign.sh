@@ -2,24 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 # What takes too long for scripts/test.sh, which runs a short form of each. docs/reliability.md has the figures.
 #
-# Usage: scripts/campaign.sh [-o RESULTS] [-j JOBS] [-n EXECUTIONS] PART...
+# Usage: scripts/campaign.sh [-o RESULTS] [-j JOBS] [-n EXECUTIONS] [-t TREE] PART...
 #   fuzz   every fuzz target EXECUTIONS times (default 10000000) from its corpus, under AddressSanitizer and
 #          UndefinedBehaviorSanitizer: cmake --preset fuzz && cmake --build --preset fuzz, on any Linux with Clang 14
 #   bytes  every test that samples the bytes, bits or lengths that it damages takes all: scripts/test.sh asan beforehand
+#   power  the power goes at every change of a home's files, several times: at least 1000 cuts
+#   kills  every step of publish, import and gc is the last one of a process, and the tool is killed at any time: 10000
+#   faults every call of files and of SQLite, and every allocation, fails once and from then on, and calls fail by
+#          chance: at least 100000 faults
+#   herd   64 processes of 8 threads want 8 kernels at one moment, 1000 times; a build takes 200 ms
+#   fleet  4000 clients, through a proxy that spoils two answers of five, and a dead mirror; wants nginx
 #   RESULTS  a folder, default build/campaign; JOBS: default the processors
+#   TREE     where the last five find their tests, default build/dev: scripts/test.sh dev beforehand
 # The last line of a part says what was done and found; exit status 0 when nothing was.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-results=$root/build/campaign jobs=$(nproc) executions=10000000 parts=()
-usage() { sed -n '/^# Usage/,/^#   RESULTS/s/^# //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }
+results=$root/build/campaign tree=$root/build/dev jobs=$(nproc) executions=10000000 kills=10000 parts=()
+usage() { sed -n '/^# Usage/,/^#   TREE/s/^# //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }
 while (($#)); do
   case $1 in
     -o) results=${2:?} && shift 2 ;;
     -j) jobs=${2:?} && shift 2 ;;
     -n) executions=${2:?} && shift 2 ;;
-    fuzz | bytes) parts+=("$1") && shift ;;
+    -t) tree=$(realpath "${2:?}") && shift 2 ;;
+    fuzz | bytes | power | kills | faults | herd | fleet) parts+=("$1") && shift ;;
     *) usage ;;
   esac
 done
@@ -68,6 +76,71 @@ bytes() {
   return 1
 }
 
+# PART PROGRAM TESTS...: these tests of an executable, one after the other, at full size. What they count goes to a file.
+run_tests() {
+  local part=$1 program=$tree/tests/$2 log=$results/$1.$(basename "$2").$BASHPID.log
+  shift 2
+  [[ -x $program ]] || die "there is no $program: scripts/test.sh dev, or -t TREE"
+  local names
+  names=$(IFS=, && echo "$*")
+  if ! CUBINET_TEST_COUNTS=$results/$part.counts TMPDIR=$memory "$program" --test-case="$names" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    return 1
+  fi
+}
+
+# PART LEAST WHAT: the sum of what was counted of that, which has to be so many at least.
+summed() {
+  local sum
+  sum=$(awk -v what="$3" '{count = $1; sub(/^[0-9]+ /, "")} $0 == what {sum += count} END {print sum + 0}' "$results/$1.counts")
+  echo "$1: $sum $3"
+  ((sum >= $2))
+}
+
+begin() {
+  : >"$results/$1.counts"
+  rm -f "$results/$1".*.log
+}
+
+power() {
+  begin power
+  CUBINET_TEST_EVERY=1 run_tests power cubin_registry/test_cubin_registry 'power that goes*' && summed power 1000 'power cuts'
+}
+
+kills() {
+  begin kills
+  local pids=() pid bad=0 share=$(((kills + jobs - 1) / jobs)) worker
+  for ((worker = 0; worker < jobs; worker++)); do
+    CUBINET_TEST_KILLS=$share run_tests kills cli/test_cli_kills '*' &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
+  run_tests kills cubin_registry/test_cubin_registry 'a process killed*' || bad=1
+  summed kills "$kills" kills && ((bad == 0))
+}
+
+faults() {
+  begin faults
+  local bad=0
+  CUBINET_TEST_EVERY=1 run_tests faults cubin_registry/test_cubin_registry '*fault in any call*' '*faults by chance*' \
+    '*whatever call fails*' 'an import whose removal fails*' 'rebuilding, sweeping*' || bad=1
+  run_tests faults cubin_registry/test_cubin_registry_memory '*' || bad=1
+  summed faults 100000 faults && ((bad == 0))
+}
+
+herd() {
+  begin herd
+  CUBINET_TEST_HERD_ROUNDS=1000 run_tests herd cubin_registry/test_cubin_registry 'many processes that want*' && sed 's/^/herd: /' "$results/herd.counts"
+}
+
+fleet() {
+  begin fleet
+  CUBINET_TEST_EVERY=1 run_tests fleet distribution/test_distribution 'a fleet that*' && sed 's/^/fleet: /' "$results/fleet.counts" &&
+    summed fleet 4000 'clients of a fleet'
+}
+
+memory=/tmp
+[[ -d /dev/shm ]] && memory=/dev/shm
 status=0
 for part in "${parts[@]}"; do "$part" || status=1; done
 exit $status

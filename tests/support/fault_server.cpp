@@ -19,6 +19,8 @@ std::string lower(std::string text) {
   return text;
 }
 
+}  // namespace
+
 ReceivedRequest parse_request(std::string_view head) {
   ReceivedRequest request;
   std::size_t line_end = head.find("\r\n");
@@ -46,8 +48,6 @@ bool send_all(int connection, std::string_view bytes) {
   }
   return true;
 }
-
-}  // namespace
 
 ServerReply reply(int status, std::string_view body, const std::string& headers) {
   std::string bytes = "HTTP/1.1 " + std::to_string(status) + " as told\r\nConnection: close\r\n" + headers;

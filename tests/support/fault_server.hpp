@@ -37,6 +37,12 @@ struct ServerReply {
 // Head and body; with the Content-Length of the body unless `headers` has one ("Name: value\r\n"...).
 ServerReply reply(int status, std::string_view body = {}, const std::string& headers = {});
 
+// Of a message's head, a status line too, which has a version, a status and a reason in the places of method
+// and target.
+ReceivedRequest parse_request(std::string_view head);
+// False where the other side has hung up.
+bool send_all(int connection, std::string_view bytes);
+
 // An HTTP server on a port of 127.0.0.1 that answers as it is told, one connection and one request after the
 // other.
 class FaultServer {

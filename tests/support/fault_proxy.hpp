@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "support/fault_server.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace cubinet::test {
+
+// A proxy on a port of 127.0.0.1 before a server that somebody else wrote, on another: what it passes on is,
+// by chance, refused, cut, flipped or sent elsewhere. It asks that server for no byte that it does not send
+// on. Every connection has a thread and one request, of GET.
+class FaultProxy {
+ public:
+  enum class Fault {
+    none,
+    too_many_requests,
+    server_error,
+    truncation,
+    flip,
+    stall,
+    forbidden_page,  // 403, in HTML
+    half_body,       // as if it were all: the proxy has kept no more
+    redirect_loop
+  };
+
+  explicit FaultProxy(std::uint16_t origin);
+  ~FaultProxy();
+  FaultProxy(const FaultProxy&) = delete;
+  FaultProxy& operator=(const FaultProxy&) = delete;
+
+  // Of a hundred requests so many meet each of the faults.
+  void set_percent(unsigned of_each) { percent_ = of_each; }
+
+  std::string authority() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string url(const std::string& path) const { return "http://" + authority() + path; }
+  // Of bodies, that the server behind it has sent.
+  std::uint64_t origin_bytes() const { return origin_bytes_; }
+  std::size_t requests() const { return requests_; }
+  std::size_t faults() const { return faults_; }
+
+ private:
+  struct OriginReply;
+
+  void serve();
+  void serve_connection(int connection);
+  Fault next_fault();
+  OriginReply ask(const std::string& method, const ReceivedRequest& request, const std::string& range);
+  void answer_half(int connection, const ReceivedRequest& request, Fault fault);
+  void wait_for_end(int connection) const;
+
+  const std::uint16_t origin_;
+  std::uint16_t port_ = 0;
+  int listening_ = -1;
+  int stop_[2] = {-1, -1};
+  std::atomic<unsigned> percent_{0};
+  std::atomic<std::uint64_t> origin_bytes_{0};
+  std::atomic<std::size_t> requests_{0};
+  std::atomic<std::size_t> faults_{0};
+  std::atomic<unsigned> at_work_{0};
+  std::thread thread_;
+};
+
+}  // namespace cubinet::test
