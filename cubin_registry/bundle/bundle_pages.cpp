@@ -173,8 +173,11 @@ std::uint64_t kernel_hash_of(ByteView pair) {
 
 std::vector<std::string> names_of(const CubinRecord& record) {
   std::vector<std::string> names;
-  for (const EntryPoint& entry : record.entry_points)
+  const bool of_source = record.identity.kernel().maker() == KernelMaker::source;
+  for (const EntryPoint& entry : record.entry_points) {
     names.push_back(entry.symbol);
+    if (of_source) names.push_back(entry.name);
+  }
   if (record.identity.kernel().maker() == KernelMaker::function) {
     const auto decoded = decode_kernel(record.identity.kernel_encoding());
     if (decoded) names.push_back(decoded->name);

@@ -67,8 +67,8 @@ std::uint64_t hash_of_name(std::string_view name);
 TableEntry encode_pair(std::uint64_t number, std::uint64_t kernel_hash);
 std::uint64_t kernel_hash_of(ByteView pair);
 
-// Which entries of names lead to a record: functions' symbols, and what a kernel of the maker `function` is
-// called.
+// Which entries of names lead to a record: functions' symbols, those of a source also as C++ names them, and
+// what a kernel of the maker `function` is called.
 std::vector<std::string> names_of(const CubinRecord& record);
 
 enum class FrameCodec : std::uint8_t { plain = 0, zstd = 1 };
