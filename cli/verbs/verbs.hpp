@@ -31,6 +31,7 @@ void add_bundle_extract(CLI::App& bundle, Action& chosen);
 void add_bundle_sign(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);
 void add_inspect(CLI::App& root, Action& chosen);
+void add_mirror(CLI::App& root, Action& chosen);
 void add_pull(CLI::App& root, Action& chosen);
 void add_push(CLI::App& root, Action& chosen);
 void add_registry(CLI::App& root, Action& chosen);

@@ -36,6 +36,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"adopt"},
     {"materialize"},
     {"inspect"},
+    {"mirror"},
     {"push"},
     {"pull"},
     {"registry"},
