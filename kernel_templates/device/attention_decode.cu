@@ -108,8 +108,11 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
   const KvRange seen_by_all{visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
                             visible_to(p, sequence, rows.token(0)).end};
   float scale_log2[2];
-  scale_log2[0] = scale_log2[1] =
-      p.softmax_scale_address != 0 ? load_global_float(p.softmax_scale_address) : p.softmax_scale_log2;
+  // A scale is above 0. That is made sure of here so that what was loaded is there before the loop, which would
+  // otherwise wait in every slice for what it loads itself into the same scoreboard: the next page's number.
+  scale_log2[0] = scale_log2[1] = p.softmax_scale_address != 0
+                                      ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                      : p.softmax_scale_log2;
   if constexpr (kConvertsKv) {
 #pragma unroll
     for (int half = 0; half < 2; ++half)

@@ -239,7 +239,7 @@ TEST_CASE("A warp takes twice the tokens of eight bits, in rings of 64 KiB that 
   REQUIRE(entries);
   CHECK(entries->front().threads == 128);
   problem.head_dim_qk = problem.head_dim_v = 64;
-  CHECK(plan(problem).tile == DecodeTile{16, 128, 4});
+  CHECK(plan(problem).tile == DecodeTile{16, 128, 6});
 }
 
 TEST_CASE("Of sixty four rows a warp takes twice the tokens where its accumulators leave it the registers") {
