@@ -34,27 +34,18 @@ DockerConfiguration docker_files(const ServerVariables& variables, const std::op
   return docker;
 }
 
-}  // namespace
+struct ServerAccess {
+  std::shared_ptr<HttpClient> client;
+  ServerCredentials credentials;
+};
 
-void add_server_options(CLI::App& verb, ServerOptions& options) {
-  add_list(verb, "--plain-http", options.plain_http, "HOST[:PORT]",
-           "A server that may be asked without TLS, by anybody on the way");
-  add_text(verb, "--ca", options.authorities, "FILE", "Authorities of servers, in PEM, and no others");
-  add_text(verb, "--cert", options.client_certificate, "FILE", "A certificate to show to servers, in PEM");
-  add_text(verb, "--cert-key", options.client_key, "FILE", "Its key");
-  add_text(verb, "--user", options.user, "NAME", "Who asks; with --password-file");
-  add_text(verb, "--password-file", options.password_file, "FILE",
-           "The file whose first line is their password; - is stdin");
-  add_text(verb, "--endpoint", options.s3_endpoint, "URL", "The S3 store that is not Amazon's");
-  verb.add_flag("--offline", options.offline, "Ask no server");
-}
-
-Result<OpenServers> open_servers(const Context& context, const ServerOptions& options,
-                                 const std::vector<ServerReference>& references) {
+Result<ServerAccess> access_to_servers(const Context& context, const ServerOptions& options,
+                                       Callback<bool()> cancelled) {
   const EnvironmentVariables& environment = context.environment();
   const ServerVariables& variables = environment.servers;
   HttpSettings settings;
   settings.offline = options.offline;
+  settings.cancelled = std::move(cancelled);
   settings.plain_http = options.plain_http;
   settings.authorities_file = options.authorities;
   settings.client_certificate = options.client_certificate;
@@ -78,13 +69,42 @@ Result<OpenServers> open_servers(const Context& context, const ServerOptions& op
   credentials.aws_region = variables.aws_region.value_or("");
   credentials.s3_endpoint = options.s3_endpoint;
 
-  const auto client = std::make_shared<HttpClient>(std::move(settings));
+  return ServerAccess{std::make_shared<HttpClient>(std::move(settings)), std::move(credentials)};
+}
+
+}  // namespace
+
+void add_server_options(CLI::App& verb, ServerOptions& options) {
+  add_list(verb, "--plain-http", options.plain_http, "HOST[:PORT]",
+           "A server that may be asked without TLS, by anybody on the way");
+  add_text(verb, "--ca", options.authorities, "FILE", "Authorities of servers, in PEM, and no others");
+  add_text(verb, "--cert", options.client_certificate, "FILE", "A certificate to show to servers, in PEM");
+  add_text(verb, "--cert-key", options.client_key, "FILE", "Its key");
+  add_text(verb, "--user", options.user, "NAME", "Who asks; with --password-file");
+  add_text(verb, "--password-file", options.password_file, "FILE",
+           "The file whose first line is their password; - is stdin");
+  add_text(verb, "--endpoint", options.s3_endpoint, "URL", "The S3 store that is not Amazon's");
+  verb.add_flag("--offline", options.offline, "Ask no server");
+}
+
+Result<OpenServers> open_servers(const Context& context, const ServerOptions& options,
+                                 const std::vector<ServerReference>& references) {
+  CUBINET_TRY_ASSIGN(const ServerAccess access, access_to_servers(context, options, {}));
   std::vector<std::shared_ptr<ContentServer>> servers;
   for (const ServerReference& reference : references) {
-    CUBINET_TRY_ASSIGN(auto server, connect(reference, client, context.files(), credentials));
+    CUBINET_TRY_ASSIGN(auto server, connect(reference, access.client, context.files(), access.credentials));
     servers.push_back(std::move(server));
   }
-  return OpenServers{client, HttpClient::Session(*client), join_mirrors(std::move(servers))};
+  return OpenServers{access.client, HttpClient::Session(*access.client), join_mirrors(std::move(servers))};
+}
+
+Result<OpenFileServers> open_file_servers(const Context& context, const ServerOptions& options,
+                                          const std::vector<ServerReference>& references,
+                                          Callback<bool()> cancelled) {
+  CUBINET_TRY_ASSIGN(const ServerAccess access, access_to_servers(context, options, std::move(cancelled)));
+  CUBINET_TRY_ASSIGN(auto server,
+                     connect_files(references, access.client, context.files(), access.credentials));
+  return OpenFileServers{access.client, HttpClient::Session(*access.client), std::move(server)};
 }
 
 }  // namespace cubinet::cli

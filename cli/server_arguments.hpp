@@ -4,6 +4,7 @@
 #include "context.hpp"
 
 #include <cubinet/distribution/content_server.hpp>
+#include <cubinet/distribution/file_server.hpp>
 #include <cubinet/distribution/server_reference.hpp>
 #include <cubinet/transport/http_client.hpp>
 
@@ -40,5 +41,15 @@ struct OpenServers {
 // AWS and docker counts where the line does not.
 Result<OpenServers> open_servers(const Context& context, const ServerOptions& options,
                                  const std::vector<ServerReference>& references);
+
+// The same of files by name. `cancelled` ends a request that is waited for.
+struct OpenFileServers {
+  std::shared_ptr<HttpClient> client;
+  HttpClient::Session session;
+  std::shared_ptr<FileServer> server;
+};
+Result<OpenFileServers> open_file_servers(const Context& context, const ServerOptions& options,
+                                          const std::vector<ServerReference>& references,
+                                          Callback<bool()> cancelled);
 
 }  // namespace cubinet::cli

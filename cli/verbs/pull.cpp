@@ -3,13 +3,12 @@
 #include "describe.hpp"
 #include "describe_trust.hpp"
 #include "output_file.hpp"
+#include "remote_bundle.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
-#include <cubinet/cubin_registry/byte_source.hpp>
 #include <cubinet/distribution/bundle_transfer.hpp>
-#include <cubinet/trust/verification.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -43,31 +42,6 @@ Result<std::vector<ServerReference>> parse_references(const PullOptions& options
   return references;
 }
 
-Result<std::optional<TrustPolicy>> policy_of(const Context& context, const ServerReference& reference) {
-  std::error_code unknown;
-  const bool folder = reference.layout == ServerReference::Layout::folder;
-  const std::string place =
-      folder ? std::filesystem::absolute(reference.path, unknown).lexically_normal().string()
-             : reference.to_string();
-  const auto home = context.home();
-  CUBINET_TRY_ASSIGN(auto policy, find_trust_policy(place, home ? home->string() : std::string(),
-                                                    context.named_policy(), context.files()));
-  if (policy && policy->local_only && !folder)
-    return Error{ErrorCode::untrusted, place + " is not asked: " + policy->origin + " has local_only for it",
-                 "change the policy, or name another place"};
-  return policy;
-}
-
-// Who is asked for the signatures that travelled with it.
-SignatureSource signatures_of(const RemoteBundle& remote) {
-  return [signatures = remote.signatures](const std::string& key_id) -> Result<std::optional<Bytes>> {
-    for (const BundleSignature& signature : signatures) {
-      if (signature.key_id == key_id) return std::optional(signature.content);
-    }
-    return std::optional<Bytes>();
-  };
-}
-
 Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
   CUBINET_TRY_ASSIGN(const auto references, parse_references(options));
   if (options.output.empty() && !options.dry_run)
@@ -88,13 +62,7 @@ Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
                                                       ? Result<Sha256Digest>(*first.digest)
                                                       : resolve_channel(*servers.server, first.channel));
   CUBINET_TRY_ASSIGN(const RemoteBundle remote, read_remote_bundle(*servers.server, manifest));
-  // What the policy asks for is asked of the root alone, before a byte of the pack travels.
-  RemoteBundle root_alone = remote;
-  root_alone.pack.size = 0;
-  CUBINET_TRY_ASSIGN(
-      const auto opened,
-      open_bundle(remote_source(servers.server, std::move(root_alone)), context.console().log_sink(),
-                  {policy, signatures_of(remote), Expiry::enforced, context.files()}));
+  CUBINET_TRY_ASSIGN(const auto opened, open_remote_root(context, servers.server, remote, policy));
   const BundleRoot& root = opened->root();
   if (!options.dry_run) CUBINET_TRY(pull_bundle(*servers.server, remote, *context.files(), output));
   const std::string place = first.to_string() + "@sha256:" + manifest.to_hex();
