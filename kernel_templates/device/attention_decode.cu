@@ -205,6 +205,7 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
 
   const GlobalAddress lse = p.partial_lse + 4 * (row.index(p) * p.num_splits.divisor);
   const SplitWeights weights(lse, count);
+  const RowEnd end(p, row.head, weights.lse());  // while the partial results are on their way
   const int worker = threadIdx.x / kLanes;
   const int lane = threadIdx.x % kLanes;
   const GlobalAddress partials =
@@ -235,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
         make_float4(values[j][0], values[j][1], values[j][2], values[j][3]);
   }
   __syncthreads();
-  store_sum(p, row, sums, weights.lse());
+  store_sum(p, row, sums, end);
 }
 
 }  // namespace cubinet::attention

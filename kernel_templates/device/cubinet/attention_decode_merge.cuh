@@ -133,8 +133,7 @@ struct RowEnd {
 // Stores values of a row that holds all of its tokens, from element `first` on.
 template <int kCount>
 __device__ inline void store_output(const AttentionDecodeParameters& p, const OutputRow& row, int first,
-                                    float (&values)[kCount], float lse_of_tokens) {
-  const RowEnd end(p, row.head, lse_of_tokens);
+                                    float (&values)[kCount], const RowEnd& end) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i)
     values[i] *= end.factor;
@@ -164,7 +163,7 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Merg
       store_elements<fp32>(p.partial_o + 4 * (index * head_dim_v + first), values);
       if (first == 0) store_global_float(p.partial_lse + 4 * index, lse);
     } else {
-      store_output(p, target, first, values, lse);
+      store_output(p, target, first, values, RowEnd(p, target.head, lse));
     }
   }
 }
@@ -204,7 +203,7 @@ class SplitWeights {
 // Adds up what the workers of the reduction have, and writes the row.
 template <int kWorkers>
 __device__ inline void store_sum(const AttentionDecodeParameters& p, const OutputRow& row,
-                                 const float (&sums)[kWorkers][head_dim_v], float lse) {
+                                 const float (&sums)[kWorkers][head_dim_v], const RowEnd& end) {
   constexpr int kElements = 16 / int{sizeof(dtype_o)};
   const int first = threadIdx.x * kElements;
   if (first >= head_dim_v) return;
@@ -215,7 +214,7 @@ __device__ inline void store_sum(const AttentionDecodeParameters& p, const Outpu
     for (int i = 0; i < kElements; ++i)
       values[i] += sums[w][first + i];
   }
-  store_output(p, row, first, values, lse);
+  store_output(p, row, first, values, end);
 }
 
 }  // namespace cubinet::attention
