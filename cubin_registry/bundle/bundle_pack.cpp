@@ -34,7 +34,7 @@ Error damaged_part(const std::string& reason) {
 
 Result<std::shared_ptr<const BundlePack>> BundlePack::open(std::shared_ptr<const ByteSource> source,
                                                            const RootCheck& check) {
-  CUBINET_TRY_ASSIGN(Bytes bytes, source->read(0, kMaximumRootBytes));
+  CUBINET_TRY_ASSIGN(Bytes bytes, source->read_root());
   if (check) {
     // What is no bundle says so below.
     if (const auto count = root_bytes_of(bytes)) {
@@ -60,16 +60,16 @@ Error BundlePack::at_place(Error error) const {
   return error;
 }
 
-Result<Bytes> BundlePack::read_exactly(std::uint64_t offset, std::uint64_t count) const {
-  CUBINET_TRY_ASSIGN(Bytes bytes, source_->read(offset, count));
-  if (bytes.size() != count) return damaged_part("the bundle ends before it does");
+Result<Bytes> BundlePack::read_exactly(const BytePart& part) const {
+  CUBINET_TRY_ASSIGN(Bytes bytes, source_->read_part(part));
+  if (bytes.size() != part.count) return damaged_part("the bundle ends before it does");
   return bytes;
 }
 
 Result<BundlePack::Page> BundlePack::read_page(BundleTable table, std::size_t index) const {
   const BundlePage& page = map_.pages(table)[index];
   const auto read = [&]() -> Result<Page> {
-    CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly(page.offset, page.stored));
+    CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly({page.offset, page.stored, page.digest}));
     if (sha256(bytes) != page.digest) return damaged_part("its SHA-256 is another");
     if (is_packed(table, map_.root.options.profile)) {
       CUBINET_TRY_ASSIGN(bytes, unpack_zstd_within(bytes, map_.page_bytes));
@@ -133,7 +133,8 @@ Result<std::optional<BundleImage>> BundlePack::find_image(const Sha256Digest& di
 }
 
 Result<Bytes> BundlePack::read_stored(const BundleImage& image) const {
-  return read_exactly(map_.frames_offset + image.frame_offset, image.frame_stored);
+  return read_exactly(
+      {map_.frames_offset + image.frame_offset, image.frame_stored, image.frame_digest, !image.alone()});
 }
 
 Result<std::shared_ptr<const ZstdDictionary>> BundlePack::dictionary() const {
@@ -148,7 +149,8 @@ Result<std::shared_ptr<const ZstdDictionary>> BundlePack::dictionary() const {
 
 Result<Bytes> BundlePack::read_dictionary() const {
   if (map_.dictionary_bytes == 0) return Bytes();
-  CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly(map_.dictionary_offset, map_.dictionary_bytes));
+  CUBINET_TRY_ASSIGN(Bytes bytes,
+                     read_exactly({map_.dictionary_offset, map_.dictionary_bytes, map_.dictionary}));
   if (sha256(bytes) != map_.dictionary) return damaged_part("its dictionary has another SHA-256");
   return bytes;
 }

@@ -59,7 +59,7 @@ class BundlePack {
   Error at_place(Error error) const;
 
  private:
-  Result<Bytes> read_exactly(std::uint64_t offset, std::uint64_t count) const;
+  Result<Bytes> read_exactly(const BytePart& part) const;
   Result<std::shared_ptr<const ZstdDictionary>> dictionary() const;
   Result<Bytes> read_frame(const BundleImage& image) const;
   Result<std::shared_ptr<const Bytes>> read_group(const BundleImage& image) const;

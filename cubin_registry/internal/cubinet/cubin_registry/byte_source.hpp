@@ -17,14 +17,26 @@ namespace cubinet {
 // Of a bundle, wherever it lies: no larger root is read or taken from a server.
 inline constexpr std::uint64_t kMaximumRootBytes = std::uint64_t{64} << 10;
 
+// A part of the bytes that lie somewhere: of a bundle a page, the dictionary, a frame.
+struct BytePart {
+  std::uint64_t offset = 0;
+  std::uint64_t count = 0;
+  std::optional<Sha256Digest> digest = {};  // of its bytes, where something leads to it by that
+  bool shared = true;  // it leads to several kernels, or holds several: who wants one will want it again
+};
+
 // Bytes that lie somewhere and are read in parts: a file, or what a server has. Nothing that it says is
 // believed before it was hashed. Thread-safe.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
+  // What a bundle begins with: its root, and what follows it where that costs nothing.
+  virtual Result<Bytes> read_root() const { return read(0, kMaximumRootBytes); }
   // `count` bytes from `offset` on, fewer where they end before.
   virtual Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const = 0;
+  // A part whose digest is known: whoever asks compares it all the same.
+  virtual Result<Bytes> read_part(const BytePart& part) const { return read(part.offset, part.count); }
   virtual const std::string& place() const = 0;  // for people
 };
 
