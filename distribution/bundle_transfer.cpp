@@ -4,6 +4,7 @@
 #include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/distribution/bundle_transfer.hpp>
+#include <cubinet/trust/signature.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::string_view kSignatureSuffix = ".minisig";
 constexpr std::size_t kMaximumSignatures = 64;
-constexpr std::uint64_t kMaximumSignature = 4096;
 constexpr std::size_t kHashedPiece = std::size_t{1} << 20;
 
 Result<BlobDescriptor> describe_source(BodySource& source) {
@@ -71,21 +71,28 @@ class RemoteSource final : public ByteSource {
         bundle_(std::move(bundle)),
         place_(server_->name() + "@sha256:" + bundle_.manifest.to_hex()) {}
 
+  Result<Bytes> read_root() const override { return bundle_.root; }
   Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const override {
+    return read_part({offset, count});
+  }
+  Result<Bytes> read_part(const BytePart& part) const override {
     const std::uint64_t root = bundle_.root.size();
     const std::uint64_t end = root + bundle_.pack.size;
-    offset = std::min(offset, end);
-    count = std::min(count, end - offset);
+    const std::uint64_t offset = std::min(part.offset, end);
+    const std::uint64_t count = std::min(part.count, end - offset);
+    // All that a digest leads to lies behind the root.
+    if (offset >= root && count == part.count)
+      return server_->read_blob_part(bundle_.pack, {offset - root, count, part.digest, part.shared});
     Bytes bytes;
     if (offset < root) {
-      const ByteView part = ByteView(bundle_.root).subspan(static_cast<std::size_t>(offset));
-      bytes.assign(part.begin(),
-                   part.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(count, part.size())));
+      const ByteView rest = ByteView(bundle_.root).subspan(static_cast<std::size_t>(offset));
+      bytes.assign(rest.begin(),
+                   rest.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(count, rest.size())));
     }
     const std::uint64_t missing = count - bytes.size();
     if (missing == 0) return bytes;
     CUBINET_TRY_ASSIGN(const Bytes rest,
-                       server_->read_blob_range(bundle_.pack, {offset + bytes.size() - root, missing}));
+                       server_->read_blob_part(bundle_.pack, {offset + bytes.size() - root, missing}));
     bytes.insert(bytes.end(), rest.begin(), rest.end());
     return bytes;
   }
@@ -98,6 +105,15 @@ class RemoteSource final : public ByteSource {
 };
 
 }  // namespace
+
+SignatureSource signatures_of(const RemoteBundle& bundle) {
+  return [signatures = bundle.signatures](const std::string& key_id) -> Result<std::optional<Bytes>> {
+    for (const BundleSignature& signature : signatures) {
+      if (signature.key_id == key_id) return std::optional(signature.content);
+    }
+    return std::optional<Bytes>();
+  };
+}
 
 std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle) {
   return std::make_shared<const RemoteSource>(std::move(server), std::move(bundle));
@@ -164,8 +180,8 @@ Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Diges
   for (const Manifest::Layer& layer : manifest.layers) {
     if (layer.media_type != kBundleSignatureType) continue;
     const auto key_id = key_id_of_title(layer.title);
-    if (!key_id || layer.blob.size > kMaximumSignature || bundle.signatures.size() == kMaximumSignatures)
-      return refused("a signature names no key, has more than 4 KiB, or is one of more than 64");
+    if (!key_id || layer.blob.size > kMaximumSignatureBytes || bundle.signatures.size() == kMaximumSignatures)
+      return refused("a signature names no key, has more than 12 KiB, or is one of more than 64");
     CUBINET_TRY_ASSIGN(Bytes content, server.read_blob(layer.blob));
     bundle.signatures.push_back({*key_id, std::move(content)});
   }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/text.hpp>
+#include <cubinet/distribution/circuit_breaker.hpp>
 #include <cubinet/distribution/mirrors.hpp>
 
-#include <atomic>
+#include <deque>
 
 namespace cubinet {
 namespace {
-
-using MirrorClock = std::chrono::steady_clock;
 
 bool is_of_this_server(ErrorCode code) {
   return code == ErrorCode::not_found || code == ErrorCode::unavailable || code == ErrorCode::corruption ||
@@ -17,7 +16,10 @@ bool is_of_this_server(ErrorCode code) {
 class Mirrors final : public ContentServer {
  public:
   Mirrors(std::vector<std::shared_ptr<ContentServer>> servers, std::chrono::milliseconds rest)
-      : servers_(std::move(servers)), asked_from_(servers_.size()), rest_(rest) {}
+      : servers_(std::move(servers)) {
+    for (std::size_t i = 0; i < servers_.size(); ++i)
+      breakers_.emplace_back(rest);
+  }
 
   std::string name() const override { return servers_.front()->name(); }
 
@@ -40,9 +42,9 @@ class Mirrors final : public ContentServer {
       return server.read_blob(blob, sink);
     });
   }
-  Result<void> do_read_range(const BlobDescriptor& blob, const HttpRange& range, BodySink& sink) override {
+  Result<void> do_read_part(const BlobDescriptor& blob, const BytePart& part, BodySink& sink) override {
     return first_of([&](ContentServer& server, bool) -> Result<void> {
-      CUBINET_TRY_ASSIGN(const Bytes bytes, server.read_blob_range(blob, range));
+      CUBINET_TRY_ASSIGN(const Bytes bytes, server.read_blob_part(blob, part));
       return sink.write(bytes);
     });
   }
@@ -70,7 +72,7 @@ class Mirrors final : public ContentServer {
   Result<void> first_of(const Ask& ask, std::optional<ErrorCode> accepted = {}) {
     std::vector<std::size_t> asked;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (!is_resting(i)) asked.push_back(i);
+      if (breakers_[i].may_ask()) asked.push_back(i);
     }
     const std::size_t passed_over = asked.empty() ? 0 : servers_.size() - asked.size();
     for (std::size_t i = 0; asked.size() + passed_over < servers_.size(); ++i)
@@ -78,10 +80,8 @@ class Mirrors final : public ContentServer {
     std::optional<Error> error;
     for (const std::size_t i : asked) {
       auto answer = ask(*servers_[i], error.has_value());
-      asked_from_[i] = 0;
+      breakers_[i].note(answer);
       if (answer || !is_of_this_server(answer.error().code)) return answer;
-      if (answer.error().code == ErrorCode::unavailable)
-        asked_from_[i] = (MirrorClock::now() + rest_).time_since_epoch().count();
       add(error, std::move(answer).error());
     }
     if (passed_over > 0) {
@@ -92,10 +92,6 @@ class Mirrors final : public ContentServer {
     }
     if (error->code == accepted) return {};
     return *std::move(error);
-  }
-
-  bool is_resting(std::size_t server) const {
-    return MirrorClock::now().time_since_epoch().count() < asked_from_[server];
   }
 
   // That one lacks it says less than that another does not answer.
@@ -110,8 +106,7 @@ class Mirrors final : public ContentServer {
   }
 
   std::vector<std::shared_ptr<ContentServer>> servers_;
-  std::vector<std::atomic<std::int64_t>> asked_from_;  // of the steady clock; 0: at once
-  std::chrono::milliseconds rest_;
+  std::deque<CircuitBreaker> breakers_;
 };
 
 }  // namespace

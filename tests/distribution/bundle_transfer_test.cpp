@@ -9,6 +9,7 @@
 #include <cubinet/distribution/bundle_transfer.hpp>
 #include <cubinet/distribution/folder_server.hpp>
 #include <cubinet/distribution/static_server.hpp>
+#include <cubinet/trust/signature.hpp>
 
 #include <fstream>
 #include <functional>
@@ -126,7 +127,7 @@ TEST_CASE("what is no bundle is refused before its blobs are asked for") {
       [](Manifest& manifest) { manifest.layers.erase(manifest.layers.begin()); },
       [](Manifest& manifest) { manifest.layers.push_back(manifest.layers[1]); },
       [](Manifest& manifest) { manifest.layers[0].blob.size = kMaximumRootBytes + 1; },
-      [](Manifest& manifest) { manifest.layers[2].blob.size = 5000; },
+      [](Manifest& manifest) { manifest.layers[2].blob.size = kMaximumSignatureBytes + 1; },
       [](Manifest& manifest) { manifest.layers[2].title = "../../etc/passwd"; },
       [](Manifest& manifest) { manifest.layers[2].title = "a./../../../../abcdef.minisig"; },
       [](Manifest& manifest) { manifest.layers[2].title = ".minisig"; },
