@@ -64,6 +64,67 @@ class PackSink final : public BodySink {
   ByteView root_;
 };
 
+// A large blob in pieces, each a file beside what it is fetched for, so that who is ended goes on from there.
+// What a piece is worth shows when all of them are hashed.
+class PieceFolder {
+ public:
+  PieceFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob)
+      : files_(files),
+        blob_(blob),
+        folder_(path.parent_path() /
+                ("." + path.filename().string() + "." + blob.digest.to_hex().substr(0, 16) + ".parts")) {}
+
+  Result<void> read(ContentServer& server, BodySink& sink) {
+    if (blob_.size <= kPullPiece) return server.read_blob(blob_, sink);
+    CUBINET_TRY(files_.create_directories(folder_, FileSystem::Mode::shared));
+    auto assembled = assemble(server, sink);
+    if (!assembled) return std::move(assembled).error();
+    CUBINET_TRY(remove());
+    if (*assembled) return {};
+    // One of the pieces is wrong, and nothing says which: as a whole it is compared, mirror by mirror.
+    CUBINET_TRY(sink.restart());
+    return server.read_blob(blob_, sink);
+  }
+
+ private:
+  static constexpr std::uint64_t kPullPiece = std::uint64_t{8} << 20;
+
+  // Whether what was written to the sink is the blob.
+  Result<bool> assemble(ContentServer& server, BodySink& sink) {
+    Sha256Hasher hasher;
+    for (std::uint64_t offset = 0; offset < blob_.size; offset += kPullPiece) {
+      CUBINET_TRY_ASSIGN(const Bytes piece, this->piece(server, offset));
+      hasher.raw(piece);
+      CUBINET_TRY(sink.write(piece));
+    }
+    return hasher.finish() == blob_.digest;
+  }
+
+  Result<Bytes> piece(ContentServer& server, std::uint64_t offset) {
+    const std::uint64_t count = std::min(kPullPiece, blob_.size - offset);
+    const std::filesystem::path file = folder_ / std::to_string(offset);
+    auto there = files_.read(file, count);
+    if (there && there->size() == count) return there;
+    CUBINET_TRY_ASSIGN(Bytes fetched, server.read_blob_part(blob_, {offset, count}));
+    CUBINET_TRY(write_file_atomically(files_, file, fetched));
+    return fetched;
+  }
+
+  Result<void> remove() {
+    const auto listing = files_.list(folder_);
+    if (!listing) return {};  // another pull of the same was done first
+    for (const std::string& name : listing->names)
+      CUBINET_TRY(files_.remove(folder_ / name));
+    std::error_code stays;
+    std::filesystem::remove(folder_, stays);
+    return {};
+  }
+
+  FileSystem& files_;
+  const BlobDescriptor blob_;
+  const std::filesystem::path folder_;
+};
+
 class RemoteSource final : public ByteSource {
  public:
   RemoteSource(std::shared_ptr<ContentServer> server, RemoteBundle bundle)
@@ -95,6 +156,12 @@ class RemoteSource final : public ByteSource {
                        server_->read_blob_part(bundle_.pack, {offset + bytes.size() - root, missing}));
     bytes.insert(bytes.end(), rest.begin(), rest.end());
     return bytes;
+  }
+  Result<void> expect(const std::vector<BytePart>& parts) const override {
+    std::vector<BytePart> of_pack = parts;
+    for (BytePart& part : of_pack)
+      part.offset -= bundle_.root.size();
+    return server_->expect_parts(bundle_.pack, of_pack);
   }
   const std::string& place() const override { return place_; }
 
@@ -193,7 +260,7 @@ Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, File
   TemporaryFileSink file(files, temporary_path_beside(path));
   PackSink sink(file, bundle.root);
   CUBINET_TRY(sink.restart());
-  CUBINET_TRY(server.read_blob(bundle.pack, sink));
+  CUBINET_TRY(PieceFolder(files, path, bundle.pack).read(server, sink));
   // Before the bundle that they are of: one without its signatures may be refused.
   for (const BundleSignature& signature : bundle.signatures)
     CUBINET_TRY(write_file_atomically(files, signature_path(path, signature.key_id), signature.content));

@@ -33,7 +33,7 @@ class ChannelBundle {
       CUBINET_TRY_ASSIGN(known, this->known());
       if (known.manifest && is_fresh(known)) return open_manifest(*known.manifest, options_.policy);
     }
-    auto opened = open_newest(known);
+    auto opened = open_newest();
     if (opened || !known.manifest) return opened;
     log(options_.log, LogLevel::warning,
         place_ + ": what was there before is used, sha256:" + known.manifest->to_hex() + ": " +
@@ -53,19 +53,16 @@ class ChannelBundle {
     return age >= 0 && age < options_.fresh.count();
   }
 
-  Result<std::shared_ptr<Bundle>> open_newest(const KnownChannel& known) {
+  Result<std::shared_ptr<Bundle>> open_newest() {
     CUBINET_TRY_ASSIGN(const Sha256Digest manifest, resolve_channel(*server_, options_.reference.channel));
     CUBINET_TRY_ASSIGN(auto bundle, open_manifest(manifest, options_.policy));
-    if (options_.home != nullptr && options_.home->description().writable) remember(known, manifest);
+    if (options_.home != nullptr && options_.home->description().writable) remember(manifest);
     return bundle;
   }
 
-  void remember(const KnownChannel& known, const Sha256Digest& manifest) {
-    const auto remembered = options_.home->downloads().change(place_, [&](KnownChannel& channel) {
-      if (known.manifest && *known.manifest != manifest) channel.before = known.manifest;
-      channel.manifest = manifest;
-      channel.asked = seconds_since_epoch();
-    });
+  void remember(const Sha256Digest& manifest) {
+    const auto remembered = options_.home->downloads().change(
+        place_, [&](KnownChannel& channel) { channel.answered(manifest, seconds_since_epoch()); });
     if (!remembered)
       log(options_.log, LogLevel::warning,
           place_ + " is asked again by the next process: " + remembered.error().to_line());

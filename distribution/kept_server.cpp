@@ -1,9 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kept_server.hpp"
-
 #include <cubinet/cubin_registry/downloads.hpp>
+#include <cubinet/distribution/kept_server.hpp>
+
+#include <algorithm>
 
 namespace cubinet {
+namespace {
+
+// What is asked for at once: parts that lie side by side, or nearly.
+struct PartRun {
+  std::uint64_t offset = 0;
+  std::uint64_t count = 0;
+  std::vector<BytePart> parts;
+};
+constexpr std::uint64_t kMostOfRun = std::uint64_t{8} << 20;
+// Less than a request's own headers and a round trip cost.
+constexpr std::uint64_t kLargestGap = 2048;
+
+std::vector<PartRun> runs_of(std::vector<BytePart> parts) {
+  std::sort(parts.begin(), parts.end(),
+            [](const BytePart& a, const BytePart& b) { return a.offset < b.offset; });
+  std::vector<PartRun> runs;
+  for (const BytePart& part : parts) {
+    const std::uint64_t end = part.offset + part.count;
+    const bool follows = !runs.empty() && part.offset >= runs.back().offset + runs.back().count &&
+                         part.offset - (runs.back().offset + runs.back().count) <= kLargestGap &&
+                         end - runs.back().offset <= kMostOfRun;
+    if (!follows) runs.push_back({part.offset, 0, {}});
+    runs.back().count = end - runs.back().offset;
+    runs.back().parts.push_back(part);
+  }
+  return runs;
+}
+
+}  // namespace
 
 std::unique_ptr<BuildLock> KeptServer::lock(const Sha256Digest& what) const {
   return options_.home != nullptr ? options_.home->downloads().lock(what, options_.patience) : nullptr;
@@ -37,11 +67,14 @@ Result<void> KeptServer::kept(const Sha256Digest& digest, std::uint64_t limit, B
   }
   CUBINET_TRY_ASSIGN(const Bytes bytes, ask(question));
   fetched_ += bytes.size();
-  if (options_.home != nullptr && options_.home->description().writable) {
-    if (const auto stays = options_.home->downloads().keep(digest, bytes); !stays)
-      log(options_.log, LogLevel::warning, "a download is not kept: " + stays.error().to_line());
-  }
+  keep(digest, bytes);
   return sink.write(bytes);
+}
+
+void KeptServer::keep(const Sha256Digest& digest, ByteView bytes) const {
+  if (options_.home == nullptr || !options_.home->description().writable) return;
+  if (const auto stays = options_.home->downloads().keep(digest, bytes); !stays)
+    log(options_.log, LogLevel::warning, "a download is not kept: " + stays.error().to_line());
 }
 
 Result<bool> KeptServer::do_has_blob(const BlobDescriptor& blob) {
@@ -59,9 +92,43 @@ Result<void> KeptServer::do_read_blob(const BlobDescriptor& blob, BodySink& sink
 Result<void> KeptServer::do_read_part(const BlobDescriptor& blob, const BytePart& part, BodySink& sink) {
   const auto question = [&] { return server_->read_blob_part(blob, part); };
   if (part.shared && part.digest) return kept(*part.digest, part.count, sink, question);
+  if (part.digest && options_.home != nullptr) {
+    CUBINET_TRY_ASSIGN(const auto expected, options_.home->downloads().find(*part.digest, part.count));
+    if (expected) return sink.write(*expected);
+  }
   CUBINET_TRY_ASSIGN(const Bytes bytes, ask(question));
   fetched_ += bytes.size();
   return sink.write(bytes);
+}
+
+// Those that are wrong in what came are left to whoever reads them: asked for alone, a mirror may have them.
+Result<void> KeptServer::expect_parts(const BlobDescriptor& blob, const std::vector<BytePart>& parts) {
+  if (options_.home == nullptr || !options_.home->description().writable || options_.local_only) return {};
+  const auto missing = [&]() -> Result<std::vector<BytePart>> {
+    std::vector<BytePart> found;
+    for (const BytePart& part : parts) {
+      if (!part.digest) continue;
+      CUBINET_TRY_ASSIGN(const bool there, options_.home->downloads().has(*part.digest, part.count));
+      if (!there) found.push_back(part);
+    }
+    return found;
+  };
+  CUBINET_TRY_ASSIGN(std::vector<BytePart> wanted, missing());
+  if (wanted.empty()) return {};
+  const auto lock = this->lock(blob.digest);
+  CUBINET_TRY_ASSIGN(wanted, missing());
+  for (const PartRun& run : runs_of(std::move(wanted))) {
+    CUBINET_TRY_ASSIGN(const Bytes bytes, ask([&] {
+                         return server_->read_blob_part(blob, {run.offset, run.count});
+                       }));
+    fetched_ += bytes.size();
+    for (const BytePart& part : run.parts) {
+      const ByteView its = ByteView(bytes).subspan(static_cast<std::size_t>(part.offset - run.offset),
+                                                   static_cast<std::size_t>(part.count));
+      if (sha256(its) == *part.digest) keep(*part.digest, its);
+    }
+  }
+  return {};
 }
 
 Result<void> KeptServer::do_read_manifest(const Sha256Digest& digest, BodySink& sink) {

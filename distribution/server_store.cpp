@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "channel_bundle.hpp"
-#include "kept_server.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
+#include <cubinet/distribution/kept_server.hpp>
 #include <cubinet/distribution/server_store.hpp>
+#include <cubinet/spec/image_check.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -122,7 +123,9 @@ std::optional<Cubin> ServerStore::kept(const std::shared_ptr<const CubinRecord>&
 
 void ServerStore::keep(const Cubin& cubin) {
   if (!options_.home->description().writable) return;
-  const auto published = options_.home->publish(cubin);
+  // A record that lies about its image would be found by whoever asks the home.
+  auto published = check_image(*cubin.record, *cubin.image);
+  if (published) published = options_.home->publish(cubin);
   if (!published)
     log(options_.log, told_.exchange(true) ? LogLevel::debug : LogLevel::warning,
         "what arrives is not kept: " + published.error().to_line());

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -138,6 +139,7 @@ Result<CubinRecords> PackedBundle::led_to(BundleTable table, std::uint64_t numbe
 
 Result<CubinRecords> PackedBundle::read_all() const {
   CubinRecords records;
+  CUBINET_TRY(pack_->expect_pages(BundleTable::records));
   const auto& pages = pack_->map().pages(BundleTable::records);
   records.reserve(pages.size());
   for (std::size_t i = 0; i < pages.size(); ++i) {
@@ -233,10 +235,26 @@ Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> so
     const auto now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
     CUBINET_TRY(admit(*trust.policy, named, {said.channel, said.version, said.expires}, signers, *files,
-                      trust.expiry, static_cast<std::uint64_t>(now.count()), log));
+                      trust.expiry, static_cast<std::uint64_t>(now.count()), log, trust.remembers));
   }
   return std::shared_ptr<Bundle>(std::make_shared<PackedBundle>(std::move(pack), std::move(trust.policy),
                                                                 std::move(signers), std::move(log)));
+}
+
+Result<std::vector<BytePart>> frames_of(const Bundle& bundle, const CubinRecords& records) {
+  const BundlePack& pack = bundle.pack();
+  CUBINET_TRY(pack.expect_pages(BundleTable::images));
+  std::vector<BytePart> parts;
+  std::set<std::uint64_t> offsets;
+  for (const auto& record : records) {
+    CUBINET_TRY_ASSIGN(const auto image, pack.find_image(record->digest));
+    if (!image)
+      return pack.at_place(
+          Error{ErrorCode::corruption, "the image of " + describe_build(*record) + " is not in it"});
+    const BytePart part = pack.part_of(*image);
+    if (offsets.insert(part.offset).second) parts.push_back(part);
+  }
+  return parts;
 }
 
 Result<std::shared_ptr<Bundle>> Bundle::open(const std::string& path, std::shared_ptr<FileSystem> files,

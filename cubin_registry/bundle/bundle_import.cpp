@@ -22,8 +22,7 @@ class BundleImport {
   BundleImport(Bundle& bundle, WritableStore& store, OnConflict on_conflict)
       : bundle_(bundle), store_(store), on_conflict_(on_conflict) {}
 
-  Result<ImportReport> run() {
-    CUBINET_TRY_ASSIGN(const CubinRecords records, bundle_.list());
+  Result<ImportReport> run(const CubinRecords& records) {
     for (const auto& record : records)
       CUBINET_TRY(import(record));
     return std::move(report_);
@@ -80,7 +79,13 @@ class BundleImport {
 }  // namespace
 
 Result<ImportReport> import_bundle(Bundle& bundle, WritableStore& store, OnConflict on_conflict) {
-  return BundleImport(bundle, store, on_conflict).run();
+  CUBINET_TRY_ASSIGN(const CubinRecords records, bundle.list());
+  return import_records(bundle, records, store, on_conflict);
+}
+
+Result<ImportReport> import_records(Bundle& bundle, const CubinRecords& records, WritableStore& store,
+                                    OnConflict on_conflict) {
+  return BundleImport(bundle, store, on_conflict).run(records);
 }
 
 }  // namespace cubinet

@@ -102,6 +102,17 @@ Result<std::vector<BundlePack::Page>> BundlePack::pages_with(BundleTable table, 
   return found;
 }
 
+Result<void> BundlePack::expect_pages(BundleTable table) const {
+  std::vector<BytePart> parts;
+  for (const BundlePage& page : map_.pages(table))
+    parts.push_back({page.offset, page.stored, page.digest});
+  return source_->expect(parts);
+}
+
+BytePart BundlePack::part_of(const BundleImage& image) const {
+  return {map_.frames_offset + image.frame_offset, image.frame_stored, image.frame_digest, !image.alone()};
+}
+
 Result<CubinRecord> BundlePack::decode(ByteView record) const {
   auto decoded = decode_record(record);
   if (decoded && (decoded->origin != CubinOrigin::bundle || decoded->version != map_.root.options.version))
@@ -133,8 +144,7 @@ Result<std::optional<BundleImage>> BundlePack::find_image(const Sha256Digest& di
 }
 
 Result<Bytes> BundlePack::read_stored(const BundleImage& image) const {
-  return read_exactly(
-      {map_.frames_offset + image.frame_offset, image.frame_stored, image.frame_digest, !image.alone()});
+  return read_exactly(part_of(image));
 }
 
 Result<std::shared_ptr<const ZstdDictionary>> BundlePack::dictionary() const {

@@ -42,6 +42,11 @@ class BundlePack {
   // As page(), neither looked for among those kept nor kept: for whoever reads all of them.
   Result<Page> read_page(BundleTable table, std::size_t index) const;
 
+  // All pages of a table are about to be read.
+  Result<void> expect_pages(BundleTable table) const;
+  // Where a frame lies.
+  BytePart part_of(const BundleImage& image) const;
+
   Result<CubinRecord> decode(ByteView record) const;
   Result<BundleImage> decode_place(ByteView image) const;
   // nullopt: it is not in this bundle.

@@ -44,6 +44,18 @@ Result<std::optional<Bytes>> LocalDownloads::find(const Sha256Digest& digest, st
   return std::optional<Bytes>();
 }
 
+Result<bool> LocalDownloads::has(const Sha256Digest& digest, std::uint64_t size) {
+  CUBINET_TRY(access_.check_process());
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().download(digest)));
+  return status && status->type == FileStatus::Type::regular && status->size == size;
+}
+
+Result<void> LocalDownloads::forget(const Sha256Digest& digest) {
+  CUBINET_TRY(access_.check_writable());
+  CUBINET_TRY(store_.files().remove(store_.home().download(digest)));
+  return {};
+}
+
 Result<void> LocalDownloads::keep(const Sha256Digest& digest, ByteView bytes) {
   CUBINET_TRY(access_.check_writable());
   const fs::path file = store_.home().download(digest);

@@ -13,7 +13,9 @@ class LocalDownloads final : public Downloads {
   LocalDownloads(FileStore& store, const HomeAccess& access) : store_(store), access_(access) {}
 
   Result<std::optional<Bytes>> find(const Sha256Digest& digest, std::uint64_t limit) override;
+  Result<bool> has(const Sha256Digest& digest, std::uint64_t size) override;
   Result<void> keep(const Sha256Digest& digest, ByteView bytes) override;
+  Result<void> forget(const Sha256Digest& digest) override;
   std::unique_ptr<BuildLock> lock(const Sha256Digest& what, std::chrono::milliseconds limit) override;
   Result<KnownChannel> channel(const std::string& place) override;
   Result<void> change(const std::string& place, const Callback<void(KnownChannel&)>& change) override;

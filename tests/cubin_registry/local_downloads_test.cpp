@@ -28,6 +28,10 @@ TEST_CASE("a piece that was kept is found by its digest, also by another process
   ok(opened->downloads().keep(digest, as_bytes(kPiece)));
   CHECK(as_text(*ok(home.open(HomeOptions::Access::read_only)->downloads().find(digest, 100))) == kPiece);
   CHECK(ok(opened->verify()).findings.empty());
+  CHECK(ok(opened->downloads().has(digest, kPiece.size())));
+  CHECK_FALSE(ok(opened->downloads().has(digest, kPiece.size() + 1)));
+  ok(opened->downloads().forget(digest));
+  CHECK_FALSE(ok(opened->downloads().has(digest, kPiece.size())));
 }
 
 TEST_CASE("a piece that is damaged or longer than it may be is none, and is removed") {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kept_server.hpp"
-
 #include "servers.hpp"
 #include "support/fault_server.hpp"
 #include "support/temp_dir.hpp"
 #include "support/text.hpp"
 
 #include <cubinet/distribution/folder_server.hpp>
+#include <cubinet/distribution/kept_server.hpp>
 #include <cubinet/distribution/static_server.hpp>
 
 #include <fstream>
@@ -64,6 +63,23 @@ TEST_CASE("a part that nothing else shares, or that has no digest, is not kept")
   CHECK(as_text(ok(server->read_blob_part(fixture.blob, fixture.part))) == "cde");
   CHECK(as_text(ok(server->read_blob_part(fixture.blob, {0, 2}))) == "ab");
   CHECK_FALSE(std::filesystem::exists(fixture.folder / "home/downloads"));
+}
+
+TEST_CASE("parts that are expected come together, and one that is wrong is left to whoever reads it") {
+  KeptFixture fixture;
+  const auto server = fixture.open();
+  std::vector<BytePart> parts;
+  for (const std::uint64_t offset : {4U, 0U, 2U})
+    parts.push_back({offset, 2, sha256(as_bytes(std::string("abcdefgh").substr(offset, 2))), false});
+  parts.push_back({6, 2, sha256(as_bytes("xx")), false});
+  ok(server->expect_parts(fixture.blob, parts));
+  CHECK(server->fetched_bytes() == 8);
+  fixture.lose();
+  ok(server->expect_parts(fixture.blob, {parts[0], parts[1]}));
+  CHECK(as_text(ok(server->read_blob_part(fixture.blob, parts[0]))) == "ef");
+  CHECK(as_text(ok(server->read_blob_part(fixture.blob, parts[1]))) == "ab");
+  CHECK(server->fetched_bytes() == 8);
+  CHECK_FALSE(server->read_blob_part(fixture.blob, parts[3]).has_value());
 }
 
 TEST_CASE("what has another digest than was asked for is neither given nor kept") {

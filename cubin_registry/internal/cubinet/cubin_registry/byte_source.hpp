@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace cubinet {
 
@@ -37,6 +38,8 @@ class ByteSource {
   virtual Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const = 0;
   // A part whose digest is known: whoever asks compares it all the same.
   virtual Result<Bytes> read_part(const BytePart& part) const { return read(part.offset, part.count); }
+  // These are about to be read: where each would cost a request of its own they may be fetched together.
+  virtual Result<void> expect(const std::vector<BytePart>& /*parts*/) const { return {}; }
   virtual const std::string& place() const = 0;  // for people
 };
 
@@ -49,10 +52,14 @@ struct BundleTrust {
   SignatureSource signatures;
   Expiry expiry = Expiry::reported;
   std::shared_ptr<FileSystem> files;  // for the versions seen; nullptr: the operating system's
+  bool remembers = true;              // that its version was seen
 };
 
 // Bundle::open wherever the bytes lie: reads at most 64 KiB.
 Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> source, LogSink log,
                                             BundleTrust trust = {});
+
+// The parts that hold the images of these records, each once.
+Result<std::vector<BytePart>> frames_of(const Bundle& bundle, const CubinRecords& records);
 
 }  // namespace cubinet

@@ -23,6 +23,13 @@ struct KnownChannel {
   std::optional<Sha256Digest> pinned = {};  // that it stays with, whatever the server says
   std::int64_t asked = 0;                   // when, in seconds since the epoch
   StoreUses uses = {};                      // by every process that could write the home
+
+  // It was asked at this time, and names this.
+  void answered(const Sha256Digest& named, std::int64_t seconds) {
+    if (manifest && *manifest != named) before = manifest;
+    manifest = named;
+    asked = seconds;
+  }
 };
 
 // What came from servers and is kept in a home, for the next process that wants it: pieces by their digests,
@@ -35,8 +42,11 @@ class Downloads {
   // The bytes of this digest, at most `limit` of them, compared now; nullopt where they are not there, or
   // damaged, which removes them.
   virtual Result<std::optional<Bytes>> find(const Sha256Digest& digest, std::uint64_t limit) = 0;
+  // Whether something of this digest and size is there: find() says what it is worth.
+  virtual Result<bool> has(const Sha256Digest& digest, std::uint64_t size) = 0;
   // REQUIRES: the digest is theirs.
   virtual Result<void> keep(const Sha256Digest& digest, ByteView bytes) = 0;
+  virtual Result<void> forget(const Sha256Digest& digest) = 0;
 
   // Held by whoever fetches this: others wait for it and then find it. Released by the kernel when its owner
   // dies. nullptr, after a line in the log, where there are no locks or somebody holds it for longer than

@@ -55,7 +55,9 @@ SignatureSource signatures_of(const RemoteBundle& bundle);
 std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle);
 
 // The whole of it as `path`, with its signatures beside. Whoever trusts only some keys asks the root and
-// signatures first: here only digests are compared.
+// signatures first: here only digests are compared. A large one that is ended half-way leaves what came of it
+// in
+// `.<name>.<digest>.parts` beside `path`, from where the next one goes on.
 Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, FileSystem& files,
                          const std::filesystem::path& path);
 

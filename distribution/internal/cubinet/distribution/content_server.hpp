@@ -42,6 +42,10 @@ class ContentServer {
   Result<Bytes> read_blob(const BlobDescriptor& blob);
   // Bytes within it. Where the part has no digest nothing is proven of them.
   Result<Bytes> read_blob_part(const BlobDescriptor& blob, const BytePart& part);
+  // These are about to be read: a server whose answers are kept fetches those that lie side by side together.
+  virtual Result<void> expect_parts(const BlobDescriptor& /*blob*/, const std::vector<BytePart>& /*parts*/) {
+    return {};
+  }
   // Nothing is sent where it is there already.
   Result<void> write_blob(const BlobDescriptor& blob, BodySource& source);
 

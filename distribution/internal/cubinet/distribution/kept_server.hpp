@@ -19,15 +19,18 @@ struct KeptServerOptions {
   LogSink log = {};
 };
 
-// A server behind what a home has of it: manifests, small blobs and shared parts are looked for there first,
-// and kept. Of several processes that want the same one asks, the others wait and find it. Whatever is kept
-// is compared with its digest when it is read.
+// A server behind what a home has of it: manifests, small blobs and parts are looked for there first,
+// and kept. Parts that nothing shares are kept where they were expected alone. Of several processes that want
+// the same one asks, the others wait and find it. Whatever is kept is compared with its digest when it is
+// read.
 class KeptServer final : public ContentServer {
  public:
   KeptServer(std::shared_ptr<ContentServer> server, KeptServerOptions options)
       : server_(std::move(server)), options_(std::move(options)), breaker_(options_.rest) {}
 
   std::string name() const override { return server_->name(); }
+  Result<void> expect_parts(const BlobDescriptor& blob, const std::vector<BytePart>& parts) override;
+
   // That the server sent.
   std::uint64_t fetched_bytes() const { return fetched_; }
 
@@ -47,6 +50,7 @@ class KeptServer final : public ContentServer {
  private:
   template <class Question>
   auto ask(Question&& question) -> decltype(question());
+  void keep(const Sha256Digest& digest, ByteView bytes) const;
   template <class Question>
   Result<void> kept(const Sha256Digest& digest, std::uint64_t limit, BodySink& sink, Question&& question);
 
