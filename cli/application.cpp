@@ -149,9 +149,9 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   CLI::App root(kDescription, "cubinet");
   root.footer(kExamples);
   root.require_subcommand(0, 1);
-  for (const auto add :
-       {add_doctor, add_templates, add_key, add_explain, add_select, add_compile, add_prebuild, add_bundle,
-        add_import_artifacts, add_inspect, add_push, add_pull, add_registry, add_run, add_trust}) {
+  for (const auto add : {add_doctor, add_templates, add_key, add_explain, add_select, add_compile,
+                         add_prebuild, add_bundle, add_import_artifacts, add_inspect, add_push, add_pull,
+                         add_outdated, add_channel, add_registry, add_run, add_trust}) {
     add(root, chosen);
   }
   add_global_options(root, options);

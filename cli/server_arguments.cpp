@@ -6,6 +6,7 @@
 
 #include <cubinet/distribution/connect.hpp>
 #include <cubinet/distribution/mirrors.hpp>
+#include <cubinet/distribution/server_store.hpp>
 
 #include <sstream>
 
@@ -34,25 +35,8 @@ DockerConfiguration docker_files(const ServerVariables& variables, const std::op
   return docker;
 }
 
-}  // namespace
-
-void add_server_options(CLI::App& verb, ServerOptions& options) {
-  add_list(verb, "--plain-http", options.plain_http, "HOST[:PORT]",
-           "A server that may be asked without TLS, by anybody on the way");
-  add_text(verb, "--ca", options.authorities, "FILE", "Authorities of servers, in PEM, and no others");
-  add_text(verb, "--cert", options.client_certificate, "FILE", "A certificate to show to servers, in PEM");
-  add_text(verb, "--cert-key", options.client_key, "FILE", "Its key");
-  add_text(verb, "--user", options.user, "NAME", "Who asks; with --password-file");
-  add_text(verb, "--password-file", options.password_file, "FILE",
-           "The file whose first line is their password; - is stdin");
-  add_text(verb, "--endpoint", options.s3_endpoint, "URL", "The S3 store that is not Amazon's");
-  verb.add_flag("--offline", options.offline, "Ask no server");
-}
-
-Result<OpenServers> open_servers(const Context& context, const ServerOptions& options,
-                                 const std::vector<ServerReference>& references) {
-  const EnvironmentVariables& environment = context.environment();
-  const ServerVariables& variables = environment.servers;
+HttpSettings settings_of(const Context& context, const ServerArguments& options) {
+  const ServerVariables& variables = context.environment().servers;
   HttpSettings settings;
   settings.offline = options.offline;
   settings.plain_http = options.plain_http;
@@ -62,7 +46,12 @@ Result<OpenServers> open_servers(const Context& context, const ServerOptions& op
   settings.proxy = variables.proxy.value_or("");
   settings.no_proxy = variables.no_proxy.value_or("");
   settings.user_agent = std::string("cubinet/") + CUBINET_VERSION;
+  return settings;
+}
 
+Result<ServerCredentials> credentials_of(const Context& context, const ServerArguments& options) {
+  const EnvironmentVariables& environment = context.environment();
+  const ServerVariables& variables = environment.servers;
   ServerCredentials credentials;
   if (options.user.empty() != options.password_file.empty())
     return Error{ErrorCode::invalid_argument, "--user and --password-file are given together"};
@@ -77,14 +66,76 @@ Result<OpenServers> open_servers(const Context& context, const ServerOptions& op
                                      variables.aws_session_token.value_or("")};
   credentials.aws_region = variables.aws_region.value_or("");
   credentials.s3_endpoint = options.s3_endpoint;
+  return credentials;
+}
 
-  const auto client = std::make_shared<HttpClient>(std::move(settings));
+// As one, each a mirror of the first.
+Result<std::shared_ptr<ContentServer>> connect_all(const Context& context, const ServerArguments& options,
+                                                   const std::vector<ServerReference>& references,
+                                                   const std::shared_ptr<HttpClient>& client) {
+  CUBINET_TRY_ASSIGN(const ServerCredentials credentials, credentials_of(context, options));
   std::vector<std::shared_ptr<ContentServer>> servers;
   for (const ServerReference& reference : references) {
-    CUBINET_TRY_ASSIGN(auto server, connect(reference, client, context.files(), credentials));
-    servers.push_back(std::move(server));
+    CUBINET_TRY_ASSIGN(servers.emplace_back(), connect(reference, client, context.files(), credentials));
   }
-  return OpenServers{client, HttpClient::Session(*client), join_mirrors(std::move(servers))};
+  return join_mirrors(std::move(servers));
+}
+
+}  // namespace
+
+void add_server_options(CLI::App& verb, ServerArguments& options) {
+  add_list(verb, "--plain-http", options.plain_http, "HOST[:PORT]",
+           "A server that may be asked without TLS, by anybody on the way");
+  add_text(verb, "--ca", options.authorities, "FILE", "Authorities of servers, in PEM, and no others");
+  add_text(verb, "--cert", options.client_certificate, "FILE", "A certificate to show to servers, in PEM");
+  add_text(verb, "--cert-key", options.client_key, "FILE", "Its key");
+  add_text(verb, "--user", options.user, "NAME", "Who asks; with --password-file");
+  add_text(verb, "--password-file", options.password_file, "FILE",
+           "The file whose first line is their password; - is stdin");
+  add_text(verb, "--endpoint", options.s3_endpoint, "URL", "The S3 store that is not Amazon's");
+  verb.add_flag("--offline", options.offline, "Ask no server");
+}
+
+void add_places(CLI::App& verb, Places& places) {
+  add_list(verb, "--bundle", places.bundles, "FILE|REF",
+           "Look into this bundle too, a file or on a server (oci://host/name:CHANNEL); may be repeated");
+  add_server_options(verb, places.server);
+}
+
+Result<OpenServers> open_servers(const Context& context, const ServerArguments& options,
+                                 const std::vector<ServerReference>& references) {
+  const auto client = std::make_shared<HttpClient>(settings_of(context, options));
+  CUBINET_TRY_ASSIGN(auto server, connect_all(context, options, references, client));
+  return OpenServers{client, HttpClient::Session(*client), std::move(server)};
+}
+
+Result<std::optional<TrustPolicy>> server_policy(const Context& context, const ServerReference& reference) {
+  std::error_code unknown;
+  const bool folder = reference.layout == ServerReference::Layout::folder;
+  const std::string place =
+      folder ? std::filesystem::absolute(reference.path, unknown).lexically_normal().string()
+             : reference.to_string();
+  const auto home = context.home();
+  return find_trust_policy(place, home ? home->string() : std::string(), context.named_policy(),
+                           context.files());
+}
+
+bool names_server(std::string_view text) {
+  return text.find("://") != std::string_view::npos;
+}
+
+Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerArguments& options,
+                                           const std::string& reference, std::shared_ptr<Home> home) {
+  ServerStoreOptions store;
+  CUBINET_TRY_ASSIGN(store.reference, ServerReference::parse(reference));
+  CUBINET_TRY_ASSIGN(store.policy, server_policy(context, store.reference));
+  store.client = std::make_shared<HttpClient>(on_demand(settings_of(context, options)));
+  CUBINET_TRY_ASSIGN(store.server, connect_all(context, options, {store.reference}, store.client));
+  store.home = std::move(home);
+  store.offline = options.offline;
+  store.log = context.console().log_sink();
+  store.files = context.files();
+  return open_server_store(std::move(store));
 }
 
 }  // namespace cubinet::cli
