@@ -12,6 +12,10 @@ std::int64_t ticks(BreakerClock::time_point time) {
 
 }  // namespace
 
+bool CircuitBreaker::is_resting() const {
+  return ticks(BreakerClock::now()) < asked_from_;
+}
+
 bool CircuitBreaker::may_ask() {
   std::int64_t from = asked_from_;
   if (from == 0) return true;

@@ -13,7 +13,7 @@ struct PartRun {
   std::uint64_t count = 0;
   std::vector<BytePart> parts;
 };
-constexpr std::uint64_t kMostOfRun = std::uint64_t{8} << 20;
+constexpr std::uint64_t kMostOfRun = std::uint64_t{1} << 20;
 // Less than a request's own headers and a round trip cost.
 constexpr std::uint64_t kLargestGap = 2048;
 
@@ -36,7 +36,9 @@ std::vector<PartRun> runs_of(std::vector<BytePart> parts) {
 }  // namespace
 
 std::unique_ptr<BuildLock> KeptServer::lock(const Sha256Digest& what) const {
-  return options_.home != nullptr ? options_.home->downloads().lock(what, options_.patience) : nullptr;
+  // Where nothing is fetched there is nobody to wait for.
+  if (options_.home == nullptr || options_.local_only || breaker_.is_resting()) return nullptr;
+  return options_.home->downloads().lock(what, options_.patience);
 }
 
 template <class Question>
@@ -60,7 +62,7 @@ Result<void> KeptServer::kept(const Sha256Digest& digest, std::uint64_t limit, B
     Downloads& downloads = options_.home->downloads();
     // Once more behind the lock: who had it before has kept what we are about to ask for.
     for (const bool locked : {false, true}) {
-      if (locked && !options_.local_only) lock = this->lock(digest);
+      if (locked) lock = this->lock(digest);
       CUBINET_TRY_ASSIGN(const auto bytes, downloads.find(digest, limit));
       if (bytes) return sink.write(*bytes);
     }

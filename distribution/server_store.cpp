@@ -144,7 +144,8 @@ Result<std::optional<Cubin>> ServerStore::fetch(Bundle& bundle, std::shared_ptr<
 }
 
 void ServerStore::note_uses() {
-  if (options_.home == nullptr || !options_.home->description().writable || asked_ == 0) return;
+  if (options_.home == nullptr || !options_.home->description().writable) return;
+  if (asked_ == 0 && used_ == 0 && server_->fetched_bytes() == 0) return;
   const auto noted = options_.home->downloads().change(description_.place, [&](KnownChannel& channel) {
     channel.uses.asked += asked_;
     channel.uses.found += found_;

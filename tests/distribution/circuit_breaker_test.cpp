@@ -15,11 +15,13 @@ TEST_CASE("who answers is asked by everybody, and so is who refuses") {
   breaker.note(Result<int>(Error{ErrorCode::not_found, "gone"}));
   CHECK(breaker.may_ask());
   CHECK(breaker.may_ask());
+  CHECK_FALSE(breaker.is_resting());
 }
 
 TEST_CASE("who gave no answer is passed over for the rest, and then asked by one") {
   CircuitBreaker breaker(50ms);
   breaker.note(Result<int>(Error{ErrorCode::unavailable, "dead"}));
+  CHECK(breaker.is_resting());
   CHECK_FALSE(breaker.may_ask());
   std::this_thread::sleep_for(60ms);
   CHECK(breaker.may_ask());

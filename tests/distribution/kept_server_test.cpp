@@ -4,6 +4,7 @@
 #include "support/temp_dir.hpp"
 #include "support/text.hpp"
 
+#include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/distribution/folder_server.hpp>
 #include <cubinet/distribution/kept_server.hpp>
 #include <cubinet/distribution/static_server.hpp>
@@ -129,6 +130,18 @@ TEST_CASE("one that stalls costs its limit once, is passed over, and is asked ag
   dead = false;
   std::this_thread::sleep_for(550ms);
   CHECK(as_text(ok(server.read_blob(blob))) == "abcdefgh");
+}
+
+TEST_CASE("while a server is passed over nobody waits for a process that asks it") {
+  KeptFixture fixture;
+  const auto dead =
+      open_static_server(test::quick_client({"127.0.0.1:1"}), ok(Url::parse("http://127.0.0.1:1/")), nullptr);
+  KeptServer server(dead, {.home = fixture.home});
+  CHECK(server.read_blob(fixture.blob).error().code == ErrorCode::unavailable);
+  const auto held = fixture.home->downloads().lock(fixture.blob.digest, 1s);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(contains(server.read_blob(fixture.blob).error().message, "passed over"));
+  CHECK(std::chrono::steady_clock::now() - start < 1s);
 }
 
 TEST_CASE("what is written goes to the server") {

@@ -14,6 +14,8 @@ class CircuitBreaker {
  public:
   explicit CircuitBreaker(std::chrono::milliseconds rest = std::chrono::minutes(1)) : rest_(rest) {}
 
+  // Nobody asks now.
+  bool is_resting() const;
   // Whoever is told true asks, and notes what came of it.
   bool may_ask();
   template <class Value>
