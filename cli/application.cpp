@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <new>
 #include <string_view>
 
@@ -142,38 +143,81 @@ bool asks_for_json(int argc, const char* const* argv) {
   return false;
 }
 
-ExitStatus parse_and_perform(int argc, const char* const* argv, const EnvironmentVariables& environment,
-                             Console& console) {
+using AddVerb = void (*)(CLI::App&, Action&);
+
+struct Verb {
+  std::string_view name;
+  AddVerb add;
+};
+
+constexpr Verb kVerbs[] = {
+    {"doctor", add_doctor},     {"templates", add_templates}, {"key", add_key},
+    {"explain", add_explain},   {"select", add_select},       {"compile", add_compile},
+    {"prebuild", add_prebuild}, {"bundle", add_bundle},       {"import-artifacts", add_import_artifacts},
+    {"inspect", add_inspect},   {"push", add_push},           {"pull", add_pull},
+    {"outdated", add_outdated}, {"channel", add_channel},     {"registry", add_registry},
+    {"run", add_run},           {"trust", add_trust}};
+
+// A line, and what it was parsed into.
+struct CommandLine {
   GlobalOptions options;
   Action chosen;
-  CLI::App root(kDescription, "cubinet");
-  root.footer(kExamples);
-  root.require_subcommand(0, 1);
-  for (const auto add : {add_doctor, add_templates, add_key, add_explain, add_select, add_compile,
-                         add_prebuild, add_bundle, add_import_artifacts, add_inspect, add_push, add_pull,
-                         add_outdated, add_channel, add_registry, add_run, add_trust}) {
-    add(root, chosen);
-  }
-  add_global_options(root, options);
-  const Context context(environment, options, console);
-  try {
+  CLI::App root{kDescription, "cubinet"};
+
+  void add(const Verb& verb) { verb.add(root, chosen); }
+  void parse(int argc, const char* const* argv) {
+    root.footer(kExamples);
+    root.require_subcommand(0, 1);
+    add_global_options(root, options);
     root.parse(argc, argv);
+  }
+};
+
+// The hundreds of options of all verbs take longer than many a command. Nothing when more is to be said than
+// the verbs that the line names know: help, or what is wrong with it.
+std::unique_ptr<CommandLine> parse_named_verbs(int argc, const char* const* argv) {
+  auto line = std::make_unique<CommandLine>();
+  for (const Verb& verb : kVerbs) {
+    if (argc > 1 && std::find(argv + 1, argv + argc, verb.name) != argv + argc) line->add(verb);
+  }
+  try {
+    line->parse(argc, argv);
+  } catch (const CLI::Error&) {
+    return nullptr;
+  }
+  return line->chosen ? std::move(line) : nullptr;
+}
+
+ExitStatus parse_and_perform(int argc, const char* const* argv, const EnvironmentVariables& environment,
+                             Console& console) {
+  std::unique_ptr<CommandLine> line = parse_named_verbs(argc, argv);
+  const bool parsed = line != nullptr;
+  if (!parsed) {
+    line = std::make_unique<CommandLine>();
+    for (const Verb& verb : kVerbs)
+      line->add(verb);
+  }
+  const Context context(environment, line->options, console);
+  try {
+    if (!parsed) line->parse(argc, argv);
   } catch (const CLI::CallForVersion& version) {
     console.text(version.what());
     console.document({{"version", CUBINET_VERSION}});
     return ExitStatus::done;
   } catch (const CLI::Success&) {
-    const std::string help = root.help();
+    const std::string help = line->root.help();
     if (!console.json()) console.raw(help);
     console.document({{"help", help}});
     return ExitStatus::done;
   } catch (const CLI::ParseError& error) {
-    return context.fail(usage_error(root, error.what()));
+    return context.fail(usage_error(line->root, error.what()));
   }
-  console.set_format(options.json ? OutputFormat::json : OutputFormat::text);
-  console.set_verbosity(options.verbosity);
-  if (!chosen) return context.fail(usage_error(root, "no verb is given after " + full_name(innermost(root))));
-  const Result<ExitStatus> status = chosen(context);
+  console.set_format(line->options.json ? OutputFormat::json : OutputFormat::text);
+  console.set_verbosity(line->options.verbosity);
+  if (!line->chosen)
+    return context.fail(
+        usage_error(line->root, "no verb is given after " + full_name(innermost(line->root))));
+  const Result<ExitStatus> status = line->chosen(context);
   return status ? *status : context.fail(status.error());
 }
 

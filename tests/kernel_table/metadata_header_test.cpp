@@ -213,7 +213,7 @@ TEST_CASE("no text crashes the reader of headers") {
     (void)read_metadata_header(std::string_view(good).substr(0, size));
   std::mt19937_64 random(8);
   constexpr std::string_view kPieces = "{}[]();,\"'\\/*#=\n 0a_";
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 4'000; ++i) {
     std::string text = good;
     for (int changes = 0; changes < 4; ++changes)
       text[random() % text.size()] =
