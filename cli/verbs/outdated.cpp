@@ -131,6 +131,11 @@ Result<ExitStatus> outdated(const Context& context, const OutdatedOptions& optio
   }
   if (options.references.empty() && home != nullptr) {
     CUBINET_TRY_ASSIGN(channels, home->downloads().channels());
+    // What was named by its manifest is what it is.
+    std::erase_if(channels, [](const KnownChannel& known) {
+      const auto reference = ServerReference::parse(known.place);
+      return reference && reference->digest;
+    });
   }
   std::vector<Compared> all;
   for (const KnownChannel& known : channels) {
