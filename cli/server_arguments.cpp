@@ -35,10 +35,12 @@ DockerConfiguration docker_files(const ServerVariables& variables, const std::op
   return docker;
 }
 
-HttpSettings settings_of(const Context& context, const ServerArguments& options) {
+HttpSettings settings_of(const Context& context, const ServerArguments& options,
+                         Callback<bool()> cancelled = {}) {
   const ServerVariables& variables = context.environment().servers;
   HttpSettings settings;
   settings.offline = options.offline;
+  settings.cancelled = std::move(cancelled);
   settings.plain_http = options.plain_http;
   settings.authorities_file = options.authorities;
   settings.client_certificate = options.client_certificate;
@@ -136,6 +138,15 @@ Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerA
   store.log = context.console().log_sink();
   store.files = context.files();
   return open_server_store(std::move(store));
+}
+
+Result<OpenFileServers> open_file_servers(const Context& context, const ServerArguments& options,
+                                          const std::vector<ServerReference>& references,
+                                          Callback<bool()> cancelled) {
+  const auto client = std::make_shared<HttpClient>(settings_of(context, options, std::move(cancelled)));
+  CUBINET_TRY_ASSIGN(const ServerCredentials credentials, credentials_of(context, options));
+  CUBINET_TRY_ASSIGN(auto server, connect_files(references, client, context.files(), credentials));
+  return OpenFileServers{client, HttpClient::Session(*client), std::move(server)};
 }
 
 }  // namespace cubinet::cli

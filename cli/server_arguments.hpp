@@ -4,6 +4,7 @@
 #include "context.hpp"
 
 #include <cubinet/distribution/content_server.hpp>
+#include <cubinet/distribution/file_server.hpp>
 #include <cubinet/distribution/server_reference.hpp>
 #include <cubinet/transport/http_client.hpp>
 
@@ -41,5 +42,14 @@ bool names_server(std::string_view text);
 // The bundle on a server as a store, which asks nothing yet; what arrives is kept in the home.
 Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerArguments& options,
                                            const std::string& reference, std::shared_ptr<Home> home);
+// The same of files by name. `cancelled` ends a request that is waited for.
+struct OpenFileServers {
+  std::shared_ptr<HttpClient> client;
+  HttpClient::Session session;
+  std::shared_ptr<FileServer> server;
+};
+Result<OpenFileServers> open_file_servers(const Context& context, const ServerArguments& options,
+                                          const std::vector<ServerReference>& references,
+                                          Callback<bool()> cancelled);
 
 }  // namespace cubinet::cli
