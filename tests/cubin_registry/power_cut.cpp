@@ -10,7 +10,7 @@
 namespace cubinet::test {
 
 namespace fs = std::filesystem;
-using Kind = DiskEvent::Kind;
+using Did = DiskEvent::Kind;
 
 namespace {
 
@@ -21,11 +21,11 @@ class RecordedFile final : public WritableFile {
 
   Result<void> write(ByteView bytes) override {
     auto written = file_->write(bytes);
-    if (written) log_.add({Kind::write, path_, {}, Bytes(bytes.begin(), bytes.end())});
+    if (written) log_.add({Did::write, path_, {}, Bytes(bytes.begin(), bytes.end())});
     return written;
   }
   Result<void> sync() override {
-    log_.add({Kind::sync, path_});
+    log_.add({Did::sync, path_});
     return {};
   }
   Result<void> close() override { return file_->close(); }
@@ -56,36 +56,36 @@ std::size_t RecordedFiles::count() const {
 Result<std::unique_ptr<WritableFile>> RecordedFiles::create(const Path& path) {
   auto file = ForwardingFiles::create(path);
   if (!file) return file;
-  add({Kind::create, path});
+  add({Did::create, path});
   return std::unique_ptr<WritableFile>(std::make_unique<RecordedFile>(*std::move(file), path, *this));
 }
 
 Result<void> RecordedFiles::link(const Path& from, const Path& to) {
   auto linked = ForwardingFiles::link(from, to);
-  if (linked) add({Kind::link, from, to});
+  if (linked) add({Did::link, from, to});
   return linked;
 }
 
 Result<void> RecordedFiles::rename(const Path& from, const Path& to) {
   auto renamed = ForwardingFiles::rename(from, to);
-  if (renamed) add({Kind::rename, from, to});
+  if (renamed) add({Did::rename, from, to});
   return renamed;
 }
 
 Result<bool> RecordedFiles::append(const Path& path, ByteView bytes) {
   auto appended = ForwardingFiles::append(path, bytes);
-  if (appended && *appended) add({Kind::append, path, {}, Bytes(bytes.begin(), bytes.end())});
+  if (appended && *appended) add({Did::append, path, {}, Bytes(bytes.begin(), bytes.end())});
   return appended;
 }
 
 Result<void> RecordedFiles::sync_directory(const Path& path) {
-  add({Kind::sync_folder, path});
+  add({Did::sync_folder, path});
   return {};
 }
 
 Result<bool> RecordedFiles::remove(const Path& path) {
   auto removed = ForwardingFiles::remove(path);
-  if (removed && *removed) add({Kind::remove, path});
+  if (removed && *removed) add({Did::remove, path});
   return removed;
 }
 
@@ -96,7 +96,7 @@ Result<void> RecordedFiles::create_directories(const Path& path, Mode mode) {
   auto made = ForwardingFiles::create_directories(path, mode);
   std::reverse(missing.begin(), missing.end());
   for (const Path& folder : missing)
-    if (made) add({Kind::make_folder, folder});
+    if (made) add({Did::make_folder, folder});
   return made;
 }
 
@@ -138,25 +138,25 @@ class Disk {
     const fs::path folder = event.path.parent_path();
     const std::string name = event.path.filename();
     switch (event.kind) {
-      case Kind::create:
-      case Kind::make_folder:
-        nodes_.push_back({event.kind == Kind::make_folder, {}, {}});
+      case Did::create:
+      case Did::make_folder:
+        nodes_.push_back({event.kind == Did::make_folder, {}, {}});
         folders_[folder].apply({{name, nodes_.size() - 1}});
         break;
-      case Kind::write:
-      case Kind::append: {
-        if (!folders_[folder].now.contains(name)) apply({Kind::create, event.path});
+      case Did::write:
+      case Did::append: {
+        if (!folders_[folder].now.contains(name)) apply({Did::create, event.path});
         Bytes& bytes = node(event.path).written;
         bytes.insert(bytes.end(), event.bytes.begin(), event.bytes.end());
         break;
       }
-      case Kind::sync:
+      case Did::sync:
         node(event.path).synced = node(event.path).written;
         break;
-      case Kind::link:
+      case Did::link:
         folders_[event.to.parent_path()].apply({{event.to.filename(), folders_[folder].now.at(name)}});
         break;
-      case Kind::rename: {
+      case Did::rename: {
         const std::size_t moved = folders_[folder].now.at(name);
         if (folder == event.to.parent_path()) {
           folders_[folder].apply({{name, std::nullopt}, {event.to.filename(), moved}});
@@ -166,10 +166,10 @@ class Disk {
         }
         break;
       }
-      case Kind::remove:
+      case Did::remove:
         folders_[folder].apply({{name, std::nullopt}});
         break;
-      case Kind::sync_folder:
+      case Did::sync_folder:
         folders_[event.path].synced = folders_[event.path].now;
         folders_[event.path].since.clear();
         break;

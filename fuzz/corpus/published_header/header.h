@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 #define TLLM_GEN_COMMIT "x"
 struct TllmGenFmhaKernelMetaInfo
