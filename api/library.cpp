@@ -4,6 +4,14 @@
 #include <algorithm>
 
 namespace cubinet {
+namespace {
+
+// A server is a place that is there or is not: what stands without it must not fall with it.
+bool is_out(const Store& store, const Error& error) {
+  return store.description().kind == StoreKind::server && error.code == ErrorCode::unavailable;
+}
+
+}  // namespace
 
 void KernelBuilds::add(std::shared_ptr<const CubinRecord> record, std::size_t store) {
   offers.push_back(Offer::of(*record, store));
@@ -35,18 +43,25 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     Store& store = *stores_[number];
     Result<CubinRecords> answered = question(store);
-    if (!answered && silence == Silence::fails) return std::move(answered).error();
+    if (!answered && silence == Silence::fails && !is_out(store, answered.error()))
+      return std::move(answered).error();
     if (!answered) {
-      const StoreDescription& description = store.description();
-      log(log_, LogLevel::warning,
-          std::string(to_string(description.kind)) + " " + description.place +
-              " passed over: " + answered.error().to_line());
+      tell_passed_over(number, answered.error());
       continue;
     }
+    counted_[number].told.store(false, std::memory_order_relaxed);
     for (auto& record : *answered)
       builds.add(std::move(record), number);
   }
   return builds;
+}
+
+// Said once until it answers again: it is asked for each kernel.
+void Library::tell_passed_over(std::size_t number, const Error& error) {
+  const StoreDescription& description = stores_[number]->description();
+  log(log_, counted_[number].told.exchange(true) ? LogLevel::debug : LogLevel::warning,
+      std::string(to_string(description.kind)) + " " + description.place +
+          " passed over: " + error.to_line());
 }
 
 KernelBuilds Library::offers(const KernelId& kernel) {
@@ -103,8 +118,11 @@ std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish
 
 Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
   std::vector<std::shared_ptr<const StoredRows>> rows;
-  for (const auto& store : stores_) {
-    CUBINET_TRY_ASSIGN(rows.emplace_back(), store->rows());
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    auto answered = stores_[number]->rows();
+    if (!answered && !is_out(*stores_[number], answered.error())) return std::move(answered).error();
+    if (!answered) tell_passed_over(number, answered.error());
+    rows.push_back(answered ? *std::move(answered) : std::make_shared<const StoredRows>());
   }
   return rows;
 }
@@ -122,10 +140,11 @@ bool Library::lies_where_nothing_is_kept(const KernelBuilds& builds, const Cubin
 std::vector<StoreUses> Library::uses() const {
   std::vector<StoreUses> uses;
   uses.reserve(counted_.size());
-  for (const Counted& counted : counted_) {
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    const Counted& counted = counted_[number];
     uses.push_back({counted.asked.load(std::memory_order_relaxed),
                     counted.found.load(std::memory_order_relaxed),
-                    counted.used.load(std::memory_order_relaxed)});
+                    counted.used.load(std::memory_order_relaxed), stores_[number]->fetched_bytes()});
   }
   return uses;
 }
@@ -165,6 +184,8 @@ KernelSource Library::source_of(const CubinRecord& record, std::size_t store) co
       return KernelSource::bundle;
     case StoreKind::imported:
       return KernelSource::imported;
+    case StoreKind::server:
+      return KernelSource::server;
     case StoreKind::home:
       break;
   }

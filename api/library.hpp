@@ -28,7 +28,7 @@ bool is_refused(const CubinRecord& record, const CubinRecords& refused);
 
 // Everywhere a cubin can lie at rest: an ordered list of stores, with this process's memory in front.
 // Thread-safe. A store that cannot answer is told to the log and does not stop a request for a kernel, since
-// what it holds can be built again; an enumeration fails with it.
+// what it holds can be built again; an enumeration fails with it, unless it is a server that is out.
 class Library {
  public:
   Library(std::vector<std::shared_ptr<Store>> stores, LogSink log);
@@ -67,11 +67,13 @@ class Library {
     std::atomic<std::uint64_t> asked{0};
     std::atomic<std::uint64_t> found{0};
     std::atomic<std::uint64_t> used{0};
+    std::atomic<bool> told{false};  // that it does not answer
   };
   // What follows where a store does not answer.
   enum class Silence { is_passed_over, fails };
   template <class Question>
   Result<KernelBuilds> ask_all(Silence silence, const Question& question);
+  void tell_passed_over(std::size_t number, const Error& error);
 
   std::vector<std::shared_ptr<Store>> stores_;  // memory_ is the first
   std::shared_ptr<WritableStore> memory_;

@@ -66,7 +66,10 @@ class ShelfStore : public WritableStore {
   int published = 0;
 
  private:
-  static Error silence() { return Error{ErrorCode::io, "the shelf does not answer"}; }
+  Error silence() const {
+    const bool is_server = description_.kind == StoreKind::server;
+    return Error{is_server ? ErrorCode::unavailable : ErrorCode::io, "the shelf does not answer"};
+  }
 
   StoreDescription description_;
   std::shared_ptr<WritableStore> kept_ = make_memory_store();

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/log.hpp>
+#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/trust/trust_policy.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// A bundle on a server, and how it is asked for. Nothing here is read from the environment.
+struct ServerOptions {
+  // "https://host/folder#channel", "s3://bucket/prefix#channel", "oci://host/name:channel", or with
+  // "@sha256:" and the digest of a manifest in the channel's place; "file:///folder#channel".
+  std::string reference;
+  std::vector<std::string> mirrors = {};  // asked next, in this order; without a channel
+  // Where what arrives is kept, so that of all processes of a node one fetches it; nullptr: nothing is.
+  std::shared_ptr<Home> home = nullptr;
+  std::optional<TrustPolicy> policy = {};  // of find_trust_policy(); nullopt: whoever made it is trusted
+  bool offline = false;                    // what is kept answers, and no server is asked
+  // Servers, as host or host:port, that may be asked without TLS.
+  std::vector<std::string> plain_http = {};
+  // PEM: authorities that count instead of the system's, and what is shown to a server that wants it.
+  std::string authorities_file = {};
+  std::string client_certificate = {};
+  std::string client_key = {};
+  std::string proxy = {};  // [scheme://]host:port
+  // Of https and oci: a user with a password, or a token alone.
+  std::string user = {};
+  std::string password = {};
+  std::string token = {};
+  LogSink log = {};
+};
+
+// A store that asks nothing before its first question, and from then on fetches what is asked for: its root
+// and pages once, of its kernels those that are loaded. A server that gives no answer costs a bounded time,
+// is passed over for a minute and asked again (docs/distribution.md). For RuntimeOptions::stores, behind the
+// home. invalid_argument for a reference that names no bundle.
+Result<std::shared_ptr<Store>> open_server(const ServerOptions& options);
+
+}  // namespace cubinet
