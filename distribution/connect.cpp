@@ -50,6 +50,13 @@ bool is_plain(const HttpSettings& settings, const std::string& authority) {
 
 }  // namespace
 
+std::shared_ptr<Authorizer> authorizer_of(const ServerCredentials& credentials) {
+  if (credentials.basic) return std::make_shared<FixedAuthorizer>(basic_authorization(*credentials.basic));
+  if (!credentials.bearer.empty())
+    return std::make_shared<FixedAuthorizer>(bearer_authorization(credentials.bearer));
+  return nullptr;
+}
+
 Result<std::shared_ptr<ContentServer>> connect(const ServerReference& reference,
                                                std::shared_ptr<HttpClient> client,
                                                std::shared_ptr<FileSystem> files,
@@ -70,12 +77,7 @@ Result<std::shared_ptr<ContentServer>> connect(const ServerReference& reference,
     return open_oci_registry(std::move(client), std::move(registry), reference.path, std::move(known));
   }
   CUBINET_TRY_ASSIGN(Url base, Url::parse(reference.to_string()));
-  std::shared_ptr<Authorizer> authorizer;
-  if (!credentials.bearer.empty())
-    authorizer = std::make_shared<FixedAuthorizer>(bearer_authorization(credentials.bearer));
-  if (credentials.basic)
-    authorizer = std::make_shared<FixedAuthorizer>(basic_authorization(*credentials.basic));
-  return open_static_server(std::move(client), std::move(base), std::move(authorizer));
+  return open_static_server(std::move(client), std::move(base), authorizer_of(credentials));
 }
 
 }  // namespace cubinet
