@@ -13,16 +13,16 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaximumDepth = 32;
 constexpr std::string_view kIncludeName = "include";
 
-struct Listing {
+struct Contents {
   std::vector<std::string> files;  // everything but folders: what a name stands for is seen when it is opened
   std::vector<std::string> folders;
 };
 
-Result<Listing> list(const fs::path& path) {
+Result<Contents> list(const fs::path& path) {
   std::error_code failure;
   fs::directory_iterator entries(path, failure);
   if (failure) return io_error("cannot read the folder '" + path.string() + "'", failure.value());
-  Listing listing;
+  Contents listing;
   while (entries != fs::directory_iterator()) {
     // What readdir says of an entry's type; a file that vanished meanwhile counts as a file and is then
     // missing.
@@ -37,11 +37,11 @@ Result<Listing> list(const fs::path& path) {
   return listing;
 }
 
-bool has_header(const Listing& listing) {
+bool has_header(const Contents& listing) {
   return std::any_of(listing.files.begin(), listing.files.end(), is_metadata_header);
 }
 
-bool has_cubin(const Listing& listing) {
+bool has_cubin(const Contents& listing) {
   return std::any_of(listing.files.begin(), listing.files.end(),
                      [](std::string_view name) { return name.ends_with(".cubin"); });
 }
@@ -49,10 +49,10 @@ bool has_cubin(const Listing& listing) {
 class Finder {
  public:
   // `owner` is the number of the artifact folder that `path` lies in, `prefix` its name there.
-  void visit(const fs::path& path, const Listing& listing, std::size_t depth, std::size_t owner,
+  void visit(const fs::path& path, const Contents& listing, std::size_t depth, std::size_t owner,
              std::string prefix) {
     // include/ is looked into first: its header makes this folder an artifact folder.
-    std::vector<std::pair<std::string, Listing>> children;
+    std::vector<std::pair<std::string, Contents>> children;
     for (const std::string& name : listing.folders) {
       if (depth == kMaximumDepth) {
         found_.unreadable.push_back({path / name, "it lies more than 32 folders deep"});
@@ -89,8 +89,8 @@ class Finder {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
  private:
-  static bool is_artifact_folder(const fs::path& path, const Listing& listing,
-                                 const std::vector<std::pair<std::string, Listing>>& children,
+  static bool is_artifact_folder(const fs::path& path, const Contents& listing,
+                                 const std::vector<std::pair<std::string, Contents>>& children,
                                  std::size_t depth, std::size_t owner) {
     if (std::binary_search(listing.files.begin(), listing.files.end(), kChecksumsName)) return true;
     if (has_header(listing) && (depth == 0 || path.filename() != kIncludeName)) return true;
@@ -100,7 +100,7 @@ class Finder {
     return owner == kNone && has_cubin(listing);
   }
 
-  static void add_files(const Listing& listing, const std::string& prefix, ArtifactFolder& folder) {
+  static void add_files(const Contents& listing, const std::string& prefix, ArtifactFolder& folder) {
     for (const std::string& name : listing.files) {
       if (prefix.empty() && name == kChecksumsName) folder.has_checksums = true;
       if (is_metadata_header(name) && (prefix.empty() || prefix == "include/"))
@@ -132,7 +132,7 @@ Result<ArtifactFolders> find_artifact_folders(const fs::path& root) {
     return Error{ErrorCode::invalid_argument, "'" + root.string() + "' is no folder",
                  "name a folder of published cubins, or one that holds several"};
   }
-  CUBINET_TRY_ASSIGN(const Listing listing, list(path));
+  CUBINET_TRY_ASSIGN(const Contents listing, list(path));
   Finder finder;
   finder.visit(path, listing, 0, Finder::kNone, {});
   return finder.take();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifact_reader.hpp"
 
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 #include <algorithm>
@@ -16,17 +17,12 @@ namespace {
 // File times are those of the kernel's tick (1 to 10 ms): a file that was changed within this time may be
 // changed again without another time.
 constexpr std::int64_t kClockTickNs = 50'000'000;
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 Error failed(const char* verb, const std::filesystem::path& path) {
   const int number = errno;
   Error error = io_error(std::string("cannot ") + verb + " '" + path.string() + "'", number);
   if (number == ENOENT || number == ENOTDIR) error.code = ErrorCode::not_found;
   return error;
-}
-
-std::int64_t nanoseconds(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * kSecondNs + time.tv_nsec;
 }
 
 Result<FileFacts> facts_of(const struct stat& info, const std::filesystem::path& path) {

@@ -70,6 +70,8 @@ Result<void> bench_table(const Settings& settings, Report& report);
 
 // Opening a bundle and fetching one cubin of it: of 100 kernels and of 23,000. Needs no GPU.
 Result<void> bench_bundle(const Settings& settings, Report& report);
+// The same verb, where a folder of published cubins is given: what packing takes, and what comes of it.
+Result<void> bench_packing(const Settings& settings, const std::filesystem::path& folder, Report& report);
 
 // Decode attention through the empty home, the warm home, the bundle and the process cache: error against
 // float64 and time of each; then the kernels' time in a CUDA graph.

@@ -54,6 +54,7 @@ struct Arguments {
   LaunchOptions launch;
   RawOptions raw;
   CorpusOptions corpus;
+  std::filesystem::path published;
   std::filesystem::path scratch_parent = std::filesystem::temp_directory_path();
   std::string nvrtc;
   std::filesystem::path toolkit = CUBINET_BENCH_CUDA_ROOT;
@@ -89,9 +90,15 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
     return with_report("load", settings, [&](Report& report) { return bench_load(settings, report); });
   });
 
-  verb("bundle", "Opening a bundle and fetching one cubin, of 100 kernels and of 23,000", [&] {
-    return with_report("bundle", settings, [&](Report& report) { return bench_bundle(settings, report); });
-  });
+  CLI::App* bundle =
+      verb("bundle", "Opening a bundle and fetching one cubin, of 100 kernels and of 23,000", [&] {
+        return with_report("bundle", settings, [&](Report& report) -> Result<void> {
+          CUBINET_TRY(bench_bundle(settings, report));
+          return arguments.published.empty() ? Result<void>()
+                                             : bench_packing(settings, arguments.published, report);
+        });
+      });
+  bundle->add_option("--published", arguments.published, "Folder of published cubins, to pack all of them");
 
   verb("table", "The kernel table: load, look-up, selection", [&] {
     return with_report("table", settings, [&](Report& report) { return bench_table(settings, report); });

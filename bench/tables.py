@@ -9,7 +9,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ORDER = ["compile", "raw_path", "table", "load", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
+ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "decode_peers", "import"]
 HEADING = "## The last run"
 

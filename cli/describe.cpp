@@ -81,8 +81,11 @@ nlohmann::json describe_fully(const CubinRecord& record) {
 }
 
 std::string describe_origin(const CubinRecord& record) {
-  if (record.origin == CubinOrigin::compiled)
-    return record.identity.kernel().maker() == KernelMaker::function ? "added here" : "compiled here";
+  if (record.origin == CubinOrigin::compiled) {
+    const KernelMaker maker = record.identity.kernel().maker();
+    if (maker == KernelMaker::tool) return "adopted here";
+    return maker == KernelMaker::function ? "added here" : "compiled here";
+  }
   if (record.origin == CubinOrigin::imported) return fmt::format("import {}", record.version);
   return fmt::format("a bundle of version {}", record.version);
 }

@@ -3,6 +3,7 @@
 
 #include "describe.hpp"
 
+#include <cubinet/base/elf.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 #include <cubinet/spec/image_target.hpp>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <elf.h>
 
 namespace cubinet::cli {
 namespace {
@@ -24,6 +26,7 @@ struct OtherKind {
 constexpr OtherKind kOtherKinds[] = {
     {"CBUN", "a bundle", "`cubinet bundle list` prints its keys; inspect KEY --bundle FILE"},
     {"CREC", "the record of a cubin", "name the cubin beside it"},
+    {"CENT", "an entry of another compiler's cache", "inspect KEY, of the home or with --bundle FILE"},
 };
 
 Result<ImageReport> report_ptx(Bytes image) {
@@ -141,6 +144,8 @@ Result<ImageReport> report_image(const Bytes& image) {
     CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
     ImageReport report{ImageKind::cubin, inspection.target_name(), {}, {}};
     CUBINET_TRY_ASSIGN(report.content, report_cubin(image));
+    CUBINET_TRY_ASSIGN(const ElfImage elf, ElfImage::parse(image));
+    report.relocatable = elf.type() == ET_REL;
     return report;
   }
   for (const OtherKind& other : kOtherKinds) {
@@ -157,6 +162,7 @@ nlohmann::json describe(const ImageReport& report, const CubinRecord* record) {
   nlohmann::json described = record == nullptr ? nlohmann::json::object() : describe(*record);
   described["kind"] = report.kind == ImageKind::ptx ? "ptx" : "cubin";
   described["target"] = report.target;
+  described["relocatable"] = report.relocatable;
   if (report.kind == ImageKind::ptx) described["ptx_version"] = report.ptx_version;
   described["kernels"] = nlohmann::json::array();
   for (const KernelResources& kernel : report.content.kernels)
@@ -183,6 +189,7 @@ nlohmann::json describe(const ImageReport& report, const CubinRecord* record) {
 std::string to_text(const ImageReport& report, const CubinRecord* record) {
   std::string text = fmt::format("  target       {}", printable(report.target));
   if (report.kind == ImageKind::ptx) text += fmt::format(", PTX {}", printable(report.ptx_version));
+  if (report.relocatable) text += ", relocatable: to be linked before it is loaded";
   if (record != nullptr) {
     text += fmt::format("\n  key          {}\n  of           {}", record->identity.key().to_string(),
                         printable(spec_of(*record).to_string()));

@@ -16,6 +16,7 @@ struct ImageReport {
   std::string target;       // "sm_90a", "compute_90a", or "sm_100?" where the suffix cannot be told
   std::string ptx_version;  // of PTX
   CubinReport content;
+  bool relocatable = false;  // a cubin that is yet to be linked, which no driver loads
 };
 
 // corruption for what is damaged, invalid_argument for what is another kind of file, which is named.

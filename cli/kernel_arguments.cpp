@@ -187,7 +187,7 @@ int nearness(std::string_view code, std::string_view word) {
   return best;
 }
 
-// The program of --source: its name is the file's, without folder and ending. Those behind the first are
+// The program of --source: it is called as the file is, without its folder. Those behind the first are
 // linked with it.
 Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arguments,
                                    const CompileOptions& options) {
@@ -198,6 +198,7 @@ Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arg
     CUBINET_TRY_ASSIGN(const Bytes text, files.read(file, kMaximumTemplateBytes));
     program.text = as_text(text);
     program.name = file.stem().string();
+    program.ending = file.extension().string();
     if (const unsigned count = ++names[program.name]; count > 1) program.name += fmt::format("~{}", count);
     std::error_code unknown;
     program.folder = std::filesystem::absolute(file, unknown).parent_path().string();

@@ -26,6 +26,10 @@ bool has_name(const CubinRecord& record, const KernelSpec& spec, std::string_vie
 }
 
 bool is_of_pin(const KernelSpec& spec, std::string_view text) {
+  if (spec.maker == KernelMaker::tool) {
+    const auto version = spec.parameters.find("version");
+    return version != spec.parameters.end() && to_string(version->second) == text;
+  }
   const auto stated = spec.parameters.find("pin");
   const auto* pin = stated == spec.parameters.end() ? nullptr : std::get_if<std::string>(&stated->second);
   return pin != nullptr && names_pin(text, *pin);
@@ -135,7 +139,9 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
   };
   std::vector<std::shared_ptr<const CubinRecord>> selected;
   for (auto& record : records) {
-    if (passes(targets, ImageTarget{record->target, record->kind}) && passes(keys, record->identity.key()) &&
+    // An entry of another compiler's cache is for what its machine code is for.
+    const ImageKind kind = record->kind == ImageKind::ptx ? ImageKind::ptx : ImageKind::cubin;
+    if (passes(targets, ImageTarget{record->target, kind}) && passes(keys, record->identity.key()) &&
         passes(filter.templates, spec_of(*record).name) && is_meant(filter.kernels, *record) &&
         has_function_among(*record, filter.functions) && has_types_among(*record, types)) {
       selected.push_back(std::move(record));
@@ -146,6 +152,10 @@ Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
 
 Result<void> check_one_kernel(const std::string& name,
                               const std::vector<std::shared_ptr<const CubinRecord>>& records) {
+  // A tool's name means all that was adopted of it.
+  if (std::all_of(records.begin(), records.end(),
+                  [](const auto& record) { return record->identity.kernel().maker() == KernelMaker::tool; }))
+    return {};
   constexpr std::size_t kListed = 10;
   std::map<Bytes, const CubinRecord*> kernels;
   for (const auto& record : records)

@@ -38,7 +38,8 @@ void add_function_filter(CLI::App& verb, RecordFilter& filter);  // --function, 
 Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
     const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records);
 
-// invalid_argument, with the keys and names of all of them, where a name means several kernels.
+// invalid_argument, with the keys and names of all of them, where a name means several kernels; that of a
+// tool (KernelMaker::tool) is meant to.
 Result<void> check_one_kernel(const std::string& name,
                               const std::vector<std::shared_ptr<const CubinRecord>>& records);
 

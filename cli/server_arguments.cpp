@@ -36,10 +36,12 @@ DockerConfiguration docker_files(const ServerVariables& variables, const std::op
   return docker;
 }
 
-HttpSettings settings_of(const Context& context, const ServerArguments& options) {
+HttpSettings settings_of(const Context& context, const ServerArguments& options,
+                         Callback<bool()> cancelled = {}) {
   const ServerVariables& variables = context.environment().servers;
   HttpSettings settings;
   settings.offline = options.offline;
+  settings.cancelled = std::move(cancelled);
   settings.plain_http = options.plain_http;
   settings.authorities_file = options.authorities;
   settings.client_certificate = options.client_certificate;
@@ -146,15 +148,24 @@ Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerA
   return open_server_store(std::move(store));
 }
 
+Result<OpenFileServers> open_file_servers(const Context& context, const ServerArguments& options,
+                                          const std::vector<ServerReference>& references,
+                                          Callback<bool()> cancelled) {
+  const auto client = std::make_shared<HttpClient>(settings_of(context, options, std::move(cancelled)));
+  CUBINET_TRY_ASSIGN(const ServerCredentials credentials, credentials_of(context, options));
+  CUBINET_TRY_ASSIGN(auto server, connect_files(references, client, context.files(), credentials));
+  return OpenFileServers{client, HttpClient::Session(*client), std::move(server)};
+}
+
 Result<std::shared_ptr<Store>> open_cache(const Context& context, const Places& places,
                                           std::shared_ptr<Home> home) {
   RemoteCacheOptions cache;
   CUBINET_TRY_ASSIGN(const ServerReference reference, ServerReference::parse(places.cache));
   CUBINET_TRY_ASSIGN(cache.policy, server_policy(context, reference));
-  CUBINET_TRY_ASSIGN(const ServerCredentials credentials, credentials_of(context, places.server));
+  CUBINET_TRY_ASSIGN(cache.credentials, credentials_of(context, places.server));
   cache.reference = places.cache;
   cache.client = std::make_shared<HttpClient>(on_demand(settings_of(context, places.server)));
-  cache.authorizer = authorizer_of(credentials);
+  cache.files = context.files();
   if (!places.cache_key.empty()) {
     CUBINET_TRY_ASSIGN(cache.writer, read_secret_key(*context.files(), places.cache_key, std::string()));
   }

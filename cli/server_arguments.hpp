@@ -4,6 +4,7 @@
 #include "context.hpp"
 
 #include <cubinet/distribution/content_server.hpp>
+#include <cubinet/distribution/file_server.hpp>
 #include <cubinet/distribution/server_reference.hpp>
 #include <cubinet/transport/http_client.hpp>
 
@@ -47,5 +48,14 @@ Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerA
 // The cache of builds, which is asked nothing yet.
 Result<std::shared_ptr<Store>> open_cache(const Context& context, const Places& places,
                                           std::shared_ptr<Home> home);
+// The same of files by name. `cancelled` ends a request that is waited for.
+struct OpenFileServers {
+  std::shared_ptr<HttpClient> client;
+  HttpClient::Session session;
+  std::shared_ptr<FileServer> server;
+};
+Result<OpenFileServers> open_file_servers(const Context& context, const ServerArguments& options,
+                                          const std::vector<ServerReference>& references,
+                                          Callback<bool()> cancelled);
 
 }  // namespace cubinet::cli

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kSignatureSuffix = ".minisig";
 constexpr std::size_t kMaximumSignatures = 64;
+constexpr std::uint64_t kPassedPiece = std::uint64_t{8} << 20;
 constexpr std::size_t kHashedPiece = std::size_t{1} << 20;
 
 Result<BlobDescriptor> describe_source(BodySource& source) {
@@ -124,6 +125,65 @@ class PieceFolder {
   const BlobDescriptor blob_;
   const std::filesystem::path folder_;
 };
+
+// A blob of one server as the body of a request to another. Nothing of it lies here but a piece.
+class PassedBlob final : public BodySource {
+ public:
+  PassedBlob(ContentServer& from, const BlobDescriptor& blob) : from_(from), blob_(blob) {}
+  std::uint64_t size() const override { return blob_.size; }
+
+  Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) override {
+    if (offset >= blob_.size) return std::size_t{0};
+    if (offset < begin_) begin_again();  // it is sent once more
+    while (offset >= begin_ + piece_.size())
+      CUBINET_TRY(next_piece());
+    const ByteView rest = ByteView(piece_).subspan(static_cast<std::size_t>(offset - begin_));
+    const std::size_t count = std::min(rest.size(), into.size());
+    std::copy_n(rest.begin(), count, into.begin());
+    return count;
+  }
+
+ private:
+  Result<void> next_piece() {
+    begin_ += piece_.size();
+    piece_.clear();
+    CUBINET_TRY_ASSIGN(piece_,
+                       from_.read_blob_part(blob_, {begin_, std::min(kPassedPiece, blob_.size - begin_)}));
+    hasher_.raw(piece_);
+    if (begin_ + piece_.size() < blob_.size) return {};
+    const Sha256Digest found = hasher_.finish();
+    if (found == blob_.digest) return {};
+    begin_again();
+    return Error{ErrorCode::corruption,
+                 from_.name() + " answers for sha256:" + blob_.digest.to_hex() +
+                     " with bytes that have the digest " + found.to_hex(),
+                 "take it from another mirror, or upload it again"};
+  }
+
+  void begin_again() {
+    hasher_ = Sha256Hasher();
+    begin_ = 0;
+    piece_.clear();
+  }
+
+  ContentServer& from_;
+  const BlobDescriptor blob_;
+  Sha256Hasher hasher_;
+  std::uint64_t begin_ = 0;  // of the piece
+  Bytes piece_;
+};
+
+Result<void> pass_blob(ContentServer& from, const BlobDescriptor& blob, ContentServer& to) {
+  CUBINET_TRY_ASSIGN(const bool there, to.has_blob(blob));
+  if (there) return {};
+  if (blob.size > kPassedPiece) {
+    PassedBlob source(from, blob);
+    return to.write_blob(blob, source);
+  }
+  CUBINET_TRY_ASSIGN(const Bytes bytes, from.read_blob(blob));
+  MemorySource source(bytes);
+  return to.write_blob(blob, source);
+}
 
 class RemoteSource final : public ByteSource {
  public:
@@ -253,6 +313,21 @@ Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Diges
     bundle.signatures.push_back({*key_id, std::move(content)});
   }
   return bundle;
+}
+
+Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, ContentServer& to,
+                         const std::string& channel) {
+  CUBINET_TRY_ASSIGN(const Bytes json, from.read_manifest(bundle.manifest));
+  CUBINET_TRY_ASSIGN(
+      const Manifest manifest,
+      parse_manifest(as_text(json), "sha256:" + bundle.manifest.to_hex() + " of " + from.name()));
+  for (const Manifest::Layer& layer : manifest.layers)
+    CUBINET_TRY(pass_blob(from, layer.blob, to));
+  MemorySource configuration(empty_configuration());
+  CUBINET_TRY(to.write_blob(describe_blob(empty_configuration()), configuration));
+  CUBINET_TRY(to.write_manifest(json));
+  if (!channel.empty()) CUBINET_TRY(to.write_channel(channel, bundle.manifest));
+  return {};
 }
 
 Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, FileSystem& files,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/distribution/connect.hpp>
+#include "http_place.hpp"
+
 #include <cubinet/distribution/folder_server.hpp>
 #include <cubinet/distribution/oci_registry.hpp>
 #include <cubinet/distribution/static_server.hpp>
@@ -9,10 +10,8 @@
 namespace cubinet {
 namespace {
 
-Result<std::shared_ptr<ContentServer>> connect_bucket(const ServerReference& reference,
-                                                      std::shared_ptr<HttpClient> client,
-                                                      std::shared_ptr<FileSystem> files,
-                                                      const ServerCredentials& credentials) {
+Result<HttpPlace> bucket_place(const ServerReference& reference, const std::shared_ptr<FileSystem>& files,
+                               const ServerCredentials& credentials) {
   CUBINET_TRY_ASSIGN(const AwsProfile profile, credentials.aws
                                                    ? Result<AwsProfile>(AwsProfile{credentials.aws, {}})
                                                    : read_aws_profile(*files, credentials.aws_profile));
@@ -40,7 +39,7 @@ Result<std::shared_ptr<ContentServer>> connect_bucket(const ServerReference& ref
         },
         region);
   }
-  return open_static_server(std::move(client), std::move(base), std::move(authorizer));
+  return HttpPlace{std::move(base), std::move(authorizer)};
 }
 
 bool is_plain(const HttpSettings& settings, const std::string& authority) {
@@ -50,11 +49,16 @@ bool is_plain(const HttpSettings& settings, const std::string& authority) {
 
 }  // namespace
 
-std::shared_ptr<Authorizer> authorizer_of(const ServerCredentials& credentials) {
-  if (credentials.basic) return std::make_shared<FixedAuthorizer>(basic_authorization(*credentials.basic));
+Result<HttpPlace> http_place(const ServerReference& reference, const std::shared_ptr<FileSystem>& files,
+                             const ServerCredentials& credentials) {
+  if (reference.layout == ServerReference::Layout::s3) return bucket_place(reference, files, credentials);
+  CUBINET_TRY_ASSIGN(Url base, Url::parse(reference.to_string()));
+  std::shared_ptr<Authorizer> authorizer;
   if (!credentials.bearer.empty())
-    return std::make_shared<FixedAuthorizer>(bearer_authorization(credentials.bearer));
-  return nullptr;
+    authorizer = std::make_shared<FixedAuthorizer>(bearer_authorization(credentials.bearer));
+  if (credentials.basic)
+    authorizer = std::make_shared<FixedAuthorizer>(basic_authorization(*credentials.basic));
+  return HttpPlace{std::move(base), std::move(authorizer)};
 }
 
 Result<std::shared_ptr<ContentServer>> connect(const ServerReference& reference,
@@ -63,8 +67,6 @@ Result<std::shared_ptr<ContentServer>> connect(const ServerReference& reference,
                                                const ServerCredentials& credentials) {
   using Layout = ServerReference::Layout;
   if (reference.layout == Layout::folder) return open_folder_server(std::move(files), reference.path);
-  if (reference.layout == Layout::s3)
-    return connect_bucket(reference, std::move(client), std::move(files), credentials);
   if (reference.layout == Layout::oci) {
     const std::string scheme = is_plain(client->settings(), reference.authority) ? "http" : "https";
     CUBINET_TRY_ASSIGN(Url registry, Url::parse(scheme + "://" + reference.authority));
@@ -76,8 +78,8 @@ Result<std::shared_ptr<ContentServer>> connect(const ServerReference& reference,
     }
     return open_oci_registry(std::move(client), std::move(registry), reference.path, std::move(known));
   }
-  CUBINET_TRY_ASSIGN(Url base, Url::parse(reference.to_string()));
-  return open_static_server(std::move(client), std::move(base), authorizer_of(credentials));
+  CUBINET_TRY_ASSIGN(HttpPlace place, http_place(reference, files, credentials));
+  return open_static_server(std::move(client), std::move(place.base), std::move(place.authorizer));
 }
 
 }  // namespace cubinet

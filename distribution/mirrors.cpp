@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/base/text.hpp>
-#include <cubinet/distribution/circuit_breaker.hpp>
-#include <cubinet/distribution/mirrors.hpp>
+#include "mirror_order.hpp"
 
-#include <deque>
+#include <cubinet/distribution/mirrors.hpp>
 
 namespace cubinet {
 namespace {
 
-bool is_of_this_server(ErrorCode code) {
-  return code == ErrorCode::not_found || code == ErrorCode::unavailable || code == ErrorCode::corruption ||
-         code == ErrorCode::untrusted;
-}
-
 class Mirrors final : public ContentServer {
  public:
   Mirrors(std::vector<std::shared_ptr<ContentServer>> servers, std::chrono::milliseconds rest)
-      : servers_(std::move(servers)) {
-    for (std::size_t i = 0; i < servers_.size(); ++i)
-      breakers_.emplace_back(rest);
-  }
+      : servers_(std::move(servers)), order_(servers_.size(), rest) {}
 
   std::string name() const override { return servers_.front()->name(); }
 
@@ -67,46 +57,15 @@ class Mirrors final : public ContentServer {
   }
 
  private:
-  // Asks one after the other. What all of them say is the error; `accepted` is none.
+  // Asks one after the other, as MirrorOrder says.
   template <class Ask>
   Result<void> first_of(const Ask& ask, std::optional<ErrorCode> accepted = {}) {
-    std::vector<std::size_t> asked;
-    for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (breakers_[i].may_ask()) asked.push_back(i);
-    }
-    const std::size_t passed_over = asked.empty() ? 0 : servers_.size() - asked.size();
-    for (std::size_t i = 0; asked.size() + passed_over < servers_.size(); ++i)
-      asked.push_back(i);
-    std::optional<Error> error;
-    for (const std::size_t i : asked) {
-      auto answer = ask(*servers_[i], error.has_value());
-      breakers_[i].note(answer);
-      if (answer || !is_of_this_server(answer.error().code)) return answer;
-      add(error, std::move(answer).error());
-    }
-    if (passed_over > 0) {
-      // Who was not asked may have it.
-      if (error->code == ErrorCode::not_found) error->code = ErrorCode::unavailable;
-      error->message +=
-          "; " + plural(passed_over, "mirror") + " that gave no answer before was not asked again yet";
-    }
-    if (error->code == accepted) return {};
-    return *std::move(error);
-  }
-
-  // That one lacks it says less than that another does not answer.
-  static void add(std::optional<Error>& error, Error next) {
-    if (!error) {
-      error = std::move(next);
-      return;
-    }
-    next.message = error->message + "; " + next.message;
-    if (next.code == ErrorCode::not_found) next.code = error->code;
-    error = std::move(next);
+    return order_.first_of([&](std::size_t server, bool again) { return ask(*servers_[server], again); },
+                           accepted);
   }
 
   std::vector<std::shared_ptr<ContentServer>> servers_;
-  std::deque<CircuitBreaker> breakers_;
+  MirrorOrder order_;
 };
 
 }  // namespace

@@ -30,9 +30,9 @@ struct CacheUses {
 
 class RemoteCache final : public Store {
  public:
-  RemoteCache(RemoteCacheOptions options, Url base)
+  RemoteCache(RemoteCacheOptions options, HttpPlace place)
       : options_(std::move(options)),
-        base_(std::move(base)),
+        place_(std::move(place)),
         description_{StoreKind::cache, options_.reference, false},
         asks_(!options_.client->settings().offline && !options_.policy->local_only),
         breaker_(options_.rest),
@@ -87,7 +87,7 @@ class RemoteCache final : public Store {
   void note_uses();
 
   const RemoteCacheOptions options_;
-  const Url base_;
+  const HttpPlace place_;
   const StoreDescription description_;
   const bool asks_;
   const ForkGuard fork_guard_;
@@ -111,8 +111,8 @@ bool is_that_build(const CubinRecord& record, const KernelIdentity& identity, Im
 Result<std::optional<Bytes>> RemoteCache::get(const std::string& path, std::uint64_t limit,
                                               std::optional<std::uint64_t> size) {
   MemorySink sink;
-  HttpRequest request{HttpMethod::get, base_.below(path)};
-  request.authorizer = options_.authorizer.get();
+  HttpRequest request{HttpMethod::get, place_.base.below(path)};
+  request.authorizer = place_.authorizer.get();
   request.limit = limit;
   request.expected_size = size;
   request.sink = &sink;
@@ -145,7 +145,7 @@ Result<std::optional<Cubin>> RemoteCache::fetch(const KernelIdentity& identity, 
   const std::string path = "ac/" + action_key(identity, kind, fingerprint).to_hex();
   CUBINET_TRY_ASSIGN(const auto entry, get(path, kMaximumEntryBytes));
   if (!entry) return std::optional<Cubin>();
-  const std::string name = base_.below(path).for_people();
+  const std::string name = place_.base.below(path).for_people();
   CUBINET_TRY_ASSIGN(CubinRecord record, verified_record(name, *entry));
   if (!is_that_build(record, identity, kind, fingerprint))
     return Error{ErrorCode::untrusted, "'" + name + "' holds another build than it is named by",
@@ -162,9 +162,10 @@ Result<std::optional<Cubin>> RemoteCache::fetch(const KernelIdentity& identity, 
 
 Result<void> RemoteCache::put(HttpClient& client, const std::string& path, ByteView bytes) const {
   MemorySource source(bytes);
-  HttpRequest request{HttpMethod::put, base_.below(path)};
-  request.authorizer = options_.authorizer.get();
+  HttpRequest request{HttpMethod::put, place_.base.below(path)};
+  request.authorizer = place_.authorizer.get();
   request.body = &source;
+  request.body_digest = sha256(bytes);
   request.headers.push_back({"Content-Type", "application/octet-stream"});
   CUBINET_TRY_ASSIGN(const HttpResponse response, client.send(request));
   if (response.succeeded()) return {};
@@ -221,16 +222,19 @@ Sha256Digest action_key(const KernelIdentity& identity, ImageKind kind, const Bu
 
 Result<std::shared_ptr<Store>> open_remote_cache(RemoteCacheOptions options) {
   CUBINET_TRY_ASSIGN(const ServerReference reference, ServerReference::parse(options.reference));
-  if (reference.layout != ServerReference::Layout::https || !reference.channel.empty() || reference.digest)
+  using Layout = ServerReference::Layout;
+  const bool over_http = reference.layout == Layout::https || reference.layout == Layout::s3;
+  if (!over_http || !reference.channel.empty() || reference.digest)
     return Error{ErrorCode::invalid_argument, "'" + options.reference + "' is no cache",
-                 "name it by its URL alone: https://host[:port]/base"};
+                 "name it by its URL alone: https://host[:port]/base or s3://bucket/prefix"};
   options.reference = reference.to_string();
   if (!options.policy || options.policy->threshold == 0)
     return Error{ErrorCode::untrusted,
                  "no policy says whose builds are taken from the cache '" + options.reference + "'",
                  "name its writers' public keys in the policy: whoever may write there could run code here"};
-  CUBINET_TRY_ASSIGN(Url base, Url::parse(options.reference));
-  return std::shared_ptr<Store>(std::make_shared<RemoteCache>(std::move(options), std::move(base)));
+  if (options.files == nullptr) options.files = posix_file_system();
+  CUBINET_TRY_ASSIGN(HttpPlace place, http_place(reference, options.files, options.credentials));
+  return std::shared_ptr<Store>(std::make_shared<RemoteCache>(std::move(options), std::move(place)));
 }
 
 }  // namespace cubinet

@@ -56,7 +56,7 @@ Result<std::shared_ptr<Store>> open_cache(const ServerOptions& options, const st
   RemoteCacheOptions cache;
   cache.reference = options.reference;
   cache.client = client_of(options);
-  cache.authorizer = authorizer_of(credentials_of(options));
+  cache.credentials = credentials_of(options);
   cache.policy = options.policy;
   if (!secret_key_file.empty()) {
     CUBINET_TRY_ASSIGN(cache.writer, read_secret_key(*posix_file_system(), secret_key_file, nullptr));

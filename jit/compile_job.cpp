@@ -62,11 +62,6 @@ void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
   error.remedy = "name its folder among the include directories (-I)";
 }
 
-// The name by which NVRTC's messages call the source.
-std::string source_name(const KernelTemplate& kernel_template) {
-  return kernel_template.name() + ".cu";
-}
-
 Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,
                     const MissingHeader* not_found, const std::string& without_bundled) {
   if (!request.options.quote_sources) log.clear();
@@ -194,7 +189,7 @@ CompilerInput describe_source(NvrtcVersion version, const CompileRequest& reques
   for (const std::string& expression : source.symbol_expressions()) {
     if (!expression.empty()) input.names.push_back(expression);
   }
-  input.source = {source_name(source), closure.source.size(), {}};
+  input.source = {source.file_name(), closure.source.size(), {}};
   input.headers.push_back({std::string(kParametersHeaderName), parameters_header.size(), {}});
   for (const CompilerHeader& header : closure.headers)
     input.headers.push_back({header.name, header.text.size(), header.place.string()});
@@ -205,7 +200,7 @@ CompilerInput describe_source(NvrtcVersion version, const CompileRequest& reques
 Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest& request,
                                       const KernelTemplate& source, const IncludeClosure& closure,
                                       const std::string& parameters_header) {
-  CUBINET_TRY_ASSIGN(NvrtcProgram program, NvrtcProgram::create(api, closure.source, source_name(source),
+  CUBINET_TRY_ASSIGN(NvrtcProgram program, NvrtcProgram::create(api, closure.source, source.file_name(),
                                                                 headers_of(closure, parameters_header)));
   const std::vector<std::string>& expressions = source.symbol_expressions();
   for (const std::string& expression : expressions) {

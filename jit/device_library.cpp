@@ -4,11 +4,12 @@
 #include <cubinet/base/elf.hpp>
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/sha256_hasher.hpp>
+#include <cubinet/spec/cubin_elf.hpp>
+#include <cubinet/spec/fatbin.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 
 namespace cubinet {
 namespace {
@@ -75,21 +76,15 @@ Result<void> check_archive(std::string_view text) {
   return {};
 }
 
-// magic, version and size of the header, size of what follows
+// nvJitLink reads what is damaged without end, or ends the process. What holds LTO IR alone is none of ours
+// to read.
 Result<void> check_fatbin(ByteView content) {
-  constexpr std::uint32_t kMagic = 0xBA55ED50;
-  struct Header {
-    std::uint32_t magic;
-    std::uint16_t version;
-    std::uint16_t header_bytes;
-    std::uint64_t bytes;
-  } header;
-  if (content.size() < sizeof(header)) return not_whole("it is no fatbin");
-  std::memcpy(&header, content.data(), sizeof(header));
-  if (header.magic != kMagic) return not_whole("it is no fatbin");
-  if (header.header_bytes < sizeof(header) || header.header_bytes > content.size() ||
-      header.bytes > content.size() - header.header_bytes) {
-    return not_whole("it is shorter than its header says");
+  const auto elements = read_fatbin(content);
+  if (!elements && elements.error().code == ErrorCode::invalid_argument) return {};
+  if (!elements) return elements.error();
+  for (const FatbinElement& element : *elements) {
+    if (element.kind != ImageKind::cubin) continue;
+    if (const auto cubin = inspect_cubin(element.image); !cubin) return not_whole(cubin.error().message);
   }
   return {};
 }

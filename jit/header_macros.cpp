@@ -4,220 +4,173 @@
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace cubinet {
 namespace {
 
 constexpr std::size_t kMaximumNames = 64;
-constexpr std::size_t kMaximumLength = 512;
-constexpr int kMaximumDepth = 16;
+constexpr std::size_t kMaximumDefinitions = 64;  // of one name
+constexpr std::size_t kMaximumEnvironments = 4096;
+constexpr std::size_t kStepsOfOperand = 200'000;
+constexpr std::size_t kQuoted = 40;  // characters of a definition, in a message
 
-using Texts = std::vector<std::string>;
+// Of those that NVRTC 13.0 and 13.5 define, beside those with "__" at both ends.
+constexpr std::array<std::string_view, 9> kFamilies = {"__CUDA", "__NV",   "_NV_",   "NV_",   "__cpp_",
+                                                       "__has_", "__GNUC", "__STDC", "CUDART"};
+constexpr std::array<std::string_view, 4> kOthers = {"__cplusplus", "NULL", "assert", "va_arg"};
 
-// "(a,b)" is a and b.
-Texts parts_of(std::string_view in_parentheses) {
-  Texts parts(1);
-  for (const char c : in_parentheses.substr(1, in_parentheses.size() - 2)) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
+bool is_of_compiler(std::string_view name) {
+  if (name.size() > 4 && name.starts_with("__") && name.ends_with("__")) return true;
+  return std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end() ||
+         std::any_of(kFamilies.begin(), kFamilies.end(),
+                     [&](std::string_view f) { return name.starts_with(f); });
 }
 
-class Expansion {
- public:
-  using Definitions = std::map<std::string, std::set<std::string>, std::less<>>;
-  using Unknown = std::unordered_set<std::string>;
-  Expansion(const Definitions& definitions, const Unknown& unknown)
-      : definitions_(definitions), unknown_(unknown) {}
-
-  // Whether the texts are all that there can be.
-  bool complete() const { return complete_; }
-
-  // The macro with its arguments in the place of its parameters. They are what a header's name is made of, so
-  // that expanding them first or with the rest is the same.
-  Texts of_call(std::string_view name, const Texts& given) {
-    const std::string key = std::string(name) + "(";
-    const auto found = definitions_.find(key);
-    // Without parameters it may lead to the name of another that has some.
-    const bool other = definitions_.contains(name) || unknown_.contains(std::string(name));
-    if (found == definitions_.end() || other || unknown_.contains(key)) complete_ = false;
-    Texts texts;
-    if (found == definitions_.end()) return texts;
-    for (const std::string& definition : found->second) {
-      const std::size_t end = definition.find(')') + 1;
-      const Texts parameters = parts_of(std::string_view(definition).substr(0, end));
-      if (parameters.size() != given.size()) {
-        complete_ = false;
-        continue;
-      }
-      for (std::string& text : of_text(substituted(definition.substr(end), parameters, given)))
-        texts.push_back(std::move(text));
-    }
-    return limited(std::move(texts));
-  }
-
-  Texts of_macro(std::string_view name) {
-    if (unknown_.contains(std::string(name))) complete_ = false;
-    const auto found = definitions_.find(name);
-    const bool within = std::find(open_.begin(), open_.end(), name) != open_.end();
-    if (found != definitions_.end() && !within && open_.size() >= kMaximumDepth) complete_ = false;
-    if (found == definitions_.end() || within || open_.size() >= kMaximumDepth) return {std::string(name)};
-    open_.emplace_back(name);
-    Texts texts;
-    for (const std::string& replacement : found->second) {
-      for (std::string& text : of_text(replacement))
-        texts.push_back(std::move(text));
-      if (texts.size() > kMaximumNames) break;
-    }
-    open_.pop_back();
-    return limited(std::move(texts));
-  }
-
- private:
-  Texts limited(Texts texts) {
-    if (texts.size() <= kMaximumNames) return texts;
-    complete_ = false;
-    return {};
-  }
-
-  // Every text of the one followed by every text of the other.
-  Texts joined(const Texts& heads, const Texts& tails) {
-    Texts texts;
-    if (heads.size() * tails.size() > kMaximumNames) {
-      complete_ = false;
-      return texts;
-    }
-    for (const std::string& head : heads) {
-      for (const std::string& tail : tails)
-        texts.push_back(head + tail);
-    }
-    return texts;
-  }
-
-  Texts of_text(std::string_view text) {
-    // In quotes nothing is replaced.
-    if (text.starts_with('"')) return {std::string(text)};
-    Texts texts = {""};
-    while (!text.empty() && !texts.empty()) {
-      const bool word = is_word_character(text.front());
-      std::size_t end = 1;
-      while (word && end < text.size() && is_word_character(text[end]))
-        ++end;
-      texts = joined(texts, word ? of_macro(text.substr(0, end)) : Texts{std::string(text.substr(0, end))});
-      text.remove_prefix(end);
-    }
-    return texts;
-  }
-
-  static std::string substituted(std::string_view text, const Texts& parameters, const Texts& arguments) {
-    if (text.starts_with('"')) return std::string(text);
-    std::string made;
-    while (!text.empty()) {
-      std::size_t end = 1;
-      while (is_word_character(text.front()) && end < text.size() && is_word_character(text[end]))
-        ++end;
-      const auto at = std::find(parameters.begin(), parameters.end(), text.substr(0, end));
-      made += at == parameters.end() ? std::string(text.substr(0, end))
-                                     : arguments[static_cast<std::size_t>(at - parameters.begin())];
-      text.remove_prefix(end);
-    }
-    return made;
-  }
-
-  const Definitions& definitions_;
-  const Unknown& unknown_;
-  Texts open_;
-  bool complete_ = true;
-};
-
-bool is_header_name(std::string_view text) {
-  if (text.size() < 3) return false;
-  const char close = text.front() == '<' ? '>' : '"';
-  return (text.front() == '<' || text.front() == '"') && text.find(close, 1) == text.size() - 1;
+// That another release may define one of this name, its looks tell.
+bool may_be_of_compiler(std::string_view name) {
+  return name.starts_with('_') ||
+         std::none_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// "<WORD/…>": where the compiler itself defines the word, as nothing ("__THROW", "THROWBADALLOC"), an
-// absolute path is left. That those are its words their looks tell.
-bool may_lose_its_first_folder(std::string_view name) {
-  std::size_t end = 1;
-  while (end < name.size() && is_word_character(name[end]))
-    ++end;
-  const std::string_view word = name.substr(1, end - 1);
-  if (name.front() != '<' || word.empty() || name[end] != '/') return false;
-  return word.front() == '_' ||
-         std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+std::string by_compiler(const std::string& name) {
+  return "'" + name + "' may be a macro of the compiler's own";
 }
 
-struct Expanded {
-  Texts names;
-  bool complete;
-};
-
-Expanded expand(Expansion expansion, std::string_view macro) {
-  const std::size_t open = macro.find('(');
-  Expanded expanded{{}, false};
-  if (open == std::string_view::npos) {
-    expanded = {expansion.of_macro(macro), expansion.complete()};
-  } else if (macro.ends_with(')')) {
-    const Texts arguments = parts_of(macro.substr(open));
-    const auto usable = [](const std::string& text) { return !text.empty() && may_name_a_header(text); };
-    if (std::all_of(arguments.begin(), arguments.end(), usable))
-      expanded = {expansion.of_call(macro.substr(0, open), arguments), expansion.complete()};
-  }
-  Texts& names = expanded.names;
-  const std::size_t made = names.size();
-  std::erase_if(names, [](const std::string& name) { return !is_header_name(name); });
-  expanded.complete = expanded.complete && !names.empty() && names.size() == made &&
-                      std::none_of(names.begin(), names.end(), may_lose_its_first_folder);
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return expanded;
+bool is_absolute(std::string_view header) {
+  return header.size() > 1 && header[1] == '/';
 }
 
 }  // namespace
 
-bool may_name_a_header(std::string_view replacement) {
-  if (replacement.size() > kMaximumLength) return false;
-  // A call, a comment, '#' or an escape: the name is not what stands there.
-  if (replacement.find_first_of("()#%*\\") != std::string_view::npos) return false;
-  if (replacement.starts_with('"')) return is_header_name(replacement);
-  if (replacement.starts_with("< ") || replacement.find("//") != std::string_view::npos) return false;
-  if (is_header_name(replacement)) return true;
-  return std::all_of(replacement.begin(), replacement.end(), [](char c) {
-    return is_word_character(c) || std::string_view("<>/.-+").find(c) != std::string_view::npos;
-  });
-}
+// One way in which the macros may be defined at a place. The next one differs in the last choice of it that
+// leaves one.
+class HeaderMacros::Environment final : public MacroEnvironment {
+ public:
+  explicit Environment(std::unordered_map<std::string, Definitions>& definitions)
+      : definitions_(definitions) {}
+
+  // False where there is no other one.
+  bool go_on() {
+    chosen_.clear();
+    emptied_.clear();
+    made_ = 0;
+    while (!choices_.empty() && choices_.back().which + 1 == choices_.back().of)
+      choices_.pop_back();
+    if (choices_.empty()) return false;
+    ++choices_.back().which;
+    return true;
+  }
+  // The word that was taken for a macro of the compiler's, without a replacement; empty: none.
+  const std::string& emptied() const { return emptied_; }
+
+  bool replaces_again() override { return choose(2) == 0; }
+
+  const MacroDefinition* find(const std::string& name, bool called, std::string& unknown) override {
+    if (const auto known = chosen_.find(name); known != chosen_.end()) return known->second;
+    const auto found = definitions_.find(name);
+    const MacroDefinition* macro = found == definitions_.end() ? of_compiler(name, called, unknown)
+                                                               : of_texts(name, found->second, unknown);
+    chosen_.emplace(name, macro);
+    return macro;
+  }
+
+ private:
+  struct Choice {
+    std::size_t which;
+    std::size_t of;
+  };
+
+  std::size_t choose(std::size_t of) {
+    if (of == 1) return 0;
+    if (made_ == choices_.size()) choices_.push_back({0, of});
+    return choices_[made_++].which;
+  }
+
+  const MacroDefinition* of_compiler(const std::string& name, bool called, std::string& unknown) {
+    static const MacroDefinition kEmpty;
+    if (is_of_compiler(name) || (called && may_be_of_compiler(name))) unknown = by_compiler(name);
+    if (!unknown.empty() || !may_be_of_compiler(name) || choose(2) == 0) return nullptr;
+    emptied_ = name;
+    return &kEmpty;
+  }
+
+  const MacroDefinition* of_texts(const std::string& name, Definitions& macro, std::string& unknown) {
+    if (macro.too_many) unknown = "'" + name + "' has more than 64 definitions";
+    while (macro.read.size() < macro.bodies.size())
+      macro.read.push_back(MacroDefinition::read(macro.bodies[macro.read.size()]));
+    const std::size_t count = macro.read.size();
+    const std::size_t which = choose(count + 1 + (is_of_compiler(name) ? 1 : 0));
+    if (which > count) unknown = by_compiler(name);
+    if (which >= count) return nullptr;
+    if (macro.read[which]) return &*macro.read[which];
+    unknown = "what follows from this definition of '" + name +
+              "' is not known:" + (macro.bodies[which].starts_with(' ') ? "" : " ") +
+              macro.bodies[which].substr(0, kQuoted);
+    return nullptr;
+  }
+
+  std::unordered_map<std::string, Definitions>& definitions_;
+  std::unordered_map<std::string, const MacroDefinition*> chosen_;
+  std::vector<Choice> choices_;
+  std::size_t made_ = 0;  // of the choices, in this environment
+  std::string emptied_;
+};
 
 std::vector<std::pair<std::string, std::string>> header_macros(const CompilerOptions& options) {
   auto macros = defined_macros(options);
   for (auto& [name, value] : macros) {
-    if (!may_name_a_header(value)) value = kNoHeader;
+    const std::size_t open = std::min(name.find('('), name.size());
+    value = name.substr(open) + " " + value;
+    name.resize(open);
   }
   return macros;
 }
 
-void HeaderMacros::define(std::string_view name, std::string_view replacement, std::string_view parameters) {
-  if (const std::size_t open = name.find('('); open != std::string_view::npos)
-    return define(name.substr(0, open), replacement, name.substr(open));
-  const std::string key = std::string(name) + (parameters.empty() ? "" : "(");
-  const bool listed = parameters.ends_with(')') && parameters.find('.') == std::string_view::npos;
-  if (!may_name_a_header(replacement) || (!parameters.empty() && !listed)) {
-    unknown_.insert(key);
-  } else {
-    definitions_[key].insert(std::string(parameters) + std::string(replacement));
+void HeaderMacros::define(std::string_view name, std::string_view body) {
+  Definitions& macro = definitions_[std::string(name)];
+  if (macro.too_many || std::find(macro.bodies.begin(), macro.bodies.end(), body) != macro.bodies.end())
+    return;
+  found_.clear();
+  macro.too_many = macro.bodies.size() == kMaximumDefinitions;
+  if (macro.too_many) return;
+  macro.bodies.emplace_back(body);
+}
+
+const MacroHeaders& HeaderMacros::headers_of(const std::string& operand) {
+  const auto known = found_.find(operand);
+  return known != found_.end() ? known->second : found_.emplace(operand, found(operand)).first->second;
+}
+
+MacroHeaders HeaderMacros::found(const std::string& operand) {
+  MacroHeaders headers;
+  const auto tokens = macro_tokens(operand);
+  if (!tokens) {
+    headers.unknown = "how the compiler reads what stands there is not known";
+    return headers;
   }
-}
-
-std::vector<std::string> HeaderMacros::headers_of(std::string_view macro) const {
-  return expand(Expansion(definitions_, unknown_), macro).names;
-}
-
-bool HeaderMacros::knows(std::string_view macro) const {
-  return expand(Expansion(definitions_, unknown_), macro).complete;
+  std::set<std::string> names;
+  std::size_t steps = std::min(kStepsOfOperand, steps_left_);
+  const std::size_t allowed = steps;
+  Environment environment(definitions_);
+  std::size_t left = kMaximumEnvironments;
+  do {
+    MacroExpansion expansion(environment, steps);
+    std::string name = expansion.header_name(*tokens);
+    std::string unknown = expansion.unknown();
+    if (!environment.emptied().empty()) {
+      if (is_absolute(name)) unknown = by_compiler(environment.emptied());
+      name.clear();
+    }
+    if (!name.empty()) names.insert(std::move(name));
+    const bool is_last = --left == 0 || names.size() > kMaximumNames;
+    if (is_last && unknown.empty()) unknown = "there are too many ways in which its macros may be defined";
+    if (headers.unknown.empty()) headers.unknown = unknown;
+    if (is_last) break;
+  } while (environment.go_on());
+  steps_left_ -= allowed - steps;
+  headers.names.assign(names.begin(), names.end());
+  return headers;
 }
 
 }  // namespace cubinet

@@ -12,11 +12,9 @@
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <map>
 #include <set>
-#include <sys/stat.h>
 #include <utility>
 
 namespace cubinet {
@@ -26,12 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaximumHeaders = 10000;
 constexpr std::uint64_t kMaximumBytes = std::uint64_t{256} << 20;
-
-constexpr std::int64_t kSecond = 1'000'000'000;
-// The tick of the kernel's clock is 1 to 10 ms.
-constexpr std::int64_t kSafeDistance = 50'000'000;
-// File systems that keep whole seconds, or every other one (FAT).
-constexpr std::int64_t kSafeDistanceOfSeconds = 2 * kSecond + kSafeDistance;
 
 // What is not unusual in a file's name. The rest could end a name in the text, or be read differently.
 std::string harmless(std::string name) {
@@ -59,8 +51,8 @@ class ClosureBuilder {
         probe_(probe) {
     for (const auto* directories : {&search.include_directories, &search.toolkit_directories})
       roots_.insert(roots_.end(), directories->begin(), directories->end());
-    for (const auto& [name, replacement] : search.macros)
-      macros_.define(name, replacement);
+    for (const auto& [name, body] : search.macros)
+      macros_.define(name, body);
   }
 
   Result<IncludeClosure> run(const KernelTemplate& kernel_template) {
@@ -68,8 +60,9 @@ class ClosureBuilder {
     from_memory_ = &kernel_template.headers();
     source_folder_ = kernel_template.folder();
     unused_words_.insert(kernel_template.unused_words().begin(), kernel_template.unused_words().end());
-    File source{kernel_template.name() + ".cu", kernel_template.source(), source_folder_, {}};
+    File source{kernel_template.file_name(), kernel_template.source(), source_folder_, {}};
     source.is_source = true;
+    names_taken_.insert(source.name);
     if (source.text.find('\0') != std::string::npos) {
       return Error{ErrorCode::invalid_argument,
                    "'" + source.name + "' holds a NUL byte, at which the compiler would stop reading",
@@ -86,11 +79,13 @@ class ClosureBuilder {
       CUBINET_TRY(follow_computed());
     } while (!pending_.empty());
     for (const auto& [name, header] : answerable_) {
-      if (macros_.knows(header.macro)) continue;
-      return Error{
-          ErrorCode::invalid_argument,
-          "'" + name + "' has '" + header.text + "', whose header cannot be told before it is compiled",
-          "write the header's name there, or define the macro as a name"};
+      const std::string& unknown =
+          header.unknown.empty() ? macros_.headers_of(header.operand).unknown : header.unknown;
+      if (unknown.empty()) continue;
+      return Error{ErrorCode::invalid_argument,
+                   "'" + name + "' has '" + header.text +
+                       "', whose header cannot be told before it is compiled: " + unknown,
+                   "write the header's name there, or define the macro as a name"};
     }
     closure_.unused_words.assign(unused_words_.begin(), unused_words_.end());
     for (const std::string& name : absent_) {
@@ -141,11 +136,18 @@ class ClosureBuilder {
   Result<std::string> named(const File& file, bool is_template = false) {
     const IncludeScan scan = scan_includes(file.text, dialect_);
     for (const HeaderMacro& macro : scan.macros)
-      macros_.define(macro.name, macro.replacement, macro.parameters);
+      macros_.define(macro.name, macro.body);
     // An embedded header has none.
     const bool of_caller = !file.root || *file.root < first_of_toolkit_;
+    if (scan.is_unclear && of_caller) {
+      return Error{
+          ErrorCode::invalid_argument,
+          "'" + file.name + "' has a number with a backslash, behind which it may be read in two ways",
+          "put a blank between them"};
+    }
     for (const ComputedHeader& header : scan.computed) {
-      computed_.push_back({header.macro, {file.name, {}, file.folder, file.root}});
+      if (!header.operand.empty())
+        computed_.push_back({header.operand, {file.name, {}, file.folder, file.root}});
       if (is_template || (of_caller && header.text.starts_with('#')))
         answerable_.emplace_back(file.name, header);
     }
@@ -162,7 +164,7 @@ class ClosureBuilder {
   // The compiler asks for what a macro names in so many words: that has to lead to the header.
   Result<void> follow_computed() {
     for (const auto& [macro, file] : computed_) {
-      for (const std::string& header : macros_.headers_of(macro)) {
+      for (const std::string& header : macros_.headers_of(macro).names) {
         HeaderReference reference;
         reference.name = header.substr(1, header.size() - 2);
         reference.quoted = header.front() == '"';
@@ -355,7 +357,7 @@ class ClosureBuilder {
   IncludeClosure closure_;
   std::deque<File> pending_;
   HeaderMacros macros_;
-  std::vector<std::pair<std::string, File>> computed_;  // the macro, and the file that includes it
+  std::vector<std::pair<std::string, File>> computed_;  // the operand, and the file that includes it
   // Those that have to lead to a header that is known, and the files that have them: of what makes an
   // absolute path the compiler opens the file by itself, and a FIFO's end it waits for.
   std::vector<std::pair<std::string, ComputedHeader>> answerable_;
@@ -374,32 +376,6 @@ class ClosureBuilder {
 };
 
 }  // namespace
-
-FileStamp FileStamp::take(fs::path path) {
-  FileStamp stamp;
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
-    stamp.exists = true;
-    stamp.device = info.st_dev;
-    stamp.inode = info.st_ino;
-    stamp.size = static_cast<std::uint64_t>(info.st_size);
-    stamp.modified_ns = nanoseconds(info.st_mtim);
-    stamp.changed_ns = nanoseconds(info.st_ctim);
-  }
-  stamp.path = std::move(path);
-  return stamp;
-}
-
-bool FileStamp::settled(std::int64_t now_ns) const {
-  if (!exists) return true;
-  const std::int64_t newest = std::max(modified_ns, changed_ns);
-  return now_ns - newest > (newest % kSecond == 0 ? kSafeDistanceOfSeconds : kSafeDistance);
-}
-
-std::int64_t FileProbe::wall_clock_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 bool IncludeClosure::still_valid(const FileProbe& probe) const {
   return std::all_of(stamps.begin(), stamps.end(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/base/callback.hpp>
+#include "file_stamp.hpp"
+
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,32 +15,6 @@ namespace cubinet {
 
 // The name under which every template includes what is generated from its parameters.
 inline constexpr std::string_view kParametersHeaderName = "cubinet/parameters.cuh";
-
-// What a file was when it was read, or that it was not there.
-struct FileStamp {
-  std::filesystem::path path;
-  bool exists = false;
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::uint64_t size = 0;
-  std::int64_t modified_ns = 0;
-  std::int64_t changed_ns = 0;
-
-  static FileStamp take(std::filesystem::path path);
-  // Whether every edit after `now_ns` will show in another stamp. File times go in ticks (of up to 10 ms, on
-  // some file systems of 2 s): what is edited twice within one, to the same size, looks the same.
-  bool settled(std::int64_t now_ns) const;
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
-
-// Where stamps and the time come from. Replaced in tests: an edit that no file time shows cannot be made at
-// will.
-struct FileProbe {
-  Callback<FileStamp(const std::filesystem::path&)> stamp = FileStamp::take;
-  Callback<std::int64_t()> now_ns = wall_clock_ns;  // since 1970, the clock that file times follow
-
-  static std::int64_t wall_clock_ns();
-};
 
 // A header as the compiler is given it.
 struct CompilerHeader {
@@ -86,16 +60,16 @@ struct HeaderSearch {
   std::vector<std::string> include_directories;
   std::vector<std::string> toolkit_directories;
   std::vector<std::pair<std::string, std::string>>
-      macros{};            // that a request defines, as far as they may name one
+      macros{};            // that a request defines, as HeaderMacros has them
   std::string standard{};  // the language's, as NVRTC's --std has it; empty: the default
 
   friend auto operator<=>(const HeaderSearch&, const HeaderSearch&) = default;
 };
 
-// invalid_argument for a source with a computed #include or __has_include, and a header of the caller's with
-// a computed #include, which no fingerprint could cover; for a macro that names an absolute path, a source
-// with a NUL byte, which ends it for NVRTC; io for a header that cannot be read; unsupported beyond 10000
-// headers or 256 MiB.
+// invalid_argument for a source with an #include or a __has_include, and a header of the caller's with an
+// #include, of what macros make and nobody knows before, which no fingerprint could cover; for a macro that
+// names an absolute path, a source with a NUL byte, which ends it for NVRTC; io for a header that cannot be
+// read; unsupported beyond 10000 headers or 256 MiB.
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template, const HeaderSearch& search,
                                            const FileProbe& probe = {});
 

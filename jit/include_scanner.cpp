@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "include_scanner.hpp"
 
-#include "header_macros.hpp"
+#include "macro_tokens.hpp"
 
 #include <cubinet/base/text.hpp>
 
@@ -15,28 +15,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kRawPrefixes = {"R", "LR", "uR", "UR", "u8R"};
 constexpr std::size_t kLongestDelimiter = 16;  // of a raw literal
-constexpr std::size_t kLongestReplacement = 512;
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-// NVRTC takes no letter above ASCII.
-constexpr std::array<bool, 256> kWordCharacters = [] {
-  std::array<bool, 256> word{};
-  for (std::size_t c = 0; c < word.size(); ++c)
-    word[c] =
-        c == '$' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return word;
-}();
-
-bool is_word(char c) {
-  return kWordCharacters[static_cast<unsigned char>(c)];
-}
+// What is longer is told apart, and not read: an operand in parentheses stands as often as there is room.
+constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kLongestInParentheses = 256;
 
 bool asks_for_header(std::string_view word) {
   return word == "__has_include" || word == "__has_include_next";
@@ -73,10 +54,11 @@ class Cursor {
     }
   }
   void go_to(char c) { at_ = std::min(text_.find(c, at_), text_.size()); }
-  // The word characters that are there, up to where lines are joined.
+  // The word characters that are there (NVRTC takes neither a dollar sign nor a letter above ASCII for one),
+  // up to where lines are joined.
   std::string_view take_word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_]))
+    while (at_ < text_.size() && is_word_character(text_[at_]))
       ++at_;
     const std::string_view word = text_.substr(begin, at_ - begin);
     skip_splices();
@@ -135,11 +117,14 @@ class Scanner {
   }
 
  private:
+  enum class Defining { nothing, without_parameters, with_parameters };
+
   void token() {
     const char c = cursor_.peek();
     if (c == '\n') {
       begins_line_ = true;
       only_named_ = false;
+      defining_ = Defining::nothing;
       cursor_.step();
     } else if (!skip_blank_or_comment()) {
       const bool directive_begins = begins_line_ && (c == '#' || cursor_.is_at('%', ':'));
@@ -147,7 +132,7 @@ class Scanner {
       if (directive_begins) return directive();
       if (c == '"' || c == '\'') return literal(c);
       if (is_digit(c)) return number();
-      if (is_word(c)) return word();
+      if (is_word_character(c)) return word();
       // `defined(NAME)` only asks whether there is one, as `defined NAME` does.
       only_named_ = only_named_ && c == '(';
       cursor_.step();
@@ -179,7 +164,7 @@ class Scanner {
 
   std::string read_word() {
     std::string word;
-    while (is_word(cursor_.peek()))
+    while (is_word_character(cursor_.peek()))
       word += cursor_.take_word();
     return word;
   }
@@ -197,28 +182,45 @@ class Scanner {
     const TextRange where{begin, cursor_.at()};
     skip_blanks_and_comments();
     if (header_name(where, word == "include_next", false)) return;
-    std::string macro = read_word();
-    if (macro.empty()) return;
-    skip_blanks_and_comments();
-    if (cursor_.peek() == '(') macro += in_parentheses();
-    scan_.computed.push_back({"#" + word + " " + macro, macro});
+    const Cursor begin_of_operand = cursor_;
+    ComputedHeader computed{{}, read_line(kLongestLine)};
+    cursor_ = begin_of_operand;
+    if (computed.operand.empty()) return;
+    computed.text = "#" + word + " " + computed.operand;
+    if (word == "include_next")
+      computed.unknown = "where its search goes on depends on the folder of this file";
+    scan_.computed.push_back(std::move(computed));
   }
 
-  // What stands there up to the first ')' on the line, without blanks but for those that part words.
-  std::string in_parentheses() {
+  // The rest of the line, or what stands there up to the ')' that closes it, with blanks for comments. What
+  // is too long ends with a backslash, which makes it nothing that is known.
+  std::string read_line(std::size_t longest, bool in_parentheses = false) {
     std::string text;
-    bool parted = false;
-    while (!cursor_.done() && cursor_.peek() != '\n' && text.size() <= kLongestReplacement) {
-      if (skip_blank_or_comment()) {
-        parted = true;
+    std::size_t open = 1;
+    char quote = '\0';
+    while (!cursor_.done() && cursor_.peek() != '\n' && open > 0) {
+      if (text.size() > longest) return text + '\\';
+      if (quote == '\0' && skip_blank_or_comment()) {
+        if (!text.empty() && text.back() != ' ') text += ' ';
         continue;
       }
-      if (std::exchange(parted, false) && !text.empty() && is_word(text.back()) && is_word(cursor_.peek()))
-        text += ' ';
+      const char c = cursor_.peek();
+      if (quote == '\0' && (c == '"' || c == '\'')) {
+        quote = c;
+      } else if (c == quote) {
+        quote = '\0';
+      } else if (quote != '\0' && c == '\\') {
+        text += c;
+        cursor_.step();
+        if (cursor_.done() || cursor_.peek() == '\n') break;
+      } else if (quote == '\0' && in_parentheses) {
+        if (c == '(') ++open;
+        if (c == ')') --open;
+      }
       text += cursor_.peek();
       cursor_.step();
-      if (text.back() == ')') break;
     }
+    text.resize(text.find_last_not_of(' ') + 1);
     return text;
   }
 
@@ -227,26 +229,10 @@ class Scanner {
     const Cursor begin = cursor_;
     skip_blanks_and_comments();
     std::string name = read_word();
-    const std::string parameters = cursor_.peek() == '(' ? in_parentheses() : std::string();
-    std::string replacement;
-    char close = '\0';  // of a header's name, in which comments mean nothing
-    while (!cursor_.done() && cursor_.peek() != '\n' && replacement.size() <= kLongestReplacement) {
-      const char c = cursor_.peek();
-      if (close == '\0' && skip_blank_or_comment()) {
-        if (!replacement.empty()) replacement += ' ';
-        continue;
-      }
-      if (replacement.empty() && (c == '<' || c == '"')) {
-        close = c == '<' ? '>' : '"';
-      } else if (c == close) {
-        close = '\0';
-      }
-      replacement += c;
-      cursor_.step();
-    }
-    replacement.resize(replacement.find_last_not_of(" \t\r\v\f") + 1);
-    if (!may_name_a_header(replacement)) replacement = kNoHeader;
-    if (!name.empty()) scan_.macros.push_back({std::move(name), parameters, std::move(replacement)});
+    const bool has_parameters = cursor_.peek() == '(';
+    defining_ = has_parameters ? Defining::with_parameters : Defining::without_parameters;
+    std::string body = (has_parameters ? "" : " ") + read_line(kLongestLine);
+    if (!name.empty()) scan_.macros.push_back({std::move(name), std::move(body)});
     cursor_ = begin;
   }
 
@@ -259,17 +245,21 @@ class Scanner {
       return raw_literal();
     if (!asks_for_header(word) || only_named) return;
     const TextRange where{begin, cursor_.at()};
-    ComputedHeader computed{word, {}};
+    ComputedHeader computed{word, {}, "the header is not written behind it"};
     const Cursor behind = cursor_;
     skip_blanks_and_comments();
     if (cursor_.peek() == '(') {
       cursor_.step();
       skip_blanks_and_comments();
       if (header_name(where, word == "__has_include_next", true)) return;
-      computed.macro = read_word();
-      skip_blanks_and_comments();
-      if (cursor_.peek() == '(') computed.macro += in_parentheses();
-      computed.text += "(" + computed.macro + ")";
+      computed.operand = read_line(kLongestInParentheses, true);
+      computed.text += "(" + computed.operand;
+      computed.unknown.clear();
+      if (defining_ == Defining::with_parameters) computed.unknown = "a macro with parameters asks for it";
+      if (defining_ == Defining::without_parameters && !computed.operand.ends_with(')'))
+        computed.unknown = "where it ends depends on what follows the macro";
+      if (word == "__has_include_next")
+        computed.unknown = "where its search goes on depends on the folder of this file";
     }
     cursor_ = behind;  // what is there may hold a question of its own
     scan_.computed.push_back(std::move(computed));
@@ -304,7 +294,7 @@ class Scanner {
   // A word that follows at once is a part of it: `"a"R"(` begins no raw literal.
   void end_literal() {
     cursor_.step();
-    while (is_word(cursor_.peek()))
+    while (is_word_character(cursor_.peek()))
       cursor_.step();
   }
 
@@ -330,8 +320,10 @@ class Scanner {
       if (c == '\'') {
         Cursor ahead = cursor_;
         ahead.step();
-        if (!dialect_.digit_separators || !is_word(ahead.peek())) return;
-      } else if (!is_word(c) && c != '.') {
+        if (!dialect_.digit_separators || !is_word_character(ahead.peek())) return;
+      } else if (!is_word_character(c) && c != '.') {
+        // Which letters a number may hold by their universal names, a table of the compiler's decides.
+        scan_.is_unclear = scan_.is_unclear || c == '\\';
         return;
       }
       cursor_.step();
@@ -345,7 +337,8 @@ class Scanner {
   Cursor cursor_;
   IncludeScan scan_;
   bool begins_line_ = true;
-  bool only_named_ = false;  // the next word is named, not used
+  Defining defining_ = Defining::nothing;  // on this line
+  bool only_named_ = false;                // the next word is named, not used
 };
 
 }  // namespace

@@ -23,24 +23,25 @@ struct HeaderReference {
   TextRange operand;    // the name with its quotes or angle brackets
 };
 
-// `#include MACRO`, `#include MACRO(x)`, `__has_include(MACRO)` and a bare `__has_include`: what they ask for
-// the preprocessor alone knows.
+// An `#include` or a `__has_include` of what macros make, and a bare `__has_include`.
 struct ComputedHeader {
-  std::string text;   // as it stands in the code
-  std::string macro;  // with its arguments and no blanks; empty where there is none
+  std::string text;       // as it stands in the code
+  std::string operand;    // with blanks for comments; of a `__has_include` with the ')' that closes it
+  std::string unknown{};  // why what it asks for does not follow from the operand; empty: it does
 };
 
-// `#define NAME REPLACEMENT` and `#define NAME(a, b) REPLACEMENT`.
+// `#define`.
 struct HeaderMacro {
   std::string name;
-  std::string parameters;   // as they stand there, without blanks: "(a,b)"; empty where there are none
-  std::string replacement;  // kNoHeader where it can be no part of a header's name
+  std::string body;  // what follows the name, with blanks for comments: "(a, b) a##b", " <lib/a.h>"
 };
 
 struct IncludeScan {
   std::vector<HeaderReference> references;  // in the order of the text, as the others
   std::vector<ComputedHeader> computed;
   std::vector<HeaderMacro> macros;
+  bool is_unclear =
+      false;  // a number goes on with a backslash: whether an apostrophe behind it begins a literal?
 };
 
 // What the language standard decides of how a text is read.

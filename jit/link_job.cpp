@@ -227,7 +227,7 @@ Result<CompiledSource> run_link_job(const NvrtcApi& api, const NvJitLinkApi& lin
     Result<CompiledSource>& one = *compiled[i];
     if (!one) return one.error();
     const auto kind = optimises_at_link(request.spec.options) ? LinkInputKind::lto_ir : LinkInputKind::cubin;
-    linked.push_back({sources[i]->name() + ".cu", kind, one->code});
+    linked.push_back({sources[i]->file_name(), kind, one->code});
     all.symbols.insert(all.symbols.end(), one->symbols.begin(), one->symbols.end());
     all.globals.merge(one->globals);
     if (!one->log.empty()) all.log += (all.log.empty() ? "" : "\n") + one->log;

@@ -19,7 +19,7 @@ std::vector<std::pair<std::string, std::string>> macros_of(const KernelTemplate&
       std::any_of(parameters.begin(), parameters.end(), [](const auto& each) { return !each.macro.empty(); });
   if (!any || !header) return macros;
   for (const HeaderMacro& macro : scan_includes(*header).macros)
-    macros.emplace_back(macro.name + macro.parameters, macro.replacement);
+    macros.emplace_back(macro.name, macro.body);
   return macros;
 }
 

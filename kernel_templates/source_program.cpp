@@ -30,6 +30,7 @@ class ProgramTemplate final : public KernelTemplate {
   const std::string& summary() const override { return summary_; }
   std::uint32_t interface_version() const override { return 1; }
   const std::string& source() const override { return program_.text; }
+  std::string file_name() const override { return program_.name + program_.ending; }
   const std::string& folder() const override { return program_.folder; }
   const std::map<std::string, std::string>& headers() const override { return program_.headers; }
   const std::vector<ParameterDeclaration>& parameters() const override { return no_parameters_; }
@@ -88,7 +89,8 @@ Result<void> check_names(const SourceProgram& program, const std::string& what,
 }
 
 Result<void> check_source(const SourceProgram& program) {
-  if (!is_file_name(program.name)) return bad(program, "its name has to be a file's, without a folder");
+  if (!is_file_name(program.name) || !is_file_name(program.name + program.ending))
+    return bad(program, "its name has to be a file's, without a folder");
   if (program.headers.size() > kMaximumParts) return bad(program, "it has more than 1024 headers");
   const auto check_text = [&](const std::string& of, const std::string& text) -> Result<void> {
     if (text.size() > kMaximumProgramBytes) return bad(program, of + " has more than 16 MiB");
@@ -137,6 +139,7 @@ Result<void> check(const SourceProgram& program) {
 }
 
 void describe(const SourceProgram& program, const std::string& prefix, KernelSpec& spec) {
+  if (program.ending != SourceProgram().ending) spec.set(prefix + "ending", program.ending);
   spec.set(prefix + "text", digest_of(program.text));
   for (std::size_t i = 0; i < program.kernels.size(); ++i)
     spec.set(prefix + "kernel " + std::to_string(i), program.kernels[i]);

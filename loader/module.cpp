@@ -86,6 +86,10 @@ Result<void> check_before_driver(const KernelSubject& subject, ByteView image) {
                                             std::to_string(image.size()) + " bytes, its record says " +
                                             std::to_string(record.size)};
   }
+  if (record.kind == ImageKind::cache_entry) {
+    return Error{ErrorCode::unsupported, subject.text("loading") + ": it is an entry of another compiler's cache",
+                 "`cubinet materialize` puts it where that compiler looks"};
+  }
   if (auto checked = check_image(record, image); !checked) {
     Error error = std::move(checked).error();
     error.message = subject.text("loading") + ": " + error.message;

@@ -34,19 +34,8 @@ done
 shift $((OPTIND - 1))
 (($# <= 1)) || usage
 
-published=$root/build/published
 if (($# == 0)); then
-  folder=$published/flashinfer_cubin
-  if [[ ! -d $folder ]]; then
-    mkdir -p "$published"
-    python3 -m pip download --quiet --no-deps --no-cache-dir --dest "$published" 'flashinfer-cubin==0.6.13' ||
-      die "pip could not fetch flashinfer-cubin 0.6.13: its own words are above"
-    # Moved into place when complete, so that what was interrupted is not taken for the whole.
-    rm -rf "$published/partial"
-    python3 -m zipfile -e "$published"/flashinfer_cubin-0.6.13-*.whl "$published/partial"
-    mv "$published/partial/flashinfer_cubin" "$folder"
-    rm -rf "$published/partial" "$published"/*.whl
-  fi
+  folder=$("$root/scripts/fetch_published.sh" flashinfer-cubin)
 else
   folder=$1
 fi

@@ -69,7 +69,7 @@ Result<CubinRecord> read_fields(ByteReader& reader) {
   if (record.size > kMaximumImageBytes) return kRecordFormat.damaged("is of an image of more than 64 MiB");
   CUBINET_TRY_ASSIGN(record.interface_version, reader.u32());
   CUBINET_TRY_ASSIGN(const std::uint8_t kind, reader.u8());
-  if (kind > static_cast<std::uint8_t>(ImageKind::ptx)) {
+  if (kind > static_cast<std::uint8_t>(ImageKind::cache_entry)) {
     return kRecordFormat.damaged("holds an unknown kind of image");
   }
   record.kind = static_cast<ImageKind>(kind);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/text.hpp>
+#include <cubinet/spec/cache_entry.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 #include <cubinet/spec/image_check.hpp>
 #include <cubinet/spec/ptx.hpp>
@@ -49,7 +50,15 @@ Result<void> check_image(const CubinRecord& record, ByteView image) {
   symbols.reserve(record.entry_points.size());
   for (const EntryPoint& entry : record.entry_points)
     symbols.push_back(entry.symbol);
-  if (record.kind == ImageKind::ptx) return check_ptx(record, image, symbols);
+  switch (record.kind) {
+    case ImageKind::ptx:
+      return check_ptx(record, image, symbols);
+    case ImageKind::cache_entry:
+      if (auto files = decode_cache_entry(image); !files) return std::move(files).error();
+      return {};
+    case ImageKind::cubin:
+      break;
+  }
   return check_cubin(image, record.target, symbols);
 }
 

@@ -253,7 +253,7 @@ Result<KernelHead> read_kernel(ByteReader& reader, const Take& take, const TakeO
   CUBINET_TRY(kKeyFormat.read_head(reader));
   KernelHead head;
   CUBINET_TRY_ASSIGN(const std::uint8_t maker, reader.u8());
-  if (maker > static_cast<std::uint8_t>(KernelMaker::source)) {
+  if (maker > static_cast<std::uint8_t>(KernelMaker::tool)) {
     return kKeyFormat.damaged("is of an unknown maker");
   }
   head.maker = static_cast<KernelMaker>(maker);

@@ -44,6 +44,8 @@ std::string_view to_string(KernelMaker maker) {
       return "function";
     case KernelMaker::source:
       return "source";
+    case KernelMaker::tool:
+      return "tool";
   }
   return "template";
 }

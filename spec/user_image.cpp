@@ -133,11 +133,17 @@ Result<std::vector<FatbinElement>> images_of(ByteView file) {
 }  // namespace
 
 Result<KernelSpec> spec_of_user_image(std::string_view name, ByteView file) {
-  // "@" parts a name from its pin, and what has a "/" is a file to whoever asks for either.
-  if (name.empty() || name.size() > kMaximumUserNameBytes || !is_printable(name) ||
-      name.find_first_of("@/") != std::string_view::npos || KernelKey::parse(name)) {
+  // "@" parts a name from its pin, what has a "/" is a file to whoever asks for either, and braces follow a
+  // name in what is printed. What else C++ has no use for in a name, a shell has.
+  const bool is_bare = name.find_first_of("@/{}!\"#$'`;?\\^|") == std::string_view::npos &&
+                       !name.starts_with(' ') && !name.ends_with(' ') &&
+                       name.find("  ") == std::string_view::npos;
+  if (name.empty() || name.size() > kMaximumUserNameBytes || !is_printable(name) || !is_bare ||
+      KernelKey::parse(name)) {
     return unusable("'" + printable(name, kQuotedBytes) + "' cannot be the name of an image",
-                    "give it one of at most 200 characters, without '@' and '/', that is no key");
+                    "give it one of at most 200 characters, such as file names and C++ names are made of, "
+                    "without '@' and "
+                    "'/', that is no key");
   }
   KernelSpec spec{std::string(name), {}, KernelMaker::function};
   spec.set("pin", sha256(file).to_hex());

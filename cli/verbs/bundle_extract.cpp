@@ -45,6 +45,18 @@ Result<std::shared_ptr<const CubinRecord>> find_build(Bundle& bundle, const Extr
                "name one by its key, or choose with --target"};
 }
 
+const char* ending_of(ImageKind kind) {
+  switch (kind) {
+    case ImageKind::cubin:
+      return "cubin";
+    case ImageKind::ptx:
+      return "ptx";
+    case ImageKind::cache_entry:
+      return "entry";
+  }
+  return "image";
+}
+
 Result<ExitStatus> extract(const Context& context, const ExtractOptions& options) {
   CUBINET_TRY_ASSIGN(const auto bundle, context.open_bundle(options.bundle));
   const auto build = find_build(*bundle, options);
@@ -56,9 +68,8 @@ Result<ExitStatus> extract(const Context& context, const ExtractOptions& options
   std::error_code unknown;
   std::string output = options.output;
   if (output.empty() || std::filesystem::is_directory(output, unknown)) {
-    const auto name =
-        fmt::format("{}.{}.{}.{}", spec_of(record).name, record.target_name(),
-                    record.identity.key().to_string(), record.kind == ImageKind::ptx ? "ptx" : "cubin");
+    const auto name = fmt::format("{}.{}.{}.{}", spec_of(record).name, record.target_name(),
+                                  record.identity.key().to_string(), ending_of(record.kind));
     output = (std::filesystem::path(output) / name).string();
   }
   const ProtectedFiles kept = context.protected_files({options.bundle});

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
+#include "artifact_run.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
 #include "output_file.hpp"
-#include "progress.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/artifacts/artifact_folder.hpp>
 #include <cubinet/artifacts/artifact_import.hpp>
-#include <cubinet/base/parallel.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
@@ -33,24 +32,13 @@ constexpr std::pair<ArtifactFindingKind, const char*> kKinds[] = {
     {ArtifactFindingKind::conflict, "conflicts"},
     {ArtifactFindingKind::ignored, "ignored"}};
 
-nlohmann::json describe_findings(const ArtifactFindings& findings) {
-  nlohmann::json names = nlohmann::json::array();
-  nlohmann::json details = nlohmann::json::array();
-  for (const ArtifactFinding& finding : findings.first) {
-    names.push_back(finding.name);
-    details.push_back(
-        {{"folder", finding.folder.string()}, {"name", finding.name}, {"reason", finding.reason}});
-  }
-  return {{"count", findings.count}, {"first", std::move(names)}, {"details", std::move(details)}};
-}
-
 nlohmann::json describe_counts(const ArtifactCounts& counts) {
   nlohmann::json described = {{"rows", counts.rows},       {"plain", counts.plain},
                               {"cubins", counts.cubins},   {"bytes", counts.bytes},
                               {"read", counts.read},       {"unchecked_names", counts.unchecked_names},
                               {"targets", counts.targets}, {"elf_targets", counts.elf_targets}};
   for (const auto& [kind, name] : kKinds)
-    described[name] = describe_findings(counts.of(kind));
+    described[name] = describe(counts.of(kind));
   return described;
 }
 
@@ -88,13 +76,7 @@ void print(Console& console, const ArtifactImportReport& report, double seconds)
     const ArtifactFindings& findings = report.total.of(kind);
     // What is ignored is not worth a line each.
     if (kind == ArtifactFindingKind::ignored) continue;
-    for (const ArtifactFinding& finding : findings.first) {
-      console.text(fmt::format("{}: {}: {}", to_string(kind),
-                               printable((finding.folder / finding.name).string()),
-                               printable(finding.reason)));
-    }
-    if (findings.count > findings.first.size())
-      console.text(fmt::format("{}: and {} more", to_string(kind), findings.count - findings.first.size()));
+    print(console, to_string(kind), findings);
   }
   const ArtifactCounts& total = report.total;
   console.text(fmt::format(
@@ -116,15 +98,7 @@ ArtifactImportOptions import_options(const Context& context, const ImportOptions
   chosen.read_all = options.verify;
   chosen.log = context.console().log_sink();
   chosen.cancelled = [&interrupt] { return interrupt.requested(); };
-  chosen.run = [&context, &interrupt](const std::filesystem::path& folder, std::size_t count,
-                                      const std::function<std::string(std::size_t)>& work) {
-    Progress progress(context.console(), count);
-    const auto perform = [&](std::size_t index) {
-      progress.finished(fmt::format("{}: {}", folder.filename().string(), work(index)));
-    };
-    parallel_for(count, context.jobs(), perform,
-                 {[&interrupt] { return interrupt.requested(); }, [&progress] { progress.tick(); }});
-  };
+  chosen.run = artifact_run(context, interrupt, context.jobs());
   return chosen;
 }
 
@@ -138,13 +112,8 @@ Result<ExitStatus> finish(const Context& context, const Home& home, const Artifa
     console.document(document);
     return report.total.sound() ? ExitStatus::done : ExitStatus::negative;
   }
-  const Error error{ErrorCode::unavailable, "interrupted; what is not listed above is not imported",
-                    "the same command goes on where this one ended"};
-  document.update(error_document(error));
-  console.document(document);
-  console.error(error);
-  if (const auto written = console.finish(); !written) console.error(written.error());
-  interrupt.end_process();
+  end_interrupted(console, interrupt, std::move(document),
+                  "interrupted; what is not listed above is not imported");
 }
 
 // What the home keeps would be imported into it as somebody else's, and lost with the next sweep.

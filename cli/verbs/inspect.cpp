@@ -7,6 +7,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/spec/cache_entry.hpp>
 #include <cubinet/spec/fatbin.hpp>
 #include <cubinet/spec/user_image.hpp>
 
@@ -62,6 +63,19 @@ Result<std::vector<Subject>> read_file(const Context& context, const std::string
   return std::vector<Subject>{std::move(subject)};
 }
 
+// What there is to inspect: of an entry of another compiler's cache the machine code in it, nullptr where it
+// has none.
+Result<std::shared_ptr<const Bytes>> machine_code(const Cubin& cubin) {
+  if (cubin.record->kind != ImageKind::cache_entry) return cubin.image;
+  if (spec_of(*cubin.record).parameters.contains("host")) return std::shared_ptr<const Bytes>();
+  CUBINET_TRY_ASSIGN(std::vector<CacheFile> files, decode_cache_entry(*cubin.image));
+  for (CacheFile& file : files) {
+    if (files.size() == 1 || file.name.ends_with(".cubin"))
+      return std::make_shared<const Bytes>(std::move(file.content));
+  }
+  return std::shared_ptr<const Bytes>();
+}
+
 Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOptions& options) {
   CUBINET_TRY_ASSIGN(const auto stores, context.stores(options.places, HomeOptions::Access::read_only));
   RecordFilter filter;
@@ -82,7 +96,8 @@ Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOp
                         record->target_name(), store->place_of(*record)),
             "compile or import it again"};
       }
-      subjects.push_back({store->place_of(*record), cubin->image, record});
+      CUBINET_TRY_ASSIGN(auto image, machine_code(*cubin));
+      if (image) subjects.push_back({store->place_of(*record), std::move(image), record});
     }
   }
   return subjects;

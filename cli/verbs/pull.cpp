@@ -4,6 +4,7 @@
 #include "describe_trust.hpp"
 #include "output_file.hpp"
 #include "record_filter.hpp"
+#include "remote_bundle.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
@@ -52,16 +53,6 @@ Result<std::vector<ServerReference>> parse_references(const PullOptions& options
     references.push_back(std::move(next));
   }
   return references;
-}
-
-// What the policy says of a server that is to be asked.
-Result<std::optional<TrustPolicy>> policy_of(const Context& context, const ServerReference& reference) {
-  CUBINET_TRY_ASSIGN(auto policy, server_policy(context, reference));
-  if (policy && policy->local_only && reference.layout != ServerReference::Layout::folder)
-    return Error{ErrorCode::untrusted,
-                 reference.to_string() + " is not asked: " + policy->origin + " has local_only for it",
-                 "change the policy, or name another place"};
-  return policy;
 }
 
 // The home that what comes is kept in; it is made where kernels are to lie in it.
@@ -227,11 +218,8 @@ Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
   const auto kept = std::make_shared<KeptServer>(
       servers.server, KeptServerOptions{.home = home, .log = context.console().log_sink()});
   CUBINET_TRY_ASSIGN(const RemoteBundle remote, read_remote_bundle(*kept, meant.manifest));
+  CUBINET_TRY_ASSIGN(const auto opened, open_remote(context, kept, remote, policy, !options.dry_run));
   const auto source = remote_source(kept, remote);
-  // What the policy asks for is asked of the root alone, before a byte of the pack travels.
-  CUBINET_TRY_ASSIGN(const auto opened, open_bundle(source, context.console().log_sink(),
-                                                    {policy, signatures_of(remote), Expiry::enforced,
-                                                     context.files(), !options.dry_run}));
   Pulled pulled;
   pulled.place = first.to_string() + "@sha256:" + meant.manifest.to_hex();
   pulled.pinned = meant.pinned;

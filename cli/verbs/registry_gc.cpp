@@ -44,7 +44,8 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
   CubinRecords stale;
   for (const auto& record : records) {
     // Nothing would be built in the place of what somebody brought.
-    const bool is_brought = record->identity.kernel().maker() == KernelMaker::function;
+    const KernelMaker maker = record->identity.kernel().maker();
+    const bool is_brought = maker == KernelMaker::function || maker == KernelMaker::tool;
     if (is_brought || record->origin == CubinOrigin::imported) continue;
     const auto judged = runtime->standing(record);
     const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),

@@ -80,7 +80,7 @@ std::string kernel_table(const std::vector<EntryPoint>& entry_points) {
 std::vector<std::string> linked_parts(const KernelTemplate& kernel_template) {
   std::vector<std::string> parts;
   for (const auto& source : kernel_template.linked_sources())
-    parts.push_back(source->name() + ".cu");
+    parts.push_back(source->file_name());
   parts.insert(parts.end(), kernel_template.libraries().begin(), kernel_template.libraries().end());
   return parts;
 }

@@ -14,6 +14,8 @@ namespace cubinet::cli {
 using Action = std::function<Result<ExitStatus>(const Context&)>;
 
 // Each declares one verb with its options and examples under `root`; parsing its name sets `chosen`.
+void add_adopt(CLI::App& root, Action& chosen);
+void add_materialize(CLI::App& root, Action& chosen);
 void add_doctor(CLI::App& root, Action& chosen);
 void add_templates(CLI::App& root, Action& chosen);
 void add_trust(CLI::App& root, Action& chosen);
@@ -30,6 +32,7 @@ void add_bundle_extract(CLI::App& bundle, Action& chosen);
 void add_bundle_sign(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);
 void add_inspect(CLI::App& root, Action& chosen);
+void add_mirror(CLI::App& root, Action& chosen);
 void add_outdated(CLI::App& root, Action& chosen);
 void add_pull(CLI::App& root, Action& chosen);
 void add_push(CLI::App& root, Action& chosen);

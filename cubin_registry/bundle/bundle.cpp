@@ -84,7 +84,8 @@ class PackedBundle final : public Bundle {
   Result<void> collect(std::uint64_t kernel_hash, CubinRecords& found) const;
   // Those that an entry of this number leads to, in the order of list().
   Result<CubinRecords> led_to(BundleTable table, std::uint64_t number) const;
-  Result<CubinRecords> read_all() const;
+  // REQUIRES: the mutex.
+  Result<void> read_all();
 
   const std::shared_ptr<const BundlePack> pack_;
   const std::optional<TrustPolicy> policy_;
@@ -93,8 +94,9 @@ class PackedBundle final : public Bundle {
   const StoreDescription description_;
   const ForkGuard fork_guard_;
   std::mutex mutex_;  // guards what follows, which is read when it is asked for first
-  CubinRecords all_;  // as list() gives them
   bool all_read_ = false;
+  CubinRecords all_;                    // as they lie in the bundle
+  std::optional<CubinRecords> listed_;  // as list() gives them: sorting takes as long as reading
   std::shared_ptr<const StoredRows> rows_;
 };
 
@@ -108,11 +110,11 @@ Result<void> PackedBundle::collect(std::uint64_t kernel_hash, CubinRecords& foun
   for (const auto& page : *pages) {
     const auto [from, to] = entries_with(BundleTable::records, *page, kernel_hash);
     for (std::size_t i = from; i < to; ++i) {
-      auto record = pack_->decode(entry_of(BundleTable::records, *page, i));
-      if (record) {
-        found.push_back(std::make_shared<const CubinRecord>(*std::move(record)));
+      auto entry = pack_->decode(entry_of(BundleTable::records, *page, i));
+      if (entry) {
+        found.push_back(std::move(entry->record));
       } else {
-        pass_over(record.error());
+        pass_over(entry.error());
       }
     }
   }
@@ -137,37 +139,38 @@ Result<CubinRecords> PackedBundle::led_to(BundleTable table, std::uint64_t numbe
   return found;
 }
 
-Result<CubinRecords> PackedBundle::read_all() const {
-  CubinRecords records;
-  CUBINET_TRY(pack_->expect_pages(BundleTable::records));
-  const auto& pages = pack_->map().pages(BundleTable::records);
-  records.reserve(pages.size());
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    CUBINET_TRY_ASSIGN(const auto page, pack_->read_page(BundleTable::records, i));
-    CUBINET_TRY(decode_records(*pack_, *page, records));
-  }
-  if (records.size() != root().records)
+Result<void> PackedBundle::read_all() {
+  if (all_read_) return {};
+  std::vector<BundleEntry> entries;
+  CUBINET_TRY(pack_->each_page(BundleTable::records,
+                               [&](ByteView page) { return decode_entries(*pack_, page, entries); }));
+  if (entries.size() != root().records)
     return pack_->at_place(Error{ErrorCode::corruption, "it holds other records than its root says"});
-  sort_records(records);
-  return records;
+  all_.reserve(entries.size());
+  for (BundleEntry& entry : entries)
+    all_.push_back(std::move(entry.record));
+  all_read_ = true;
+  return {};
 }
 
 Result<CubinRecords> PackedBundle::list() {
   CUBINET_TRY(check_process());
   const std::lock_guard lock(mutex_);
-  if (!all_read_) {
-    CUBINET_TRY_ASSIGN(all_, read_all());
-    all_read_ = true;
+  CUBINET_TRY(read_all());
+  if (!listed_) {
+    listed_ = all_;
+    sort_records(*listed_);
   }
-  return all_;
+  return *listed_;
 }
 
 Result<std::shared_ptr<const StoredRows>> PackedBundle::rows() {
-  CUBINET_TRY_ASSIGN(const CubinRecords records, list());
+  CUBINET_TRY(check_process());
   const std::lock_guard lock(mutex_);
+  CUBINET_TRY(read_all());
   if (rows_ == nullptr) {
     StoredRows rows;
-    for (const auto& record : records) {
+    for (const auto& record : all_) {
       if (auto row = row_of(*record, description_.place)) rows.push_back({std::move(row), record});
     }
     rows_ = std::make_shared<const StoredRows>(std::move(rows));
@@ -177,7 +180,7 @@ Result<std::shared_ptr<const StoredRows>> PackedBundle::rows() {
 
 Result<Cubin> PackedBundle::read(std::shared_ptr<const CubinRecord> record) const {
   CUBINET_TRY(check_process());
-  CUBINET_TRY_ASSIGN(const auto image, pack_->find_image(record->digest));
+  CUBINET_TRY_ASSIGN(const auto image, pack_->find_image(*record));
   if (!image || image->size != record->size) {
     return Error{ErrorCode::invalid_argument,
                  describe_build(*record) + " is not in bundle '" + description_.place + "'"};
@@ -243,11 +246,10 @@ Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> so
 
 Result<std::vector<BytePart>> frames_of(const Bundle& bundle, const CubinRecords& records) {
   const BundlePack& pack = bundle.pack();
-  CUBINET_TRY(pack.expect_pages(BundleTable::images));
   std::vector<BytePart> parts;
   std::set<std::uint64_t> offsets;
   for (const auto& record : records) {
-    CUBINET_TRY_ASSIGN(const auto image, pack.find_image(record->digest));
+    CUBINET_TRY_ASSIGN(const auto image, pack.find_image(*record));
     if (!image)
       return pack.at_place(
           Error{ErrorCode::corruption, "the image of " + describe_build(*record) + " is not in it"});

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_pack.hpp"
+
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/spec/image_check.hpp>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace cubinet {
 namespace {
@@ -22,13 +26,26 @@ class BundleImport {
   BundleImport(Bundle& bundle, WritableStore& store, OnConflict on_conflict)
       : bundle_(bundle), store_(store), on_conflict_(on_conflict) {}
 
-  Result<ImportReport> run(const CubinRecords& records) {
+  Result<ImportReport> run(CubinRecords records) {
+    CUBINET_TRY(sort_by_place(records));
     for (const auto& record : records)
       CUBINET_TRY(import(record));
     return std::move(report_);
   }
 
  private:
+  // A frame of several images is unpacked once where they are read one after the other.
+  Result<void> sort_by_place(CubinRecords& records) const {
+    std::map<Sha256Digest, std::pair<std::uint64_t, std::uint32_t>> places;
+    CUBINET_TRY_ASSIGN(const std::vector<BundleImage> images, bundle_.pack().images());
+    for (const BundleImage& image : images)
+      places.emplace(image.digest, std::pair(image.frame_offset, image.offset));
+    std::stable_sort(records.begin(), records.end(), [&](const auto& a, const auto& b) {
+      return places.at(a->digest) < places.at(b->digest);
+    });
+    return {};
+  }
+
   Result<void> import(const std::shared_ptr<const CubinRecord>& record) {
     auto cubin = bundle_.read(record);
     // A record that lies about its image would be found, loaded, and give a library without the kernel.

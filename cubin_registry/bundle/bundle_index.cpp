@@ -4,14 +4,16 @@
 #include "bundle/zstd_frame.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
+#include <span>
 #include <string>
 
 namespace cubinet {
 namespace {
 
-constexpr BundleTable kTablesInOrder[] = {BundleTable::records, BundleTable::keys, BundleTable::names,
-                                          BundleTable::images};
+constexpr BundleTable kTablesInOrder[] = {BundleTable::records, BundleTable::keys, BundleTable::names};
 
 std::vector<std::string> in_order(const std::set<std::string>& strings) {
   return {strings.begin(), strings.end()};
@@ -26,6 +28,29 @@ std::vector<TableEntry> pairs_in_order(const std::set<std::pair<std::uint64_t, s
   return entries;
 }
 
+// What a record's entry leads to.
+BundleImage image_of(const CubinRecord& record, const std::vector<BundleImage>& images) {
+  const auto found = std::lower_bound(
+      images.begin(), images.end(), record.digest,
+      [](const BundleImage& image, const Sha256Digest& digest) { return image.digest < digest; });
+  return found != images.end() && found->digest == record.digest ? *found : BundleImage();
+}
+
+// The branches to pages, as full as so many bytes allow.
+std::vector<FilledPage> fill_branches(std::span<const BundlePage> pages, std::uint32_t branch_bytes) {
+  std::vector<SizedEntry> sizes;
+  sizes.reserve(pages.size());
+  for (const BundlePage& page : pages)
+    sizes.push_back({page.first, kPageEntryBytes});
+  std::vector<FilledPage> branches;
+  std::size_t from = 0;
+  for (const std::size_t to : cut_pages(sizes, branch_bytes - sizeof(std::uint64_t))) {
+    branches.push_back({pages[from].first, encode_branch(pages.subspan(from, to - from))});
+    from = to;
+  }
+  return branches;
+}
+
 Error too_much(const char* what) {
   return Error{ErrorCode::invalid_argument, std::string("a bundle cannot hold ") + what, "make several"};
 }
@@ -36,15 +61,10 @@ std::vector<TableEntry> table_entries(BundleTable table, const CubinRecords& rec
                                       const std::vector<BundleImage>& images) {
   std::vector<TableEntry> entries;
   std::set<std::pair<std::uint64_t, std::uint64_t>> pairs;
-  if (table == BundleTable::images) {
-    for (const BundleImage& image : images)
-      entries.push_back(encode_image(image));
-    return entries;
-  }
   for (const auto& record : records) {
     const std::uint64_t kernel_hash = record->identity.kernel_hash();
     if (table == BundleTable::records) {
-      entries.push_back({kernel_hash, encode_record(*record)});
+      entries.push_back(encode_entry(*record, image_of(*record, images)));
     } else if (table == BundleTable::keys) {
       pairs.emplace(record->identity.key().value, kernel_hash);
     } else {
@@ -87,31 +107,35 @@ Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords&
   if (!dictionary.empty()) index.map.dictionary = sha256(dictionary);
   index.map.frames_bytes = frames_bytes;
 
-  std::vector<std::vector<TableEntry>> tables;
+  std::array<std::vector<BundlePage>, kBundleTables> tables;
+  std::vector<Bytes> pages;
   for (const BundleTable table : kTablesInOrder) {
-    tables.push_back(table_entries(table, records, images));
-    for (const TableEntry& entry : tables.back()) {
-      while (index.map.page_bytes < page_bytes_for(table, entry))
-        index.map.page_bytes *= 2;
+    for (FilledPage& filled : fill_pages(table, table_entries(table, records, images), kPageBytes)) {
+      if (filled.bytes.size() > kMaximumPageBytes) return too_much("so large a record");
+      Bytes stored = is_packed(table, options.profile) ? pack_zstd(filled.bytes) : std::move(filled.bytes);
+      tables[static_cast<std::size_t>(table)].push_back(
+          {filled.first, static_cast<std::uint32_t>(stored.size()), sha256(stored), index.map.pages_bytes});
+      index.map.pages_bytes += stored.size();
+      pages.push_back(std::move(stored));
     }
   }
-  // The larger the pages, the fewer the root has to name.
-  for (;; index.map.page_bytes *= 2) {
-    if (index.map.page_bytes > kMaximumPageBytes) return too_much("so many targets, compilers or records");
+  // The larger the branches, the fewer the root has to name.
+  for (std::uint32_t branch_bytes = kBranchBytes;; branch_bytes *= 2) {
+    if (branch_bytes > kMaximumPageBytes) return too_much("so many targets, compilers or records");
     index.pages.clear();
-    for (const BundleTable table : kTablesInOrder) {
-      const auto position = static_cast<std::size_t>(table);
-      auto& pages = index.map.tables[position];
-      pages.clear();
-      for (FilledPage& filled : fill_pages(table, tables[position], index.map.page_bytes)) {
-        Bytes stored = is_packed(table, options.profile) ? pack_zstd(filled.bytes) : std::move(filled.bytes);
-        pages.push_back({filled.first, static_cast<std::uint32_t>(stored.size()), sha256(stored)});
-        index.pages.push_back(std::move(stored));
+    for (std::size_t table = 0; table < kBundleTables; ++table) {
+      auto& branches = index.map.branches[table];
+      branches.clear();
+      for (FilledPage& filled : fill_branches(tables[table], branch_bytes)) {
+        branches.push_back(
+            {filled.first, static_cast<std::uint32_t>(filled.bytes.size()), sha256(filled.bytes)});
+        index.pages.push_back(std::move(filled.bytes));
       }
     }
     index.root = encode_root(index.map);
     if (index.root.size() <= kMaximumRootBytes) break;
   }
+  std::move(pages.begin(), pages.end(), std::back_inserter(index.pages));
   if (root.file_bytes > kMaximumBundleBytes) return too_much("more than 64 GiB");
   return index;
 }

@@ -13,7 +13,7 @@ namespace cubinet {
 struct BundleIndex {
   BundleMap map;
   Bytes root;
-  std::vector<Bytes> pages;  // in the order of the tables
+  std::vector<Bytes> pages;  // the branches in the order of the tables, and the pages behind them
 };
 
 // The entries of a table, in order. `images` is what the table of images is made of.

@@ -14,15 +14,14 @@ const char* name_of(BundleTable table) {
     case BundleTable::keys:
       return "keys";
     case BundleTable::names:
-      return "names";
-    case BundleTable::images:
       break;
   }
-  return "images";
+  return "names";
 }
 
-Error in_page(Error error, BundleTable table, std::size_t index) {
-  error.message = "page " + std::to_string(index) + " of its " + name_of(table) + ": " + error.message;
+Error in_part(Error error, const char* part, BundleTable table, const BundlePage& page) {
+  error.message = std::string(part) + " of its " + name_of(table) + ", at byte " +
+                  std::to_string(page.offset) + ": " + error.message;
   return error;
 }
 
@@ -35,8 +34,12 @@ Error damaged_part(const std::string& reason) {
 Result<std::shared_ptr<const BundlePack>> BundlePack::open(std::shared_ptr<const ByteSource> source,
                                                            const RootCheck& check) {
   CUBINET_TRY_ASSIGN(Bytes bytes, source->read_root());
+  const auto stated = stated_root_bytes(bytes);  // what is no bundle says so below
+  if (stated && bytes.size() == kUsualRootBytes && *stated > bytes.size()) {
+    CUBINET_TRY_ASSIGN(const Bytes rest, source->read(bytes.size(), *stated - bytes.size()));
+    bytes.insert(bytes.end(), rest.begin(), rest.end());
+  }
   if (check) {
-    // What is no bundle says so below.
     if (const auto count = root_bytes_of(bytes)) {
       CUBINET_TRY(check(ByteView(bytes).first(static_cast<std::size_t>(*count))));
     }
@@ -66,63 +69,103 @@ Result<Bytes> BundlePack::read_exactly(const BytePart& part) const {
   return bytes;
 }
 
-Result<BundlePack::Page> BundlePack::read_page(BundleTable table, std::size_t index) const {
-  const BundlePage& page = map_.pages(table)[index];
+Result<Bytes> BundlePack::read_whole(const BundlePage& page) const {
+  CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly({page.offset, page.stored, page.digest}));
+  if (sha256(bytes) != page.digest) return damaged_part("its SHA-256 is another");
+  return bytes;
+}
+
+Result<std::vector<BundlePage>> BundlePack::pages_of(BundleTable table, const BundlePage& branch) const {
+  Page kept = pages_.find(branch.offset);
+  const auto read = [&]() -> Result<std::vector<BundlePage>> {
+    if (kept == nullptr) {
+      CUBINET_TRY_ASSIGN(Bytes bytes, read_whole(branch));
+      kept = std::make_shared<const Bytes>(std::move(bytes));
+    }
+    CUBINET_TRY_ASSIGN(auto pages, decode_branch(*kept, map_.pages_offset, map_.pages_bytes));
+    if (pages.front().first != branch.first) return damaged_part("it begins with another page");
+    return pages;
+  };
+  auto result = read();
+  if (!result) return at_place(in_part(std::move(result).error(), "the branch", table, branch));
+  pages_.keep(branch.offset, std::move(kept));
+  return result;
+}
+
+Result<BundlePack::Page> BundlePack::read_page(BundleTable table, const BundlePage& page) const {
   const auto read = [&]() -> Result<Page> {
-    CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly({page.offset, page.stored, page.digest}));
-    if (sha256(bytes) != page.digest) return damaged_part("its SHA-256 is another");
+    CUBINET_TRY_ASSIGN(Bytes bytes, read_whole(page));
     if (is_packed(table, map_.root.options.profile)) {
-      CUBINET_TRY_ASSIGN(bytes, unpack_zstd_within(bytes, map_.page_bytes));
+      CUBINET_TRY_ASSIGN(bytes, unpack_zstd_within(bytes, kMaximumPageBytes));
     }
     CUBINET_TRY(check_page(table, bytes, page.first));
     return std::make_shared<const Bytes>(std::move(bytes));
   };
   auto result = read();
-  if (!result) return at_place(in_page(std::move(result).error(), table, index));
+  if (!result) return at_place(in_part(std::move(result).error(), "the page", table, page));
   return result;
 }
 
-Result<BundlePack::Page> BundlePack::page(BundleTable table, std::size_t index) const {
-  if (auto kept = pages_.find(table, index)) return kept;
-  CUBINET_TRY_ASSIGN(Page page, read_page(table, index));
-  pages_.keep(table, index, page);
-  return page;
+Result<BundlePack::Page> BundlePack::page(BundleTable table, const BundlePage& page) const {
+  if (auto kept = pages_.find(page.offset)) return kept;
+  CUBINET_TRY_ASSIGN(Page read, read_page(table, page));
+  pages_.keep(page.offset, read);
+  return read;
 }
 
 Result<std::vector<BundlePack::Page>> BundlePack::pages_with(BundleTable table, std::uint64_t number) const {
-  const auto& pages = map_.pages(table);
-  const auto from = std::lower_bound(pages.begin(), pages.end(), number,
-                                     [](const BundlePage& page, std::uint64_t n) { return page.first < n; });
-  auto index = static_cast<std::size_t>(from - pages.begin());
   std::vector<Page> found;
-  // The page before may end with it.
-  for (index = index > 0 ? index - 1 : 0; index < pages.size() && pages[index].first <= number; ++index) {
-    CUBINET_TRY_ASSIGN(found.emplace_back(), page(table, index));
+  const std::vector<BundlePage>& branches = map_.branches_of(table);
+  const auto [first_branch, behind_branches] = cubinet::pages_with(branches, number);
+  for (std::size_t branch = first_branch; branch < behind_branches; ++branch) {
+    CUBINET_TRY_ASSIGN(const std::vector<BundlePage> pages, pages_of(table, branches[branch]));
+    const auto [first, behind] = cubinet::pages_with(pages, number);
+    for (std::size_t i = first; i < behind; ++i) {
+      CUBINET_TRY_ASSIGN(found.emplace_back(), page(table, pages[i]));
+    }
   }
   return found;
-}
-
-Result<void> BundlePack::expect_pages(BundleTable table) const {
-  std::vector<BytePart> parts;
-  for (const BundlePage& page : map_.pages(table))
-    parts.push_back({page.offset, page.stored, page.digest});
-  return source_->expect(parts);
 }
 
 BytePart BundlePack::part_of(const BundleImage& image) const {
   return {map_.frames_offset + image.frame_offset, image.frame_stored, image.frame_digest, !image.alone()};
 }
 
-Result<CubinRecord> BundlePack::decode(ByteView record) const {
-  auto decoded = decode_record(record);
-  if (decoded && (decoded->origin != CubinOrigin::bundle || decoded->version != map_.root.options.version))
-    decoded = damaged_part("it holds the record of another bundle");
-  if (!decoded) return at_place(std::move(decoded).error());
-  return decoded;
+Result<void> BundlePack::each_page(BundleTable table,
+                                   const Callback<Result<void>(ByteView page)>& give) const {
+  const auto expect = [&](const std::vector<BundlePage>& pages) {
+    std::vector<BytePart> parts;
+    for (const BundlePage& page : pages)
+      parts.push_back({page.offset, page.stored, page.digest});
+    return source_->expect(parts);
+  };
+  CUBINET_TRY(expect(map_.branches_of(table)));
+  for (const BundlePage& branch : map_.branches_of(table)) {
+    CUBINET_TRY_ASSIGN(const std::vector<BundlePage> pages, pages_of(table, branch));
+    CUBINET_TRY(expect(pages));
+    for (const BundlePage& page : pages) {
+      CUBINET_TRY_ASSIGN(const Page read, read_page(table, page));
+      CUBINET_TRY(give(*read));
+    }
+  }
+  return {};
 }
 
-Result<BundleImage> BundlePack::decode_place(ByteView image) const {
-  auto decoded = decode_image(image);
+Result<BundleEntry> BundlePack::decode(ByteView entry) const {
+  auto record = decode_record(record_in(entry));
+  if (record && (record->origin != CubinOrigin::bundle || record->version != map_.root.options.version))
+    record = damaged_part("it holds the record of another bundle");
+  if (!record) return at_place(std::move(record).error());
+  CUBINET_TRY_ASSIGN(const BundleImage image, place_in(entry));
+  if (image.digest != record->digest || image.size != record->size) {
+    return at_place(damaged_part("kernel " + record->identity.key().to_string() +
+                                 " leads to another image than its record names"));
+  }
+  return BundleEntry{std::make_shared<const CubinRecord>(*std::move(record)), image};
+}
+
+Result<BundleImage> BundlePack::place_in(ByteView entry) const {
+  auto decoded = image_in(entry);
   if (decoded && (decoded->frame_stored > map_.frames_bytes ||
                   decoded->frame_offset > map_.frames_bytes - decoded->frame_stored))
     decoded = damaged_part("an image lies behind its end");
@@ -130,14 +173,16 @@ Result<BundleImage> BundlePack::decode_place(ByteView image) const {
   return decoded;
 }
 
-Result<std::optional<BundleImage>> BundlePack::find_image(const Sha256Digest& digest) const {
-  const std::uint64_t number = number_of(digest);
-  CUBINET_TRY_ASSIGN(const std::vector<Page> pages, pages_with(BundleTable::images, number));
+Result<std::optional<BundleImage>> BundlePack::find_image(const CubinRecord& record) const {
+  const std::uint64_t number = record.identity.kernel_hash();
+  CUBINET_TRY_ASSIGN(const std::vector<Page> pages, pages_with(BundleTable::records, number));
   for (const Page& page : pages) {
-    const auto [from, to] = entries_with(BundleTable::images, *page, number);
+    const auto [from, to] = entries_with(BundleTable::records, *page, number);
     for (std::size_t i = from; i < to; ++i) {
-      CUBINET_TRY_ASSIGN(const BundleImage image, decode_place(entry_of(BundleTable::images, *page, i)));
-      if (image.digest == digest) return std::optional(image);
+      const ByteView entry = entry_of(BundleTable::records, *page, i);
+      if (!leads_to(entry, record.digest)) continue;
+      CUBINET_TRY_ASSIGN(const BundleImage image, place_in(entry));
+      return std::optional(image);
     }
   }
   return std::optional<BundleImage>();
@@ -167,12 +212,17 @@ Result<Bytes> BundlePack::read_dictionary() const {
 
 Result<std::vector<BundleImage>> BundlePack::images() const {
   std::vector<BundleImage> images;
-  for (std::size_t i = 0; i < map_.pages(BundleTable::images).size(); ++i) {
-    CUBINET_TRY_ASSIGN(const Page page, read_page(BundleTable::images, i));
-    for (std::size_t entry = 0; entry < entries_of(BundleTable::images, *page); ++entry) {
-      CUBINET_TRY_ASSIGN(images.emplace_back(), decode_place(entry_of(BundleTable::images, *page, entry)));
+  CUBINET_TRY(each_page(BundleTable::records, [&](ByteView page) -> Result<void> {
+    for (std::size_t i = 0; i < entries_of(BundleTable::records, page); ++i) {
+      CUBINET_TRY_ASSIGN(images.emplace_back(), place_in(entry_of(BundleTable::records, page, i)));
     }
-  }
+    return {};
+  }));
+  std::sort(images.begin(), images.end(),
+            [](const BundleImage& a, const BundleImage& b) { return a.digest < b.digest; });
+  images.erase(std::unique(images.begin(), images.end(),
+                           [](const BundleImage& a, const BundleImage& b) { return a.digest == b.digest; }),
+               images.end());
   return images;
 }
 

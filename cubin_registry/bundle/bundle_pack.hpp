@@ -18,6 +18,12 @@
 
 namespace cubinet {
 
+// A record as a bundle has it, and where its image lies.
+struct BundleEntry {
+  std::shared_ptr<const CubinRecord> record;
+  BundleImage image;
+};
+
 // A bundle's bytes, read in the parts that are asked for, each checked against the digest that leads to it
 // before anything in it is looked at. Errors name the part and the place. Thread-safe.
 class BundlePack {
@@ -35,35 +41,39 @@ class BundlePack {
   const ByteSource& source() const { return *source_; }
 
   using Page = std::shared_ptr<const Bytes>;
+  // Where the pages lie that a branch of a table leads to.
+  Result<std::vector<BundlePage>> pages_of(BundleTable table, const BundlePage& branch) const;
   // Unpacked; check_page() has passed.
-  Result<Page> page(BundleTable table, std::size_t index) const;
-  // Those that can hold entries of this number: nearly always one.
+  Result<Page> read_page(BundleTable table, const BundlePage& page) const;
+  // The pages that can hold entries of this number: nearly always one.
   Result<std::vector<Page>> pages_with(BundleTable table, std::uint64_t number) const;
-  // As page(), neither looked for among those kept nor kept: for whoever reads all of them.
-  Result<Page> read_page(BundleTable table, std::size_t index) const;
+  // Gives every page of a table, in order.
+  Result<void> each_page(BundleTable table, const Callback<Result<void>(ByteView page)>& give) const;
 
-  // All pages of a table are about to be read.
-  Result<void> expect_pages(BundleTable table) const;
   // Where a frame lies.
   BytePart part_of(const BundleImage& image) const;
 
-  Result<CubinRecord> decode(ByteView record) const;
-  Result<BundleImage> decode_place(ByteView image) const;
-  // nullopt: it is not in this bundle.
-  Result<std::optional<BundleImage>> find_image(const Sha256Digest& digest) const;
+  // Of an entry of records.
+  Result<BundleEntry> decode(ByteView entry) const;
+  Result<BundleImage> place_in(ByteView entry) const;
+  // Of this record or another of its kernel; nullopt: it is not in this bundle.
+  Result<std::optional<BundleImage>> find_image(const CubinRecord& record) const;
   Result<Bytes> read_image(const BundleImage& image) const;
   // What is stored of it, whatever it is worth; and its content, which read_image() takes a part of.
   Result<Bytes> read_stored(const BundleImage& image) const;
   Result<Bytes> unpack(const BundleImage& image, ByteView stored) const;
   // Verified; empty where there is none.
   Result<Bytes> read_dictionary() const;
-  // All of them, ascending by digest.
+  // All of them, each once, ascending by digest.
   Result<std::vector<BundleImage>> images() const;
 
   // `error` with the place, and a remedy where it has none.
   Error at_place(Error error) const;
 
  private:
+  // Its digest is right.
+  Result<Bytes> read_whole(const BundlePage& page) const;
+  Result<Page> page(BundleTable table, const BundlePage& page) const;
   Result<Bytes> read_exactly(const BytePart& part) const;
   Result<std::shared_ptr<const ZstdDictionary>> dictionary() const;
   Result<Bytes> read_frame(const BundleImage& image) const;

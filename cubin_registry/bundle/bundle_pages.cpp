@@ -13,16 +13,12 @@ namespace cubinet {
 namespace {
 
 constexpr std::size_t kCountBytes = 4;
-constexpr std::size_t kSlotBytes = 12;  // of a record: hash and end
+constexpr std::size_t kSlotBytes = 12;  // of a record's entry: hash and end
 constexpr std::size_t kPairBytes = 16;
 constexpr std::size_t kImageBytes = 89;
 
 Error damaged_page(const std::string& reason) {
   return Error{ErrorCode::corruption, "it is damaged: " + reason};
-}
-
-std::size_t entry_bytes(BundleTable table) {
-  return table == BundleTable::images ? kImageBytes : kPairBytes;
 }
 
 // Where the i-th record of a page begins; for i = count where the last one ends.
@@ -53,7 +49,8 @@ Result<void> check_records(ByteView page) {
   if (count == 0 || count > (page.size() - kCountBytes) / kSlotBytes)
     return damaged_page("its records have no room in it");
   for (std::size_t i = 0; i < count; ++i) {
-    if (record_begin(page, i + 1) <= record_begin(page, i)) return damaged_page("its records overlap");
+    if (record_begin(page, i + 1) <= record_begin(page, i) + kImageBytes)
+      return damaged_page("its records overlap");
   }
   if (record_begin(page, count) != page.size()) return damaged_page("its records do not fill it");
   return {};
@@ -62,25 +59,19 @@ Result<void> check_records(ByteView page) {
 }  // namespace
 
 bool is_packed(BundleTable table, BundleProfile profile) {
-  return profile != BundleProfile::plain && (table == BundleTable::records || table == BundleTable::images);
-}
-
-std::uint64_t page_bytes_for(BundleTable table, const TableEntry& entry) {
-  return entry.bytes.size() + (table == BundleTable::records ? kCountBytes + kSlotBytes : 0);
+  return profile != BundleProfile::plain && table == BundleTable::records;
 }
 
 std::vector<FilledPage> fill_pages(BundleTable table, const std::vector<TableEntry>& entries,
                                    std::uint32_t page_bytes) {
-  const std::size_t head = table == BundleTable::records ? kCountBytes : 0;
-  const std::size_t slot = table == BundleTable::records ? kSlotBytes : 0;
+  const bool records = table == BundleTable::records;
+  std::vector<SizedEntry> sizes;
+  sizes.reserve(entries.size());
+  for (const TableEntry& entry : entries)
+    sizes.push_back({entry.number, entry.bytes.size() + (records ? kSlotBytes : 0)});
   std::vector<FilledPage> pages;
   std::size_t from = 0;
-  while (from < entries.size()) {
-    std::size_t to = from;
-    std::size_t size = head;
-    while (to < entries.size() && size + slot + entries[to].bytes.size() <= page_bytes)
-      size += slot + entries[to++].bytes.size();
-    if (to == from) break;  // REQUIRES is not met: rather nothing than no end
+  for (const std::size_t to : cut_pages(sizes, page_bytes - (records ? kCountBytes : 0))) {
     pages.push_back({entries[from].number, join_page(table, entries, from, to)});
     from = to;
   }
@@ -90,7 +81,7 @@ std::vector<FilledPage> fill_pages(BundleTable table, const std::vector<TableEnt
 Result<void> check_page(BundleTable table, ByteView page, std::uint64_t first) {
   if (table == BundleTable::records) {
     CUBINET_TRY(check_records(page));
-  } else if (page.empty() || page.size() % entry_bytes(table) != 0) {
+  } else if (page.empty() || page.size() % kPairBytes != 0) {
     return damaged_page("it holds a part of an entry");
   }
   const std::size_t count = entries_of(table, page);
@@ -103,9 +94,7 @@ Result<void> check_page(BundleTable table, ByteView page, std::uint64_t first) {
       // Records are compared when they are decoded.
       const ByteView a = entry_of(table, page, i - 1);
       const ByteView b = entry_of(table, page, i);
-      ascends = table == BundleTable::records ||
-                (table == BundleTable::images ? as_text(a).substr(0, 32) < as_text(b).substr(0, 32)
-                                              : kernel_hash_of(a) < kernel_hash_of(b));
+      ascends = table == BundleTable::records || kernel_hash_of(a) < kernel_hash_of(b);
     }
     if (!ascends) return damaged_page("its entries are not in order");
   }
@@ -113,21 +102,16 @@ Result<void> check_page(BundleTable table, ByteView page, std::uint64_t first) {
 }
 
 std::size_t entries_of(BundleTable table, ByteView page) {
-  return table == BundleTable::records ? integer_at<std::uint32_t>(page, 0)
-                                       : page.size() / entry_bytes(table);
+  return table == BundleTable::records ? integer_at<std::uint32_t>(page, 0) : page.size() / kPairBytes;
 }
 
 std::uint64_t number_of(BundleTable table, ByteView page, std::size_t i) {
   if (table == BundleTable::records) return integer_at<std::uint64_t>(page, kCountBytes + i * kSlotBytes);
-  if (table != BundleTable::images) return integer_at<std::uint64_t>(page, i * kPairBytes);
-  std::uint64_t number = 0;
-  for (std::size_t byte = 0; byte < 8; ++byte)
-    number = number << 8 | static_cast<std::uint64_t>(page[i * kImageBytes + byte]);
-  return number;
+  return integer_at<std::uint64_t>(page, i * kPairBytes);
 }
 
 ByteView entry_of(BundleTable table, ByteView page, std::size_t i) {
-  if (table != BundleTable::records) return page.subspan(i * entry_bytes(table), entry_bytes(table));
+  if (table != BundleTable::records) return page.subspan(i * kPairBytes, kPairBytes);
   return page.subspan(record_begin(page, i), record_begin(page, i + 1) - record_begin(page, i));
 }
 
@@ -173,8 +157,11 @@ std::uint64_t kernel_hash_of(ByteView pair) {
 
 std::vector<std::string> names_of(const CubinRecord& record) {
   std::vector<std::string> names;
-  for (const EntryPoint& entry : record.entry_points)
+  const bool of_source = record.identity.kernel().maker() == KernelMaker::source;
+  for (const EntryPoint& entry : record.entry_points) {
     names.push_back(entry.symbol);
+    if (of_source) names.push_back(entry.name);
+  }
   if (record.identity.kernel().maker() == KernelMaker::function) {
     const auto decoded = decode_kernel(record.identity.kernel_encoding());
     if (decoded) names.push_back(decoded->name);
@@ -184,14 +171,7 @@ std::vector<std::string> names_of(const CubinRecord& record) {
   return names;
 }
 
-std::uint64_t number_of(const Sha256Digest& digest) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < 8; ++i)
-    number = number << 8 | static_cast<std::uint64_t>(digest.bytes[i]);
-  return number;
-}
-
-TableEntry encode_image(const BundleImage& image) {
+TableEntry encode_entry(const CubinRecord& record, const BundleImage& image) {
   ByteWriter writer;
   writer.raw(image.digest.bytes);
   writer.u64(image.frame_offset);
@@ -201,11 +181,20 @@ TableEntry encode_image(const BundleImage& image) {
   writer.u32(image.offset);
   writer.u32(image.size);
   writer.u8(static_cast<std::uint8_t>(image.codec));
-  return {number_of(image.digest), writer.take()};
+  writer.raw(encode_record(record));
+  return {record.identity.kernel_hash(), writer.take()};
 }
 
-Result<BundleImage> decode_image(ByteView entry) {
-  ByteReader reader(entry);
+ByteView record_in(ByteView entry) {
+  return entry.subspan(kImageBytes);
+}
+
+bool leads_to(ByteView entry, const Sha256Digest& image) {
+  return std::equal(image.bytes.begin(), image.bytes.end(), entry.begin());
+}
+
+Result<BundleImage> image_in(ByteView entry) {
+  ByteReader reader(entry.first(kImageBytes));
   BundleImage image;
   CUBINET_TRY_ASSIGN(image.digest, read_digest(reader));
   CUBINET_TRY_ASSIGN(image.frame_offset, reader.u64());

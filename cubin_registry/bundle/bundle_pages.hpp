@@ -14,18 +14,18 @@
 
 namespace cubinet {
 
-// The pages of a bundle's four tables, unpacked, little-endian; docs/formats/bundle.md:
+// The pages of a bundle's three tables, unpacked, little-endian; docs/formats/bundle.md:
 //
 // clang-format off
-//   <records> ::= u32 count { u64 hash of the kernel, u32 end of the record }, { record }  ; ends count from the page's
+//   <records> ::= u32 count { u64 hash of the kernel, u32 end of the entry }, { <image> record }  ; ends count from the page's
 //   <keys>    ::= { u64 key, u64 hash of the kernel }                                      ; ascending, none twice
 //   <names>   ::= { u64 XXH3-64 of a name, u64 hash of the kernel }                        ; ascending, none twice
-//   <images>  ::= { 32 bytes SHA-256, u64 offset of the frame, u32 its stored bytes, u32 its bytes,
-//                   32 bytes SHA-256 of what is stored, u32 offset in it, u32 bytes, u8 codec }  ; ascending
+//   <image>   ::= 32 bytes SHA-256, u64 offset of the frame, u32 its stored bytes, u32 its bytes,
+//                 32 bytes SHA-256 of what is stored, u32 offset in it, u32 bytes, u8 codec
 // clang-format on
 //
-// A table ascends through its pages by a number: hash, key, hash of the name, the first eight bytes of the
-// digest (big-endian). Entries of one number may lie in several pages.
+// A table ascends through its pages by a number: hash, key, hash of the name. Entries of one number lie in
+// several pages only where they have no room in one.
 
 // One entry as bytes, and the number that the table ascends by.
 struct TableEntry {
@@ -41,10 +41,8 @@ struct FilledPage {
 // Whether its pages are stored packed. Hashes do not get smaller by it.
 bool is_packed(BundleTable table, BundleProfile profile);
 
-// The bytes of the smallest page that holds the entry.
-std::uint64_t page_bytes_for(BundleTable table, const TableEntry& entry);
-// Fills page after page, each until the next entry has no room. REQUIRES: the entries in order, each with
-// room in a page.
+// Fills page after page, as cut_pages() says: an entry that has no room in so many bytes has a page alone.
+// REQUIRES: the entries in order.
 std::vector<FilledPage> fill_pages(BundleTable table, const std::vector<TableEntry>& entries,
                                    std::uint32_t page_bytes);
 
@@ -67,8 +65,8 @@ std::uint64_t hash_of_name(std::string_view name);
 TableEntry encode_pair(std::uint64_t number, std::uint64_t kernel_hash);
 std::uint64_t kernel_hash_of(ByteView pair);
 
-// Which entries of names lead to a record: functions' symbols, and what a kernel of the maker `function` is
-// called.
+// Which entries of names lead to a record: functions' symbols, those of a source also as C++ names them, and
+// what a kernel of the maker `function` is called.
 std::vector<std::string> names_of(const CubinRecord& record);
 
 enum class FrameCodec : std::uint8_t { plain = 0, zstd = 1 };
@@ -86,9 +84,13 @@ struct BundleImage {
 
   bool alone() const { return size == frame_bytes; }
 };
-std::uint64_t number_of(const Sha256Digest& digest);
-TableEntry encode_image(const BundleImage& image);
-// corruption where its numbers make no sense.
-Result<BundleImage> decode_image(ByteView entry);
+// An entry of records: the record, and before it where its image lies.
+TableEntry encode_entry(const CubinRecord& record, const BundleImage& image);
+// The record that an entry holds.
+ByteView record_in(ByteView entry);
+// corruption where the numbers of the place make no sense.
+Result<BundleImage> image_in(ByteView entry);
+// Whether image_in() would give this image.
+bool leads_to(ByteView entry, const Sha256Digest& image);
 
 }  // namespace cubinet

@@ -4,8 +4,6 @@
 #include <cubinet/base/binary_format.hpp>
 #include <cubinet/base/byte_stream.hpp>
 
-#include <algorithm>
-#include <bit>
 #include <string>
 
 namespace cubinet {
@@ -17,7 +15,6 @@ constexpr BinaryFormat kRootFormat{.name = "the bundle",
                                    .oldest = kBundleVersion,
                                    .newer_remedy = "use the version of cubinet that wrote it"};
 constexpr std::size_t kDigestBytes = sizeof(Sha256Digest::bytes);
-constexpr std::size_t kPageEntryBytes = sizeof(std::uint64_t) + sizeof(std::uint32_t) + kDigestBytes;
 constexpr std::size_t kHeadBytes = 12;  // magic, version, profile, zero, bytes of the root
 
 Error damaged_root(const std::string& reason) {
@@ -45,36 +42,29 @@ Result<std::vector<std::string>> read_strings(ByteReader& reader) {
   return strings;
 }
 
-Result<std::vector<BundlePage>> read_pages(ByteReader& reader, std::uint32_t page_bytes) {
+// Little of a root: what opening it takes is hashing its bytes.
+Result<std::vector<BundlePage>> read_branches(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
-  // Taken together: a thousand of them are most of a root, and most of what opening it takes.
-  CUBINET_TRY_ASSIGN(const ByteView table, reader.raw(std::size_t{count} * kPageEntryBytes));
-  std::vector<BundlePage> pages;
-  pages.reserve(count);
-  for (std::size_t at = 0; at < table.size(); at += kPageEntryBytes) {
-    BundlePage page;
-    page.first = integer_at<std::uint64_t>(table, at);
-    page.stored = integer_at<std::uint32_t>(table, at + 8);
-    std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(at + 12), kDigestBytes,
-                page.digest.bytes.begin());
-    if (page.stored == 0 || page.stored > page_bytes + page_bytes / 64 + 64)
-      return damaged_root("a page has an absurd length");
-    if (!pages.empty() && page.first < pages.back().first) return damaged_root("its pages are not in order");
-    pages.push_back(page);
-  }
-  return pages;
+  CUBINET_TRY_ASSIGN(const ByteView list, reader.raw(std::size_t{count} * kPageEntryBytes));
+  auto branches = read_pages(list, 0);
+  if (!branches) return damaged_root(branches.error().message);
+  return branches;
 }
 
 // False where the sizes add up to more than a bundle can have.
 bool lay_out(BundleMap& map) {
-  if (map.dictionary_bytes > kMaximumDictionaryBytes || map.frames_bytes > kMaximumBundleBytes) return false;
+  if (map.dictionary_bytes > kMaximumDictionaryBytes || map.frames_bytes > kMaximumBundleBytes ||
+      map.pages_bytes > kMaximumBundleBytes)
+    return false;
   std::uint64_t end = map.root_bytes;
-  for (auto& pages : map.tables) {
-    for (BundlePage& page : pages) {
-      page.offset = end;
-      end += page.stored;
+  for (auto& branches : map.branches) {
+    for (BundlePage& branch : branches) {
+      branch.offset = end;
+      end += branch.stored;
     }
   }
+  map.pages_offset = end;
+  end += map.pages_bytes;
   map.dictionary_offset = end;
   end = aligned(end + map.dictionary_bytes);
   map.frames_offset = end;
@@ -84,9 +74,6 @@ bool lay_out(BundleMap& map) {
 
 Result<void> read_fields(ByteReader& reader, BundleMap& map) {
   BundleOptions& options = map.root.options;
-  CUBINET_TRY_ASSIGN(map.page_bytes, reader.u32());
-  if (!std::has_single_bit(map.page_bytes) || map.page_bytes > kMaximumPageBytes)
-    return damaged_root("its pages have an absurd length");
   CUBINET_TRY_ASSIGN(options.channel, reader.string());
   for (std::uint64_t* const number : {&options.version, &options.created, &options.expires, &map.root.records,
                                       &map.root.images, &map.root.image_bytes}) {
@@ -94,9 +81,10 @@ Result<void> read_fields(ByteReader& reader, BundleMap& map) {
   }
   CUBINET_TRY_ASSIGN(map.root.targets, read_strings(reader));
   CUBINET_TRY_ASSIGN(map.root.toolchain, read_strings(reader));
-  for (auto& pages : map.tables) {
-    CUBINET_TRY_ASSIGN(pages, read_pages(reader, map.page_bytes));
+  for (auto& branches : map.branches) {
+    CUBINET_TRY_ASSIGN(branches, read_branches(reader));
   }
+  CUBINET_TRY_ASSIGN(map.pages_bytes, reader.u64());
   CUBINET_TRY_ASSIGN(map.dictionary_bytes, reader.u64());
   CUBINET_TRY_ASSIGN(map.dictionary, read_digest(reader));
   CUBINET_TRY_ASSIGN(map.frames_bytes, reader.u64());
@@ -109,21 +97,17 @@ Result<void> read_fields(ByteReader& reader, BundleMap& map) {
 Bytes encode_root(BundleMap& map) {
   const BundleOptions& options = map.root.options;
   ByteWriter fields;
-  fields.u32(map.page_bytes);
   fields.string(options.channel);
   for (const std::uint64_t number : {options.version, options.created, options.expires, map.root.records,
                                      map.root.images, map.root.image_bytes})
     fields.u64(number);
   write_strings(fields, map.root.targets);
   write_strings(fields, map.root.toolchain);
-  for (const auto& pages : map.tables) {
-    fields.u32(static_cast<std::uint32_t>(pages.size()));
-    for (const BundlePage& page : pages) {
-      fields.u64(page.first);
-      fields.u32(page.stored);
-      fields.raw(page.digest.bytes);
-    }
+  for (const auto& branches : map.branches) {
+    fields.u32(static_cast<std::uint32_t>(branches.size()));
+    write_pages(fields, branches);
   }
+  fields.u64(map.pages_bytes);
   fields.u64(map.dictionary_bytes);
   fields.raw(map.dictionary.bytes);
   fields.u64(map.frames_bytes);
@@ -143,7 +127,7 @@ Bytes encode_root(BundleMap& map) {
   return writer.take();
 }
 
-Result<std::uint64_t> root_bytes_of(ByteView bytes) {
+Result<std::uint64_t> stated_root_bytes(ByteView bytes) {
   if (!kRootFormat.begins(bytes)) return Error{ErrorCode::corruption, "this is no bundle"};
   ByteReader head(bytes);
   CUBINET_TRY(kRootFormat.read_head(head));
@@ -151,6 +135,11 @@ Result<std::uint64_t> root_bytes_of(ByteView bytes) {
   CUBINET_TRY_ASSIGN(const std::uint32_t count, head.u32());
   if (count < kHeadBytes + kDigestBytes || count > kMaximumRootBytes || count % kBundleAlignment != 0)
     return damaged_root("its root has an absurd length");
+  return count;
+}
+
+Result<std::uint64_t> root_bytes_of(ByteView bytes) {
+  CUBINET_TRY_ASSIGN(const std::uint64_t count, stated_root_bytes(bytes));
   if (count > bytes.size()) return damaged_root("it ends within its root");
   return count;
 }

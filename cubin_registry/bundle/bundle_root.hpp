@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "bundle/bundle_branches.hpp"
+
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
@@ -16,19 +18,17 @@ namespace cubinet {
 // A bundle's root as bytes, little-endian; docs/formats/bundle.md:
 //
 // clang-format off
-//   <root>  ::= "CBUN" u16 kBundleVersion, u8 profile, u8 0, u32 bytes of the root, u32 page bytes,
+//   <root>  ::= "CBUN" u16 kBundleVersion, u8 profile, u8 0, u32 bytes of the root,
 //               <string> channel, u64 version, u64 created, u64 expires,
 //               u64 records, u64 images, u64 bytes of the images,
 //               u32 count { <string> target }, u32 count { <string> compiler or library },   ; ascending
-//               4 times: u32 count { u64 first, u32 stored bytes, 32 bytes SHA-256 },       ; records, keys, names, images
-//               u64 bytes and 32 bytes SHA-256 of the dictionary, u64 bytes of the frames,
+//               3 times: u32 count { <page> },                           ; to the branches of records, keys, names
+//               u64 bytes of the pages behind these, u64 bytes and 32 bytes SHA-256 of the dictionary, u64 bytes of the frames,
 //               zeros to a multiple of 64 with the digest, 32 bytes SHA-256 of all that precedes
 // clang-format on
-inline constexpr std::uint16_t kBundleVersion = 2;
+inline constexpr std::uint16_t kBundleVersion = 3;
 inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{64} << 30;
-inline constexpr std::uint32_t kDefaultPageBytes = std::uint32_t{16} << 10;
-// One record fits into a page, whatever it holds.
-inline constexpr std::uint32_t kMaximumPageBytes = std::uint32_t{32} << 20;
+inline constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 10;
 inline constexpr std::uint64_t kMaximumDictionaryBytes = std::uint64_t{2} << 20;
 inline constexpr std::uint64_t kBundleAlignment = 64;
 
@@ -41,31 +41,25 @@ Integer integer_at(ByteView bytes, std::size_t offset) {
   return value;
 }
 
-enum class BundleTable : std::uint8_t { records, keys, names, images };
-inline constexpr std::size_t kBundleTables = 4;
-
-struct BundlePage {
-  std::uint64_t first = 0;   // of its first entry what the table ascends by
-  std::uint32_t stored = 0;  // bytes in the pack
-  Sha256Digest digest;       // of these
-  std::uint64_t offset = 0;  // from the root's beginning; follows from those before
-};
+enum class BundleTable : std::uint8_t { records, keys, names };
+inline constexpr std::size_t kBundleTables = 3;
 
 // The root, and where what it leads to lies.
 struct BundleMap {
   BundleRoot root;
-  std::uint32_t page_bytes = kDefaultPageBytes;  // of the largest page when unpacked
-  std::array<std::vector<BundlePage>, kBundleTables> tables;
+  std::array<std::vector<BundlePage>, kBundleTables> branches;
+  std::uint64_t pages_bytes = 0;  // of all that branches lead to
   std::uint64_t dictionary_bytes = 0;
   Sha256Digest dictionary;
   std::uint64_t frames_bytes = 0;
   // These follow from the others.
   std::uint64_t root_bytes = 0;
+  std::uint64_t pages_offset = 0;
   std::uint64_t dictionary_offset = 0;
   std::uint64_t frames_offset = 0;
 
-  const std::vector<BundlePage>& pages(BundleTable table) const {
-    return tables[static_cast<std::size_t>(table)];
+  const std::vector<BundlePage>& branches_of(BundleTable table) const {
+    return branches[static_cast<std::size_t>(table)];
   }
 };
 
@@ -73,6 +67,8 @@ struct BundleMap {
 // them.
 Bytes encode_root(BundleMap& map);
 
+// How many bytes the root has that begins so. corruption where none does.
+Result<std::uint64_t> stated_root_bytes(ByteView bytes);
 // How many of the bytes, which a bundle begins with, are its root: all that is looked at before signatures.
 // unsupported for a newer version, corruption where they are no whole root.
 Result<std::uint64_t> root_bytes_of(ByteView bytes);

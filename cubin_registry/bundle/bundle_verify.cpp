@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace cubinet {
@@ -22,6 +23,7 @@ class BundleVerification {
     report_.entries = map_.root.records;
     CUBINET_TRY(check_root());
     CUBINET_TRY(read_tables());
+    take_images();
     check_tables();
     CUBINET_TRY(check_frames());
     CUBINET_TRY(check_end());
@@ -41,9 +43,10 @@ class BundleVerification {
 
   Result<void> check_root();
   Result<void> read_tables();
-  Result<void> read_page(BundleTable table, std::size_t index);
+  Result<void> read_branch(BundleTable table, const BundlePage& branch);
+  Result<void> read_page(BundleTable table, const BundlePage& page);
+  void take_images();
   void check_tables();
-  void check_users();
   Result<void> check_frames();
   Result<void> check_frame(const std::vector<BundleImage>& images);
   Result<void> check_zeros(std::uint64_t from, std::uint64_t to);
@@ -52,9 +55,14 @@ class BundleVerification {
   const BundlePack& pack_;
   const BundleMap& map_;
   VerifyReport report_;
-  CubinRecords records_;
-  std::vector<BundleImage> images_;
-  std::vector<Bytes> pairs_[kBundleTables];  // the pages of keys and of names
+  std::vector<BundleEntry> entries_;
+  CubinRecords records_;             // theirs
+  std::vector<BundleImage> images_;  // theirs, each once, ascending by digest
+  Bytes pairs_[kBundleTables];       // the keys and the names
+  std::uint64_t pages_end_ = 0;      // of those that were read
+  // Of the page of the table that was read last.
+  std::optional<std::uint64_t> first_number_;
+  std::optional<std::uint64_t> last_number_;
   bool tables_whole_ = true;
 };
 
@@ -66,47 +74,59 @@ Result<void> BundleVerification::check_root() {
   return {};
 }
 
-Result<void> BundleVerification::read_page(BundleTable table, std::size_t index) {
-  CUBINET_TRY_ASSIGN(const auto page, pack_.read_page(table, index));
-  if (table == BundleTable::records) return decode_records(pack_, *page, records_);
-  if (table != BundleTable::images) {
-    pairs_[static_cast<std::size_t>(table)].push_back(*page);
-    return {};
-  }
-  for (std::size_t i = 0; i < entries_of(table, *page); ++i) {
-    CUBINET_TRY_ASSIGN(const BundleImage image, pack_.decode_place(entry_of(table, *page, i)));
-    if (!images_.empty() && !(images_.back().digest < image.digest))
-      return pack_.at_place(Error{ErrorCode::corruption, "its images are not in order"});
-    images_.push_back(image);
+Result<void> BundleVerification::read_page(BundleTable table, const BundlePage& page) {
+  CUBINET_TRY_ASSIGN(const auto read, pack_.read_page(table, page));
+  const std::uint64_t last = number_of(table, *read, entries_of(table, *read) - 1);
+  const bool parted = last_number_ == page.first && first_number_ != page.first;
+  first_number_ = page.first;
+  last_number_ = last;
+  // Whoever looks an entry up reads one page and believes that it has them all.
+  if (parted)
+    return pack_.at_place(Error{ErrorCode::corruption, "entries of one number lie on two of its pages"});
+  if (table == BundleTable::records) return decode_entries(pack_, *read, entries_);
+  Bytes& pairs = pairs_[static_cast<std::size_t>(table)];
+  pairs.insert(pairs.end(), read->begin(), read->end());
+  return {};
+}
+
+Result<void> BundleVerification::read_branch(BundleTable table, const BundlePage& branch) {
+  CUBINET_TRY_ASSIGN(const auto pages, pack_.pages_of(table, branch));
+  if (pages.front().offset != pages_end_)
+    find(StoreFinding::Kind::damaged_index, "its pages do not lie side by side");
+  pages_end_ = pages.back().offset + pages.back().stored;
+  for (const BundlePage& page : pages) {
+    const std::size_t before = report_.findings.size();
+    CUBINET_TRY(note(read_page(table, page), table == BundleTable::records
+                                                 ? StoreFinding::Kind::damaged_record
+                                                 : StoreFinding::Kind::damaged_index));
+    tables_whole_ = tables_whole_ && report_.findings.size() == before;
   }
   return {};
 }
 
 Result<void> BundleVerification::read_tables() {
-  for (const BundleTable table :
-       {BundleTable::records, BundleTable::keys, BundleTable::names, BundleTable::images}) {
-    for (std::size_t i = 0; i < map_.pages(table).size(); ++i) {
+  pages_end_ = map_.pages_offset;
+  for (const BundleTable table : {BundleTable::records, BundleTable::keys, BundleTable::names}) {
+    first_number_.reset();
+    last_number_.reset();
+    for (const BundlePage& branch : map_.branches_of(table)) {
       const std::size_t before = report_.findings.size();
-      CUBINET_TRY(note(read_page(table, i), table == BundleTable::records
-                                                ? StoreFinding::Kind::damaged_record
-                                                : StoreFinding::Kind::damaged_index));
+      CUBINET_TRY(note(read_branch(table, branch), StoreFinding::Kind::damaged_index));
       tables_whole_ = tables_whole_ && report_.findings.size() == before;
     }
   }
+  if (tables_whole_ && pages_end_ != map_.pages_offset + map_.pages_bytes)
+    find(StoreFinding::Kind::damaged_index, "there are bytes between its pages and what follows");
   return {};
 }
 
 void BundleVerification::check_tables() {
   if (!tables_whole_) return;  // one damaged page is one finding
-  check_users();
   for (const BundleTable table : {BundleTable::keys, BundleTable::names}) {
-    Bytes there;
-    for (const Bytes& page : pairs_[static_cast<std::size_t>(table)])
-      there.insert(there.end(), page.begin(), page.end());
     Bytes expected;
     for (const TableEntry& entry : table_entries(table, records_, images_))
       expected.insert(expected.end(), entry.bytes.begin(), entry.bytes.end());
-    if (there != expected)
+    if (pairs_[static_cast<std::size_t>(table)] != expected)
       find(StoreFinding::Kind::damaged_index, "its keys or names do not lead to all of its records");
   }
   std::uint64_t image_bytes = 0;
@@ -118,22 +138,17 @@ void BundleVerification::check_tables() {
     find(StoreFinding::Kind::damaged_index, "its root counts other records, images or targets than it holds");
 }
 
-void BundleVerification::check_users() {
-  std::vector<bool> used(images_.size(), false);
-  for (const auto& record : records_) {
-    const auto image = std::lower_bound(
-        images_.begin(), images_.end(), record->digest,
-        [](const BundleImage& each, const Sha256Digest& digest) { return each.digest < digest; });
-    if (image == images_.end() || image->digest != record->digest || image->size != record->size) {
-      find(StoreFinding::Kind::missing_cubin,
-           "kernel " + record->identity.key().to_string() + " names an image that is not in it");
-    } else {
-      used[static_cast<std::size_t>(image - images_.begin())] = true;
+void BundleVerification::take_images() {
+  std::map<Sha256Digest, BundleImage> images;
+  for (const BundleEntry& entry : entries_) {
+    records_.push_back(entry.record);
+    const BundleImage& first = images.emplace(entry.image.digest, entry.image).first->second;
+    if (first.frame_offset != entry.image.frame_offset || first.offset != entry.image.offset) {
+      find(StoreFinding::Kind::damaged_index, "it has two places for image " + entry.image.digest.to_hex());
     }
   }
-  const auto unused = std::count(used.begin(), used.end(), false);
-  if (unused > 0)
-    find(StoreFinding::Kind::stray_file, "no record names " + std::to_string(unused) + " of its images");
+  for (const auto& [digest, image] : images)
+    images_.push_back(image);
 }
 
 Result<void> BundleVerification::check_zeros(std::uint64_t from, std::uint64_t to) {
@@ -208,13 +223,13 @@ Result<void> BundleVerification::check_end() {
 
 }  // namespace
 
-Result<void> decode_records(const BundlePack& pack, ByteView page, CubinRecords& records) {
+Result<void> decode_entries(const BundlePack& pack, ByteView page, std::vector<BundleEntry>& entries) {
   for (std::size_t i = 0; i < entries_of(BundleTable::records, page); ++i) {
-    CUBINET_TRY_ASSIGN(CubinRecord record, pack.decode(entry_of(BundleTable::records, page, i)));
-    const bool behind = records.empty() || bundle_order(*records.back(), record);
-    if (!behind || record.identity.kernel_hash() != number_of(BundleTable::records, page, i))
+    CUBINET_TRY_ASSIGN(BundleEntry entry, pack.decode(entry_of(BundleTable::records, page, i)));
+    const bool behind = entries.empty() || bundle_order(*entries.back().record, *entry.record);
+    if (!behind || entry.record->identity.kernel_hash() != number_of(BundleTable::records, page, i))
       return pack.at_place(Error{ErrorCode::corruption, "its records are not in order"});
-    records.push_back(std::make_shared<const CubinRecord>(std::move(record)));
+    entries.push_back(std::move(entry));
   }
   return {};
 }

@@ -5,9 +5,9 @@
 
 namespace cubinet {
 
-// Appends the records of a page; corruption where one cannot be read or does not come behind the one before
-// it in the bundle.
-Result<void> decode_records(const BundlePack& pack, ByteView page, CubinRecords& records);
+// Appends the entries of a page of records; corruption where one cannot be read or does not come behind the
+// one before it in the bundle.
+Result<void> decode_entries(const BundlePack& pack, ByteView page, std::vector<BundleEntry>& entries);
 
 // Reads every byte of a bundle, and compares what its parts say of each other.
 Result<VerifyReport> verify_bundle(const BundlePack& pack);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/bundle_root.hpp"
-
 #include <cubinet/base/bytes.hpp>
 
 #include <cstddef>
@@ -13,21 +11,20 @@
 
 namespace cubinet {
 
-// The pages that were read last and proved right. Holds at most so many, and at most so many bytes unless
-// one page alone has more. Thread-safe.
+// The pages that were read last and proved right, by where they lie. Holds at most so many, and at most so
+// many bytes unless one page alone has more. Thread-safe.
 class PageCache {
  public:
   static constexpr std::size_t kMostPages = 32;
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
   // nullptr: it is not there.
-  std::shared_ptr<const Bytes> find(BundleTable table, std::size_t index);
-  void keep(BundleTable table, std::size_t index, std::shared_ptr<const Bytes> page);
+  std::shared_ptr<const Bytes> find(std::uint64_t offset);
+  void keep(std::uint64_t offset, std::shared_ptr<const Bytes> page);
 
  private:
   struct Kept {
-    BundleTable table;
-    std::size_t index;
+    std::uint64_t offset;
     std::shared_ptr<const Bytes> page;
   };
 

@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kPageLevel = 19;
 constexpr int kFrameLevel = 19;
+// A match of so many bytes is taken without a look for a better one. On published cubins a tenth of the
+// level's own time goes into those beyond, for 0.15 % of the size.
+constexpr int kGoodMatch = 128;
 
 Error no_frame(const std::string& reason) {
   return Error{ErrorCode::corruption, "it cannot be unpacked: " + reason};
@@ -75,6 +78,7 @@ ZstdPacker::Context ZstdPacker::take_context() const {
   Context context(ZSTD_createCCtx());
   if (context == nullptr ||
       ZSTD_isError(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kFrameLevel)) != 0 ||
+      ZSTD_isError(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_targetLength, kGoodMatch)) != 0 ||
       ZSTD_isError(ZSTD_CCtx_loadDictionary(context.get(), dictionary_.data(), dictionary_.size())) != 0)
     throw std::bad_alloc();
   return context;

@@ -195,6 +195,7 @@ Result<void> LocalHome::evict_for(const SweepOptions& options, std::vector<Store
 
 // Whoever cannot note a use meanwhile leaves it out, which this is worth where it makes the file shorter.
 void LocalHome::forget_uses_of_what_is_gone() {
+  uses_.flush();
   std::set<Sha256Digest> there;
   const auto listed = list();
   if (!listed) return;

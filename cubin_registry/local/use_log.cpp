@@ -29,6 +29,9 @@ std::uint64_t checksum_of(ByteView covered) {
   return XXH3_64bits_withSeed(covered.data(), covered.size(), kUseLogVersion);
 }
 
+// Minutes that a use may wait for others, while there are requests.
+constexpr std::uint32_t kPatience = 1;
+
 bool is_count(const Sha256Digest& subject) {
   return subject == kAskedSubject || subject == kFoundSubject || subject == kGoneSubject;
 }
@@ -80,6 +83,11 @@ std::vector<UseMark> decode_marks(ByteView bytes) {
   return marks;
 }
 
+// A mark of the future is one of a clock that was wrong.
+bool UseLog::is_fresh(const Noted& noted, std::uint32_t now) {
+  return noted.minute <= now && now - noted.minute < kHour;
+}
+
 std::uint32_t UseLog::current_minute() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(now).count();
@@ -126,17 +134,31 @@ void UseLog::used(const Sha256Digest& image) {
   }
 }
 
+// Reading and writing the file takes longer than loading a small kernel: a request does neither but for the
+// one that makes a batch full, or comes long after the first that it holds.
 void UseLog::note(const Sha256Digest& image) {
   const std::uint32_t now = current_minute();
   const std::lock_guard lock(mutex_);
-  recall();
   Noted& noted = noted_[image];
   ++noted.pending;
-  // A mark of the future is one of a clock that was wrong.
-  if (noted.minute <= now && now - noted.minute < kHour) return;
-  auto marks = take_counts(now);
-  marks.push_back({image, std::exchange(noted.pending, 0), now});
-  noted.minute = now;
+  if (noted.waits || is_fresh(noted, now)) return;
+  noted.waits = true;
+  if (waiting_++ == 0) waiting_since_ = now;
+  if (waiting_ >= kBatch || waiting_since_ > now || now - waiting_since_ > kPatience) write_waiting(now);
+}
+
+void UseLog::write_waiting(std::uint32_t now) {
+  recall();
+  std::vector<UseMark> marks;
+  for (auto& [subject, noted] : noted_) {
+    if (!std::exchange(noted.waits, false) || is_fresh(noted, now)) continue;
+    marks.push_back({subject, std::exchange(noted.pending, 0), now});
+    noted.minute = now;
+  }
+  waiting_ = 0;
+  if (marks.empty()) return;
+  const auto counts = take_counts(now);
+  marks.insert(marks.end(), counts.begin(), counts.end());
   write(marks);
 }
 
@@ -163,10 +185,14 @@ void UseLog::flush() {
   const std::lock_guard lock(mutex_);
   auto marks = take_counts(now);
   for (auto& [subject, noted] : noted_) {
+    noted.waits = false;
     if (noted.pending == 0) continue;
     marks.push_back({subject, std::exchange(noted.pending, 0), now});
     noted.minute = now;
   }
+  waiting_ = 0;
+  if (marks.empty()) return;
+  recall();
   write(marks);
   if (std::exchange(long_, false)) static_cast<void>(compact(nullptr));
 }

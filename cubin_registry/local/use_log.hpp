@@ -36,10 +36,14 @@ struct RecordedUses {
 };
 
 // Who asked a home for what, as far as that helps those who tidy it. A memory that promises nothing: an image
-// is noted when it is first taken and then at most once an hour, whatever cannot be noted is left out, and
-// no request fails or waits for it. Thread-safe.
+// is noted when it is taken and then at most once an hour, many at a time, behind the requests; a process
+// that is killed takes with it what it had not noted yet. Whatever cannot be noted is left out, and no
+// request fails for it. Thread-safe.
 class UseLog {
  public:
+  // So many images wait for each other, and less where one has waited for a minute or two.
+  static constexpr std::size_t kBatch = 64;
+
   UseLog(FileStore& store, const HomeAccess& access) : store_(store), access_(access) {}
   ~UseLog();
   UseLog(const UseLog&) = delete;
@@ -62,11 +66,14 @@ class UseLog {
   struct Noted {
     std::uint32_t minute = 0;   // of the last mark
     std::uint32_t pending = 0;  // uses since
+    bool waits = false;         // to be noted with others
   };
   static std::uint32_t current_minute();
+  static bool is_fresh(const Noted& noted, std::uint32_t now);
   void note(const Sha256Digest& image);
   // REQUIRES: the mutex, here and below.
   void recall();
+  void write_waiting(std::uint32_t now);
   std::vector<UseMark> take_counts(std::uint32_t minute);
   void write(std::span<const UseMark> marks);
 
@@ -75,6 +82,8 @@ class UseLog {
   std::atomic<std::uint32_t> asked_{0};
   std::atomic<std::uint32_t> found_{0};
   std::mutex mutex_;
+  std::size_t waiting_ = 0;          // of those below
+  std::uint32_t waiting_since_ = 0;  // the first of them
   bool recalled_ = false;
   bool long_ = false;  // the file, for what it says
   std::map<Sha256Digest, Noted> noted_;

@@ -43,8 +43,10 @@ CubinRecords with_key(const CubinRecords& records, KernelKey key) {
 }
 
 bool answers_to(const CubinRecord& record, std::string_view name) {
-  const bool has_function = std::any_of(record.entry_points.begin(), record.entry_points.end(),
-                                        [&](const EntryPoint& entry) { return entry.symbol == name; });
+  const bool of_source = record.identity.kernel().maker() == KernelMaker::source;
+  const bool has_function = std::any_of(
+      record.entry_points.begin(), record.entry_points.end(),
+      [&](const EntryPoint& entry) { return entry.symbol == name || (of_source && entry.name == name); });
   // Few hold the name at all, and only these are decoded.
   if (has_function || as_text(record.identity.encoding()).find(name) == std::string_view::npos)
     return has_function;

@@ -53,7 +53,7 @@ TEST_CASE("a kernel is compiled once, then found by this process and by the next
 TEST_CASE("a source that the compiler is not given is refused once, as an error or a warning") {
   const TempDir home;
   Journal journal;
-  const std::string computed = std::string(kScaleTemplate) + "#include WHATEVER\n";
+  const std::string computed = std::string(kScaleTemplate) + "#define WHATEVER </etc/hosts>\n#include WHATEVER\n";
   auto options = runtime_options(home / "h", &journal);
   options.templates = scale_catalog(computed);
   const auto refused = make_runtime(options)->cubin(scale_spec(), kSpecific);

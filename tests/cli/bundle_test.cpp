@@ -17,7 +17,7 @@ std::string make_bundle(const Sandbox& sandbox, const std::vector<Cubin>& cubins
 
 // The bundle of another channel, whose name has the same length, with the checksum that goes with it.
 void rename_bundle(const Sandbox& sandbox, const std::string& from, const std::string& to) {
-  constexpr std::size_t kChannel = 20;
+  constexpr std::size_t kChannel = 16;
   std::string bytes = sandbox.read("b.bundle");
   REQUIRE(bytes.substr(kChannel, from.size()) == from);
   bytes.replace(kChannel, to.size(), to);

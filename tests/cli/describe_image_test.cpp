@@ -41,6 +41,18 @@ TEST_CASE("an image is described by itself, and by its record where there is one
   CHECK(contains(text, "-arch sm_90a"));
 }
 
+TEST_CASE("code that is yet to be linked is said to be") {
+  FakeCubin fake;
+  fake.kernels = {{"kernel", 16}};
+  for (const bool relocatable : {false, true}) {
+    fake.relocatable = relocatable;
+    const auto report = report_image(*make_cubin({"one", {}}, fake).image);
+    REQUIRE(report);
+    CHECK(describe(*report, nullptr)["relocatable"] == relocatable);
+    CHECK(contains(to_text(*report, nullptr), "relocatable: to be linked") == relocatable);
+  }
+}
+
 TEST_CASE("PTX is told by its text") {
   const auto report =
       report_image(bytes_of("// made\n.version 9.0\n.target sm_90a\n.entry k(.param .u64 p)\n{ ret; }"));
@@ -84,6 +96,7 @@ TEST_CASE("what is no image is named with a way on") {
   };
   CHECK(contains(refusal("CBUN"), "a bundle"));
   CHECK(contains(refusal("CREC"), "record"));
+  CHECK(contains(refusal("CENT"), "compiler"));
   CHECK(contains(refusal("#!/bin/sh"), "neither a cubin, nor PTX, nor a fatbinary"));
   CHECK(contains(refusal(""), "neither a cubin, nor PTX, nor a fatbinary"));
 }

@@ -19,8 +19,8 @@ TEST_CASE("key prints the key and the encoding of the complete specification") {
     REQUIRE(encoding);
     const auto identity = cubinet::identity_from_encoding(*encoding);
     REQUIRE(identity);
-    CHECK(identity->key().to_string() == key["key"]);
-    CHECK(identity->target().to_string() == key["target"]);
+    CHECK(identity->key().to_string() == key["key"].get<std::string>());
+    CHECK(identity->target().to_string() == key["target"].get<std::string>());
     const auto spec = cubinet::decode_kernel(identity->kernel_encoding());
     REQUIRE(spec);
     CHECK(spec->parameters.count("threads_per_row") == 1);

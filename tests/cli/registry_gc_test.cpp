@@ -52,6 +52,17 @@ TEST_CASE("an image that was added is neither stale nor of a template to be name
   CHECK(sandbox.run({"registry", "show", "mine"}).status == 0);
 }
 
+TEST_CASE("what was adopted of another compiler is not stale") {
+  const Sandbox sandbox;
+  std::filesystem::create_directories(sandbox / "cache/entries/ab");
+  sandbox.write("cache/entries/ab/" + std::string(62, 'c'), as_text(make_fake_cubin({})));
+  REQUIRE(sandbox.run({"adopt", sandbox.path("cache"), "--tool-version", "1"}).status == 0);
+  const ToolResult pruned = sandbox.run({"registry", "gc", "--stale", "--json"});
+  CHECK(pruned.json()["stale"].empty());
+  CHECK(pruned.json()["unknown"] == 0);
+  CHECK(sandbox.run({"registry", "show", "cuda.core"}).status == 0);
+}
+
 TEST_CASE("an entry from a bundle is stale only when its interface version does not fit") {
   const Sandbox sandbox;
   const auto files = posix_file_system();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cubin_registry/home_fixture.hpp"
-
-#include <cubinet/cubin_registry/bundle.hpp>
+#include "bundle/bundle_pack.hpp"
+#include "cubin_registry/bundle_fixture.hpp"
 
 namespace cubinet::test {
 namespace {
@@ -36,6 +35,23 @@ TEST_CASE("a bundle is imported into an empty registry, and a second time change
   report = import_bundle(*bundle, *registry);
   CHECK(report->imported == 0);
   CHECK(report->present == 2);
+}
+
+TEST_CASE("a group of an archive is read once for all of its images") {
+  HomeFixture home;
+  auto registry = home.open();
+  const auto path = home.folder / "archive";
+  REQUIRE(create_bundle(path, cubins_up_to(40), {"import", 4, 0, 0, BundleProfile::archive}));
+  const auto source = std::make_shared<MemorySource>(read_file(path));
+  const auto bundle = *open_bundle(source, {});
+  source->take_reads();
+  const auto report = import_bundle(*bundle, *registry);
+  REQUIRE(report);
+  CHECK(report->imported == 40);
+  const auto reads = source->take_reads();
+  CHECK(std::count_if(reads.begin(), reads.end(), [&](const auto& read) {
+          return read.first >= bundle->pack().map().frames_offset;
+        }) == 3);  // of 16, 16 and 8
 }
 
 TEST_CASE("an import mends a damaged entry and leaves a local build alone") {

@@ -21,28 +21,22 @@ CubinRecords records_up_to(int count, std::size_t warning_bytes = 0) {
   return records;
 }
 
-TEST_CASE("pages grow for a record that needs it, and are of the usual size otherwise") {
-  CHECK(make_index({"test", 3}, records_up_to(3), {}, {}, 0)->map.page_bytes == kDefaultPageBytes);
-  const auto large = make_index({"test", 3}, records_up_to(3, kDefaultPageBytes), {}, {}, 0);
+TEST_CASE("a record that has no room in a page has one alone") {
+  const auto small = make_index({"test", 3}, records_up_to(3), {}, {}, 0);
+  CHECK(small->pages.size() == 6);  // a branch and a page of each table
+  const auto large = make_index({"test", 3}, records_up_to(3, kPageBytes), {}, {}, 0);
   REQUIRE(large);
-  CHECK(large->map.page_bytes == 2 * kDefaultPageBytes);
-  CHECK(large->map.pages(BundleTable::records).size() == 3);
+  CHECK(large->pages.size() == 8);
+  CHECK(large->map.branches_of(BundleTable::records).size() == 1);
 }
 
-TEST_CASE("pages grow where the root has no room for so many") {
-  const auto index = make_index({"test", 3}, records_up_to(250, std::size_t{1} << 20), {}, {}, 0);
-  REQUIRE(index);
-  CHECK(index->root.size() <= kMaximumRootBytes);
-  CHECK(decode_root(index->root));
-  std::vector<BundleImage> images(200000);
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    const std::string number = std::to_string(i);
-    images[i].digest = sha256(as_bytes(number));
-  }
-  std::sort(images.begin(), images.end(), [](const auto& a, const auto& b) { return a.digest < b.digest; });
-  const auto many = make_index({"test", 3}, {}, images, {}, 0);
-  REQUIRE(many);
-  CHECK(many->root.size() <= kMaximumRootBytes);
+TEST_CASE("a root stays as small however many records there are, and its branches grow where it has to be") {
+  const auto few = make_index({"test", 3}, records_up_to(100), {}, {}, 0);
+  const auto many = make_index({"test", 3}, records_up_to(2000), {}, {}, 0);
+  REQUIRE((few && many));
+  CHECK(few->root.size() < 1024);
+  CHECK(many->root.size() < 2 * few->root.size());
+  CHECK(many->map.branches_of(BundleTable::records)[0].stored <= kBranchBytes);
 }
 
 TEST_CASE("a root says its targets and compilers, and libzstd where it packed") {

@@ -77,7 +77,6 @@ TEST_CASE("parts that are whole and contradict each other are found") {
   CHECK(found([](Parts& parts) { parts.records.push_back(parts.records.back()); }));
   CHECK(found([](Parts& parts) { parts.records.pop_back(); }));
   CHECK(found([](Parts& parts) { parts.images.pop_back(); }));
-  CHECK(found([](Parts& parts) { std::swap(parts.images[0], parts.images[1]); }));
   CHECK(found([](Parts& parts) { parts.images.insert(parts.images.begin(), parts.images[0]); }));
   CHECK(found([](Parts& parts) { parts.images[1].frame_offset = parts.images[0].frame_offset; }));
   CHECK(found([](Parts& parts) { parts.images[1].frame_offset = parts.frames.size(); }));
@@ -101,11 +100,61 @@ TEST_CASE("a root that counts what is not there, and an index that leads elsewhe
   CHECK(found([](BundleMap& map) { map.root.image_bytes = 1; }));
   CHECK(found([](BundleMap& map) { map.root.targets = {"sm_80"}; }));
   const auto wrong_key = verified(good_parts(), [](BundleIndex& index) {
-    Bytes& keys = index.pages[1];
+    Bytes& keys = index.pages[4];  // behind three branches and the page of records
     keys[8] ^= std::byte{1};
-    index.map.tables[1][0].digest = sha256(keys);
+    const std::uint64_t offset = index.pages[3].size();
+    const BundlePage page{index.map.branches[1][0].first, static_cast<std::uint32_t>(keys.size()),
+                          sha256(keys), offset};
+    index.pages[1] = encode_branch(std::span(&page, 1));
+    index.map.branches[1][0].digest = sha256(index.pages[1]);
   });
   CHECK(wrong_key.findings.size() == 1);
+}
+
+// The table of records on these pages instead of one.
+void repage(BundleIndex& index, const std::vector<std::vector<TableEntry>>& entries) {
+  std::vector<Bytes> pages;
+  std::vector<BundlePage> lists[kBundleTables];
+  index.map.pages_bytes = 0;
+  const auto add = [&](std::size_t table, std::uint64_t first, Bytes page) {
+    lists[table].push_back(
+        {first, static_cast<std::uint32_t>(page.size()), sha256(page), index.map.pages_bytes});
+    index.map.pages_bytes += page.size();
+    pages.push_back(std::move(page));
+  };
+  for (const auto& each : entries) {
+    FilledPage filled = fill_pages(BundleTable::records, each, kPageBytes).front();
+    add(0, filled.first, std::move(filled.bytes));
+  }
+  add(1, index.map.branches[1][0].first, index.pages[4]);
+  add(2, index.map.branches[2][0].first, index.pages[5]);
+  for (std::size_t table = 0; table < kBundleTables; ++table) {
+    const Bytes branch = encode_branch(lists[table]);
+    pages.insert(pages.begin() + static_cast<std::ptrdiff_t>(table), branch);
+    index.map.branches[table] = {
+        {lists[table].front().first, static_cast<std::uint32_t>(branch.size()), sha256(branch)}};
+  }
+  index.pages = std::move(pages);
+}
+
+TEST_CASE("records of one kernel that lie on two pages, of which one is read, are found") {
+  Parts parts = good_parts();
+  auto sibling = std::make_shared<CubinRecord>(*parts.records.back());
+  sibling->fingerprint.digest = sha256(as_bytes("sibling"));
+  parts.records.push_back(sibling);
+  std::sort(parts.records.begin(), parts.records.end(),
+            [](const auto& a, const auto& b) { return bundle_order(*a, *b); });
+  const auto entries = table_entries(BundleTable::records, parts.records, parts.images);
+  REQUIRE(entries[2].number == entries[3].number);
+  const auto whole = verified(parts, [&](BundleIndex& index) {
+    repage(index, {{entries[0], entries[1]}, {entries[2], entries[3]}});
+  });
+  CHECK(whole.findings.empty());
+  const auto parted = verified(parts, [&](BundleIndex& index) {
+    repage(index, {{entries[0], entries[1], entries[2]}, {entries[3]}});
+  });
+  REQUIRE(parted.findings.size() == 1);
+  CHECK(parted.findings.front().reason.find("two of its pages") != std::string::npos);
 }
 
 }  // namespace

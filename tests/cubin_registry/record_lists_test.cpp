@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/record_lists.hpp"
 
+#include "bundle/bundle_pages.hpp"
 #include "cubin_registry/home_fixture.hpp"
 
 namespace cubinet::test {
@@ -24,6 +25,19 @@ TEST_CASE("records are listed by maker, name, key and fingerprint") {
     const CubinRecord& after = *records[i];
     CHECK(before.identity.key() <= after.identity.key());
     if (before.identity == after.identity) CHECK(before.fingerprint < after.fingerprint);
+  }
+}
+
+TEST_CASE("a kernel of a source is found as the language names it, one of a template by its symbol") {
+  for (const KernelMaker maker : {KernelMaker::source, KernelMaker::kernel_template}) {
+    KernelSpec spec{"axpy", {}, maker};
+    CubinRecord record = *make_cubin(spec).record;
+    record.entry_points.front().name = "axpy<float, 4>";
+    record.entry_points.front().symbol = "_Z4axpyIfLi4EEvv";
+    const CubinRecords records = {std::make_shared<const CubinRecord>(record)};
+    CHECK(with_function(records, "_Z4axpyIfLi4EEvv").size() == 1);
+    CHECK(with_function(records, "axpy<float, 4>").size() == (maker == KernelMaker::source ? 1 : 0));
+    CHECK(names_of(record).size() == (maker == KernelMaker::source ? 2 : 1));
   }
 }
 

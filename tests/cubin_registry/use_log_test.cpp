@@ -61,20 +61,21 @@ TEST_CASE("the bytes of a mark are those that the format says") {
   CHECK(to_hex(ByteView(bytes).last(8)) == "5031accacf4346e2");
 }
 
-TEST_CASE("what is asked, found and used is counted over processes, and written once an hour for an image") {
+TEST_CASE("what is asked, found and used is counted over processes, and written behind the requests") {
   CountedHome home;
   {
     const auto registry = home.open_counted();
     REQUIRE(publishes(*registry, cubin_of(1)));
+    home.files->appends = 0;
     for (int i = 0; i < 100; ++i)
       use(*registry, cubin_of(1));
-    CHECK(home.files->appends == 1);
+    CHECK(home.files->appends == 0);
     CHECK(registry->find(cubin_of(2).record->identity.kernel())->empty());
+    CHECK(registry->stats()->uses.used == 100);
   }
-  CHECK(home.files->appends == 2);  // the rest, at the end
+  CHECK(home.files->appends == 1);  // at the end
   const auto registry = home.open_counted();
   use(*registry, cubin_of(1));
-  CHECK(home.files->appends == 2);  // noted within the hour
   const auto stats = registry->stats();
   CHECK(stats->uses.asked == 203);
   CHECK(stats->uses.found == 202);
@@ -83,19 +84,37 @@ TEST_CASE("what is asked, found and used is counted over processes, and written 
   CHECK(stats->last_used.begin()->first == cubin_of(1).record->digest);
 }
 
-TEST_CASE("an image that was last noted more than an hour ago, or in the future, is noted again") {
+TEST_CASE("as many images as make a batch are noted at once, and again when their marks are an hour old") {
   CountedHome home;
-  REQUIRE(publishes(*home.open(), cubin_of(1)));
-  for (const std::uint32_t minute : {std::uint32_t{1000}, 0xFFFFFFF0U}) {
-    write_file(home.home / "uses",
-               encode_marks(std::vector<UseMark>{{cubin_of(1).record->digest, 1, minute}}));
-    home.files->appends = 0;
-    const auto registry = home.open_counted();
-    use(*registry, cubin_of(1));
-    CHECK(home.files->appends == 1);
-    use(*registry, cubin_of(1));
-    CHECK(home.files->appends == 1);
+  const int batch = static_cast<int>(UseLog::kBatch);
+  {
+    const auto registry = home.open();
+    for (int i = 0; i < batch; ++i)
+      REQUIRE(publishes(*registry, cubin_of(i)));
   }
+  const auto use_all = [&](Home& registry) {
+    home.files->appends = 0;
+    for (int i = 0; i < batch; ++i) {
+      CHECK(home.files->appends == 0);
+      use(registry, cubin_of(i));
+    }
+  };
+  std::vector<UseMark> marks;
+  for (int i = 0; i < batch; ++i)
+    marks.push_back({cubin_of(i).record->digest, 1, 0});
+  for (const std::uint32_t minute : {0xFFFFFFF0U, std::uint32_t{1000}}) {  // in the future, and long ago
+    for (UseMark& mark : marks)
+      mark.minute = minute;
+    write_file(home.home / "uses", encode_marks(marks));
+    const auto registry = home.open_counted();
+    use_all(*registry);
+    CHECK(home.files->appends == 1);
+    use_all(*registry);
+    CHECK(home.files->appends == 0);
+  }
+  const auto registry = home.open_counted();
+  use_all(*registry);
+  CHECK(home.files->appends == 0);  // another process has noted them within the hour
 }
 
 TEST_CASE("a home that cannot be written, or whose log cannot be, serves and notes nothing") {
@@ -104,12 +123,11 @@ TEST_CASE("a home that cannot be written, or whose log cannot be, serves and not
   use(*home.open(HomeOptions::Access::read_only), cubin_of(1));
   CHECK_FALSE(fs::exists(home.home / "uses"));
   home.files->error = ENOSPC;
-  const auto registry = home.open_counted();
   for (int i = 0; i < 3; ++i)
-    use(*registry, cubin_of(1));
-  CHECK(home.files->appends == 1);  // and is not tried at each use
-  CHECK(home.log.count("uses are not noted") == 1);
-  CHECK(registry->stats()->uses.used == 2);
+    use(*home.open_counted(), cubin_of(1));
+  CHECK(home.files->appends == 3);  // once a process
+  CHECK(home.log.count("uses are not noted") == 3);
+  CHECK(home.open()->stats()->uses.used == 0);
 }
 
 TEST_CASE("a log is made shorter when it says the same often, and nothing of it is lost") {

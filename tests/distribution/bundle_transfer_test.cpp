@@ -31,7 +31,7 @@ struct Shipped {
     return {folder / "a.bundle", kRootText.size(), {{kKeyId, Bytes(signature.begin(), signature.end())}}, {}};
   }
   std::string read(const std::string& name) const {
-    return std::string(as_text(ok(posix_file_system()->read(folder / name, 1 << 24))));
+    return std::string(as_text(ok(posix_file_system()->read(folder / name, 1 << 25))));
   }
   Result<RemoteBundle> read_changed(const std::function<void(Manifest&)>& change) const {
     const Sha256Digest digest = ok(push_bundle(*server, posix_file_system(), upload(), ""));
@@ -190,4 +190,46 @@ TEST_CASE("a file that has no such root, or a key without an id, is not pushed")
         ErrorCode::invalid_argument);
   upload.file = "/nowhere";
   CHECK(push_bundle(*shipped.server, posix_file_system(), upload, "").error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("a bundle is copied between servers with its manifest, signatures and channel") {
+  const auto nginx = test::Nginx::start();
+  if (!nginx) return;
+  const Shipped shipped;
+  // More than a piece of what is passed on.
+  std::ofstream(shipped.folder / "a.bundle", std::ios::app) << std::string(20'000'000, 'q');
+  const Sha256Digest digest = ok(push_bundle(*shipped.server, posix_file_system(), shipped.upload(), ""));
+  const RemoteBundle bundle = ok(read_remote_bundle(*shipped.server, digest));
+  const auto over_http =
+      open_static_server(test::quick_client({nginx->authority()}), ok(Url::parse(nginx->url("/k"))), nullptr);
+  const auto back = open_folder_server(posix_file_system(), shipped.folder / "back");
+  ok(copy_bundle(*shipped.server, bundle, *over_http, "stable"));
+  CHECK(ok(resolve_channel(*over_http, "stable")) == digest);
+  ok(copy_bundle(*over_http, ok(read_remote_bundle(*over_http, digest)), *back, ""));
+  CHECK_FALSE(ok(back->read_channel("stable")));
+  const RemoteBundle copied = ok(read_remote_bundle(*back, digest));
+  REQUIRE(copied.signatures.size() == 1);
+  ok(pull_bundle(*back, copied, *posix_file_system(), shipped.folder / "b"));
+  CHECK(shipped.read("b") == shipped.read("a.bundle"));
+  const std::string before = nginx->access_log();
+  ok(copy_bundle(*shipped.server, bundle, *over_http, "stable"));
+  CHECK_FALSE(contains(nginx->access_log().substr(before.size()),
+                       "PUT /k/blobs/sha256/" + copied.pack.digest.to_hex()));
+}
+
+TEST_CASE("what is wrong at one server becomes no blob of the other, and no channel names it") {
+  for (const std::size_t size : {2'000'000U, 20'000'000U}) {
+    const Shipped shipped;
+    std::ofstream(shipped.folder / "a.bundle", std::ios::app) << std::string(size, 'q');
+    const Sha256Digest digest = ok(push_bundle(*shipped.server, posix_file_system(), shipped.upload(), ""));
+    const RemoteBundle bundle = ok(read_remote_bundle(*shipped.server, digest));
+    const auto pack = shipped.folder / ("served/blobs/sha256/" + bundle.pack.digest.to_hex());
+    std::fstream(pack, std::ios::in | std::ios::out | std::ios::binary).put('!');
+    const auto to = open_folder_server(posix_file_system(), shipped.folder / "to");
+    const auto copied = copy_bundle(*shipped.server, bundle, *to, "stable");
+    REQUIRE_FALSE(copied);
+    CHECK(copied.error().code == ErrorCode::corruption);
+    CHECK_FALSE(ok(to->has_blob(bundle.pack)));
+    CHECK_FALSE(ok(to->read_channel("stable")));
+  }
 }

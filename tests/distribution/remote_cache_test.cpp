@@ -209,7 +209,7 @@ TEST_CASE("who does not say whose builds count, or names no server, gets no cach
   options.policy->trusted_keys.clear();
   options.policy->threshold = 0;
   CHECK(open_remote_cache(std::move(options)).error().code == ErrorCode::untrusted);
-  for (const char* reference : {"oci://host/name", "/folder", "https://host/cache#stable", "s3://bucket"})
+  for (const char* reference : {"oci://host/name", "/folder", "https://host/cache#stable", "gopher://host"})
     CHECK(open_remote_cache(cache_options(reference, "host")).error().code == ErrorCode::invalid_argument);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_library.hpp"
 
+#include "support/fake_cubin.hpp"
+#include "support/fake_fatbin.hpp"
 #include "support/temp_dir.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +15,11 @@ using namespace cubinet;
 namespace fs = std::filesystem;
 
 namespace {
+
+Bytes to_bytes(std::string_view text) {
+  const ByteView view = as_bytes(text);
+  return Bytes(view.begin(), view.end());
+}
 
 void write_text(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
@@ -31,12 +38,8 @@ std::string archive(const std::vector<std::string>& members) {
   return text;
 }
 
-std::string fatbin(std::uint64_t bytes, const std::string& content) {
-  std::string text = "\x50\xed\x55\xba\x01";
-  text += std::string("\0\x10\0", 3);
-  for (int i = 0; i < 8; ++i)
-    text += static_cast<char>((bytes >> (8 * i)) & 0xff);
-  return text + content;
+std::string fatbin(const std::vector<test::FakeFatbinPart>& parts) {
+  return std::string(as_text(test::make_fake_fatbin(parts)));
 }
 
 Result<void> checked(LinkInputKind kind, const std::string& text) {
@@ -49,7 +52,7 @@ TEST_CASE("a library is found by its short name or its file, in the first folder
   const test::TempDir folder;
   write_text(folder / "a/libmine.a", archive({"one"}));
   write_text(folder / "b/libmine.a", archive({"another"}));
-  write_text(folder / "b/more.fatbin", fatbin(2, "ab"));
+  write_text(folder / "b/more.fatbin", fatbin({{1, to_bytes(".version 9.0")}}));
   write_text(folder / "b/code.ltoir", "ir");
   write_text(folder / "b/text.ptx", ".version 9.0");
   const auto found =
@@ -109,10 +112,23 @@ TEST_CASE("an archive that ends anywhere but behind a member is damaged") {
   }
 }
 
+TEST_CASE("each image of a fatbin is whole, or the linker does not see it") {
+  test::FakeCubin fake;
+  fake.kernels = {{"kernel", 16}};
+  const Bytes cubin = test::make_fake_cubin(fake);
+  const Bytes half(cubin.begin(), cubin.begin() + static_cast<std::ptrdiff_t>(cubin.size() / 2));
+  for (const auto packing :
+       {test::FatbinPacking::none, test::FatbinPacking::lz4, test::FatbinPacking::zstd}) {
+    const std::string whole = fatbin({{2, cubin, packing}, {1, to_bytes(".version 9.0"), packing}});
+    CHECK(checked(LinkInputKind::fatbin, whole));
+    CHECK_FALSE(checked(LinkInputKind::fatbin, fatbin({{2, half, packing}})));
+    for (std::size_t size = 0; size < whole.size(); size += 7)
+      CHECK_FALSE(checked(LinkInputKind::fatbin, whole.substr(0, size)));
+  }
+  CHECK(checked(LinkInputKind::fatbin, fatbin({{8, to_bytes("LTO IR")}})));
+}
+
 TEST_CASE("a file is what its name says, with all that its header promises") {
-  CHECK(checked(LinkInputKind::fatbin, fatbin(3, "abc")));
-  CHECK_FALSE(checked(LinkInputKind::fatbin, fatbin(4, "abc")));
-  CHECK_FALSE(checked(LinkInputKind::fatbin, fatbin(~std::uint64_t{0}, "abc")));
   CHECK_FALSE(checked(LinkInputKind::fatbin, "text"));
   CHECK_FALSE(checked(LinkInputKind::object, "text"));
   CHECK_FALSE(checked(LinkInputKind::cubin, "\177ELF"));

@@ -110,36 +110,6 @@ TEST_CASE("a closure is valid until a file changes, vanishes or appears where on
   CHECK_FALSE(closure.still_valid());
 }
 
-TEST_CASE("a stamp is settled once a later edit has to show in its times") {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  constexpr std::int64_t kOneMillisecond = 1'000'000;
-  FileStamp stamp;
-  CHECK(stamp.settled(0));  // no file: one that appears shows
-  stamp.exists = true;
-  stamp.changed_ns = 1000 * kSecond + 1;
-  CHECK_FALSE(stamp.settled(stamp.changed_ns));
-  CHECK_FALSE(stamp.settled(stamp.changed_ns + 10 * kOneMillisecond));
-  CHECK(stamp.settled(stamp.changed_ns + 51 * kOneMillisecond));
-  stamp.modified_ns = stamp.changed_ns + 10 * kSecond;  // set by somebody
-  CHECK_FALSE(stamp.settled(stamp.changed_ns + 51 * kOneMillisecond));
-  CHECK(stamp.settled(stamp.modified_ns + 51 * kOneMillisecond));
-  // Whole seconds may be all that the file system keeps.
-  stamp.modified_ns = 1000 * kSecond;
-  stamp.changed_ns = 1000 * kSecond;
-  CHECK_FALSE(stamp.settled(1001 * kSecond));
-  CHECK(stamp.settled(1003 * kSecond));
-}
-
-TEST_CASE("the same name on another file system is another file") {
-  const test::TempDir folder;
-  write(folder / "a.h", "int a;\n");
-  const FileStamp stamp = FileStamp::take(folder / "a.h");
-  FileStamp other = stamp;
-  ++other.device;
-  CHECK(stamp.device != 0);
-  CHECK(other != stamp);
-}
-
 TEST_CASE("the order of the directories matters") {
   const test::TempDir first;
   const test::TempDir second;
@@ -160,16 +130,43 @@ TEST_CASE("a file named by its absolute path is part of it") {
   CHECK(closure_of(body).digest != closure.digest);
 }
 
-TEST_CASE("a source that includes or asks for what a macro names is refused") {
+TEST_CASE("a source that includes or asks for what nobody can know is refused with the reason") {
   for (const auto& [body, told] : std::vector<std::pair<std::string, std::string>>{
-           {"#define X(a) #a\n#include X(b.h)\n", "'#include X(b.h)'"},
-           {"#if __has_include(X)\n#endif\n", "'__has_include(X)'"},
+           {"#define X(a) #a __FILE__\n#define Y(a) X(a)\n#include Y((a) __FILE__) // c\n",
+            "has '#include Y((a) __FILE__)', whose header cannot be told before it is compiled: '__FILE__' "
+            "may be a "
+            "macro of the compiler's own"},
+           {"#if __has_include(__FILE__)\n#endif\n", "'__has_include(__FILE__)'"},
+           {"#define A$ <a.h>\n#undef A\n#define A \"/tmp/b.h\"\n#include A$\n", "by an absolute path"},
+           {"#define A <a.h>\n#define A\\u00c1 \"/tmp/b.h\"\n#include A\\u00c1\n", "'#include A\\u00c1'"},
+           {"#define Q 1\\u00c1'1'/*'\n#include \"/tmp/b.h\"\n//*/\n", "a number with a backslash"},
            {"#define HI __has_include\n#if HI(<a.h>)\n#endif\n", "'__has_include'"}}) {
+    CAPTURE(body);
     const auto closure = close_over_includes(*test::parse_template(test::scale_source(body)), {});
     REQUIRE_FALSE(closure);
     CHECK(closure.error().code == ErrorCode::invalid_argument);
     CHECK_MESSAGE(closure.error().message.find(told) != std::string::npos, closure.error().message);
   }
+}
+
+TEST_CASE("what macros with parameters make is followed, under every definition") {
+  const test::TempDir folder;
+  write(folder / "made.h",
+        "#define STR(x) #x\n#define XSTR(...) STR(__VA_ARGS__)\n#define CAT(a,b) a##b\n"
+        "#define XCAT(a, b) CAT(a, b)\n");
+  for (const char* name : {"h_1.h", "h_2.h", "h_n.h"})
+    write(folder / "lib" / name, std::string("// ") + name + "\n");
+  const std::string body =
+      "#include \"made.h\"\n#define n 1\n#include XSTR(lib/XCAT(h_, n).h)\n#undef n\n#define n 2\n";
+  const IncludeClosure closure = closure_of(body, {folder.path()});
+  CHECK(names_in(closure) == Names{"made.h", "lib/h_1.h", "lib/h_2.h", "lib/h_n.h"});
+  write(folder / "lib/h_2.h", "// changed\n");
+  CHECK(closure_of(body, {folder.path()}).digest != closure.digest);
+  const auto given = close_over_includes(
+      *test::parse_template(test::scale_source("#define H2(x) HEADER(x)\n#include H2(h_1)\n")),
+      {{folder.path()}, {}, {{"HEADER", "(x) <lib/x.h>"}}});
+  REQUIRE(given);
+  CHECK(*text_of(*given, "lib/h_1.h") == "// h_1.h\n");
 }
 
 TEST_CASE("a source that speaks of includes in a comment or a literal is not refused") {
@@ -202,13 +199,30 @@ TEST_CASE("what a macro names is followed, whichever of its definitions holds") 
   CHECK(reaches(closure_of("#define MINE <lib/near.h>\n#include MINE\n", {place.path()}), "lib/near.h"));
 }
 
+TEST_CASE("a header that is called as the source is lies beside it under another name") {
+  const test::TempDir folder;
+  write(folder / "x.cuh", "int x;\n");
+  SourceProgram program;
+  program.name = "x";
+  program.ending = ".cuh";
+  program.text = "#include <x.cuh>\n";
+  const auto closure = close_over_includes(**program.as_template(), {{folder.path()}, {}});
+  REQUIRE(closure);
+  CHECK(names_in(*closure) == Names{"x.cuh~2"});
+  program.text = "#include __FILE__\n";
+  const auto refused = close_over_includes(**program.as_template(), {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.starts_with("'x.cuh' has '#include __FILE__'"));
+}
+
 TEST_CASE("a header from memory that includes what a macro makes is refused, too") {
   SourceProgram program;
   program.text = "#include <a.h>\n";
   program.headers = {{"a.h", "#define S(x) #x\n#define T(x) S(x)\n#include T(/tmp/b.h)\n"}};
   const auto closure = close_over_includes(**program.as_template(), {});
   REQUIRE_FALSE(closure);
-  CHECK_MESSAGE(closure.error().message.find("'a.h' has '#include T(/tmp/b.h)'") != std::string::npos,
+  CHECK_MESSAGE(closure.error().message.find("'T(/tmp/b.h)' names the header \"/tmp/b.h\" in 'a.h'") !=
+                    std::string::npos,
                 closure.error().message);
 }
 
@@ -235,11 +249,11 @@ TEST_CASE("a macro that is a name in one definition and something else in anothe
                                {{folder.path()}, {}, defined});
   };
   CHECK(close("#define H <a.h>\n", {}));
-  CHECK(close("#ifndef H\n#define H <a.h>\n#endif\n", {{"H", "<a.h>"}}));
-  for (const char* other : {"S(/tmp/b.h)", "__FILE__", "<S(1)/tmp/b.h>"})
+  CHECK(close("#ifndef H\n#define H <a.h>\n#endif\n", {{"H", " <a.h>"}}));
+  for (const char* other : {"__S(/tmp/b.h)", "__FILE__", "<S(1)/tmp/b.h>", "S(/tmp/b.h)\n#define S(x) #x"})
     CHECK_FALSE_MESSAGE(close("#define H <a.h>\n#undef H\n#define H " + std::string(other) + "\n", {}),
                         other);
-  CHECK_FALSE(close("#ifndef H\n#define H <a.h>\n#endif\n", {{"H", "#"}}));
+  CHECK_FALSE(close("#ifndef H\n#define H <a.h>\n#endif\n", {{"H", " __FILE__"}}));
   CHECK_FALSE(close("#define A\n#define H <A/tmp/b.h>\n", {}));
 }
 
@@ -485,9 +499,10 @@ TEST_CASE("what a macro with parameters names is a header of the closure under t
   CHECK(*text_of(*closure, "cuda/std/utility") == "#include <cccl/cuda/std/utility>\n");
 }
 
-TEST_CASE("a header of the caller that includes what a macro makes is refused, that of a toolkit is not") {
+TEST_CASE("a header of the caller that includes what nobody knows is refused, that of a toolkit is not") {
   const test::TempDir folder;
-  write(folder / "mine/made.h", "#define STR(x) #x\n#include STR(/dev/zero)\n");
+  write(folder / "mine/made.h", "#include __BASE_FILE__\n");
+  write(folder / "mine/path.h", "#define STR(x) #x\n#include STR(/dev/zero)\n");
   write(folder / "mine/asks.h", "#define HAS(x) __has_include(x)\n");
   const auto close = [&](const std::string& body, bool toolkit) {
     const std::vector<std::string> directories = {(folder / "mine").string()};
@@ -497,9 +512,14 @@ TEST_CASE("a header of the caller that includes what a macro makes is refused, t
   const auto refused = close("#include <made.h>\n", false);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::invalid_argument);
-  CHECK(refused.error().message.find("'made.h' has '#include STR(/dev/zero)'") != std::string::npos);
+  CHECK(refused.error().message.find("'made.h' has '#include __BASE_FILE__'") != std::string::npos);
   CHECK(close("#include <made.h>\n", true));
   CHECK(close("#include <asks.h>\n", false));
+  for (const bool toolkit : {false, true}) {
+    const auto path = close("#include <path.h>\n", toolkit);
+    REQUIRE_FALSE(path);
+    CHECK(path.error().message.find("by an absolute path") != std::string::npos);
+  }
 }
 
 TEST_CASE("a file that is called like a standard header is not taken for it") {

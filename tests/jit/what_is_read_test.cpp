@@ -126,14 +126,14 @@ std::set<std::string> reachable(const IncludeClosure& closure) {
     pending.push_back(text);
   for (const std::string* text : pending) {
     for (const HeaderMacro& macro : scan_includes(*text).macros)
-      macros.define(macro.name, macro.replacement, macro.parameters);
+      macros.define(macro.name, macro.body);
   }
   pending.resize(2);
   std::set<std::string> reached;
   for (; !pending.empty(); pending.pop_front()) {
     std::set<std::string> names = names_in(*pending.front());
     for (const ComputedHeader& computed : scan_includes(*pending.front()).computed) {
-      for (const std::string& header : macros.headers_of(computed.macro))
+      for (const std::string& header : macros.headers_of(computed.operand).names)
         names.insert(header.substr(1, header.size() - 2));
     }
     for (const std::string& name : names) {

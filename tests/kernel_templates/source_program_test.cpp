@@ -43,6 +43,7 @@ TEST_CASE("all that a source says is its identity, and where it lies is not") {
     CHECK_MESSAGE(!(id_of(program) == id), what);
   };
   is_another("name", [](SourceProgram& program) { program.name = "other"; });
+  is_another("ending", [](SourceProgram& program) { program.ending = ".cuh"; });
   is_another("text", [](SourceProgram& program) { program.text += " "; });
   is_another("kernels", [](SourceProgram& program) { program.kernels.pop_back(); });
   is_another("order", [](SourceProgram& program) { std::swap(program.kernels[0], program.kernels[1]); });
@@ -56,6 +57,15 @@ TEST_CASE("all that a source says is its identity, and where it lies is not") {
   elsewhere.folder = "/somewhere";
   elsewhere.flags = {"-D", "N=4"};
   CHECK(id_of(elsewhere) == id);
+}
+
+TEST_CASE("a source is called as its file is") {
+  SourceProgram program = a_program();
+  CHECK((*program.as_template())->file_name() == program.name + ".cu");
+  program.ending = ".cuh";
+  CHECK((*program.as_template())->file_name() == program.name + ".cuh");
+  program.ending = "/..";
+  CHECK_FALSE(program.as_template());
 }
 
 TEST_CASE("its functions have the names that were asked for, and what a launch needs is left to the caller") {

@@ -3,6 +3,7 @@
 #include "support/text.hpp"
 
 #include <cubinet/loader/module.hpp>
+#include <cubinet/spec/cache_entry.hpp>
 
 #include <doctest/doctest.h>
 
@@ -85,6 +86,17 @@ TEST_CASE("An image of another size than its record says is corrupt") {
   const Error error = refused(test, longer);
   CHECK(error.code == ErrorCode::corruption);
   CHECK(contains(error.message, std::to_string(longer.record->size)));
+}
+
+TEST_CASE("An entry of another compiler is not loaded, though it holds machine code") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const std::vector<CacheFile> files = {{"kernel.cubin", *test.cubin().image}};
+  const Cubin entry = with_record(with_image(test.cubin(), encode_cache_entry(files)),
+                                  [](CubinRecord& record) { record.kind = ImageKind::cache_entry; });
+  const Error error = refused(test, entry);
+  CHECK(error.code == ErrorCode::unsupported);
+  CHECK(contains(error.remedy, "materialize"));
 }
 
 TEST_CASE("Bytes that are no cubin never reach the driver") {

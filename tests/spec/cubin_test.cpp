@@ -75,6 +75,16 @@ TEST_CASE("PTX is named after its virtual target") {
   CHECK(record.target_name() == "sm_90a");
 }
 
+TEST_CASE("the kind of a record is read as it was written, and one that is not known refused") {
+  CubinRecord record = sample();
+  for (const ImageKind kind : {ImageKind::cubin, ImageKind::ptx, ImageKind::cache_entry}) {
+    record.kind = kind;
+    CHECK(decode_record(encode_record(record))->kind == kind);
+  }
+  record.kind = static_cast<ImageKind>(3);
+  CHECK_FALSE(decode_record(encode_record(record)));
+}
+
 TEST_CASE("every truncation of a record is refused" * doctest::test_suite("loop")) {
   const Bytes bytes = encode_record(sample());
   for (std::size_t length = 0; length < bytes.size(); ++length) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/fake_cubin.hpp"
 
+#include <cubinet/spec/cache_entry.hpp>
 #include <cubinet/spec/image_check.hpp>
 
 #include <doctest/doctest.h>
@@ -48,6 +49,17 @@ TEST_CASE("PTX is held to its record, and neither passes for the other") {
   CHECK_FALSE(check_image(record, *cubin.image));
   record.entry_points.front().symbol = "another";
   CHECK_FALSE(check_image(record, ptx_for("sm_90a")));
+}
+
+TEST_CASE("an entry of a cache is held to its form, and a cubin is none") {
+  const Cubin cubin = test::make_cubin(KernelSpec{"t", {}});
+  CubinRecord record = *cubin.record;
+  record.kind = ImageKind::cache_entry;
+  CHECK_FALSE(check_image(record, *cubin.image));
+  const std::vector<CacheFile> files = {{"scale.cubin", *cubin.image}};
+  CHECK(check_image(record, encode_cache_entry(files)));
+  record.kind = ImageKind::cubin;
+  CHECK_FALSE(check_image(record, encode_cache_entry(files)));
 }
 
 TEST_CASE("the first symbol that an image lacks is named") {

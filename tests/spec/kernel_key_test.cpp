@@ -80,13 +80,14 @@ TEST_CASE("a kernel has one identity, whether a specification holds its paramete
   const ParameterView parameters[] = {
       {"dtype_q", "bf16"}, {"head_dim_qk", std::int64_t{128}}, {"sliding_window", false}};
   for (const KernelMaker maker :
-       {KernelMaker::kernel_template, KernelMaker::publisher, KernelMaker::function}) {
+       {KernelMaker::kernel_template, KernelMaker::publisher, KernelMaker::function, KernelMaker::tool}) {
     KernelSpec spec = sample_spec();
     spec.maker = maker;
     CHECK(identify(maker, spec.name, parameters) == identify(spec));
     CHECK(identify(maker, spec.name, parameters, kSm90a) == identify(spec, kSm90a));
     CHECK(identify(spec).maker() == maker);
     CHECK(identify(spec, kSm90a).kernel().maker() == maker);
+    CHECK(decode_kernel(identify(spec).encoding())->maker == maker);
   }
   CHECK(KernelId().maker() == KernelMaker::kernel_template);
 }
@@ -163,7 +164,7 @@ TEST_CASE("specifications that differ in one place have other encodings and keys
   add(KernelSpec{"attention_decod", sample_spec().parameters}, kSm90a);
   add(KernelSpec{"ab", {}}.set("c", 0), kSm90a);
   add(KernelSpec{"a", {}}.set("bc", 0), kSm90a);
-  for (const KernelMaker maker : {KernelMaker::publisher, KernelMaker::function})
+  for (const KernelMaker maker : {KernelMaker::publisher, KernelMaker::function, KernelMaker::tool})
     add(KernelSpec{"attention_decode", sample_spec().parameters, maker}, kSm90a);
   CHECK(keys.size() == count);
   CHECK(encodings.size() == count);

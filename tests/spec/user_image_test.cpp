@@ -165,6 +165,9 @@ TEST_CASE("a name that would be taken for something else is refused") {
     CAPTURE(name);
     CHECK(spec_of_user_image(name, image).error().code == ErrorCode::invalid_argument);
   }
+  for (const char* bare : {"bad name!", " gemm", "gemm ", "a  b", "a{b}", "a;b", "`a`", "a\"b"})
+    CHECK_MESSAGE(!spec_of_user_image(bare, image), bare);
+  CHECK(spec_of_user_image("axpy<float, 4>", image));
   CHECK(spec_of_user_image("gemm v2 (fast)", image));
 }
 

@@ -132,7 +132,7 @@ struct AttentionTensors {
   DeviceTensor k;
   DeviceTensor v;    // the same
   DeviceTensor o;    // as q, of head_dim_v
-  DeviceTensor lse;  // [batch, q_len, heads_q] fp32, natural logarithm, contiguous; address 0: not wanted
+  DeviceTensor lse;  // [tokens of all, heads_q] fp32, natural logarithm, contiguous; address 0: not wanted
   // [batch, pages_per_sequence()] int32; strides: that of a sequence. With separate_page_tables
   // [batch, 2, pages_per_sequence()], contiguous: first the pages of K, then those of V.
   DeviceTensor page_table;

@@ -62,8 +62,9 @@ class Store {
 
   // Every build of a kernel, for every target and of every kind, in no order. A miss is an empty list.
   virtual Result<CubinRecords> find(const KernelId& kernel) = 0;
-  // Every build whose key is `key`, and every build that has a function of this name (the symbol) or is of
-  // the maker `function` and called so: for those who do not have the specification.
+  // Every build whose key is `key`, and every build that has a function of this name (its symbol; of a
+  // source, also as C++ names it) or is of the maker `function` and called so: for those who do not have the
+  // specification.
   virtual Result<CubinRecords> find_key(KernelKey key) = 0;
   virtual Result<CubinRecords> find_function(std::string_view name) = 0;
   // Every build, by maker, name, key, then fingerprint.

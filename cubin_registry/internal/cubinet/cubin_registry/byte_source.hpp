@@ -17,6 +17,8 @@ namespace cubinet {
 
 // Of a bundle, wherever it lies: no larger root is read or taken from a server.
 inline constexpr std::uint64_t kMaximumRootBytes = std::uint64_t{64} << 10;
+// It seldom has more.
+inline constexpr std::uint64_t kUsualRootBytes = std::uint64_t{8} << 10;
 
 // A part of the bytes that lie somewhere: of a bundle a page, the dictionary, a frame.
 struct BytePart {
@@ -32,8 +34,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // What a bundle begins with: its root, and what follows it where that costs nothing.
-  virtual Result<Bytes> read_root() const { return read(0, kMaximumRootBytes); }
+  // What a bundle begins with: its root where it is known how long that is, else as much as it usually has.
+  virtual Result<Bytes> read_root() const { return read(0, kUsualRootBytes); }
   // `count` bytes from `offset` on, fewer where they end before.
   virtual Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const = 0;
   // A part whose digest is known: whoever asks compares it all the same.

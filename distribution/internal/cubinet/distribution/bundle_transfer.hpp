@@ -54,6 +54,12 @@ SignatureSource signatures_of(const RemoteBundle& bundle);
 // With open_bundle, a bundle whose pages and images are each fetched, and checked, when they are wanted.
 std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle);
 
+// The same manifest, with all that it names, on another server, and the channel there that is to name it
+// (empty: none does). In push_bundle's order; what is there already is not asked for. Each blob's last byte
+// is sent only when all of it has the digest: one that is wrong on the way is no blob of the other server.
+Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, ContentServer& to,
+                         const std::string& channel);
+
 // The whole of it as `path`, with its signatures beside. Whoever trusts only some keys asks the root and
 // signatures first: here only digests are compared. A large one that is ended half-way leaves what came of it
 // in

@@ -23,9 +23,6 @@ struct ServerCredentials {
   std::string s3_endpoint = {};
 };
 
-// Of https; nullptr where nobody is named.
-std::shared_ptr<Authorizer> authorizer_of(const ServerCredentials& credentials);
-
 // The server that a reference names; nothing is asked of it yet. A registry is asked by http:// where the
 // client's settings allow that for its host. invalid_argument, unsupported and unavailable as those who read
 // the credentials say.

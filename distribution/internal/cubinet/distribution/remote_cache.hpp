@@ -3,6 +3,7 @@
 
 #include <cubinet/base/log.hpp>
 #include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/distribution/connect.hpp>
 #include <cubinet/transport/http_client.hpp>
 #include <cubinet/trust/secret_key.hpp>
 #include <cubinet/trust/trust_policy.hpp>
@@ -15,9 +16,10 @@
 namespace cubinet {
 
 struct RemoteCacheOptions {
-  std::string reference;  // "https://host[:port]/base": ac/ and cas/ lie below it
+  std::string reference;  // "https://host[:port]/base" or "s3://bucket/prefix": ac/ and cas/ lie below it
   std::shared_ptr<HttpClient> client;
-  std::shared_ptr<Authorizer> authorizer = nullptr;
+  std::shared_ptr<FileSystem> files = nullptr;  // with credentials; nullptr: the operating system's
+  ServerCredentials credentials = {};
   std::optional<TrustPolicy> policy = {};
   std::optional<SecretKey> writer = {};  // signs what is written; nullopt: nothing is
   std::shared_ptr<Home> home = nullptr;  // where what it was good for is noted; nullptr: nowhere

@@ -25,7 +25,7 @@ class PreparedRequest {
   const CompileOptions& options() const { return options_; }
   // The generated header; the error that the template gave instead.
   const Result<std::string>& parameters_header() const { return parameters_header_; }
-  // The macros that the options and the parameters define, as far as they may name a header.
+  // The macros that the options and the parameters define, as HeaderMacros has them.
   const std::vector<std::pair<std::string, std::string>>& header_macros() const { return header_macros_; }
   CompileRequest for_target(SmTarget target, ImageKind kind) const;
 

@@ -77,6 +77,8 @@ class KernelTemplate {
   // version is never launched.
   virtual std::uint32_t interface_version() const = 0;
   virtual const std::string& source() const = 0;
+  // What the compiler calls the source, in its messages and as __FILE__.
+  virtual std::string file_name() const { return name() + ".cu"; }
   virtual const std::string& folder() const = 0;
   // From memory, by the name with which they are included; found before files, but for a quoted one's
   // neighbour.

@@ -13,7 +13,8 @@ namespace cubinet {
 // CUDA C++ as it is, without a declaration: what people hand to NVRTC. All of it but `folder` is part of the
 // kernel's identity; of a library, its name.
 struct SourceProgram {
-  std::string name = "program";  // for messages and, with ".cu" behind it, for __FILE__; no path
+  std::string name = "program";  // without a folder
+  std::string ending = ".cu";    // behind the name it makes what messages and __FILE__ call the source
   std::string text;
   // The kernels that are asked for, as C++ names them at namespace scope: "axpy", "my::axpy<float, 4>".
   // Without any, all that the text compiles to, by their symbols.

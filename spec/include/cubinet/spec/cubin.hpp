@@ -48,9 +48,10 @@ struct EntryPoint {
 enum class CubinOrigin : std::uint8_t { compiled = 0, bundle = 1, imported = 2 };
 std::string_view to_string(CubinOrigin origin);  // "compiled", "bundle", "imported"
 
-// What the image is: machine code, or PTX that the driver compiles when it is loaded. PTX runs on devices
+// What the image is: machine code, PTX that the driver compiles when it is loaded, or an entry of another
+// compiler's cache, which is put back where that compiler looks and never loaded here. PTX runs on devices
 // that no cubin was built for; everything else goes before it. Stored in records: DO NOT RENUMBER.
-enum class ImageKind : std::uint8_t { cubin = 0, ptx = 1 };
+enum class ImageKind : std::uint8_t { cubin = 0, ptx = 1, cache_entry = 2 };
 
 // Everything known of a cubin without opening it. Travels with the bytes: in a registry's record files and
 // index, in a bundle's manifest.

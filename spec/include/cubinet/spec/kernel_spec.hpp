@@ -29,6 +29,7 @@ enum class KernelMaker : std::uint8_t {
   publisher = 1,  // a publisher's attention kernel: the columns of its row, the argument layout, the pin
   function = 2,   // a function that is known by its name: a publisher's GEMM, a user's cubin
   source = 3,     // a source without a declaration: its text, its kernels' names, its headers from memory
+  tool = 4,       // another compiler: its name and version, and what its cache calls the entry
 };
 std::string_view to_string(KernelMaker maker);  // "template", "publisher", "function"
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache_tool.hpp"
+
+namespace cubinet {
+namespace {
+
+// SHA-256 of the key, in which NVRTC's version and the options are.
+bool is_cuda_core_entry(std::string_view name) {
+  return is_lower_hex(name, 64);
+}
+
+// The file is the image alone: PTX and LTO IR, which no device's are, stay where they lie.
+Result<EntryFacts> read_cuda_core_entry(std::string_view /*entry*/, std::vector<CacheFile>& files) {
+  if (files.size() != 1) return not_taken("it is not one file");
+  return read_cubin(files.front().content);
+}
+
+}  // namespace
+
+const CacheTool kCudaCoreCache{.name = "cuda.core",
+                               .entries = "entries",
+                               .shape = CacheTool::Shape::file,
+                               .is_entry = is_cuda_core_entry,
+                               .read = read_cuda_core_entry};
+
+}  // namespace cubinet

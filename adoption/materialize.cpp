@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache_folder.hpp"
+#include "cache_tool.hpp"
+
+#include <cubinet/adoption/adoption.hpp>
+#include <cubinet/base/text.hpp>
+
+#include <atomic>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <unistd.h>
+
+namespace cubinet {
+namespace {
+
+std::string parameter_text(const KernelSpec& spec, std::string_view parameter) {
+  const auto found = spec.parameters.find(parameter);
+  const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return text == nullptr ? std::string() : *text;
+}
+
+constexpr std::string_view kStaging = ".cubinet.";
+
+std::string staging_name() {
+  static std::atomic<unsigned> counter{0};
+  return std::string(kStaging) + std::to_string(::getpid()) + "." + std::to_string(counter++) + ".tmp";
+}
+
+// Whether every file lies there as it would be put.
+bool lies_there(const CacheFolder& folder, const std::vector<CacheFile>& files) {
+  for (const CacheFile& file : files) {
+    const auto content = folder.read(file.name, file.content.size());
+    if (!content || *content != file.content) return false;
+  }
+  return true;
+}
+
+// Puts entries into one folder. An entry is written beside, under a name that no tool looks for, and appears
+// by one rename: whoever reads finds all of it or nothing.
+class CacheWriter {
+ public:
+  CacheWriter(const CacheTool& tool, CacheFolder cache, CacheFolder entries, std::string path)
+      : tool_(tool), cache_(std::move(cache)), entries_(std::move(entries)), path_(std::move(path)) {}
+
+  static Result<CacheWriter> open(const CacheTool& tool, const std::string& folder) {
+    std::error_code failure;
+    const std::string path = std::filesystem::absolute(folder, failure).lexically_normal().string();
+    if (failure) return io_error("cannot tell the working directory", failure.value());
+    CUBINET_TRY_ASSIGN(CacheFolder cache, CacheFolder::make(path));
+    cache.remove_abandoned(kStaging);
+    const std::string below(tool.entries.empty() ? "." : tool.entries);
+    CUBINET_TRY_ASSIGN(CacheFolder entries, cache.make_folder(below));
+    return CacheWriter(tool, std::move(cache), std::move(entries),
+                       path + (tool.entries.empty() ? "" : "/" + below));
+  }
+
+  enum class Outcome { written, present, taken };
+  Result<Outcome> put(const std::string& entry, std::vector<CacheFile> files) const {
+    if (tool_.place != nullptr) CUBINET_TRY(tool_.place(files, path_ + "/" + entry));
+    const std::string staging = staging_name();
+    CUBINET_TRY_ASSIGN(const CacheFolder stage, cache_.make_folder(staging));
+    auto outcome = tool_.shape == CacheTool::Shape::file ? put_file(stage, entry, files.front())
+                                                         : put_folder(stage, staging, entry, files);
+    cache_.remove_folder(staging);
+    return outcome;
+  }
+
+ private:
+  Result<Outcome> put_folder(const CacheFolder& stage, const std::string& staging, const std::string& entry,
+                             const std::vector<CacheFile>& files) const {
+    for (const CacheFile& file : files)
+      CUBINET_TRY(stage.write(file.name, file.content));
+    CUBINET_TRY(stage.sync());
+    CUBINET_TRY_ASSIGN(const bool moved, cache_.move_folder(staging, entries_, entry));
+    if (moved) return Outcome::written;
+    const auto there = entries_.folder(entry);
+    return there && lies_there(*there, files) ? Outcome::present : Outcome::taken;
+  }
+
+  Result<Outcome> put_file(const CacheFolder& stage, const std::string& entry, const CacheFile& file) const {
+    CUBINET_TRY(stage.write("entry", file.content));
+    CUBINET_TRY_ASSIGN(const CacheFolder folder, entries_.make_folder(entry.substr(0, 2)));
+    const CacheFile placed{entry.substr(2), file.content};
+    CUBINET_TRY_ASSIGN(const bool moved, stage.move_file("entry", folder, placed.name));
+    if (moved) return Outcome::written;
+    return lies_there(folder, {placed}) ? Outcome::present : Outcome::taken;
+  }
+
+  const CacheTool& tool_;
+  CacheFolder cache_;
+  CacheFolder entries_;
+  std::string path_;  // of entries_, absolute
+};
+
+// Why an entry is not for this machine, as far as its record tells; empty: it may be.
+std::string why_not_wanted(const CacheTool& tool, const MaterializeRequest& request, const KernelSpec& spec,
+                           const CubinRecord& record) {
+  const std::string version = parameter_text(spec, "version");
+  if (version != request.version) return "it was made by version " + printable(version);
+  if (spec.parameters.contains("host")) return {};
+  if (tool.own_device_only && record.target.capability() != request.device) {
+    return "it is for " + record.target_name() + ", and " + std::string(tool.name) +
+           " looks for code of the device's own " + request.device.to_string();
+  }
+  return why_not_on(record.target, request.device);
+}
+
+// The files of an entry, once they are what the record says of them. What runs on the host is told by what
+// is there and not by what is said.
+Result<std::vector<CacheFile>> files_of(Store& store, const CacheTool& tool,
+                                        const MaterializeRequest& request,
+                                        const std::shared_ptr<const CubinRecord>& record,
+                                        const KernelSpec& spec) {
+  const std::string entry = parameter_text(spec, "entry");
+  if (!tool.is_entry(entry)) return not_taken("its name is none of the tool's");
+  CUBINET_TRY_ASSIGN(const auto cubin, store.load(record));
+  if (!cubin) return not_taken("its image is gone or damaged");
+  CUBINET_TRY_ASSIGN(std::vector<CacheFile> files, decode_cache_entry(*cubin->image));
+  CUBINET_TRY_ASSIGN(const EntryFacts facts, tool.read(entry, files));
+  if (facts.target != record->target || facts.host_code != spec.parameters.contains("host") ||
+      (!facts.version.empty() && facts.version != request.version))
+    return not_taken("it is not what it is listed as");
+  if (facts.host_code && !request.host_code)
+    return not_taken("it runs on the host, and nobody who is trusted has signed it");
+  return files;
+}
+
+}  // namespace
+
+Result<MaterializeReport> materialize_cache(Store& store, const MaterializeRequest& request) {
+  CUBINET_TRY_ASSIGN(const CacheTool* tool, find_cache_tool(request.tool));
+  CUBINET_TRY_ASSIGN(const CubinRecords records, store.list());
+  CUBINET_TRY_ASSIGN(const CacheWriter writer, CacheWriter::open(*tool, request.folder));
+  MaterializeReport report;
+  std::set<std::string> done;
+  for (const auto& record : records) {
+    if (record->kind != ImageKind::cache_entry) continue;
+    CUBINET_TRY_ASSIGN(const KernelSpec spec, decode_kernel(record->identity.kernel_encoding()));
+    if (spec.maker != KernelMaker::tool || spec.name != tool->name) continue;
+    const std::string entry = parameter_text(spec, "entry");
+    if (done.contains(entry)) continue;
+    if (std::string reason = why_not_wanted(*tool, request, spec, *record); !reason.empty()) {
+      report.left_out.push_back({entry, std::move(reason)});
+      continue;
+    }
+    auto files = files_of(store, *tool, request, record, spec);
+    if (!files) {
+      report.left_out.push_back({entry, files.error().message});
+      continue;
+    }
+    CUBINET_TRY_ASSIGN(const auto outcome, writer.put(entry, *std::move(files)));
+    done.insert(entry);
+    if (outcome == CacheWriter::Outcome::written) {
+      report.written.push_back(entry);
+    } else if (outcome == CacheWriter::Outcome::present) {
+      ++report.present;
+    } else {
+      report.left_out.push_back({entry, "another entry lies there: remove it, or name another folder"});
+    }
+  }
+  return report;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "context.hpp"
+
+#include <cubinet/distribution/bundle_transfer.hpp>
+#include <cubinet/distribution/server_reference.hpp>
+#include <cubinet/trust/verification.hpp>
+
+namespace cubinet::cli {
+
+// The policy that the home or --policy has for a server; untrusted where it allows none but this machine's.
+Result<std::optional<TrustPolicy>> policy_of(const Context& context, const ServerReference& reference);
+
+// What the policy asks for is asked of the root and signatures alone, before a byte of the pack travels.
+// `remembers`: that its version was seen.
+Result<std::shared_ptr<Bundle>> open_remote(const Context& context,
+                                            const std::shared_ptr<ContentServer>& server,
+                                            const RemoteBundle& remote,
+                                            const std::optional<TrustPolicy>& policy, bool remembers = true);
+
+}  // namespace cubinet::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/byte_stream.hpp>
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/base/sha256.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace cubinet {
+
+// What leads to a page, little-endian: a root to branches, a branch to the pages of its table;
+// docs/formats/bundle.md:
+//
+// clang-format off
+//   <page>   ::= u64 first, u32 stored bytes, 32 bytes SHA-256 of these                      ; ascending by first
+//   <branch> ::= u64 offset of its first page from where pages begin, { <page> }             ; they lie side by side
+// clang-format on
+struct BundlePage {
+  std::uint64_t first = 0;   // of its first entry what the table ascends by
+  std::uint32_t stored = 0;  // bytes in the pack
+  Sha256Digest digest;       // of these
+  std::uint64_t offset = 0;  // from the root's beginning; follows from those before
+};
+
+inline constexpr std::uint32_t kBranchBytes = std::uint32_t{4} << 10;
+// One record fits into a page, whatever it holds.
+inline constexpr std::uint32_t kMaximumPageBytes = std::uint32_t{32} << 20;
+inline constexpr std::size_t kPageEntryBytes = 44;
+
+void write_pages(ByteWriter& writer, std::span<const BundlePage> pages);
+// Those of `bytes`, which is as many whole ones; the first at `offset`. corruption where they do not ascend
+// or a length is absurd.
+Result<std::vector<BundlePage>> read_pages(ByteView bytes, std::uint64_t offset);
+
+// Where entries are cut into pages of at most so many bytes: the ends. Entries of one number are not parted
+// but where they begin a page and have no room in it, so that one page holds all of a number that it does not
+// begin with. REQUIRES: ascending by number.
+struct SizedEntry {
+  std::uint64_t number = 0;
+  std::size_t bytes = 0;
+};
+std::vector<std::size_t> cut_pages(std::span<const SizedEntry> entries, std::size_t limit);
+// Of pages cut so, those that hold all entries of the number there may be: the first, and the one behind the
+// last.
+std::pair<std::size_t, std::size_t> pages_with(std::span<const BundlePage> pages, std::uint64_t number);
+
+// REQUIRES: pages one behind the other, their offsets from where pages begin.
+Bytes encode_branch(std::span<const BundlePage> pages);
+// Its pages, which lie within `pages_bytes` from `pages_offset` on. corruption otherwise.
+Result<std::vector<BundlePage>> decode_branch(ByteView branch, std::uint64_t pages_offset,
+                                              std::uint64_t pages_bytes);
+
+}  // namespace cubinet

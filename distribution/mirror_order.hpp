@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/result.hpp>
+#include <cubinet/distribution/circuit_breaker.hpp>
+
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace cubinet {
+
+// In which order servers of the same content are asked, and who is passed over: one that gave no answer, for
+// `rest`, unless all were. Thread-safe. REQUIRES: at least one.
+class MirrorOrder {
+ public:
+  MirrorOrder(std::size_t servers, std::chrono::milliseconds rest);
+
+  // ask(number, whether another was asked before) of one after the other, until one has an answer that the
+  // next would not better. What all of them say is the error; `accepted` is none.
+  template <class Ask>
+  Result<void> first_of(const Ask& ask, std::optional<ErrorCode> accepted = {}) {
+    const Turn turn = next_turn();
+    std::optional<Error> error;
+    for (const std::size_t server : turn.asked) {
+      auto answer = ask(server, error.has_value());
+      breakers_[server].note(answer);
+      if (answer || !is_of_this_server(answer.error().code)) return answer;
+      add(error, std::move(answer).error());
+    }
+    return conclude(*std::move(error), turn.passed_over, accepted);
+  }
+
+ private:
+  struct Turn {
+    std::vector<std::size_t> asked;
+    std::size_t passed_over = 0;
+  };
+  static bool is_of_this_server(ErrorCode code);
+  static void add(std::optional<Error>& error, Error next);
+  static Result<void> conclude(Error error, std::size_t passed_over, std::optional<ErrorCode> accepted);
+  Turn next_turn();
+
+  std::deque<CircuitBreaker> breakers_;
+};
+
+}  // namespace cubinet

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cubinet-template
+{
+  "name": "attention_decode",
+  "interface": 2,
+  "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
+  "minimum_target": "sm_80",
+  "parameters": [
+    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
+     "summary": "element type of Q"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
+     "summary": "element type of K and V; the same as dtype_q"},
+    {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32"], "default": "bf16",
+     "summary": "element type of the output"},
+    {"name": "head_dim_qk", "type": "int", "values": [64, 128, 256],
+     "summary": "elements of a row of Q and K"},
+    {"name": "head_dim_v", "type": "int", "values": [64, 128, 256],
+     "summary": "elements of a row of V and of the output"},
+    {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 16,
+     "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
+    {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64, 128], "default": 64,
+     "summary": "KV tokens of one step of a thread block, 16 a warp; 128 suits head dim 64, 32 suits 256"},
+    {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 2,
+     "summary": "steps whose K and V are in shared memory or under way to it"},
+    {"name": "page_size", "type": "int", "values": [16, 32, 64, 128], "default": 64,
+     "summary": "tokens of a page of the KV cache"},
+    {"name": "mask", "type": "choice", "values": ["causal", "dense"], "default": "causal",
+     "summary": "causal: the last query token sees all of the KV, each earlier one a token less"},
+    {"name": "sliding_window", "type": "bool", "default": false,
+     "summary": "a query sees only the newest tokens; how many is given at run time"}
+  ],
+  "constraints": [
+    {"require": "dtype_q == dtype_kv",
+     "message": "dtype_kv must be the same as dtype_q: the tensor cores multiply one type"},
+    {"require": "tile_size_q * tile_size_kv <= 2048",
+     "message": "tile_size_q * tile_size_kv must be 2048 or less: 8 warps, each with 16 rows and 16 tokens"},
+    {"require": "!sliding_window || mask == 'causal'",
+     "message": "sliding_window needs mask causal: the window ends at the query's own position"}
+  ],
+  "kernels": [
+    {"name": "attention_decode",
+     "threads": "tile_size_q * tile_size_kv / 8",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * bytes(dtype_q) + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / 16 * (head_dim_v + 10) * 4)",
+     "parameter_bytes": 264,
+     "programmatic_launch": true},
+    {"name": "attention_decode_reduce",
+     "threads": "128",
+     "dynamic_shared_bytes": "0",
+     "parameter_bytes": 264,
+     "programmatic_launch": true}
+  ],
+  "row": {
+    "qkv_layout": "'paged_kv'",
+    "kernel_type": "'keeps'",
+    "mask": "sliding_window ? 'sliding_or_chunked_causal' : mask",
+    "tile_scheduler": "'static'",
+    "multi_ctas_kv_mode": "'gmem_separate'",
+    "data_type_q": "dtype_q",
+    "data_type_k": "dtype_kv",
+    "data_type_v": "dtype_kv",
+    "data_type_o": "dtype_o",
+    "tile_size_q": "tile_size_q",
+    "tile_size_kv": "tile_size_kv",
+    "step_q": "tile_size_q",
+    "step_kv": "tile_size_kv",
+    "head_dim_qk": "head_dim_qk",
+    "head_dim_v": "head_dim_v",
+    "head_dim_per_cta_v": "head_dim_v",
+    "tokens_per_page": "page_size",
+    "groups_tokens_heads_q": true,
+    "groups_heads_q": true,
+    "stages": "stages"
+  }
+}
+*/
+// Grid of attention_decode: (num_splits * Q tiles, heads_kv, batch); of attention_decode_reduce, which
+// is launched only when num_splits > 1: (q_len * heads_q, batch).
+//
+// Warps beside each other in KV walk slices of 16 tokens on their own, each with its own ring of stages,
+// maximum, sum and accumulator, and meet only once, at the end of the split: no block-wide barrier stands
+// between a slice's arrival and its use. A slice never crosses a page, since it starts at a multiple of 16.
+#include <cubinet/attention_decode_copy.cuh>
+#include <cubinet/attention_decode_merge.cuh>
+#include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/attention_decode_softmax.cuh>
+#include <cubinet/pdl.cuh>
+
+namespace cubinet::attention {
+
+// All slices of one group of warps. `first_row` is this warp's first row of the tile.
+__device__ inline void consume(RowState& state, KvStream& stream, const AttentionDecodeParameters& p,
+                               const PackedRows& rows, int length, SharedAddress q_shared, int first_row) {
+  const int lane = threadIdx.x % 32;
+  const SharedAddress q_warp = q_shared + first_row * kRowBytesQk;
+  const QFragments q_fragments(q_warp, lane);
+  const KvRange visible[2] = {visible_to(p, length, rows.token(first_row + lane / 4)),
+                              visible_to(p, length, rows.token(first_row + lane / 4 + 8))};
+  const KvRange seen_by_all{visible_to(p, length, rows.token(tile_size_q - 1)).begin,
+                            visible_to(p, length, rows.token(0)).end};
+  for (int i = 0; i < stream.count(); ++i) {
+    const int token = stream.token(i);
+    FragmentD scores[2];
+    stream.wait();
+    multiply_qk(scores, q_fragments, q_warp, stream.k_slice(), lane);
+    stream.release_k(i);
+
+    if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, token, lane);
+    const FragmentA weights = softmax(state, scores, p.softmax_scale_log2);
+
+    stream.wait();
+    multiply_pv(state, weights, stream.v_slice(), lane);
+    stream.release_v(i);
+  }
+  stream.pass_missing_barriers();
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+    attention_decode(const __grid_constant__ AttentionDecodeParameters p) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  wait_for_prerequisites();
+  launch_dependents();
+
+  const int head_kv = blockIdx.y;
+  const int batch = blockIdx.z;
+  const int block = static_cast<int>(blockIdx.x);
+  const int split = p.q_tiles.quotient(block);
+  const int q_tile = block - split * p.q_tiles.divisor;
+  const PackedRows rows{p.group, p.group.divisor * p.q_len, q_tile * tile_size_q};
+  const int length = kv_length(p, batch);
+  const Splits splits = divide_into_splits(p, rows, length);
+  if (split >= splits.count) return;
+
+  const SharedAddress q_shared = shared_address(shared);
+  copy_q(p, rows, batch, head_kv, q_shared);
+  async_copy_commit();
+  const int group_kv = threadIdx.x / kGroupThreads;
+  const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
+  KvStream stream(p, batch, head_kv, splits.range(split), visible_to(p, length, rows.token(0)).begin,
+                  group_kv, q_shared + kQBytes);
+  stream.fill();
+  stream.wait_for_what_preceded();
+  __syncthreads();
+
+  RowState state{};
+  state.maximum[0] = state.maximum[1] = negative_infinity();
+  consume(state, stream, p, rows, length, q_shared, first_row);
+
+  async_copy_wait<0>();
+  __syncthreads();
+  const MergeBuffer merge(q_shared + kQBytes);
+  merge.put(state, group_kv, first_row, threadIdx.x % 32);
+  __syncthreads();
+  store_rows(p, merge, rows, batch, head_kv, split, splits.count > 1);
+}
+
+// One thread block an output row. Rows whose KV was not split were written by the main kernel.
+extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
+    attention_decode_reduce(const __grid_constant__ AttentionDecodeParameters p) {
+  constexpr int kLanes = minimum(32, head_dim_v / 4);  // each takes vectors of 4 floats
+  constexpr int kVectors = head_dim_v / 4 / kLanes;
+  constexpr int kWorkers = kReduceThreads / kLanes;
+  constexpr int kAtOnce = 4;
+  __shared__ __align__(16) float sums[kWorkers][head_dim_v];
+
+  const int block = static_cast<int>(blockIdx.x);
+  const OutputRow row{static_cast<int>(blockIdx.y), p.heads_q.quotient(block), p.heads_q.remainder(block)};
+  const int packed = row.token * p.group.divisor + p.group.remainder(row.head);
+  const PackedRows rows{p.group, p.group.divisor * p.q_len, packed / tile_size_q * tile_size_q};
+  wait_for_prerequisites();
+  launch_dependents();
+  const int count = divide_into_splits(p, rows, kv_length(p, row.batch)).count;
+  if (count == 1) return;
+
+  const GlobalAddress lse = p.partial_lse + 4 * (row.index(p) * p.num_splits.divisor);
+  const SplitWeights weights(lse, count);
+  const int worker = threadIdx.x / kLanes;
+  const int lane = threadIdx.x % kLanes;
+  const GlobalAddress partials = p.partial_o + 4 * (row.index(p) * p.num_splits.divisor * head_dim_v) + lane * 16;
+  float values[kVectors][4] = {};
+  // A few partials are on their way at a time; past the end the last is read again and left out, which takes no
+  // loop of its own. A weight of 0 would not do: a partial may be infinite.
+#pragma unroll 1
+  for (int first = worker; first < count; first += kAtOnce * kWorkers) {
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const bool counts = first + k * kWorkers < count;
+      const int s = minimum(first + k * kWorkers, count - 1);
+      const float weight = weights.of(load_global_float(lse + 4 * s));
+#pragma unroll
+      for (int j = 0; j < kVectors; ++j) {
+        float part[4];
+        Vector16<fp32>::unpack(load_global_16(partials + (s * head_dim_v + j * kLanes * 4) * 4), part);
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          values[j][i] = counts ? fmaf(weight, part[i], values[j][i]) : values[j][i];
+      }
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kVectors; ++j) {
+    *reinterpret_cast<float4*>(&sums[worker][(j * kLanes + lane) * 4]) =
+        make_float4(values[j][0], values[j][1], values[j][2], values[j][3]);
+  }
+  __syncthreads();
+  store_sum(p, row, sums);
+  if (threadIdx.x == 0) store_lse(p, row, weights.lse());
+}
+
+}  // namespace cubinet::attention

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "remote_bundle.hpp"
+
+#include "home_fixture.hpp"
+#include "support/ok.hpp"
+#include "tool.hpp"
+
+#include <cubinet/distribution/folder_server.hpp>
+#include <cubinet/trust/secret_key.hpp>
+
+using namespace cubinet;
+using namespace cubinet::cli;
+using namespace cubinet::test;
+
+namespace {
+
+struct WithPolicy {
+  explicit WithPolicy(const std::string& policy) { sandbox.write("policy.json", policy); }
+
+  Sandbox sandbox;
+  EnvironmentVariables environment = {};
+  GlobalOptions options = {sandbox.path("home"), "", sandbox.path("policy.json")};
+  Console console{Color::never};
+  Context context{environment, options, console};
+};
+
+}  // namespace
+
+TEST_CASE("a place that is local only is asked where it is of this machine") {
+  const WithPolicy with(R"({"default":{"local_only":true}})");
+  CHECK(ok(policy_of(with.context, ok(ServerReference::parse("/srv/kernels"))))->local_only);
+  const auto remote = policy_of(with.context, ok(ServerReference::parse("https://host/kernels")));
+  REQUIRE_FALSE(remote);
+  CHECK(remote.error().code == ErrorCode::untrusted);
+}
+
+TEST_CASE("of a remote bundle the root answers to the policy while the pack is nowhere") {
+  const WithPolicy with(R"({"default":{}})");
+  BundleOptions options;
+  options.channel = "stable";
+  options.version = 7;
+  ok(create_bundle(with.sandbox.path("a.bundle"), three_cubins(), options));
+  const auto bundle = ok(Bundle::open(with.sandbox.path("a.bundle")));
+  const auto server = open_folder_server(posix_file_system(), with.sandbox / "served");
+  const Sha256Digest digest = ok(push_bundle(
+      *server, posix_file_system(), {with.sandbox.path("a.bundle"), bundle->root_bytes().size()}, "stable"));
+  const RemoteBundle remote = ok(read_remote_bundle(*server, digest));
+  std::filesystem::remove(with.sandbox / ("served/blobs/sha256/" + remote.pack.digest.to_hex()));
+  CHECK(ok(open_remote_root(with.context, server, remote, std::nullopt))->root().options.version == 7);
+  TrustPolicy policy;
+  policy.trusted_keys = {ok(SecretKey::generate()).public_key()};
+  const auto refused = open_remote_root(with.context, server, remote, policy);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::untrusted);
+}

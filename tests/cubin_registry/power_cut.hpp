@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cubin_registry/forwarding_files.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace cubinet::test {
+
+// What was done to a folder's files, in order.
+struct DiskEvent {
+  enum class Kind { create, write, sync, link, rename, remove, append, make_folder, sync_folder };
+  Kind kind = Kind::create;
+  std::filesystem::path path;
+  std::filesystem::path to = {};  // of link and rename
+  Bytes bytes = {};               // of write and append
+};
+
+// The operating system's files with a log of the changes. Syncs are in the log and nowhere else. Thread-safe.
+class RecordedFiles final : public ForwardingFiles {
+ public:
+  Result<std::unique_ptr<WritableFile>> create(const Path& path) override;
+  Result<void> link(const Path& from, const Path& to) override;
+  Result<void> rename(const Path& from, const Path& to) override;
+  Result<bool> append(const Path& path, ByteView bytes) override;
+  Result<void> sync_directory(const Path& path) override;
+  Result<bool> remove(const Path& path) override;
+  Result<void> create_directories(const Path& path, Mode mode) override;
+
+  void add(DiskEvent event);
+  std::vector<DiskEvent> events() const;
+  std::size_t count() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<DiskEvent> events_;
+};
+
+// Writes below `into` what a disk may hold of `root`, where the log begins with an empty folder and power
+// went after its first `count` events. As POSIX has it, and no file system promises less: a file has the
+// bytes of its last sync, or any part of what was written since, or zeros in its place; a folder has the
+// names of its last sync, and any of the changes since, in any order. A rename within a folder is one change.
+void restore_after_power_cut(const std::vector<DiskEvent>& events, std::size_t count,
+                             const std::filesystem::path& root, const std::filesystem::path& into,
+                             std::mt19937_64& random);
+
+}  // namespace cubinet::test
