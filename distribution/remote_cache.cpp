@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "http_place.hpp"
 #include "upload_queue.hpp"
 
 #include <cubinet/base/byte_stream.hpp>
