@@ -120,7 +120,7 @@ TEST_CASE("what one node compiled another finds on nginx, whole and signed") {
   CHECK(known.uses.bytes > build().image->size());
 }
 
-TEST_CASE("a server of the rules of Bazels own takes what is written, adds to it, and it is read") {
+TEST_CASE("a server that checks as bazel remote does takes what is written, adds to it, and it is read") {
   BazelCache server;
   fill(server);
   CHECK(server.content().size() == 4);
