@@ -54,7 +54,7 @@ TEST_CASE("fields that a server adds are passed over") {
                                 "12345678"  // 14, of eight bytes
                                 "\x7d"
                                 "1234",  // 15, of four
-                                24));
+                                25));
   const Bytes files = encode_action_result(two_files());
   message.insert(message.end(), files.begin(), files.end());
   CHECK(ok(parse_action_result(message)).files.size() == 2);
