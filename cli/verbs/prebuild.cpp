@@ -251,7 +251,7 @@ Result<ExitStatus> conclude(const Context& context, const BundleOptions& options
   if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
   report_failures(context, tally);
   if (!bundle.empty()) {
-    console.text(fmt::format("{}: {}, {} compiled, {} from the home, in {}", printable(bundle.string()),
+    console.text(fmt::format("{}: {}, {} compiled, {} found, in {}", printable(bundle.string()),
                              plural(tally.built.size(), "kernel"), tally.compiled(),
                              tally.built.size() - tally.compiled(), format_seconds(tally.seconds)));
   }
