@@ -6,6 +6,10 @@
 namespace cubinet {
 namespace {
 
+bool is_cache(const Store& store) {
+  return store.description().kind == StoreKind::cache;
+}
+
 // A server is a place that is there or is not: what stands without it must not fall with it.
 bool is_out(const Store& store, const Error& error) {
   return store.description().kind == StoreKind::server && error.code == ErrorCode::unavailable;
@@ -42,6 +46,7 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
   KernelBuilds builds;
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     Store& store = *stores_[number];
+    if (is_cache(store)) continue;
     Result<CubinRecords> answered = question(store);
     if (!answered && silence == Silence::fails && !is_out(store, answered.error()))
       return std::move(answered).error();
@@ -66,8 +71,9 @@ void Library::tell_passed_over(std::size_t number, const Error& error) {
 
 KernelBuilds Library::offers(const KernelId& kernel) {
   KernelBuilds builds = *ask_all(Silence::is_passed_over, [&](Store& store) { return store.find(kernel); });
-  for (Counted& counted : counted_)
-    counted.asked.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    if (!is_cache(*stores_[number])) counted_[number].asked.fetch_add(1, std::memory_order_relaxed);
+  }
   // The builds of one store lie side by side.
   for (std::size_t i = 0; i < builds.offers.size(); ++i) {
     const std::size_t store = builds.offers[i].store;
@@ -114,6 +120,33 @@ std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish
     }
   }
   return std::nullopt;
+}
+
+std::optional<FoundCubin> Library::find_build(const KernelIdentity& identity, ImageKind kind,
+                                              const BuildFingerprint& fingerprint) {
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    if (!is_cache(*stores_[number])) continue;
+    Counted& counted = counted_[number];
+    counted.asked.fetch_add(1, std::memory_order_relaxed);
+    auto cubin = stores_[number]->find_build(identity, kind, fingerprint);
+    if (!cubin) {
+      tell_passed_over(number, cubin.error());
+      continue;
+    }
+    counted.told.store(false, std::memory_order_relaxed);
+    if (!*cubin) continue;
+    counted.found.fetch_add(1, std::memory_order_relaxed);
+    counted.used.fetch_add(1, std::memory_order_relaxed);
+    const KernelSource source = source_of(*(*cubin)->record, number);
+    return FoundCubin{**std::move(cubin), source};
+  }
+  return std::nullopt;
+}
+
+void Library::offer(const Cubin& cubin) {
+  for (const auto& store : stores_) {
+    if (is_cache(*store)) store->offer(cubin);
+  }
 }
 
 Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
@@ -185,6 +218,7 @@ KernelSource Library::source_of(const CubinRecord& record, std::size_t store) co
     case StoreKind::imported:
       return KernelSource::imported;
     case StoreKind::server:
+    case StoreKind::cache:
       return KernelSource::server;
     case StoreKind::home:
       break;

@@ -49,6 +49,12 @@ class Library {
 
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();  // one a store, in their order
 
+  // The very build that would be made now, of a cache that has it.
+  std::optional<FoundCubin> find_build(const KernelIdentity& identity, ImageKind kind,
+                                       const BuildFingerprint& fingerprint);
+  // Hands a build that was made here to the caches.
+  void offer(const Cubin& cubin);
+
   // Whether one of `builds` is this one, in a bundle or a folder: then it need not be kept once more. In a
   // store that takes builds one that is damaged is replaced.
   bool lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const;

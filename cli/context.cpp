@@ -174,6 +174,12 @@ Result<std::vector<std::shared_ptr<Store>>> Context::stores(const Places& places
       CUBINET_TRY_ASSIGN(stores.emplace_back(), open_bundle(place));
     }
   }
+  if (!places.cache_key.empty() && places.cache.empty())
+    return Error{ErrorCode::invalid_argument, "--cache-key signs what is written to a --cache",
+                 "name the cache too"};
+  if (!places.cache.empty()) {
+    CUBINET_TRY_ASSIGN(stores.emplace_back(), open_cache(*this, places, home));
+  }
   return stores;
 }
 

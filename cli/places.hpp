@@ -21,6 +21,8 @@ struct ServerArguments {
 // Where a line has a verb look beside the home.
 struct Places {
   std::vector<std::string> bundles;  // files, and references to servers
+  std::string cache;                 // of builds, a URL; empty: none
+  std::string cache_key;  // the file of the secret key that signs what is written there; empty: nothing is
   ServerArguments server;
 };
 

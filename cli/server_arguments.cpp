@@ -6,6 +6,7 @@
 
 #include <cubinet/distribution/connect.hpp>
 #include <cubinet/distribution/mirrors.hpp>
+#include <cubinet/distribution/remote_cache.hpp>
 #include <cubinet/distribution/server_store.hpp>
 
 #include <sstream>
@@ -104,6 +105,13 @@ void add_places(CLI::App& verb, Places& places) {
   add_server_options(verb, places.server);
 }
 
+void add_cache(CLI::App& verb, Places& places) {
+  add_text(verb, "--cache", places.cache, "URL",
+           "Before compiling, ask this server for the build that another node made");
+  add_text(verb, "--cache-key", places.cache_key, "FILE",
+           "Write there what is compiled, signed by this secret key, which has no password");
+}
+
 Result<OpenServers> open_servers(const Context& context, const ServerArguments& options,
                                  const std::vector<ServerReference>& references) {
   const auto client = std::make_shared<HttpClient>(settings_of(context, options));
@@ -147,6 +155,23 @@ Result<OpenFileServers> open_file_servers(const Context& context, const ServerAr
   CUBINET_TRY_ASSIGN(const ServerCredentials credentials, credentials_of(context, options));
   CUBINET_TRY_ASSIGN(auto server, connect_files(references, client, context.files(), credentials));
   return OpenFileServers{client, HttpClient::Session(*client), std::move(server)};
+}
+
+Result<std::shared_ptr<Store>> open_cache(const Context& context, const Places& places,
+                                          std::shared_ptr<Home> home) {
+  RemoteCacheOptions cache;
+  CUBINET_TRY_ASSIGN(const ServerReference reference, ServerReference::parse(places.cache));
+  CUBINET_TRY_ASSIGN(cache.policy, server_policy(context, reference));
+  CUBINET_TRY_ASSIGN(cache.credentials, credentials_of(context, places.server));
+  cache.reference = places.cache;
+  cache.client = std::make_shared<HttpClient>(on_demand(settings_of(context, places.server)));
+  cache.files = context.files();
+  if (!places.cache_key.empty()) {
+    CUBINET_TRY_ASSIGN(cache.writer, read_secret_key(*context.files(), places.cache_key, std::string()));
+  }
+  cache.home = std::move(home);
+  cache.log = context.console().log_sink();
+  return open_remote_cache(std::move(cache));
 }
 
 }  // namespace cubinet::cli

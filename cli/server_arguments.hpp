@@ -22,6 +22,9 @@ void add_server_options(CLI::App& verb, ServerArguments& options);
 // --bundle, and how it is asked for where that is a server.
 void add_places(CLI::App& verb, Places& places);
 
+// --cache and --cache-key, of verbs that compile.
+void add_cache(CLI::App& verb, Places& places);
+
 // Servers, and the connections to them, which are kept for as long as this lives.
 struct OpenServers {
   std::shared_ptr<HttpClient> client;
@@ -42,6 +45,9 @@ bool names_server(std::string_view text);
 // The bundle on a server as a store, which asks nothing yet; what arrives is kept in the home.
 Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerArguments& options,
                                            const std::string& reference, std::shared_ptr<Home> home);
+// The cache of builds, which is asked nothing yet.
+Result<std::shared_ptr<Store>> open_cache(const Context& context, const Places& places,
+                                          std::shared_ptr<Home> home);
 // The same of files by name. `cancelled` ends a request that is waited for.
 struct OpenFileServers {
   std::shared_ptr<HttpClient> client;

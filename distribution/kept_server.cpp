@@ -46,12 +46,7 @@ auto KeptServer::ask(Question&& question) -> decltype(question()) {
   if (options_.local_only)
     return Error{ErrorCode::unavailable, name() + " is not asked: only what is here already is used",
                  "ask it once where that is allowed, or bring the bundle as a file"};
-  if (!breaker_.may_ask())
-    return Error{ErrorCode::unavailable, name() + " is passed over for a while, since it gave no answer",
-                 "it is asked again by itself"};
-  auto answer = question();
-  breaker_.note(answer);
-  return answer;
+  return breaker_.ask(name(), question);
 }
 
 template <class Question>

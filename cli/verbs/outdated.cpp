@@ -131,10 +131,10 @@ Result<ExitStatus> outdated(const Context& context, const OutdatedOptions& optio
   }
   if (options.references.empty() && home != nullptr) {
     CUBINET_TRY_ASSIGN(channels, home->downloads().channels());
-    // What was named by its manifest is what it is.
+    // What was named by its manifest is what it is, and a cache of builds has no versions.
     std::erase_if(channels, [](const KnownChannel& known) {
       const auto reference = ServerReference::parse(known.place);
-      return reference && reference->digest;
+      return reference && (reference->digest || reference->channel.empty());
     });
   }
   std::vector<Compared> all;

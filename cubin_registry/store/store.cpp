@@ -15,6 +15,8 @@ std::string_view to_string(StoreKind kind) {
       return "imported";
     case StoreKind::server:
       return "server";
+    case StoreKind::cache:
+      return "cache";
   }
   return "memory";
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bazel_cache.hpp"
 #include "served_bundle.hpp"
 #include "support/server_process.hpp"
 
@@ -41,4 +42,26 @@ TEST_CASE("a mirror has what the server lacks, and a reference without a bundle 
   options.mirrors = {};
   options.reference = (folder / "served").string();
   CHECK(open_server(options).error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("a program gives its Runtime a cache by a URL, a policy and the file of a key") {
+  const test::BazelCache server;
+  const test::TempDir folder;
+  const SecretKey key = ok(SecretKey::generate());
+  ok(write_secret_file(folder / "writer.key", ok(key.to_file(nullptr))));
+  ServerOptions options;
+  options.reference = server.url();
+  options.plain_http = {server.authority()};
+  CHECK(open_cache(options).error().code == ErrorCode::untrusted);
+  options.policy.emplace().trusted_keys = {key.public_key()};
+  const Cubin made = cubins_of(1).front();
+  ok(open_cache(options, (folder / "writer.key").string()))->offer(made);
+  const CubinRecord& record = *made.record;
+  const auto reader = ok(open_cache(options));
+  const auto found = ok(reader->find_build(record.identity, record.kind, record.fingerprint));
+  REQUIRE(found);
+  CHECK(*found->image == *made.image);
+  CHECK(open_cache(options, (folder / "absent").string()).error().code == ErrorCode::not_found);
+  options.mirrors = {"https://mirror"};
+  CHECK(open_cache(options).error().code == ErrorCode::invalid_argument);
 }

@@ -14,8 +14,8 @@
 
 namespace cubinet {
 
-enum class StoreKind : std::uint8_t { memory, home, bundle, imported, server };
-std::string_view to_string(StoreKind kind);  // "memory", "home", "bundle", "imported", "server"
+enum class StoreKind : std::uint8_t { memory, home, bundle, imported, server, cache };
+std::string_view to_string(StoreKind kind);  // "memory", "home", "bundle", "imported", "server", "cache"
 
 // What a store says of itself; the same for as long as it is open.
 struct StoreDescription {
@@ -75,6 +75,16 @@ class Store {
   // The verified image of a build that this store listed; nullopt when it is gone or damaged (which is told
   // to the log, and set right where the store may).
   virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
+
+  // The next two are what a cache that several nodes share is for. It lists nothing, so that a request asks
+  // it for one thing alone, just before that would be made: the verified build of this identity, kind and
+  // fingerprint. nullopt is a miss.
+  virtual Result<std::optional<Cubin>> find_build(const KernelIdentity& /*identity*/, ImageKind /*kind*/,
+                                                  const BuildFingerprint& /*fingerprint*/) {
+    return std::optional<Cubin>();
+  }
+  // A build that was made here, for the others. Returns at once: what becomes of it is told to the log.
+  virtual void offer(const Cubin& /*cubin*/) {}
 };
 
 // Something of a store that is not as it should be.

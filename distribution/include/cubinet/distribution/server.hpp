@@ -12,7 +12,8 @@
 
 namespace cubinet {
 
-// A bundle on a server, and how it is asked for. Nothing here is read from the environment.
+// What lies on a server, a bundle or a cache, and how it is asked for. Nothing here is read from the
+// environment.
 struct ServerOptions {
   // "https://host/folder#channel", "s3://bucket/prefix#channel", "oci://host/name:channel", or with
   // "@sha256:" and the digest of a manifest in the channel's place; "file:///folder#channel".
@@ -41,5 +42,14 @@ struct ServerOptions {
 // is passed over for a minute and asked again (docs/distribution.md). For RuntimeOptions::stores, behind the
 // home. invalid_argument for a reference that names no bundle.
 Result<std::shared_ptr<Store>> open_server(const ServerOptions& options);
+
+// A cache of builds that nodes compile for each other, in the layout of bazel-remote: its reference is a
+// URL of https:// or s3://, its home notes what it was good for. Asked just before something is compiled, for
+// that very build, which is then kept in the Runtime's home. With the file of a secret key (minisign's,
+// without a password) what is compiled here is signed and written there behind the request; its destruction
+// waits for that for 10 s at most. untrusted without a policy: it names the writers whose builds are taken.
+// For RuntimeOptions::stores, behind the home.
+Result<std::shared_ptr<Store>> open_cache(const ServerOptions& options,
+                                          const std::string& secret_key_file = {});
 
 }  // namespace cubinet

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 
 namespace cubinet {
 
@@ -23,6 +24,16 @@ class CircuitBreaker {
     note(answer.has_value() || answer.error().code != ErrorCode::unavailable);
   }
   void note(bool answered);
+  // Both about a question: `unavailable` at once while nobody asks the server of this name.
+  template <class Question>
+  auto ask(const std::string& name, Question&& question) -> decltype(question()) {
+    if (!may_ask())
+      return Error{ErrorCode::unavailable, name + " is passed over for a while, since it gave no answer",
+                   "it is asked again by itself"};
+    auto answer = question();
+    note(answer);
+    return answer;
+  }
 
  private:
   std::chrono::milliseconds rest_;
