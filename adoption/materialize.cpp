@@ -118,9 +118,9 @@ Result<std::vector<CacheFile>> files_of(Store& store, const CacheTool& tool,
   if (!cubin) return not_taken("its image is gone or damaged");
   CUBINET_TRY_ASSIGN(std::vector<CacheFile> files, decode_cache_entry(*cubin->image));
   CUBINET_TRY_ASSIGN(const EntryFacts facts, tool.read(entry, files));
-  if (facts.target != record->target || (!facts.version.empty() && facts.version != request.version))
+  if (facts.target != record->target || facts.host_code != spec.parameters.contains("host") ||
+      (!facts.version.empty() && facts.version != request.version))
     return not_taken("it is not what it is listed as");
-  if (facts.host_code != spec.parameters.contains("host")) return not_taken("it is not what it is listed as");
   if (facts.host_code && !request.host_code)
     return not_taken("it runs on the host, and nobody who is trusted has signed it");
   return files;

@@ -71,6 +71,10 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
     const KernelSource source = found->source;
     return Built{*std::move(found), source};
   }
+  if (fingerprint) {
+    if (auto found = library_.find_build(identify(kernel.spec(), target.target), target.kind, *fingerprint))
+      return Built{*found, library_.keep(found->cubin)};
+  }
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(CompileOutput output,
                      compiler->compile(kernel.request()->for_target(target.target, target.kind)));
@@ -79,6 +83,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   built.found.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));
   built.found.cubin.image = std::move(output.image);
   built.lies_in = library_.keep(built.found.cubin);
+  library_.offer(built.found.cubin);
   return built;
 }
 

@@ -86,9 +86,11 @@ std::string_view to_string(KernelSource source) {
     case KernelSource::compiled:
       return "compiled";
     case KernelSource::imported:
+      return "imported";
+    case KernelSource::server:
       break;
   }
-  return "imported";
+  return "server";
 }
 
 KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapability device) {

@@ -4,6 +4,18 @@
 #include <algorithm>
 
 namespace cubinet {
+namespace {
+
+bool is_cache(const Store& store) {
+  return store.description().kind == StoreKind::cache;
+}
+
+// A server is a place that is there or is not: what stands without it must not fall with it.
+bool is_out(const Store& store, const Error& error) {
+  return store.description().kind == StoreKind::server && error.code == ErrorCode::unavailable;
+}
+
+}  // namespace
 
 void KernelBuilds::add(std::shared_ptr<const CubinRecord> record, std::size_t store) {
   offers.push_back(Offer::of(*record, store));
@@ -34,25 +46,34 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
   KernelBuilds builds;
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     Store& store = *stores_[number];
+    if (is_cache(store)) continue;
     Result<CubinRecords> answered = question(store);
-    if (!answered && silence == Silence::fails) return std::move(answered).error();
+    if (!answered && silence == Silence::fails && !is_out(store, answered.error()))
+      return std::move(answered).error();
     if (!answered) {
-      const StoreDescription& description = store.description();
-      log(log_, LogLevel::warning,
-          std::string(to_string(description.kind)) + " " + description.place +
-              " passed over: " + answered.error().to_line());
+      tell_passed_over(number, answered.error());
       continue;
     }
+    counted_[number].told.store(false, std::memory_order_relaxed);
     for (auto& record : *answered)
       builds.add(std::move(record), number);
   }
   return builds;
 }
 
+// Said once until it answers again: it is asked for each kernel.
+void Library::tell_passed_over(std::size_t number, const Error& error) {
+  const StoreDescription& description = stores_[number]->description();
+  log(log_, counted_[number].told.exchange(true) ? LogLevel::debug : LogLevel::warning,
+      std::string(to_string(description.kind)) + " " + description.place +
+          " passed over: " + error.to_line());
+}
+
 KernelBuilds Library::offers(const KernelId& kernel) {
   KernelBuilds builds = *ask_all(Silence::is_passed_over, [&](Store& store) { return store.find(kernel); });
-  for (Counted& counted : counted_)
-    counted.asked.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    if (!is_cache(*stores_[number])) counted_[number].asked.fetch_add(1, std::memory_order_relaxed);
+  }
   // The builds of one store lie side by side.
   for (std::size_t i = 0; i < builds.offers.size(); ++i) {
     const std::size_t store = builds.offers[i].store;
@@ -101,10 +122,40 @@ std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish
   return std::nullopt;
 }
 
+std::optional<FoundCubin> Library::find_build(const KernelIdentity& identity, ImageKind kind,
+                                              const BuildFingerprint& fingerprint) {
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    if (!is_cache(*stores_[number])) continue;
+    Counted& counted = counted_[number];
+    counted.asked.fetch_add(1, std::memory_order_relaxed);
+    auto cubin = stores_[number]->find_build(identity, kind, fingerprint);
+    if (!cubin) {
+      tell_passed_over(number, cubin.error());
+      continue;
+    }
+    counted.told.store(false, std::memory_order_relaxed);
+    if (!*cubin) continue;
+    counted.found.fetch_add(1, std::memory_order_relaxed);
+    counted.used.fetch_add(1, std::memory_order_relaxed);
+    const KernelSource source = source_of(*(*cubin)->record, number);
+    return FoundCubin{**std::move(cubin), source};
+  }
+  return std::nullopt;
+}
+
+void Library::offer(const Cubin& cubin) {
+  for (const auto& store : stores_) {
+    if (is_cache(*store)) store->offer(cubin);
+  }
+}
+
 Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
   std::vector<std::shared_ptr<const StoredRows>> rows;
-  for (const auto& store : stores_) {
-    CUBINET_TRY_ASSIGN(rows.emplace_back(), store->rows());
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    auto answered = stores_[number]->rows();
+    if (!answered && !is_out(*stores_[number], answered.error())) return std::move(answered).error();
+    if (!answered) tell_passed_over(number, answered.error());
+    rows.push_back(answered ? *std::move(answered) : std::make_shared<const StoredRows>());
   }
   return rows;
 }
@@ -122,10 +173,11 @@ bool Library::lies_where_nothing_is_kept(const KernelBuilds& builds, const Cubin
 std::vector<StoreUses> Library::uses() const {
   std::vector<StoreUses> uses;
   uses.reserve(counted_.size());
-  for (const Counted& counted : counted_) {
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    const Counted& counted = counted_[number];
     uses.push_back({counted.asked.load(std::memory_order_relaxed),
                     counted.found.load(std::memory_order_relaxed),
-                    counted.used.load(std::memory_order_relaxed)});
+                    counted.used.load(std::memory_order_relaxed), stores_[number]->fetched_bytes()});
   }
   return uses;
 }
@@ -165,6 +217,9 @@ KernelSource Library::source_of(const CubinRecord& record, std::size_t store) co
       return KernelSource::bundle;
     case StoreKind::imported:
       return KernelSource::imported;
+    case StoreKind::server:
+    case StoreKind::cache:
+      return KernelSource::server;
     case StoreKind::home:
       break;
   }

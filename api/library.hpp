@@ -28,7 +28,7 @@ bool is_refused(const CubinRecord& record, const CubinRecords& refused);
 
 // Everywhere a cubin can lie at rest: an ordered list of stores, with this process's memory in front.
 // Thread-safe. A store that cannot answer is told to the log and does not stop a request for a kernel, since
-// what it holds can be built again; an enumeration fails with it.
+// what it holds can be built again; an enumeration fails with it, unless it is a server that is out.
 class Library {
  public:
   Library(std::vector<std::shared_ptr<Store>> stores, LogSink log);
@@ -49,6 +49,12 @@ class Library {
 
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();  // one a store, in their order
 
+  // The very build that would be made now, of a cache that has it.
+  std::optional<FoundCubin> find_build(const KernelIdentity& identity, ImageKind kind,
+                                       const BuildFingerprint& fingerprint);
+  // Hands a build that was made here to the caches.
+  void offer(const Cubin& cubin);
+
   // Whether one of `builds` is this one, in a bundle or a folder: then it need not be kept once more. In a
   // store that takes builds one that is damaged is replaced.
   bool lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const;
@@ -67,11 +73,13 @@ class Library {
     std::atomic<std::uint64_t> asked{0};
     std::atomic<std::uint64_t> found{0};
     std::atomic<std::uint64_t> used{0};
+    std::atomic<bool> told{false};  // that it does not answer
   };
   // What follows where a store does not answer.
   enum class Silence { is_passed_over, fails };
   template <class Question>
   Result<KernelBuilds> ask_all(Silence silence, const Question& question);
+  void tell_passed_over(std::size_t number, const Error& error);
 
   std::vector<std::shared_ptr<Store>> stores_;  // memory_ is the first
   std::shared_ptr<WritableStore> memory_;

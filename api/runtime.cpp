@@ -23,6 +23,7 @@ struct Counters {
   std::atomic<std::uint64_t> bundle_hits{0};
   std::atomic<std::uint64_t> compiled{0};
   std::atomic<std::uint64_t> imported_hits{0};
+  std::atomic<std::uint64_t> server_hits{0};
   std::atomic<std::uint64_t> misses{0};
   std::atomic<std::uint64_t> failures{0};
   std::atomic<std::uint64_t> bytes_loaded{0};
@@ -41,6 +42,8 @@ struct Counters {
         return compiled;
       case KernelSource::imported:
         return imported_hits;
+      case KernelSource::server:
+        return server_hits;
     }
     return failures;
   }
@@ -344,6 +347,7 @@ RuntimeCounters RuntimeImplementation::counters() const {
   counters.bundle_hits = read(counters_.bundle_hits);
   counters.compiled = read(counters_.compiled);
   counters.imported_hits = read(counters_.imported_hits);
+  counters.server_hits = read(counters_.server_hits);
   counters.misses = read(counters_.misses);
   counters.failures = read(counters_.failures);
   counters.bytes_loaded = read(counters_.bytes_loaded);

@@ -165,8 +165,8 @@ Result<BoundAttention> BoundAttention::load(Runtime& runtime, const AttentionPla
   return BoundAttention(std::move(binding));
 }
 
-Result<std::vector<MeasuredOccupancy>> BoundAttention::shortfalls() const {
-  std::vector<MeasuredOccupancy> measured;
+Result<std::vector<PlanOptions::MeasuredOccupancy>> BoundAttention::shortfalls() const {
+  std::vector<PlanOptions::MeasuredOccupancy> measured;
   for (std::size_t i = 0; i < binding_->functions.size(); ++i) {
     const PlanStep& step = binding_->plan.steps[i];
     if (step.counts_on == 0) continue;
@@ -183,7 +183,7 @@ Result<std::vector<MeasuredOccupancy>> BoundAttention::shortfalls() const {
 
 Result<BoundAttention> BoundAttention::bind(Runtime& runtime, const AttentionPlan& plan, int device) {
   CUBINET_TRY_ASSIGN(BoundAttention bound, load(runtime, plan, device));
-  CUBINET_TRY_ASSIGN(const std::vector<MeasuredOccupancy> measured, bound.shortfalls());
+  CUBINET_TRY_ASSIGN(const std::vector<PlanOptions::MeasuredOccupancy> measured, bound.shortfalls());
   if (measured.empty()) return bound;
   PlanRequest request = plan.request;
   request.options.occupancy.insert(request.options.occupancy.begin(), measured.begin(), measured.end());

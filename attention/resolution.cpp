@@ -57,7 +57,7 @@ const CostModel& PlanRequest::costs() const {
 }
 
 std::optional<std::uint32_t> PlanRequest::occupancy_of(const KernelRequest& kernel) const {
-  for (const MeasuredOccupancy& measured : options.occupancy) {
+  for (const PlanOptions::MeasuredOccupancy& measured : options.occupancy) {
     if (measured.kernel == kernel) return measured.count;
   }
   return std::nullopt;

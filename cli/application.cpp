@@ -150,24 +150,14 @@ struct Verb {
   AddVerb add;
 };
 
-constexpr Verb kVerbs[] = {{"doctor", add_doctor},
-                           {"templates", add_templates},
-                           {"key", add_key},
-                           {"explain", add_explain},
-                           {"select", add_select},
-                           {"compile", add_compile},
-                           {"prebuild", add_prebuild},
-                           {"bundle", add_bundle},
-                           {"import-artifacts", add_import_artifacts},
-                           {"mirror", add_mirror},
-                           {"adopt", add_adopt},
-                           {"materialize", add_materialize},
-                           {"inspect", add_inspect},
-                           {"push", add_push},
-                           {"pull", add_pull},
-                           {"registry", add_registry},
-                           {"run", add_run},
-                           {"trust", add_trust}};
+constexpr Verb kVerbs[] = {
+    {"doctor", add_doctor},     {"templates", add_templates}, {"key", add_key},
+    {"explain", add_explain},   {"select", add_select},       {"compile", add_compile},
+    {"prebuild", add_prebuild}, {"bundle", add_bundle},       {"import-artifacts", add_import_artifacts},
+    {"mirror", add_mirror},     {"adopt", add_adopt},         {"materialize", add_materialize},
+    {"inspect", add_inspect},   {"push", add_push},           {"pull", add_pull},
+    {"outdated", add_outdated}, {"channel", add_channel},     {"registry", add_registry},
+    {"run", add_run},           {"trust", add_trust}};
 
 // A line, and what it was parsed into.
 struct CommandLine {

@@ -2,6 +2,7 @@
 #include "context.hpp"
 
 #include "arguments.hpp"
+#include "server_arguments.hpp"
 #include "template_files.hpp"
 
 #include <cubinet/jit/compiler.hpp>
@@ -156,13 +157,28 @@ std::shared_ptr<Home> Context::home_to_keep() const {
   return nullptr;
 }
 
-Result<std::vector<std::shared_ptr<Store>>> Context::stores(const std::vector<std::string>& bundles,
+Result<std::vector<std::shared_ptr<Store>>> Context::stores(const Places& places,
                                                             HomeOptions::Access access) const {
   std::vector<std::shared_ptr<Store>> stores;
-  auto home = access == HomeOptions::Access::read_only ? home_to_read() : home_to_keep();
-  if (home != nullptr) stores.push_back(std::move(home));
-  for (const std::string& path : bundles) {
-    CUBINET_TRY_ASSIGN(stores.emplace_back(), open_bundle(path));
+  std::error_code unknown;
+  const auto folder = this->home();
+  const bool asks_servers = std::any_of(places.bundles.begin(), places.bundles.end(), names_server);
+  const bool keeps =
+      access == HomeOptions::Access::read_write || (asks_servers && folder && fs::exists(*folder, unknown));
+  const auto home = keeps ? home_to_keep() : home_to_read();
+  if (home != nullptr) stores.push_back(home);
+  for (const std::string& place : places.bundles) {
+    if (names_server(place)) {
+      CUBINET_TRY_ASSIGN(stores.emplace_back(), open_server(*this, places.server, place, home));
+    } else {
+      CUBINET_TRY_ASSIGN(stores.emplace_back(), open_bundle(place));
+    }
+  }
+  if (!places.cache_key.empty() && places.cache.empty())
+    return Error{ErrorCode::invalid_argument, "--cache-key signs what is written to a --cache",
+                 "name the cache too"};
+  if (!places.cache.empty()) {
+    CUBINET_TRY_ASSIGN(stores.emplace_back(), open_cache(*this, places, home));
   }
   return stores;
 }
@@ -181,9 +197,8 @@ RuntimeOptions Context::runtime_options(std::vector<std::shared_ptr<Store>> stor
 
 Result<std::shared_ptr<Runtime>> Context::runtime(TemplateCatalog templates, CompileOptions compile_options,
                                                   Callback<void(const KernelEvent&)> observer,
-                                                  const std::vector<std::string>& bundles,
-                                                  const TargetPolicy& targets) const {
-  CUBINET_TRY_ASSIGN(auto found, stores(bundles, HomeOptions::Access::read_write));
+                                                  const Places& places, const TargetPolicy& targets) const {
+  CUBINET_TRY_ASSIGN(auto found, stores(places, HomeOptions::Access::read_write));
   RuntimeOptions options =
       runtime_options(std::move(found), std::move(templates), std::move(compile_options), targets);
   options.observer = std::move(observer);

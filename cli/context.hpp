@@ -5,6 +5,7 @@
 #include "environment_variables.hpp"
 #include "exit_status.hpp"
 #include "output_file.hpp"
+#include "places.hpp"
 
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
@@ -63,14 +64,13 @@ class Context {
   // --policy, else the home's policy.json; empty where no home is named either.
   std::string policy_file() const;
   const std::string& named_policy() const { return options_.policy; }
-  // The home and these bundles, in this order. A home that cannot be used is a warning: everything stays in
-  // memory then. To read is not to make one: a home that was never made is empty.
-  Result<std::vector<std::shared_ptr<Store>>> stores(const std::vector<std::string>& bundles,
-                                                     HomeOptions::Access access) const;
+  // The home and these places, in this order. A home that cannot be used is a warning: everything stays in
+  // memory then. To read is not to make one: a home that was never made is empty; one that is there keeps
+  // what comes from a server.
+  Result<std::vector<std::shared_ptr<Store>>> stores(const Places& places, HomeOptions::Access access) const;
   Result<std::shared_ptr<Runtime>> runtime(TemplateCatalog templates, CompileOptions options,
                                            Callback<void(const KernelEvent&)> observer = {},
-                                           const std::vector<std::string>& bundles = {},
-                                           const TargetPolicy& targets = {}) const;
+                                           const Places& places = {}, const TargetPolicy& targets = {}) const;
   // One that answers questions alone, over these stores.
   Result<std::shared_ptr<Runtime>> runtime_to_ask(std::vector<std::shared_ptr<Store>> stores,
                                                   TemplateCatalog templates, const TargetPolicy& targets = {},

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 namespace cubinet::cli {
 
@@ -82,9 +83,20 @@ bool has_function_among(const CubinRecord& record, const std::vector<std::string
   });
 }
 
-Result<std::vector<DataType>> parse_types(const std::vector<std::string>& names) {
+// "bf16,e4m3" and repetitions of it.
+std::vector<std::string> split_lists(const std::vector<std::string>& lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    std::istringstream rest(list);
+    for (std::string name; std::getline(rest, name, ',');)
+      names.push_back(name);
+  }
+  return names;
+}
+
+Result<std::vector<DataType>> parse_types(const std::vector<std::string>& lists) {
   std::vector<DataType> types;
-  for (const std::string& name : names) {
+  for (const std::string& name : split_lists(lists)) {
     const auto type = parse_data_type(name);
     if (!type) {
       std::vector<std::string> known;

@@ -6,6 +6,8 @@
 
 #include <cubinet/distribution/connect.hpp>
 #include <cubinet/distribution/mirrors.hpp>
+#include <cubinet/distribution/remote_cache.hpp>
+#include <cubinet/distribution/server_store.hpp>
 
 #include <sstream>
 
@@ -34,15 +36,9 @@ DockerConfiguration docker_files(const ServerVariables& variables, const std::op
   return docker;
 }
 
-struct ServerAccess {
-  std::shared_ptr<HttpClient> client;
-  ServerCredentials credentials;
-};
-
-Result<ServerAccess> access_to_servers(const Context& context, const ServerOptions& options,
-                                       Callback<bool()> cancelled) {
-  const EnvironmentVariables& environment = context.environment();
-  const ServerVariables& variables = environment.servers;
+HttpSettings settings_of(const Context& context, const ServerArguments& options,
+                         Callback<bool()> cancelled = {}) {
+  const ServerVariables& variables = context.environment().servers;
   HttpSettings settings;
   settings.offline = options.offline;
   settings.cancelled = std::move(cancelled);
@@ -53,7 +49,12 @@ Result<ServerAccess> access_to_servers(const Context& context, const ServerOptio
   settings.proxy = variables.proxy.value_or("");
   settings.no_proxy = variables.no_proxy.value_or("");
   settings.user_agent = std::string("cubinet/") + CUBINET_VERSION;
+  return settings;
+}
 
+Result<ServerCredentials> credentials_of(const Context& context, const ServerArguments& options) {
+  const EnvironmentVariables& environment = context.environment();
+  const ServerVariables& variables = environment.servers;
   ServerCredentials credentials;
   if (options.user.empty() != options.password_file.empty())
     return Error{ErrorCode::invalid_argument, "--user and --password-file are given together"};
@@ -68,13 +69,24 @@ Result<ServerAccess> access_to_servers(const Context& context, const ServerOptio
                                      variables.aws_session_token.value_or("")};
   credentials.aws_region = variables.aws_region.value_or("");
   credentials.s3_endpoint = options.s3_endpoint;
+  return credentials;
+}
 
-  return ServerAccess{std::make_shared<HttpClient>(std::move(settings)), std::move(credentials)};
+// As one, each a mirror of the first.
+Result<std::shared_ptr<ContentServer>> connect_all(const Context& context, const ServerArguments& options,
+                                                   const std::vector<ServerReference>& references,
+                                                   const std::shared_ptr<HttpClient>& client) {
+  CUBINET_TRY_ASSIGN(const ServerCredentials credentials, credentials_of(context, options));
+  std::vector<std::shared_ptr<ContentServer>> servers;
+  for (const ServerReference& reference : references) {
+    CUBINET_TRY_ASSIGN(servers.emplace_back(), connect(reference, client, context.files(), credentials));
+  }
+  return join_mirrors(std::move(servers));
 }
 
 }  // namespace
 
-void add_server_options(CLI::App& verb, ServerOptions& options) {
+void add_server_options(CLI::App& verb, ServerArguments& options) {
   add_list(verb, "--plain-http", options.plain_http, "HOST[:PORT]",
            "A server that may be asked without TLS, by anybody on the way");
   add_text(verb, "--ca", options.authorities, "FILE", "Authorities of servers, in PEM, and no others");
@@ -87,24 +99,79 @@ void add_server_options(CLI::App& verb, ServerOptions& options) {
   verb.add_flag("--offline", options.offline, "Ask no server");
 }
 
-Result<OpenServers> open_servers(const Context& context, const ServerOptions& options,
-                                 const std::vector<ServerReference>& references) {
-  CUBINET_TRY_ASSIGN(const ServerAccess access, access_to_servers(context, options, {}));
-  std::vector<std::shared_ptr<ContentServer>> servers;
-  for (const ServerReference& reference : references) {
-    CUBINET_TRY_ASSIGN(auto server, connect(reference, access.client, context.files(), access.credentials));
-    servers.push_back(std::move(server));
-  }
-  return OpenServers{access.client, HttpClient::Session(*access.client), join_mirrors(std::move(servers))};
+void add_places(CLI::App& verb, Places& places) {
+  add_list(verb, "--bundle", places.bundles, "FILE|REF",
+           "Look into this bundle too, a file or on a server (oci://host/name:CHANNEL); may be repeated");
+  add_server_options(verb, places.server);
 }
 
-Result<OpenFileServers> open_file_servers(const Context& context, const ServerOptions& options,
+void add_cache(CLI::App& verb, Places& places) {
+  add_text(verb, "--cache", places.cache, "URL",
+           "Before compiling, ask this server for the build that another node made");
+  add_text(verb, "--cache-key", places.cache_key, "FILE",
+           "Write there what is compiled, signed by this secret key, which has no password");
+}
+
+Result<OpenServers> open_servers(const Context& context, const ServerArguments& options,
+                                 const std::vector<ServerReference>& references) {
+  const auto client = std::make_shared<HttpClient>(settings_of(context, options));
+  CUBINET_TRY_ASSIGN(auto server, connect_all(context, options, references, client));
+  return OpenServers{client, HttpClient::Session(*client), std::move(server)};
+}
+
+Result<std::optional<TrustPolicy>> server_policy(const Context& context, const ServerReference& reference) {
+  std::error_code unknown;
+  const bool folder = reference.layout == ServerReference::Layout::folder;
+  const std::string place =
+      folder ? std::filesystem::absolute(reference.path, unknown).lexically_normal().string()
+             : reference.to_string();
+  const auto home = context.home();
+  return find_trust_policy(place, home ? home->string() : std::string(), context.named_policy(),
+                           context.files());
+}
+
+bool names_server(std::string_view text) {
+  return text.find("://") != std::string_view::npos;
+}
+
+Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerArguments& options,
+                                           const std::string& reference, std::shared_ptr<Home> home) {
+  ServerStoreOptions store;
+  CUBINET_TRY_ASSIGN(store.reference, ServerReference::parse(reference));
+  CUBINET_TRY_ASSIGN(store.policy, server_policy(context, store.reference));
+  store.client = std::make_shared<HttpClient>(on_demand(settings_of(context, options)));
+  CUBINET_TRY_ASSIGN(store.server, connect_all(context, options, {store.reference}, store.client));
+  store.home = std::move(home);
+  store.offline = options.offline;
+  store.log = context.console().log_sink();
+  store.files = context.files();
+  return open_server_store(std::move(store));
+}
+
+Result<OpenFileServers> open_file_servers(const Context& context, const ServerArguments& options,
                                           const std::vector<ServerReference>& references,
                                           Callback<bool()> cancelled) {
-  CUBINET_TRY_ASSIGN(const ServerAccess access, access_to_servers(context, options, std::move(cancelled)));
-  CUBINET_TRY_ASSIGN(auto server,
-                     connect_files(references, access.client, context.files(), access.credentials));
-  return OpenFileServers{access.client, HttpClient::Session(*access.client), std::move(server)};
+  const auto client = std::make_shared<HttpClient>(settings_of(context, options, std::move(cancelled)));
+  CUBINET_TRY_ASSIGN(const ServerCredentials credentials, credentials_of(context, options));
+  CUBINET_TRY_ASSIGN(auto server, connect_files(references, client, context.files(), credentials));
+  return OpenFileServers{client, HttpClient::Session(*client), std::move(server)};
+}
+
+Result<std::shared_ptr<Store>> open_cache(const Context& context, const Places& places,
+                                          std::shared_ptr<Home> home) {
+  RemoteCacheOptions cache;
+  CUBINET_TRY_ASSIGN(const ServerReference reference, ServerReference::parse(places.cache));
+  CUBINET_TRY_ASSIGN(cache.policy, server_policy(context, reference));
+  CUBINET_TRY_ASSIGN(cache.credentials, credentials_of(context, places.server));
+  cache.reference = places.cache;
+  cache.client = std::make_shared<HttpClient>(on_demand(settings_of(context, places.server)));
+  cache.files = context.files();
+  if (!places.cache_key.empty()) {
+    CUBINET_TRY_ASSIGN(cache.writer, read_secret_key(*context.files(), places.cache_key, std::string()));
+  }
+  cache.home = std::move(home);
+  cache.log = context.console().log_sink();
+  return open_remote_cache(std::move(cache));
 }
 
 }  // namespace cubinet::cli

@@ -10,25 +10,20 @@
 
 #include <CLI/App.hpp>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet::cli {
 
-// How servers are asked, as a line says it.
-struct ServerOptions {
-  std::vector<std::string> plain_http;
-  std::string authorities;
-  std::string client_certificate;
-  std::string client_key;
-  std::string user;
-  std::string password_file;
-  std::string s3_endpoint;
-  bool offline = false;
-};
-
 // --plain-http, --ca, --cert, --cert-key, --user, --password-file, --endpoint and --offline.
-void add_server_options(CLI::App& verb, ServerOptions& options);
+void add_server_options(CLI::App& verb, ServerArguments& options);
+// --bundle, and how it is asked for where that is a server.
+void add_places(CLI::App& verb, Places& places);
+
+// --cache and --cache-key, of verbs that compile.
+void add_cache(CLI::App& verb, Places& places);
 
 // Servers, and the connections to them, which are kept for as long as this lives.
 struct OpenServers {
@@ -39,16 +34,27 @@ struct OpenServers {
 
 // The servers of these references as one, each a mirror of the first. What the environment says of proxies,
 // AWS and docker counts where the line does not.
-Result<OpenServers> open_servers(const Context& context, const ServerOptions& options,
+Result<OpenServers> open_servers(const Context& context, const ServerArguments& options,
                                  const std::vector<ServerReference>& references);
 
+// What the policy says of a server; nullopt where it says nothing.
+Result<std::optional<TrustPolicy>> server_policy(const Context& context, const ServerReference& reference);
+
+// Whether a text names a server, and no file of this machine.
+bool names_server(std::string_view text);
+// The bundle on a server as a store, which asks nothing yet; what arrives is kept in the home.
+Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerArguments& options,
+                                           const std::string& reference, std::shared_ptr<Home> home);
+// The cache of builds, which is asked nothing yet.
+Result<std::shared_ptr<Store>> open_cache(const Context& context, const Places& places,
+                                          std::shared_ptr<Home> home);
 // The same of files by name. `cancelled` ends a request that is waited for.
 struct OpenFileServers {
   std::shared_ptr<HttpClient> client;
   HttpClient::Session session;
   std::shared_ptr<FileServer> server;
 };
-Result<OpenFileServers> open_file_servers(const Context& context, const ServerOptions& options,
+Result<OpenFileServers> open_file_servers(const Context& context, const ServerArguments& options,
                                           const std::vector<ServerReference>& references,
                                           Callback<bool()> cancelled);
 

@@ -4,6 +4,7 @@
 #include <cubinet/base/sha256_hasher.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/distribution/bundle_transfer.hpp>
+#include <cubinet/trust/signature.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::string_view kSignatureSuffix = ".minisig";
 constexpr std::size_t kMaximumSignatures = 64;
-constexpr std::uint64_t kMaximumSignature = 4096;
 constexpr std::uint64_t kPassedPiece = std::uint64_t{8} << 20;
 constexpr std::size_t kHashedPiece = std::size_t{1} << 20;
 
@@ -65,6 +65,67 @@ class PackSink final : public BodySink {
   ByteView root_;
 };
 
+// A large blob in pieces, each a file beside what it is fetched for, so that who is ended goes on from there.
+// What a piece is worth shows when all of them are hashed.
+class PieceFolder {
+ public:
+  PieceFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob)
+      : files_(files),
+        blob_(blob),
+        folder_(path.parent_path() /
+                ("." + path.filename().string() + "." + blob.digest.to_hex().substr(0, 16) + ".parts")) {}
+
+  Result<void> read(ContentServer& server, BodySink& sink) {
+    if (blob_.size <= kPullPiece) return server.read_blob(blob_, sink);
+    CUBINET_TRY(files_.create_directories(folder_, FileSystem::Mode::shared));
+    auto assembled = assemble(server, sink);
+    if (!assembled) return std::move(assembled).error();
+    CUBINET_TRY(remove());
+    if (*assembled) return {};
+    // One of the pieces is wrong, and nothing says which: as a whole it is compared, mirror by mirror.
+    CUBINET_TRY(sink.restart());
+    return server.read_blob(blob_, sink);
+  }
+
+ private:
+  static constexpr std::uint64_t kPullPiece = std::uint64_t{8} << 20;
+
+  // Whether what was written to the sink is the blob.
+  Result<bool> assemble(ContentServer& server, BodySink& sink) {
+    Sha256Hasher hasher;
+    for (std::uint64_t offset = 0; offset < blob_.size; offset += kPullPiece) {
+      CUBINET_TRY_ASSIGN(const Bytes piece, this->piece(server, offset));
+      hasher.raw(piece);
+      CUBINET_TRY(sink.write(piece));
+    }
+    return hasher.finish() == blob_.digest;
+  }
+
+  Result<Bytes> piece(ContentServer& server, std::uint64_t offset) {
+    const std::uint64_t count = std::min(kPullPiece, blob_.size - offset);
+    const std::filesystem::path file = folder_ / std::to_string(offset);
+    auto there = files_.read(file, count);
+    if (there && there->size() == count) return there;
+    CUBINET_TRY_ASSIGN(Bytes fetched, server.read_blob_part(blob_, {offset, count}));
+    CUBINET_TRY(write_file_atomically(files_, file, fetched));
+    return fetched;
+  }
+
+  Result<void> remove() {
+    const auto listing = files_.list(folder_);
+    if (!listing) return {};  // another pull of the same was done first
+    for (const std::string& name : listing->names)
+      CUBINET_TRY(files_.remove(folder_ / name));
+    std::error_code stays;
+    std::filesystem::remove(folder_, stays);
+    return {};
+  }
+
+  FileSystem& files_;
+  const BlobDescriptor blob_;
+  const std::filesystem::path folder_;
+};
+
 // A blob of one server as the body of a request to another. Nothing of it lies here but a piece.
 class PassedBlob final : public BodySource {
  public:
@@ -87,7 +148,7 @@ class PassedBlob final : public BodySource {
     begin_ += piece_.size();
     piece_.clear();
     CUBINET_TRY_ASSIGN(piece_,
-                       from_.read_blob_range(blob_, {begin_, std::min(kPassedPiece, blob_.size - begin_)}));
+                       from_.read_blob_part(blob_, {begin_, std::min(kPassedPiece, blob_.size - begin_)}));
     hasher_.raw(piece_);
     if (begin_ + piece_.size() < blob_.size) return {};
     const Sha256Digest found = hasher_.finish();
@@ -131,23 +192,36 @@ class RemoteSource final : public ByteSource {
         bundle_(std::move(bundle)),
         place_(server_->name() + "@sha256:" + bundle_.manifest.to_hex()) {}
 
+  Result<Bytes> read_root() const override { return bundle_.root; }
   Result<Bytes> read(std::uint64_t offset, std::uint64_t count) const override {
+    return read_part({offset, count});
+  }
+  Result<Bytes> read_part(const BytePart& part) const override {
     const std::uint64_t root = bundle_.root.size();
     const std::uint64_t end = root + bundle_.pack.size;
-    offset = std::min(offset, end);
-    count = std::min(count, end - offset);
+    const std::uint64_t offset = std::min(part.offset, end);
+    const std::uint64_t count = std::min(part.count, end - offset);
+    // All that a digest leads to lies behind the root.
+    if (offset >= root && count == part.count)
+      return server_->read_blob_part(bundle_.pack, {offset - root, count, part.digest, part.shared});
     Bytes bytes;
     if (offset < root) {
-      const ByteView part = ByteView(bundle_.root).subspan(static_cast<std::size_t>(offset));
-      bytes.assign(part.begin(),
-                   part.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(count, part.size())));
+      const ByteView rest = ByteView(bundle_.root).subspan(static_cast<std::size_t>(offset));
+      bytes.assign(rest.begin(),
+                   rest.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(count, rest.size())));
     }
     const std::uint64_t missing = count - bytes.size();
     if (missing == 0) return bytes;
     CUBINET_TRY_ASSIGN(const Bytes rest,
-                       server_->read_blob_range(bundle_.pack, {offset + bytes.size() - root, missing}));
+                       server_->read_blob_part(bundle_.pack, {offset + bytes.size() - root, missing}));
     bytes.insert(bytes.end(), rest.begin(), rest.end());
     return bytes;
+  }
+  Result<void> expect(const std::vector<BytePart>& parts) const override {
+    std::vector<BytePart> of_pack = parts;
+    for (BytePart& part : of_pack)
+      part.offset -= bundle_.root.size();
+    return server_->expect_parts(bundle_.pack, of_pack);
   }
   const std::string& place() const override { return place_; }
 
@@ -158,6 +232,15 @@ class RemoteSource final : public ByteSource {
 };
 
 }  // namespace
+
+SignatureSource signatures_of(const RemoteBundle& bundle) {
+  return [signatures = bundle.signatures](const std::string& key_id) -> Result<std::optional<Bytes>> {
+    for (const BundleSignature& signature : signatures) {
+      if (signature.key_id == key_id) return std::optional(signature.content);
+    }
+    return std::optional<Bytes>();
+  };
+}
 
 std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle) {
   return std::make_shared<const RemoteSource>(std::move(server), std::move(bundle));
@@ -224,8 +307,8 @@ Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Diges
   for (const Manifest::Layer& layer : manifest.layers) {
     if (layer.media_type != kBundleSignatureType) continue;
     const auto key_id = key_id_of_title(layer.title);
-    if (!key_id || layer.blob.size > kMaximumSignature || bundle.signatures.size() == kMaximumSignatures)
-      return refused("a signature names no key, has more than 4 KiB, or is one of more than 64");
+    if (!key_id || layer.blob.size > kMaximumSignatureBytes || bundle.signatures.size() == kMaximumSignatures)
+      return refused("a signature names no key, has more than 12 KiB, or is one of more than 64");
     CUBINET_TRY_ASSIGN(Bytes content, server.read_blob(layer.blob));
     bundle.signatures.push_back({*key_id, std::move(content)});
   }
@@ -252,7 +335,7 @@ Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, File
   TemporaryFileSink file(files, temporary_path_beside(path));
   PackSink sink(file, bundle.root);
   CUBINET_TRY(sink.restart());
-  CUBINET_TRY(server.read_blob(bundle.pack, sink));
+  CUBINET_TRY(PieceFolder(files, path, bundle.pack).read(server, sink));
   // Before the bundle that they are of: one without its signatures may be refused.
   for (const BundleSignature& signature : bundle.signatures)
     CUBINET_TRY(write_file_atomically(files, signature_path(path, signature.key_id), signature.content));

@@ -61,16 +61,20 @@ Result<Bytes> ContentServer::read_blob(const BlobDescriptor& blob) {
   return std::move(sink.bytes);
 }
 
-Result<Bytes> ContentServer::read_blob_range(const BlobDescriptor& blob, const HttpRange& range) {
-  if (range.count == 0) return Bytes();
-  if (range.offset > blob.size || range.count > blob.size - range.offset)
+Result<Bytes> ContentServer::read_blob_part(const BlobDescriptor& blob, const BytePart& part) {
+  if (part.count == 0) return Bytes();
+  if (part.offset > blob.size || part.count > blob.size - part.offset)
     return Error{ErrorCode::invalid_argument,
                  "bytes behind the end of sha256:" + blob.digest.to_hex() + " are asked for"};
   MemorySink sink;
-  CUBINET_TRY(do_read_range(blob, range, sink));
-  if (sink.bytes.size() != range.count)
+  CUBINET_TRY(do_read_part(blob, part, sink));
+  if (sink.bytes.size() != part.count)
     return Error{ErrorCode::corruption, name() + " answers with " + std::to_string(sink.bytes.size()) +
-                                            " bytes for " + std::to_string(range.count)};
+                                            " bytes for " + std::to_string(part.count)};
+  if (part.digest && sha256(sink.bytes) != *part.digest)
+    return Error{ErrorCode::corruption,
+                 name() + " answers with other bytes for a part of sha256:" + blob.digest.to_hex(),
+                 "take it from another mirror, or upload it again"};
   return std::move(sink.bytes);
 }
 

@@ -33,8 +33,8 @@ class FolderServer final : public ContentServer {
     return read_into(blob.digest, 0, blob.size, sink);
   }
 
-  Result<void> do_read_range(const BlobDescriptor& blob, const HttpRange& range, BodySink& sink) override {
-    return read_into(blob.digest, range.offset, range.count, sink);
+  Result<void> do_read_part(const BlobDescriptor& blob, const BytePart& part, BodySink& sink) override {
+    return read_into(blob.digest, part.offset, part.count, sink);
   }
 
   Result<void> do_write_blob(const BlobDescriptor& blob, BodySource& source) override {

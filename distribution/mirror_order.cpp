@@ -4,32 +4,25 @@
 #include <cubinet/base/text.hpp>
 
 namespace cubinet {
-namespace {
-
-using MirrorClock = std::chrono::steady_clock;
-
-}  // namespace
+MirrorOrder::MirrorOrder(std::size_t servers, std::chrono::milliseconds rest) {
+  for (std::size_t i = 0; i < servers; ++i)
+    breakers_.emplace_back(rest);
+}
 
 bool MirrorOrder::is_of_this_server(ErrorCode code) {
   return code == ErrorCode::not_found || code == ErrorCode::unavailable || code == ErrorCode::corruption ||
          code == ErrorCode::untrusted;
 }
 
-MirrorOrder::Turn MirrorOrder::next_turn() const {
+MirrorOrder::Turn MirrorOrder::next_turn() {
   Turn turn;
-  const std::int64_t now = MirrorClock::now().time_since_epoch().count();
-  for (std::size_t i = 0; i < asked_from_.size(); ++i) {
-    if (now >= asked_from_[i]) turn.asked.push_back(i);
+  for (std::size_t i = 0; i < breakers_.size(); ++i) {
+    if (breakers_[i].may_ask()) turn.asked.push_back(i);
   }
-  turn.passed_over = turn.asked.empty() ? 0 : asked_from_.size() - turn.asked.size();
-  for (std::size_t i = 0; turn.asked.size() + turn.passed_over < asked_from_.size(); ++i)
+  turn.passed_over = turn.asked.empty() ? 0 : breakers_.size() - turn.asked.size();
+  for (std::size_t i = 0; turn.asked.size() + turn.passed_over < breakers_.size(); ++i)
     turn.asked.push_back(i);
   return turn;
-}
-
-void MirrorOrder::note(std::size_t server, const Result<void>& answer) {
-  const bool silent = !answer && answer.error().code == ErrorCode::unavailable;
-  asked_from_[server] = silent ? (MirrorClock::now() + rest_).time_since_epoch().count() : 0;
 }
 
 // That one lacks it says less than that another does not answer.

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cubinet/base/result.hpp>
+#include <cubinet/distribution/circuit_breaker.hpp>
 
-#include <atomic>
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace cubinet {
 // `rest`, unless all were. Thread-safe. REQUIRES: at least one.
 class MirrorOrder {
  public:
-  MirrorOrder(std::size_t servers, std::chrono::milliseconds rest) : asked_from_(servers), rest_(rest) {}
+  MirrorOrder(std::size_t servers, std::chrono::milliseconds rest);
 
   // ask(number, whether another was asked before) of one after the other, until one has an answer that the
   // next would not better. What all of them say is the error; `accepted` is none.
@@ -24,7 +25,7 @@ class MirrorOrder {
     std::optional<Error> error;
     for (const std::size_t server : turn.asked) {
       auto answer = ask(server, error.has_value());
-      note(server, answer);
+      breakers_[server].note(answer);
       if (answer || !is_of_this_server(answer.error().code)) return answer;
       add(error, std::move(answer).error());
     }
@@ -39,11 +40,9 @@ class MirrorOrder {
   static bool is_of_this_server(ErrorCode code);
   static void add(std::optional<Error>& error, Error next);
   static Result<void> conclude(Error error, std::size_t passed_over, std::optional<ErrorCode> accepted);
-  Turn next_turn() const;
-  void note(std::size_t server, const Result<void>& answer);
+  Turn next_turn();
 
-  std::vector<std::atomic<std::int64_t>> asked_from_;  // of the steady clock; 0: at once
-  std::chrono::milliseconds rest_;
+  std::deque<CircuitBreaker> breakers_;
 };
 
 }  // namespace cubinet

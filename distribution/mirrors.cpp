@@ -32,9 +32,9 @@ class Mirrors final : public ContentServer {
       return server.read_blob(blob, sink);
     });
   }
-  Result<void> do_read_range(const BlobDescriptor& blob, const HttpRange& range, BodySink& sink) override {
+  Result<void> do_read_part(const BlobDescriptor& blob, const BytePart& part, BodySink& sink) override {
     return first_of([&](ContentServer& server, bool) -> Result<void> {
-      CUBINET_TRY_ASSIGN(const Bytes bytes, server.read_blob_range(blob, range));
+      CUBINET_TRY_ASSIGN(const Bytes bytes, server.read_blob_part(blob, part));
       return sink.write(bytes);
     });
   }

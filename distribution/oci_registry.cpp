@@ -40,11 +40,11 @@ class OciRegistry final : public ContentServer {
     return succeed(request, "the blob sha256:" + blob.digest.to_hex() + " cannot be read");
   }
 
-  Result<void> do_read_range(const BlobDescriptor& blob, const HttpRange& range, BodySink& sink) override {
+  Result<void> do_read_part(const BlobDescriptor& blob, const BytePart& part, BodySink& sink) override {
     HttpRequest request = to(HttpMethod::get, "blobs/", blob.digest);
-    request.limit = range.count;
+    request.limit = part.count;
     request.expected_size = blob.size;
-    request.range = range;
+    request.range = HttpRange{part.offset, part.count};
     request.sink = &sink;
     return succeed(request, "a part of the blob sha256:" + blob.digest.to_hex() + " cannot be read");
   }

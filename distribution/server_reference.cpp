@@ -127,4 +127,11 @@ std::string ServerReference::to_string() const {
   return path;
 }
 
+std::string ServerReference::to_full_string() const {
+  const std::string server = layout == Layout::folder ? "file://" + path : to_string();
+  if (digest) return server + "@sha256:" + digest->to_hex();
+  if (channel.empty()) return server;
+  return server + (layout == Layout::oci ? ":" : "#") + channel;
+}
+
 }  // namespace cubinet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bundle's root and its pages. A digest that is wrong hides what lies behind it, so a second reading is of
-// the root with the digest that it should have.
+// A bundle's root, branches and pages. A digest that is wrong hides what lies behind it, so a second reading
+// is of the root with the digest that it should have.
+#include "bundle/bundle_branches.hpp"
 #include "bundle/bundle_pages.hpp"
 #include "bundle/bundle_root.hpp"
 #include "fuzz.hpp"
@@ -20,12 +21,11 @@ void read_page(ByteView bytes) {
   const ByteView page = bytes.subspan(1);
   const std::size_t at = table == BundleTable::records ? 4 : 0;
   if (page.size() < at + 8) return;
-  std::uint64_t first = integer_at<std::uint64_t>(page, at);
-  if (table == BundleTable::images) first = __builtin_bswap64(first);
+  const std::uint64_t first = integer_at<std::uint64_t>(page, at);
   if (!check_page(table, page, first)) return;
   for (std::size_t i = 0; i < entries_of(table, page); ++i) {
-    if (table == BundleTable::images) static_cast<void>(decode_image(entry_of(table, page, i)));
-    if (table == BundleTable::records) static_cast<void>(decode_record(entry_of(table, page, i)));
+    if (table == BundleTable::records && image_in(entry_of(table, page, i)))
+      static_cast<void>(decode_record(record_in(entry_of(table, page, i))));
     const auto [begin, end] = entries_with(table, page, number_of(table, page, i));
     if (begin > i || end <= i) std::abort();
   }
@@ -36,6 +36,8 @@ void read_page(ByteView bytes) {
 void read(ByteView bytes) {
   if (!bytes.empty()) read_page(bytes);
   static_cast<void>(root_bytes_of(bytes));
+  const auto pages = read_pages(bytes.first(bytes.size() / kPageEntryBytes * kPageEntryBytes), 0);
+  if (pages) static_cast<void>(pages_with(*pages, pages->empty() ? 0 : pages->back().first));
   static_cast<void>(decode_root(bytes));
   constexpr std::size_t kDigest = 32;
   if (bytes.size() > kDigest) {

@@ -120,8 +120,8 @@ class LibraryReader {
     }
     return Error{
         ErrorCode::unavailable,
-        "the device library '" + name + "' (" + wanted.name + ") is in none of " +
-            (places.empty() ? "no folders" : places),
+        "the device library '" + name + "'" + (wanted.name == name ? "" : " (" + wanted.name + ")") +
+            " is in none of " + (places.empty() ? "no folders" : places),
         name == "cudadevrt"
             ? "install the CUDA toolkit, or the wheel nvidia-cuda-runtime beside nvidia-cuda-nvrtc, or "
               "name its folder (library_directories, -L)"

@@ -98,7 +98,7 @@ Result<SignatureReport> verify_signatures(const TrustPolicy& policy, const std::
 
 Result<void> admit(const TrustPolicy& policy, const std::string& what, const SignedRelease& release,
                    const std::vector<Signer>& signers, FileSystem& files, Expiry expiry,
-                   std::uint64_t seconds_since_1970, const LogSink& log) {
+                   std::uint64_t seconds_since_1970, const LogSink& log, bool remember) {
   const std::string named =
       what + " is version " + std::to_string(release.version) + " of '" + printable(release.channel) + "'";
   if (release.version < policy.minimum_version) {
@@ -126,7 +126,7 @@ Result<void> admit(const TrustPolicy& policy, const std::string& what, const Sig
     if (expiry == Expiry::enforced) return Error{ErrorCode::untrusted, late, "get a newer one"};
     cubinet::log(log, LogLevel::warning, late);
   }
-  if (!remembers) return {};
+  if (!remembers || !remember) return {};
   for (const Signer& signer : signers) {
     const auto kept = seen.remember(release.channel, signer.key, release.version);
     if (!kept) {

@@ -182,9 +182,20 @@ double element(ByteView bytes, std::size_t index, DataType type) {
     std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);
     return static_cast<double>(value);
   }
+  if (type == DataType::e4m3)
+    return static_cast<double>(to_float(static_cast<std::uint16_t>(bytes[index]), type));
   std::uint16_t bits = 0;
   std::memcpy(&bits, bytes.data() + index * sizeof bits, sizeof bits);
   return static_cast<double>(to_float(bits, type));
+}
+
+// Values of e4m3 between a stored one and what the reference rounds to, the latter included.
+std::int64_t steps_of_e4m3(double value, double reference) {
+  const auto place = [](double of) {
+    const std::uint16_t bits = from_float(static_cast<float>(of), DataType::e4m3);
+    return (bits & 0x80u) != 0 ? -std::int64_t{bits & 0x7fu} : std::int64_t{bits};
+  };
+  return std::abs(place(value) - place(reference));
 }
 
 struct Distance {
@@ -219,7 +230,7 @@ Result<AttentionDeviation> compare_attention(const AttentionProblem& problem,
                                              const AttentionOutputs& reference, ByteView o,
                                              const std::vector<float>& lse) {
   const DataType type = problem.data_type_o;
-  if (type != DataType::bf16 && type != DataType::fp16 && type != DataType::fp32)
+  if (type != DataType::bf16 && type != DataType::fp16 && type != DataType::fp32 && type != DataType::e4m3)
     return misfit("data_type_o");
   if (o.size() != reference.o.size() * (bits_of(type) / 8)) return misfit("the output");
   if (!lse.empty() && lse.size() != reference.lse.size()) return misfit("the LSE");
@@ -233,6 +244,8 @@ Result<AttentionDeviation> compare_attention(const AttentionProblem& problem,
       distance.finite = distance.finite && std::isfinite(value);
       distance.difference += (value - reference.o[i]) * (value - reference.o[i]);
       distance.reference += reference.o[i] * reference.o[i];
+      if (type == DataType::e4m3)
+        error.worst_steps = std::max(error.worst_steps, steps_of_e4m3(value, reference.o[i]));
     }
     if (distance.relative() > error.worst_row) {
       error.worst_row = distance.relative();

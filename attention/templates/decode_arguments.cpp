@@ -31,6 +31,12 @@ void DecodeArguments::write(const AttentionTensors& tensors, std::span<std::byte
   p.lse = tensors.lse.address;
   p.page_table = tensors.page_table.address;
   p.kv_lengths = tensors.kv_lengths.address;
+  if (ragged_q_) p.q_offsets = tensors.q_offsets.address;
+  if (sinks_) p.sinks = tensors.sinks.address;
+  if (scales_on_device_) {
+    p.softmax_scale_address = tensors.softmax_scale.address;
+    p.output_scale_address = tensors.output_scale.address;
+  }
   if (workspace_.scratch_bytes != 0) {
     p.partial_o = tensors.scratch.address + workspace_.partial_output_offset;
     p.partial_lse = tensors.scratch.address + workspace_.partial_stats_offset;

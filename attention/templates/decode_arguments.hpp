@@ -10,8 +10,12 @@ namespace cubinet {
 class DecodeArguments final : public ArgumentWriter {
  public:
   DecodeArguments(const kernel_templates::AttentionDecodeParameters& parameters,
-                  const WorkspaceSizes& workspace)
-      : parameters_(parameters), workspace_(workspace) {}
+                  const WorkspaceSizes& workspace, const AttentionProblem& problem)
+      : parameters_(parameters),
+        workspace_(workspace),
+        ragged_q_(problem.ragged_q),
+        sinks_(problem.sinks),
+        scales_on_device_(problem.scales_on_device) {}
 
   std::size_t size() const override { return sizeof(parameters_); }
   void prepare(std::span<std::byte> argument) const override;
@@ -20,6 +24,10 @@ class DecodeArguments final : public ArgumentWriter {
  private:
   kernel_templates::AttentionDecodeParameters parameters_;  // without addresses
   WorkspaceSizes workspace_;
+  // Which of the tensors that only some problems have are read.
+  bool ragged_q_;
+  bool sinks_;
+  bool scales_on_device_;
 };
 
 }  // namespace cubinet

@@ -14,9 +14,9 @@ namespace {
 using kernel_templates::AttentionDecodeParameters;
 using kernel_templates::make_fast_divisor;
 
-constexpr std::uint32_t kSlice = 16;              // tokens that a warp takes at a time
-constexpr std::uint32_t kMaximumTileArea = 2048;  // the template's limit: 8 warps of 16 rows and 16 tokens
-constexpr std::uint32_t kElementBytes = 2;        // bf16 and fp16
+constexpr std::uint32_t kWarpRows = 16;
+constexpr std::uint32_t kMaximumWarps = 8;  // the template's limit
+constexpr std::uint32_t kProductBytes = 2;  // of an element that is multiplied: bf16 or fp16
 // Of every block's shared memory the driver keeps this much, and a multiprocessor has just this much more
 // than the largest block may use (CUDA Programming Guide, "Technical specifications per compute capability").
 constexpr std::uint32_t kReservedSharedBytes = 1024;
@@ -34,14 +34,25 @@ std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
 }
 
 std::uint32_t row_bytes(const AttentionProblem& problem) {
-  return (problem.head_dim_qk + problem.head_dim_v) * kElementBytes;
+  return (problem.head_dim_qk + problem.head_dim_v) *
+         static_cast<std::uint32_t>(bits_of(problem.data_type_k)) / 8;
+}
+
+// Tokens that a warp takes at a time.
+std::uint32_t slice_of(const AttentionProblem& problem, std::uint32_t tile_q) {
+  return (tile_q == 64 || bits_of(problem.data_type_k) == 8) && problem.head_dim_v <= 128 ? 32 : 16;
+}
+
+std::uint32_t threads_of(const AttentionProblem& problem, const DecodeTile& tile) {
+  return 32 * (tile.q / kWarpRows) * (tile.kv / slice_of(problem, tile.q));
 }
 
 // The template's formula; a test holds the two together.
 std::uint32_t shared_bytes(const AttentionProblem& problem, const DecodeTile& tile) {
   const std::uint32_t ring = tile.stages * tile.kv * row_bytes(problem);
-  const std::uint32_t merge = tile.q * tile.kv / kSlice * (problem.head_dim_v + 10) * 4;
-  return tile.q * problem.head_dim_qk * kElementBytes + std::max(ring, merge);
+  const std::uint32_t merge = tile.q * tile.kv / slice_of(problem, tile.q) * (problem.head_dim_v + 10) * 4;
+  const std::uint32_t q_scales = bits_of(problem.data_type_k) == 8 ? tile.q * 4 : 0;
+  return tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge) + q_scales;
 }
 
 KernelSpec specification(const AttentionProblem& problem, const DecodeTile& tile) {
@@ -85,11 +96,12 @@ class DecodePlanner {
   }
 
  private:
+  std::uint32_t widest_head() const { return std::max(problem_.head_dim_qk, problem_.head_dim_v); }
+
   // What shared memory and registers allow, the kernel's own budget a thread, and what a driver said.
   std::uint32_t resident_blocks(const DecodeTile& tile, std::uint32_t used_bytes) const {
-    const std::uint32_t widest = std::max(problem_.head_dim_qk, problem_.head_dim_v);
-    const std::uint32_t registers = widest <= 64 ? 128 : 255;
-    const std::uint32_t by_registers = std::max(65536 / (tile.q * tile.kv / 8 * registers), 1U);
+    const std::uint32_t registers = widest_head() <= 64 ? 128 : 255;
+    const std::uint32_t by_registers = std::max(65536 / (threads_of(problem_, tile) * registers), 1U);
     const std::uint32_t blocks = std::min(multiprocessor_bytes_ / used_bytes, by_registers);
     if (request_.options.occupancy.empty()) return blocks;
     const auto measured = request_.occupancy_of(specification(problem_, tile));
@@ -108,21 +120,33 @@ class DecodePlanner {
   // ends beside another's stream, and 64 KiB to 96 KiB under way are what keeps memory busy.
   std::optional<Tile> with_stages(std::uint32_t q, std::uint32_t kv) const {
     for (const std::uint32_t blocks : {2U, 1U}) {
-      for (std::uint32_t stages = 6; stages >= 2; --stages) {
+      for (std::uint32_t stages = most_stages(kv); stages >= 2; --stages) {
         if (const auto tile = measured_tile({q, kv, stages}, blocks)) return tile;
       }
     }
     return std::nullopt;
   }
 
+  // Of elements of eight bits more than 64 KiB under way are a little slower, unless fewer would let a third
+  // block in.
+  std::uint32_t most_stages(std::uint32_t kv) const {
+    constexpr std::uint32_t most = 6;
+    if (bits_of(problem_.data_type_k) > 8 || widest_head() <= 64) return most;
+    return std::clamp(64 * 1024 / (kv * row_bytes(problem_)), 2U, most);
+  }
+
   std::optional<Tile> tile_by_rule() const {
     const std::uint32_t rows = problem_.group_size() * std::min(problem_.q_len, 64U);
-    // Steps of 32 KiB: 128 tokens of head dim 64, 64 of 128, 32 of 256.
+    // Steps of 32 KiB: 128 tokens of head dim 64, 64 of 128, 32 of 256, of 16 bits each.
     std::uint32_t preferred = 128;
-    while (preferred > kSlice && preferred * row_bytes(problem_) > 32 * 1024)
+    while (preferred > 16 && preferred * row_bytes(problem_) > 32 * 1024)
       preferred /= 2;
     for (std::uint32_t q = rows <= 16 ? 16 : rows <= 32 ? 32 : 64; q >= 16; q /= 2) {
-      for (std::uint32_t kv = std::min(preferred, kMaximumTileArea / q); kv >= kSlice; kv /= 2) {
+      const std::uint32_t slice = slice_of(problem_, q);
+      // Where eight warps that take twice the tokens have the registers of a multiprocessor to themselves,
+      // two blocks of four, which do not wait for each other, are faster.
+      const std::uint32_t warps = slice == 32 && widest_head() > 64 ? 4 : kMaximumWarps;
+      for (std::uint32_t kv = std::min(preferred, warps * kWarpRows / q * slice); kv >= slice; kv /= 2) {
         if (const auto tile = with_stages(q, kv)) return tile;
       }
     }
@@ -130,20 +154,21 @@ class DecodePlanner {
   }
 
   // Tokens that the queries of a sequence of this length read.
-  std::uint32_t readable_tokens(std::uint32_t length) const {
+  std::uint32_t readable_tokens(const Tile& tile, std::uint32_t length) const {
     if (!problem_.is_sliding()) return length;
-    const std::uint64_t window = std::uint64_t{problem_.window} + problem_.q_len - 1 + (kSlice - 1);
+    const std::uint64_t window =
+        std::uint64_t{problem_.window} + problem_.q_len - 1 + (slice_of(problem_, tile.shape.q) - 1);
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(length, window));
   }
 
   // Tokens of the longest sequence that its queries read, at least 1.
-  std::uint32_t longest_reach() const {
+  std::uint32_t longest_reach(const Tile& tile) const {
     std::uint32_t longest = problem_.kv_len;
     if (!problem_.kv_lengths.empty()) {
       longest = static_cast<std::uint32_t>(
           *std::max_element(problem_.kv_lengths.begin(), problem_.kv_lengths.end()));
     }
-    return std::max(readable_tokens(longest), 1U);
+    return std::max(readable_tokens(tile, longest), 1U);
   }
 
   Splits splits_of(const Tile& tile) const {
@@ -153,13 +178,13 @@ class DecodePlanner {
   // As many as the caller wants: a sequence that is too short for all of them leaves some empty.
   Splits forced_splits(const Tile& tile, std::uint32_t splits) const {
     const std::uint32_t kv = tile.shape.kv;
-    Splits forced = evaluate(tile, divide_up(divide_up(longest_reach(), splits), kv) * kv, splits);
+    Splits forced = evaluate(tile, divide_up(divide_up(longest_reach(tile), splits), kv) * kv, splits);
     forced.tokens = kv;
     return forced;
   }
 
   Splits best_splits(const Tile& tile) const {
-    const std::uint32_t longest = longest_reach();
+    const std::uint32_t longest = longest_reach(tile);
     const std::uint32_t kv = tile.shape.kv;
     // A split of less than two steps costs more in the reduction than its shorter loop saves.
     const std::uint32_t most = std::clamp(longest / (2 * kv), 1U, kMaximumDecodeSplits);
@@ -183,7 +208,7 @@ class DecodePlanner {
     std::uint64_t blocks = 0;
     std::uint64_t tokens = 0;
     const auto add = [&](std::uint32_t length, std::uint64_t sequences) {
-      const std::uint32_t readable = readable_tokens(length);
+      const std::uint32_t readable = readable_tokens(tile, length);
       blocks += sequences * std::max(divide_up(readable, chunk), 1U);
       tokens += sequences * readable;
     };
@@ -198,6 +223,7 @@ class DecodePlanner {
     work.multiprocessors = request_.device.sm_count;
     work.blocks_per_multiprocessor = tile.blocks_per_multiprocessor;
     work.tile_size_q = tile.shape.q;
+    work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
     work.splits = splits;
     work.longest_tokens = chunk;
     work.blocks = static_cast<double>(blocks) * columns;
@@ -249,6 +275,7 @@ Result<AttentionDecodeParameters> parameters_for(const AttentionProblem& problem
   p.window = problem.is_sliding() ? static_cast<int>(problem.window) : 0;
   p.max_kv_length = static_cast<int>(problem.kv_len);
   p.softmax_scale_log2 = static_cast<float>(problem.scale() * std::numbers::log2e);
+  p.output_scale = static_cast<float>(problem.output_scale);
   CUBINET_TRY_ASSIGN(p.heads_q, make_fast_divisor(problem.heads_q));
   CUBINET_TRY_ASSIGN(p.group, make_fast_divisor(problem.group_size()));
   CUBINET_TRY_ASSIGN(p.q_tiles, make_fast_divisor(q_tiles));

@@ -15,6 +15,7 @@ constexpr std::size_t kMain = 0;
 constexpr std::size_t kReduction = 1;
 // Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.
 constexpr std::uint64_t kMaximumRows = 1024;
+constexpr ComputeCapability kFirstWithConversions{8, 9};  // to types of eight bits
 
 BackendDecline template_decline(std::string reason) {
   return {std::string(kTemplatesBackend), std::move(reason), {}, {}};
@@ -41,11 +42,7 @@ std::string missing_feature(const AttentionProblem& problem) {
     return "attention_decode reads paged KV, and the layout is " + std::string(to_string(problem.layout));
   }
   if (problem.mask == AttentionMask::custom) return "attention_decode would ignore the custom mask";
-  if (problem.ragged_q) return "attention_decode has the same number of query tokens in every sequence";
   if (problem.separate_page_tables) return "attention_decode has one page table for K and V";
-  if (problem.scales_on_device) return "attention_decode takes its scales as numbers, not from the device";
-  if (problem.output_scale != 1) return "attention_decode would ignore the output scale";
-  if (problem.sinks) return "attention_decode would ignore the attention sinks";
   if (problem.sparse != SparseAttention::none) return "attention_decode reads all of KV, not the top k of it";
   if (problem.chunk != kUnlimited) return "attention_decode would ignore the chunks";
   if (problem.skips_softmax) return "attention_decode skips no softmax";
@@ -72,9 +69,10 @@ WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& deco
   return division;
 }
 
-std::vector<PlanStep> steps_of(const DecodePlan& decode, const std::vector<EntryPoint>& entry_points,
-                               bool starts_early) {
-  const auto arguments = std::make_shared<const DecodeArguments>(decode.parameters, decode.workspace);
+std::vector<PlanStep> steps_of(const PlanRequest& request, const DecodePlan& decode,
+                               const std::vector<EntryPoint>& entry_points) {
+  const auto arguments =
+      std::make_shared<const DecodeArguments>(decode.parameters, decode.workspace, request.problem);
   const auto step = [&](std::size_t entry, const std::array<std::uint32_t, 3>& grid, bool early) {
     PlanStep made;
     made.kernel = decode.spec;
@@ -86,7 +84,7 @@ std::vector<PlanStep> steps_of(const DecodePlan& decode, const std::vector<Entry
     made.arguments = arguments;
     return made;
   };
-  std::vector<PlanStep> steps = {step(kMain, decode.grid, starts_early)};
+  std::vector<PlanStep> steps = {step(kMain, decode.grid, request.options.starts_early)};
   steps.front().counts_on = decode.blocks_per_multiprocessor;
   if (decode.reduces()) steps.push_back(step(kReduction, decode.reduce_grid, true));
   return steps;
@@ -102,6 +100,11 @@ class TemplateBackend final : public AttentionBackend {
   Result<Consideration> consider(const PlanRequest& request) const override {
     if (std::string reason = missing_feature(request.problem); !reason.empty())
       return template_decline(reason);
+    if (request.problem.data_type_o == DataType::e4m3 && request.device.capability < kFirstWithConversions) {
+      return template_decline("attention_decode writes e4m3 on devices from " +
+                              kFirstWithConversions.to_string() + " on, and this one is of " +
+                              request.device.capability.to_string());
+    }
     // The template itself says which types, head dims and pages it has.
     const auto common = template_->resolve(decode_specification(request.problem));
     if (!common) return template_decline(common.error().message);
@@ -187,7 +190,8 @@ class TemplateBackend final : public AttentionBackend {
       row.function_name = entry_points[kMain].name;
     }
     AttentionPlan plan;
-    plan.steps = steps_of(decode, entry_points, request.options.starts_early);
+    plan.steps = steps_of(request, decode, entry_points);
+    plan.rules.reads_offsets = request.problem.ragged_q;
     plan.workspace = decode.workspace;
     plan.division = division_of(request.problem, decode, row);
     plan.row = std::move(row);

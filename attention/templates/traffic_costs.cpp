@@ -18,8 +18,9 @@ double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, do
             double multiprocessors) {
   if (bytes <= 0) return 0;
   const double memory = work.multiprocessors * costs.memory_rate_per_multiprocessor;
+  const double block_rate = work.element_bits == 8 ? costs.narrow_block_rate : costs.block_rate;
   const double readers = std::min(multiprocessors * costs.multiprocessor_rate,
-                                  blocks * std::min(costs.block_rate, work.ring_bytes / costs.latency));
+                                  blocks * std::min(block_rate, work.ring_bytes / costs.latency));
   return bytes / combined(memory, readers);
 }
 

@@ -10,6 +10,7 @@ struct TrafficCosts {
   double memory_rate_per_multiprocessor;  // all of them reading
   double multiprocessor_rate;             // one of a few that read
   double block_rate;                      // one block alone, however deep its ring
+  double narrow_block_rate;               // the same of elements of 8 bits, which it converts
   double latency;                         // a ring's bytes arrive in this time, at best
   double imbalance;  // of the time, where some multiprocessors have a block more than others
   double start;

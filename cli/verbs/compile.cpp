@@ -5,6 +5,7 @@
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
 #include "output_file.hpp"
+#include "server_arguments.hpp"
 #include "template_files.hpp"
 #include "verbs.hpp"
 
@@ -22,6 +23,7 @@ struct CompileVerbOptions {
   std::string emit = "cubin";
   bool record = false;
   std::string output;
+  Places places;
 };
 
 // What one target came to.
@@ -158,7 +160,7 @@ Error not_kept(const KernelSpec& spec, ImageTarget target, Error reason) {
 
 Result<std::vector<Outcome>> find_or_compile(const Context& context, const CompileVerbOptions& options,
                                              const TemplateCatalog& catalog, const ResolvedKernel& kernel) {
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, kernel.options));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, kernel.options, {}, options.places));
   if (runtime->stores().size() == 1 && options.output.empty()) return lost();  // memory alone
   // So that the Runtime knows what its specification is of.
   if (kernel.program) CUBINET_TRY(runtime->prepare(*kernel.program));
@@ -321,6 +323,8 @@ void add_compile(CLI::App& root, Action& chosen) {
            "A file, a folder, or a name with {target} in it; - is stdout");
   verb->add_flag("--record", options->record,
                  "Write FILE.record too, from which `bundle create` takes the cubin");
+  add_cache(*verb, options->places);
+  add_server_options(*verb, options->places.server);
   verb->footer(
       R"(A plain cubin is looked for in the home first and kept there. Without -o it is kept there only, and ptx and
 source go to stdout.

@@ -3,10 +3,12 @@
 #include "describe.hpp"
 #include "describe_trust.hpp"
 #include "kernel_arguments.hpp"
+#include "server_arguments.hpp"
 #include "target_options.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/distribution/server_store.hpp>
 
 #include <fmt/format.h>
 
@@ -19,7 +21,7 @@ struct ExplainOptions {
   std::string subject;
   std::vector<std::string> parameters;
   TemplateSources sources;
-  std::vector<std::string> bundles;
+  Places places;
   std::string device;
   TargetOptions targets;
 };
@@ -65,7 +67,8 @@ std::string line_of(const ExplainedBuild& build, bool chosen) {
   const bool is_imported = record.origin == CubinOrigin::imported && !record.entry_points.empty();
   const std::string name =
       is_imported ? record.entry_points.front().symbol : record.fingerprint.to_string().substr(0, 12);
-  const bool shows_place = is_imported || build.source == KernelSource::bundle;  // there may be several
+  const bool shows_place = is_imported || build.source == KernelSource::bundle ||
+                           build.source == KernelSource::server;  // there may be several
   return fmt::format("\n{} {:<13} {} {}{}: {}", chosen ? "*" : " ", record.target_name(),
                      to_string(build.source), printable(name),
                      shows_place ? " in " + printable(build.place) : "", printable(build.verdict));
@@ -134,7 +137,7 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
   CUBINET_TRY_ASSIGN(const ComputeCapability device, ComputeCapability::parse(options.device));
   CUBINET_TRY_ASSIGN(const TargetPolicy policy, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
-  CUBINET_TRY_ASSIGN(auto stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(auto stores, context.stores(options.places, HomeOptions::Access::read_only));
   CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(stores), std::move(catalog), policy,
                                                                 std::move(compiling)));
@@ -155,11 +158,12 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
   std::string text = text_of(explanation, fix);
   document["bundles"] = nlohmann::json::array();
   for (const auto& store : runtime->stores()) {
-    const auto bundle = std::dynamic_pointer_cast<Bundle>(store);
+    const auto bundle = bundle_of(store);
     if (bundle == nullptr) continue;
-    const std::string& place = bundle->description().place;
+    const std::string& place = store->description().place;
     text += fmt::format("\n{}: {}", printable(place), trust_text(*bundle));
-    document["bundles"].push_back({{"bundle", place}, {"trust", describe_trust(*bundle)}});
+    document["bundles"].push_back(
+        {{"bundle", place}, {"trust", describe_trust(*bundle)}, {"fetched_bytes", store->fetched_bytes()}});
   }
   context.console().text(text);
   context.console().document(document);
@@ -181,7 +185,7 @@ void add_explain(CLI::App& root, Action& chosen) {
   add_parameters(*verb, options->parameters);
   add_template_sources(*verb, options->sources);
   add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0")->required();
-  add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
+  add_places(*verb, options->places);
   add_target_options(*verb, options->targets);
   verb->footer(R"(Status 1 when no build may be used and none could be made.
 

@@ -3,6 +3,7 @@
 #include "describe.hpp"
 #include "describe_image.hpp"
 #include "record_filter.hpp"
+#include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -17,7 +18,7 @@ namespace {
 
 struct InspectOptions {
   std::string subject;
-  std::vector<std::string> bundles;
+  Places places;
 };
 
 // An image, what is recorded of it, and where it was found.
@@ -76,7 +77,7 @@ Result<std::shared_ptr<const Bytes>> machine_code(const Cubin& cubin) {
 }
 
 Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOptions& options) {
-  CUBINET_TRY_ASSIGN(const auto stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const auto stores, context.stores(options.places, HomeOptions::Access::read_only));
   RecordFilter filter;
   filter.kernels = {options.subject};
   std::vector<Subject> subjects;
@@ -148,8 +149,7 @@ void add_inspect(CLI::App& root, Action& chosen) {
                    "NAME@PIN for one pin")
       ->required()
       ->type_name("");
-  add_list(*verb, "--bundle", options->bundles, "FILE",
-           "A bundle to look into beside the home; may be repeated");
+  add_places(*verb, options->places);
   verb->footer(
       R"(Registers, stack and shared memory are those of the machine code; PTX states arguments and launch bounds alone.
 Spilled registers lie in the stack: with 0 bytes of it, none are.

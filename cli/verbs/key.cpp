@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "kernel_arguments.hpp"
+#include "server_arguments.hpp"
 #include "target_options.hpp"
 #include "verbs.hpp"
 
@@ -20,7 +21,7 @@ struct KeyOptions {
   std::vector<std::string> parameters;
   std::vector<std::string> targets;
   TemplateSources sources;
-  std::vector<std::string> bundles;
+  Places places;
 };
 
 // Of a kernel that lies somewhere the targets of its builds, where none are given.
@@ -50,7 +51,7 @@ Result<std::optional<BuildFingerprint>> today(Runtime& runtime, const CompileOpt
 Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
   CUBINET_TRY_ASSIGN(std::vector<SmTarget> targets, parse_targets(options.targets));
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
-  CUBINET_TRY_ASSIGN(auto stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(auto stores, context.stores(options.places, HomeOptions::Access::read_only));
   CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
   CUBINET_TRY_ASSIGN(const auto runtime,
                      context.runtime_to_ask(std::move(stores), std::move(catalog), {}, compiling));
@@ -111,7 +112,7 @@ void add_key(CLI::App& root, Action& chosen) {
   add_list(*verb, "--target", options->targets, "sm_90a[,...]",
            "The SM targets; without one those of the builds that lie somewhere");
   add_template_sources(*verb, options->sources);
-  add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
+  add_places(*verb, options->places);
   verb->footer(
       R"(The key and the encoding are the same on every machine. The fingerprint is that of the compiler found here.
 

@@ -32,7 +32,7 @@ struct MirrorVerbOptions {
   std::vector<std::string> mirrors;
   std::vector<std::string> targets;
   std::vector<std::string> functions;
-  ServerOptions server;
+  ServerArguments server;
 };
 
 struct MirrorPlaces {
@@ -58,7 +58,7 @@ Result<MirrorPlaces> parse_places(const MirrorVerbOptions& options) {
 }
 
 // Who is asked by a name and password: the server that is written, or the only one there is.
-ServerOptions without_user(ServerOptions options) {
+ServerArguments without_user(ServerArguments options) {
   options.user.clear();
   options.password_file.clear();
   return options;
@@ -84,7 +84,7 @@ Result<ExitStatus> mirror_bundle(const Context& context, const MirrorVerbOptions
                                                       ? Result<Sha256Digest>(*first.digest)
                                                       : resolve_channel(*from.server, first.channel));
   CUBINET_TRY_ASSIGN(const RemoteBundle remote, read_remote_bundle(*from.server, manifest));
-  CUBINET_TRY_ASSIGN(const auto opened, open_remote_root(context, from.server, remote, policy));
+  CUBINET_TRY_ASSIGN(const auto opened, open_remote(context, from.server, remote, policy));
   const std::string& channel =
       places.destination.channel.empty() ? first.channel : places.destination.channel;
   CUBINET_TRY(copy_bundle(*from.server, remote, *to.server, channel));

@@ -7,6 +7,7 @@
 #include "matrix.hpp"
 #include "output_file.hpp"
 #include "progress.hpp"
+#include "server_arguments.hpp"
 #include "template_files.hpp"
 #include "verbs.hpp"
 
@@ -34,6 +35,7 @@ struct PrebuildOptions {
   bool skip_refused = false;
   MatrixShard shard;
   TemplateSources sources;
+  Places places;
 };
 
 struct BuildFailure {
@@ -249,7 +251,7 @@ Result<ExitStatus> conclude(const Context& context, const BundleOptions& options
   if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
   report_failures(context, tally);
   if (!bundle.empty()) {
-    console.text(fmt::format("{}: {}, {} compiled, {} from the home, in {}", printable(bundle.string()),
+    console.text(fmt::format("{}: {}, {} compiled, {} found, in {}", printable(bundle.string()),
                              plural(tally.built.size(), "kernel"), tally.compiled(),
                              tally.built.size() - tally.compiled(), format_seconds(tally.seconds)));
   }
@@ -295,7 +297,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   // Before the compiler's refusals: another compiler must not get other parts.
   expansion.kernels = take_shard(std::move(expansion.kernels), options.shard);
   const InterruptGuard interrupt;  // before the compiler is loaded, and so before any thread of its
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, std::move(compiling)));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, std::move(compiling), {}, options.places));
   refuse_unknown_targets(*runtime, expansion);
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
@@ -341,6 +343,8 @@ void add_prebuild(CLI::App& root, Action& chosen) {
           "The I-th of N parts of the matrix alone; the parts are the same on every machine")
       ->type_name("I/N");
   add_template_sources(*verb, options->sources);
+  add_cache(*verb, options->places);
+  add_server_options(*verb, options->places.server);
   verb->footer(R"(The matrix stands for the product of its lists:
   {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
                 "targets": ["sm_80", "sm_90a"]}]}

@@ -5,6 +5,7 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/distribution/bundle_transfer.hpp>
+#include <cubinet/trust/signature.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,12 +15,10 @@
 namespace cubinet::cli {
 namespace {
 
-constexpr std::uint64_t kMaximumSignatureFile = 4096;
-
 struct PushOptions {
   std::string bundle;
   std::string reference;
-  ServerOptions server;
+  ServerArguments server;
 };
 
 // FILE.<key id>.minisig, of every key.
@@ -33,7 +32,7 @@ Result<std::vector<BundleSignature>> read_signatures(FileSystem& files, const st
     if (!name.starts_with(before) || !name.ends_with(after) ||
         name.size() != before.size() + 16 + after.size())
       continue;
-    CUBINET_TRY_ASSIGN(Bytes content, files.read(folder / name, kMaximumSignatureFile));
+    CUBINET_TRY_ASSIGN(Bytes content, files.read(folder / name, kMaximumSignatureBytes));
     signatures.push_back({name.substr(before.size(), 16), std::move(content)});
   }
   return signatures;

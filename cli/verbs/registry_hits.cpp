@@ -5,6 +5,7 @@
 #include "registry_retention.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
 
 #include <fmt/format.h>
@@ -69,12 +70,29 @@ Result<Hits> hits_of(const Context& context, Home& home, const HomeStats& stats)
                          {"used", use.used},
                          {"last_used", use.used == 0 ? nlohmann::json(nullptr) : nlohmann::json(use.last)}});
   }
+  CUBINET_TRY_ASSIGN(const std::vector<KnownChannel> channels, home.downloads().channels());
+  nlohmann::json servers = nlohmann::json::array();
+  for (const KnownChannel& channel : channels) {
+    const StoreUses& uses = channel.uses;
+    hits.text += fmt::format("\nserver       {}: {} look-ups, {} found something, {} used, {} fetched",
+                             printable(channel.place), uses.asked, uses.found, plural(uses.used, "image"),
+                             format_bytes(uses.bytes));
+    servers.push_back({{"place", channel.place},
+                       {"asked", uses.asked},
+                       {"found", uses.found},
+                       {"used", uses.used},
+                       {"fetched_bytes", uses.bytes}});
+  }
   // This command only reads: whether programs of this user could write is another question.
   const bool noted = context.files()->writable(home.description().place);
   if (!noted) hits.text += "\nthis user cannot write the home: what it uses of it is not noted";
-  hits.described = {{"asked", stats.uses.asked},       {"found", stats.uses.found},
-                    {"used", stats.uses.used},         {"never_used", std::move(unused)},
-                    {"imports", std::move(described)}, {"noted", noted}};
+  hits.described = {{"asked", stats.uses.asked},
+                    {"found", stats.uses.found},
+                    {"used", stats.uses.used},
+                    {"never_used", std::move(unused)},
+                    {"imports", std::move(described)},
+                    {"servers", std::move(servers)},
+                    {"noted", noted}};
   return hits;
 }
 

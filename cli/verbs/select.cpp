@@ -4,6 +4,7 @@
 #include "describe.hpp"
 #include "describe_attention.hpp"
 #include "launch_record.hpp"
+#include "server_arguments.hpp"
 #include "table_store.hpp"
 #include "verbs.hpp"
 
@@ -20,7 +21,7 @@ struct SelectOptions {
   TargetOptions targets;
   std::string backend{kAutomaticBackend};
   std::string table;
-  std::vector<std::string> bundles;
+  Places places;
   bool assume_all_kernels = false;
   bool launch = false;
   bool no_programmatic_launch = false;
@@ -33,7 +34,7 @@ Result<DeviceRows> rows_for(const Context& context, const SelectOptions& options
   if (options.assume_all_kernels) return DeviceRows();
   std::vector<std::shared_ptr<Store>> stores;
   if (options.table.empty()) {
-    CUBINET_TRY_ASSIGN(stores, context.stores(options.bundles, HomeOptions::Access::read_only));
+    CUBINET_TRY_ASSIGN(stores, context.stores(options.places, HomeOptions::Access::read_only));
   } else {
     CUBINET_TRY_ASSIGN(stores.emplace_back(), open_table(context, options.table));
   }
@@ -230,7 +231,7 @@ void add_select(CLI::App& root, Action& chosen) {
       ->needs(launch);
   add_list(*verb, "--address", options->addresses, "NAME=0x…", "Of a tensor, instead of the made-up one")
       ->needs(launch);
-  add_list(*verb, "--bundle", options->bundles, "FILE", "Look into this bundle too; may be repeated");
+  add_places(*verb, options->places);
   verb->get_option("--bundle")->excludes(table)->excludes(assumed);
   verb->footer(
       R"(Status 1 when no kernel serves the problem: then the nearest rows are listed, with what differs.

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -237,10 +238,25 @@ Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> so
     const auto now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
     CUBINET_TRY(admit(*trust.policy, named, {said.channel, said.version, said.expires}, signers, *files,
-                      trust.expiry, static_cast<std::uint64_t>(now.count()), log));
+                      trust.expiry, static_cast<std::uint64_t>(now.count()), log, trust.remembers));
   }
   return std::shared_ptr<Bundle>(std::make_shared<PackedBundle>(std::move(pack), std::move(trust.policy),
                                                                 std::move(signers), std::move(log)));
+}
+
+Result<std::vector<BytePart>> frames_of(const Bundle& bundle, const CubinRecords& records) {
+  const BundlePack& pack = bundle.pack();
+  std::vector<BytePart> parts;
+  std::set<std::uint64_t> offsets;
+  for (const auto& record : records) {
+    CUBINET_TRY_ASSIGN(const auto image, pack.find_image(*record));
+    if (!image)
+      return pack.at_place(
+          Error{ErrorCode::corruption, "the image of " + describe_build(*record) + " is not in it"});
+    const BytePart part = pack.part_of(*image);
+    if (offsets.insert(part.offset).second) parts.push_back(part);
+  }
+  return parts;
 }
 
 Result<std::shared_ptr<Bundle>> Bundle::open(const std::string& path, std::shared_ptr<FileSystem> files,

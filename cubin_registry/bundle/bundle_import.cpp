@@ -26,8 +26,7 @@ class BundleImport {
   BundleImport(Bundle& bundle, WritableStore& store, OnConflict on_conflict)
       : bundle_(bundle), store_(store), on_conflict_(on_conflict) {}
 
-  Result<ImportReport> run() {
-    CUBINET_TRY_ASSIGN(CubinRecords records, bundle_.list());
+  Result<ImportReport> run(CubinRecords records) {
     CUBINET_TRY(sort_by_place(records));
     for (const auto& record : records)
       CUBINET_TRY(import(record));
@@ -97,7 +96,13 @@ class BundleImport {
 }  // namespace
 
 Result<ImportReport> import_bundle(Bundle& bundle, WritableStore& store, OnConflict on_conflict) {
-  return BundleImport(bundle, store, on_conflict).run();
+  CUBINET_TRY_ASSIGN(const CubinRecords records, bundle.list());
+  return import_records(bundle, records, store, on_conflict);
+}
+
+Result<ImportReport> import_records(Bundle& bundle, const CubinRecords& records, WritableStore& store,
+                                    OnConflict on_conflict) {
+  return BundleImport(bundle, store, on_conflict).run(records);
 }
 
 }  // namespace cubinet

@@ -25,9 +25,6 @@ Error in_part(Error error, const char* part, BundleTable table, const BundlePage
   return error;
 }
 
-// A root is seldom larger; where it is, the rest is read behind it.
-constexpr std::uint64_t kUsualRootBytes = std::uint64_t{8} << 10;
-
 Error damaged_part(const std::string& reason) {
   return Error{ErrorCode::corruption, reason};
 }
@@ -36,7 +33,7 @@ Error damaged_part(const std::string& reason) {
 
 Result<std::shared_ptr<const BundlePack>> BundlePack::open(std::shared_ptr<const ByteSource> source,
                                                            const RootCheck& check) {
-  CUBINET_TRY_ASSIGN(Bytes bytes, source->read(0, kUsualRootBytes));
+  CUBINET_TRY_ASSIGN(Bytes bytes, source->read_root());
   const auto stated = stated_root_bytes(bytes);  // what is no bundle says so below
   if (stated && bytes.size() == kUsualRootBytes && *stated > bytes.size()) {
     CUBINET_TRY_ASSIGN(const Bytes rest, source->read(bytes.size(), *stated - bytes.size()));
@@ -66,14 +63,14 @@ Error BundlePack::at_place(Error error) const {
   return error;
 }
 
-Result<Bytes> BundlePack::read_exactly(std::uint64_t offset, std::uint64_t count) const {
-  CUBINET_TRY_ASSIGN(Bytes bytes, source_->read(offset, count));
-  if (bytes.size() != count) return damaged_part("the bundle ends before it does");
+Result<Bytes> BundlePack::read_exactly(const BytePart& part) const {
+  CUBINET_TRY_ASSIGN(Bytes bytes, source_->read_part(part));
+  if (bytes.size() != part.count) return damaged_part("the bundle ends before it does");
   return bytes;
 }
 
 Result<Bytes> BundlePack::read_whole(const BundlePage& page) const {
-  CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly(page.offset, page.stored));
+  CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly({page.offset, page.stored, page.digest}));
   if (sha256(bytes) != page.digest) return damaged_part("its SHA-256 is another");
   return bytes;
 }
@@ -130,10 +127,22 @@ Result<std::vector<BundlePack::Page>> BundlePack::pages_with(BundleTable table, 
   return found;
 }
 
+BytePart BundlePack::part_of(const BundleImage& image) const {
+  return {map_.frames_offset + image.frame_offset, image.frame_stored, image.frame_digest, !image.alone()};
+}
+
 Result<void> BundlePack::each_page(BundleTable table,
                                    const Callback<Result<void>(ByteView page)>& give) const {
+  const auto expect = [&](const std::vector<BundlePage>& pages) {
+    std::vector<BytePart> parts;
+    for (const BundlePage& page : pages)
+      parts.push_back({page.offset, page.stored, page.digest});
+    return source_->expect(parts);
+  };
+  CUBINET_TRY(expect(map_.branches_of(table)));
   for (const BundlePage& branch : map_.branches_of(table)) {
     CUBINET_TRY_ASSIGN(const std::vector<BundlePage> pages, pages_of(table, branch));
+    CUBINET_TRY(expect(pages));
     for (const BundlePage& page : pages) {
       CUBINET_TRY_ASSIGN(const Page read, read_page(table, page));
       CUBINET_TRY(give(*read));
@@ -180,7 +189,7 @@ Result<std::optional<BundleImage>> BundlePack::find_image(const CubinRecord& rec
 }
 
 Result<Bytes> BundlePack::read_stored(const BundleImage& image) const {
-  return read_exactly(map_.frames_offset + image.frame_offset, image.frame_stored);
+  return read_exactly(part_of(image));
 }
 
 Result<std::shared_ptr<const ZstdDictionary>> BundlePack::dictionary() const {
@@ -195,7 +204,8 @@ Result<std::shared_ptr<const ZstdDictionary>> BundlePack::dictionary() const {
 
 Result<Bytes> BundlePack::read_dictionary() const {
   if (map_.dictionary_bytes == 0) return Bytes();
-  CUBINET_TRY_ASSIGN(Bytes bytes, read_exactly(map_.dictionary_offset, map_.dictionary_bytes));
+  CUBINET_TRY_ASSIGN(Bytes bytes,
+                     read_exactly({map_.dictionary_offset, map_.dictionary_bytes, map_.dictionary}));
   if (sha256(bytes) != map_.dictionary) return damaged_part("its dictionary has another SHA-256");
   return bytes;
 }

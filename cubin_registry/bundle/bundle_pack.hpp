@@ -50,6 +50,9 @@ class BundlePack {
   // Gives every page of a table, in order.
   Result<void> each_page(BundleTable table, const Callback<Result<void>(ByteView page)>& give) const;
 
+  // Where a frame lies.
+  BytePart part_of(const BundleImage& image) const;
+
   // Of an entry of records.
   Result<BundleEntry> decode(ByteView entry) const;
   Result<BundleImage> place_in(ByteView entry) const;
@@ -71,7 +74,7 @@ class BundlePack {
   // Its digest is right.
   Result<Bytes> read_whole(const BundlePage& page) const;
   Result<Page> page(BundleTable table, const BundlePage& page) const;
-  Result<Bytes> read_exactly(std::uint64_t offset, std::uint64_t count) const;
+  Result<Bytes> read_exactly(const BytePart& part) const;
   Result<std::shared_ptr<const ZstdDictionary>> dictionary() const;
   Result<Bytes> read_frame(const BundleImage& image) const;
   Result<std::shared_ptr<const Bytes>> read_group(const BundleImage& image) const;

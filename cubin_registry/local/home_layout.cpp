@@ -66,8 +66,8 @@ Result<void> create_subfolders(FileSystem& files, const HomeLayout& home) {
 }
 
 Result<void> check_subfolders(FileSystem& files, const HomeLayout& home, bool to_write) {
-  for (const fs::path& folder :
-       {home.cubins(), home.records(), home.imports(), home.locks(), home.quarantine(), home.pins()}) {
+  for (const fs::path& folder : {home.cubins(), home.records(), home.imports(), home.locks(),
+                                 home.quarantine(), home.pins(), home.channels()}) {
     CUBINET_TRY_ASSIGN(const auto status, files.status(folder));
     if (status) CUBINET_TRY(check_owner(folder, *status, to_write));
   }
@@ -84,6 +84,19 @@ fs::path HomeLayout::cubin(const Sha256Digest& digest) const {
 
 fs::path HomeLayout::import(std::uint64_t number) const {
   return imports() / (std::to_string(number) + ".import");
+}
+
+fs::path HomeLayout::download(const Sha256Digest& digest) const {
+  const std::string name = digest.to_hex();
+  return downloads() / name.substr(0, 2) / name;
+}
+
+fs::path HomeLayout::channel(const Sha256Digest& digest_of_place) const {
+  return channels() / (digest_of_place.to_hex() + ".channel");
+}
+
+fs::path HomeLayout::download_lock(const Sha256Digest& what) const {
+  return locks() / (what.to_hex() + ".lock");
 }
 
 fs::path HomeLayout::record_folder(std::size_t number) const {

@@ -30,12 +30,18 @@ class HomeLayout {
   std::filesystem::path pins() const { return root_ / "pins"; }
   std::filesystem::path uses() const { return root_ / "uses"; }
   std::filesystem::path limit() const { return root_ / "limit"; }
+  std::filesystem::path downloads() const { return root_ / "downloads"; }
+  std::filesystem::path channels() const { return root_ / "channels"; }
   // In the home, or where none may lie there in a folder of this node.
   const std::filesystem::path& index() const { return index_; }
   void put_index_into(const std::filesystem::path& folder) { index_ = folder / "index.sqlite"; }
 
   std::filesystem::path cubin(const Sha256Digest& digest) const;
   std::filesystem::path import(std::uint64_t number) const;
+  std::filesystem::path download(const Sha256Digest& digest) const;
+  std::filesystem::path channel(const Sha256Digest& digest_of_place) const;
+  // Held by whoever fetches what is called so.
+  std::filesystem::path download_lock(const Sha256Digest& what) const;
   // The records of kernels whose hashes begin with the same two bits share a folder, which is called by them.
   // Few folders, because a process lists each in which it looks for a kernel, which takes twice as long as to
   // read the record; more than one, because it lists a folder again after every change in it.

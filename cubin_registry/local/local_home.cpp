@@ -26,14 +26,6 @@ bool may_be_unsynced(const StoredRecord& stored) {
   return std::chrono::nanoseconds(stored.published_ns) > now - kJournalTime;
 }
 
-class HeldBuildLock final : public BuildLock {
- public:
-  explicit HeldBuildLock(std::unique_ptr<FileLock> lock) : lock_(std::move(lock)) {}
-
- private:
-  std::unique_ptr<FileLock> lock_;  // null where the home knows no locks
-};
-
 Result<void> check_complete(const Cubin& cubin) {
   if (cubin.record == nullptr || cubin.image == nullptr) {
     return Error{ErrorCode::invalid_argument, "a cubin without record or image cannot be published"};
@@ -55,6 +47,7 @@ LocalHome::LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink l
       index_(store_, home.writable, home.why_no_index),
       records_(store_),
       imports_(store_, index_, access_),
+      downloads_(store_, access_),
       description_{StoreKind::home, store_.home().root().native(), home.writable} {}
 
 LocalHome::~LocalHome() {
@@ -329,7 +322,7 @@ Result<std::unique_ptr<BuildLock>> LocalHome::lock_for_build(const KernelIdentit
     CUBINET_TRY_ASSIGN(lock, lock_within(store_.files(), path, FileSystem::Sharing::exclusive,
                                          kBuildLockLimit, store_.log_sink()));
   }
-  return std::unique_ptr<BuildLock>(std::make_unique<HeldBuildLock>(std::move(lock)));
+  return hold(std::move(lock));
 }
 
 Result<std::shared_ptr<Home>> Home::open(const HomeOptions& options) {

@@ -4,6 +4,7 @@
 #include "local/file_store.hpp"
 #include "local/home_access.hpp"
 #include "local/index_keeper.hpp"
+#include "local/local_downloads.hpp"
 #include "local/local_imports.hpp"
 #include "local/record_cache.hpp"
 #include "local/retention.hpp"
@@ -38,6 +39,7 @@ class LocalHome final : public Home {
   Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
                                                     const BuildFingerprint& fingerprint) override;
   Imports& imports() override { return imports_; }
+  Downloads& downloads() override { return downloads_; }
   Result<HomeStats> stats() override;
   Result<VerifyReport> verify() override;
   Result<VerifyReport> repair() override;
@@ -79,6 +81,7 @@ class LocalHome final : public Home {
   IndexKeeper index_;
   RecordCache records_;
   mutable LocalImports imports_;  // keeps what it has read
+  LocalDownloads downloads_;
   StoreDescription description_;
   std::mutex rows_mutex_;
   // What rows() answered last, and from what.

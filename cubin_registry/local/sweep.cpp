@@ -16,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+// Reading a download notes nothing: what is still wanted after so long is fetched again.
+constexpr std::int64_t kSecondsOfDownloads = std::int64_t{30} * 86'400;
 
 std::int64_t now_in_seconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -63,6 +65,19 @@ Result<std::vector<StoredRecord>> sweep_records(FileSweep& sweep, Survey& survey
   }));
   if (!sweep.only_counts()) CUBINET_TRY(store.remove_records(gone));
   return kept;
+}
+
+// What came from a server is there again for whoever asks.
+Result<void> sweep_downloads(FileSweep& sweep) {
+  FileStore& store = sweep.store();
+  CUBINET_TRY_ASSIGN(const auto paths, store.files_below(store.home().downloads()));
+  for (const fs::path& path : paths) {
+    CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
+    if (!status || is_temporary(path)) continue;
+    if (now_in_seconds() - status->modified_ns / kNsPerSecond > kSecondsOfDownloads)
+      CUBINET_TRY(sweep.remove(path, status->size));
+  }
+  return {};
 }
 
 // What the limit is held against, before it is known what goes.
@@ -237,11 +252,12 @@ Result<SweepReport> LocalHome::sweep(const SweepOptions& options) {
   CUBINET_TRY(sweep.only_counts() ? check_process() : check_writable());
   StoreLock lock = store_lock();
   if (!sweep.only_counts()) CUBINET_TRY(lock.exclude());
-  for (const fs::path& folder :
-       {store_.home().records(), store_.home().imports(), store_.home().quarantine()}) {
+  for (const fs::path& folder : {store_.home().records(), store_.home().imports(), store_.home().quarantine(),
+                                 store_.home().downloads(), store_.home().channels()}) {
     CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(folder));
     CUBINET_TRY(remove_left_overs(sweep, paths));
   }
+  CUBINET_TRY(sweep_downloads(sweep));
   CUBINET_TRY_ASSIGN(const auto beside_index, temporaries_beside_index(store_));
   CUBINET_TRY(remove_left_overs(sweep, beside_index));
   CUBINET_TRY_ASSIGN(const auto paths, store_.files_below(store_.home().cubins()));

@@ -13,6 +13,10 @@ std::string_view to_string(StoreKind kind) {
       return "bundle";
     case StoreKind::imported:
       return "imported";
+    case StoreKind::server:
+      return "server";
+    case StoreKind::cache:
+      return "cache";
   }
   return "memory";
 }

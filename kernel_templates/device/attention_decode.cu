@@ -2,16 +2,16 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 2,
+  "interface": 3,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "minimum_target": "sm_80",
   "parameters": [
-    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
+    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
      "summary": "element type of Q"},
-    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
-     "summary": "element type of K and V; the same as dtype_q"},
-    {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32"], "default": "bf16",
-     "summary": "element type of the output"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
+     "summary": "element type of K and V: dtype_q, or e4m3, which is multiplied as fp16"},
+    {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default": "bf16",
+     "summary": "element type of the output; e4m3 needs sm_89"},
     {"name": "head_dim_qk", "type": "int", "values": [64, 128, 256],
      "summary": "elements of a row of Q and K"},
     {"name": "head_dim_v", "type": "int", "values": [64, 128, 256],
@@ -19,7 +19,7 @@
     {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 16,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
     {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64, 128], "default": 64,
-     "summary": "KV tokens of one step of a thread block, 16 a warp; 128 suits head dim 64, 32 suits 256"},
+     "summary": "KV tokens of one step of a thread block, 16 or 32 a warp; 128 suits head dim 64, 32 suits 256"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 2,
      "summary": "steps whose K and V are in shared memory or under way to it"},
     {"name": "page_size", "type": "int", "values": [16, 32, 64, 128], "default": 64,
@@ -30,23 +30,25 @@
      "summary": "a query sees only the newest tokens; how many is given at run time"}
   ],
   "constraints": [
-    {"require": "dtype_q == dtype_kv",
-     "message": "dtype_kv must be the same as dtype_q: the tensor cores multiply one type"},
-    {"require": "tile_size_q * tile_size_kv <= 2048",
-     "message": "tile_size_q * tile_size_kv must be 2048 or less: 8 warps, each with 16 rows and 16 tokens"},
+    {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
+     "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
+    {"require": "tile_size_q * tile_size_kv <= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 4096 : 2048)",
+     "message": "tile_size_q * tile_size_kv must be 2048 or less (4096 with head_dim_v up to 128 and 64 rows or KV of e4m3): 8 warps, each with 16 rows and 16 tokens (32)"},
+    {"require": "tile_size_kv >= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)",
+     "message": "tile_size_kv must be 32 or more with head_dim_v up to 128 and 64 rows or KV of e4m3: a warp takes 32 tokens at a time"},
     {"require": "!sliding_window || mask == 'causal'",
      "message": "sliding_window needs mask causal: the window ends at the query's own position"}
   ],
   "kernels": [
     {"name": "attention_decode",
-     "threads": "tile_size_q * tile_size_kv / 8",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * bytes(dtype_q) + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / 16 * (head_dim_v + 10) * 4)",
-     "parameter_bytes": 264,
+     "threads": "tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
+     "parameter_bytes": 296,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
      "threads": "128",
      "dynamic_shared_bytes": "0",
-     "parameter_bytes": 264,
+     "parameter_bytes": 296,
      "programmatic_launch": true}
   ],
   "row": {
@@ -76,36 +78,56 @@
 // Grid of attention_decode: (num_splits * Q tiles, heads_kv, batch); of attention_decode_reduce, which
 // is launched only when num_splits > 1: (q_len * heads_q, batch).
 //
-// Warps beside each other in KV walk slices of 16 tokens on their own, each with its own ring of stages,
-// maximum, sum and accumulator, and meet only once, at the end of the split: no block-wide barrier stands
-// between a slice's arrival and its use. A slice never crosses a page, since it starts at a multiple of 16.
+// Warps beside each other in KV walk slices of 16 tokens, or 32, on their own, each with its own ring of
+// stages, maximum, sum and accumulator, and meet only once, at the end of the split: no block-wide barrier
+// stands between a slice's arrival and its use. A slice starts at a multiple of its tokens, and so lies in
+// one page or begins where the first of its pages does.
 #include <cubinet/attention_decode_copy.cuh>
 #include <cubinet/attention_decode_merge.cuh>
+#include <cubinet/attention_decode_q.cuh>
 #include <cubinet/attention_decode_shape.cuh>
 #include <cubinet/attention_decode_softmax.cuh>
 #include <cubinet/pdl.cuh>
 
 namespace cubinet::attention {
 
+// Of the rows of Q that were converted.
+__device__ inline SharedAddress q_scales(SharedAddress q_shared) {
+  return q_shared + kQBytes + kWorkBytes;
+}
+
 // All slices of one group of warps. `first_row` is this warp's first row of the tile.
 __device__ inline void consume(RowState& state, KvStream& stream, const AttentionDecodeParameters& p,
-                               const PackedRows& rows, int length, SharedAddress q_shared, int first_row) {
+                               const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared,
+                               int first_row) {
   const int lane = threadIdx.x % 32;
-  const SharedAddress q_warp = q_shared + first_row * kRowBytesQk;
+  const SharedAddress q_warp = q_shared + first_row * kRowBytesQ;
   const QFragments q_fragments(q_warp, lane);
-  const KvRange visible[2] = {visible_to(p, length, rows.token(first_row + lane / 4)),
-                              visible_to(p, length, rows.token(first_row + lane / 4 + 8))};
-  const KvRange seen_by_all{visible_to(p, length, rows.token(tile_size_q - 1)).begin,
-                            visible_to(p, length, rows.token(0)).end};
+  const KvRange visible[2] = {visible_to(p, sequence, rows.token(first_row + lane / 4)),
+                              visible_to(p, sequence, rows.token(first_row + lane / 4 + 8))};
+  const KvRange seen_by_all{visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
+                            visible_to(p, sequence, rows.token(0)).end};
+  float scale_log2[2];
+  // A scale is above 0. That is made sure of here so that what was loaded is there before the loop, which would
+  // otherwise wait in every slice for what it loads itself into the same scoreboard: the next page's number.
+  scale_log2[0] = scale_log2[1] = p.softmax_scale_address != 0
+                                      ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                      : p.softmax_scale_log2;
+  if constexpr (kConvertsKv) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      scale_log2[half] *=
+          kE4m3Scale * load_shared_float(q_scales(q_shared) + 4 * (first_row + lane / 4 + 8 * half));
+  }
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
-    FragmentD scores[2];
+    FragmentD scores[kTilesS];
     stream.wait();
     multiply_qk(scores, q_fragments, q_warp, stream.k_slice(), lane);
     stream.release_k(i);
 
     if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, token, lane);
-    const FragmentA weights = softmax(state, scores, p.softmax_scale_log2);
+    const Weights weights = softmax(state, scores, scale_log2);
 
     stream.wait();
     multiply_pv(state, weights, stream.v_slice(), lane);
@@ -121,36 +143,44 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   launch_dependents();
 
   const int head_kv = blockIdx.y;
-  const int batch = blockIdx.z;
   const int block = static_cast<int>(blockIdx.x);
   const int split = p.q_tiles.quotient(block);
   const int q_tile = block - split * p.q_tiles.divisor;
-  const PackedRows rows{p.group, p.group.divisor * p.q_len, q_tile * tile_size_q};
-  const int length = kv_length(p, batch);
-  const Splits splits = divide_into_splits(p, rows, length);
+  const Sequence sequence(p, static_cast<int>(blockIdx.z));
+  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, q_tile * tile_size_q};
+  if (!rows.holds(0)) return;
+  const Splits splits = divide_into_splits(p, rows, sequence);
   if (split >= splits.count) return;
 
   const SharedAddress q_shared = shared_address(shared);
-  copy_q(p, rows, batch, head_kv, q_shared);
-  async_copy_commit();
+  if constexpr (!kConvertsKv) {
+    copy_q(p, rows, sequence, head_kv, q_shared);
+    async_copy_commit();
+  }
   const int group_kv = threadIdx.x / kGroupThreads;
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
-  KvStream stream(p, batch, head_kv, splits.range(split), visible_to(p, length, rows.token(0)).begin,
-                  group_kv, q_shared + kQBytes);
-  stream.fill();
-  stream.wait_for_what_preceded();
+  KvStream stream(p, sequence.index, head_kv, splits.range(split),
+                  visible_to(p, sequence, rows.token(0)).begin, group_kv, q_shared + kQBytes);
+  if constexpr (kConvertsKv) {
+    QConversion conversion(p, rows, sequence, head_kv);
+    stream.fill();
+    conversion.finish(q_shared, q_scales(q_shared));
+  } else {
+    stream.fill();
+    stream.wait_for_what_preceded();
+  }
   __syncthreads();
 
   RowState state{};
   state.maximum[0] = state.maximum[1] = negative_infinity();
-  consume(state, stream, p, rows, length, q_shared, first_row);
+  consume(state, stream, p, rows, sequence, q_shared, first_row);
 
   async_copy_wait<0>();
   __syncthreads();
   const MergeBuffer merge(q_shared + kQBytes);
   merge.put(state, group_kv, first_row, threadIdx.x % 32);
   __syncthreads();
-  store_rows(p, merge, rows, batch, head_kv, split, splits.count > 1);
+  store_rows(p, merge, rows, sequence, head_kv, split, splits.count > 1);
 }
 
 // One thread block an output row. Rows whose KV was not split were written by the main kernel.
@@ -163,22 +193,26 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
   __shared__ __align__(16) float sums[kWorkers][head_dim_v];
 
   const int block = static_cast<int>(blockIdx.x);
-  const OutputRow row{static_cast<int>(blockIdx.y), p.heads_q.quotient(block), p.heads_q.remainder(block)};
-  const int packed = row.token * p.group.divisor + p.group.remainder(row.head);
-  const PackedRows rows{p.group, p.group.divisor * p.q_len, packed / tile_size_q * tile_size_q};
   wait_for_prerequisites();
   launch_dependents();
-  const int count = divide_into_splits(p, rows, kv_length(p, row.batch)).count;
+  const Sequence sequence(p, static_cast<int>(blockIdx.y));
+  const OutputRow row{sequence, p.heads_q.quotient(block), p.heads_q.remainder(block)};
+  if (row.token >= sequence.q_len) return;
+  const int packed = row.token * p.group.divisor + p.group.remainder(row.head);
+  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, packed / tile_size_q * tile_size_q};
+  const int count = divide_into_splits(p, rows, sequence).count;
   if (count == 1) return;
 
   const GlobalAddress lse = p.partial_lse + 4 * (row.index(p) * p.num_splits.divisor);
   const SplitWeights weights(lse, count);
+  const RowEnd end(p, row.head, weights.lse());  // while the partial results are on their way
   const int worker = threadIdx.x / kLanes;
   const int lane = threadIdx.x % kLanes;
-  const GlobalAddress partials = p.partial_o + 4 * (row.index(p) * p.num_splits.divisor * head_dim_v) + lane * 16;
+  const GlobalAddress partials =
+      p.partial_o + 4 * (row.index(p) * p.num_splits.divisor * head_dim_v) + lane * 16;
   float values[kVectors][4] = {};
-  // A few partials are on their way at a time; past the end the last is read again and left out, which takes no
-  // loop of its own. A weight of 0 would not do: a partial may be infinite.
+  // A few partials are on their way at a time; past the end the last is read again and left out, which takes
+  // no loop of its own. A weight of 0 would not do: a partial may be infinite.
 #pragma unroll 1
   for (int first = worker; first < count; first += kAtOnce * kWorkers) {
 #pragma unroll
@@ -202,8 +236,7 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
         make_float4(values[j][0], values[j][1], values[j][2], values[j][3]);
   }
   __syncthreads();
-  store_sum(p, row, sums);
-  if (threadIdx.x == 0) store_lse(p, row, weights.lse());
+  store_sum(p, row, sums, end);
 }
 
 }  // namespace cubinet::attention

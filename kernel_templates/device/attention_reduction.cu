@@ -60,7 +60,6 @@ constexpr int kVectors = head_dim_per_tile / kElements;  // of a row
 constexpr int kRowsAtOnce = kThreads / kVectors;
 constexpr int kSplitsAtOnce = 4;
 constexpr int kTokensPerSplit = 128;  // the KV tile of the kernels that leave their results to another
-constexpr float kLog2E = 1.44269504088896341f;
 // What the probabilities were multiplied by to use the whole range of their type. Their sum has it, the
 // partial results, which would not fit fp16, do not.
 constexpr float kProbabilityScale = sizeof(dtype_q) == 1 ? 448.0f : 1.0f;

@@ -215,19 +215,37 @@ TEST_CASE("an entry that is not what its record says is not put, whoever signed 
   const Adopted adopted;
   const std::string entry = "A" + std::string(test::kTritonHopper).substr(1);
   const CacheFile library = test::cache_file("x.so", "ELF");
-  // Which is listed as machine code, machine code as a library, a name that leads elsewhere, another tool's.
+  // Listed as machine code, machine code as a library, names that lead elsewhere, another tool's.
   ok(adopted.home->publish(forged(entry, {library})));
   ok(adopted.home->publish(forged("../../x", {library}, true)));
   ok(adopted.home->publish(forged("/tmp/x", {library}, true)));
   ok(adopted.home->publish(forged(entry, {test::cache_file("scale.cubin", "x")}, true)));
   ok(adopted.home->publish(forged(std::string(test::kCudaCoreHopper), {library}, false, "cuda.core")));
   for (const bool host_code : {false, true}) {
-    CHECK(ok(materialize_cache(*adopted.home, {"triton", "3.9.0", {12, 0}, adopted.out.string(), host_code}))
-              .written.empty());
+    CHECK(adopted.put("triton", "3.9.0", {12, 0}, host_code).written.empty());
+    CHECK(adopted.put("triton", "3.9.0", {7, 5}, host_code).written.empty());
     CHECK(adopted.put("cuda.core", "3.9.0", kHopper, host_code).written.empty());
   }
   CHECK(adopted.files() == 0);
   CHECK_FALSE(fs::exists(adopted.temp / "x"));
+  // For this device there is one that is what it says.
+  CHECK(adopted.put("triton", "3.9.0", kHopper, true).written ==
+        std::vector<std::string>{std::string(test::kTritonHopper)});
+}
+
+TEST_CASE("machine code is not put for another device because its record says that it is for the host") {
+  const TempDir temp;
+  const auto home = test::open_home(temp);
+  const std::string entry(test::kTritonHopper);
+  const Cubin cubin = forged(entry, test::files_in(test::recorded("triton-3.9.0") / entry));
+  KernelSpec spec = ok(decode_kernel(cubin.record->identity.kernel_encoding()));
+  CubinRecord record = *cubin.record;
+  record.identity = identify(spec.set("host", true), record.target);
+  ok(home->publish({std::make_shared<const CubinRecord>(record), cubin.image}));
+  const auto report =
+      ok(materialize_cache(*home, {"triton", "3.9.0", {12, 0}, (temp / "out").string(), true}));
+  CHECK(report.written.empty());
+  CHECK(report.left_out.size() == 1);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "cubin_source.hpp"
 
 #include "runtime_fixture.hpp"
+#include "store_fixture.hpp"
 
 #include <atomic>
 #include <fstream>
@@ -53,7 +54,8 @@ TEST_CASE("a kernel is compiled once, then found by this process and by the next
 TEST_CASE("a source that the compiler is not given is refused once, as an error or a warning") {
   const TempDir home;
   Journal journal;
-  const std::string computed = std::string(kScaleTemplate) + "#define WHATEVER </etc/hosts>\n#include WHATEVER\n";
+  const std::string computed =
+      std::string(kScaleTemplate) + "#define WHATEVER </etc/hosts>\n#include WHATEVER\n";
   auto options = runtime_options(home / "h", &journal);
   options.templates = scale_catalog(computed);
   const auto refused = make_runtime(options)->cubin(scale_spec(), kSpecific);
@@ -131,6 +133,31 @@ TEST_CASE("sixteen threads that want one kernel compile it once") {
   CHECK(open_home(home / "h")->list()->size() == 1);
   CHECK(runtime->counters().compiled == 1);
   CHECK(runtime->counters().registry_hits == 15);
+}
+
+TEST_CASE("of nodes that share a cache one compiles, and the others keep what it made") {
+  const TempDir folder;
+  const auto cache = std::make_shared<ShelfCache>();
+  const auto node = [&](const std::string& name) {
+    RuntimeOptions options = runtime_options(folder / name);
+    options.stores.push_back(cache);
+    return make_runtime(std::move(options));
+  };
+  const auto first = node("first");
+  CHECK(source_of(*first, scale_spec(), kSpecific) == KernelSource::compiled);
+  REQUIRE(cache->offered.size() == 1);
+  const auto second = node("second");
+  CHECK(source_of(*second, scale_spec(), kSpecific) == KernelSource::server);
+  CHECK(source_of(*second, scale_spec(), kSpecific) == KernelSource::registry);
+  CHECK(second->counters().compiled == 0);
+  CHECK(second->counters().server_hits == 1);
+  CHECK(second->counters().stores.back().used == 1);
+  CHECK(cache->asked == 2);
+  CHECK(cache->offered.size() == 1);  // what came from there is not sent back
+  CHECK(source_of(*node("second"), scale_spec(), kSpecific) == KernelSource::registry);
+  // Another text is another build, and so is what a cache that does not answer has.
+  cache->silent = true;
+  CHECK(source_of(*node("third"), scale_spec(), kSpecific) == KernelSource::compiled);
 }
 
 TEST_CASE("where there is no registry those who waited for a build have it from memory") {

@@ -156,6 +156,61 @@ TEST_CASE("without a store a build is kept in memory, where only one that is cur
   CHECK(library.lock_for_build(ShelfBuild().make().record->identity, fake_fingerprint("x")) == nullptr);
 }
 
+TEST_CASE("a server that is out stops nothing that stands without it, and is told once until it answers") {
+  int warnings = 0;
+  const auto server = std::make_shared<ShelfStore>(StoreKind::server, "oci://host/kernels:stable", false);
+  const auto home = std::make_shared<ShelfStore>();
+  const ShelfBuild build{.has_row = true};
+  home->put(build.make());
+  server->put(ShelfBuild{.word = "shipped", .origin = CubinOrigin::bundle}.make());
+  Library library({home, server},
+                  [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
+  server->silent = true;
+  for (int i = 0; i < 3; ++i)
+    CHECK(digest_of(library.choose(library.offers(kernel()), wish_of("today"))) == digest_of(build));
+  CHECK(library.all()->records.size() == 1);
+  CHECK(library.with_function("kernel")->records.size() == 1);
+  CHECK(library.rows()->size() == 3);
+  CHECK(warnings == 1);
+  server->silent = false;
+  CHECK(library.all()->records.size() == 2);
+  const auto found = library.choose(library.offers(kernel()), wish_of("tomorrow"));
+  REQUIRE(found);
+  CHECK(found->source == KernelSource::server);
+  server->silent = true;
+  static_cast<void>(library.offers(kernel()));
+  CHECK(warnings == 2);
+}
+
+TEST_CASE("a cache is asked for one build alone, counted, and told once while it does not answer") {
+  int warnings = 0;
+  const auto cache = std::make_shared<ShelfCache>();
+  Library library({cache},
+                  [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
+  const Cubin build = ShelfBuild().make();
+  const auto ask = [&] {
+    return library.find_build(build.record->identity, build.record->kind, build.record->fingerprint);
+  };
+  CHECK_FALSE(ask());
+  library.offer(build);
+  const auto found = ask();
+  CHECK(digest_of(found) == digest_of(ShelfBuild()));
+  CHECK(found->source == KernelSource::server);
+  cache->silent = true;
+  for (int i = 0; i < 3; ++i) {
+    CHECK_FALSE(ask());
+    // Who lists, or looks up a kernel, does not ask it: that neither fails nor tells again.
+    CHECK(library.offers(kernel()).records.empty());
+  }
+  CHECK(library.all());
+  CHECK(cache->questions == 0);
+  CHECK(warnings == 1);
+  const StoreUses uses = library.uses().back();
+  CHECK(uses.asked == 5);
+  CHECK(uses.found == 1);
+  CHECK(uses.used == 1);
+}
+
 TEST_CASE("a store that does not answer is told and stops no request, but a list of rows fails") {
   std::string said;
   const auto shelf = std::make_shared<ShelfStore>();

@@ -66,10 +66,34 @@ class ShelfStore : public WritableStore {
   int published = 0;
 
  private:
-  static Error silence() { return Error{ErrorCode::io, "the shelf does not answer"}; }
+  Error silence() const {
+    const bool is_server = description_.kind == StoreKind::server;
+    return Error{is_server ? ErrorCode::unavailable : ErrorCode::io, "the shelf does not answer"};
+  }
 
   StoreDescription description_;
   std::shared_ptr<WritableStore> kept_ = make_memory_store();
+};
+
+// What a cache is asked and handed.
+class ShelfCache final : public ShelfStore {
+ public:
+  ShelfCache() : ShelfStore(StoreKind::cache, "https://host/cache", false) {}
+  Result<std::optional<Cubin>> find_build(const KernelIdentity& identity, ImageKind kind,
+                                          const BuildFingerprint& fingerprint) override {
+    ++asked;
+    if (silent) return Error{ErrorCode::unavailable, "the cache does not answer"};
+    for (const Cubin& cubin : offered) {
+      const CubinRecord& record = *cubin.record;
+      if (record.identity == identity && record.kind == kind && record.fingerprint == fingerprint)
+        return std::optional(cubin);
+    }
+    return std::optional<Cubin>();
+  }
+  void offer(const Cubin& cubin) override { offered.push_back(cubin); }
+
+  int asked = 0;
+  std::vector<Cubin> offered;
 };
 
 // A build that can be told from others by its word, with what else decides.

@@ -37,7 +37,7 @@ TEST_CASE("the argument carries the addresses, and partial results where the pla
   WorkspaceSizes workspace;
   workspace.scratch_bytes = 0x500;
   workspace.partial_stats_offset = 0x400;
-  const AttentionDecodeParameters p = written(DecodeArguments(prepared, workspace), tensors());
+  const AttentionDecodeParameters p = written(DecodeArguments(prepared, workspace, {}), tensors());
   CHECK(p.q == 0x100);
   CHECK(p.k == 0x200);
   CHECK(p.v == 0x300);
@@ -48,7 +48,27 @@ TEST_CASE("the argument carries the addresses, and partial results where the pla
   CHECK(p.partial_o == 0x800);
   CHECK(p.partial_lse == 0xc00);
   CHECK(p.q_token_stride == 7);
-  CHECK(written(DecodeArguments(prepared, {}), tensors()).partial_o == 0);
+  CHECK(written(DecodeArguments(prepared, {}, {}), tensors()).partial_o == 0);
+}
+
+TEST_CASE("tensors that only some problems have are read where the problem has them, whatever is given") {
+  AttentionTensors given = tensors();
+  given.q_offsets.address = 0x1100;
+  given.sinks.address = 0x1200;
+  given.softmax_scale.address = 0x1300;
+  given.output_scale.address = 0x1400;
+  AttentionProblem problem;
+  const AttentionDecodeParameters without = written(DecodeArguments({}, {}, problem), given);
+  CHECK(without.q_offsets == 0);
+  CHECK(without.sinks == 0);
+  CHECK(without.softmax_scale_address == 0);
+  CHECK(without.output_scale_address == 0);
+  problem.ragged_q = problem.sinks = problem.scales_on_device = true;
+  const AttentionDecodeParameters with = written(DecodeArguments({}, {}, problem), given);
+  CHECK(with.q_offsets == 0x1100);
+  CHECK(with.sinks == 0x1200);
+  CHECK(with.softmax_scale_address == 0x1300);
+  CHECK(with.output_scale_address == 0x1400);
 }
 
 TEST_CASE("strides that a tensor states go before those of a contiguous one") {
@@ -59,7 +79,7 @@ TEST_CASE("strides that a tensor states go before those of a contiguous one") {
   given.k.strides = {4, 5, 6};
   given.o.strides = {7, 8, 9};
   given.page_table.strides = {10, 0, 0};
-  const AttentionDecodeParameters p = written(DecodeArguments(prepared, {}), given);
+  const AttentionDecodeParameters p = written(DecodeArguments(prepared, {}, {}), given);
   CHECK(p.q_batch_stride == 1);
   CHECK(p.q_token_stride == 2);
   CHECK(p.q_head_stride == 3);

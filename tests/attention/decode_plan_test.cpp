@@ -77,18 +77,22 @@ TEST_CASE(
     for (const std::uint32_t head_dim_qk : {64U, 128U, 256U}) {
       for (const std::uint32_t head_dim_v : {64U, 128U, 256U}) {
         for (const std::uint32_t q_len : {1U, 3U, 8U, 100U}) {
-          AttentionProblem problem = llama(4, 5000, q_len);
-          problem.head_dim_qk = head_dim_qk;
-          problem.head_dim_v = head_dim_v;
-          const DecodePlan made = plan(problem, device);
-          const auto resolved = kernel_template->resolve(made.spec);
-          REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
-          CHECK(*resolved == made.spec);  // nothing is left to a default
-          const auto entries = kernel_template->entry_points(*resolved);
-          REQUIRE(entries);
-          CHECK(entries->front().dynamic_shared_bytes == made.shared_bytes);
-          CHECK(entries->front().parameter_bytes == sizeof(made.parameters));
-          CHECK(made.shared_bytes <= device.shared_limit());
+          for (const DataType kv : {DataType::bf16, DataType::e4m3}) {
+            AttentionProblem problem = llama(4, 5000, q_len);
+            problem.data_type_k = problem.data_type_v = kv;
+            problem.head_dim_qk = head_dim_qk;
+            problem.head_dim_v = head_dim_v;
+            const DecodePlan made = plan(problem, device);
+            const auto resolved = kernel_template->resolve(made.spec);
+            REQUIRE_MESSAGE(resolved, (resolved ? std::string() : resolved.error().message));
+            CHECK(*resolved == made.spec);  // nothing is left to a default
+            const auto entries = kernel_template->entry_points(*resolved);
+            REQUIRE(entries);
+            CHECK(entries->front().dynamic_shared_bytes == made.shared_bytes);
+            CHECK(entries->front().parameter_bytes == sizeof(made.parameters));
+            CHECK(entries->front().threads <= 256);
+            CHECK(made.shared_bytes <= device.shared_limit());
+          }
         }
       }
     }
@@ -225,6 +229,48 @@ TEST_CASE("The softmax scale is given in base 2") {
   CHECK(plan(problem).parameters.softmax_scale_log2 == doctest::Approx(0.5 / std::log(2.0)));
 }
 
+TEST_CASE("A warp takes twice the tokens of eight bits, in rings of 64 KiB that two blocks share") {
+  AttentionProblem problem = llama(16, 4096);
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  const DecodePlan made = plan(problem);
+  CHECK(made.tile == DecodeTile{16, 128, 2});
+  CHECK(made.blocks_per_multiprocessor == 2);
+  const auto entries = decode_template()->entry_points(made.spec);
+  REQUIRE(entries);
+  CHECK(entries->front().threads == 128);
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  CHECK(plan(problem).tile == DecodeTile{16, 128, 6});
+}
+
+TEST_CASE("Of sixty four rows a warp takes twice the tokens where its accumulators leave it the registers") {
+  AttentionProblem problem = llama(16, 4096, 8);
+  const auto threads = [&](std::uint32_t head_dim) {
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    const DecodePlan made = plan(problem);
+    const auto entries = decode_template()->entry_points(made.spec);
+    REQUIRE(entries);
+    return std::pair(made.tile.kv, entries->front().threads);
+  };
+  CHECK(threads(64) == std::pair(64U, 256U));
+  CHECK(threads(128) == std::pair(32U, 128U));
+  CHECK(threads(256) == std::pair(32U, 256U));
+}
+
+TEST_CASE("A short sequence of eight bits is split as one of sixteen is, whose blocks take as long") {
+  AttentionProblem problem = llama(1, 4096);
+  const std::uint32_t wide = plan(problem).splits;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(plan(problem).splits >= wide * 3 / 4);
+  problem.kv_len = 1024;
+  CHECK(plan(problem).splits > 1);
+}
+
+TEST_CASE("The output scale is handed on") {
+  AttentionProblem problem = llama(1, 4096);
+  problem.output_scale = 0.25;
+  CHECK(plan(problem).parameters.output_scale == 0.25F);
+}
+
 TEST_CASE("Smaller shared memory gets a shallower ring, none at all an error") {
   CHECK(number(plan(llama(16, 4096), kH200), "stages") == 3);
   CHECK(number(plan(llama(16, 4096), kA100), "stages") == 2);
@@ -307,9 +353,9 @@ TEST_CASE("Of the tiles that are allowed the fastest is taken, those that do not
   REQUIRE(same);
   CHECK(same->spec == free.spec);
   CHECK(same->grid == free.grid);
-  const auto faster = limited({{64, 16, 2}, free.tile});
+  const auto faster = limited({{64, 32, 2}, free.tile});
   REQUIRE(faster);
-  CHECK(faster->cost.time <= limited({{64, 16, 2}})->cost.time);
+  CHECK(faster->cost.time <= limited({{64, 32, 2}})->cost.time);
   CHECK(faster->cost.time <= same->cost.time);
   // 16 x 128 with six stages takes 400 KB.
   const auto fitting = limited({{16, 128, 6}, {16, 32, 2}}, kGeForce);

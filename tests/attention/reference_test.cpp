@@ -301,6 +301,26 @@ TEST_CASE("The comparison finds the worst row, NaN, and what should have been ze
   CHECK(std::isinf(compare(reference, {3, 4, 0, 0}, {kNan, -infinity}).worst_lse));
 }
 
+TEST_CASE("An output of eight bits is compared by the steps between it and the rounded reference") {
+  AttentionProblem problem = tiny();
+  problem.heads_q = problem.heads_kv = 1;
+  problem.head_dim_v = 4;
+  problem.data_type_o = DataType::e4m3;
+  const AttentionOutputs reference{{1.03, -0.0005, 500, 0}, {1}};  // rounds to 1, -0, 448 and 0
+  const auto steps = [&](std::array<std::uint8_t, 4> bits) {
+    const auto error = compare_attention(problem, reference, std::as_bytes(std::span(bits)), {});
+    REQUIRE(error);
+    return error->worst_steps;
+  };
+  CHECK(steps({0x38, 0x80, 0x7e, 0}) == 0);
+  CHECK(steps({0x38, 0x00, 0x7e, 0}) == 0);
+  CHECK(steps({0x39, 0x80, 0x7e, 0}) == 1);
+  CHECK(steps({0x38, 0x01, 0x7e, 0}) == 1);
+  CHECK(steps({0x38, 0x80, 0x7b, 0}) == 3);
+  const std::array<std::uint8_t, 4> poisoned = {0xff, 0xff, 0xff, 0xff};
+  CHECK(std::isinf(compare_attention(problem, reference, std::as_bytes(std::span(poisoned)), {})->worst_row));
+}
+
 TEST_CASE("An output of another size is not compared") {
   AttentionProblem problem = tiny();
   const std::vector<float> o = {1, 2};

@@ -88,7 +88,6 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.q_len = 300; }), "1200 rows"));
   CHECK(changed([](P& p) { p.q_len = 256; }).empty());
   CHECK(test::holds(changed([](P& p) { p.mask = AttentionMask::custom; }), "ignore the custom mask"));
-  CHECK(test::holds(changed([](P& p) { p.sinks = true; }), "ignore the attention sinks"));
   CHECK(test::holds(changed([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }), "top k"));
   CHECK(test::holds(changed([](P& p) { p.chunk = 1024; }), "chunks"));
   CHECK(test::holds(changed([](P& p) { p.skips_softmax = true; }), "softmax"));
@@ -99,14 +98,32 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.tokens_per_page = 256; }), "page_size"));
   CHECK(test::holds(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::fp16; }), "dtype_kv"));
   CHECK(test::holds(changed([](P& p) { p.data_type_v = DataType::fp16; }), "one type for KV"));
-  CHECK(test::holds(changed([](P& p) { p.data_type_o = DataType::e4m3; }), "dtype_o"));
-  CHECK(test::holds(changed([](P& p) { p.data_type_q = p.data_type_k = p.data_type_v = DataType::e4m3; }),
-                    "dtype"));
+  CHECK(test::holds(changed([](P& p) { p.data_type_o = DataType::e2m1; }), "dtype_o"));
+  CHECK(test::holds(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::e2m1; }), "dtype_kv"));
+  CHECK(test::holds(changed([](P& p) { p.data_type_q = DataType::e4m3; }), "dtype_kv"));
 }
 
-TEST_CASE("KV of eight bits under Q of sixteen is seen, whichever of the two is asked about") {
-  CHECK_FALSE(changed([](AttentionProblem& p) { p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
-  CHECK_FALSE(changed([](AttentionProblem& p) { p.data_type_q = DataType::e4m3; }).empty());
+TEST_CASE("sinks, ragged queries, scales of both kinds and KV of eight bits are served") {
+  using P = AttentionProblem;
+  CHECK(changed([](P& p) { p.sinks = true; }).empty());
+  CHECK(changed([](P& p) { p.output_scale = 2; }).empty());
+  CHECK(changed([](P& p) { p.scales_on_device = true; }).empty());
+  CHECK(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
+  CHECK(changed([](P& p) { p.data_type_o = DataType::e4m3; }).empty());
+  CHECK(changed([](P& p) { p.data_type_q = p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
+  AttentionProblem ragged = kTemplateDecode;
+  CHECK_FALSE(plan_of(ragged).rules.reads_offsets);
+  ragged.ragged_q = true;
+  CHECK(plan_of(ragged).rules.reads_offsets);
+}
+
+TEST_CASE("an output of eight bits is declined by devices without the conversion") {
+  AttentionProblem problem = kTemplateDecode;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(reason(problem, Known::on({{8, 6}, 84, 0})).empty());
+  problem.data_type_o = DataType::e4m3;
+  CHECK(test::holds(reason(problem, Known::on({{8, 6}, 84, 0})), "from 8.9 on"));
+  CHECK(reason(problem, Known::on({{8, 9}, 84, 0})).empty());
 }
 
 TEST_CASE("devices below compute capability 8 and requests that leave no target are declined") {

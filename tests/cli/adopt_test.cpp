@@ -5,6 +5,7 @@
 
 #include <cubinet/trust/public_key.hpp>
 
+#include <dlfcn.h>
 #include <filesystem>
 #include <unistd.h>
 
@@ -112,9 +113,14 @@ TEST_CASE("nothing for this device or version is status 1, and names what is the
     CHECK(result.json()["written"].empty());
     CHECK(result.json()["left_out"].size() == 3);
   }
-  CHECK(contains(
-      cache.sandbox.run({"materialize", "triton", cache.sandbox.path("out"), "--tool-version", "3.9.0"}).err,
-      "--device"));
+  if (void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY)) {
+    ::dlclose(driver);
+  } else {
+    CHECK(contains(
+        cache.sandbox.run({"materialize", "triton", cache.sandbox.path("out"), "--tool-version", "3.9.0"})
+            .err,
+        "--device"));
+  }
   CHECK(
       cache.sandbox.run({"materialize", "tilelang", "x", "--tool-version", "1", "--device", "9.0"}).status ==
       2);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/server_process.hpp"
 #include "support/skip.hpp"
 #include "tool.hpp"
 #include "unwilling_home.hpp"
@@ -46,6 +47,59 @@ TEST_CASE("compile writes a cubin, keeps it in the home, and finds it there the 
   CHECK(second["results"][0]["source"] == "registry");
   CHECK(second["results"][0]["sha256"] == first.json()["results"][0]["sha256"]);
   CHECK(sandbox.read("norm.cubin") == content);
+}
+
+TEST_CASE("one node compiles and another takes that from the cache, if it lists who signed it") {
+  const auto nginx = Nginx::start();
+  if (!nginx) return;
+  const Sandbox writer;
+  const Sandbox reader;
+  const Sandbox stranger;
+  const std::string cache = nginx->url("/builds");
+  const auto generated = writer.run({"trust", "keygen", writer.path("writer.key"), "--json"});
+  REQUIRE_MESSAGE(generated.status == 0, generated.err);
+  const std::string key = generated.json()["public_key"];
+  const auto build_on = [&](const Sandbox& node, const std::vector<std::string>& more) {
+    std::vector<std::string> line = {"compile", "rms_norm", "-p",  "hidden_size=64", "--target",
+                                     "sm_80",   "--cache",  cache, "--plain-http",   nginx->authority(),
+                                     "--json"};
+    line.insert(line.end(), more.begin(), more.end());
+    return node.run(line);
+  };
+  CHECK(build_on(writer, {}).json()["error"]["code"] == "untrusted");
+  for (const Sandbox* node : {&writer, &reader})
+    node->write("policy.json",
+                R"({"stores": [{"place": ")" + cache + R"(", "trusted_keys": [")" + key + R"("]}]})");
+  const auto made =
+      build_on(writer, {"--policy", writer.path("policy.json"), "--cache-key", writer.path("writer.key")});
+  REQUIRE_MESSAGE(made.status == 0, made.err);
+  CHECK(made.json()["results"][0]["source"] == "compiled");
+  const auto taken = build_on(reader, {"--policy", reader.path("policy.json")});
+  REQUIRE_MESSAGE(taken.status == 0, taken.err);
+  CHECK(taken.json()["results"][0]["source"] == "server");
+  CHECK(taken.json()["results"][0]["sha256"] == made.json()["results"][0]["sha256"]);
+  const auto hits = reader.run({"registry", "stats", "--hits", "--json"}).json()["hits"]["servers"];
+  REQUIRE(hits.size() == 1);
+  CHECK(hits[0]["place"] == cache);
+  CHECK(hits[0]["used"] == 1);
+  CHECK(reader.run({"outdated"}).status == 0);
+  CHECK(build_on(reader, {"--policy", reader.path("policy.json")}).json()["results"][0]["source"] ==
+        "registry");
+  // Another key is no reason to take it, offline nobody is asked, and a key without a cache is a slip.
+  stranger.write(
+      "policy.json",
+      R"({"default": {"trusted_keys": [")" +
+          std::string(stranger.run({"trust", "keygen", stranger.path("k"), "--json"}).json()["public_key"]) +
+          R"("]}})");
+  const auto refused = build_on(stranger, {"--policy", stranger.path("policy.json")});
+  CHECK(refused.json()["results"][0]["source"] == "compiled");
+  CHECK(contains(refused.err, "passed over"));
+  const std::size_t asked = nginx->access_log().size();
+  std::filesystem::remove_all(stranger.home());
+  CHECK(build_on(stranger, {"--policy", stranger.path("policy.json"), "--offline"}).status == 0);
+  CHECK(nginx->access_log().size() == asked);
+  CHECK(reader.run({"compile", "rms_norm", "-p", "hidden_size=64", "--target", "sm_80", "--cache-key", "k"})
+            .status == 2);
 }
 
 TEST_CASE("a target that names PTX gives PTX, which is kept as prebuild keeps it") {

@@ -3,8 +3,11 @@
 #include "support/ok.hpp"
 #include "tool.hpp"
 
+#include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/trust/secret_key.hpp>
 #include <cubinet/trust/signature.hpp>
+
+#include <algorithm>
 
 using namespace cubinet;
 using namespace cubinet::test;
@@ -123,9 +126,72 @@ TEST_CASE("what cannot be pulled is told before anything is asked") {
   const std::string output = served.sandbox.path("b.bundle");
   const auto run = [&](std::vector<std::string> line) { return served.sandbox.run(std::move(line)).status; };
   CHECK(run({"pull", served.sandbox.path("served"), "-o", output}) == 2);
-  CHECK(run({"pull", served.channel()}) == 2);
   CHECK(run({"pull", "file://" + served.sandbox.path("served") + "#absent", "-o", output}) == 2);
   CHECK(run({"pull", served.channel(), "-o", output, "--mirror", served.channel()}) == 2);
   CHECK(run({"pull", "https://host.invalid/a#stable", "-o", output, "--offline"}) == 3);
   CHECK(run({"pull", "http://127.0.0.1:1/a#stable", "-o", output}) == 3);
+}
+
+TEST_CASE("a part of a bundle is a bundle of its own, and only its frames travel") {
+  const Served served;
+  const std::string output = served.sandbox.path("b.bundle");
+  const auto dry = served.pull({"--target", "sm_80", "--dry-run", "--json"});
+  REQUIRE_MESSAGE(dry.status == 0, dry.err);
+  CHECK(dry.json()["kernels"] == 1);
+  CHECK(dry.json()["bytes"] == three_cubins()[1].image->size());
+  const auto part = served.pull({"--target", "sm_80", "-o", output, "--json"});
+  REQUIRE_MESSAGE(part.status == 0, part.err);
+  CHECK(part.json()["kernels"] == 1);
+  CHECK(ok(Bundle::open(output))->root().targets == std::vector<std::string>{"sm_80"});
+  CHECK(served.sandbox.run({"bundle", "verify", output}).status == 0);
+  CHECK(served.pull({"--target", "sm_75", "-o", output}).status == 1);
+  CHECK(served.pull({"--types", "bf17", "-o", output}).status == 2);
+}
+
+TEST_CASE("without a file kernels go into the home, those that are there do not travel") {
+  const Served served;
+  const auto first = served.pull({"--device", "9.0", "--function", "kernel", "--json"});
+  REQUIRE_MESSAGE(first.status == 0, first.err);
+  CHECK(first.json()["kernels"] == 3);  // a device of 9.0 takes what is for 8.0 too
+  CHECK(first.json()["present"] == 0);
+  const auto again = served.pull({"--json"});
+  CHECK(again.json()["kernels"] == 0);
+  CHECK(again.json()["present"] == 3);
+  CHECK(again.json()["bytes"] == 0);
+  CHECK(served.sandbox.run({"registry", "list", "--json"}).json()["kernels"].size() == 3);
+  CHECK(served.sandbox.run({"registry", "verify"}).status == 0);
+}
+
+TEST_CASE("what came of a part before it was ended is not asked for again") {
+  const Served served;
+  const auto cubins = three_cubins();
+  // As it lies there when the process is killed behind the first frames.
+  std::filesystem::create_directories(served.sandbox.home());
+  {
+    const auto home = ok(Home::open({.path = served.sandbox.home().string()}));
+    ok(home->downloads().keep(cubins[0].record->digest, *cubins[0].image));
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(served.sandbox / "served/blobs/sha256")) {
+    const auto bytes = ok(posix_file_system()->read(entry.path(), 1 << 24));
+    const auto at = std::search(bytes.begin(), bytes.end(), cubins[0].image->begin(), cubins[0].image->end());
+    if (at != bytes.end()) flip_bit(entry.path(), static_cast<std::uint64_t>(at - bytes.begin()) + 10);
+  }
+  CHECK(served.pull({"-o", served.sandbox.path("b.bundle")}).status == 1);
+  const auto part = served.pull({"--target", "sm_90a", "-o", served.sandbox.path("b.bundle"), "--json"});
+  REQUIRE_MESSAGE(part.status == 0, part.err);
+  CHECK(served.sandbox.run({"bundle", "verify", served.sandbox.path("b.bundle")}).status == 0);
+  const auto home = ok(Home::open({.path = served.sandbox.home().string()}));
+  CHECK_FALSE(ok(home->downloads().has(cubins[0].record->digest, cubins[0].record->size)));
+}
+
+TEST_CASE("a dry run remembers no version") {
+  Served served;
+  const SecretKey key = ok(SecretKey::generate());
+  std::filesystem::create_directories(served.sandbox.home());
+  served.sandbox.write("home/policy.json",
+                       R"({"default":{"trusted_keys":[")" + key.public_key().to_string() + "\"]}}");
+  served.push(8, &key);
+  CHECK(served.pull({"--dry-run"}).status == 0);
+  served.push(7, &key);
+  CHECK(served.pull({"-o", served.sandbox.path("b.bundle")}).status == 0);
 }

@@ -32,3 +32,18 @@ TEST_CASE("records pass when they meet every kind of filter that is given") {
   CHECK_FALSE(select_records({{}, {"sm_101a"}, {}}, records));
   CHECK_FALSE(select_records({{}, {}, {"short"}}, records));
 }
+
+TEST_CASE("data types are a list with commas, or several of them") {
+  KernelSpec spec;
+  spec.name = "one";
+  spec.set("dtype", "bf16");
+  const CubinRecords records = {test::make_cubin(spec).record};
+  for (const std::vector<std::string>& types :
+       {std::vector<std::string>{"bf16,e4m3"}, std::vector<std::string>{"e4m3", "fp16,bf16"}}) {
+    RecordFilter filter;
+    filter.types = types;
+    const auto selected = select_records(filter, records);
+    REQUIRE(selected);
+    CHECK(selected->size() == 1);
+  }
+}

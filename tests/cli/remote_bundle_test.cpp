@@ -46,10 +46,10 @@ TEST_CASE("of a remote bundle the root answers to the policy while the pack is n
       *server, posix_file_system(), {with.sandbox.path("a.bundle"), bundle->root_bytes().size()}, "stable"));
   const RemoteBundle remote = ok(read_remote_bundle(*server, digest));
   std::filesystem::remove(with.sandbox / ("served/blobs/sha256/" + remote.pack.digest.to_hex()));
-  CHECK(ok(open_remote_root(with.context, server, remote, std::nullopt))->root().options.version == 7);
+  CHECK(ok(open_remote(with.context, server, remote, std::nullopt))->root().options.version == 7);
   TrustPolicy policy;
   policy.trusted_keys = {ok(SecretKey::generate()).public_key()};
-  const auto refused = open_remote_root(with.context, server, remote, policy);
+  const auto refused = open_remote(with.context, server, remote, policy);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::untrusted);
 }

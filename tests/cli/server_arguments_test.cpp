@@ -109,3 +109,61 @@ TEST_CASE("a user without a password file is refused") {
   const Sandbox sandbox;
   CHECK(sandbox.run({"pull", "https://host/a#b", "--dry-run", "--user", "me"}).status == 2);
 }
+
+namespace {
+
+// A bundle of three kernels on a server that is a folder.
+std::string serve(const Sandbox& sandbox) {
+  BundleOptions options;
+  options.channel = "stable";
+  options.version = 7;
+  ok(create_bundle(sandbox.path("a.bundle"), three_cubins(), options));
+  REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served")}).status == 0);
+  return "file://" + sandbox.path("served") + "#stable";
+}
+
+}  // namespace
+
+TEST_CASE("a bundle on a server is named as one in a file is, and its kernels stay in the home") {
+  const Sandbox sandbox;
+  const std::string reference = serve(sandbox);
+  std::filesystem::create_directories(sandbox.home());
+  const std::string key = three_cubins().back().record->identity.key().to_string();
+  const auto explained = sandbox.run({"explain", key, "--device", "9.0", "--bundle", reference, "--json"});
+  REQUIRE_MESSAGE(explained.status == 0, explained.err);
+  CHECK(explained.json()["chosen"]["source"] == "server");
+  CHECK(explained.json()["chosen"]["place"] == reference);
+  CHECK(explained.json()["bundles"][0]["bundle"] == reference);
+  CHECK(explained.json()["bundles"][0]["fetched_bytes"] > 0);
+  CHECK(sandbox.run({"inspect", key, "--bundle", reference}).status == 0);
+  CHECK(sandbox.run({"key", key, "--bundle", reference}).status == 0);
+  // Who asks next has it without the server.
+  std::filesystem::remove_all(sandbox / "served");
+  CHECK(sandbox.run({"inspect", key}).status == 0);
+  const auto again = sandbox.run({"explain", key, "--device", "9.0", "--bundle", reference, "--json"});
+  CHECK(again.json()["chosen"]["source"] == "registry");
+  CHECK(again.json()["builds"].size() == 2);
+  const auto hits = sandbox.run({"registry", "stats", "--hits", "--json"}).json()["hits"]["servers"];
+  REQUIRE(hits.size() == 1);
+  CHECK(hits[0]["place"] == reference);
+  CHECK(hits[0]["asked"] > 0);
+  CHECK(hits[0]["used"] == 1);
+  CHECK(hits[0]["fetched_bytes"] > 0);
+  CHECK(contains(sandbox.run({"registry", "stats", "--hits"}).out, reference));
+}
+
+TEST_CASE("a server that may not be asked, or gives no answer, is passed over and told") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  const std::string key = three_cubins().back().record->identity.key().to_string();
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"https://host.invalid/a#stable", "--offline"},
+        std::vector<std::string>{"http://127.0.0.1:1/a#stable", "--plain-http", "127.0.0.1:1"}}) {
+    std::vector<std::string> line = {"explain", key, "--device", "9.0", "--bundle"};
+    line.insert(line.end(), more.begin(), more.end());
+    const auto result = sandbox.run(line);
+    CHECK(result.status == 0);
+    CHECK(contains(result.err, "passed over"));
+  }
+  CHECK(sandbox.run({"explain", key, "--device", "9.0", "--bundle", "https://host.invalid/a"}).status == 2);
+}

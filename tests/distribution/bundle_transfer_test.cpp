@@ -9,6 +9,7 @@
 #include <cubinet/distribution/bundle_transfer.hpp>
 #include <cubinet/distribution/folder_server.hpp>
 #include <cubinet/distribution/static_server.hpp>
+#include <cubinet/trust/signature.hpp>
 
 #include <fstream>
 #include <functional>
@@ -117,6 +118,41 @@ TEST_CASE("a pack that is wrong leaves no file") {
         std::vector<std::string>{"a.bundle", "served"});
 }
 
+TEST_CASE("a pull that was ended goes on where it was, and one with a wrong piece begins again") {
+  const test::TempDir folder;
+  const auto server = open_folder_server(posix_file_system(), folder / "served");
+  std::string content = kRootText;
+  for (int i = 0; i < 20; ++i)
+    content += std::string(1'000'000, static_cast<char>('a' + i));
+  std::ofstream(folder / "a.bundle") << content;
+  const Sha256Digest digest =
+      ok(push_bundle(*server, posix_file_system(), {folder / "a.bundle", kRootText.size()}, ""));
+  const RemoteBundle bundle = ok(read_remote_bundle(*server, digest));
+  const auto blob = folder / ("served/blobs/sha256/" + bundle.pack.digest.to_hex());
+  const auto parts =
+      folder / ("." + std::string("b.") + bundle.pack.digest.to_hex().substr(0, 16) + ".parts");
+  const auto pull = [&] { return pull_bundle(*server, bundle, *posix_file_system(), folder / "b"); };
+  // Half of it is gone: what came before stays.
+  std::filesystem::rename(blob, folder / "whole");
+  std::ofstream(blob) << content.substr(kRootText.size(), 9'000'000);
+  CHECK_FALSE(pull().has_value());
+  CHECK(std::filesystem::file_size(parts / "0") == 8 << 20);
+  CHECK_FALSE(std::filesystem::exists(folder / "b"));
+  std::filesystem::rename(folder / "whole", blob);
+  // What is there already is not asked for again.
+  std::fstream(blob, std::ios::in | std::ios::out).put('?');
+  ok(pull());
+  CHECK(as_text(ok(posix_file_system()->read(folder / "b", 1 << 25))) == content);
+  CHECK_FALSE(std::filesystem::exists(parts));
+  std::fstream(blob, std::ios::in | std::ios::out).put('a');
+  std::filesystem::create_directories(parts);
+  std::ofstream(parts / "0") << std::string(8 << 20, 'x');
+  std::filesystem::remove(folder / "b");
+  ok(pull());
+  CHECK(as_text(ok(posix_file_system()->read(folder / "b", 1 << 25))) == content);
+  CHECK_FALSE(std::filesystem::exists(parts));
+}
+
 TEST_CASE("what is no bundle is refused before its blobs are asked for") {
   const Shipped shipped;
   ok(shipped.read_changed([](Manifest&) {}));
@@ -126,7 +162,7 @@ TEST_CASE("what is no bundle is refused before its blobs are asked for") {
       [](Manifest& manifest) { manifest.layers.erase(manifest.layers.begin()); },
       [](Manifest& manifest) { manifest.layers.push_back(manifest.layers[1]); },
       [](Manifest& manifest) { manifest.layers[0].blob.size = kMaximumRootBytes + 1; },
-      [](Manifest& manifest) { manifest.layers[2].blob.size = 5000; },
+      [](Manifest& manifest) { manifest.layers[2].blob.size = kMaximumSignatureBytes + 1; },
       [](Manifest& manifest) { manifest.layers[2].title = "../../etc/passwd"; },
       [](Manifest& manifest) { manifest.layers[2].title = "a./../../../../abcdef.minisig"; },
       [](Manifest& manifest) { manifest.layers[2].title = ".minisig"; },

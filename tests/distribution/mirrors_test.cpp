@@ -54,7 +54,7 @@ TEST_CASE("what one mirror has wrong or not at all is taken from the next") {
   }
   std::filesystem::remove_all(pair.one / "blobs");
   CHECK(pair.read(*mirrors) == "content");
-  CHECK(as_text(ok(mirrors->read_blob_range(pair.blob, {2, 3}))) == "nte");
+  CHECK(as_text(ok(mirrors->read_blob_part(pair.blob, {2, 3}))) == "nte");
   pair.change(pair.two, "contemt");
   const auto read = mirrors->read_blob(pair.blob);
   REQUIRE_FALSE(read);

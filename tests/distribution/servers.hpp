@@ -40,10 +40,10 @@ inline void check_round_trip(ContentServer& server) {
     if (*title != '\0') manifest.layers.push_back({"application/octet-stream", blob, title});
   }
   const BlobDescriptor packed = manifest.layers[1].blob;
-  CHECK(as_text(ok(server.read_blob_range(packed, {100, 5}))) == "ppppp");
-  CHECK(as_text(ok(server.read_blob_range(packed, {packed.size - 1, 1}))) == "p");
-  CHECK(ok(server.read_blob_range(packed, {0, 0})).empty());
-  CHECK(server.read_blob_range(packed, {packed.size - 1, 2}).error().code == ErrorCode::invalid_argument);
+  CHECK(as_text(ok(server.read_blob_part(packed, {100, 5}))) == "ppppp");
+  CHECK(as_text(ok(server.read_blob_part(packed, {packed.size - 1, 1}))) == "p");
+  CHECK(ok(server.read_blob_part(packed, {0, 0})).empty());
+  CHECK(server.read_blob_part(packed, {packed.size - 1, 2}).error().code == ErrorCode::invalid_argument);
   const BlobDescriptor absent = describe_blob(as_bytes("absent"));
   CHECK(server.read_blob(absent).error().code == ErrorCode::not_found);
   CHECK(server.read_blob({packed.digest, packed.size + 1}).error().code == ErrorCode::corruption);

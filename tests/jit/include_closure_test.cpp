@@ -141,8 +141,9 @@ TEST_CASE("a source that includes or asks for what nobody can know is refused wi
            {"#define A <a.h>\n#define A\\u00c1 \"/tmp/b.h\"\n#include A\\u00c1\n", "'#include A\\u00c1'"},
            {"#define Q 1\\u00c1'1'/*'\n#include \"/tmp/b.h\"\n//*/\n", "a number with a backslash"},
            {"#define HI __has_include\n#if HI(<a.h>)\n#endif\n", "'__has_include'"}}) {
-    CAPTURE(body);
-    const auto closure = close_over_includes(*test::parse_template(test::scale_source(body)), {});
+    const std::string& source = body;
+    CAPTURE(source);
+    const auto closure = close_over_includes(*test::parse_template(test::scale_source(source)), {});
     REQUIRE_FALSE(closure);
     CHECK(closure.error().code == ErrorCode::invalid_argument);
     CHECK_MESSAGE(closure.error().message.find(told) != std::string::npos, closure.error().message);

@@ -22,27 +22,27 @@ struct Defined final : MacroEnvironment {
   bool replaces_again() override { return again; }
 };
 
-using Macros = std::vector<std::pair<const char*, const char*>>;
+using NamedBodies = std::vector<std::pair<const char*, const char*>>;
 
-const Macros kMacros = {{"S", "(x) #x"},
-                        {"XS", "(x) S(x)"},
-                        {"CAT", "(a,b) a##b"},
-                        {"XCAT", "(a, b) CAT(a, b)"},
-                        {"V", "(...) %:__VA_ARGS__"},
-                        {"XV", "(...) V(__VA_ARGS__)"},
-                        {"N", " 3"},
-                        {"E", ""}};
+const NamedBodies kMacros = {{"S", "(x) #x"},
+                             {"XS", "(x) S(x)"},
+                             {"CAT", "(a,b) a##b"},
+                             {"XCAT", "(a, b) CAT(a, b)"},
+                             {"V", "(...) %:__VA_ARGS__"},
+                             {"XV", "(...) V(__VA_ARGS__)"},
+                             {"N", " 3"},
+                             {"E", ""}};
 
 // The name; "?" and the reason where it is not known.
-std::string header(const char* operand, const Macros& more = {}, bool again = true,
+std::string header(const char* operand, const NamedBodies& more = {}, bool again = true,
                    std::size_t steps = 100000) {
   Defined defined;
   defined.again = again;
-  for (const Macros* macros : {&kMacros, &more}) {
-    for (const auto& [name, body] : *macros) {
-      const auto read = MacroDefinition::read(body);
-      REQUIRE_MESSAGE(read, body);
-      defined.macros[name] = *read;
+  for (const NamedBodies* macros : {&kMacros, &more}) {
+    for (const auto& macro : *macros) {
+      const auto read = MacroDefinition::read(macro.second);
+      REQUIRE_MESSAGE(read, macro.second);
+      defined.macros[macro.first] = *read;
     }
   }
   const auto tokens = macro_tokens(operand);
@@ -100,7 +100,7 @@ TEST_CASE("what a replacement leaves is read again with what follows it") {
   CHECK(header("W(a)", {{"W", "(x) <x/W(x)>"}}) == "<a/W(a)>");
   CHECK(header("XS(f(1)(2)(3))", {{"f", "(a) a*f"}}) == "\"1*f(2)(3)\"");
   CHECK(header("XS(AA()()())", {{"AA", "() BB"}, {"BB", "() CC AA"}}) == "\"CC BB\"");
-  const Macros nested = {{"f", "(a) a*g"}, {"g", "(a) f(a)"}};
+  const NamedBodies nested = {{"f", "(a) a*g"}, {"g", "(a) f(a)"}};
   CHECK(header("XS(f(2)(9))", nested) == "\"2*9*g\"");
   CHECK(header("XS(f(2)(9))", nested, false) == "\"2*f(9)\"");
 }
@@ -135,7 +135,7 @@ TEST_CASE("macros without end, and texts that double, end") {
   std::vector<std::string> bodies;
   for (int i = 0; i < 60; ++i)
     bodies.push_back(" D" + std::to_string(i + 1) + " D" + std::to_string(i + 1));
-  Macros doubling;
+  NamedBodies doubling;
   std::vector<std::string> names;
   for (int i = 0; i < 60; ++i)
     names.push_back("D" + std::to_string(i));

@@ -15,12 +15,18 @@ struct PolicyText {
   std::optional<KeySet> home_keys;
 
   // K1 and K2 stand for the keys.
-  Result<PolicyFile> parse(std::string text) const {
-    for (const auto& [name, key] : {std::pair{"K1", one}, std::pair{"K2", two}}) {
-      for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name))
-        text.replace(at, 2, "\"" + key.to_string() + "\"");
+  Result<PolicyFile> parse(const std::string& text) const {
+    std::string made;  // a key's own text may hold either name
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const std::string name = text.substr(at, 2);
+      if (name != "K1" && name != "K2") {
+        made += text[at];
+        continue;
+      }
+      made += "\"" + (name == "K1" ? one : two).to_string() + "\"";
+      ++at;
     }
-    return parse_policy(text, "policy.json", home_keys, "/home/seen");
+    return parse_policy(made, "policy.json", home_keys, "/home/seen");
   }
   Result<PolicyFile> parse_default(const std::string& members) const {
     return parse("{\"default\": {" + members + "}}");

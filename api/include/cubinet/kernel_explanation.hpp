@@ -19,15 +19,16 @@
 namespace cubinet {
 
 // Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this Runtime, which
-// has no store that takes builds; `registry`: a home; `imported`: of a folder of published cubins.
-enum class KernelSource { process, memory, registry, bundle, compiled, imported };
+// has no store that takes builds; `registry`: a home; `imported`: of a folder of published cubins; `server`:
+// fetched from one.
+enum class KernelSource { process, memory, registry, bundle, compiled, imported, server };
 std::string_view to_string(KernelSource source);
 
 // A build that lies somewhere, as the judge sees it.
 struct ExplainedBuild {
   std::shared_ptr<const CubinRecord> record;
   KernelSource source = KernelSource::registry;
-  std::string place;  // the home, bundle or imported folder; empty for this process's memory
+  std::string place;  // the home, bundle, imported folder or server; empty for this process's memory
   Standing standing = Standing::stale;
   bool wanted_target = false;  // it runs on the device, and the policy allows it
   bool usable = false;

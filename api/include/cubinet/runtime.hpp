@@ -47,6 +47,7 @@ struct RuntimeCounters {
   std::uint64_t bundle_hits = 0;
   std::uint64_t compiled = 0;
   std::uint64_t imported_hits = 0;
+  std::uint64_t server_hits = 0;
   std::uint64_t misses = 0;    // compile = never and nothing found
   std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
   std::uint64_t bytes_loaded = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the template `attention_decode` brings Q, K and V into shared memory.
+// How the template `attention_decode` brings K and V into shared memory.
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention_decode_shape.cuh>
 #include <cubinet/swizzle.cuh>
@@ -14,6 +14,11 @@ __device__ inline void synchronize_group(int group_kv) {
     asm volatile("bar.sync %0, %1;" ::"r"(group_kv + 1), "n"(kGroupThreads) : "memory");
   }
 }
+
+// Where the tokens of a slice lie.
+struct SlicePages {
+  int page[kPagesOfSlice];
+};
 
 // Copies slices of one of K and V. Holds this thread's part of the addresses.
 template <int kRowBytes>
@@ -33,7 +38,24 @@ class SliceCopy {
   // `kAtOnce` copies are unrolled: all of them in the loop over the KV, only a part where unrolling would be
   // more to compile than it saves.
   template <int kAtOnce>
-  __device__ void copy(SharedAddress slice, int token, int page, const KvRange& range) const {
+  __device__ void copy(SharedAddress slice, int token, const SlicePages& pages, const KvRange& range) const {
+    if (kGroupThreads > kRowsPerIteration * kChunks && row_ >= kSlice) return;
+    if constexpr (kPagesOfSlice > 1) {
+      copy_pages(slice, token, pages, range);
+    } else {
+      copy_in_page<kAtOnce>(slice, token, pages.page[0], range);
+    }
+  }
+
+ private:
+  static constexpr int kChunks = kRowBytes / 16;
+  static constexpr int kRowsPerIteration = minimum(kGroupThreads / kChunks, kSlice);
+  static constexpr int kIterations = kSlice / kRowsPerIteration;
+  static_assert(kRowsPerIteration * kChunks <= kGroupThreads && kIterations * kRowsPerIteration == kSlice,
+                "the threads of a group divide a slice evenly, or some of them have no row");
+
+  template <int kAtOnce>
+  __device__ void copy_in_page(SharedAddress slice, int token, int page, const KvRange& range) const {
     GlobalAddress source = base_ + static_cast<long long>(page) * page_stride_ +
                            static_cast<long long>(token & (page_size - 1)) * token_stride_;
     // Row by row, so that a copy's own row is a constant beside it.
@@ -48,20 +70,36 @@ class SliceCopy {
 #pragma unroll
       for (int i = 0; i < kPart; ++i) {
         const int rows = i * kRowsPerIteration;
-        async_copy_16_or_zero(advanced(target, rows & 7) + rows * kRowBytes, source, valid.holds(rows));
+        async_copy_16_or_zero(moved(target, rows), source, valid.holds(rows));
         source += kRowsPerIteration * token_stride_;
       }
-      target = advanced(target, kPartRows & 7) + kPartRows * kRowBytes;
+      target = moved(target, kPartRows);
       valid = {valid.begin - kPartRows, valid.end - kPartRows};
     }
   }
 
- private:
-  static constexpr int kChunks = kRowBytes / 16;
-  static constexpr int kRowsPerIteration = kGroupThreads / kChunks;
-  static constexpr int kIterations = kSlice / kRowsPerIteration;
-  static_assert(kRowsPerIteration * kChunks == kGroupThreads && kIterations * kRowsPerIteration == kSlice,
-                "the threads of a group divide a slice evenly");
+  // A slice of several pages, which begins where one does.
+  __device__ void copy_pages(SharedAddress slice, int token, const SlicePages& pages,
+                             const KvRange& range) const {
+    const KvRange valid{range.begin - token - row_, range.end - token - row_};
+#pragma unroll
+    for (int i = 0; i < kIterations; ++i) {
+      const int rows = i * kRowsPerIteration;
+      const int part = kRowsPerIteration <= page_size ? rows / page_size : row_ / page_size;
+      int page = pages.page[0];
+#pragma unroll
+      for (int k = 1; k < kPagesOfSlice; ++k)
+        page = part == k ? pages.page[k] : page;
+      const GlobalAddress source = base_ + static_cast<long long>(page) * page_stride_ +
+                                   static_cast<long long>(rows - part * page_size) * token_stride_;
+      async_copy_16_or_zero(moved(slice + target_, rows), source, valid.holds(rows));
+    }
+  }
+
+  // An address so many rows further, in the same chunk.
+  __device__ static SharedAddress moved(SharedAddress address, int rows) {
+    return advanced(address, swizzle_of<kRowBytes>(rows)) + rows * kRowBytes;
+  }
 
   GlobalAddress base_;
   long long page_stride_;
@@ -70,51 +108,35 @@ class SliceCopy {
   unsigned target_;
 };
 
-// A thread takes the same chunk of every row that it copies, so that only the row's part of the addresses is
-// worked out again.
-__device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRows& rows, int batch,
-                              int head_kv, SharedAddress q_shared) {
-  constexpr int kChunks = kRowBytesQk / 16;
-  constexpr int kRowsAtOnce = minimum(kThreads / kChunks, tile_size_q);
-  const int first = threadIdx.x / kChunks;
-  if (kThreads > kRowsAtOnce * kChunks && first >= kRowsAtOnce) return;
-  const int group = rows.group.divisor;
-  const int chunk = threadIdx.x % kChunks;
-  const GlobalAddress base =
-      p.q + kElementBytes * (batch * p.q_batch_stride + head_kv * group * p.q_head_stride) + chunk * 16;
-  const long long token_step = p.q_token_stride - group * p.q_head_stride;
-#pragma unroll 1
-  for (int i = 0; i < tile_size_q / kRowsAtOnce; ++i) {
-    const int row = first + i * kRowsAtOnce;
-    const int packed = minimum(rows.first + row, rows.count - 1);
-    const int token = rows.group.quotient(packed);
-    async_copy_16_or_zero(q_shared + swizzled<kRowBytesQk>(row, chunk),
-                          base + kElementBytes * (token * token_step + packed * p.q_head_stride),
-                          rows.holds(row));
-  }
-}
-
 // Where one group of warps stands in its part of the KV.
 class SliceWalk {
  public:
   __device__ SliceWalk(const AttentionDecodeParameters& p, int batch, const KvRange& range, int group_kv)
       : table_(p.page_table + 4 * (batch * p.page_table_stride)),
         first_(range.begin + group_kv * kSlice),
+        end_(range.end),
         count_(maximum(divide_up(range.end - first_, kSlice * kWarpsKv), 0)),
         most_(maximum(divide_up(range.end - range.begin, kSlice * kWarpsKv), 0)) {}
 
   __device__ int count() const { return count_; }
   __device__ int most() const { return most_; }  // slices of any group: as many, or one more
   __device__ int token(int index) const { return first_ + index * (kSlice * kWarpsKv); }
-  __device__ int page(int index) const {
-    return index < count_
-               ? load_global_constant_int(table_ + 4ull * static_cast<unsigned>(token(index) / page_size))
-               : 0;
+  // 0 where the slice, or the rest of it, lies behind the end.
+  __device__ SlicePages pages(int index) const {
+    SlicePages pages;
+    const GlobalAddress entry = table_ + 4ull * static_cast<unsigned>(token(index) / page_size);
+#pragma unroll
+    for (int i = 0; i < kPagesOfSlice; ++i) {
+      const bool holds = i == 0 ? index < count_ : token(index) + i * page_size < end_;
+      pages.page[i] = holds ? load_global_constant_int(entry + 4 * i) : 0;
+    }
+    return pages;
   }
 
  private:
   GlobalAddress table_;
   int first_;
+  int end_;
   int count_;
   int most_;
 };
@@ -143,14 +165,14 @@ class KvStream {
 
   __device__ void fill() {
     // One load for all look-ups: lane i reads the page of slice i.
-    const int pages = walk_.page(minimum(threadIdx.x % 32, stages));
-    next_page_ = __shfl_sync(0xffffffffu, pages, stages);
+    const SlicePages pages = walk_.pages(minimum(threadIdx.x % 32, stages));
+    next_pages_ = of_lane(pages, stages);
 #pragma unroll 1
     for (slot_ = 0; slot_ < stages; ++slot_) {
-      const int page = __shfl_sync(0xffffffffu, pages, slot_);
-      if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), page, readable_);
+      const SlicePages of_slot = of_lane(pages, slot_);
+      if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
-      if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), page, readable_);
+      if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
     }
     slot_ = 0;
@@ -168,24 +190,24 @@ class KvStream {
   }
 
   __device__ void release_k(int index) {
-    page_ = next_page_;
+    pages_ = next_pages_;
     // Read a whole slice ahead of its use, to hide what the look-up takes.
-    next_page_ = walk_.page(index + 1 + stages);
+    next_pages_ = walk_.pages(index + 1 + stages);
     synchronize_group(group_kv_);
-    if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), page_, readable_);
+    if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
     async_copy_commit();
   }
 
   __device__ void release_v(int index) {
     synchronize_group(group_kv_);
-    if (index + stages < count()) copy_v_.copy<kSlice>(v_slice(), token(index + stages), page_, readable_);
+    if (index + stages < count()) copy_v_.copy<kSlice>(v_slice(), token(index + stages), pages_, readable_);
     async_copy_commit();
     slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
   }
 
-  // After the last slice: a group that walked one slice less than others passes that slice's barriers too. The
-  // block waits for its slowest group anyway, and compute-sanitizer's racecheck sees races across the block's
-  // barriers where groups have passed their own unequally often.
+  // After the last slice: a group that walked one slice less than others passes that slice's barriers too.
+  // The block waits for its slowest group anyway, and compute-sanitizer's racecheck sees races across the
+  // block's barriers where groups have passed their own unequally often.
   __device__ void pass_missing_barriers() const {
     if constexpr (kWarpsQ > 1) {
       if (count() == walk_.most()) return;
@@ -196,15 +218,23 @@ class KvStream {
   }
 
  private:
+  __device__ static SlicePages of_lane(const SlicePages& pages, int lane) {
+    SlicePages of_one;
+#pragma unroll
+    for (int i = 0; i < kPagesOfSlice; ++i)
+      of_one.page[i] = __shfl_sync(0xffffffffu, pages.page[i], lane);
+    return of_one;
+  }
+
   SliceWalk walk_;
   KvRange readable_;
-  SliceCopy<kRowBytesQk> copy_k_;
+  SliceCopy<kRowBytesK> copy_k_;
   SliceCopy<kRowBytesV> copy_v_;
   SharedAddress ring_;
   int group_kv_;
   int slot_ = 0;
-  int page_ = 0;
-  int next_page_ = 0;
+  SlicePages pages_ = {};
+  SlicePages next_pages_ = {};
 };
 
 }  // namespace cubinet::attention

@@ -16,11 +16,7 @@ class MergeBuffer {
       const int row = group_kv * tile_size_q + first_row + (lane >> 2) + 8 * half;
       const float total = lanes_sum<4>(state.sum[half]);
       if ((lane & 3) == 0) store_shared_floats(extremes(row), state.maximum[half], total);
-      const SharedAddress target = output_ + row * (kMergeStride * 4) + (lane & 3) * 8;
-#pragma unroll
-      for (int tile = 0; tile < kTilesV; ++tile)
-        store_shared_floats(target + tile * 32, state.output[tile].r[2 * half],
-                            state.output[tile].r[2 * half + 1]);
+      put_row(state.output, half, output_ + row * (kMergeStride * 4), lane & 3);
     }
   }
 
@@ -56,6 +52,23 @@ class MergeBuffer {
   }
 
  private:
+  __device__ static void put_row(const FragmentD (&output)[kTilesV], int half, SharedAddress target,
+                                 int column) {
+    if constexpr (kConvertsKv) {
+#pragma unroll
+      for (int tile = 0; tile < kTilesV; tile += 2) {
+        const float* const even = output[tile].r + 2 * half;
+        const float* const odd = output[tile + 1].r + 2 * half;
+        store_shared_floats_4(target + tile * 32 + column * 16, even[0], odd[0], even[1], odd[1]);
+      }
+    } else {
+#pragma unroll
+      for (int tile = 0; tile < kTilesV; ++tile)
+        store_shared_floats(target + tile * 32 + column * 8, output[tile].r[2 * half],
+                            output[tile].r[2 * half + 1]);
+    }
+  }
+
   // Where a row's maximum lies; its sum follows.
   __device__ SharedAddress extremes(int row) const {
     return output_ + kWarpsKv * tile_size_q * (kMergeStride * 4) + row * 8;
@@ -64,36 +77,74 @@ class MergeBuffer {
   SharedAddress output_;  // [kWarpsKv][tile_size_q][kMergeStride] floats
 };
 
-// One row of [batch, q_len, heads_q].
+// One row of the output: a head of a sequence's query token.
 struct OutputRow {
-  int batch;
+  const Sequence& sequence;
   int token;
   int head;
 
   __device__ long long index(const AttentionDecodeParameters& p) const {
-    return (static_cast<long long>(batch) * p.q_len + token) * p.heads_q.divisor + head;
+    return (static_cast<long long>(sequence.q_first) + token) * p.heads_q.divisor + head;
   }
   __device__ GlobalAddress output(const AttentionDecodeParameters& p) const {
-    return p.o +
-           sizeof(dtype_o) * (batch * p.o_batch_stride + token * p.o_token_stride + head * p.o_head_stride);
+    return p.o + sizeof(dtype_o) * (sequence.first_element(p, p.o_batch_stride, p.o_token_stride) +
+                                    token * p.o_token_stride + head * p.o_head_stride);
   }
 };
 
+// Values of a row are stored as many at a time as one store takes, and at least 4.
 template <typename Element, int kCount>
 __device__ inline void store_elements(GlobalAddress address, const float (&values)[kCount]) {
+  if constexpr (is_same<Element, e4m3>) {
+    if constexpr (kCount == 8) {
+      store_global_8(address, make_uint2(pack4_e4m3(values), pack4_e4m3(values + 4)));
+    } else {
+      static_assert(kCount == 16);
+      store_global_16(address, make_uint4(pack4_e4m3(values), pack4_e4m3(values + 4), pack4_e4m3(values + 8),
+                                          pack4_e4m3(values + 12)));
+    }
+  } else {
 #pragma unroll
-  for (int i = 0; i < kCount; i += Vector16<Element>::kElements) {
-    store_global_16(address + i * sizeof(Element), Vector16<Element>::pack(values + i));
+    for (int i = 0; i < kCount; i += Vector16<Element>::kElements)
+      store_global_16(address + i * sizeof(Element), Vector16<Element>::pack(values + i));
   }
 }
 
-__device__ inline void store_lse(const AttentionDecodeParameters& p, const OutputRow& row, float lse_log2) {
-  if (p.lse != 0) store_global_float(p.lse + 4 * row.index(p), lse_log2 * kLn2);
+// What a whole row, whose V is of the stored bits, is multiplied by, and its base-2 log-sum-exp: a sink is
+// one more logit, without V.
+struct RowEnd {
+  float factor;
+  float lse;
+
+  __device__ RowEnd(const AttentionDecodeParameters& p, int head, float lse_of_tokens) : lse(lse_of_tokens) {
+    factor = p.output_scale_address != 0 ? load_global_float(p.output_scale_address) : p.output_scale;
+    if constexpr (kConvertsKv) factor *= kE4m3Scale;
+    if (p.sinks == 0) return;
+    const float sink = load_global_float(p.sinks + 4 * head) * kLog2E;
+    const float highest = fmaxf(lse_of_tokens, sink);
+    if (highest == negative_infinity()) return;
+    const float tokens = exp2_approx(lse_of_tokens - highest);
+    const float total = tokens + exp2_approx(sink - highest);
+    factor *= tokens * reciprocal_approx(total);
+    lse = highest + log2_approx(total);
+  }
+};
+
+// Stores values of a row that holds all of its tokens, from element `first` on.
+template <int kCount>
+__device__ inline void store_output(const AttentionDecodeParameters& p, const OutputRow& row, int first,
+                                    float (&values)[kCount], const RowEnd& end) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    values[i] *= end.factor;
+  store_elements<dtype_o>(row.output(p) + first * sizeof(dtype_o), values);
+  if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), end.lse * kLn2);
 }
 
 // Merges the warps' results and writes the rows: to the output, or to the split's place among the partials.
 __device__ inline void store_rows(const AttentionDecodeParameters& p, const MergeBuffer& merge,
-                                  const PackedRows& rows, int batch, int head_kv, int split, bool partial) {
+                                  const PackedRows& rows, const Sequence& sequence, int head_kv, int split,
+                                  bool partial) {
   constexpr int kElements = 8;
   constexpr int kVectors = head_dim_v / kElements;
   // Unrolled, its divisions would be a good part of the kernel's code and compile time.
@@ -104,7 +155,7 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Merg
     if (!rows.holds(row)) break;
     const int packed = rows.first + row;
     const int token = rows.group.quotient(packed);
-    const OutputRow target{batch, token, (head_kv - token) * rows.group.divisor + packed};
+    const OutputRow target{sequence, token, (head_kv - token) * rows.group.divisor + packed};
     float values[kElements];
     const float lse = merge.take(values, row, first);
     if (partial) {
@@ -112,8 +163,7 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Merg
       store_elements<fp32>(p.partial_o + 4 * (index * head_dim_v + first), values);
       if (first == 0) store_global_float(p.partial_lse + 4 * index, lse);
     } else {
-      store_elements<dtype_o>(target.output(p) + first * sizeof(dtype_o), values);
-      if (first == 0) store_lse(p, target, lse);
+      store_output(p, target, first, values, RowEnd(p, target.head, lse));
     }
   }
 }
@@ -153,8 +203,8 @@ class SplitWeights {
 // Adds up what the workers of the reduction have, and writes the row.
 template <int kWorkers>
 __device__ inline void store_sum(const AttentionDecodeParameters& p, const OutputRow& row,
-                                 const float (&sums)[kWorkers][head_dim_v]) {
-  constexpr int kElements = Vector16<dtype_o>::kElements;
+                                 const float (&sums)[kWorkers][head_dim_v], const RowEnd& end) {
+  constexpr int kElements = 16 / int{sizeof(dtype_o)};
   const int first = threadIdx.x * kElements;
   if (first >= head_dim_v) return;
   float values[kElements] = {};
@@ -164,7 +214,7 @@ __device__ inline void store_sum(const AttentionDecodeParameters& p, const Outpu
     for (int i = 0; i < kElements; ++i)
       values[i] += sums[w][first + i];
   }
-  store_global_16(row.output(p) + threadIdx.x * 16, Vector16<dtype_o>::pack(values));
+  store_output(p, row, first, values, end);
 }
 
 }  // namespace cubinet::attention

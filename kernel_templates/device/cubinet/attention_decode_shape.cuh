@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sizes of the template `attention_decode` that follow from its parameters, and which tokens a tile sees.
+#include <cubinet/e4m3.cuh>
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -11,23 +12,43 @@ namespace cubinet::attention {
 using namespace parameters;
 using kernel_templates::AttentionDecodeParameters;
 
-constexpr int kSlice = 16;
+template <typename T>
+struct ProductOf {
+  using Type = T;
+};
+template <>
+struct ProductOf<e4m3> {
+  using Type = fp16;
+};
+// What the tensor cores multiply.
+using Product = ProductOf<dtype_kv>::Type;
+constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
+
+// Tokens that a warp takes at a time. Where four warps share them, each waits for the others, and elements of
+// eight bits take longer from their arrival to their product: twice as many halve that, and give a warp
+// independent products while one waits for another. Beside the accumulators of 256 columns they have no
+// registers.
+constexpr int kSlice = (tile_size_q == 64 || kConvertsKv) && head_dim_v <= 128 ? 32 : 16;
+constexpr int kPagesOfSlice = maximum(kSlice / page_size, 1);
 constexpr int kWarpRows = 16;
 constexpr int kWarpsQ = tile_size_q / kWarpRows;
 constexpr int kWarpsKv = tile_size_kv / kSlice;
 constexpr int kGroupThreads = 32 * kWarpsQ;  // the warps that share one slice
 constexpr int kThreads = kGroupThreads * kWarpsKv;
 constexpr int kElementBytes = sizeof(dtype_kv);
-constexpr int kRowBytesQk = head_dim_qk * kElementBytes;
+constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
+constexpr int kRowBytesK = head_dim_qk * kElementBytes;
 constexpr int kRowBytesV = head_dim_v * kElementBytes;
-constexpr int kSliceBytesK = kSlice * kRowBytesQk;
+constexpr int kSliceBytesK = kSlice * kRowBytesK;
 constexpr int kSliceBytesV = kSlice * kRowBytesV;
 constexpr int kRingBytes = stages * (kSliceBytesK + kSliceBytesV);
-constexpr int kQBytes = tile_size_q * kRowBytesQk;
+constexpr int kQBytes = tile_size_q * kRowBytesQ;
 // 8 floats of padding put the rows that one store instruction touches into different banks.
 constexpr int kMergeStride = head_dim_v + 8;
 constexpr int kMergeBytes = kWarpsKv * tile_size_q * (kMergeStride + 2) * 4;
-constexpr int kSharedBytes = kQBytes + maximum(kWarpsKv * kRingBytes, kMergeBytes);
+constexpr int kWorkBytes = maximum(kWarpsKv * kRingBytes, kMergeBytes);
+constexpr int kQScaleBytes = kConvertsKv ? tile_size_q * 4 : 0;
+constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes;
 // Q's fragments of a head dim of 256 beside its accumulators would not fit the registers.
 constexpr bool kQInRegisters = head_dim_qk <= 128 && head_dim_v <= 128;
 constexpr int kStepsQk = head_dim_qk / 16;
@@ -46,7 +67,34 @@ static_assert(attention_decode_shared_bytes == kSharedBytes,
 static_assert(attention_decode_reduce_threads == kReduceThreads,
               "the host's formula of the block size differs");
 static_assert(attention_decode_reduce_shared_bytes == 0, "the reduction uses static shared memory alone");
-static_assert(page_size % kSlice == 0, "a slice must not cross a page");
+static_assert(page_size % kSlice == 0 || kSlice % page_size == 0, "a slice is of whole pages or in one");
+#if __CUDA_ARCH__ < 890
+static_assert(sizeof(dtype_o) != 1, "dtype_o e4m3 needs a target from sm_89 on");
+#endif
+
+// One sequence of the batch.
+struct Sequence {
+  int index;
+  int length;   // tokens of KV
+  int q_first;  // its first query token, of all that lie side by side
+  int q_len;
+
+  __device__ Sequence(const AttentionDecodeParameters& p, int batch)
+      : index(batch), q_first(batch * p.q_len), q_len(p.q_len) {
+    const auto place = 4ull * static_cast<unsigned>(batch);
+    length = minimum(maximum(load_global_constant_int(p.kv_lengths + place), 0), p.max_kv_length);
+    if (p.q_offsets != 0) {
+      q_first = load_global_constant_int(p.q_offsets + place);
+      q_len = minimum(load_global_constant_int(p.q_offsets + place + 4) - q_first, p.q_len);
+    }
+  }
+
+  // Where its rows begin in Q or O.
+  __device__ long long first_element(const AttentionDecodeParameters& p, long long batch_stride,
+                                     long long token_stride) const {
+    return p.q_offsets != 0 ? q_first * token_stride : index * batch_stride;
+  }
+};
 
 // Row r of the packed Q of one KV head is query token r / group, head r % group of the group.
 struct PackedRows {
@@ -69,14 +117,10 @@ struct KvRange {
   }
 };
 
-__device__ inline int kv_length(const AttentionDecodeParameters& p, int batch) {
-  const int length = load_global_constant_int(p.kv_lengths + 4ull * static_cast<unsigned>(batch));
-  return minimum(maximum(length, 0), p.max_kv_length);
-}
-
-__device__ inline KvRange visible_to(const AttentionDecodeParameters& p, int length, int token) {
-  int end = length;
-  if constexpr (mask == mask_values::causal) end = maximum(length - p.q_len + token + 1, 0);
+__device__ inline KvRange visible_to(const AttentionDecodeParameters& p, const Sequence& sequence,
+                                     int token) {
+  int end = sequence.length;
+  if constexpr (mask == mask_values::causal) end = maximum(sequence.length - sequence.q_len + token + 1, 0);
   int begin = 0;
   if constexpr (sliding_window) begin = maximum(end - p.window, 0);
   return {begin, end};
@@ -95,13 +139,13 @@ struct Splits {
 };
 
 __device__ inline Splits divide_into_splits(const AttentionDecodeParameters& p, const PackedRows& rows,
-                                            int length) {
+                                            const Sequence& sequence) {
   Splits s;
-  s.begin = visible_to(p, length, rows.token(0)).begin / kSlice * kSlice;
-  s.end = visible_to(p, length, rows.token(tile_size_q - 1)).end;
+  s.begin = visible_to(p, sequence, rows.token(0)).begin / kSlice * kSlice;
+  s.end = visible_to(p, sequence, rows.token(tile_size_q - 1)).end;
   const int tokens = maximum(s.end - s.begin, 0);
   const int share = p.num_splits.quotient(tokens + p.num_splits.divisor - 1);
-  // A multiple of the tile, and so of a slice, whatever the host asks for: a slice must not cross a page.
+  // A multiple of the tile, and so of a slice, whatever the host asks for: a slice must not begin within one.
   s.chunk = round_up(maximum(maximum(p.min_tokens_per_split, share), 1), tile_size_kv);
   s.count = maximum(divide_up(tokens, s.chunk), 1);
   return s;

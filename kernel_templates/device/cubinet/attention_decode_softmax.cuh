@@ -9,7 +9,7 @@ namespace cubinet::attention {
 
 __device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int step) {
   FragmentA a;
-  load_matrix_x4(a.r, advanced(q_warp + swizzled<kRowBytesQk>(lane & 15, lane >> 4), 2 * step));
+  load_matrix_x4(a.r, advanced(q_warp + swizzled<kRowBytesQ>(lane & 15, lane >> 4), 2 * step));
   return a;
 }
 
@@ -46,33 +46,58 @@ struct RowState {
   FragmentD output[kTilesV];
 };
 
-// Raw logits of 16 rows and the slice's 16 tokens, as two 16x8 tiles.
-__device__ inline void multiply_qk(FragmentD (&scores)[2], const QFragments& q_fragments,
+constexpr int kTilesS = kSlice / 8;
+
+// Even and odd steps have sums of their own where there are few tiles: the chain of dependent products is
+// half as long.
+constexpr int kChains = kTilesS == 2 ? 2 : 1;
+
+// Raw logits of 16 rows and the slice's tokens, as tiles of 16x8.
+__device__ inline void multiply_qk(FragmentD (&scores)[kTilesS], const QFragments& q_fragments,
                                    SharedAddress q_warp, SharedAddress k_slice, int lane) {
-  // Even and odd steps have sums of their own: the chain of dependent products is half as long.
-  FragmentD odd[2] = {};
-  scores[0] = scores[1] = FragmentD{};
+  FragmentD sums[kChains][kTilesS] = {};
   const SharedAddress k_lane =
-      k_slice + swizzled<kRowBytesQk>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
+      k_slice + swizzled<kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
+  // What one ldmatrix brings of 16 tokens is a step of 16 columns, of elements of eight bits two.
+  constexpr int kStepsAtOnce = kConvertsKv ? 2 : 1;
 #pragma unroll
-  for (int step = 0; step < kStepsQk; ++step) {
-    unsigned k[4];
-    load_matrix_x4(k, advanced(k_lane, 2 * step));
-    const FragmentA a = q_fragments.get(q_warp, lane, step);
-    FragmentD* sums = step % 2 == 0 ? scores : odd;
-    mma_16x8x16<dtype_q>(sums[0], a, k[0], k[1]);
-    mma_16x8x16<dtype_q>(sums[1], a, k[2], k[3]);
+  for (int first = 0; first < kStepsQk; first += kStepsAtOnce) {
+    FragmentA a[kStepsAtOnce];
+#pragma unroll
+    for (int i = 0; i < kStepsAtOnce; ++i)
+      a[i] = q_fragments.get(q_warp, lane, first + i);
+#pragma unroll
+    for (int tile = 0; tile < kTilesS; tile += 2) {
+      unsigned k[4];
+      load_matrix_x4(k, advanced(k_lane, 2 * first / kStepsAtOnce) + tile * 8 * kRowBytesK);
+#pragma unroll
+      for (int i = 0; i < kStepsAtOnce; ++i) {
+        FragmentD* const target = sums[(first + i) % kChains] + tile;
+        if constexpr (kConvertsKv) {
+          const Fp16Pairs left = unpack4_e4m3(k[i]);
+          const Fp16Pairs right = unpack4_e4m3(k[2 + i]);
+          mma_16x8x16<Product>(target[0], a[i], left.low, left.high);
+          mma_16x8x16<Product>(target[1], a[i], right.low, right.high);
+        } else {
+          mma_16x8x16<Product>(target[0], a[i], k[0], k[1]);
+          mma_16x8x16<Product>(target[1], a[i], k[2], k[3]);
+        }
+      }
+    }
   }
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    scores[0].r[i] += odd[0].r[i];
-    scores[1].r[i] += odd[1].r[i];
+  for (int tile = 0; tile < kTilesS; ++tile) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      scores[tile].r[i] =
+          kChains == 2 ? sums[0][tile].r[i] + sums[kChains - 1][tile].r[i] : sums[0][tile].r[i];
   }
 }
 
-__device__ inline void mask_scores(FragmentD (&scores)[2], const KvRange (&visible)[2], int token, int lane) {
+__device__ inline void mask_scores(FragmentD (&scores)[kTilesS], const KvRange (&visible)[2], int token,
+                                   int lane) {
 #pragma unroll
-  for (int tile = 0; tile < 2; ++tile) {
+  for (int tile = 0; tile < kTilesS; ++tile) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int column = token + tile * 8 + (lane & 3) * 2 + (i & 1);
@@ -81,24 +106,32 @@ __device__ inline void mask_scores(FragmentD (&scores)[2], const KvRange (&visib
   }
 }
 
-// Takes the slice into the running maximum and sum; returns P as the left operand of P V.
-__device__ inline FragmentA softmax(RowState& state, FragmentD (&scores)[2], float scale_log2) {
+// P of a slice as the left operand of P V.
+struct Weights {
+  FragmentA steps[kSlice / 16];
+};
+
+// Takes the slice into the running maximum and sum. `scale_log2` is of each of the lane's rows.
+__device__ inline Weights softmax(RowState& state, FragmentD (&scores)[kTilesS],
+                                  const float (&scale_log2)[2]) {
   float correction[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float newest = lanes_max<4>(fmaxf(fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]),
-                                            fmaxf(scores[1].r[2 * half], scores[1].r[2 * half + 1])));
-    const float maximum_now = fmaxf(state.maximum[half], newest * scale_log2);
+    float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+#pragma unroll
+    for (int tile = 1; tile < kTilesS; ++tile)
+      newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+    const float maximum_now = fmaxf(state.maximum[half], lanes_max<4>(newest) * scale_log2[half]);
     // A row that has seen no token yet: any finite offset makes all its weights 0 rather than NaN.
     const float offset = maximum_now == negative_infinity() ? 0.0f : maximum_now;
     correction[half] = exp2_approx(state.maximum[half] - offset);
     state.maximum[half] = maximum_now;
     float sum = 0.0f;
 #pragma unroll
-    for (int tile = 0; tile < 2; ++tile) {
+    for (int tile = 0; tile < kTilesS; ++tile) {
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
-        scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2 - offset);
+        scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2[half] - offset);
         sum += scores[tile].r[i];
       }
     }
@@ -113,23 +146,45 @@ __device__ inline FragmentA softmax(RowState& state, FragmentD (&scores)[2], flo
         state.output[tile].r[i] *= correction[i >> 1];
     }
   }
-  FragmentA weights;
-  weights.r[0] = pack2<dtype_kv>(scores[0].r[0], scores[0].r[1]);
-  weights.r[1] = pack2<dtype_kv>(scores[0].r[2], scores[0].r[3]);
-  weights.r[2] = pack2<dtype_kv>(scores[1].r[0], scores[1].r[1]);
-  weights.r[3] = pack2<dtype_kv>(scores[1].r[2], scores[1].r[3]);
+  Weights weights;
+#pragma unroll
+  for (int step = 0; step < kSlice / 16; ++step) {
+    const FragmentD* const two = scores + 2 * step;
+    weights.steps[step].r[0] = pack2<Product>(two[0].r[0], two[0].r[1]);
+    weights.steps[step].r[1] = pack2<Product>(two[0].r[2], two[0].r[3]);
+    weights.steps[step].r[2] = pack2<Product>(two[1].r[0], two[1].r[1]);
+    weights.steps[step].r[3] = pack2<Product>(two[1].r[2], two[1].r[3]);
+  }
   return weights;
 }
 
-__device__ inline void multiply_pv(RowState& state, const FragmentA& weights, SharedAddress v_slice,
-                                   int lane) {
+// Of elements of eight bits, ldmatrix takes two columns for one and brings both of a token side by side: of
+// 16 columns the even ones make the first tile of the output, the odd ones the second.
+__device__ inline void multiply_pv(RowState& state, const Weights& weights, SharedAddress v_slice, int lane) {
   const SharedAddress v_lane = v_slice + swizzled<kRowBytesV>(lane & 15, lane >> 4);
+  constexpr int kTilesAtOnce = kConvertsKv ? 4 : 2;
 #pragma unroll
-  for (int tile = 0; tile < kTilesV; tile += 2) {
-    unsigned v[4];
-    load_matrix_x4_transposed(v, advanced(v_lane, tile));
-    mma_16x8x16<dtype_kv>(state.output[tile], weights, v[0], v[1]);
-    mma_16x8x16<dtype_kv>(state.output[tile + 1], weights, v[2], v[3]);
+  for (int step = 0; step < kSlice / 16; ++step) {
+    const FragmentA& a = weights.steps[step];
+#pragma unroll
+    for (int tile = 0; tile < kTilesV; tile += kTilesAtOnce) {
+      FragmentD* const output = state.output + tile;
+      unsigned v[4];
+      load_matrix_x4_transposed(v, advanced(v_lane, 2 * tile / kTilesAtOnce) + step * 16 * kRowBytesV);
+      if constexpr (kConvertsKv) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          // Bytes 0 and 2 are one column's.
+          const Fp16Pairs older = unpack4_e4m3(__byte_perm(v[2 * i], 0, 0x3120));
+          const Fp16Pairs newer = unpack4_e4m3(__byte_perm(v[2 * i + 1], 0, 0x3120));
+          mma_16x8x16<Product>(output[2 * i], a, older.low, newer.low);
+          mma_16x8x16<Product>(output[2 * i + 1], a, older.high, newer.high);
+        }
+      } else {
+        mma_16x8x16<Product>(output[0], a, v[0], v[1]);
+        mma_16x8x16<Product>(output[1], a, v[2], v[3]);
+      }
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 namespace cubinet {
 
 inline constexpr float kLn2 = 0.693147180559945309f;
+inline constexpr float kLog2E = 1.44269504088896341f;
 
 __device__ inline float negative_infinity() {
   return __uint_as_float(0xff800000u);

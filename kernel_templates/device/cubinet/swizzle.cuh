@@ -5,12 +5,19 @@
 
 namespace cubinet {
 
-// Rows of 16-byte chunks; a chunk's low three bits are XORed with the row's, so that neither the copies nor
+// What the chunks of a row are XORed with. Of two rows of 64 bytes, which share the 128 that all banks hold,
+// it is the same.
+template <int kRowBytes>
+__host__ __device__ constexpr int swizzle_of(int row) {
+  return kRowBytes >= 128 ? row & 7 : row >> 1 & 3;
+}
+
+// Rows of 16-byte chunks; a chunk's low bits are XORed with the row's, so that neither the copies nor
 // ldmatrix (8 rows, one chunk column) meet in a bank. As the rows are aligned to their size, moving an
 // address by a chunk count whose bits it does not use yet is an XOR too: see `advanced`.
 template <int kRowBytes>
 __device__ inline unsigned swizzled(int row, int chunk) {
-  return static_cast<unsigned>(row * kRowBytes + ((chunk ^ (row & 7)) << 4));
+  return static_cast<unsigned>(row * kRowBytes + ((chunk ^ swizzle_of<kRowBytes>(row)) << 4));
 }
 
 __device__ inline SharedAddress advanced(SharedAddress address, int chunks) {

@@ -32,6 +32,11 @@ struct e5m2 {
   unsigned char bits;
 };
 
+template <typename A, typename B>
+inline constexpr bool is_same = false;
+template <typename A>
+inline constexpr bool is_same<A, A> = true;
+
 // Two elements share a byte, so that one alone has no size and no address: a tag.
 struct e2m1;
 

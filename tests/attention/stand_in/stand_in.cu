@@ -23,7 +23,6 @@ using Element = fp16;
 #else
 using Element = bf16;
 #endif
-constexpr float kLog2E = 1 / kLn2;
 
 struct alignas(128) TensorMap {
   unsigned char opaque[128];

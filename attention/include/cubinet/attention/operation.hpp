@@ -55,14 +55,14 @@ class AvailableKernels {
 // What a step asks a Runtime for. Nothing: a kernel that is only assumed to exist.
 using KernelRequest = std::variant<std::monostate, KernelSpec>;
 
-// What a driver said of a kernel when it was bound: blocks of it that a multiprocessor holds at once or, for
-// one that is launched in clusters, clusters that the device holds.
-struct MeasuredOccupancy {
-  KernelRequest kernel;
-  std::uint32_t count = 0;
-};
-
 struct PlanOptions {
+  // What a driver said of a kernel when it was bound: blocks of it that a multiprocessor holds at once or,
+  // for one that is launched in clusters, clusters that the device holds.
+  struct MeasuredOccupancy {
+    KernelRequest kernel;
+    std::uint32_t count = 0;
+  };
+
   std::string backend{kAutomaticBackend};
   // Whether the plan is to be launched, or only decides and sizes. What can be launched can be looked at; the
   // reverse does not hold.
@@ -132,7 +132,7 @@ struct AttentionTensors {
   DeviceTensor k;
   DeviceTensor v;    // the same
   DeviceTensor o;    // as q, of head_dim_v
-  DeviceTensor lse;  // [batch, q_len, heads_q] fp32, natural logarithm, contiguous; address 0: not wanted
+  DeviceTensor lse;  // [tokens of all, heads_q] fp32, natural logarithm, contiguous; address 0: not wanted
   // [batch, pages_per_sequence()] int32; strides: that of a sequence. With separate_page_tables
   // [batch, 2, pages_per_sequence()], contiguous: first the pages of K, then those of V.
   DeviceTensor page_table;
@@ -276,7 +276,7 @@ class BoundAttention {
   explicit BoundAttention(std::shared_ptr<const Binding> binding) : binding_(std::move(binding)) {}
   static Result<BoundAttention> load(Runtime& runtime, const AttentionPlan& plan, int device);
   // What the driver says of the steps that count on more; empty: of none.
-  Result<std::vector<MeasuredOccupancy>> shortfalls() const;
+  Result<std::vector<PlanOptions::MeasuredOccupancy>> shortfalls() const;
 
   std::shared_ptr<const Binding> binding_;
 };

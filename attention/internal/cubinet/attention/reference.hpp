@@ -97,6 +97,7 @@ struct AttentionDeviation {
   double worst_row = 0;  // the largest ||o - ref|| / ||ref|| of a row; infinity when an element is not finite
   double all_rows = 0;   // the same over the whole output
   double worst_lse = 0;  // the largest |lse - ref|; 0 when no LSE was compared
+  std::int64_t worst_steps = 0;  // of e4m3: the most of its steps from an element to the rounded reference
   std::int64_t worst_index = 0;  // row of worst_row: token of all sequences * heads_q + head
 };
 

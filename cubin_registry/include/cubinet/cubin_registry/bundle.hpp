@@ -110,5 +110,8 @@ enum class OnConflict { refuse, replace };
 // Damaged ones, and those that conflict, are left out and reported; the good ones are in.
 Result<ImportReport> import_bundle(Bundle& bundle, WritableStore& store,
                                    OnConflict on_conflict = OnConflict::refuse);
+// The same of some of its entries.
+Result<ImportReport> import_records(Bundle& bundle, const CubinRecords& records, WritableStore& store,
+                                    OnConflict on_conflict = OnConflict::refuse);
 
 }  // namespace cubinet

@@ -15,6 +15,7 @@
 
 namespace cubinet {
 
+class Downloads;  // cubin_registry/downloads.hpp: what came from servers, for those who ask them
 class FileSystem;
 class Imports;  // cubin_registry/imports.hpp: how folders come in, are listed and go; what they hold the home
                 // answers
@@ -84,6 +85,7 @@ struct SweepReport {
 //   cubins/<2 hex>/<64 hex>.cubin    named by SHA-256
 //   imports/<number>.import          what is known of an imported folder
 //   records/<0 to 3>/<16 hex hash of the kernel>-<32 hex of the record's SHA-256>.record
+//   downloads/  channels/            what came from servers, by digest, and what their channels named
 //   locks/  quarantine/  pins/  uses  limit  index.sqlite
 //
 // Thread-safe; any number of processes may share a home. Nothing it holds is trusted before it is checked: an
@@ -100,8 +102,9 @@ class Home : public WritableStore {
   // not exist.
   static Result<std::shared_ptr<Home>> open(const HomeOptions& options);
 
-  // For those who import folders; lives as long as the home.
+  // For those who import folders, and those who ask servers; both live as long as the home.
   virtual Imports& imports() = 0;
+  virtual Downloads& downloads() = 0;
 
   virtual Result<HomeStats> stats() = 0;
   // Reads and checks everything; changes nothing.
@@ -111,10 +114,10 @@ class Home : public WritableStore {
   // image removed, and the index is made anew from the record files, which are the report's entries. Strays
   // are for sweep().
   virtual Result<VerifyReport> repair() = 0;
-  // Removes temporary files older than an hour, images that nothing names, records whose image is gone, and
-  // those of a build that another record of it took over; then, for a limit, what was not used for longest.
-  // Removes no image while some record or import cannot be read, or a folder is being imported. A dry run may
-  // count the image of an entry that is just being published.
+  // Removes temporary files older than an hour, downloads older than a month, images that nothing names,
+  // records whose image is gone, and those of a build that another record of it took over; then, for a limit,
+  // what was not used for longest. Removes no image while some record or import cannot be read, or a folder
+  // is being imported. A dry run may count the image of an entry that is just being published.
   virtual Result<SweepReport> sweep(const SweepOptions& options = {}) = 0;
 
   // Builds of this key, those of later too, and an import that has one, are never evicted.

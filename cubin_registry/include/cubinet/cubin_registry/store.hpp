@@ -14,22 +14,23 @@
 
 namespace cubinet {
 
-enum class StoreKind : std::uint8_t { memory, home, bundle, imported };
-std::string_view to_string(StoreKind kind);  // "memory", "home", "bundle", "imported"
+enum class StoreKind : std::uint8_t { memory, home, bundle, imported, server, cache };
+std::string_view to_string(StoreKind kind);  // "memory", "home", "bundle", "imported", "server", "cache"
 
 // What a store says of itself; the same for as long as it is open.
 struct StoreDescription {
   StoreKind kind = StoreKind::memory;
-  std::string place;      // the folder or file, absolute; empty for memory
+  std::string place;      // the folder or file, absolute, or a server's reference; empty for memory
   bool writable = false;  // takes builds: it is a WritableStore
 };
 
-// How much a store is good for: look-ups of a kernel, those of them that it had builds for, and images that
-// were taken from it.
+// How much a store is good for: look-ups of a kernel, those of them that it had builds for, images that were
+// taken from it, and the bytes that came over a network for all of that.
 struct StoreUses {
   std::uint64_t asked = 0;
   std::uint64_t found = 0;
   std::uint64_t used = 0;
+  std::uint64_t bytes = 0;
 };
 
 using CubinRecords = std::vector<std::shared_ptr<const CubinRecord>>;
@@ -42,8 +43,8 @@ struct StoredRow {
 };
 using StoredRows = std::vector<StoredRow>;
 
-// A place where cubins lie: this process's memory, a home, a bundle file, an imported folder. Which of its
-// builds is taken is not for a store to say (judge.hpp).
+// A place where cubins lie: this process's memory, a home, a bundle file, an imported folder, a server. Which
+// of its builds is taken is not for a store to say (judge.hpp).
 //
 // Thread-safe. Whatever enumerates is complete or fails: an answer never leaves out a build that was
 // published before the call and can be read. A damaged entry is no build: it is told to the log, set aside
@@ -54,6 +55,8 @@ class Store {
   virtual ~Store() = default;
 
   virtual const StoreDescription& description() const = 0;
+  // Bytes that came over a network for its answers since it was opened.
+  virtual std::uint64_t fetched_bytes() const { return 0; }
   // Where a build of this store lies, for people: the place, or that of the folder that it was imported from.
   virtual std::string place_of(const CubinRecord& /*record*/) const { return description().place; }
 
@@ -72,6 +75,16 @@ class Store {
   // The verified image of a build that this store listed; nullopt when it is gone or damaged (which is told
   // to the log, and set right where the store may).
   virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
+
+  // The next two are what a cache that several nodes share is for. It lists nothing, so that a request asks
+  // it for one thing alone, just before that would be made: the verified build of this identity, kind and
+  // fingerprint. nullopt is a miss.
+  virtual Result<std::optional<Cubin>> find_build(const KernelIdentity& /*identity*/, ImageKind /*kind*/,
+                                                  const BuildFingerprint& /*fingerprint*/) {
+    return std::optional<Cubin>();
+  }
+  // A build that was made here, for the others. Returns at once: what becomes of it is told to the log.
+  virtual void offer(const Cubin& /*cubin*/) {}
 };
 
 // Something of a store that is not as it should be.

@@ -47,6 +47,9 @@ struct RemoteBundle {
 Result<Sha256Digest> resolve_channel(ContentServer& server, const std::string& channel);
 Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Digest& manifest);
 
+// Who is asked for the signatures that travelled with it.
+SignatureSource signatures_of(const RemoteBundle& bundle);
+
 // Its bytes where they lie: the root is here already, and of the pack the parts that are asked for travel.
 // With open_bundle, a bundle whose pages and images are each fetched, and checked, when they are wanted.
 std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle);
@@ -58,7 +61,9 @@ Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, Conten
                          const std::string& channel);
 
 // The whole of it as `path`, with its signatures beside. Whoever trusts only some keys asks the root and
-// signatures first: here only digests are compared.
+// signatures first: here only digests are compared. A large one that is ended half-way leaves what came of it
+// in
+// `.<name>.<digest>.parts` beside `path`, from where the next one goes on.
 Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, FileSystem& files,
                          const std::filesystem::path& path);
 

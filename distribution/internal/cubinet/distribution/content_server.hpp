@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/byte_source.hpp>
 #include <cubinet/transport/http_message.hpp>
 
 #include <memory>
@@ -39,8 +40,12 @@ class ContentServer {
   // Into a sink, which gets the bytes before they are known to be right: it keeps none unless this succeeds.
   Result<void> read_blob(const BlobDescriptor& blob, BodySink& sink);
   Result<Bytes> read_blob(const BlobDescriptor& blob);
-  // Bytes within it. Of these nothing is proven: the caller has a digest of its own for them.
-  Result<Bytes> read_blob_range(const BlobDescriptor& blob, const HttpRange& range);
+  // Bytes within it. Where the part has no digest nothing is proven of them.
+  Result<Bytes> read_blob_part(const BlobDescriptor& blob, const BytePart& part);
+  // These are about to be read: a server whose answers are kept fetches those that lie side by side together.
+  virtual Result<void> expect_parts(const BlobDescriptor& /*blob*/, const std::vector<BytePart>& /*parts*/) {
+    return {};
+  }
   // Nothing is sent where it is there already.
   Result<void> write_blob(const BlobDescriptor& blob, BodySource& source);
 
@@ -56,7 +61,7 @@ class ContentServer {
  protected:
   virtual Result<bool> do_has_blob(const BlobDescriptor& blob) = 0;
   virtual Result<void> do_read_blob(const BlobDescriptor& blob, BodySink& sink) = 0;
-  virtual Result<void> do_read_range(const BlobDescriptor& blob, const HttpRange& range, BodySink& sink) = 0;
+  virtual Result<void> do_read_part(const BlobDescriptor& blob, const BytePart& part, BodySink& sink) = 0;
   virtual Result<void> do_write_blob(const BlobDescriptor& blob, BodySource& source) = 0;
   virtual Result<void> do_read_manifest(const Sha256Digest& digest, BodySink& sink) = 0;
   virtual Result<void> do_write_manifest(const Sha256Digest& digest, ByteView manifest) = 0;

@@ -30,6 +30,8 @@ struct ServerReference {
   static Result<ServerReference> parse(std::string_view text);
   // As it is written, without channel and digest.
   std::string to_string() const;
+  // With them.
+  std::string to_full_string() const;
 };
 
 // A name that stands in a path and is a tag of a registry: a letter, digit or '_', then up to 127 of these,

@@ -10,7 +10,9 @@ namespace cubinet::kernel_templates {
 // Addresses are device addresses (CUdeviceptr). Strides count elements; the innermost dimension is
 // contiguous. q, k, v, o, every stride of theirs and partial_o are multiples of 16 bytes.
 struct AttentionDecodeParameters {
-  unsigned long long q;    // [batch, q_len, heads_q, head_dim_qk]
+  // [batch, q_len, heads_q, head_dim_qk]; with q_offsets, and then O, LSE and partial results too,
+  // [tokens, heads_q, head_dim_qk].
+  unsigned long long q;
   unsigned long long k;    // [pages, page_size, heads_kv, head_dim_qk] in any stride order
   unsigned long long v;    // [pages, page_size, heads_kv, head_dim_v] in any stride order
   unsigned long long o;    // [batch, q_len, heads_q, head_dim_v]
@@ -21,6 +23,10 @@ struct AttentionDecodeParameters {
       partial_lse;  // [batch, q_len, heads_q, num_splits] fp32, base 2; unused if num_splits is 1
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
   unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed
+  unsigned long long q_offsets;   // [batch + 1] int32: where its tokens begin; 0: each sequence has q_len
+  unsigned long long sinks;       // [heads_q] fp32, natural logits without V; 0: none
+  unsigned long long softmax_scale_address;  // one fp32 in place of softmax_scale_log2; 0: none
+  unsigned long long output_scale_address;   // one fp32 in place of output_scale; 0: none
 
   long long q_batch_stride;
   long long q_token_stride;
@@ -36,11 +42,12 @@ struct AttentionDecodeParameters {
   long long o_head_stride;
   long long page_table_stride;
 
-  int q_len;
+  int q_len;                 // with q_offsets the most of a sequence
   int min_tokens_per_split;  // multiple of tile_size_kv; a short sequence uses fewer splits
   int window;                // newest tokens a query sees, itself included; read if sliding_window
   int max_kv_length;         // lengths beyond it are cut to it: the page table holds no more
   float softmax_scale_log2;  // softmax scale times log2(e), > 0
+  float output_scale;
 
   FastDivisor heads_q;     // query heads: a multiple of gridDim.y of the main kernel, the KV heads
   FastDivisor group;       // query heads of one KV head
@@ -48,7 +55,7 @@ struct AttentionDecodeParameters {
   FastDivisor num_splits;  // most KV splits of a sequence; gridDim.x of the main kernel is q_tiles times this
 };
 
-static_assert(sizeof(AttentionDecodeParameters) == 264 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 296 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
@@ -59,27 +66,32 @@ CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_o, 40);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_lse, 48);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table, 56);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, kv_lengths, 64);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_batch_stride, 72);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_token_stride, 80);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_head_stride, 88);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_page_stride, 96);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_token_stride, 104);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_head_stride, 112);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_stride, 120);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_token_stride, 128);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_head_stride, 136);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_batch_stride, 144);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_token_stride, 152);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_head_stride, 160);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table_stride, 168);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_len, 176);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, min_tokens_per_split, 180);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, window, 184);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, max_kv_length, 188);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_log2, 192);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_q, 196);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 212);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_tiles, 228);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, num_splits, 244);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_offsets, 72);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, sinks, 80);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_address, 88);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale_address, 96);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_batch_stride, 104);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_token_stride, 112);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_head_stride, 120);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_page_stride, 128);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_token_stride, 136);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_head_stride, 144);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_stride, 152);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_token_stride, 160);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_head_stride, 168);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_batch_stride, 176);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_token_stride, 184);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_head_stride, 192);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table_stride, 200);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_len, 208);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, min_tokens_per_split, 212);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, window, 216);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, max_kv_length, 220);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_log2, 224);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale, 228);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_q, 232);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 248);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_tiles, 264);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, num_splits, 280);
 
 }  // namespace cubinet::kernel_templates

@@ -45,9 +45,10 @@ struct SignedRelease {
 enum class Expiry { enforced, reported };
 
 // Whether a release may be used now, that these have signed: version, what was seen before, expiry. Remembers
-// its version. untrusted names both versions. A version that cannot be remembered is a warning.
+// its version, unless it is only looked at. untrusted names both versions. A version that cannot be
+// remembered is a warning.
 Result<void> admit(const TrustPolicy& policy, const std::string& what, const SignedRelease& release,
                    const std::vector<Signer>& signers, FileSystem& files, Expiry expiry,
-                   std::uint64_t seconds_since_1970, const LogSink& log);
+                   std::uint64_t seconds_since_1970, const LogSink& log, bool remember = true);
 
 }  // namespace cubinet

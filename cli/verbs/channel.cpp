@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+#include "server_arguments.hpp"
+#include "verbs.hpp"
+
+#include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/downloads.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace cubinet::cli {
+namespace {
+
+struct ChannelOptions {
+  std::string reference;
+  std::string manifest;
+  bool before = false;
+};
+
+Result<Sha256Digest> manifest_to_pin(const ChannelOptions& options, const KnownChannel& known) {
+  if (!options.manifest.empty()) {
+    std::string_view text = options.manifest;
+    if (text.starts_with("sha256:")) text.remove_prefix(7);
+    const auto digest = Sha256Digest::parse(text);
+    if (digest) return *digest;
+    return Error{ErrorCode::invalid_argument,
+                 "--manifest: '" + printable(options.manifest, kQuotedBytes) + "' is no digest",
+                 "give the 64 hexadecimal digits that `push` and `pull` print"};
+  }
+  // Behind a pin, the one before is that before what is pinned where this is the newest.
+  const auto& wanted = options.before ? known.before : known.manifest;
+  if (wanted) return *wanted;
+  return Error{
+      ErrorCode::not_found,
+      "the home knows no manifest that " + known.place + (options.before ? " named before" : " names"),
+      "`cubinet pull` it, or name one with --manifest"};
+}
+
+Result<ExitStatus> change_pin(const Context& context, const ChannelOptions& options, bool pin) {
+  CUBINET_TRY_ASSIGN(const ServerReference reference, ServerReference::parse(options.reference));
+  if (reference.channel.empty())
+    return Error{ErrorCode::invalid_argument, "'" + options.reference + "' names no channel",
+                 "name one: #CHANNEL, oci with :CHANNEL"};
+  const std::string place = reference.to_full_string();
+  CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));
+  CUBINET_TRY_ASSIGN(const KnownChannel known, home->downloads().channel(place));
+  std::optional<Sha256Digest> pinned;
+  if (pin) {
+    CUBINET_TRY_ASSIGN(pinned, manifest_to_pin(options, known));
+  } else if (!known.pinned) {
+    return context.fail(Error{ErrorCode::not_found, place + " is not pinned"}, ExitStatus::negative);
+  }
+  CUBINET_TRY(home->downloads().change(place, [&](KnownChannel& channel) { channel.pinned = pinned; }));
+  context.console().text(pinned ? fmt::format("{}: stays with sha256:{}", printable(place), pinned->to_hex())
+                                : fmt::format("{}: follows the channel again", printable(place)));
+  context.console().document(
+      {{"reference", place},
+       {"pinned", pinned ? nlohmann::json(pinned->to_hex()) : nlohmann::json(nullptr)}});
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_channel(CLI::App& root, Action& chosen) {
+  CLI::App* channel =
+      root.add_subcommand("channel", "Stay with one manifest of a server's channel, or follow it");
+  channel->require_subcommand(1);
+  for (const bool pin : {true, false}) {
+    CLI::App* verb = channel->add_subcommand(
+        pin ? "pin" : "unpin",
+        pin ? "Stay with a manifest, whatever the channel names" : "Follow the channel again");
+    auto options = std::make_shared<ChannelOptions>();
+    verb->add_option("REF", options->reference, "The channel, as for pull")->required()->type_name("");
+    if (pin) {
+      CLI::Option* manifest = add_text(*verb, "--manifest", options->manifest, "DIGEST",
+                                       "Of the manifest (default: what the channel named last)");
+      verb->add_flag("--before", options->before, "The one that the channel named before")
+          ->excludes(manifest);
+    }
+    verb->footer(
+        pin ? R"(A pinned manifest may be older than what was seen of the channel; it has to be signed all the same.
+
+Examples:
+  cubinet channel pin oci://registry.example/kernels:stable
+  cubinet channel pin oci://registry.example/kernels:stable --before)"
+            : "Example:\n  cubinet channel unpin oci://registry.example/kernels:stable");
+    choose<ChannelOptions>(*verb, chosen, options,
+                           [pin](const Context& context, const ChannelOptions& given) {
+                             return change_pin(context, given, pin);
+                           });
+  }
+}
+
+}  // namespace cubinet::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "local/home_access.hpp"
+
+#include <cubinet/cubin_registry/downloads.hpp>
+
+namespace cubinet {
+
+// What a home keeps of servers, as files. Refers to its arguments, which must outlive it.
+class LocalDownloads final : public Downloads {
+ public:
+  LocalDownloads(FileStore& store, const HomeAccess& access) : store_(store), access_(access) {}
+
+  Result<std::optional<Bytes>> find(const Sha256Digest& digest, std::uint64_t limit) override;
+  Result<bool> has(const Sha256Digest& digest, std::uint64_t size) override;
+  Result<void> keep(const Sha256Digest& digest, ByteView bytes) override;
+  Result<void> forget(const Sha256Digest& digest) override;
+  std::unique_ptr<BuildLock> lock(const Sha256Digest& what, std::chrono::milliseconds limit) override;
+  Result<KnownChannel> channel(const std::string& place) override;
+  Result<void> change(const std::string& place, const Callback<void(KnownChannel&)>& change) override;
+  Result<std::vector<KnownChannel>> channels() override;
+
+ private:
+  Result<KnownChannel> read_channel(const std::filesystem::path& file) const;
+
+  FileStore& store_;
+  const HomeAccess& access_;
+};
+
+// Held by whoever builds or fetches. `lock` is null where the home knows no locks: it keeps nobody out.
+std::unique_ptr<BuildLock> hold(std::unique_ptr<FileLock> lock);
+
+}  // namespace cubinet

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// How the template `attention_decode` brings Q into shared memory. A thread takes the same part of every row
+// that it brings, so that only the row's part of the addresses is worked out again.
+#include <cubinet/async_copy.cuh>
+#include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/swizzle.cuh>
+
+namespace cubinet::attention {
+
+// Rows of Q of one KV head, each of which `kParts` threads share.
+template <int kParts>
+class QRows {
+ public:
+  static constexpr int kAtOnce = minimum(kThreads / kParts, tile_size_q);
+  static constexpr int kIterations = tile_size_q / kAtOnce;
+  static constexpr int kPartBytes = head_dim_qk * int{sizeof(dtype_q)} / kParts;
+
+  __device__ QRows(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
+                   int head_kv)
+      : rows_(rows),
+        base_(p.q +
+              sizeof(dtype_q) * (sequence.first_element(p, p.q_batch_stride, p.q_token_stride) +
+                                 head_kv * rows.group.divisor * p.q_head_stride) +
+              part() * kPartBytes),
+        token_step_(p.q_token_stride - rows.group.divisor * p.q_head_stride),
+        head_stride_(p.q_head_stride) {}
+
+  __device__ static int part() { return threadIdx.x % kParts; }
+  __device__ static int row(int iteration) { return threadIdx.x / kParts + iteration * kAtOnce; }
+  // Whole warps have no row where the block has more threads than the tile has parts.
+  __device__ static bool has_row() {
+    return kThreads <= kAtOnce * kParts || static_cast<int>(threadIdx.x) < kAtOnce * kParts;
+  }
+  // Of a row that there is: behind the last it is the last.
+  __device__ GlobalAddress source(int row) const {
+    const int packed = minimum(rows_.first + row, rows_.count - 1);
+    const int token = rows_.group.quotient(packed);
+    return base_ + sizeof(dtype_q) * (token * token_step_ + packed * head_stride_);
+  }
+
+ private:
+  const PackedRows& rows_;
+  GlobalAddress base_;
+  long long token_step_;
+  long long head_stride_;
+};
+
+__device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRows& rows,
+                              const Sequence& sequence, int head_kv, SharedAddress q_shared) {
+  using Source = QRows<kRowBytesQ / 16>;
+  if (!Source::has_row()) return;
+  const Source source(p, rows, sequence, head_kv);
+#pragma unroll 1
+  for (int i = 0; i < Source::kIterations; ++i) {
+    const int row = Source::row(i);
+    async_copy_16_or_zero(q_shared + swizzled<kRowBytesQ>(row, Source::part()), source.source(row),
+                          rows.holds(row));
+  }
+}
+
+// The power of two by which a row's largest element comes to lie between 1 and 4: fp16 has not the range of
+// bf16. `scale` is its inverse. A row of subnormal numbers counts as one of zeros.
+__device__ inline float normalising_factor(float largest, float& scale) {
+  const unsigned exponent =
+      static_cast<unsigned>(minimum(static_cast<int>(__float_as_uint(largest) >> 23), 253));
+  scale = __uint_as_float(exponent << 23);
+  return __uint_as_float((254u - exponent) << 23);
+}
+
+// Q as fp16, in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4
+// and 6 lie before the pairs 1, 3, 5 and 7. Some rows are on their way from the start.
+class QConversion {
+ public:
+  __device__ QConversion(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
+                         int head_kv)
+      : source_(p, rows, sequence, head_kv) {
+    if (Source::has_row()) load(0);
+  }
+
+  // What a row was divided by goes to `scales`.
+  __device__ void finish(SharedAddress q_shared, SharedAddress scales) {
+    if (!Source::has_row()) return;
+#pragma unroll 1
+    for (int first = 0; first < Source::kIterations; first += kAtOnce) {
+      if (first > 0) load(first);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        convert(bits_[i], Source::row(first + i), q_shared, scales);
+    }
+  }
+
+ private:
+  static constexpr int kParts = head_dim_qk / 8;
+  using Source = QRows<kParts>;
+  static constexpr int kAtOnce = minimum(Source::kIterations, 4);
+
+  __device__ void load(int first) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const GlobalAddress source = source_.source(Source::row(first + i));
+      if constexpr (sizeof(dtype_q) == 1) {
+        const uint2 bits = load_global_8(source);
+        bits_[i] = make_uint4(bits.x, bits.y, 0, 0);
+      } else {
+        bits_[i] = load_global_16(source);
+      }
+    }
+  }
+
+  __device__ static void convert(const uint4& bits, int row, SharedAddress q_shared, SharedAddress scales) {
+    unsigned pairs[4];
+    float scale = 1.0f;
+    if constexpr (sizeof(dtype_q) == 1) {
+      const Fp16Pairs low = unpack4_e4m3(bits.x);
+      const Fp16Pairs high = unpack4_e4m3(bits.y);
+      pairs[0] = low.low;
+      pairs[1] = low.high;
+      pairs[2] = high.low;
+      pairs[3] = high.high;
+      scale = kE4m3Scale;
+    } else if constexpr (is_same<dtype_q, fp16>) {
+      pairs[0] = bits.x;
+      pairs[1] = bits.y;
+      pairs[2] = bits.z;
+      pairs[3] = bits.w;
+    } else {
+      float values[8];
+      Vector16<dtype_q>::unpack(bits, values);
+      float largest = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        largest = fmaxf(largest, fabsf(values[i]));
+      const float factor = normalising_factor(lanes_max<kParts>(largest), scale);
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        pairs[i] = pack2<fp16>(values[2 * i] * factor, values[2 * i + 1] * factor);
+    }
+    const int part = Source::part();
+    const SharedAddress first = q_shared + swizzled<kRowBytesQ>(row, part / 2 * 2) + part % 2 * 8;
+    store_shared_8(first, pairs[0], pairs[2]);
+    store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
+    if (part == 0) store_shared_float(scales + 4 * row, scale);
+  }
+
+  Source source_;
+  uint4 bits_[kAtOnce];
+};
+
+}  // namespace cubinet::attention

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Elements of eight bits on their way to tensor cores that multiply 16: fp16 holds every e4m3 value exactly.
+#include <cubinet/types.cuh>
+
+namespace cubinet {
+
+struct Fp16Pairs {
+  unsigned low;   // elements 0 and 1
+  unsigned high;  // elements 2 and 3
+};
+
+#if __CUDA_ARCH__ >= 890
+// What the result has to be multiplied by.
+inline constexpr float kE4m3Scale = 1.0f;
+
+__device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {
+  Fp16Pairs pairs;
+  asm("{.reg .b16 lo, hi; mov.b32 {lo, hi}, %2; cvt.rn.f16x2.e4m3x2 %0, lo; cvt.rn.f16x2.e4m3x2 %1, hi;}"
+      : "=r"(pairs.low), "=r"(pairs.high)
+      : "r"(bits));
+  return pairs;
+}
+#else
+// Without an instruction sign, exponent and mantissa are moved to where fp16 has its own. Its exponent's bias
+// is 8 more, and what is NaN in e4m3 becomes 480.
+inline constexpr float kE4m3Scale = 256.0f;
+
+__device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {
+  const unsigned low = __byte_perm(bits, 0, 0x1404);
+  const unsigned high = __byte_perm(bits, 0, 0x3424);
+  return {(low & 0x80008000u) | (low >> 1 & 0x3f803f80u), (high & 0x80008000u) | (high >> 1 & 0x3f803f80u)};
+}
+#endif
+
+}  // namespace cubinet

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "served_channel.hpp"
+
+using namespace cubinet;
+using namespace cubinet::test;
+
+TEST_CASE("a channel is pinned to the manifest before, stays there, and follows again") {
+  ServedChannel served;
+  REQUIRE(served.sandbox.run({"pull", served.reference()}).status == 0);
+  served.push(8);
+  REQUIRE(served.pulled_version() == 8);
+  REQUIRE(served.sandbox.run({"channel", "pin", served.reference(), "--before"}).status == 0);
+  CHECK(served.pulled_version() == 7);
+  served.push(9);
+  CHECK(served.pulled_version() == 7);
+  REQUIRE(served.sandbox.run({"channel", "unpin", served.reference()}).status == 0);
+  CHECK(served.pulled_version() == 9);
+  CHECK(served.sandbox.run({"channel", "unpin", served.reference()}).status == 1);
+}
+
+TEST_CASE("a pin is the way back that a policy allows, and it asks for signatures all the same") {
+  ServedChannel served(0);
+  const SecretKey key = ok(SecretKey::generate());
+  std::filesystem::create_directories(served.sandbox.home());
+  served.sandbox.write("home/policy.json",
+                       R"({"default":{"trusted_keys":[")" + key.public_key().to_string() + "\"]}}");
+  const std::string unsigned_one = served.push(5);
+  const std::string old = served.push(6, &key);
+  served.push(7, &key);
+  CHECK(served.pulled_version() == 7);
+  CHECK(served.sandbox.run({"pull", served.at(old), "-o", served.sandbox.path("b.bundle")}).status == 3);
+  REQUIRE(served.sandbox.run({"channel", "pin", served.reference(), "--manifest", old}).status == 0);
+  CHECK(served.pulled_version() == 6);
+  REQUIRE(served.sandbox.run({"channel", "pin", served.reference(), "--manifest", unsigned_one}).status == 0);
+  CHECK(served.sandbox.run({"pull", served.reference(), "-o", served.sandbox.path("b.bundle")}).status == 3);
+  REQUIRE(served.sandbox.run({"channel", "unpin", served.reference()}).status == 0);
+  CHECK(served.pulled_version() == 7);
+}
+
+TEST_CASE("what cannot be pinned is told") {
+  const ServedChannel served;
+  const auto pin = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"channel", "pin"});
+    return served.sandbox.run(more).status;
+  };
+  CHECK(pin({served.reference()}) == 2);  // nobody asked it yet
+  CHECK(pin({"https://host/a"}) == 2);
+  CHECK(pin({served.reference(), "--manifest", "sha256:12"}) == 2);
+}
