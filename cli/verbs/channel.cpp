@@ -90,6 +90,9 @@ Examples:
                              return change_pin(context, given, pin);
                            });
   }
+  channel->footer(R"(Examples:
+  cubinet channel pin oci://registry.example/kernels:stable
+  cubinet channel unpin oci://registry.example/kernels:stable)");
 }
 
 }  // namespace cubinet::cli
