@@ -36,12 +36,13 @@ mkdir -p "$results"
 
 # NAME: that target, shared among as many processes as its part of the jobs. libFuzzer merges what each finds.
 fuzz_one() {
-  local name=$1 workers=$2 folder=$results/fuzz/$1
+  local name=$1 workers=$2 folder=$results/fuzz/$1 seeds=$root/fuzz/corpus/$1
+  [[ -d $seeds ]] || seeds=$root/kernel_templates/device # what reads sources begins with ours
   mkdir -p "$folder/corpus"
   local worker pids=()
   for ((worker = 0; worker < workers; worker++)); do
     "$root/build/fuzz/fuzz/fuzz_$name" -runs=$(((executions + workers - 1) / workers)) -max_len=8192 -rss_limit_mb=4096 -timeout=20 \
-      -reload=1 -print_final_stats=1 -artifact_prefix="$folder/" "$folder/corpus" "$root/fuzz/corpus/$name" >"$folder/$worker.log" 2>&1 &
+      -reload=1 -print_final_stats=1 -artifact_prefix="$folder/" "$folder/corpus" "$seeds" >"$folder/$worker.log" 2>&1 &
     pids+=($!)
   done
   local bad=0 pid
@@ -52,7 +53,8 @@ fuzz_one() {
 fuzz() {
   [[ -d $root/build/fuzz/fuzz ]] || die "there are no fuzz targets: cmake --preset fuzz && cmake --build --preset fuzz"
   local names=() name found=0 total
-  for name in "$root"/fuzz/corpus/*/; do names+=("$(basename "$name")"); done
+  for name in "$root"/build/fuzz/fuzz/fuzz_*; do [[ ! -f $name || ! -x $name ]] || names+=("${name##*/fuzz_}"); done
+  ((${#names[@]})) || die "there are no fuzz targets: cmake --build --preset fuzz"
   local each=$((jobs / ${#names[@]})) pids=()
   ((each > 0)) || each=1
   for name in "${names[@]}"; do
