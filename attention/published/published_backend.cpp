@@ -33,6 +33,8 @@ std::string unserved(const PlanRequest& request) {
     return "the published kernels of latent attention limit query tokens causally, and the mask is dense";
   if (request.options.splits.value_or(1) != 1)
     return "the rules of published kernels divide KV themselves: they take no other number of splits than 1";
+  if (request.options.split_tokens)
+    return "the rules of published kernels divide KV themselves: splits of a fixed length are not among them";
   return "";
 }
 

@@ -251,6 +251,74 @@ TEST_CASE("A plan for one long sequence, and one for known uneven lengths, agree
   check_against_reference(*gpu, problem);
 }
 
+TEST_CASE(
+    "Lengths that the plan does not know, one of them far above the others, agree and leave the counters") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t batch : {5U, 40U, 70U}) {
+    AttentionProblem problem = many_borders(128, 16);
+    problem.batch = batch;
+    problem.kv_len = 9000;
+    problem.ragged_q = batch == 40;
+    problem.q_len = batch == 40 ? 20 : 1;  // two tiles where a sequence has all of them
+    const BoundAttention attention = bind(*gpu, problem);
+    std::vector<std::int32_t> lengths(batch);
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      lengths[i] = static_cast<std::int32_t>(20 + i * 37 % 300);
+    lengths[batch / 2] = 9000;
+    const AttentionInputs inputs = ok(make_attention_inputs(problem, lengths, 11));
+    const TensorBuffers buffers = upload(*gpu, attention, inputs);
+    const Stream stream = ok(Stream::create(gpu->device));
+    for (int run = 0; run < 2; ++run) {  // the second finds the counters as the first left them
+      ok(buffers.poison(/*scratch=*/true));
+      ok(attention.run(buffers.tensors(), stream.handle()));
+      ok(stream.synchronize());
+      compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
+    }
+  }
+}
+
+TEST_CASE("With splits of a fixed length a sequence has the same bits alone and in a batch") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem = many_borders(128, 64);
+  problem.batch = 30;
+  problem.kv_len = 4000;
+  PlanOptions options;
+  options.split_tokens = 256;
+  const DeviceProperties& device = gpu->device->properties();
+  const auto bound = [&](const AttentionProblem& of) {
+    const AttentionPlan plan = ok(
+        plan_attention(of, {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block},
+                       {}, ok(AttentionBackends::builtin()), options));
+    return ok(BoundAttention::bind(*gpu->runtime, plan, 0));
+  };
+  std::vector<std::int32_t> lengths(problem.batch, 300);
+  lengths[3] = 4000;
+  lengths[7] = 0;
+  lengths[29] = 2333;
+  const AttentionInputs inputs = ok(make_attention_inputs(problem, lengths, 11));
+  const Outputs together = decode(*gpu, bound(problem), inputs);
+  compare(problem, inputs, together.o, together.lse);
+  AttentionProblem alone = problem;
+  alone.batch = 1;
+  const BoundAttention attention = bound(alone);
+  const std::size_t row_bytes = together.o.size() / problem.batch;
+  const std::size_t pages = problem.pages_per_sequence();
+  const std::size_t q_elements = inputs.q.size() / problem.batch;
+  for (const std::size_t sequence : {std::size_t{3}, std::size_t{4}, std::size_t{29}}) {
+    const auto part = [&](const auto& values, std::size_t size) {
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(sequence * size);
+      return std::decay_t<decltype(values)>(begin, begin + static_cast<std::ptrdiff_t>(size));
+    };
+    AttentionInputs of_one = inputs;
+    of_one.q = part(inputs.q, q_elements);
+    of_one.page_table = part(inputs.page_table, pages);
+    of_one.kv_lengths = part(inputs.kv_lengths, 1);
+    CHECK(decode(*gpu, attention, of_one).o == part(together.o, row_bytes));
+  }
+}
+
 TEST_CASE("An infinite value in the last token makes its element infinite and no other, split or not") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

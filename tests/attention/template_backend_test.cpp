@@ -49,32 +49,31 @@ TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
   CHECK(plan.row.selector.tokens_per_page == 64);
   CHECK(plan.row.selector.head_dim_qk == 128);
   CHECK(check_ranges(plan.row));
-  REQUIRE(plan.steps.size() == 2);
+  REQUIRE(plan.steps.size() == 1);
   CHECK(plan.steps[0].kernel == KernelRequest(decode.spec));
   CHECK(plan.steps[0].entry_point == "attention_decode");
   CHECK(plan.steps[0].grid == decode.grid);
   CHECK(plan.steps[0].shared_bytes == decode.shared_bytes);
   CHECK(plan.steps[0].counts_on == decode.blocks_per_multiprocessor);
   CHECK_FALSE(plan.steps[0].starts_early);
-  CHECK(plan.steps[1].kernel == plan.steps[0].kernel);
-  CHECK(plan.steps[1].entry_point == "attention_decode_reduce");
-  CHECK(plan.steps[1].grid == decode.reduce_grid);
-  CHECK(plan.steps[1].starts_early);
-  CHECK(plan.steps[1].arguments == plan.steps[0].arguments);
   CHECK(plan.division.kv_splits == 3);
   CHECK(plan.division.heads_per_block == 4);
   CHECK(plan.division.wasted_rows == 12);
   CHECK(plan.workspace == decode.workspace);
-  CHECK(plan.workspace.counter_bytes == 0);
+  CHECK(plan.workspace.counter_bytes > 0);
+  CHECK(plan.division.kv_mode == MultiCtasKvMode::gmem);
   CHECK(plan.cost.in_microseconds);
   CHECK(plan.cost.time > 0);
 }
 
-TEST_CASE("an unsplit plan is one step, and the first step starts early where that is wished for") {
+TEST_CASE(
+    "a sequence that is not split needs no workspace, and the step starts early where that is wished for") {
   Known known = Known::on(test::kH200);
   known.options.splits = 1;
   known.options.starts_early = true;
-  const AttentionPlan plan = plan_of(kTemplateDecode, known);
+  AttentionProblem problem = kTemplateDecode;
+  problem.batch = 1;
+  const AttentionPlan plan = plan_of(problem, known);
   REQUIRE(plan.steps.size() == 1);
   CHECK(plan.steps[0].starts_early);
   CHECK(plan.division.kv_mode == MultiCtasKvMode::disabled);
@@ -196,6 +195,11 @@ TEST_CASE("a number of splits may be wished for, and one out of range is a reaso
   CHECK(plan_of(kTemplateDecode, context).division.kv_splits == 7);
   context.options.splits = 1000;
   CHECK(test::holds(reason(kTemplateDecode, context), "splits"));
+  context.options.splits = std::nullopt;
+  context.options.split_tokens = 256;
+  CHECK(decode_of(plan_of(kTemplateDecode, context)).parameters.split_is_unit == 1);
+  context.options.split_tokens = 100;
+  CHECK(test::holds(reason(kTemplateDecode, context), "multiple of 128"));
 }
 
 }  // namespace

@@ -76,9 +76,12 @@ struct PlanOptions {
   bool starts_early = false;
   bool explains = false;  // the plan and the declines carry lines for people, and the nearest rows
   TargetPolicy targets = {};
-  std::optional<std::uint32_t> splits = std::nullopt;  // exactly so many KV splits; nullopt: the plan decides
-  std::shared_ptr<const CostModel> costs = nullptr;    // null: default_cost_model()
-  std::vector<MeasuredOccupancy> occupancy = {};       // a plan counts on no more; bind fills it
+  std::optional<std::uint32_t> splits = std::nullopt;  // so many KV splits; nullopt: the plan decides
+  // KV splits of so many tokens each, a multiple of 128, from where a sequence's visible tokens begin: what
+  // is computed of a sequence then has the same bits in every batch. Backends that cannot decline.
+  std::optional<std::uint32_t> split_tokens = std::nullopt;
+  std::shared_ptr<const CostModel> costs = nullptr;  // null: default_cost_model()
+  std::vector<MeasuredOccupancy> occupancy = {};     // a plan counts on no more; bind fills it
 };
 
 // All that a backend decides from. The same request gives the same answer.
