@@ -33,6 +33,7 @@ void DecodeArguments::write(const AttentionTensors& tensors, std::span<std::byte
   p.kv_lengths = tensors.kv_lengths.address;
   if (ragged_q_) p.q_offsets = tensors.q_offsets.address;
   if (sinks_) p.sinks = tensors.sinks.address;
+  if (custom_mask_) p.mask = tensors.mask.address;
   if (scales_on_device_) {
     p.softmax_scale_address = tensors.softmax_scale.address;
     p.output_scale_address = tensors.output_scale.address;

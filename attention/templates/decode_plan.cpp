@@ -163,7 +163,7 @@ class DecodePlanner {
 
   // Tokens that the queries of a sequence of this length read.
   std::uint32_t readable_tokens(const Tile& tile, std::uint32_t length) const {
-    if (!problem_.is_sliding()) return length;
+    if (!problem_.is_windowed()) return length;
     const std::uint64_t window =
         std::uint64_t{problem_.window} + problem_.q_len - 1 + (slice_of(problem_, tile.shape.q) - 1);
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(length, window));
@@ -333,7 +333,9 @@ Result<AttentionDecodeParameters> parameters_for(const AttentionProblem& problem
   p.v_page_stride = v.page;
   p.v_token_stride = v.token;
   p.v_head_stride = v.head;
-  p.page_table_stride = problem.pages_per_sequence();
+  const std::uint32_t pages = problem.pages_per_sequence();
+  p.page_table_stride = problem.separate_page_tables ? 2LL * pages : pages;
+  p.v_page_table_offset = problem.separate_page_tables ? static_cast<int>(pages) : 0;
   p.batch = static_cast<int>(problem.batch);
   p.q_len = static_cast<int>(problem.q_len);
   p.q_tiles = static_cast<int>(divide_up(rows, tile.q));
@@ -341,7 +343,9 @@ Result<AttentionDecodeParameters> parameters_for(const AttentionProblem& problem
   p.partial_rows = static_cast<int>(std::min(rows, tile.q));
   p.min_units = static_cast<int>(splits.min_units);
   p.split_is_unit = splits.split_is_unit ? 1 : 0;
-  p.window = problem.is_sliding() ? static_cast<int>(problem.window) : 0;
+  p.window = static_cast<int>(problem.window);
+  p.mask_words = static_cast<int>(problem.mask_words());
+  p.soft_cap = static_cast<float>(problem.soft_cap.value_or(0));
   p.max_kv_length = static_cast<int>(problem.kv_len);
   p.softmax_scale_log2 = static_cast<float>(problem.scale() * std::numbers::log2e);
   p.output_scale = static_cast<float>(problem.output_scale);
@@ -414,14 +418,19 @@ KernelSpec decode_specification(const AttentionProblem& problem) {
   const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
   // One query token sees the same under both masks: one kernel serves.
   const bool dense = problem.mask == AttentionMask::dense && problem.q_len > 1;
+  const bool custom = problem.mask == AttentionMask::custom;
   spec.set("dtype_q", type(problem.data_type_q))
       .set("dtype_kv", type(problem.data_type_k))
       .set("dtype_o", type(problem.data_type_o))
       .set("head_dim_qk", problem.head_dim_qk)
       .set("head_dim_v", problem.head_dim_v)
       .set("page_size", problem.tokens_per_page)
-      .set("mask", dense ? "dense" : "causal")
-      .set("sliding_window", ParameterValue(problem.is_sliding()));
+      .set("mask", dense    ? "dense"
+                   : custom ? "custom"
+                            : "causal")
+      .set("sliding_window", ParameterValue(custom || problem.is_sliding()))
+      .set("soft_cap", ParameterValue(problem.soft_cap.has_value()))
+      .set("separate_page_tables", ParameterValue(problem.separate_page_tables));
   return spec;
 }
 

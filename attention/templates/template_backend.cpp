@@ -39,8 +39,6 @@ std::string missing_feature(const AttentionProblem& problem) {
   if (problem.layout != QkvLayout::paged_kv) {
     return "attention_decode reads paged KV, and the layout is " + std::string(to_string(problem.layout));
   }
-  if (problem.mask == AttentionMask::custom) return "attention_decode would ignore the custom mask";
-  if (problem.separate_page_tables) return "attention_decode has one page table for K and V";
   if (problem.sparse != SparseAttention::none) return "attention_decode reads all of KV, not the top k of it";
   if (problem.chunk != kUnlimited) return "attention_decode would ignore the chunks";
   if (problem.skips_softmax) return "attention_decode skips no softmax";

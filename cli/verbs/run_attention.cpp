@@ -33,7 +33,8 @@ struct RunOptions {
   std::string lengths = "uniform";
   int iterations = 20;
   int device = 0;
-  std::uint32_t splits = 0;  // 0: as planned
+  std::uint32_t splits = 0;        // 0: as planned
+  std::uint32_t split_tokens = 0;  // the same
   std::uint64_t seed = 1;
   std::string backend{kAutomaticBackend};
   Places places;
@@ -93,7 +94,7 @@ double kv_bytes(const AttentionProblem& problem) {
   double tokens = 0;
   for (const std::int32_t length : problem.kv_lengths) {
     const std::int64_t seen = std::int64_t{problem.window} + problem.q_len - 1;
-    tokens += static_cast<double>(problem.is_sliding() ? std::min<std::int64_t>(length, seen) : length);
+    tokens += static_cast<double>(problem.is_windowed() ? std::min<std::int64_t>(length, seen) : length);
   }
   return tokens * problem.heads_kv *
          (problem.head_dim_qk * bits_of(problem.data_type_k) +
@@ -173,6 +174,7 @@ Result<AttentionResolution> resolve(Runtime& runtime, const AttentionProblem& pr
   PlanOptions wishes;
   wishes.backend = options.backend;
   if (options.splits > 0) wishes.splits = options.splits;
+  if (options.split_tokens > 0) wishes.split_tokens = options.split_tokens;
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
                      resolve_attention(problem, facts, kernels, backends, wishes));
   if (!resolution.plan || resolution.plan->exists() || runtime.compiler()) return resolution;
@@ -245,6 +247,8 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or published");
   add_integer(*verb, "--splits", options->splits, 1, 256, "KV splits of a sequence (default: as planned)");
+  add_integer(*verb, "--split-tokens", options->split_tokens, 1, 1U << 30U,
+              "KV splits of so many tokens each, a multiple of 128 (default: as planned)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_places(*verb, options->places);
   add_cache(*verb, options->places);

@@ -22,12 +22,17 @@ cores", "minimum_target": "sm_80", "parameters": [
 256"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 2,
      "summary": "steps whose K and V are in shared memory or under way to it"},
-    {"name": "page_size", "type": "int", "values": [16, 32, 64, 128], "default": 64,
+    {"name": "page_size", "type": "int", "values": [8, 16, 32, 64, 128], "default": 64,
      "summary": "tokens of a page of the KV cache"},
-    {"name": "mask", "type": "choice", "values": ["causal", "dense"], "default": "causal",
-     "summary": "causal: the last query token sees all of the KV, each earlier one a token less"},
+    {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
+     "summary": "causal: the last query token sees all of the KV, each earlier one a token less; custom: bits
+say which query tokens each sees"},
     {"name": "sliding_window", "type": "bool", "default": false,
-     "summary": "a query sees only the newest tokens; how many is given at run time"}
+     "summary": "a query sees only the newest tokens; how many is given at run time"},
+    {"name": "soft_cap", "type": "bool", "default": false,
+     "summary": "logits are bounded by a tanh; the bound is given at run time"},
+    {"name": "separate_page_tables", "type": "bool", "default": false,
+     "summary": "K and V are looked up by page tables of their own"}
   ],
   "constraints": [
     {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
@@ -39,8 +44,10 @@ and 64 rows or KV of e4m3): 8 warps, each with 16 rows and 16 tokens (32)"},
     {"require": "tile_size_kv >= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)",
      "message": "tile_size_kv must be 32 or more with head_dim_v up to 128 and 64 rows or KV of e4m3: a warp
 takes 32 tokens at a time"},
-    {"require": "!sliding_window || mask == 'causal'",
-     "message": "sliding_window needs mask causal: the window ends at the query's own position"}
+    {"require": "!sliding_window || mask != 'dense'",
+     "message": "sliding_window needs mask causal or custom: the window ends at the query's own position"},
+    {"require": "sliding_window || mask != 'custom'",
+     "message": "mask custom needs sliding_window: one kernel serves with a window and without"}
   ],
   "kernels": [
     {"name": "attention_decode",
@@ -48,13 +55,13 @@ takes 32 tokens at a time"},
 ? 16 : 8)", "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk
 + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') &&
 head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
-     "parameter_bytes": 328,
+     "parameter_bytes": 344,
      "programmatic_launch": true}
   ],
   "row": {
     "qkv_layout": "'paged_kv'",
     "kernel_type": "'keeps'",
-    "mask": "sliding_window ? 'sliding_or_chunked_causal' : mask",
+    "mask": "mask == 'causal' && sliding_window ? 'sliding_or_chunked_causal' : mask",
     "tile_scheduler": "'static'",
     "multi_ctas_kv_mode": "'gmem'",
     "data_type_q": "dtype_q",
@@ -71,7 +78,9 @@ head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? ti
     "tokens_per_page": "page_size",
     "groups_tokens_heads_q": true,
     "groups_heads_q": true,
-    "stages": "stages"
+    "stages": "stages",
+    "soft_cap": "soft_cap",
+    "separate_page_tables": "separate_page_tables"
   }
 }
 */
@@ -107,8 +116,10 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
   const QFragments q_fragments(q_warp, lane);
   const KvRange visible[2] = {visible_to(p, sequence, rows.token(first_row + lane / 4)),
                               visible_to(p, sequence, rows.token(first_row + lane / 4 + 8))};
-  const KvRange seen_by_all{visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
-                            visible_to(p, sequence, rows.token(0)).end};
+  const KvRange seen_by_all{
+      visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
+      kCustomMask ? sequence.length - sequence.q_len : visible_to(p, sequence, rows.token(0)).end};
+  const DraftMask draft_mask(p, sequence, rows, first_row + lane / 4);
   float scale_log2[2];
   // A scale is above 0. That is made sure of here so that what was loaded is there before the loop, which
   // would otherwise wait in every slice for what it loads itself into the same scoreboard: the next page's
@@ -122,6 +133,7 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
       scale_log2[half] *=
           kE4m3Scale * load_shared_float(q_scales(q_shared) + 4 * (first_row + lane / 4 + 8 * half));
   }
+  const SoftCap<soft_cap> soft_cap_of_rows(p, scale_log2);
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
     FragmentD scores[kTilesS];
@@ -129,7 +141,8 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
     multiply_qk(scores, q_fragments, q_warp, stream.k_slice(), lane);
     stream.release_k(i);
 
-    if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, token, lane);
+    soft_cap_of_rows.apply(scores);
+    if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, draft_mask, token, lane);
     const Weights weights = softmax(state, scores, scale_log2);
 
     stream.wait();

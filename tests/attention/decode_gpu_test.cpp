@@ -116,7 +116,7 @@ TEST_CASE("Decode attention agrees with float64 for every head dim and page size
   const auto gpu = Gpu::open();
   if (!gpu) return;
   for (const std::uint32_t head_dim : {64U, 128U, 256U}) {
-    for (const std::uint32_t page_size : {16U, 32U, 64U, 128U}) {
+    for (const std::uint32_t page_size : {8U, 16U, 32U, 64U, 128U}) {
       for (const std::uint32_t splits : {1U, 3U})
         check_against_reference(*gpu, many_borders(head_dim, page_size), splits);
     }
@@ -180,6 +180,56 @@ TEST_CASE("Sinks count once in the sum and the log sum exp, and scales are taken
       check_against_reference(*gpu, problem, splits);
       problem.data_type_k = problem.data_type_v = problem.data_type_o = DataType::e4m3;
       check_against_reference(*gpu, problem, splits);
+    }
+  }
+}
+
+TEST_CASE(
+    "A soft cap bounds logits as closely as the reference does, split or not, and of every type of KV") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const double cap : {3.0, 50.0}) {
+    for (const std::uint32_t splits : {1U, 3U}) {
+      AttentionProblem problem = many_borders(128, 64);
+      problem.soft_cap = cap;
+      problem.sinks = true;
+      check_against_reference(*gpu, problem, splits);
+      problem.scales_on_device = true;
+      problem.data_type_k = problem.data_type_v = DataType::e4m3;
+      problem.q_len = 5;
+      check_against_reference(*gpu, problem, splits);
+    }
+  }
+}
+
+TEST_CASE("A packed mask decides among the query tokens, with a window and without, ragged or not") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t q_len : {1U, 8U, 37U}) {
+    for (const std::uint32_t window : {kUnlimited, 90U}) {
+      for (const bool ragged : {false, true}) {
+        AttentionProblem problem = many_borders(q_len == 8 ? 256 : 128, 16);
+        problem.q_len = q_len;
+        problem.mask = AttentionMask::custom;
+        problem.window = window;
+        problem.ragged_q = ragged;
+        for (const std::uint32_t splits : {1U, 3U})
+          check_against_reference(*gpu, problem, splits);
+      }
+    }
+  }
+}
+
+TEST_CASE("K and V are looked up by page tables of their own, of pages smaller and larger than a slice") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t page_size : {8U, 16U, 64U}) {
+    for (const std::uint32_t q_len : {1U, 8U}) {
+      AttentionProblem problem = many_borders(128, page_size);
+      problem.separate_page_tables = true;
+      problem.q_len = q_len;
+      for (const std::uint32_t splits : {1U, 3U})
+        check_against_reference(*gpu, problem, splits);
     }
   }
 }

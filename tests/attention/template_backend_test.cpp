@@ -86,7 +86,6 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.prefill = true; }), "prefill"));
   CHECK(test::holds(changed([](P& p) { p.q_len = 300; }), "1200 rows"));
   CHECK(changed([](P& p) { p.q_len = 256; }).empty());
-  CHECK(test::holds(changed([](P& p) { p.mask = AttentionMask::custom; }), "ignore the custom mask"));
   CHECK(test::holds(changed([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }), "top k"));
   CHECK(test::holds(changed([](P& p) { p.chunk = 1024; }), "chunks"));
   CHECK(test::holds(changed([](P& p) { p.skips_softmax = true; }), "softmax"));
@@ -102,9 +101,13 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.data_type_q = DataType::e4m3; }), "dtype_kv"));
 }
 
-TEST_CASE("sinks, ragged queries, scales of both kinds and KV of eight bits are served") {
+TEST_CASE(
+    "sinks, soft caps, page tables, ragged queries, scales of both kinds and KV of eight bits are served") {
   using P = AttentionProblem;
   CHECK(changed([](P& p) { p.sinks = true; }).empty());
+  CHECK(changed([](P& p) { p.soft_cap = 50; }).empty());
+  CHECK(changed([](P& p) { p.separate_page_tables = true; }).empty());
+  CHECK(changed([](P& p) { p.tokens_per_page = 8; }).empty());
   CHECK(changed([](P& p) { p.output_scale = 2; }).empty());
   CHECK(changed([](P& p) { p.scales_on_device = true; }).empty());
   CHECK(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
@@ -147,6 +150,37 @@ TEST_CASE("several query tokens are causal unless the mask is dense") {
   const AttentionPlan windowed = plan_of(problem, Known::on(test::kH200));
   CHECK(windowed.row.selector.mask == AttentionMask::sliding_or_chunked_causal);
   CHECK(decode_of(windowed).parameters.window == 128);
+}
+
+TEST_CASE("a custom mask is one kernel, with a window and without") {
+  AttentionProblem problem = kTemplateDecode;
+  problem.q_len = 4;
+  problem.mask = AttentionMask::custom;
+  const AttentionPlan whole = plan_of(problem, Known::on(test::kH200));
+  CHECK(whole.row.selector.mask == AttentionMask::custom);
+  CHECK(decode_of(whole).parameters.mask_words == 1);
+  problem.window = 128;
+  const AttentionPlan windowed = plan_of(problem, Known::on(test::kH200));
+  CHECK(decode_of(windowed).spec == decode_of(whole).spec);
+  CHECK(decode_of(windowed).parameters.window == 128);
+}
+
+TEST_CASE("the kernel of another soft cap is the same, that of none another, and so with page tables") {
+  AttentionProblem problem = kTemplateDecode;
+  const KernelRow plain = plan_of(problem, Known::on(test::kH200)).row;
+  problem.soft_cap = 50;
+  const AttentionPlan capped = plan_of(problem, Known::on(test::kH200));
+  CHECK(decode_of(capped).parameters.soft_cap == 50);
+  CHECK(capped.row.selector != plain.selector);
+  problem.soft_cap = 30;
+  CHECK(plan_of(problem, Known::on(test::kH200)).row.selector == capped.row.selector);
+  problem.soft_cap = std::nullopt;
+  problem.separate_page_tables = true;
+  const AttentionPlan apart = plan_of(problem, Known::on(test::kH200));
+  CHECK(apart.row.selector != plain.selector);
+  const auto pages = static_cast<int>(problem.pages_per_sequence());
+  CHECK(decode_of(apart).parameters.page_table_stride == 2 * pages);
+  CHECK(decode_of(apart).parameters.v_page_table_offset == pages);
 }
 
 TEST_CASE("a kernel that exists is named with its digest") {

@@ -30,6 +30,8 @@ constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
 // registers.
 constexpr int kSlice = (tile_size_q == 64 || kConvertsKv) && head_dim_v <= 128 ? 32 : 16;
 constexpr int kPagesOfSlice = maximum(kSlice / page_size, 1);
+constexpr int kPageTables = separate_page_tables ? 2 : 1;
+constexpr bool kCustomMask = mask == mask_values::custom;
 constexpr int kWarpRows = 16;
 constexpr int kWarpsQ = tile_size_q / kWarpRows;
 constexpr int kWarpsKv = tile_size_kv / kSlice;
@@ -114,11 +116,9 @@ struct KvRange {
 
 __device__ inline KvRange visible_to(const AttentionDecodeParameters& p, const Sequence& sequence,
                                      int token) {
-  int end = sequence.length;
-  if constexpr (mask == mask_values::causal) end = maximum(sequence.length - sequence.q_len + token + 1, 0);
-  int begin = 0;
-  if constexpr (sliding_window) begin = maximum(end - p.window, 0);
-  return {begin, end};
+  const int own = maximum(sequence.length - sequence.q_len + token + 1, 0);  // the end of what is not newer
+  return {sliding_window ? maximum(own - p.window, 0) : 0,
+          mask == mask_values::causal ? own : sequence.length};
 }
 
 }  // namespace cubinet::attention

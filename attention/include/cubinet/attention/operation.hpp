@@ -141,6 +141,10 @@ struct AttentionTensors {
   DeviceTensor page_table;
   DeviceTensor kv_lengths;  // [batch] int32, contiguous; 0 is allowed, what passes kv_len is cut to it
   DeviceTensor sinks;       // [heads_q] fp32: with sinks, the logit of each head
+  // [batch, q_len, mask_words()] uint32, contiguous; with ragged_q [tokens, mask_words()]: with a custom
+  // mask. Bit j % 32 of word j / 32 of a query token says whether it sees its sequence's query token j; it
+  // sees all that lies before them, within the window.
+  DeviceTensor mask;
   // [batch + 1] int32: where each sequence's tokens begin in Q, and in K and V; the last is their number. Of
   // TensorRules::reads_offsets.
   DeviceTensor q_offsets;

@@ -27,6 +27,7 @@ struct AttentionDecodeParameters {
   unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed
   unsigned long long q_offsets;   // [batch + 1] int32: where its tokens begin; 0: each sequence has q_len
   unsigned long long sinks;       // [heads_q] fp32, natural logits without V; 0: none
+  unsigned long long mask;        // [tokens of Q, mask_words] uint32; read with a custom mask
   unsigned long long softmax_scale_address;  // one fp32 in place of softmax_scale_log2; 0: none
   unsigned long long output_scale_address;   // one fp32 in place of output_scale; 0: none
 
@@ -55,7 +56,9 @@ struct AttentionDecodeParameters {
   int max_kv_length;         // lengths beyond it are cut to it: the page table holds no more
   float softmax_scale_log2;  // softmax scale times log2(e), > 0
   float output_scale;
-  int reserved;
+  float soft_cap;           // > 0; read with soft_cap
+  int mask_words;           // of a query token
+  int v_page_table_offset;  // from K's entries of a sequence to V's; read with separate_page_tables
 
   FastDivisor heads_kv;
   FastDivisor group;   // query heads of one KV head
@@ -63,7 +66,7 @@ struct AttentionDecodeParameters {
   FastDivisor blocks;  // that share the units of one KV head; the grid is this times heads_kv
 };
 
-static_assert(sizeof(AttentionDecodeParameters) == 328 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 344 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
@@ -77,36 +80,39 @@ CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table, 64);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, kv_lengths, 72);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_offsets, 80);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, sinks, 88);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_address, 96);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale_address, 104);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_batch_stride, 112);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_token_stride, 120);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_head_stride, 128);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_page_stride, 136);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_token_stride, 144);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_head_stride, 152);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_stride, 160);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_token_stride, 168);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_head_stride, 176);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_batch_stride, 184);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_token_stride, 192);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_head_stride, 200);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table_stride, 208);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, batch, 216);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_len, 220);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_tiles, 224);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_q, 228);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_rows, 232);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, min_units, 236);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, split_is_unit, 240);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, window, 244);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, max_kv_length, 248);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_log2, 252);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale, 256);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, reserved, 260);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_kv, 264);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 280);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, unit, 296);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, blocks, 312);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, mask, 96);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_address, 104);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale_address, 112);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_batch_stride, 120);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_token_stride, 128);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_head_stride, 136);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_page_stride, 144);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_token_stride, 152);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_head_stride, 160);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_stride, 168);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_token_stride, 176);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_head_stride, 184);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_batch_stride, 192);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_token_stride, 200);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_head_stride, 208);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table_stride, 216);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, batch, 224);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_len, 228);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_tiles, 232);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_q, 236);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_rows, 240);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, min_units, 244);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, split_is_unit, 248);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, window, 252);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, max_kv_length, 256);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_log2, 260);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale, 264);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, soft_cap, 268);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, mask_words, 272);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_table_offset, 276);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_kv, 280);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 296);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, unit, 312);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, blocks, 328);
 
 }  // namespace cubinet::kernel_templates
