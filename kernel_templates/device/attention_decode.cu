@@ -3,8 +3,9 @@
 {
   "name": "attention_decode",
   "interface": 4,
-  "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor
-cores", "minimum_target": "sm_80", "parameters": [
+  "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
+  "minimum_target": "sm_80",
+  "parameters": [
     {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
      "summary": "element type of Q"},
     {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
@@ -18,15 +19,13 @@ cores", "minimum_target": "sm_80", "parameters": [
     {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 16,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
     {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64, 128], "default": 64,
-     "summary": "KV tokens of one step of a thread block, 16 or 32 a warp; 128 suits head dim 64, 32 suits
-256"},
+     "summary": "KV tokens of one step of a thread block, 16 or 32 a warp; 128 suits head dim 64, 32 suits 256"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 2,
      "summary": "steps whose K and V are in shared memory or under way to it"},
     {"name": "page_size", "type": "int", "values": [8, 16, 32, 64, 128], "default": 64,
      "summary": "tokens of a page of the KV cache"},
     {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
-     "summary": "causal: the last query token sees all of the KV, each earlier one a token less; custom: bits
-say which query tokens each sees"},
+     "summary": "causal: the last query token sees all of the KV, each earlier one a token less; custom: by bits"},
     {"name": "sliding_window", "type": "bool", "default": false,
      "summary": "a query sees only the newest tokens; how many is given at run time"},
     {"name": "soft_cap", "type": "bool", "default": false,
@@ -36,14 +35,11 @@ say which query tokens each sees"},
   ],
   "constraints": [
     {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
-     "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is
-converted"},
-    {"require": "tile_size_q * tile_size_kv <= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128
-? 4096 : 2048)", "message": "tile_size_q * tile_size_kv must be 2048 or less (4096 with head_dim_v up to 128
-and 64 rows or KV of e4m3): 8 warps, each with 16 rows and 16 tokens (32)"},
+     "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
+    {"require": "tile_size_q * tile_size_kv <= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 4096 : 2048)",
+     "message": "tile_size_q * tile_size_kv must be 2048 or less (4096 with head_dim_v up to 128 and 64 rows or KV of e4m3): 8 warps, each with 16 rows and 16 tokens (32)"},
     {"require": "tile_size_kv >= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)",
-     "message": "tile_size_kv must be 32 or more with head_dim_v up to 128 and 64 rows or KV of e4m3: a warp
-takes 32 tokens at a time"},
+     "message": "tile_size_kv must be 32 or more with head_dim_v up to 128 and 64 rows or KV of e4m3: a warp takes 32 tokens at a time"},
     {"require": "!sliding_window || mask != 'dense'",
      "message": "sliding_window needs mask causal or custom: the window ends at the query's own position"},
     {"require": "sliding_window || mask != 'custom'",
@@ -51,10 +47,8 @@ takes 32 tokens at a time"},
   ],
   "kernels": [
     {"name": "attention_decode",
-     "threads": "tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128
-? 16 : 8)", "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk
-+ head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') &&
-head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
+     "threads": "tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true}
   ],
