@@ -195,7 +195,8 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   }
   const PartialSlots slots(p, piece, division.share(), block);
   store_rows(p, merge, rows, sequence, head_kv, slots.own);
-  if (is_last_of_tile(p, piece, head_kv, slots.count)) reduce_rows(p, slots, rows, sequence, head_kv);
+  if (is_last_of_tile(p, piece, head_kv, slots.count)) 
+    reduce_rows(p, slots, rows, sequence, head_kv, q_shared + kQBytes);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)

@@ -3,6 +3,7 @@
 #include "support/allocation_count.hpp"
 #include "support/text.hpp"
 
+#include <cubinet/attention/reference_values.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <atomic>
@@ -61,13 +62,14 @@ TEST_CASE("a plan of the templates launches one kernel, which needs scratch and 
   RuntimeOptions options = device_options(setting.home / "builtin");
   options.templates = {};
   const auto runtime = make_runtime(std::move(options));
-  PlanOptions wishes;
-  wishes.splits = 2;
+  AttentionProblem problem = setting.problem;
+  problem.kv_len = 1000;  // more than a step of the kernel
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 1));
   const AttentionPlan plan =
-      ok(plan_attention(setting.problem, setting.facts(), {}, ok(AttentionBackends::builtin()), wishes));
+      ok(plan_attention(problem, setting.facts(), {}, ok(AttentionBackends::builtin())));
   const BoundAttention attention = ok(BoundAttention::bind(*runtime, plan, 0));
-  const TensorBuffers buffers =
-      ok(TensorBuffers::create(setting.device, setting.problem, setting.inputs, plan.workspace));
+  const TensorBuffers buffers = ok(TensorBuffers::create(setting.device, problem, inputs, plan.workspace));
   ok(attention.check(buffers.tensors()));
   ok(attention.run(buffers.tensors(), nullptr));
   const auto made = launches();

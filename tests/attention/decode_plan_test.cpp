@@ -364,12 +364,12 @@ TEST_CASE("Sizes whose product passes 64 bits have a plan, and a cost that follo
 
 TEST_CASE("A workspace whose size passes 64 bits is refused by what makes it") {
   PlanRequest asked = largest();
-  asked.options.splits = 256;
+  asked.options.split_tokens = 128;
   asked.problem.head_dim_v = 1024;
   const auto made = plan_decode(asked);
   REQUIRE_FALSE(made);
   CHECK(made.error().code == ErrorCode::invalid_argument);
-  for (const char* part : {"workspace", "batch 65535", "256 KV splits", "head_dim_v 1024"})
+  for (const char* part : {"workspace", "batch 65535", "8388608 KV splits", "head_dim_v 1024"})
     CHECK_MESSAGE(made.error().message.find(part) != std::string::npos, made.error().message);
 }
 
@@ -377,7 +377,6 @@ TEST_CASE("Lengths and grids beyond what the kernels count with are refused") {
   PlanRequest asked = request(llama(1, (1U << 30U) + 1));
   CHECK(plan_decode(asked).error().message.find("kv_len") != std::string::npos);
   asked = request(llama(1, 1U << 30U, 1U << 26U));
-  asked.options.splits = 256;
   CHECK(plan_decode(asked).error().message.find("q_len") != std::string::npos);
 }
 

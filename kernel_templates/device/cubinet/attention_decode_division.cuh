@@ -43,15 +43,20 @@ struct Piece {
 // Every warp works it out for itself, all of its lanes together.
 class WorkDivision {
  public:
-  __device__ WorkDivision(const AttentionDecodeParameters& p, int block)
-      : lane_(threadIdx.x % 32), own_units_(units_of(p, minimum(lane_, p.batch - 1))) {
-    int total = own_units_;
+  __device__ WorkDivision(const AttentionDecodeParameters& p, int block) : lane_(threadIdx.x % 32) {
+    units_ = units_of(p, minimum(lane_, p.batch - 1));
+    int total = units_;
     if (p.batch > 1) {
-      if (lane_ >= p.batch) own_units_ = total = 0;
-#pragma unroll 4
-      for (int sequence = lane_ + 32; sequence < p.batch; sequence += 32)
-        total += units_of(p, sequence);
-      total = __reduce_add_sync(kAllLanes, total);
+      if (lane_ >= p.batch) units_ = 0;
+      last_ = up_to_lane(units_);
+      total = __shfl_sync(kAllLanes, last_, 31);
+      if (p.batch > 32) {
+        int others = 0;
+#pragma unroll 1
+        for (int sequence = lane_ + 32; sequence < p.batch; sequence += 32)
+          others += units_of(p, sequence);
+        total += __reduce_add_sync(kAllLanes, others);
+      }
     }
     share_ = maximum(p.blocks.quotient(total + p.blocks.divisor - 1), p.min_units);
     begin_ = block * share_;
@@ -91,22 +96,29 @@ class WorkDivision {
     return SequenceWork(p, Sequence(p, sequence)).all_units();
   }
 
-  // Thirty two sequences at a time.
-  __device__ void find(const AttentionDecodeParameters& p, int unit, int& sequence, int& first) const {
-    int units = own_units_;
-#pragma unroll 1
-    for (;;) {
-      const int sum = __reduce_add_sync(kAllLanes, units);
-      if (unit < first + sum) break;
-      first += sum;
-      sequence += 32;
-      units = sequence + lane_ < p.batch ? units_of(p, sequence + lane_) : 0;
-    }
-    int last = units;
+  __device__ int up_to_lane(int units) const {
 #pragma unroll
     for (int offset = 1; offset < 32; offset *= 2) {
-      const int before = __shfl_up_sync(kAllLanes, last, offset);
-      if (lane_ >= offset) last += before;
+      const int before = __shfl_up_sync(kAllLanes, units, offset);
+      if (lane_ >= offset) units += before;
+    }
+    return units;
+  }
+
+  // Thirty two sequences at a time.
+  __device__ void find(const AttentionDecodeParameters& p, int unit, int& sequence, int& first) const {
+    int units = units_;
+    int last = last_;
+    if (p.batch > 32) {
+#pragma unroll 1
+      for (;;) {
+        const int sum = __reduce_add_sync(kAllLanes, units);
+        if (unit < first + sum) break;
+        first += sum;
+        sequence += 32;
+        units = sequence + lane_ < p.batch ? units_of(p, sequence + lane_) : 0;
+      }
+      last = up_to_lane(units);
     }
     const int lane = __ffs(__ballot_sync(kAllLanes, unit < first + last)) - 1;
     sequence += lane;
@@ -114,7 +126,8 @@ class WorkDivision {
   }
 
   int lane_;
-  int own_units_;  // of the lane's sequence among the first 32
+  int units_;     // of the lane's sequence among the first 32
+  int last_ = 0;  // and of those before it
   int share_;
   int begin_;
   int end_;
