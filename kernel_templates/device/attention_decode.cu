@@ -148,17 +148,16 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
 
 // The tokens of a piece that its tile's rows read.
 __device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Piece& piece,
-                                   const Sequence& sequence, const KvRange& seen) {
-  const int begin = SequenceWork(p, sequence).begin;
-  const int last = begin + (piece.end - piece.tile_begin) * p.unit.divisor;
-  return {maximum(begin + (piece.begin - piece.tile_begin) * p.unit.divisor, seen.begin / kSlice * kSlice),
-          minimum(last, seen.end)};
+                                   const KvRange& seen) {
+  const int begin = piece.kv_begin + (piece.begin - piece.tile_begin) * p.unit.divisor;
+  const int end = piece.kv_begin + (piece.end - piece.tile_begin) * p.unit.divisor;
+  return {maximum(begin, seen.begin / kSlice * kSlice), minimum(end, seen.end)};
 }
 
 // One piece of the block's work, in memory that nobody reads or writes any more.
 __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division,
                                const Piece& piece, int block, int head_kv, SharedAddress q_shared) {
-  const Sequence sequence(p, piece.sequence);
+  const Sequence& sequence = piece.sequence;
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
   if constexpr (!kConvertsKv) {
     copy_q(p, rows, sequence, head_kv, q_shared);
@@ -168,7 +167,7 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
                      visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
-  KvStream stream(p, sequence.index, head_kv, range_of(p, piece, sequence, seen), seen.begin, group_kv,
+  KvStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, group_kv,
                   q_shared + kQBytes);
   if constexpr (kConvertsKv) {
     QConversion conversion(p, rows, sequence, head_kv);

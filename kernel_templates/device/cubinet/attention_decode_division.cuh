@@ -30,7 +30,8 @@ struct SequenceWork {
 
 // What a block has of a tile. Numbers of units count from the first sequence's first.
 struct Piece {
-  int sequence;
+  Sequence sequence;
+  int kv_begin;  // of the sequence's tokens: SequenceWork::begin
   int q_tile;
   int tile_begin;
   int tile_end;
@@ -76,8 +77,9 @@ class WorkDivision {
     int sequence = 0;
     int first = 0;  // unit of the sequence
     if (p.batch > 1) find(p, unit, sequence, first);
-    const SequenceWork work(p, Sequence(p, sequence));
-    Piece piece{sequence, 0, first, 0, unit, end_};
+    const Sequence of(p, sequence);
+    const SequenceWork work(p, of);
+    Piece piece{of, work.begin, 0, first, 0, unit, end_};
     if (work.q_tiles > 1) {
       piece.q_tile = (unit - first) / work.units;
       piece.tile_begin += piece.q_tile * work.units;

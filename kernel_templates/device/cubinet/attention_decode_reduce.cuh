@@ -15,7 +15,7 @@ __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const
   __syncthreads();
   bool last = false;
   if (threadIdx.x == 0) {
-    const long long tile = static_cast<long long>(piece.sequence) * p.q_tiles + piece.q_tile;
+    const long long tile = static_cast<long long>(piece.sequence.index) * p.q_tiles + piece.q_tile;
     const GlobalAddress counter = p.counters + 4 * (tile * p.heads_kv.divisor + head_kv);
     last = add_global(counter, 1) == count - 1;
     if (last) store_global_int(counter, 0);
