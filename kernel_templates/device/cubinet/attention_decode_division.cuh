@@ -89,13 +89,28 @@ class WorkDivision {
     return piece;
   }
 
-  int __device__ share() const {
+  __device__ int share() const {
     return share_;
+  }
+
+  // A whole tile.
+  __device__ Piece tile(const AttentionDecodeParameters& p, const Sequence& sequence, int q_tile) const {
+    const SequenceWork work(p, sequence);
+    const int begin = first_unit(p, sequence.index) + q_tile * work.units;
+    return {sequence, work.begin, q_tile, begin, begin + work.units, begin, begin + work.units};
   }
 
  private:
   __device__ static int units_of(const AttentionDecodeParameters& p, int sequence) {
     return SequenceWork(p, Sequence(p, sequence)).all_units();
+  }
+
+  __device__ int first_unit(const AttentionDecodeParameters& p, int sequence) const {
+    int units = lane_ < sequence ? units_ : 0;
+#pragma unroll 1
+    for (int other = lane_ + 32; other < sequence; other += 32)
+      units += units_of(p, other);
+    return p.batch > 1 ? __reduce_add_sync(kAllLanes, units) : 0;
   }
 
   __device__ int up_to_lane(int units) const {
