@@ -131,8 +131,8 @@ FaultProxy::OriginReply FaultProxy::ask(const std::string& method, const Receive
   return reply;
 }
 
-// The first half of what was asked for: as a part that breaks off or stands still, or as if it were all. The
-// last is what the proxy has kept of an earlier answer: the server is not asked for it.
+// The first half of what was asked for: breaks off or stands still before the announced length, or ends as if
+// it were all, without one.
 void FaultProxy::answer_half(int connection, const ReceivedRequest& request, Fault fault) {
   const std::string asked = request.header("range");
   const OriginReply whole = ask("HEAD", request, "");
@@ -146,17 +146,15 @@ void FaultProxy::answer_half(int connection, const ReceivedRequest& request, Fau
   const std::uint64_t middle = range.first + (last - range.first) / 2;
   const OriginReply part =
       ask("GET", request, "bytes=" + std::to_string(range.first) + "-" + std::to_string(middle));
-  if (fault != Fault::half_body) origin_bytes_ += part.message.body.size();
+  origin_bytes_ += part.message.body.size();
   std::string headers = field(whole.message, "etag");
-  int status = 200;
-  if (fault != Fault::half_body) {
-    headers += "Content-Length: " + std::to_string(last - range.first + 1) + "\r\n";
-    if (!asked.empty()) {
-      status = 206;
-      headers += "Content-Range: bytes " + std::to_string(range.first) + "-" + std::to_string(last) + "/" +
-                 total + "\r\n";
-    }
-  }
+  const int status = asked.empty() ? 200 : 206;
+  if (!asked.empty())
+    headers += "Content-Range: bytes " + std::to_string(range.first) + "-" + std::to_string(last) + "/" +
+               total + "\r\n";
+  const std::uint64_t announced =
+      fault == Fault::half_body ? part.message.body.size() : last - range.first + 1;
+  headers += "Content-Length: " + std::to_string(announced) + "\r\n";
   send_all(connection, reply(status, part.message.body, headers).bytes);
   if (fault == Fault::stall) wait_for_end(connection);
 }

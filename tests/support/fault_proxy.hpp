@@ -22,7 +22,7 @@ class FaultProxy {
     flip,
     stall,
     forbidden_page,  // 403, in HTML
-    half_body,       // as if it were all: the proxy has kept no more
+    half_body,       // of a success, and the connection ends as if it were all
     redirect_loop
   };
 
