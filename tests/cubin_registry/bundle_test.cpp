@@ -169,6 +169,8 @@ TEST_CASE("every flipped byte of a bundle is found, and nothing wrong is given o
     const std::vector<Cubin> asked(one.cubins.begin(), one.cubins.begin() + 2);
     std::size_t mutants = 0;
     for (const std::size_t i : test::sampled(whole.size(), one.step)) {
+      // Of 2.6 MB that are alike, every seventh line.
+      if (test::at_full_size() && one.step != 8 && i / 64 % 7 != 0) continue;
       for (const std::byte change : test::changes(i, 1, one.step == 8 ? 8 : 1)) {
         CAPTURE(i);
         CAPTURE(change);
