@@ -63,6 +63,7 @@ TEST_CASE("a trusted key that has signed is named with its comment") {
 }
 
 TEST_CASE("what minisign signs beside a file counts") {
+  if (!has_minisign()) return;
   SignedFile file;
   const SecretKey key = new_key();
   file.trust(key);
