@@ -324,7 +324,7 @@ void add_compile(CLI::App& root, Action& chosen) {
   verb->add_flag("--record", options->record,
                  "Write FILE.record too, from which `bundle create` takes the cubin");
   add_places(*verb, options->places);
-  add_cache(*verb, options->places);
+  add_written_cache(*verb, options->places);
   verb->footer(
       R"(A plain cubin is looked for in the home first and kept there. Without -o it is kept there only, and ptx and
 source go to stdout.

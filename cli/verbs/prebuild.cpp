@@ -344,7 +344,7 @@ void add_prebuild(CLI::App& root, Action& chosen) {
       ->type_name("I/N");
   add_template_sources(*verb, options->sources);
   add_places(*verb, options->places);
-  add_cache(*verb, options->places);
+  add_written_cache(*verb, options->places);
   verb->footer(R"(The matrix stands for the product of its lists:
   {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
                 "targets": ["sm_80", "sm_90a"]}]}

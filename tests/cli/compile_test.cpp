@@ -97,6 +97,21 @@ TEST_CASE("one node compiles and another takes that from the cache, if it lists 
   CHECK(hits[0]["place"] == cache);
   CHECK(hits[0]["used"] == 1);
   CHECK(reader.run({"outdated"}).status == 0);
+  const Sandbox asker;
+  const auto explained = [&](const std::string& size) {
+    return asker
+        .run({"--policy", reader.path("policy.json"), "explain", "rms_norm", "-p", "hidden_size=" + size,
+              "--device", "8.0", "--cache", cache, "--plain-http", nginx->authority(), "--json"})
+        .json();
+  };
+  const auto there = explained("64");
+  CHECK(there["chosen"]["source"] == "server");
+  CHECK(there["chosen"]["place"] == cache);
+  CHECK(there["caches"][0]["found"] == true);
+  const auto not_there = explained("128");
+  CHECK(not_there["would_compile"] == "sm_80");
+  CHECK(not_there["caches"][0]["asked"] == true);
+  CHECK(not_there["caches"][0]["found"] == false);
   CHECK(build_on(reader, {"--policy", reader.path("policy.json")}).json()["results"][0]["source"] ==
         "registry");
   // Another key is no reason to take it, offline nobody is asked, and a key without a cache is a slip.
