@@ -193,6 +193,21 @@ std::vector<float> make_sinks(const AttentionProblem& problem, std::uint64_t see
   return sinks;
 }
 
+std::vector<std::uint32_t> make_mask(const AttentionProblem& problem, const SequenceRows& rows,
+                                     std::uint64_t seed) {
+  std::vector<std::uint32_t> mask(rows.q_tokens() * problem.mask_words());
+  RandomBits bits(stream_seed(seed, 7, 0));
+  for (std::size_t b = 0; b < problem.batch; ++b) {
+    for (std::uint32_t token = 0; token < rows.q_length(b); ++token) {
+      for (std::uint32_t other = 0; other < rows.q_length(b); ++other) {
+        const bool seen = bits.below(2) == 0 || other == token;
+        if (seen) mask[(rows.q_begin(b) + token) * problem.mask_words() + other / 32] |= 1U << (other % 32);
+      }
+    }
+  }
+  return mask;
+}
+
 }  // namespace
 
 std::vector<std::int32_t> make_kv_lengths(const AttentionProblem& problem, LengthPattern pattern) {
@@ -239,6 +254,8 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   inputs.kv_lengths = kv_lengths;
   if (problem.ragged_q) inputs.q_lengths = make_q_lengths(problem, seed);
   if (problem.sinks) inputs.sinks = make_sinks(problem, seed);
+  if (problem.mask == AttentionMask::custom)
+    inputs.mask = make_mask(problem, SequenceRows(problem, inputs), seed);
   // q . k has the standard deviation of a Q element times sqrt(head_dim_qk), K's being 1.
   const double q_deviation = kLogitDeviation / (problem.scale() * std::sqrt(problem.head_dim_qk));
   inputs.q.resize(SequenceRows(problem, inputs).q_tokens() * problem.heads_q * problem.head_dim_qk);
