@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 3,
+  "interface": 4,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "minimum_target": "sm_80",
   "parameters": [
@@ -43,12 +43,12 @@
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
-     "parameter_bytes": 296,
+     "parameter_bytes": 304,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
      "threads": "128",
      "dynamic_shared_bytes": "0",
-     "parameter_bytes": 296,
+     "parameter_bytes": 304,
      "programmatic_launch": true}
   ],
   "row": {
@@ -139,8 +139,11 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     attention_decode(const __grid_constant__ AttentionDecodeParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  wait_for_prerequisites();
-  launch_dependents();
+  // Behind an append the stream waits, once the tokens that were there before are on their way.
+  if (p.follows_append == 0) {
+    wait_for_prerequisites();
+    launch_dependents();
+  }
 
   const int head_kv = blockIdx.y;
   const int block = static_cast<int>(blockIdx.x);
@@ -148,13 +151,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   const int q_tile = block - split * p.q_tiles.divisor;
   const Sequence sequence(p, static_cast<int>(blockIdx.z));
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, q_tile * tile_size_q};
-  if (!rows.holds(0)) return;
+  // Who has nothing to do waits all the same: a kernel that ended before the append did would let what follows
+  // it go too early.
+  if (!rows.holds(0)) return wait_for_prerequisites();
   const Splits splits = divide_into_splits(p, rows, sequence);
-  if (split >= splits.count) return;
+  if (split >= splits.count) return wait_for_prerequisites();
 
   const SharedAddress q_shared = shared_address(shared);
   if constexpr (!kConvertsKv) {
-    copy_q(p, rows, sequence, head_kv, q_shared);
+    if (p.follows_append == 0) copy_q(p, rows, sequence, head_kv, q_shared);
     async_copy_commit();
   }
   const int group_kv = threadIdx.x / kGroupThreads;
@@ -163,12 +168,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
                   visible_to(p, sequence, rows.token(0)).begin, group_kv, q_shared + kQBytes);
   if constexpr (kConvertsKv) {
     QConversion conversion(p, rows, sequence, head_kv);
-    stream.fill();
+    stream.fill(tokens_before_wait(p, sequence));
     conversion.finish(q_shared, q_scales(q_shared));
   } else {
-    stream.fill();
+    stream.fill(tokens_before_wait(p, sequence));
     stream.wait_for_what_preceded();
+    if (p.follows_append != 0) load_q(p, rows, sequence, head_kv, q_shared);
   }
+  if (p.follows_append != 0) launch_dependents();
   __syncthreads();
 
   RowState state{};

@@ -53,9 +53,13 @@ struct AttentionDecodeParameters {
   FastDivisor group;       // query heads of one KV head
   FastDivisor q_tiles;     // ceil(q_len * group / tile_size_q)
   FastDivisor num_splits;  // most KV splits of a sequence; gridDim.x of the main kernel is q_tiles times this
+
+  // Not 0: what the kernel waits for writes Q and the newest q_len tokens of each sequence, and what came
+  // before that has ended: full pages in front of them are read before the wait.
+  int follows_append;
 };
 
-static_assert(sizeof(AttentionDecodeParameters) == 296 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 304 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
@@ -93,5 +97,6 @@ CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_q, 232);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 248);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_tiles, 264);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, num_splits, 280);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, follows_append, 296);
 
 }  // namespace cubinet::kernel_templates
