@@ -17,8 +17,9 @@ Result<AttentionInputs> full_length_inputs(const AttentionProblem& problem);
 // least 256 MB, several times an L2, so that no run finds its KV there.
 class TimedDecode {
  public:
+  // REQUIRES: inputs of the plan's problem.
   static Result<TimedDecode> create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                    const AttentionProblem& problem, const AttentionInputs& inputs);
+                                    const AttentionPlan& plan, const AttentionInputs& inputs);
   // By events around several launches of the graph.
   Result<double> seconds_a_call() const;
   const BoundAttention& attention() const { return attention_; }
