@@ -83,10 +83,11 @@ __device__ inline void load_q(const AttentionDecodeParameters& p, const PackedRo
 }
 
 // The power of two by which a row's largest element comes to lie between 1 and 4: fp16 has not the range of
-// bf16. `scale` is its inverse. A row of subnormal numbers counts as one of zeros.
+// bf16. `scale` is its inverse, and at least 2^-63, below which a row's logits are as good as 0: a scale
+// of 0 would make NaN of those that are masked.
 __device__ inline float normalising_factor(float largest, float& scale) {
-  const unsigned exponent =
-      static_cast<unsigned>(minimum(static_cast<int>(__float_as_uint(largest) >> 23), 253));
+  const auto exponent =
+      static_cast<unsigned>(minimum(maximum(static_cast<int>(__float_as_uint(largest) >> 23), 64), 253));
   scale = __uint_as_float(exponent << 23);
   return __uint_as_float((254u - exponent) << 23);
 }
