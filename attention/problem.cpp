@@ -51,7 +51,8 @@ Result<void> check_combinations(const AttentionProblem& problem) {
     return Error{ErrorCode::unsupported, "a window and chunks exclude each other"};
   }
   const bool cut_off = problem.kv_len > problem.window || problem.chunk != kUnlimited;
-  if (cut_off && !problem.is_sliding()) {
+  const bool of_custom = problem.is_windowed() && problem.chunk == kUnlimited;
+  if (cut_off && !problem.is_sliding() && !of_custom) {
     return Error{ErrorCode::unsupported, "no kernel joins the mask " + std::string(to_string(problem.mask)) +
                                              " with a window or chunks"};
   }
@@ -74,6 +75,10 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
   if (!(std::isfinite(problem.scale()) && problem.scale() > 0)) {
     return Error{ErrorCode::invalid_argument,
                  "softmax_scale is " + std::to_string(problem.scale()) + ": it must be finite and above 0"};
+  }
+  if (problem.soft_cap && !(std::isfinite(*problem.soft_cap) && *problem.soft_cap > 0)) {
+    return Error{ErrorCode::invalid_argument,
+                 "soft_cap is " + std::to_string(*problem.soft_cap) + ": it must be finite and above 0"};
   }
   if (!(std::isfinite(problem.output_scale) && problem.output_scale > 0)) {
     return Error{ErrorCode::invalid_argument, "output_scale is " + std::to_string(problem.output_scale) +

@@ -51,6 +51,7 @@ std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors&
            {"page_table", &tensors.page_table},
            {"kv_lengths", &tensors.kv_lengths},
            {"sinks", &tensors.sinks},
+           {"mask", &tensors.mask},
            {"q_offsets", &tensors.q_offsets},
            {"kv_offsets", &tensors.kv_offsets},
            {"k_block_scales", &tensors.k_block_scales},
@@ -170,6 +171,12 @@ Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const 
   if (problem_.sinks) {
     CUBINET_TRY(check_contiguous("sinks", tensors.sinks));
     CUBINET_TRY(check_place("sinks", tensors.sinks, problem_.heads_q * sizeof(float), kWordBytes));
+  }
+  if (problem_.mask == AttentionMask::custom) {
+    const std::uint64_t sequences = problem_.ragged_q ? 1 : problem_.batch;
+    const std::uint64_t bytes = sequences * problem_.q_len * problem_.mask_words() * sizeof(std::uint32_t);
+    CUBINET_TRY(check_contiguous("mask", tensors.mask));
+    CUBINET_TRY(check_place("mask", tensors.mask, bytes, kWordBytes));
   }
   if (problem_.scales_on_device) {
     CUBINET_TRY(check_place("softmax_scale", tensors.softmax_scale, sizeof(float), kWordBytes));

@@ -15,7 +15,7 @@ struct NamedTensor {
   const DeviceTensor* tensor;
 };
 // All of them, those of address 0 included.
-inline constexpr std::size_t kAttentionTensors = 25;
+inline constexpr std::size_t kAttentionTensors = 26;
 std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors& tensors);
 
 // Whether the tensors of a run fit the problem of a plan: what a kernel that met them would tell as a

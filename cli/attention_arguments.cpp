@@ -119,6 +119,8 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
   verb.add_option("--softmax-scale", arguments.softmax_scale,
                   "Of Q K^T (default: 1 / sqrt(head dim); mla-decode: 1 / sqrt(192))")
       ->type_name("X");
+  verb.add_option("--soft-cap", arguments.soft_cap, "Logits x become X * tanh(x / X) (default: they do not)")
+      ->type_name("X");
   verb.add_option("--output-scale", arguments.output_scale, "Of the output (default: 1)")->type_name("X");
   verb.add_flag("--scales-on-device", arguments.scales_on_device, "All scales are read from the device");
   verb.add_flag(
@@ -183,6 +185,7 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   problem.lse = arguments.lse;
   problem.ragged_q = arguments.ragged_q;
   problem.softmax_scale = arguments.softmax_scale;
+  problem.soft_cap = arguments.soft_cap;
   problem.output_scale = arguments.output_scale;
   problem.scales_on_device = arguments.scales_on_device;
   if (arguments.append) problem.append = append_of(arguments, problem);

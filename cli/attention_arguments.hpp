@@ -37,6 +37,7 @@ struct AttentionArguments {
   bool lse = false;
   bool ragged_q = false;
   std::optional<double> softmax_scale;
+  std::optional<double> soft_cap;
   double output_scale = 1;
   bool scales_on_device = false;
   bool append = false;

@@ -40,6 +40,7 @@ constexpr NamedBuffer kBuffers[] = {
     {"k_block_scales", &AttentionTensors::k_block_scales, 11},
     {"v_block_scales", &AttentionTensors::v_block_scales, 12},
     {"o_block_scales", &AttentionTensors::o_block_scales, 13},
+    {"mask", &AttentionTensors::mask, 14},
     {"lse", &AttentionTensors::lse, 15},
     {"softmax_scale", &AttentionTensors::softmax_scale, 16},
     {"output_scale", &AttentionTensors::output_scale, 17},

@@ -193,6 +193,21 @@ std::vector<float> make_sinks(const AttentionProblem& problem, std::uint64_t see
   return sinks;
 }
 
+std::vector<std::uint32_t> make_mask(const AttentionProblem& problem, const SequenceRows& rows,
+                                     std::uint64_t seed) {
+  std::vector<std::uint32_t> mask(rows.q_tokens() * problem.mask_words());
+  RandomBits bits(stream_seed(seed, 7, 0));
+  for (std::size_t b = 0; b < problem.batch; ++b) {
+    for (std::uint32_t token = 0; token < rows.q_length(b); ++token) {
+      for (std::uint32_t other = 0; other < rows.q_length(b); ++other) {
+        const bool seen = bits.below(2) == 0 || other == token;
+        if (seen) mask[(rows.q_begin(b) + token) * problem.mask_words() + other / 32] |= 1U << (other % 32);
+      }
+    }
+  }
+  return mask;
+}
+
 // NaN where the append has to write.
 void poison_new_tokens(const AttentionProblem& problem, AttentionInputs& inputs) {
   const SequenceRows rows(problem, inputs);
@@ -222,11 +237,11 @@ void make_new_rows(const AttentionProblem& problem, double q_deviation, std::uin
     NormalTable(append.data_type, deviation, stream_seed(seed, tensor, 0))
         .fill(rows, stream_seed(seed, tensor, 1));
   };
-  if (problem.appends_q()) fill(inputs.new_q, inputs.q.size(), q_deviation * append.q_scale, 7);
-  fill(inputs.new_k, tokens * problem.heads_kv * problem.head_dim_qk, append.k_scale, 8);
-  fill(inputs.new_v, tokens * problem.heads_kv * problem.head_dim_v, append.v_scale, 9);
+  if (problem.appends_q()) fill(inputs.new_q, inputs.q.size(), q_deviation * append.q_scale, 8);
+  fill(inputs.new_k, tokens * problem.heads_kv * problem.head_dim_qk, append.k_scale, 9);
+  fill(inputs.new_v, tokens * problem.heads_kv * problem.head_dim_v, append.v_scale, 10);
   if (append.positions) {
-    RandomBits bits(stream_seed(seed, 10, 0));
+    RandomBits bits(stream_seed(seed, 11, 0));
     inputs.positions.resize(tokens);
     for (std::int32_t& position : inputs.positions)
       position = static_cast<std::int32_t>(bits.below(problem.kv_len));
@@ -281,6 +296,8 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   inputs.kv_lengths = kv_lengths;
   if (problem.ragged_q) inputs.q_lengths = make_q_lengths(problem, seed);
   if (problem.sinks) inputs.sinks = make_sinks(problem, seed);
+  if (problem.mask == AttentionMask::custom)
+    inputs.mask = make_mask(problem, SequenceRows(problem, inputs), seed);
   // q . k has the standard deviation of a Q element times sqrt(head_dim_qk), K's being 1.
   const double q_deviation = kLogitDeviation / (problem.scale() * std::sqrt(problem.head_dim_qk));
   inputs.q.resize(SequenceRows(problem, inputs).q_tokens() * problem.heads_q * problem.head_dim_qk);

@@ -50,6 +50,8 @@ Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs
   if (inputs.v.size() != (problem.is_mla_generation() ? 0 : kv_rows * problem.head_dim_v)) return misfit("V");
   if (problem.append) CUBINET_TRY(check_new_rows(problem, inputs, rows.q_tokens()));
   if (inputs.sinks.size() != (problem.sinks ? problem.heads_q : 0)) return misfit("the number of sinks");
+  const bool custom = problem.mask == AttentionMask::custom;
+  if (inputs.mask.size() != (custom ? rows.q_tokens() * problem.mask_words() : 0)) return misfit("the mask");
   if (problem.layout != QkvLayout::paged_kv) return {};
   if (inputs.page_table.size() !=
       problem.batch * page_table_rows(problem) * std::size_t{problem.pages_per_sequence()})
@@ -130,6 +132,14 @@ class HeadGroup {
     return scores;
   }
 
+  std::uint32_t token_of(std::size_t row) const {
+    return static_cast<std::uint32_t>(row / problem_.group_size());
+  }
+
+  double capped(double logit) const {
+    return problem_.soft_cap ? *problem_.soft_cap * std::tanh(logit / *problem_.soft_cap) : logit;
+  }
+
   // A sink is one more logit, which has no V.
   double sink_of(std::size_t row) const {
     if (!problem_.sinks) return kMinusInfinity;
@@ -145,8 +155,9 @@ class HeadGroup {
     for (std::size_t t = 0; t < tokens; ++t) {
       double& weight = weights[t * rows_ + row];
       const std::int64_t token = first_ + static_cast<std::int64_t>(t);
-      const bool seen = token >= visible_[row].begin && token < visible_[row].end;
-      weight = seen ? weight * scale : kMinusInfinity;
+      const bool seen = token >= visible_[row].begin && token < visible_[row].end &&
+                        !places_.hides(sequence_, token_of(row), token);
+      weight = seen ? capped(weight * scale) : kMinusInfinity;
       highest = std::max(highest, weight);
     }
     double sum = sink == kMinusInfinity ? 0 : std::exp(sink - highest);

@@ -68,6 +68,7 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
                                tables.size() * sizeof(std::int32_t),
                                inputs.kv_lengths.size() * sizeof(std::int32_t),
                                inputs.sinks.size() * sizeof(float),
+                               inputs.mask.size() * sizeof(std::uint32_t),
                                (inputs.kv_lengths.size() + 1) * sizeof(std::int32_t),
                                (inputs.kv_lengths.size() + 1) * sizeof(std::int32_t),
                                sizeof(float),
@@ -94,6 +95,7 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
   CUBINET_TRY(made.buffers_[page_tables].copy_from(bytes_of(tables)));
   CUBINET_TRY(made.set_kv_lengths(inputs.kv_lengths));
   CUBINET_TRY(made.buffers_[sinks].copy_from(bytes_of(inputs.sinks)));
+  CUBINET_TRY(made.buffers_[mask].copy_from(bytes_of(inputs.mask)));
   CUBINET_TRY(made.buffers_[q_offsets].copy_from(bytes_of(q_offsets_of(problem, inputs))));
   const std::vector<float> softmax = {static_cast<float>(problem.scale() * std::numbers::log2e)};
   const std::vector<float> output = {static_cast<float>(problem.output_scale)};
@@ -132,6 +134,7 @@ AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
   tensors.page_table = whole(page_tables);
   tensors.kv_lengths = whole(kv_lengths);
   tensors.sinks = whole(sinks);
+  tensors.mask = whole(mask);
   tensors.q_offsets = whole(q_offsets);
   tensors.kv_offsets = whole(kv_offsets);
   tensors.softmax_scale = whole(softmax_scale);

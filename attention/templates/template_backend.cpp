@@ -11,8 +11,6 @@
 namespace cubinet {
 namespace {
 
-constexpr std::size_t kMain = 0;
-constexpr std::size_t kReduction = 1;
 // Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.
 constexpr std::uint64_t kMaximumRows = 1024;
 constexpr ComputeCapability kFirstWithConversions{8, 9};  // to types of eight bits
@@ -41,8 +39,6 @@ std::string missing_feature(const AttentionProblem& problem) {
   if (problem.layout != QkvLayout::paged_kv) {
     return "attention_decode reads paged KV, and the layout is " + std::string(to_string(problem.layout));
   }
-  if (problem.mask == AttentionMask::custom) return "attention_decode would ignore the custom mask";
-  if (problem.separate_page_tables) return "attention_decode has one page table for K and V";
   if (problem.sparse != SparseAttention::none) return "attention_decode reads all of KV, not the top k of it";
   if (problem.chunk != kUnlimited) return "attention_decode would ignore the chunks";
   if (problem.skips_softmax) return "attention_decode skips no softmax";
@@ -60,7 +56,7 @@ WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& deco
   const std::uint32_t rows = group * problem.q_len;
   WorkDivision division;
   division.kv_splits = decode.splits;
-  // A kernel of ours serves split and unsplit launches; its row names the former.
+  // A kernel of ours serves shared and whole tiles; its row names the former.
   division.kv_mode = decode.reduces() ? row.selector.multi_ctas_kv_mode : MultiCtasKvMode::disabled;
   division.heads_per_block = std::min(group, decode.tile.q);
   division.tokens_per_block = std::max(1U, decode.tile.q / group);
@@ -69,25 +65,18 @@ WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& deco
   return division;
 }
 
-std::vector<PlanStep> steps_of(const PlanRequest& request, const DecodePlan& decode,
-                               const std::vector<EntryPoint>& entry_points) {
-  const auto arguments =
+PlanStep step_of(const PlanRequest& request, const DecodePlan& decode, const EntryPoint& entry_point) {
+  PlanStep step;
+  step.kernel = decode.spec;
+  step.entry_point = entry_point.name;
+  step.grid = decode.grid;
+  step.threads = entry_point.threads;
+  step.shared_bytes = entry_point.dynamic_shared_bytes;
+  step.starts_early = request.options.starts_early;
+  step.counts_on = decode.blocks_per_multiprocessor;
+  step.arguments =
       std::make_shared<const DecodeArguments>(decode.parameters, decode.workspace, request.problem);
-  const auto step = [&](std::size_t entry, const std::array<std::uint32_t, 3>& grid, bool early) {
-    PlanStep made;
-    made.kernel = decode.spec;
-    made.entry_point = entry_points[entry].name;
-    made.grid = grid;
-    made.threads = entry_points[entry].threads;
-    made.shared_bytes = entry_points[entry].dynamic_shared_bytes;
-    made.starts_early = early;
-    made.arguments = arguments;
-    return made;
-  };
-  std::vector<PlanStep> steps = {step(kMain, decode.grid, request.options.starts_early)};
-  steps.front().counts_on = decode.blocks_per_multiprocessor;
-  if (decode.reduces()) steps.push_back(step(kReduction, decode.reduce_grid, true));
-  return steps;
+  return step;
 }
 
 class TemplateBackend final : public AttentionBackend {
@@ -187,10 +176,10 @@ class TemplateBackend final : public AttentionBackend {
       const auto target = target_of(*spec, request);
       if (const auto* reason = std::get_if<std::string>(&target)) return template_decline(*reason);
       row.target = std::get<SmTarget>(target);
-      row.function_name = entry_points[kMain].name;
+      row.function_name = entry_points.front().name;
     }
     AttentionPlan plan;
-    plan.steps = steps_of(request, decode, entry_points);
+    plan.steps = {step_of(request, decode, entry_points.front())};
     plan.rules.reads_offsets = request.problem.ragged_q;
     plan.workspace = decode.workspace;
     plan.division = division_of(request.problem, decode, row);

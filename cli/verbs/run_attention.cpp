@@ -25,7 +25,8 @@ struct RunOptions {
   std::string lengths = "uniform";
   int iterations = 20;
   int device = 0;
-  std::uint32_t splits = 0;  // 0: as planned
+  std::uint32_t splits = 0;        // 0: as planned
+  std::uint32_t split_tokens = 0;  // the same
   std::uint64_t seed = 1;
   std::string backend{kAutomaticBackend};
   Places places;
@@ -133,6 +134,7 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   PlanOptions wishes;
   wishes.backend = options.backend;
   if (options.splits > 0) wishes.splits = options.splits;
+  if (options.split_tokens > 0) wishes.split_tokens = options.split_tokens;
   CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
                      resolve_for_launch(*runtime, problem, run.device, wishes));
   if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
@@ -162,6 +164,8 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_text(*verb, "--backend", options->backend, "NAME", "auto (default), templates or published");
   add_integer(*verb, "--splits", options->splits, 1, 256, "KV splits of a sequence (default: as planned)");
+  add_integer(*verb, "--split-tokens", options->split_tokens, 1, 1U << 30U,
+              "KV splits of so many tokens each, a multiple of 128 (default: as planned)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_places(*verb, options->places);
   add_cache(*verb, options->places);

@@ -224,7 +224,6 @@ extern "C" __global__ void __launch_bounds__(cubinet::kThreads)
   const int number = p.row_threads.quotient(thread);
   const int part = thread - number * p.row_threads.divisor;
   wait_for_prerequisites();
-  launch_dependents();
   if (number >= 2 * p.heads_kv + p.heads_q) return;
   const NewToken token(p, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.z));
   if (!token.exists) return;
@@ -235,4 +234,5 @@ extern "C" __global__ void __launch_bounds__(cubinet::kThreads)
   } else {
     move<dtype_q>(p, row, token, part);
   }
+  launch_dependents();
 }

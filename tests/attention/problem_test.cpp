@@ -105,7 +105,7 @@ TEST_CASE("combinations that no kernel has are refused as such") {
   CHECK(refusal([](AttentionProblem& p) { p.window = p.chunk = 64; }) == kUnsupported);
   CHECK(refusal([](AttentionProblem& p) {
           p.mask = AttentionMask::custom;
-          p.window = 64;
+          p.chunk = 64;
         }) == kUnsupported);
   CHECK(refusal([](AttentionProblem& p) {
           p.mask = AttentionMask::dense;
@@ -139,6 +139,25 @@ TEST_CASE("a window slides only where it cuts something off") {
   CHECK(problem.is_sliding());
   problem.prefill = true;
   CHECK_FALSE(problem.is_sliding());
+}
+
+TEST_CASE("a custom mask may have a window, which slides nothing of the query tokens") {
+  AttentionProblem problem = test::generation(1, 40, 1024, 16, 4);
+  problem.mask = AttentionMask::custom;
+  CHECK(problem.mask_words() == 2);
+  CHECK_FALSE(problem.is_windowed());
+  problem.window = 64;
+  CHECK(check_problem(problem));
+  CHECK(problem.is_windowed());
+  CHECK_FALSE(problem.is_sliding());
+}
+
+TEST_CASE("a soft cap is a number above zero") {
+  for (const double cap : {0.0, -1.0, std::numeric_limits<double>::infinity()})
+    CHECK(refusal([&](AttentionProblem& p) { p.soft_cap = cap; }) == ErrorCode::invalid_argument);
+  AttentionProblem problem = test::generation(1, 1, 1024, 16, 4);
+  problem.soft_cap = 50;
+  CHECK(check_problem(problem));
 }
 
 TEST_CASE("the shared memory of a device is what is stated or what its capability has") {

@@ -91,6 +91,22 @@ TEST_CASE("a workspace is asked for where one is needed and nowhere else") {
   check_refused(tensors, "scratch");
 }
 
+TEST_CASE("a custom mask has words for each query token") {
+  AttentionProblem problem = kProblem;
+  problem.q_len = 33;
+  problem.mask = AttentionMask::custom;
+  AttentionTensors tensors = fitting();
+  tensors.q.bytes *= 33;
+  tensors.o.bytes *= 33;
+  tensors.lse = {};
+  tensors.mask = {0xa000, 2 * 33 * 2 * 4, {}};
+  CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
+  tensors.mask.bytes -= 1;
+  const auto checked = TensorChecks(problem, workspace(), {}).check(tensors);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().message.find(" mask ") != std::string::npos);
+}
+
 TEST_CASE("strides are multiples of 16 bytes above 0, and count for the size") {
   AttentionTensors tensors = fitting();
   tensors.q.strides = {16 * 128, 16 * 128, 128};

@@ -91,4 +91,19 @@ __device__ inline void store_global_float(GlobalAddress address, float v) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
 }
 
+// Returns what was there. What the block wrote before its last barrier can be seen by whoever finds this
+// addition, and what those wrote whose additions this one finds can be seen after the block's next.
+__device__ inline int add_global(GlobalAddress address, int v) {
+  int before;
+  asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(address), "r"(v)
+               : "memory");
+  return before;
+}
+
+__device__ inline void store_global_int(GlobalAddress address, int v) {
+  asm volatile("st.global.s32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
+}
+
 }  // namespace cubinet

@@ -76,9 +76,12 @@ struct PlanOptions {
   bool starts_early = false;
   bool explains = false;  // the plan and the declines carry lines for people, and the nearest rows
   TargetPolicy targets = {};
-  std::optional<std::uint32_t> splits = std::nullopt;  // exactly so many KV splits; nullopt: the plan decides
-  std::shared_ptr<const CostModel> costs = nullptr;    // null: default_cost_model()
-  std::vector<MeasuredOccupancy> occupancy = {};       // a plan counts on no more; bind fills it
+  std::optional<std::uint32_t> splits = std::nullopt;  // so many KV splits; nullopt: the plan decides
+  // KV splits of so many tokens each, a multiple of 128, from where a sequence's visible tokens begin: what
+  // is computed of a sequence then has the same bits in every batch. Backends that cannot decline.
+  std::optional<std::uint32_t> split_tokens = std::nullopt;
+  std::shared_ptr<const CostModel> costs = nullptr;  // null: default_cost_model()
+  std::vector<MeasuredOccupancy> occupancy = {};     // a plan counts on no more; bind fills it
 };
 
 // All that a backend decides from. The same request gives the same answer.
@@ -138,6 +141,10 @@ struct AttentionTensors {
   DeviceTensor page_table;
   DeviceTensor kv_lengths;  // [batch] int32, contiguous; 0 is allowed, what passes kv_len is cut to it
   DeviceTensor sinks;       // [heads_q] fp32: with sinks, the logit of each head
+  // [batch, q_len, mask_words()] uint32, contiguous; with ragged_q [tokens, mask_words()]: with a custom
+  // mask. Bit j % 32 of word j / 32 of a query token says whether it sees its sequence's query token j; it
+  // sees all that lies before them, within the window.
+  DeviceTensor mask;
   // [batch + 1] int32: where each sequence's tokens begin in Q, and in K and V; the last is their number. Of
   // TensorRules::reads_offsets.
   DeviceTensor q_offsets;

@@ -56,6 +56,8 @@ struct AttentionProblem {
   // Of Q K^T before the softmax; nullopt: 1 / sqrt(head_dim_qk), of latent attention 1 / sqrt(192), the head
   // dim that its 576 columns were absorbed from.
   std::optional<double> softmax_scale = std::nullopt;
+  // A scaled logit x becomes soft_cap * tanh(x / soft_cap), sinks as they are; nullopt: it stays as it is.
+  std::optional<double> soft_cap = std::nullopt;
   double output_scale = 1;        // of the output
   bool scales_on_device = false;  // both are read from the device, at every run
   // What the caller knows of each sequence's length when it plans, as it lies on the device; empty: all may
@@ -97,6 +99,9 @@ struct AttentionProblem {
     const bool one_row = is_generation() && q_len == 1 && mask == AttentionMask::dense;
     return (mask == AttentionMask::causal || one_row) && (kv_len > window || chunk != kUnlimited);
   }
+  // The same, or by the window of a custom mask, which is about the query tokens alone.
+  bool is_windowed() const { return is_sliding() || (mask == AttentionMask::custom && kv_len > window); }
+  std::uint32_t mask_words() const { return (q_len + 31) / 32; }  // of a row of a custom mask
 
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };

@@ -22,7 +22,8 @@ struct AttentionWork {
   double bytes = 0;     // these, Q and O
 };
 
-// REQUIRES: a length a sequence; q_lengths are looked at with ragged_q alone, where none stand for q_len.
+// What a custom mask hides counts as seen. REQUIRES: a length a sequence; q_lengths are looked at with
+// ragged_q alone, where none stand for q_len.
 AttentionWork attention_work(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths,
                              const std::vector<std::int32_t>& q_lengths = {});
 

@@ -27,6 +27,7 @@ struct AttentionInputs {
   std::vector<std::int32_t> kv_lengths;  // [batch]
   std::vector<std::int32_t> q_lengths;   // [batch], with ragged_q; otherwise all have q_len query tokens
   std::vector<float> sinks;              // [heads_q], with sinks
+  std::vector<std::uint32_t> mask;       // [tokens, mask_words()], with a custom mask
   std::int64_t pages = 0;
   // With append, of its type: [tokens, heads, head dim]; new_q where appends_q().
   ElementBits new_q;
@@ -39,9 +40,10 @@ struct AttentionInputs {
 // Random inputs that a wrong kernel cannot pass by luck: logits of standard deviation 4, sinks among the
 // largest of them, normal V; pages in shuffled order; NaN in everything that no query may read: unused pages
 // (the page table's spare entries name one), the rest of last pages, tokens older than every window. With
-// ragged_q, the first sequence has q_len query tokens and the others from 1 up. With append, NaN in all that
-// it has to write. Deterministic in the seed; uses `threads` threads (0: one a core). invalid_argument for
-// lengths that do not fit the problem or a pool of more than 2^31 - 1 pages.
+// ragged_q, the first sequence has q_len query tokens and the others from 1 up. Of a custom mask each query
+// token sees itself and every other one, newer ones too, as a coin falls. With append, NaN in all that it has
+// to write. Deterministic in the seed; uses `threads` threads (0: one a core). invalid_argument for lengths
+// that do not fit the problem or a pool of more than 2^31 - 1 pages.
 Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
                                               const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
                                               unsigned threads = 0);
@@ -90,6 +92,7 @@ class TensorBuffers {
     page_tables,
     kv_lengths,
     sinks,
+    mask,
     q_offsets,
     kv_offsets,
     softmax_scale,
