@@ -40,6 +40,9 @@ struct AttentionArguments {
   std::optional<double> soft_cap;
   double output_scale = 1;
   bool scales_on_device = false;
+  bool append = false;
+  std::string rope = "halves";
+  std::uint32_t rope_dim = 0;
 };
 
 // A device that need not be here.
