@@ -145,6 +145,7 @@ faults() {
     '*whatever call fails*' 'an import whose removal fails*' 'rebuilding, sweeping*' || bad=1
   run_tests faults cubin_registry/test_cubin_registry_memory '*' || bad=1
   CUBINET_TEST_EVERY=1 run_tests faults distribution/test_distribution '*any call of libcurl' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests faults artifacts/test_artifacts '*any call of libcurl' || bad=1
   summed faults 100000 faults && ((bad == 0))
 }
 

@@ -2,16 +2,13 @@
 // Every call of libcurl that can fail is made to, once and from then on, in all that asks servers: nothing
 // wrong arrives anywhere, nothing that libcurl gave is kept, and the next attempt goes through.
 #include "served_bundle.hpp"
-#include "support/counted.hpp"
-#include "support/curl_faults.hpp"
-#include "support/sampled.hpp"
+#include "support/every_curl_call.hpp"
 #include "support/server_process.hpp"
 
 #include <cubinet/distribution/remote_cache.hpp>
 #include <cubinet/distribution/static_server.hpp>
 
 #include <fstream>
-#include <functional>
 
 using namespace cubinet;
 using test::CurlFaults;
@@ -73,33 +70,6 @@ struct FaultyCurl {
   Bytes whole;
 };
 
-// `attempt` says whether it went through, and has let go of all its clients. `check`, without faults: what it
-// said; then the next attempt has to go through.
-void for_every_call(CurlFaults& faults, const std::function<bool()>& attempt,
-                    const std::function<void(bool)>& check) {
-  faults.set(CurlFaults::Kind::none);
-  REQUIRE(attempt());
-  const unsigned calls = faults.calls();
-  REQUIRE(calls > 30);
-  check(true);
-  const unsigned before = faults.failed();
-  for (const auto kind : {CurlFaults::Kind::once, CurlFaults::Kind::from_then_on}) {
-    for (const std::size_t at : test::sampled(calls, 32)) {
-      CAPTURE(at);
-      faults.set(kind, static_cast<unsigned>(at) + 1);
-      const bool done = attempt();
-      faults.set(CurlFaults::Kind::none);
-      CHECK(faults.alive() == 0);
-      // A fault that nothing is to be seen of: it was asked again.
-      check(done);
-      CHECK(attempt());
-      check(true);
-    }
-  }
-  CHECK(faults.failed() > before);
-  test::counted(faults.failed() - before, "faults");
-}
-
 }  // namespace
 
 TEST_CASE("a pull survives a fault in any call of libcurl" * doctest::test_suite("loop")) {
@@ -112,7 +82,7 @@ TEST_CASE("a pull survives a fault in any call of libcurl" * doctest::test_suite
     CUBINET_TRY_ASSIGN(const RemoteBundle bundle, read_remote_bundle(*server, channel));
     return pull_bundle(*server, bundle, *posix_file_system(), folder / "a.bundle");
   };
-  for_every_call(
+  test::for_every_curl_call(
       curl->faults, [&] { return pull().has_value(); },
       [&](bool done) {
         CHECK(fs::exists(folder / "a.bundle") == done);
@@ -125,7 +95,7 @@ TEST_CASE("a push survives a fault in any call of libcurl" * doctest::test_suite
   const auto curl = FaultyCurl::start();
   if (!curl) return;
   const BundleUpload upload{curl->served.folder / "a.bundle", curl->root_bytes()};
-  for_every_call(
+  test::for_every_curl_call(
       curl->faults,
       [&] { return push_bundle(*curl->server("/p"), posix_file_system(), upload, "stable").has_value(); },
       [&](bool done) {
@@ -143,7 +113,7 @@ TEST_CASE("a mirror of a bundle survives a fault in any call of libcurl" * docte
     CUBINET_TRY_ASSIGN(const RemoteBundle bundle, read_remote_bundle(*from, channel));
     return copy_bundle(*from, bundle, *curl->server("/m"), "stable");
   };
-  for_every_call(
+  test::for_every_curl_call(
       curl->faults, [&] { return mirror().has_value(); },
       [&](bool done) {
         curl->expect_whole_or_none("/m", done);
@@ -167,7 +137,7 @@ TEST_CASE("a hit of a store over a server survives a fault in any call of libcur
     if (loaded) CHECK(*loaded->image == *wanted.image);
     return loaded.has_value();
   };
-  for_every_call(
+  test::for_every_curl_call(
       curl->faults,
       [&] {
         const auto there = hit();
@@ -203,7 +173,7 @@ TEST_CASE("a remote cache survives a fault in any call of libcurl" * doctest::te
     return found && *found;
   };
   // Whoever offers is told nothing: it is there, or it is not.
-  for_every_call(
+  test::for_every_curl_call(
       curl->faults,
       [&] {
         open(false, true)->offer(build);
@@ -213,6 +183,6 @@ TEST_CASE("a remote cache survives a fault in any call of libcurl" * doctest::te
         if (done) fs::remove_all(curl->nginx->served() / "cache");
       });
   open(true, true)->offer(build);
-  for_every_call(
+  test::for_every_curl_call(
       curl->faults, [&] { return find(*open(false, false)); }, [](bool) {});
 }

@@ -74,6 +74,9 @@ EXPORTED CURLcode curl_easy_setopt(CURL* handle, CURLoption option, ...) {
   if (fails()) return CURLE_OUT_OF_MEMORY;
   static const auto next = REAL(curl_easy_setopt);
   va_list arguments;
+#ifdef __clang__  // the type of the last parameter is libcurl's, which does this too
+#pragma clang diagnostic ignored "-Wvarargs"
+#endif
   va_start(arguments, option);
   CURLcode status = CURLE_OK;
   if (option < CURLOPTTYPE_OBJECTPOINT)
