@@ -136,8 +136,12 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
 
 void add_device_arguments(CLI::App& verb, DeviceArguments& arguments) {
   add_text(verb, "--device", arguments.device, "DEVICE", "10.3 or sm_103; need not be here")->required();
-  add_integer(verb, "--sm-count", arguments.sm_count, 1, kMost,
-              "Its multiprocessors (known by themselves: " + usual_devices() + ")");
+  add_sm_count(verb, arguments);
+}
+
+CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments) {
+  return add_integer(verb, "--sm-count", arguments.sm_count, 1, kMost,
+                     "Its multiprocessors (known by themselves: " + usual_devices() + ")");
 }
 
 // Of rows as Q or, where Q has eight bits, of bf16.

@@ -55,6 +55,7 @@ struct DeviceArguments {
 void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments);
 void add_operation_argument(CLI::App& verb, AttentionArguments& arguments);
 void add_device_arguments(CLI::App& verb, DeviceArguments& arguments);
+CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments);
 inline constexpr const char* kAttentionOperations[] = {"decode", "prefill", "mla-decode"};
 
 // The problem, checked. invalid_argument names what is wrong.

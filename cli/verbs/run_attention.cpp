@@ -168,7 +168,7 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
               "KV splits of so many tokens each, a multiple of 128 (default: as planned)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_places(*verb, options->places);
-  add_cache(*verb, options->places);
+  add_written_cache(*verb, options->places);
   verb->footer(fmt::format(
       R"(Compares every row with attention in double precision; status 1 when one is off, or when no backend runs the
 problem. Same tensors at every launch: K and V that fit the device's cache are read from it.

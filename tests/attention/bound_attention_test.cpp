@@ -56,7 +56,7 @@ TEST_CASE("a run launches every step of a plan of a backend from outside, in ord
   }
 }
 
-TEST_CASE("a plan of the templates launches one kernel, which needs scratch and counters") {
+TEST_CASE("a plan of the templates launches the kernel, and its reduction where tiles are split") {
   BoundSetting setting;
   if (setting.stub.missing()) return;
   RuntimeOptions options = device_options(setting.home / "builtin");
@@ -66,25 +66,38 @@ TEST_CASE("a plan of the templates launches one kernel, which needs scratch and 
   problem.kv_len = 1000;  // more than a step of the kernel
   const AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 1));
-  const AttentionPlan plan =
-      ok(plan_attention(problem, setting.facts(), {}, ok(AttentionBackends::builtin())));
+  const auto planned = [&](std::uint32_t splits) {
+    PlanOptions wishes;
+    wishes.splits = splits;
+    return ok(plan_attention(problem, setting.facts(), {}, ok(AttentionBackends::builtin()), wishes));
+  };
+  const AttentionPlan plan = planned(2);
   const BoundAttention attention = ok(BoundAttention::bind(*runtime, plan, 0));
   const TensorBuffers buffers = ok(TensorBuffers::create(setting.device, problem, inputs, plan.workspace));
   ok(attention.check(buffers.tensors()));
   ok(attention.run(buffers.tensors(), nullptr));
   const auto made = launches();
-  REQUIRE(made.size() == 1);
+  REQUIRE(made.size() == 2);
   CHECK(std::string(made[0].kernel) == "attention_decode");
+  CHECK(std::string(made[1].kernel) == "attention_decode_reduce");
   CHECK(made[0].grid[0] == plan.steps[0].grid[0]);
   CHECK(made[0].dynamic_shared_bytes == plan.steps[0].shared_bytes);
   CHECK(made[0].programmatic == 0);
+  CHECK(made[1].programmatic == 1);
+  CHECK(std::memcmp(made[0].arguments, made[1].arguments, made[0].argument_bytes) == 0);
   AttentionTensors without = buffers.tensors();
   without.scratch = {};
   CHECK(attention.run(without, nullptr).error().code == ErrorCode::invalid_argument);
-  without = buffers.tensors();
+  CHECK(launches().size() == 2);
+
+  const AttentionPlan whole = planned(1);
+  const BoundAttention unsplit = ok(BoundAttention::bind(*runtime, whole, 0));
+  const TensorBuffers counted = ok(TensorBuffers::create(setting.device, problem, inputs, whole.workspace));
+  ok(unsplit.run(counted.tensors(), nullptr));
+  CHECK(launches().size() == 3);
+  without = counted.tensors();
   without.counters = {};
-  CHECK(attention.run(without, nullptr).error().code == ErrorCode::invalid_argument);
-  CHECK(launches().size() == 1);
+  CHECK(unsplit.run(without, nullptr).error().code == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("a decode step launches the append and then attention, which starts early") {

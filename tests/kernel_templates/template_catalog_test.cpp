@@ -40,7 +40,7 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
     for (const EntryPoint& entry : *entries)
       CHECK(entry.parameter_bytes == bytes);
   };
-  check_entries(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 1,
+  check_entries(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
                 sizeof(kernel_templates::AttentionDecodeParameters));
   check_entries(KernelSpec{"attention_append", {}}, 1, sizeof(kernel_templates::AttentionAppendParameters));
   check_entries(KernelSpec{"attention_lse", {}}, 1, sizeof(kernel_templates::AttentionLseParameters));
