@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
-         "first_kernel_flash_attn_4", "decode", "decode_peers", "import"]
+         "first_kernel_flash_attn_4", "decode", "step", "decode_peers", "import"]
 HEADING = "## The last run"
 
 
