@@ -4,6 +4,7 @@
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/home_fixture.hpp"
 #include "support/counted.hpp"
+#include "support/ok.hpp"
 #include "support/sampled.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ struct FaultyHome {
   std::shared_ptr<Home> open_sound() {
     plan->set(FaultPlan::Kind::none, 0);
     auto registry = open();
-    REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
+    REQUIRE_MESSAGE(registry.has_value(), why_not(registry));
     return *std::move(registry);
   }
   // The same, and it serves what was there before. What failed was no damage: nothing is set aside.
@@ -88,9 +89,9 @@ inline constexpr std::array<FaultCase, 4> kFaultCases = {
      {FaultPlan::Kind::error_from_then_on, ENOSPC, FaultPlan::Counts::of_sqlite}}};
 inline constexpr std::span<const FaultCase> kErrorsOnce = std::span(kFaultCases).first(2);
 
-// Runs `operation` with a fault at its first, second, ... call (one of three, that is, see one_of_each), in
-// each of the ways that calls fail, on a fresh home each time that is opened without one, and `check` after
-// it. About the number of calls where each fails once: none less, two more at most.
+// Runs `operation` with a fault at its first, second, ... call (at one of three, that is, see one_of_each),
+// in each of the ways that calls fail, on a fresh home each time that is opened without one, and `check`
+// after it. About the number of calls where each fails once: none less, two more at most.
 inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Home&)>& operation,
                                 const std::function<void()>& check,
                                 std::span<const FaultCase> cases = kFaultCases) {
