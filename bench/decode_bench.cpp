@@ -172,8 +172,8 @@ class DecodeBench {
     CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings_, {}));
     CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
     CUBINET_TRY_ASSIGN(const AttentionInputs inputs, full_length_inputs(named.problem));
-    CUBINET_TRY_ASSIGN(const TimedDecode timed,
-                       TimedDecode::create(device_, *runtime, named.problem, inputs));
+    CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device_, named.problem));
+    CUBINET_TRY_ASSIGN(const TimedDecode timed, TimedDecode::create(device_, *runtime, plan, inputs));
     CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(named.problem, inputs));
     CUBINET_TRY_ASSIGN(const AttentionDeviation error,
                        run_compared(timed.attention(), timed.buffers(), reference));

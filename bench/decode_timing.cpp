@@ -21,8 +21,8 @@ Result<AttentionInputs> full_length_inputs(const AttentionProblem& problem) {
 }
 
 Result<TimedDecode> TimedDecode::create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                        const AttentionProblem& problem, const AttentionInputs& inputs) {
-  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device, problem));
+                                        const AttentionPlan& plan, const AttentionInputs& inputs) {
+  const AttentionProblem& problem = plan.request.problem;
   CUBINET_TRY_ASSIGN(BoundAttention attention, BoundAttention::bind(runtime, plan, device->ordinal()));
   const double kv_bytes = attention_work(problem, inputs.kv_lengths, inputs.q_lengths).kv_bytes;
   CUBINET_TRY_ASSIGN(TensorBuffers buffers,
@@ -46,7 +46,8 @@ Result<void> serve_decode_times(const Settings& settings) {
   std::vector<std::pair<std::string, TimedDecode>> timed;
   for (const NamedProblem& named : llama_problems()) {
     CUBINET_TRY_ASSIGN(const AttentionInputs inputs, full_length_inputs(named.problem));
-    CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, named.problem, inputs));
+    CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device, named.problem));
+    CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, plan, inputs));
     timed.emplace_back(named.name, std::move(created));
   }
   for (std::string line; std::getline(std::cin, line);) {

@@ -16,8 +16,9 @@ Result<AttentionInputs> full_length_inputs(const AttentionProblem& problem);
 // One problem in runs that read KV caches in turn, so that none finds its own in the L2.
 class TimedDecode {
  public:
+  // REQUIRES: inputs of the plan's problem.
   static Result<TimedDecode> create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                    const AttentionProblem& problem, const AttentionInputs& inputs);
+                                    const AttentionPlan& plan, const AttentionInputs& inputs);
   Result<double> seconds_a_call() const;
   const BoundAttention& attention() const { return attention_; }
   const TensorBuffers& buffers() const { return buffers_; }

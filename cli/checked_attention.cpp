@@ -4,11 +4,14 @@
 #include "describe.hpp"
 
 #include <cubinet/attention/measure.hpp>
+#include <cubinet/attention/reference_values.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 
 namespace cubinet::cli {
@@ -22,6 +25,20 @@ constexpr double kLargestErrorOfE4m3 = 7e-2;
 // Whether a run writes the log-sum-exp: some kernels do only where the problem has it.
 bool writes_lse(const AttentionPlan& plan) {
   return plan.request.problem.lse || !plan.rules.lse_as_planned;
+}
+
+// Q and the whole cache, of whose copies the first was appended to.
+Result<bool> appended_as_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
+                                   const TensorBuffers& buffers) {
+  CUBINET_TRY_ASSIGN(const AttentionInputs reference, append_reference(problem, inputs));
+  CUBINET_TRY_ASSIGN(const auto appended, buffers.appended());
+  const Bytes wanted[] = {packed_elements(reference.q, problem.data_type_q),
+                          packed_elements(reference.k, problem.data_type_k),
+                          packed_elements(reference.v, problem.data_type_v)};
+  return std::equal(std::begin(wanted), std::end(wanted), appended.begin(),
+                    [](const Bytes& part, const Bytes& all) {
+                      return part.size() <= all.size() && std::equal(part.begin(), part.end(), all.begin());
+                    });
 }
 
 }  // namespace
@@ -57,7 +74,7 @@ Result<AttentionInputs> inputs_in_memory(const Context& context, const Attention
 
 bool AttentionVerdict::correct() const {
   const bool within_a_step = narrow_output && error.worst_steps <= 1;
-  return (error.worst_row <= allowed || within_a_step) && error.worst_lse <= kLargestError;
+  return appended && (error.worst_row <= allowed || within_a_step) && error.worst_lse <= kLargestError;
 }
 
 AttentionTensors CheckedAttention::tensors(std::uint32_t copy) const {
@@ -87,6 +104,9 @@ Result<CheckedAttention> run_checked(Runtime& runtime, const std::shared_ptr<con
   verdict.narrow_output = problem.data_type_o == DataType::e4m3;
   const bool narrow = problem.data_type_q == DataType::e4m3 || verdict.narrow_output;
   verdict.allowed = narrow ? kLargestErrorOfE4m3 : kLargestError;
+  if (problem.append) {
+    CUBINET_TRY_ASSIGN(verdict.appended, appended_as_reference(problem, inputs, checked.buffers));
+  }
   CUBINET_TRY_ASSIGN(verdict.error, compare_attention(problem, reference, o, lse));
   return checked;
 }

@@ -27,6 +27,7 @@ struct AttentionVerdict {
   AttentionDeviation error;
   double allowed = 0;
   bool narrow_output = false;  // e4m3: a row may lie below its smallest number, so a step is allowed
+  bool appended = true;        // what the append wrote, where there is one, is the reference's to the bit
 
   bool correct() const;
 };

@@ -41,7 +41,7 @@ void DecodeArguments::write(const AttentionTensors& tensors, std::span<std::byte
   if (workspace_.scratch_bytes != 0) {
     p.partial_o = tensors.scratch.address + workspace_.partial_output_offset;
     p.partial_lse = tensors.scratch.address + workspace_.partial_stats_offset;
-    p.counters = tensors.counters.address;
+    p.counters = workspace_.counter_bytes != 0 ? tensors.counters.address : 0;
   }
   set_strides(tensors.q, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
   set_strides(tensors.k, p.k_page_stride, p.k_token_stride, p.k_head_stride);

@@ -6,7 +6,7 @@
 
 namespace cubinet {
 
-// The argument of the kernel of the template `attention_decode`.
+// The argument of both kernels of the template `attention_decode`.
 class DecodeArguments final : public ArgumentWriter {
  public:
   DecodeArguments(const kernel_templates::AttentionDecodeParameters& parameters,

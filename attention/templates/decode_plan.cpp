@@ -23,6 +23,7 @@ constexpr std::uint32_t kProductBytes = 2;  // of an element that is multiplied:
 constexpr std::uint32_t kReservedSharedBytes = 1024;
 // Keeps token positions, rounded up to a tile, within 32 bits on the device.
 constexpr std::uint32_t kMaximumKvLength = 1U << 30U;
+constexpr std::uint32_t kMaximumGrid = 65535;                                   // in y and z
 constexpr std::uint32_t kMostUnits = std::numeric_limits<std::int32_t>::max();  // and blocks, of a KV head
 
 struct Tile {
@@ -217,8 +218,9 @@ class DecodePlanner {
       const bool as_fewer = divide_up(units, divide_up(units, wanted)) != wanted;
       if (problem_.kv_lengths.empty() && as_fewer) continue;
       const Splits candidate = evaluate(tile, wanted, all * wanted, least);
-      // What lengths that are not alike cost grows with the blocks, and no model of full ones knows it.
-      if (candidate.cost.time < 0.98 * best.cost.time) best = candidate;
+      // A second kernel, and what lengths that are not alike cost more blocks, is for a gain that can be
+      // felt.
+      if (candidate.cost.time < (best.count == 1 ? 0.98 : 1) * best.cost.time) best = candidate;
     }
     return best;
   }
@@ -290,8 +292,6 @@ class DecodePlanner {
     work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
     work.splits = static_cast<std::uint32_t>(
         splits.split_is_unit ? splits.count : std::min<double>(of_longest, splits.blocks));
-    work.partial_bytes = 4.0 * std::min(problem_.group_size() * problem_.q_len, tile.shape.q) *
-                         problem_.head_dim_v * work.splits;
     work.longest_tokens = static_cast<std::uint64_t>(longest);
     work.blocks = working * problem_.heads_kv;
     work.empty_blocks = (splits.blocks - working) * problem_.heads_kv;
@@ -353,6 +353,7 @@ Result<AttentionDecodeParameters> parameters_for(const AttentionProblem& problem
   p.max_kv_length = static_cast<int>(problem.kv_len);
   p.softmax_scale_log2 = static_cast<float>(problem.scale() * std::numbers::log2e);
   p.output_scale = static_cast<float>(problem.output_scale);
+  p.follows_append = problem.append ? 1 : 0;
   CUBINET_TRY_ASSIGN(p.heads_kv, make_fast_divisor(problem.heads_kv));
   CUBINET_TRY_ASSIGN(p.group, make_fast_divisor(problem.group_size()));
   CUBINET_TRY_ASSIGN(p.unit, make_fast_divisor(splits.unit));
@@ -391,8 +392,8 @@ Result<void> check_limits(const PlanRequest& request) {
   return {};
 }
 
-// Partial rows of fp32, those of a tile in each slot of a KV head, their log-sum-exps behind them, and a
-// counter a tile.
+// Partial rows of fp32, those of a tile in each slot of a KV head, their log-sum-exps behind them, and where
+// no second kernel reduces them a counter a tile.
 Result<WorkspaceSizes> workspace_for(const AttentionProblem& problem, const DecodeTile& tile,
                                      const DecodePlanner::Splits& splits) {
   WorkspaceSizes sizes;
@@ -412,7 +413,8 @@ Result<WorkspaceSizes> workspace_for(const AttentionProblem& problem, const Deco
     return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
   };
   const std::uint64_t q_tiles = divide_up(problem.group_size() * problem.q_len, tile.q);
-  sizes.counter_bytes = aligned(problem.batch * q_tiles * problem.heads_kv * sizeof(std::int32_t));
+  if (splits.count == 1)
+    sizes.counter_bytes = aligned(problem.batch * q_tiles * problem.heads_kv * sizeof(std::int32_t));
   sizes.partial_output_bytes = aligned(rows * problem.head_dim_v * sizeof(float));
   sizes.partial_stats_offset = sizes.partial_output_bytes;
   sizes.partial_stats_bytes = rows * sizeof(float);
@@ -473,6 +475,11 @@ Result<DecodePlan> plan_decode(const PlanRequest& request,
                      " KV splits are more than a grid holds"};
   }
   plan.grid = {splits.blocks * problem.heads_kv, 1, 1};
+  plan.reduce_grid = {problem.heads_q, problem.q_len, problem.batch};
+  if (plan.reduces_apart() && problem.q_len > kMaximumGrid) {
+    return Error{ErrorCode::invalid_argument,
+                 "q_len " + std::to_string(problem.q_len) + " makes a grid beyond CUDA's limit"};
+  }
   CUBINET_TRY_ASSIGN(plan.parameters, parameters_for(problem, tile.shape, splits));
   plan.shared_bytes = tile.shared_bytes;
   plan.blocks_per_multiprocessor = tile.blocks_per_multiprocessor;

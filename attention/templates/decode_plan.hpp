@@ -24,20 +24,25 @@ struct DecodeTile {
 
 // How the template's kernels compute one problem on one device.
 struct DecodePlan {
-  KernelSpec spec;  // with every parameter set
+  // With every parameter set. Its entry points: "attention_decode", then, if `reduces_apart()`,
+  // "attention_decode_reduce" with the same parameters on the same stream.
+  KernelSpec spec;
   DecodeTile tile;
   std::uint32_t splits = 1;  // blocks that share a tile's KV, where all sequences are as long as the longest
   std::uint32_t q_tiles = 1;
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
+  std::array<std::uint32_t, 3> reduce_grid = {1, 1, 1};
   WorkspaceSizes workspace;
   // Strides and scalars for contiguous tensors in the problem's order; no addresses.
   kernel_templates::AttentionDecodeParameters parameters = {};
-  std::uint32_t shared_bytes = 0;               // of a block, as the template's formula says
+  std::uint32_t shared_bytes = 0;  // of a block of the main kernel, as the template's formula says
   std::uint32_t blocks_per_multiprocessor = 1;  // that it counts on
   KernelCost cost;
 
   // Whether lengths may be such that blocks share a tile.
   bool reduces() const { return workspace.scratch_bytes != 0; }
+  // Few tiles of many pieces are reduced by more blocks than one each.
+  bool reduces_apart() const { return reduces() && splits > 1; }
 };
 
 inline constexpr std::uint32_t kMaximumDecodeSplits = 256;

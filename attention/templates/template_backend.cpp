@@ -11,6 +11,8 @@
 namespace cubinet {
 namespace {
 
+constexpr std::size_t kMain = 0;
+constexpr std::size_t kReduction = 1;
 // Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.
 constexpr std::uint64_t kMaximumRows = 1024;
 constexpr ComputeCapability kFirstWithConversions{8, 9};  // to types of eight bits
@@ -51,13 +53,14 @@ std::string missing_feature(const AttentionProblem& problem) {
   return "";
 }
 
-WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& decode, const KernelRow& row) {
+WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& decode) {
   const std::uint32_t group = problem.group_size();
   const std::uint32_t rows = group * problem.q_len;
   WorkDivision division;
   division.kv_splits = decode.splits;
-  // A kernel of ours serves shared and whole tiles; its row names the former.
-  division.kv_mode = decode.reduces() ? row.selector.multi_ctas_kv_mode : MultiCtasKvMode::disabled;
+  division.kv_mode = !decode.reduces()        ? MultiCtasKvMode::disabled
+                     : decode.reduces_apart() ? MultiCtasKvMode::gmem_separate
+                                              : MultiCtasKvMode::gmem;
   division.heads_per_block = std::min(group, decode.tile.q);
   division.tokens_per_block = std::max(1U, decode.tile.q / group);
   // Tokens and heads are packed without gaps: only a single tile can have rows left over when it is full.
@@ -65,18 +68,25 @@ WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& deco
   return division;
 }
 
-PlanStep step_of(const PlanRequest& request, const DecodePlan& decode, const EntryPoint& entry_point) {
-  PlanStep step;
-  step.kernel = decode.spec;
-  step.entry_point = entry_point.name;
-  step.grid = decode.grid;
-  step.threads = entry_point.threads;
-  step.shared_bytes = entry_point.dynamic_shared_bytes;
-  step.starts_early = request.options.starts_early;
-  step.counts_on = decode.blocks_per_multiprocessor;
-  step.arguments =
+std::vector<PlanStep> steps_of(const PlanRequest& request, const DecodePlan& decode,
+                               const std::vector<EntryPoint>& entry_points) {
+  const auto arguments =
       std::make_shared<const DecodeArguments>(decode.parameters, decode.workspace, request.problem);
-  return step;
+  const auto step = [&](std::size_t entry, const std::array<std::uint32_t, 3>& grid, bool early) {
+    PlanStep made;
+    made.kernel = decode.spec;
+    made.entry_point = entry_points[entry].name;
+    made.grid = grid;
+    made.threads = entry_points[entry].threads;
+    made.shared_bytes = entry_points[entry].dynamic_shared_bytes;
+    made.starts_early = early;
+    made.arguments = arguments;
+    return made;
+  };
+  std::vector<PlanStep> steps = {step(kMain, decode.grid, request.options.starts_early)};
+  steps.front().counts_on = decode.blocks_per_multiprocessor;
+  if (decode.reduces_apart()) steps.push_back(step(kReduction, decode.reduce_grid, true));
+  return steps;
 }
 
 class TemplateBackend final : public AttentionBackend {
@@ -176,13 +186,13 @@ class TemplateBackend final : public AttentionBackend {
       const auto target = target_of(*spec, request);
       if (const auto* reason = std::get_if<std::string>(&target)) return template_decline(*reason);
       row.target = std::get<SmTarget>(target);
-      row.function_name = entry_points.front().name;
+      row.function_name = entry_points[kMain].name;
     }
     AttentionPlan plan;
-    plan.steps = {step_of(request, decode, entry_points.front())};
+    plan.steps = steps_of(request, decode, entry_points);
     plan.rules.reads_offsets = request.problem.ragged_q;
     plan.workspace = decode.workspace;
-    plan.division = division_of(request.problem, decode, row);
+    plan.division = division_of(request.problem, decode);
     plan.row = std::move(row);
     plan.cost = decode.cost;
     if (request.options.explains) plan.trace = {decode.spec.to_string()};

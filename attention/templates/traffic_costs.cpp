@@ -54,7 +54,7 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   if (rest > 0) time += last_wave(costs, work, full_waves == 0, rest, block_bytes);
   time = std::max(time, wave(costs, work, 1, work.largest_block_bytes, 1));
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
-  if (work.splits > 1) time += costs.reduction + work.partial_bytes / costs.reduction_rate;
+  if (work.splits > 1) time += costs.reduction + costs.reduction_per_split * work.splits;
   return time;
 }
 

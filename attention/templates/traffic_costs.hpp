@@ -14,9 +14,9 @@ struct TrafficCosts {
   double latency;                         // a ring's bytes arrive in this time, at best
   double imbalance;  // of the time, where some multiprocessors have a block more than others
   double start;
-  double reduction;       // a tile's last block sees the others' ends and reads what they wrote
-  double reduction_rate;  // of one block that reads partial results back
-  double empty_block;     // to be scheduled, read a length, end
+  double reduction;            // a second kernel after the first has drained
+  double reduction_per_split;  // partial results to read back
+  double empty_block;          // to be scheduled, read a length, end
   const char* source;
 };
 

@@ -189,7 +189,7 @@ void add_bench(CLI::App& root, Action& chosen) {
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_places(*verb, options->places);
-  add_cache(*verb, options->places);
+  add_written_cache(*verb, options->places);
   verb->footer(
       R"(Each round times a CUDA graph of 20 runs over copies of K and V that no L2 holds, and beside it a kernel that only
 reads as many bytes. Before, every row of the output is compared with attention in double precision. Status 1 where one

@@ -68,6 +68,11 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
       error.worst_lse, run.verdict.correct() ? "correct" : "WRONG", run.verdict.allowed,
       format_seconds(run.seconds), run.iterations, kRunsOfGraph, run.kv_bytes / run.seconds * 1e-9,
       format_bytes(static_cast<std::uint64_t>(run.kv_bytes))));
+  if (plan.request.problem.append) {
+    context.console().text(fmt::format("append     rows of {}, {}; in the time, not in the bandwidth",
+                                       to_string(plan.request.problem.append->data_type),
+                                       run.verdict.appended ? "equal to the reference to the bit" : "WRONG"));
+  }
   nlohmann::json document = describe(kernel.spec);
   document["device"] = {{"ordinal", run.device.ordinal}, {"name", run.device.name}};
   document["kernel"] = {{"key", kernel.key.to_string()},
@@ -86,6 +91,7 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
                                 {"all_rows", error.all_rows},
                                 {"worst_lse", error.worst_lse},
                                 {"allowed", run.verdict.allowed}};
+  if (plan.request.problem.append) document["appended"] = run.verdict.appended;
   document["seconds"] = run.seconds;
   document["kv_bytes"] = run.kv_bytes;
   document["bytes_per_second"] = run.kv_bytes / run.seconds;
@@ -113,9 +119,14 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   run.iterations = options.iterations;
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
   const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
+  std::size_t before = problem.append ? 1 : 0;  // kernels that are loaded before the one that attends
   bool first = true;
-  const auto observe = [&run, &first](const KernelEvent& event) {
-    if (std::exchange(first, false)) run.kernel = event;
+  const auto observe = [&run, &before, &first](const KernelEvent& event) {
+    if (before > 0) {
+      --before;
+    } else if (std::exchange(first, false)) {
+      run.kernel = event;
+    }
   };
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, observe, options.places));
   CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
@@ -157,7 +168,7 @@ void add_operation(CLI::App& run, Action& chosen, const char* operation, const s
               "KV splits of so many tokens each, a multiple of 128 (default: as planned)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_places(*verb, options->places);
-  add_cache(*verb, options->places);
+  add_written_cache(*verb, options->places);
   verb->footer(fmt::format(
       R"(Compares every row with attention in double precision; status 1 when one is off, or when no backend runs the
 problem. Same tensors at every launch: K and V that fit the device's cache are read from it.

@@ -3,11 +3,11 @@
 
 #include "local/left_overs.hpp"
 #include "local/siblings.hpp"
-#include "store/record_lists.hpp"
 #include "store/record_row.hpp"
 #include "store/same_build.hpp"
 
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/record_lists.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 4,
+  "interface": 5,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "minimum_target": "sm_80",
   "parameters": [
@@ -49,7 +49,12 @@
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
-     "parameter_bytes": 344,
+     "parameter_bytes": 352,
+     "programmatic_launch": true},
+    {"name": "attention_decode_reduce",
+     "threads": "128",
+     "dynamic_shared_bytes": "0",
+     "parameter_bytes": 352,
      "programmatic_launch": true}
   ],
   "row": {
@@ -57,7 +62,7 @@
     "kernel_type": "'keeps'",
     "mask": "mask == 'causal' && sliding_window ? 'sliding_or_chunked_causal' : mask",
     "tile_scheduler": "'static'",
-    "multi_ctas_kv_mode": "'gmem'",
+    "multi_ctas_kv_mode": "'gmem_separate'",
     "data_type_q": "dtype_q",
     "data_type_k": "dtype_kv",
     "data_type_v": "dtype_kv",
@@ -78,8 +83,9 @@
   }
 }
 */
-// Grid: parameters.blocks times heads_kv. Each block takes an equal part of the KV of all sequences, piece by
-// piece; of a tile that several blocks share, the last one to end reduces the partial results.
+// Grid of attention_decode: parameters.blocks times heads_kv. Each block takes an equal part of the KV of all
+// sequences, piece by piece. Of a tile that several blocks share, the last one to end reduces the partial
+// results or, without counters, attention_decode_reduce, whose grid is (heads_q, q_len, batch).
 //
 // Warps beside each other in KV walk slices of 16 tokens, or 32, on their own, each with its own ring of
 // stages, maximum, sum and accumulator, and meet only once, at the end of the piece: no block-wide barrier
@@ -148,36 +154,37 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
 
 // The tokens of a piece that its tile's rows read.
 __device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Piece& piece,
-                                   const Sequence& sequence, const KvRange& seen) {
-  const int begin = SequenceWork(p, sequence).begin;
-  const int last = begin + (piece.end - piece.tile_begin) * p.unit.divisor;
-  return {maximum(begin + (piece.begin - piece.tile_begin) * p.unit.divisor, seen.begin / kSlice * kSlice),
-          minimum(last, seen.end)};
+                                   const KvRange& seen) {
+  const int begin = piece.kv_begin + (piece.begin - piece.tile_begin) * p.unit.divisor;
+  const int end = piece.kv_begin + (piece.end - piece.tile_begin) * p.unit.divisor;
+  return {maximum(begin, seen.begin / kSlice * kSlice), minimum(end, seen.end)};
 }
 
 // One piece of the block's work, in memory that nobody reads or writes any more.
 __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division,
                                const Piece& piece, int block, int head_kv, SharedAddress q_shared) {
-  const Sequence sequence(p, piece.sequence);
+  const Sequence& sequence = piece.sequence;
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
   if constexpr (!kConvertsKv) {
-    copy_q(p, rows, sequence, head_kv, q_shared);
+    if (p.follows_append == 0) copy_q(p, rows, sequence, head_kv, q_shared);
     async_copy_commit();
   }
   const int group_kv = threadIdx.x / kGroupThreads;
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
                      visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
-  KvStream stream(p, sequence.index, head_kv, range_of(p, piece, sequence, seen), seen.begin, group_kv,
+  KvStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, group_kv,
                   q_shared + kQBytes);
   if constexpr (kConvertsKv) {
     QConversion conversion(p, rows, sequence, head_kv);
-    stream.fill();
+    stream.fill(tokens_before_wait(p, sequence));
     conversion.finish(q_shared, q_scales(q_shared));
   } else {
-    stream.fill();
+    stream.fill(tokens_before_wait(p, sequence));
     stream.wait_for_what_preceded();
+    if (p.follows_append != 0) load_q(p, rows, sequence, head_kv, q_shared);
   }
+  if (p.follows_append != 0) launch_dependents();
   __syncthreads();
 
   RowState state{};
@@ -196,14 +203,19 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   const PartialSlots slots(p, piece, division.share(), block);
   store_rows(p, merge, rows, sequence, head_kv, slots.own);
   if (is_last_of_tile(p, piece, head_kv, slots.count)) 
-    reduce_rows(p, slots, rows, sequence, head_kv, q_shared + kQBytes);
+    reduce_rows(p, slots, rows, sequence, head_kv);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     attention_decode(const __grid_constant__ AttentionDecodeParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  wait_for_prerequisites();
-  launch_dependents();
+  // Behind an append the stream of the first piece waits, once the tokens that were there before are on their
+  // way. Who has no piece waits all the same: a kernel that ended before the append did would let what follows
+  // it go too early.
+  if (p.follows_append == 0) {
+    wait_for_prerequisites();
+    launch_dependents();
+  }
 
   const int index = static_cast<int>(blockIdx.x);
   const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
@@ -216,6 +228,64 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     unit = piece.end;
     if (unit < division.end()) __syncthreads();
   }
+  wait_for_prerequisites();
+}
+
+// One thread block an output row. Rows of tiles that one block had were written by it.
+extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
+    attention_decode_reduce(const __grid_constant__ AttentionDecodeParameters p) {
+  constexpr int kLanes = minimum(32, head_dim_v / 4);  // each takes vectors of 4 floats
+  constexpr int kVectors = head_dim_v / 4 / kLanes;
+  constexpr int kWorkers = kReduceThreads / kLanes;
+  constexpr int kAtOnce = 4;
+  __shared__ __align__(16) float sums[kWorkers][head_dim_v];
+
+  const int head = static_cast<int>(blockIdx.x);
+  const int token = static_cast<int>(blockIdx.y);
+  wait_for_prerequisites();
+  launch_dependents();
+  const Sequence sequence(p, static_cast<int>(blockIdx.z));
+  if (token >= sequence.q_len) return;
+  const int head_kv = p.group.quotient(head);
+  const int packed = token * p.group.divisor + head - head_kv * p.group.divisor;
+  const WorkDivision division(p, 0);
+  const Piece tile = division.tile(p, sequence, packed / tile_size_q);
+  const PartialSlots slots(p, tile, division.share(), 0);
+  if (slots.count == 1) return;
+
+  const PartialRow row(p, slots, head_kv, packed % tile_size_q);
+  const PieceWeights weights(row, slots.count);
+  const RowEnd end(p, head, weights.lse());  // while the partial results are on their way
+  const int worker = threadIdx.x / kLanes;
+  const int lane = threadIdx.x % kLanes;
+  float values[kVectors][4] = {};
+  // A few partials are on their way at a time; past the end the last is read again and left out, which takes
+  // no loop of its own. A weight of 0 would not do: a partial may be infinite.
+#pragma unroll 1
+  for (int first = worker; first < slots.count; first += kAtOnce * kWorkers) {
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const bool counts = first + k * kWorkers < slots.count;
+      const int piece = minimum(first + k * kWorkers, slots.count - 1);
+      const float weight = weights.of(load_global_float(row.lse(piece)));
+      const GlobalAddress partial = row.output(piece) + lane * 16;
+#pragma unroll
+      for (int j = 0; j < kVectors; ++j) {
+        float part[4];
+        Vector16<fp32>::unpack(load_global_16(partial + j * kLanes * 16), part);
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          values[j][i] = counts ? fmaf(weight, part[i], values[j][i]) : values[j][i];
+      }
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kVectors; ++j) {
+    *reinterpret_cast<float4*>(&sums[worker][(j * kLanes + lane) * 4]) =
+        make_float4(values[j][0], values[j][1], values[j][2], values[j][3]);
+  }
+  __syncthreads();
+  store_sum(p, OutputRow{sequence, token, head}, sums, end);
 }
 
 }  // namespace cubinet::attention

@@ -426,6 +426,21 @@ TEST_CASE("The log sum exp of 131072 equal logits in one split stays exact to th
   }
 }
 
+TEST_CASE("Queries of zeros weigh all that they see alike, whatever the types") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const DataType kv : {DataType::bf16, DataType::e4m3}) {
+    AttentionProblem problem = many_borders(128, 16);
+    problem.data_type_k = problem.data_type_v = kv;
+    problem.q_len = 4;
+    AttentionInputs inputs =
+        ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+    inputs.q.assign(inputs.q.size(), 0);
+    const Outputs outputs = decode(*gpu, bind(*gpu, problem, 2), inputs);
+    compare(problem, inputs, outputs.o, outputs.lse);
+  }
+}
+
 TEST_CASE("A graph of runs is replayed with other lengths, and the context need not be current") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

@@ -105,6 +105,7 @@ TEST_CASE("A plan that is not split has a block a tile, and the workspace of the
   CHECK(made.grid == std::array<std::uint32_t, 3>{64 * 8, 1, 1});
   // Two slots a block, of the 8 rows of a KV head's tile.
   CHECK(made.reduces());
+  CHECK_FALSE(made.reduces_apart());
   CHECK(made.workspace.partial_stats_bytes == std::uint64_t{2} * 64 * 8 * 8 * 4);
   CHECK(made.workspace.counter_bytes == 64 * 8 * 4);
 }
@@ -138,6 +139,9 @@ TEST_CASE("The number of splits with the least cost is taken, and partial result
   CHECK(made.reduces());
   CHECK(made.cost.time == 0);
   CHECK(made.grid[0] == 16 * 8);
+  CHECK(made.reduces_apart());
+  CHECK(made.reduce_grid == std::array<std::uint32_t, 3>{64, 1, 1});
+  CHECK(made.workspace.counter_bytes == 0);
   // fp32 partial rows of head_dim_v, two slots of 8 for each block, and their log-sum-exps after them.
   const std::uint64_t rows = 2 * 16 * 8 * 8;
   CHECK(made.workspace.partial_output_bytes == rows * 128 * 4);

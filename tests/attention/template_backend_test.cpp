@@ -49,19 +49,24 @@ TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
   CHECK(plan.row.selector.tokens_per_page == 64);
   CHECK(plan.row.selector.head_dim_qk == 128);
   CHECK(check_ranges(plan.row));
-  REQUIRE(plan.steps.size() == 1);
+  REQUIRE(plan.steps.size() == 2);
   CHECK(plan.steps[0].kernel == KernelRequest(decode.spec));
   CHECK(plan.steps[0].entry_point == "attention_decode");
   CHECK(plan.steps[0].grid == decode.grid);
   CHECK(plan.steps[0].shared_bytes == decode.shared_bytes);
   CHECK(plan.steps[0].counts_on == decode.blocks_per_multiprocessor);
   CHECK_FALSE(plan.steps[0].starts_early);
+  CHECK(plan.steps[1].kernel == plan.steps[0].kernel);
+  CHECK(plan.steps[1].entry_point == "attention_decode_reduce");
+  CHECK(plan.steps[1].grid == decode.reduce_grid);
+  CHECK(plan.steps[1].starts_early);
+  CHECK(plan.steps[1].arguments == plan.steps[0].arguments);
   CHECK(plan.division.kv_splits == 3);
   CHECK(plan.division.heads_per_block == 4);
   CHECK(plan.division.wasted_rows == 12);
   CHECK(plan.workspace == decode.workspace);
-  CHECK(plan.workspace.counter_bytes > 0);
-  CHECK(plan.division.kv_mode == MultiCtasKvMode::gmem);
+  CHECK(plan.workspace.counter_bytes == 0);
+  CHECK(plan.division.kv_mode == MultiCtasKvMode::gmem_separate);
   CHECK(plan.cost.in_microseconds);
   CHECK(plan.cost.time > 0);
 }
@@ -78,6 +83,16 @@ TEST_CASE(
   CHECK(plan.steps[0].starts_early);
   CHECK(plan.division.kv_mode == MultiCtasKvMode::disabled);
   CHECK(plan.workspace == WorkspaceSizes{});
+}
+
+TEST_CASE(
+    "an unsplit batch is one step, whose last blocks reduce where lengths are such that they share tiles") {
+  Known known = Known::on(test::kH200);
+  known.options.splits = 1;
+  const AttentionPlan plan = plan_of(kTemplateDecode, known);
+  CHECK(plan.steps.size() == 1);
+  CHECK(plan.division.kv_mode == MultiCtasKvMode::gmem);
+  CHECK(plan.workspace.counter_bytes > 0);
 }
 
 TEST_CASE("what the template would ignore or does not know is declined by name") {

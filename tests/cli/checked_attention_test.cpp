@@ -10,6 +10,9 @@ TEST_CASE("a result is right as far as its type allows") {
   AttentionVerdict verdict;
   verdict.allowed = 1e-2;
   CHECK(verdict.correct());
+  verdict.appended = false;
+  CHECK_FALSE(verdict.correct());
+  verdict.appended = true;
   verdict.error.worst_row = 2e-2;
   CHECK_FALSE(verdict.correct());
   verdict.narrow_output = true;

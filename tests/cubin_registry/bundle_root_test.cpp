@@ -3,6 +3,7 @@
 
 #include "cubin_registry/bundle_fixture.hpp"
 #include "support/counted.hpp"
+#include "support/ok.hpp"
 #include "support/sampled.hpp"
 
 #include <functional>
@@ -40,7 +41,7 @@ TEST_CASE("a root is read as it was written, and says where everything lies") {
   CHECK(map.root_bytes == bytes.size());
   bytes.resize(bytes.size() + 1000, std::byte{1});  // the pack
   const auto decoded = decode_root(bytes);
-  REQUIRE_MESSAGE(decoded.has_value(), decoded.error().message);
+  REQUIRE_MESSAGE(decoded.has_value(), why_not(decoded));
   const BundleOptions& options = decoded->root.options;
   CHECK(options.channel == "test");
   CHECK(options.version == 7);

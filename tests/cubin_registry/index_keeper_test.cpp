@@ -5,6 +5,7 @@
 #include "cubin_registry/home_fixture.hpp"
 #include "cubin_registry/newer_schema.hpp"
 #include "support/counted.hpp"
+#include "support/ok.hpp"
 #include "support/sampled.hpp"
 #include "support/skip.hpp"
 
@@ -219,7 +220,7 @@ TEST_CASE("one changed bit anywhere in the index never passes for a newer build,
     CAPTURE(position);
     CAPTURE(bit);
     const auto report = indexed.home.open()->repair();
-    REQUIRE_MESSAGE(report.has_value(), report.error().to_line());
+    REQUIRE_MESSAGE(report.has_value(), why_not(report));
     CHECK(report->entries == 3);
     const auto later = indexed.home.open();
     CHECK(later->verify()->findings.empty());

@@ -140,7 +140,7 @@ TEST_CASE("the declared row of the decode template tells its kernels apart") {
                   CHECK((*row)->selector.layout == QkvLayout::paged_kv);
                   CHECK((*row)->selector.tokens_per_page == static_cast<std::uint32_t>(page));
                   CHECK((*row)->selector.tile_size_kv == tile_kv);
-                  CHECK((*row)->selector.multi_ctas_kv_mode == MultiCtasKvMode::gmem);
+                  CHECK((*row)->selector.multi_ctas_kv_mode == MultiCtasKvMode::gmem_separate);
                   CHECK(seen.emplace(encode_row(**row), *resolved).second);
                 }
               }

@@ -43,6 +43,7 @@ Result<void> verify_file(const PublicKey& key, std::string_view file, std::strin
 }  // namespace
 
 TEST_CASE("minisign verifies what is signed here") {
+  if (!has_minisign()) return;
   const TempDir folder;
   const SecretKey key = ok(SecretKey::generate());
   put(folder / "key.pub", key.public_key().to_file());
@@ -73,13 +74,14 @@ TEST_CASE("the longest comment that is signed here is one that minisign reads") 
   const auto signature = ok(sign(key, as_bytes(kText), std::string(longest, 'x')));
   put(folder / "file", kText);
   put(folder / "file.minisig", signature.to_file());
-  CHECK(minisign({"-V", "-P", key.public_key().to_string(), "-m", folder / "file"}));
   CHECK(verify_file(key.public_key(), signature.to_file(), kText));
   CHECK_FALSE(sign(key, as_bytes(kText), "two\nlines"));
   CHECK_FALSE(sign(key, as_bytes(kText), std::string_view("a\0b", 3)));
+  if (has_minisign()) CHECK(minisign({"-V", "-P", key.public_key().to_string(), "-m", folder / "file"}));
 }
 
 TEST_CASE("a key that is made here signs with minisign") {
+  if (!has_minisign()) return;
   const TempDir folder;
   const SecretKey key = ok(SecretKey::generate());
   put(folder / "file", kText);
@@ -89,6 +91,7 @@ TEST_CASE("a key that is made here signs with minisign") {
 }
 
 TEST_CASE("a key that is encrypted here signs with minisign") {
+  if (!has_minisign()) return;
   const TempDir folder;
   const SecretKey key = ok(SecretKey::generate());
   const SecretBytes password(Bytes(3, std::byte{'x'}));
@@ -99,6 +102,7 @@ TEST_CASE("a key that is encrypted here signs with minisign") {
 }
 
 TEST_CASE("what minisign signs in both of its ways is verified here") {
+  if (!has_minisign()) return;
   const TempDir folder;
   REQUIRE(minisign({"-G", "-W", "-p", folder / "key.pub", "-s", folder / "key"}));
   const PublicKey key = ok(PublicKey::parse(text_of(folder / "key.pub")));

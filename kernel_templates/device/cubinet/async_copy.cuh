@@ -9,10 +9,6 @@ __device__ inline void async_copy_16(SharedAddress target, GlobalAddress source)
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
 }
 
-__device__ inline void async_copy_4(SharedAddress target, GlobalAddress source) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(target), "l"(source) : "memory");
-}
-
 // Writes zeros and reads nothing where `valid` is false: the source may then be any address.
 __device__ inline void async_copy_16_or_zero(SharedAddress target, GlobalAddress source, bool valid) {
   const int bytes = valid ? 16 : 0;

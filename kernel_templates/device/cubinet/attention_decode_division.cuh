@@ -30,7 +30,8 @@ struct SequenceWork {
 
 // What a block has of a tile. Numbers of units count from the first sequence's first.
 struct Piece {
-  int sequence;
+  Sequence sequence;
+  int kv_begin;  // of the sequence's tokens: SequenceWork::begin
   int q_tile;
   int tile_begin;
   int tile_end;
@@ -76,8 +77,9 @@ class WorkDivision {
     int sequence = 0;
     int first = 0;  // unit of the sequence
     if (p.batch > 1) find(p, unit, sequence, first);
-    const SequenceWork work(p, Sequence(p, sequence));
-    Piece piece{sequence, 0, first, 0, unit, end_};
+    const Sequence of(p, sequence);
+    const SequenceWork work(p, of);
+    Piece piece{of, work.begin, 0, first, 0, unit, end_};
     if (work.q_tiles > 1) {
       piece.q_tile = (unit - first) / work.units;
       piece.tile_begin += piece.q_tile * work.units;
@@ -87,13 +89,28 @@ class WorkDivision {
     return piece;
   }
 
-  int __device__ share() const {
+  __device__ int share() const {
     return share_;
+  }
+
+  // A whole tile.
+  __device__ Piece tile(const AttentionDecodeParameters& p, const Sequence& sequence, int q_tile) const {
+    const SequenceWork work(p, sequence);
+    const int begin = first_unit(p, sequence.index) + q_tile * work.units;
+    return {sequence, work.begin, q_tile, begin, begin + work.units, begin, begin + work.units};
   }
 
  private:
   __device__ static int units_of(const AttentionDecodeParameters& p, int sequence) {
     return SequenceWork(p, Sequence(p, sequence)).all_units();
+  }
+
+  __device__ int first_unit(const AttentionDecodeParameters& p, int sequence) const {
+    int units = lane_ < sequence ? units_ : 0;
+#pragma unroll 1
+    for (int other = lane_ + 32; other < sequence; other += 32)
+      units += units_of(p, other);
+    return p.batch > 1 ? __reduce_add_sync(kAllLanes, units) : 0;
   }
 
   __device__ int up_to_lane(int units) const {

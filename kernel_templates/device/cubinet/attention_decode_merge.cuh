@@ -155,18 +155,6 @@ __device__ inline OutputRow output_row(const PackedRows& rows, const Sequence& s
   return {sequence, token, (head_kv - token) * rows.group.divisor + packed};
 }
 
-// A row of a slot among the partial results.
-struct PartialRow {
-  long long index;
-
-  __device__ PartialRow(const AttentionDecodeParameters& p, int slot, int head_kv, int row)
-      : index((static_cast<long long>(slot) * p.heads_kv.divisor + head_kv) * p.partial_rows + row) {}
-  __device__ GlobalAddress output(const AttentionDecodeParameters& p, int first) const {
-    return p.partial_o + 4 * (index * head_dim_v + first);
-  }
-  __device__ GlobalAddress lse(const AttentionDecodeParameters& p) const { return p.partial_lse + 4 * index; }
-};
-
 // Merges the warps' results and writes the rows: to the output or, where `slot` is not negative, among the
 // partial results.
 __device__ inline void store_rows(const AttentionDecodeParameters& p, const MergeBuffer& merge,
@@ -180,9 +168,10 @@ __device__ inline void store_rows(const AttentionDecodeParameters& p, const Merg
     float values[RowParts::kElements];
     const float lse = merge.take(values, row, first);
     if (slot >= 0) {
-      const PartialRow target(p, slot, head_kv, row);
-      store_elements<fp32>(target.output(p, first), values);
-      if (first == 0) store_global_float(target.lse(p), lse);
+      const long long index =
+          (static_cast<long long>(slot) * p.heads_kv.divisor + head_kv) * p.partial_rows + row;
+      store_elements<fp32>(p.partial_o + 4 * (index * head_dim_v + first), values);
+      if (first == 0) store_global_float(p.partial_lse + 4 * index, lse);
     } else {
       const OutputRow target = output_row(rows, sequence, head_kv, row);
       store_output(p, target, first, values, RowEnd(p, target.head, lse));

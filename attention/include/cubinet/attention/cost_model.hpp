@@ -24,8 +24,7 @@ struct KernelWork {
   double empty_blocks = 0;           // that find none: splits which a short sequence does not use
   double bytes = 0;                  // of K and V, all blocks together
   double largest_block_bytes = 0;
-  double ring_bytes = 0;     // what one block keeps under way
-  double partial_bytes = 0;  // partial results of all splits of a tile
+  double ring_bytes = 0;  // what one block keeps under way
 };
 
 // What a kernel takes. Comparable between kernels of one implementation on one device; no promise.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of the kernel of the template `attention_decode`. Compiled by the host's
+// The one by-value argument of both kernels of the template `attention_decode`. Compiled by the host's
 // compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both sides.
 // A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
@@ -22,7 +22,8 @@ struct AttentionDecodeParameters {
   // otherwise two for each of `blocks`.
   unsigned long long partial_o;
   unsigned long long partial_lse;
-  unsigned long long counters;    // [batch, q_tiles, heads_kv] int32: zero before and after every run
+  // [batch, q_tiles, heads_kv] int32: zero before and after every run; 0: attention_decode_reduce follows.
+  unsigned long long counters;
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
   unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed
   unsigned long long q_offsets;   // [batch + 1] int32: where its tokens begin; 0: each sequence has q_len
@@ -63,10 +64,14 @@ struct AttentionDecodeParameters {
   FastDivisor heads_kv;
   FastDivisor group;   // query heads of one KV head
   FastDivisor unit;    // tokens of KV that are divided among blocks together: a multiple of tile_size_kv
-  FastDivisor blocks;  // that share the units of one KV head; the grid is this times heads_kv
+  FastDivisor blocks;  // that share the units of one KV head; the main grid is this times heads_kv
+
+  // Not 0: what the kernel waits for writes Q and the newest q_len tokens of each sequence, and what came
+  // before that has ended: full pages in front of them are read before the wait.
+  int follows_append;
 };
 
-static_assert(sizeof(AttentionDecodeParameters) == 344 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 352 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
@@ -114,5 +119,6 @@ CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_kv, 280);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 296);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, unit, 312);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, blocks, 328);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, follows_append, 344);
 
 }  // namespace cubinet::kernel_templates
