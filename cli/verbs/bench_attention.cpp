@@ -53,7 +53,7 @@ Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& check
 }
 
 Result<void> measure_row(const Bench& bench, const AttentionInputs& inputs, const AttentionOutputs& reference,
-                     BenchRow& row) {
+                         BenchRow& row) {
   PlanOptions wishes;
   wishes.backend = row.requested;
   wishes.starts_early = row.measured.programmatic_launch;
