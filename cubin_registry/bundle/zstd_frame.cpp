@@ -5,6 +5,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
@@ -23,6 +24,8 @@ constexpr std::pair<ZSTD_cParameter, int> kFrameParameters[] = {
 };
 // Of what finalizing writes before a dictionary's content there are some 200 bytes.
 constexpr std::size_t kDictionaryHeader = 1024;
+// A million places: images have some 100 KB, and seldom 300.
+constexpr int kLeastChainLog = 21;
 // What an empty content is packed to.
 constexpr unsigned char kEmptyFrame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0};
 
@@ -96,11 +99,12 @@ ZstdPacker::Context ZstdPacker::take_context() const {
   };
   for (const auto& [parameter, value] : kFrameParameters)
     check(ZSTD_CCtx_setParameter(context.get(), parameter, value));
-  // The dictionary's tables are copied for each frame: no larger than it is, where it is most of what is
-  // searched.
-  if (!dictionary_.empty() && frames_ == Frames::small)
-    check(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_chainLog,
-                                 static_cast<int>(std::bit_width(dictionary_.size() - 1)) + 1));
+  // The dictionary's tables are copied for each frame: with places for no more than it has, where it is most
+  // of what is searched, but for those of an image.
+  if (!dictionary_.empty() && frames_ == Frames::small) {
+    const int places = static_cast<int>(std::bit_width(dictionary_.size() - 1)) + 1;
+    check(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_chainLog, std::max(places, kLeastChainLog)));
+  }
   check(ZSTD_CCtx_loadDictionary(context.get(), dictionary_.data(), dictionary_.size()));
   return context;
 }
