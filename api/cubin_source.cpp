@@ -72,9 +72,14 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
     return Built{*std::move(found), source};
   }
   if (fingerprint) {
-    if (auto found = library_.find_build(identify(kernel.spec(), target.target), target.kind, *fingerprint))
-      return Built{*found, library_.keep(found->cubin)};
+    const KernelIdentity identity = identify(kernel.spec(), target.target);
+    if (auto cached = library_.find_build(identity, target.kind, *fingerprint)) {
+      const KernelSource lies_in = library_.keep(cached->found.cubin);
+      return Built{std::move(cached->found), lies_in};
+    }
   }
+  if (policy_ == CompilePolicy::never)
+    return Error{ErrorCode::not_found, kernel.spec().to_string() + " is in no cache"};
   CUBINET_TRY_ASSIGN(const auto compiler, environment_.compiler());
   CUBINET_TRY_ASSIGN(CompileOutput output,
                      compiler->compile(kernel.request()->for_target(target.target, target.kind)));
@@ -120,17 +125,19 @@ Result<std::optional<FoundCubin>> CubinSource::for_target(const CachedKernel& ke
   const KernelBuilds builds = library_.offers(kernel.id());
   const Wished asked = wished(kernel, {wanted}, builds.offers);
   auto found = library_.choose(builds, asked.wish);
-  const bool compiles = policy_ != CompilePolicy::never && kernel.request() != nullptr;
-  if (found || !compiles) warn(asked.unknown);
+  const bool may_be_had = this->may_be_had(kernel);
+  if (found || !may_be_had) warn(asked.unknown);
   if (found) {
     found->find_seconds = watch.seconds();
     return found;
   }
-  if (!compiles) return std::optional<FoundCubin>();
+  if (!may_be_had) return std::optional<FoundCubin>();
   const double find_seconds = watch.seconds();
-  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, wanted, {}));
-  built.find_seconds = find_seconds;
-  return std::optional<FoundCubin>(std::move(built));
+  auto built = build(kernel, wanted, {});
+  if (!built && !compiles(kernel)) return std::optional<FoundCubin>();
+  if (!built) return std::move(built).error();
+  built->find_seconds = find_seconds;
+  return std::optional<FoundCubin>(*std::move(built));
 }
 
 // Of what nothing here compiles: an image that somebody added is not to be had by importing.
@@ -147,10 +154,6 @@ std::string remedy_of_held(const CachedKernel& kernel, ComputeCapability device,
 
 Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device,
                                               const KernelBuilds& builds) {
-  if (policy_ == CompilePolicy::never) {
-    return Error{ErrorCode::unavailable, "compiling is switched off",
-                 "allow compilation, or prebuild the kernel"};
-  }
   if (kernel.request() == nullptr) {
     return Error{ErrorCode::unavailable, "no template known here makes it",
                  remedy_of_held(kernel, device, builds)};
@@ -204,6 +207,14 @@ std::string passed_over(const KernelBuilds& builds, const Wish& wish) {
   return elsewhere.empty() ? text : text + "; there are builds for " + join(elsewhere);
 }
 
+std::string CubinSource::asked_in_vain() const {
+  const std::vector<std::string> caches = library_.caches();
+  if (caches.empty()) return {};
+  const auto compiler = environment_.compiler();
+  if (!compiler) return "; " + join(caches) + " not asked, as no compiler here says for which build";
+  return "; no build of it by " + (*compiler)->identity() + " in " + join(caches);
+}
+
 Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
                         const Wish& wish) const {
   std::vector<std::string> names;
@@ -215,12 +226,13 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
     looked_for = policy.empty() ? "none" : "none, " + policy;
   }
   const bool has_template = kernel.request() != nullptr;
-  return Error{ErrorCode::not_found,
-               kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
-                   " (targets looked for: " + looked_for + passed_over(builds, wish) + "), and " +
-                   (has_template ? "compiling is switched off" : "no template known here makes it"),
-               has_template ? "prebuild it with `cubinet prebuild`, or allow compilation"
-                            : remedy_of_held(kernel, device, builds)};
+  return Error{
+      ErrorCode::not_found,
+      kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
+          " (targets looked for: " + looked_for + passed_over(builds, wish) + "), and " +
+          (has_template ? "compiling is switched off" + asked_in_vain() : "no template known here makes it"),
+      has_template ? "prebuild it with `cubinet prebuild`, or allow compilation"
+                   : remedy_of_held(kernel, device, builds)};
 }
 
 Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCapability device,
@@ -229,18 +241,21 @@ Result<FoundCubin> CubinSource::for_device(const CachedKernel& kernel, ComputeCa
   const KernelBuilds builds = library_.offers(kernel.id());
   const Wished asked = wished(kernel, targets_of(device), builds.offers);
   auto found = library_.choose(builds, asked.wish, refused);
-  const bool compiles = policy_ != CompilePolicy::never && kernel.request() != nullptr;
-  if (found || !compiles) warn(asked.unknown);
+  const bool may_be_had = this->may_be_had(kernel);
+  if (found || !may_be_had) warn(asked.unknown);
   if (found) {
     found->find_seconds = watch.seconds();
     return *std::move(found);
   }
-  if (!compiles) return miss(kernel, device, builds, asked.wish);
+  if (!may_be_had) return miss(kernel, device, builds, asked.wish);
   const double find_seconds = watch.seconds();
-  CUBINET_TRY_ASSIGN(const SmTarget target, target_to_build(kernel, device, builds));
-  CUBINET_TRY_ASSIGN(FoundCubin built, build(kernel, {target, ImageKind::cubin}, refused));
-  built.find_seconds = find_seconds;
-  return built;
+  const auto target = target_to_build(kernel, device, builds);
+  auto built =
+      target ? build(kernel, {*target, ImageKind::cubin}, refused) : Result<FoundCubin>(target.error());
+  if (!built && !compiles(kernel)) return miss(kernel, device, builds, asked.wish);
+  if (!built) return std::move(built).error();
+  built->find_seconds = find_seconds;
+  return *std::move(built);
 }
 
 }  // namespace cubinet

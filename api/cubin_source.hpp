@@ -30,7 +30,7 @@ class CubinSource {
         log_(std::move(log)) {}
 
   // For one exact target. nullopt: nothing was found, and the policy forbids to compile or nothing is known
-  // to compile.
+  // to compile. What caches have is fetched under either policy: it is compiled already.
   Result<std::optional<FoundCubin>> for_target(const CachedKernel& kernel, SmTarget target, ImageKind kind);
 
   // The best there is for a device: the builds of every target that runs on it before anything is compiled.
@@ -39,7 +39,8 @@ class CubinSource {
   Result<FoundCubin> for_device(const CachedKernel& kernel, ComputeCapability device,
                                 const CubinRecords& refused = {});
 
-  // What for_device() would do, and why. Reads no image, compiles nothing.
+  // What for_device() would do, and why. Compiles and keeps nothing; of images it reads that alone which a
+  // cache would give.
   KernelExplanation explain(const CachedKernel& kernel, ComputeCapability device);
 
   // What is wanted of the kernel, with what would be built today for those of the targets that local builds
@@ -68,8 +69,19 @@ class CubinSource {
   Result<FoundCubin> build(const CachedKernel& kernel, ImageTarget target, const CubinRecords& refused);
   Result<Built> build_alone(const CachedKernel& kernel, ImageTarget target,
                             const std::optional<BuildFingerprint>& fingerprint, const CubinRecords& refused);
+  // What a build is made of here, and what becomes of a kernel where nothing lies.
+  bool compiles(const CachedKernel& kernel) const {
+    return policy_ != CompilePolicy::never && kernel.request() != nullptr;
+  }
+  bool may_be_had(const CachedKernel& kernel) const {
+    return compiles(kernel) || (kernel.request() != nullptr && !library_.caches().empty());
+  }
+  // Whether or not anything may be compiled for it.
   Result<SmTarget> target_to_build(const CachedKernel& kernel, ComputeCapability device,
                                    const KernelBuilds& builds);
+  // "; https://… has no build of it by NVRTC 13.3": what caches said where nothing may be compiled.
+  std::string asked_in_vain() const;
+  bool ask_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation);
   Error miss(const CachedKernel& kernel, ComputeCapability device, const KernelBuilds& builds,
              const Wish& wish) const;
 

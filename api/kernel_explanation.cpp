@@ -93,6 +93,24 @@ std::string_view to_string(KernelSource source) {
   return "server";
 }
 
+// Whether a cache has the build that would be made: it then goes before all that was passed over.
+bool CubinSource::ask_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation) {
+  if (library_.caches().empty()) return false;
+  const auto fingerprint = today(kernel, {target, ImageKind::cubin});
+  if (!fingerprint || !*fingerprint) return false;
+  const auto cached = library_.find_build(identify(kernel.spec(), target), ImageKind::cubin, **fingerprint);
+  if (!cached) return false;
+  ExplainedBuild build;
+  build.record = cached->found.cubin.record;
+  build.source = cached->found.source;
+  build.place = cached->place;
+  build.standing = Standing::current;
+  build.wanted_target = build.usable = true;
+  build.verdict = "a build of the cache, the same that would be made today: fetched instead";
+  explanation.builds.insert(explanation.builds.begin(), std::move(build));
+  return true;
+}
+
 KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapability device) {
   KernelExplanation explanation;
   explanation.spec = kernel.spec();
@@ -119,9 +137,18 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
       build.verdict += place_of_ptx(explanation.builds.size() == 1);
   }
   if (explanation.choice() != nullptr) return explanation;
-  auto target = target_to_build(kernel, device, builds);
-  if (target) explanation.would_compile = *target;
-  if (!target) explanation.cannot_compile = target.error();
+  const bool never = policy_ == CompilePolicy::never;
+  if (!never || may_be_had(kernel)) {
+    const auto target = target_to_build(kernel, device, builds);
+    if (target && ask_caches(kernel, *target, explanation)) return explanation;
+    if (target) explanation.would_compile = *target;
+    if (!target) explanation.cannot_compile = target.error();
+  }
+  if (never) {
+    explanation.would_compile.reset();
+    explanation.cannot_compile = Error{ErrorCode::unavailable, "compiling is switched off" + asked_in_vain(),
+                                       "allow compilation, or prebuild the kernel"};
+  }
   // What is near is a hint: a store that does not answer takes nothing from the explanation.
   if (const auto all = library_.all()) explanation.nearest = nearest(all->records, explanation);
   return explanation;

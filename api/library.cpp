@@ -122,8 +122,8 @@ std::optional<FoundCubin> Library::choose(const KernelBuilds& builds, const Wish
   return std::nullopt;
 }
 
-std::optional<FoundCubin> Library::find_build(const KernelIdentity& identity, ImageKind kind,
-                                              const BuildFingerprint& fingerprint) {
+std::optional<Library::CachedBuild> Library::find_build(const KernelIdentity& identity, ImageKind kind,
+                                                        const BuildFingerprint& fingerprint) {
   for (std::size_t number = 0; number < stores_.size(); ++number) {
     if (!is_cache(*stores_[number])) continue;
     Counted& counted = counted_[number];
@@ -138,9 +138,17 @@ std::optional<FoundCubin> Library::find_build(const KernelIdentity& identity, Im
     counted.found.fetch_add(1, std::memory_order_relaxed);
     counted.used.fetch_add(1, std::memory_order_relaxed);
     const KernelSource source = source_of(*(*cubin)->record, number);
-    return FoundCubin{**std::move(cubin), source};
+    return CachedBuild{{**std::move(cubin), source}, stores_[number]->description().place};
   }
   return std::nullopt;
+}
+
+std::vector<std::string> Library::caches() const {
+  std::vector<std::string> places;
+  for (const auto& store : stores_) {
+    if (is_cache(*store)) places.push_back(store->description().place);
+  }
+  return places;
 }
 
 void Library::offer(const Cubin& cubin) {

@@ -50,8 +50,14 @@ class Library {
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();  // one a store, in their order
 
   // The very build that would be made now, of a cache that has it.
-  std::optional<FoundCubin> find_build(const KernelIdentity& identity, ImageKind kind,
-                                       const BuildFingerprint& fingerprint);
+  struct CachedBuild {
+    FoundCubin found;
+    std::string place;
+  };
+  std::optional<CachedBuild> find_build(const KernelIdentity& identity, ImageKind kind,
+                                        const BuildFingerprint& fingerprint);
+  // The places of the caches, which find_build() asks.
+  std::vector<std::string> caches() const;
   // Hands a build that was made here to the caches.
   void offer(const Cubin& cubin);
 

@@ -130,7 +130,9 @@ Result<ArtifactFolders> find_artifact_folders(const fs::path& root) {
   }
   if (!fs::is_directory(path, failure)) {
     return Error{ErrorCode::invalid_argument, "'" + root.string() + "' is no folder",
-                 "name a folder of published cubins, or one that holds several"};
+                 path.extension() == ".whl"
+                     ? "unpack the wheel, `python3 -m zipfile -e FILE FOLDER`, and name that folder"
+                     : "name a folder of published cubins, or one that holds several"};
   }
   CUBINET_TRY_ASSIGN(const Contents listing, list(path));
   Finder finder;

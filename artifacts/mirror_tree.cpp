@@ -3,10 +3,10 @@
 
 #include <cubinet/artifacts/artifact_folder.hpp>
 #include <cubinet/artifacts/checksums.hpp>
+#include <cubinet/base/file_lock.hpp>
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <thread>
 
@@ -47,7 +47,7 @@ Result<MirrorTree> MirrorTree::open(std::shared_ptr<FileSystem> files, fs::path 
   CUBINET_TRY(files->create_directories(folder, FileSystem::Mode::shared));
   for (bool told = false;;) {
     auto lock = files->lock(folder / kMirrorLock);
-    if (!lock && lock.error().native == ENOLCK) {
+    if (!lock && knows_no_locks(lock.error())) {
       cubinet::log(log, LogLevel::warning,
                    "'" + folder.string() + "' has no locks: others may fetch the same files meanwhile");
       return MirrorTree(std::move(files), std::move(folder), nullptr);

@@ -18,8 +18,8 @@ std::string_view why_not_mirrored(std::string_view name);
 
 // The folder that a mirror is kept in and a static server serves. Every name is relative to it and has passed
 // why_not_mirrored. No link below it is followed, whoever put it there. One process at a time writes: the
-// others wait for its lock, and find what it has done. Where there are no locks (ENOLCK) several may write,
-// which costs their time alone, and nothing is swept.
+// others wait for its lock, and find what it has done. Where there are no locks several may write, which
+// costs their time alone, and nothing is swept.
 class MirrorTree {
  public:
   // Made where it is missing. unavailable where `cancelled` ends the wait for the lock.

@@ -60,12 +60,17 @@ class Wishes {
  public:
   explicit Wishes(const PublishedMirrorOptions& options) : options_(options) {}
 
-  bool needs_headers() const { return !options_.targets.empty(); }
-  void add(const MetadataHeader& header) {
+  bool needs_headers() const { return !options_.targets.empty() || options_.choose; }
+  Result<void> add(const std::string& name, ByteView bytes) {
+    CUBINET_TRY_ASSIGN(const MetadataHeader header, read_metadata_header(as_text(bytes)));
     for (const KernelRow& row : header.rows)
       targets_[row.function_name].push_back(row.target);
     for (const PlainKernel& kernel : header.plain)
       targets_[kernel.function_name].push_back(kernel.target);
+    if (!options_.choose) return {};
+    CUBINET_TRY_ASSIGN(const auto chosen, options_.choose(name, bytes));
+    chosen_.insert(chosen.begin(), chosen.end());
+    return {};
   }
   bool wants(const std::string& name) const {
     if (!name.ends_with(kCubinSuffix)) return true;
@@ -80,6 +85,7 @@ class Wishes {
 
  private:
   bool is_of_functions(const std::string& function, const std::string& small) const {
+    if (options_.choose && !chosen_.contains(function) && !chosen_.contains(small)) return false;
     const auto& wanted = options_.functions;
     return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& one) {
              return one == function || one == small;
@@ -96,6 +102,7 @@ class Wishes {
 
   const PublishedMirrorOptions& options_;
   std::map<std::string, std::vector<SmTarget>> targets_;
+  std::set<std::string> chosen_;
 };
 
 class FolderMirror {
@@ -195,8 +202,7 @@ class FolderMirror {
       if (!wishes_.needs_headers() || !is_metadata_header(file.entry.name)) continue;
       CUBINET_TRY_ASSIGN(const auto header, get(file, true));
       file.done = true;
-      CUBINET_TRY_ASSIGN(const MetadataHeader rows, read_metadata_header(as_text(*header)));
-      wishes_.add(rows);
+      CUBINET_TRY(wishes_.add(at(file.entry.name), *header));
     }
     return {};
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "append/append_step.hpp"
 #include "argument_cache.hpp"
 #include "tensor_checks.hpp"
 
@@ -46,7 +47,7 @@ Result<void> check_target(Runtime& runtime, const AttentionPlan& plan, const Pla
   const KernelSpec& spec = std::get<KernelSpec>(step.kernel);
   const TargetPolicy& wishes = plan.request.options.targets;
   const SmTarget loaded = function.record().target;
-  const bool named = plan.row.target != SmTarget{} && step.kernel == plan.steps.front().kernel;
+  const bool named = plan.row.target != SmTarget{} && step.kernel == plan.steps[plan.attention_step()].kernel;
   if (wishes.allows(loaded)) {
     if (!named || loaded == plan.row.target) return {};
     CUBINET_TRY_ASSIGN(const bool forecast, is_forecast(runtime, plan, spec));
@@ -159,8 +160,9 @@ Result<BoundAttention> BoundAttention::load(Runtime& runtime, const AttentionPla
     CUBINET_TRY_ASSIGN(binding->functions.emplace_back(), find(runtime, plan, step, device));
   }
   if (KernelRow& row = binding->plan.row; !plan.exists() && row.target != SmTarget{}) {
-    row.target = binding->functions.front().record().target;
-    row.digest = binding->functions.front().record().digest;
+    const CubinRecord& loaded = binding->functions[plan.attention_step()].record();
+    row.target = loaded.target;
+    row.digest = loaded.digest;
   }
   return BoundAttention(std::move(binding));
 }
@@ -187,7 +189,7 @@ Result<BoundAttention> BoundAttention::bind(Runtime& runtime, const AttentionPla
   if (measured.empty()) return bound;
   PlanRequest request = plan.request;
   request.options.occupancy.insert(request.options.occupancy.begin(), measured.begin(), measured.end());
-  CUBINET_TRY_ASSIGN(Consideration answer, plan.backend->consider(request));
+  CUBINET_TRY_ASSIGN(Consideration answer, consider(*plan.backend, request));
   auto* again = std::get_if<AttentionPlan>(&answer);
   if (again == nullptr || !again->launchable()) return bound;  // slower than planned, and right
   again->request = std::move(request);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cubinet {
 namespace {
@@ -50,7 +51,8 @@ Result<void> check_combinations(const AttentionProblem& problem) {
     return Error{ErrorCode::unsupported, "a window and chunks exclude each other"};
   }
   const bool cut_off = problem.kv_len > problem.window || problem.chunk != kUnlimited;
-  if (cut_off && !problem.is_sliding()) {
+  const bool of_custom = problem.is_windowed() && problem.chunk == kUnlimited;
+  if (cut_off && !problem.is_sliding() && !of_custom) {
     return Error{ErrorCode::unsupported, "no kernel joins the mask " + std::string(to_string(problem.mask)) +
                                              " with a window or chunks"};
   }
@@ -74,6 +76,10 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
     return Error{ErrorCode::invalid_argument,
                  "softmax_scale is " + std::to_string(problem.scale()) + ": it must be finite and above 0"};
   }
+  if (problem.soft_cap && !(std::isfinite(*problem.soft_cap) && *problem.soft_cap > 0)) {
+    return Error{ErrorCode::invalid_argument,
+                 "soft_cap is " + std::to_string(*problem.soft_cap) + ": it must be finite and above 0"};
+  }
   if (!(std::isfinite(problem.output_scale) && problem.output_scale > 0)) {
     return Error{ErrorCode::invalid_argument, "output_scale is " + std::to_string(problem.output_scale) +
                                                   ": it must be finite and above 0"};
@@ -90,6 +96,38 @@ Result<void> check_knowledge(const AttentionProblem& problem) {
     return Error{ErrorCode::invalid_argument, "a length of kv_lengths is " + std::to_string(length) +
                                                   ": it must be from 0 to kv_len, " +
                                                   std::to_string(problem.kv_len)};
+  }
+  return {};
+}
+
+Result<void> check_append(const AttentionProblem& problem) {
+  constexpr std::uint32_t kVectorPair = 16;  // columns that a thread of the kernel takes
+  const AttentionProblem::Append& append = *problem.append;
+  if (problem.layout != QkvLayout::paged_kv || problem.is_mla_generation())
+    return Error{ErrorCode::unsupported, "only a paged cache of K and of V is appended to"};
+  if (append.data_type != DataType::bf16 && append.data_type != DataType::fp16)
+    return wrong("append's data_type", static_cast<std::uint64_t>(append.data_type), "bf16 or fp16");
+  for (const std::uint32_t head_dim : {problem.head_dim_qk, problem.head_dim_v}) {
+    if (head_dim % kVectorPair != 0) return wrong("head_dim", head_dim, "a multiple of 16 with append");
+  }
+  if (append.rope_dim % kVectorPair != 0 || append.rope_dim > problem.head_dim_qk)
+    return wrong("append's rope_dim", append.rope_dim, "a multiple of 16 up to head_dim_qk");
+  if (problem.data_type_k != problem.data_type_v)
+    return Error{ErrorCode::unsupported, "K and V are appended in one type"};
+  const std::pair<DataType, double> stored[] = {{problem.data_type_q, append.q_scale},
+                                                {problem.data_type_k, append.k_scale},
+                                                {problem.data_type_v, append.v_scale}};
+  for (const auto& [type, scale] : stored) {
+    if (type != append.data_type && type != DataType::e4m3) {
+      return Error{ErrorCode::unsupported, "rows of " + std::string(to_string(append.data_type)) +
+                                               " are appended as they are or as e4m3, not as " +
+                                               std::string(to_string(type))};
+    }
+    if (!(std::isfinite(scale) && scale > 0) || (scale != 1 && type != DataType::e4m3)) {
+      return Error{ErrorCode::invalid_argument, "a scale of append is " + std::to_string(scale) +
+                                                    ": it must be finite and above 0, and " +
+                                                    "1 where nothing is stored as e4m3"};
+    }
   }
   return {};
 }
@@ -120,6 +158,7 @@ Result<void> check_problem(const AttentionProblem& problem) {
     return wrong("tokens_per_page", problem.tokens_per_page, "a power of two up to 2^20");
   }
   CUBINET_TRY(check_knowledge(problem));
+  if (problem.append) CUBINET_TRY(check_append(problem));
   return check_combinations(problem);
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "append/append_step.hpp"
+
 #include <cubinet/attention/backend.hpp>
 
 namespace cubinet {
@@ -38,6 +40,10 @@ Result<std::vector<std::shared_ptr<const AttentionBackend>>> order_for(const Pla
                                                                        const AttentionBackends& backends,
                                                                        std::string& source) {
   const std::string& requested = request.options.backend;
+  if (!request.problem.attends()) {
+    source = "there is one way to append";
+    return std::vector{append_alone()};
+  }
   if (requested == kAutomaticBackend) {
     const BackendRule* rule = backends.rule_for(request);
     source = rule != nullptr ? rule->source : "as they were added";
@@ -88,7 +94,7 @@ Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, c
   resolution.launches = options.launches;
   CUBINET_TRY_ASSIGN(const auto order, order_for(request, backends, resolution.order));
   for (const auto& backend : order) {
-    CUBINET_TRY_ASSIGN(Consideration answer, backend->consider(request));
+    CUBINET_TRY_ASSIGN(Consideration answer, consider(*backend, request));
     if (auto* decline = std::get_if<BackendDecline>(&answer)) {
       decline->backend = backend->name();
       resolution.declined.push_back(std::move(*decline));

@@ -51,6 +51,7 @@ std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors&
            {"page_table", &tensors.page_table},
            {"kv_lengths", &tensors.kv_lengths},
            {"sinks", &tensors.sinks},
+           {"mask", &tensors.mask},
            {"q_offsets", &tensors.q_offsets},
            {"kv_offsets", &tensors.kv_offsets},
            {"k_block_scales", &tensors.k_block_scales},
@@ -59,7 +60,15 @@ std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors&
            {"softmax_scale", &tensors.softmax_scale},
            {"output_scale", &tensors.output_scale},
            {"scratch", &tensors.scratch},
-           {"counters", &tensors.counters}}};
+           {"counters", &tensors.counters},
+           {"new_q", &tensors.new_q},
+           {"new_k", &tensors.new_k},
+           {"new_v", &tensors.new_v},
+           {"positions", &tensors.positions},
+           {"cos_sin", &tensors.cos_sin},
+           {"q_scale", &tensors.q_scale},
+           {"k_scale", &tensors.k_scale},
+           {"v_scale", &tensors.v_scale}}};
 }
 
 TensorChecks::Shape TensorChecks::Shape::of(std::array<std::uint64_t, 3> sizes, std::uint64_t row,
@@ -96,6 +105,12 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
   k_ = Shape::of({outer, tokens, problem.heads_kv}, problem.head_dim_qk, problem.data_type_k);
   v_ = Shape::of({outer, tokens, problem.heads_kv}, columns, problem.data_type_v);
   o_ = Shape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_v, problem.data_type_o);
+  if (problem.append) {
+    const DataType type = problem.append->data_type;
+    new_q_ = Shape::of(q_.sizes, problem.head_dim_qk, type);
+    new_k_ = Shape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_qk, type);
+    new_v_ = Shape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_v, type);
+  }
   pages_ = paged ? problem.pages_per_sequence() : 0;
   // Whatever the sequences' own lengths are, a row is written for each token that they may have.
   lse_bytes_ = std::uint64_t{problem.batch} * problem.q_len * problem.heads_q * sizeof(float);
@@ -157,15 +172,19 @@ Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const 
     CUBINET_TRY(check_contiguous("sinks", tensors.sinks));
     CUBINET_TRY(check_place("sinks", tensors.sinks, problem_.heads_q * sizeof(float), kWordBytes));
   }
+  if (problem_.mask == AttentionMask::custom) {
+    const std::uint64_t sequences = problem_.ragged_q ? 1 : problem_.batch;
+    const std::uint64_t bytes = sequences * problem_.q_len * problem_.mask_words() * sizeof(std::uint32_t);
+    CUBINET_TRY(check_contiguous("mask", tensors.mask));
+    CUBINET_TRY(check_place("mask", tensors.mask, bytes, kWordBytes));
+  }
   if (problem_.scales_on_device) {
     CUBINET_TRY(check_place("softmax_scale", tensors.softmax_scale, sizeof(float), kWordBytes));
     CUBINET_TRY(check_place("output_scale", tensors.output_scale, sizeof(float), kWordBytes));
   }
-  if (rules_.reads_offsets) {
+  if (rules_.reads_offsets && !problem_.is_generation()) {
     const std::uint64_t bytes = (std::uint64_t{problem_.batch} + 1) * sizeof(std::int32_t);
-    CUBINET_TRY(check_place("q_offsets", tensors.q_offsets, bytes, kWordBytes));
-    if (!problem_.is_generation())
-      CUBINET_TRY(check_place("kv_offsets", tensors.kv_offsets, bytes, kWordBytes));
+    CUBINET_TRY(check_place("kv_offsets", tensors.kv_offsets, bytes, kWordBytes));
   }
   if (problem_.data_type_k == DataType::e2m1) {
     const std::uint64_t scales = k_.contiguous_bytes * 8 / (k_.element_bits * kElementsAScale);
@@ -179,10 +198,55 @@ Result<void> TensorChecks::check_options(const AttentionTensors& tensors) const 
   return {};
 }
 
+// What the append reads. What it writes is q, k and v.
+Result<void> TensorChecks::check_append(const AttentionTensors& tensors) const {
+  const AttentionProblem::Append& append = *problem_.append;
+  CUBINET_TRY(check_strided("new_k", tensors.new_k, new_k_));
+  CUBINET_TRY(check_strided("new_v", tensors.new_v, new_v_));
+  if (problem_.appends_q()) {
+    CUBINET_TRY(check_strided("q", tensors.q, q_));
+    CUBINET_TRY(check_strided("new_q", tensors.new_q, new_q_));
+    const bool in_place = tensors.new_q.address == tensors.q.address;
+    if (in_place && (append.data_type != problem_.data_type_q || tensors.new_q.strides != tensors.q.strides))
+      return wrong_tensor("new_q", " is q, but they differ in type or strides: give q memory of its own");
+  }
+  if (append.positions) {
+    CUBINET_TRY(check_contiguous("positions", tensors.positions));
+    CUBINET_TRY(check_place("positions", tensors.positions, q_.sizes[0] * q_.sizes[1] * sizeof(std::int32_t),
+                            kWordBytes));
+  }
+  if (append.rope_dim != 0) {
+    CUBINET_TRY(check_contiguous("cos_sin", tensors.cos_sin));
+    const std::uint64_t positions = append.positions ? 1 : problem_.kv_len;
+    CUBINET_TRY(check_place("cos_sin", tensors.cos_sin, positions * append.rope_dim * sizeof(float),
+                            kTensorAlignment));
+  }
+  if (!problem_.scales_on_device) return {};
+  if (problem_.data_type_q == DataType::e4m3)
+    CUBINET_TRY(check_place("q_scale", tensors.q_scale, sizeof(float), kWordBytes));
+  if (problem_.data_type_k != DataType::e4m3) return {};
+  CUBINET_TRY(check_place("k_scale", tensors.k_scale, sizeof(float), kWordBytes));
+  return check_place("v_scale", tensors.v_scale, sizeof(float), kWordBytes);
+}
+
 Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
-  CUBINET_TRY(check_strided("q", tensors.q, q_));
   CUBINET_TRY(check_strided("k", tensors.k, k_));
   CUBINET_TRY(check_strided("v", tensors.v, v_));
+  CUBINET_TRY(check_page_table(tensors.page_table));
+  CUBINET_TRY(check_contiguous("kv_lengths", tensors.kv_lengths));
+  CUBINET_TRY(
+      check_place("kv_lengths", tensors.kv_lengths, problem_.batch * sizeof(std::int32_t), kWordBytes));
+  if (rules_.reads_offsets) {
+    const std::uint64_t bytes = (std::uint64_t{problem_.batch} + 1) * sizeof(std::int32_t);
+    CUBINET_TRY(check_place("q_offsets", tensors.q_offsets, bytes, kWordBytes));
+  }
+  if (problem_.append) CUBINET_TRY(check_append(tensors));
+  return problem_.attends() ? check_attention(tensors) : Result<void>{};
+}
+
+// What attention reads and writes beside the cache.
+Result<void> TensorChecks::check_attention(const AttentionTensors& tensors) const {
+  CUBINET_TRY(check_strided("q", tensors.q, q_));
   CUBINET_TRY(check_tokens("k", tensors.k));
   CUBINET_TRY(check_tokens("v", tensors.v));
   CUBINET_TRY(check_strided("o", tensors.o, o_));
@@ -193,10 +257,6 @@ Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
     CUBINET_TRY(check_contiguous("lse", tensors.lse));
     CUBINET_TRY(check_place("lse", tensors.lse, lse_bytes_, kWordBytes));
   }
-  CUBINET_TRY(check_page_table(tensors.page_table));
-  CUBINET_TRY(check_contiguous("kv_lengths", tensors.kv_lengths));
-  CUBINET_TRY(
-      check_place("kv_lengths", tensors.kv_lengths, problem_.batch * sizeof(std::int32_t), kWordBytes));
   CUBINET_TRY(check_options(tensors));
   CUBINET_TRY(check_buffer("scratch", tensors.scratch, workspace_.scratch_bytes));
   return check_buffer("counters", tensors.counters, workspace_.counter_bytes);

@@ -15,7 +15,7 @@ struct NamedTensor {
   const DeviceTensor* tensor;
 };
 // All of them, those of address 0 included.
-inline constexpr std::size_t kAttentionTensors = 17;
+inline constexpr std::size_t kAttentionTensors = 26;
 std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors& tensors);
 
 // Whether the tensors of a run fit the problem of a plan: what a kernel that met them would tell as a
@@ -45,8 +45,11 @@ class TensorChecks {
   Result<void> check_tokens(std::string_view name, const DeviceTensor& tensor) const;
   Result<void> check_page_table(const DeviceTensor& table) const;
   Result<void> check_options(const AttentionTensors& tensors) const;
+  Result<void> check_attention(const AttentionTensors& tensors) const;
+  Result<void> check_append(const AttentionTensors& tensors) const;
 
   Shape q_, k_, v_, o_;
+  Shape new_q_, new_k_, new_v_;
   AttentionProblem problem_;
   std::uint64_t pages_ = 0;  // of a sequence; 0: KV is not paged
   std::uint64_t lse_bytes_ = 0;

@@ -86,7 +86,9 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 std::string plural(std::uint64_t count, std::string_view noun) {
   std::string text = std::to_string(count) + " ";
   if (count == 1) return text.append(noun);
-  if (noun.ends_with('y')) return text.append(noun.substr(0, noun.size() - 1)).append("ies");
+  const char before = noun.size() > 1 ? noun[noun.size() - 2] : 'a';
+  const bool after_vowel = std::string_view("aeiou").find(before) != std::string_view::npos;
+  if (noun.ends_with('y') && !after_vowel) return text.append(noun.substr(0, noun.size() - 1)).append("ies");
   return text.append(noun).append("s");
 }
 

@@ -172,8 +172,8 @@ class DecodeBench {
     CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings_, {}));
     CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
     CUBINET_TRY_ASSIGN(const AttentionInputs inputs, full_length_inputs(named.problem));
-    CUBINET_TRY_ASSIGN(const TimedDecode timed,
-                       TimedDecode::create(device_, *runtime, named.problem, inputs));
+    CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device_, named.problem));
+    CUBINET_TRY_ASSIGN(const TimedDecode timed, TimedDecode::create(device_, *runtime, plan, inputs));
     CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(named.problem, inputs));
     CUBINET_TRY_ASSIGN(const AttentionDeviation error,
                        run_compared(timed.attention(), timed.buffers(), reference));
@@ -183,10 +183,10 @@ class DecodeBench {
       CUBINET_TRY_ASSIGN(const double measured, timed.seconds_a_call());
       if (round > 0) seconds.push_back(measured);
     }
-    const std::uint64_t bytes = kv_bytes_read(named.problem, inputs);
+    const double bytes = attention_work(named.problem, inputs.kv_lengths).kv_bytes;
     row["kernel_us"] = median(seconds) * 1e6;
-    row["kv_bytes"] = bytes;
-    row["kv_terabytes_per_second"] = static_cast<double>(bytes) / median(seconds) / 1e12;
+    row["kv_bytes"] = static_cast<std::uint64_t>(bytes);
+    row["kv_terabytes_per_second"] = bytes / median(seconds) / 1e12;
     row["kv_copies"] = timed.buffers().copies();
     return {};
   }

@@ -66,12 +66,4 @@ Result<AttentionPlan> plan_decode_on(const Device& device, const AttentionProble
       {}, backends, options);
 }
 
-std::uint64_t kv_bytes_read(const AttentionProblem& problem, const AttentionInputs& inputs) {
-  std::uint64_t tokens = 0;
-  for (const std::int32_t length : inputs.kv_lengths)
-    tokens += static_cast<std::uint64_t>(length);
-  const std::uint64_t row = problem.head_dim_qk + problem.head_dim_v;
-  return tokens * problem.heads_kv * row * bits_of(problem.data_type_k) / 8;
-}
-
 }  // namespace cubinet::bench

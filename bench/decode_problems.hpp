@@ -26,7 +26,4 @@ std::vector<NamedProblem> small_problems();
 Result<AttentionPlan> plan_decode_on(const Device& device, const AttentionProblem& problem,
                                      std::optional<std::uint32_t> splits = std::nullopt);
 
-// K and V that one run has to read, every sequence at these lengths.
-std::uint64_t kv_bytes_read(const AttentionProblem& problem, const AttentionInputs& inputs);
-
 }  // namespace cubinet::bench

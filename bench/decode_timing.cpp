@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <iostream>
 
 namespace cubinet::bench {
@@ -13,18 +12,7 @@ namespace {
 
 constexpr std::uint32_t kCallsOfGraph = 20;
 constexpr int kGraphLaunches = 5;
-constexpr std::uint64_t kColdBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kTimingSeed = 42;
-
-// A divisor of the graph's calls, so that the turns go on evenly from one launch of the graph to the next: of
-// 16 copies the first 4 would be read again after 4 calls.
-std::uint32_t copies_for(std::uint64_t kv_bytes) {
-  const std::uint64_t needed = (kColdBytes + kv_bytes - 1) / kv_bytes;
-  auto copies = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(needed, 1, kCallsOfGraph));
-  while (kCallsOfGraph % copies != 0)
-    ++copies;
-  return copies;
-}
 
 }  // namespace
 
@@ -33,36 +21,22 @@ Result<AttentionInputs> full_length_inputs(const AttentionProblem& problem) {
 }
 
 Result<TimedDecode> TimedDecode::create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                        const AttentionProblem& problem, const AttentionInputs& inputs) {
-  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device, problem));
+                                        const AttentionPlan& plan, const AttentionInputs& inputs) {
+  const AttentionProblem& problem = plan.request.problem;
   CUBINET_TRY_ASSIGN(BoundAttention attention, BoundAttention::bind(runtime, plan, device->ordinal()));
-  const std::uint64_t kv_bytes = (inputs.k.size() + inputs.v.size()) * 2;
-  CUBINET_TRY_ASSIGN(
-      TensorBuffers buffers,
-      TensorBuffers::create(device, problem, inputs, attention.plan().workspace, copies_for(kv_bytes)));
-  CUBINET_TRY_ASSIGN(Stream stream, Stream::create(device));
-  const auto record = [&]() -> Result<void> {
-    for (std::uint32_t i = 0; i < kCallsOfGraph; ++i) {
-      CUBINET_TRY(attention.run(buffers.tensors(i % buffers.copies()), stream.handle()));
-    }
-    return {};
+  const double kv_bytes = attention_work(problem, inputs.kv_lengths, inputs.q_lengths).kv_bytes;
+  CUBINET_TRY_ASSIGN(TensorBuffers buffers,
+                     TensorBuffers::create(device, problem, inputs, attention.plan().workspace,
+                                           cold_copies(kv_bytes, kCallsOfGraph)));
+  const auto record = [&](std::uint32_t run, CUstream stream) {
+    return attention.run(buffers.tensors(run % buffers.copies()), stream);
   };
-  CUBINET_TRY_ASSIGN(Graph graph, Graph::capture(stream, record));
-  CUBINET_TRY_ASSIGN(Event start, Event::create(device));
-  CUBINET_TRY_ASSIGN(Event end, Event::create(device));
-  return TimedDecode(std::move(attention), std::move(buffers), std::move(stream), std::move(graph),
-                     std::move(start), std::move(end));
+  CUBINET_TRY_ASSIGN(TimedRuns runs, TimedRuns::capture(device, kCallsOfGraph, record));
+  return TimedDecode(std::move(attention), std::move(buffers), std::move(runs));
 }
 
 Result<double> TimedDecode::seconds_a_call() const {
-  CUBINET_TRY(graph_.launch(stream_));
-  CUBINET_TRY(start_.record(stream_));
-  for (int i = 0; i < kGraphLaunches; ++i)
-    CUBINET_TRY(graph_.launch(stream_));
-  CUBINET_TRY(end_.record(stream_));
-  CUBINET_TRY(end_.synchronize());
-  CUBINET_TRY_ASSIGN(const float milliseconds, end_.milliseconds_since(start_));
-  return static_cast<double>(milliseconds) / 1e3 / (kCallsOfGraph * kGraphLaunches);
+  return runs_.seconds_a_run(kGraphLaunches);
 }
 
 Result<void> serve_decode_times(const Settings& settings) {
@@ -72,7 +46,8 @@ Result<void> serve_decode_times(const Settings& settings) {
   std::vector<std::pair<std::string, TimedDecode>> timed;
   for (const NamedProblem& named : llama_problems()) {
     CUBINET_TRY_ASSIGN(const AttentionInputs inputs, full_length_inputs(named.problem));
-    CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, named.problem, inputs));
+    CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device, named.problem));
+    CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, plan, inputs));
     timed.emplace_back(named.name, std::move(created));
   }
   for (std::string line; std::getline(std::cin, line);) {

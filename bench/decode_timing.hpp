@@ -4,7 +4,7 @@
 #include "decode_problems.hpp"
 #include "kernel_set.hpp"
 
-#include <cubinet/loader/stream.hpp>
+#include <cubinet/attention/measure.hpp>
 
 #include <memory>
 
@@ -13,33 +13,23 @@ namespace cubinet::bench {
 // Every sequence at its full length.
 Result<AttentionInputs> full_length_inputs(const AttentionProblem& problem);
 
-// One problem, captured as a CUDA graph of 20 runs that read KV caches in turn: together at
-// least 256 MB, several times an L2, so that no run finds its KV there.
+// One problem in runs that read KV caches in turn, so that none finds its own in the L2.
 class TimedDecode {
  public:
+  // REQUIRES: inputs of the plan's problem.
   static Result<TimedDecode> create(const std::shared_ptr<const Device>& device, Runtime& runtime,
-                                    const AttentionProblem& problem, const AttentionInputs& inputs);
-  // By events around several launches of the graph.
+                                    const AttentionPlan& plan, const AttentionInputs& inputs);
   Result<double> seconds_a_call() const;
   const BoundAttention& attention() const { return attention_; }
   const TensorBuffers& buffers() const { return buffers_; }
 
  private:
-  TimedDecode(BoundAttention attention, TensorBuffers buffers, Stream stream, Graph graph, Event start,
-              Event end)
-      : attention_(std::move(attention)),
-        buffers_(std::move(buffers)),
-        stream_(std::move(stream)),
-        graph_(std::move(graph)),
-        start_(std::move(start)),
-        end_(std::move(end)) {}
+  TimedDecode(BoundAttention attention, TensorBuffers buffers, TimedRuns runs)
+      : attention_(std::move(attention)), buffers_(std::move(buffers)), runs_(std::move(runs)) {}
 
   BoundAttention attention_;
   TensorBuffers buffers_;
-  Stream stream_;
-  Graph graph_;
-  Event start_;
-  Event end_;
+  TimedRuns runs_;
 };
 
 // For scripts that compare: for each line on stdin one line of JSON on stdout, microseconds a call by

@@ -118,6 +118,10 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
   decode->add_flag("--small", arguments.decode.small,
                    "Small problems of every kind, untimed, for a sanitizer");
 
+  verb("step", "A decode step, append and attention, of e4m3 beside bf16", [&] {
+    return with_report("step", settings, [&](Report& report) { return bench_step(settings, report); });
+  });
+
   verb("decode-times", "One line of kernel times for each line on stdin",
        [&] { return serve_decode_times(settings); });
 

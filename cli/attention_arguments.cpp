@@ -119,14 +119,38 @@ void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments) {
   verb.add_option("--softmax-scale", arguments.softmax_scale,
                   "Of Q K^T (default: 1 / sqrt(head dim); mla-decode: 1 / sqrt(192))")
       ->type_name("X");
+  verb.add_option("--soft-cap", arguments.soft_cap, "Logits x become X * tanh(x / X) (default: they do not)")
+      ->type_name("X");
   verb.add_option("--output-scale", arguments.output_scale, "Of the output (default: 1)")->type_name("X");
-  verb.add_flag("--scales-on-device", arguments.scales_on_device, "Both scales are read from the device");
+  verb.add_flag("--scales-on-device", arguments.scales_on_device, "All scales are read from the device");
+  verb.add_flag(
+      "--append", arguments.append,
+      "K, V and Q of the query tokens come as new rows: rotated, quantised and put into the cache first");
+  verb.add_option("--rope", arguments.rope,
+                  "with --append, what is rotated together: halves (default), interleaved or none")
+      ->check(CLI::IsMember({"halves", "interleaved", "none"}))
+      ->type_name("PAIRS");
+  add_integer(verb, "--rope-dim", arguments.rope_dim, 1, kMost,
+              "with --append, columns that are rotated (default: all of Q and K)");
 }
 
 void add_device_arguments(CLI::App& verb, DeviceArguments& arguments) {
   add_text(verb, "--device", arguments.device, "DEVICE", "10.3 or sm_103; need not be here")->required();
-  add_integer(verb, "--sm-count", arguments.sm_count, 1, kMost,
-              "Its multiprocessors (known by themselves: " + usual_devices() + ")");
+  add_sm_count(verb, arguments);
+}
+
+CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments) {
+  return add_integer(verb, "--sm-count", arguments.sm_count, 1, kMost,
+                     "Its multiprocessors (known by themselves: " + usual_devices() + ")");
+}
+
+// Of rows as Q or, where Q has eight bits, of bf16.
+AttentionProblem::Append append_of(const AttentionArguments& arguments, const AttentionProblem& problem) {
+  AttentionProblem::Append append;
+  if (bits_of(problem.data_type_q) == 16) append.data_type = problem.data_type_q;
+  if (arguments.rope != "none") append.rope_dim = given_or(arguments.rope_dim, problem.head_dim_qk);
+  append.interleaved = arguments.rope == "interleaved";
+  return append;
 }
 
 Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments) {
@@ -165,8 +189,10 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   problem.lse = arguments.lse;
   problem.ragged_q = arguments.ragged_q;
   problem.softmax_scale = arguments.softmax_scale;
+  problem.soft_cap = arguments.soft_cap;
   problem.output_scale = arguments.output_scale;
   problem.scales_on_device = arguments.scales_on_device;
+  if (arguments.append) problem.append = append_of(arguments, problem);
   CUBINET_TRY(check_problem(problem));
   return problem;
 }

@@ -37,8 +37,12 @@ struct AttentionArguments {
   bool lse = false;
   bool ragged_q = false;
   std::optional<double> softmax_scale;
+  std::optional<double> soft_cap;
   double output_scale = 1;
   bool scales_on_device = false;
+  bool append = false;
+  std::string rope = "halves";
+  std::uint32_t rope_dim = 0;
 };
 
 // A device that need not be here.
@@ -51,6 +55,7 @@ struct DeviceArguments {
 void add_attention_arguments(CLI::App& verb, AttentionArguments& arguments);
 void add_operation_argument(CLI::App& verb, AttentionArguments& arguments);
 void add_device_arguments(CLI::App& verb, DeviceArguments& arguments);
+CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments);
 inline constexpr const char* kAttentionOperations[] = {"decode", "prefill", "mla-decode"};
 
 // The problem, checked. invalid_argument names what is wrong.

@@ -65,7 +65,9 @@ unsigned Context::jobs() const {
   return options_.jobs == 0 ? default_jobs() : options_.jobs;
 }
 
-ProtectedFiles Context::protected_files(std::vector<std::string> inputs) const {
+ProtectedFiles Context::protected_files(std::vector<std::string> inputs, const Places& places) const {
+  std::copy_if(places.bundles.begin(), places.bundles.end(), std::back_inserter(inputs),
+               [](const std::string& place) { return !names_server(place); });
   ProtectedFiles kept{std::move(inputs), {}};
   if (auto folder = home()) kept.home = *std::move(folder);
   return kept;

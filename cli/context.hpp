@@ -52,8 +52,8 @@ class Context {
   std::string given_places() const;
   unsigned jobs() const;
   bool verbose() const { return options_.verbosity > 0; }
-  // These inputs, and the home where one is named.
-  ProtectedFiles protected_files(std::vector<std::string> inputs) const;
+  // These inputs, the bundles' files among the places, and the home where one is named.
+  ProtectedFiles protected_files(std::vector<std::string> inputs, const Places& places = {}) const;
   CompilerSearch compiler_search() const;
 
   // The templates of the library and those of these files and folders.

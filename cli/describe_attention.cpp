@@ -24,15 +24,16 @@ nlohmann::json describe_workspace(const WorkspaceSizes& sizes) {
 }
 
 nlohmann::json describe_launch(const AttentionPlan& plan) {
-  const PlanStep& main = plan.steps.front();
+  const PlanStep& main = plan.steps[plan.attention_step()];
   nlohmann::json described = {{"threads", main.threads},
                               {"shared_bytes", main.shared_bytes},
                               {"heads_per_cta", plan.division.heads_per_block},
                               {"tokens_per_cta_q", plan.division.tokens_per_block},
                               {"wasted_rows", plan.division.wasted_rows},
                               {"reduction", nullptr}};
-  if (plan.steps.size() > 1)
-    described["reduction"] = {{"grid", plan.steps[1].grid}, {"threads", plan.steps[1].threads}};
+  const std::size_t next = plan.attention_step() + 1;
+  if (plan.steps.size() > next)
+    described["reduction"] = {{"grid", plan.steps[next].grid}, {"threads", plan.steps[next].threads}};
   return described;
 }
 
@@ -87,12 +88,13 @@ nlohmann::json describe(const AttentionProblem& problem) {
           {"page_size", problem.tokens_per_page},
           {"mask", to_string(problem.mask)},
           {"window", or_null(problem.window, kUnlimited)},
-          {"sinks", problem.sinks}};
+          {"sinks", problem.sinks},
+          {"append", problem.append.has_value()}};
 }
 
 nlohmann::json describe(const AttentionPlan& plan) {
   const KernelSelector& selector = plan.row.selector;
-  const PlanStep& main = plan.steps.front();
+  const PlanStep& main = plan.steps[plan.attention_step()];
   nlohmann::json document = {{"backend", plan.backend_name()},
                              {"kernel_type", to_string(selector.kernel_type)},
                              {"tile_size_q", selector.tile_size_q},
@@ -154,7 +156,7 @@ std::string summary_of(const AttentionPlan& plan) {
           ? "a kernel that is assumed to exist"
           : fmt::format("{} for {}{}", plan.row.function_name, plan.row.target.to_string(),
                         plan.exists() ? "" : ", not compiled yet");
-  const PlanStep& main = plan.steps.front();
+  const PlanStep& main = plan.steps[plan.attention_step()];
   const std::uint32_t splits = plan.division.kv_splits;
   return fmt::format("{}: {} {}x{}{}, {} columns of V a CTA, {}, {}, {}, grid {}x{}x{}{}", name,
                      to_string(selector.kernel_type), selector.tile_size_q, selector.tile_size_kv,

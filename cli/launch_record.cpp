@@ -40,9 +40,18 @@ constexpr NamedBuffer kBuffers[] = {
     {"k_block_scales", &AttentionTensors::k_block_scales, 11},
     {"v_block_scales", &AttentionTensors::v_block_scales, 12},
     {"o_block_scales", &AttentionTensors::o_block_scales, 13},
+    {"mask", &AttentionTensors::mask, 14},
     {"lse", &AttentionTensors::lse, 15},
     {"softmax_scale", &AttentionTensors::softmax_scale, 16},
     {"output_scale", &AttentionTensors::output_scale, 17},
+    {"new_q", &AttentionTensors::new_q, 18},
+    {"new_k", &AttentionTensors::new_k, 19},
+    {"new_v", &AttentionTensors::new_v, 20},
+    {"positions", &AttentionTensors::positions, 21},
+    {"cos_sin", &AttentionTensors::cos_sin, 22},
+    {"q_scale", &AttentionTensors::q_scale, 23},
+    {"k_scale", &AttentionTensors::k_scale, 24},
+    {"v_scale", &AttentionTensors::v_scale, 25},
 };
 
 Error wrong_address(const std::string& text) {
@@ -118,6 +127,7 @@ Result<AttentionTensors> made_up_tensors(const AttentionPlan& plan,
   tensors.q.bytes = kAddressStep;
   tensors.k.bytes = problem.layout == QkvLayout::paged_kv ? pool_bytes(problem) : kAddressStep;
   tensors.v.bytes = tensors.k.bytes;
+  if (problem.append) tensors.cos_sin.bytes = std::uint64_t{problem.kv_len} * problem.append->rope_dim * 4;
   // Prefill over pages has no counters: its workspace is all scratch.
   if (problem.is_generation() || problem.layout != QkvLayout::paged_kv)
     tensors.scratch.address += kCounterRoom;
@@ -131,7 +141,7 @@ nlohmann::json launch_record(const AttentionPlan& plan, const AttentionTensors& 
   auto maps = nlohmann::json::array();
   const ArgumentWriter* described = nullptr;
   for (const PlanStep& step : plan.steps) {
-    launches.push_back(recorded(step, tensors, &step != &plan.steps.front()));
+    launches.push_back(recorded(step, tensors, &step != &plan.steps[plan.attention_step()]));
     if (step.arguments.get() == described) continue;
     described = step.arguments.get();
     std::array<PlacedTensorMap, kMaximumTensorMaps> placed;

@@ -23,6 +23,7 @@ struct Places {
   std::vector<std::string> bundles;  // files, and references to servers
   std::string cache;                 // of builds, a URL; empty: none
   std::string cache_key;  // the file of the secret key that signs what is written there; empty: nothing is
+  std::string cache_key_password;  // the file with that key's password; empty: it has none
   ServerArguments server;
 };
 

@@ -5,6 +5,7 @@
 #include "describe.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/record_lists.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 #include <cubinet/spec/data_type.hpp>
@@ -21,8 +22,7 @@ namespace cubinet::cli {
 namespace {
 
 bool has_name(const CubinRecord& record, const KernelSpec& spec, std::string_view name) {
-  return spec.name == name || std::any_of(record.entry_points.begin(), record.entry_points.end(),
-                                          [&](const EntryPoint& entry) { return entry.symbol == name; });
+  return spec.name == name || answers_to(record, name);
 }
 
 bool is_of_pin(const KernelSpec& spec, std::string_view text) {
@@ -74,13 +74,8 @@ bool has_types_among(const CubinRecord& record, const std::vector<DataType>& wan
 }
 
 bool has_function_among(const CubinRecord& record, const std::vector<std::string>& wanted) {
-  if (wanted.empty()) return true;
-  const KernelSpec spec = spec_of(record);
-  return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-    return (spec.maker == KernelMaker::function && spec.name == name) ||
-           std::any_of(record.entry_points.begin(), record.entry_points.end(),
-                       [&](const EntryPoint& entry) { return entry.symbol == name; });
-  });
+  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                       [&](const std::string& name) { return answers_to(record, name); });
 }
 
 // "bf16,e4m3" and repetitions of it.

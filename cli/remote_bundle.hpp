@@ -19,4 +19,8 @@ Result<std::shared_ptr<Bundle>> open_remote(const Context& context,
                                             const RemoteBundle& remote,
                                             const std::optional<TrustPolicy>& policy, bool remembers = true);
 
+// What the root of a manifest's bundle says, its policy asked; that it was seen is not remembered.
+Result<BundleRoot> read_remote_root(const Context& context, const std::shared_ptr<ContentServer>& server,
+                                    const Sha256Digest& manifest, const std::optional<TrustPolicy>& policy);
+
 }  // namespace cubinet::cli

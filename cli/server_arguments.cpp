@@ -108,8 +108,15 @@ void add_places(CLI::App& verb, Places& places) {
 void add_cache(CLI::App& verb, Places& places) {
   add_text(verb, "--cache", places.cache, "URL",
            "Before compiling, ask this server for the build that another node made");
-  add_text(verb, "--cache-key", places.cache_key, "FILE",
-           "Write there what is compiled, signed by this secret key, which has no password");
+}
+
+void add_written_cache(CLI::App& verb, Places& places) {
+  add_cache(verb, places);
+  CLI::Option* key = add_text(verb, "--cache-key", places.cache_key, "FILE",
+                              "Write there what is compiled, signed by this secret key");
+  add_text(verb, "--cache-key-password", places.cache_key_password, "FILE",
+           "The file whose first line is that key's password; - is stdin")
+      ->needs(key);
 }
 
 Result<OpenServers> open_servers(const Context& context, const ServerArguments& options,
@@ -167,7 +174,8 @@ Result<std::shared_ptr<Store>> open_cache(const Context& context, const Places& 
   cache.client = std::make_shared<HttpClient>(on_demand(settings_of(context, places.server)));
   cache.files = context.files();
   if (!places.cache_key.empty()) {
-    CUBINET_TRY_ASSIGN(cache.writer, read_secret_key(*context.files(), places.cache_key, std::string()));
+    CUBINET_TRY_ASSIGN(cache.writer,
+                       read_secret_key(*context.files(), places.cache_key, places.cache_key_password));
   }
   cache.home = std::move(home);
   cache.log = context.console().log_sink();

@@ -22,8 +22,9 @@ void add_server_options(CLI::App& verb, ServerArguments& options);
 // --bundle, and how it is asked for where that is a server.
 void add_places(CLI::App& verb, Places& places);
 
-// --cache and --cache-key, of verbs that compile.
+// --cache; with how its entries are signed, of verbs that compile.
 void add_cache(CLI::App& verb, Places& places);
+void add_written_cache(CLI::App& verb, Places& places);
 
 // Servers, and the connections to them, which are kept for as long as this lives.
 struct OpenServers {

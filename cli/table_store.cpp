@@ -78,6 +78,10 @@ class TableStore final : public Store {
 
 Result<std::shared_ptr<Store>> open_table(const Context& context, const std::string& file) {
   CUBINET_TRY_ASSIGN(const Bytes bytes, context.files()->read(file, kMaximumImageBytes));
+  return open_table(context, file, bytes);
+}
+
+Result<std::shared_ptr<Store>> open_table(const Context& context, const std::string& file, ByteView bytes) {
   auto header = read_metadata_header(as_text(bytes));
   if (!header) {
     Error error = header.error();

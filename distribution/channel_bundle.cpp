@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "channel_bundle.hpp"
 
+#include <cubinet/base/stopwatch.hpp>
 #include <cubinet/cubin_registry/byte_source.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/distribution/bundle_transfer.hpp>
+#include <cubinet/distribution/kept_server.hpp>
 
 #include <chrono>
 
@@ -27,13 +29,16 @@ class ChannelBundle {
     if (known.manifest && (is_local_only(options_) || is_fresh(known)))
       return open_manifest(*known.manifest, options_.policy);
     std::unique_ptr<BuildLock> lock;
+    bool in_vain = false;
     if (options_.home != nullptr && !is_local_only(options_)) {
-      lock = options_.home->downloads().lock(sha256(as_bytes(place_)), std::chrono::seconds(20));
+      const Stopwatch waited;
+      lock = options_.home->downloads().lock(sha256(as_bytes(place_)), options_.patience);
+      in_vain = is_in_vain(waited.seconds(), options_.patience);
       // Who had the lock before has asked.
       CUBINET_TRY_ASSIGN(known, this->known());
       if (known.manifest && is_fresh(known)) return open_manifest(*known.manifest, options_.policy);
     }
-    auto opened = open_newest();
+    auto opened = in_vain ? Result<std::shared_ptr<Bundle>>(not_asked()) : open_newest();
     if (opened || !known.manifest) return opened;
     log(options_.log, LogLevel::warning,
         place_ + ": what was there before is used, sha256:" + known.manifest->to_hex() + ": " +
@@ -51,6 +56,12 @@ class ChannelBundle {
   bool is_fresh(const KnownChannel& known) const {
     const std::int64_t age = seconds_since_epoch() - known.asked;
     return age >= 0 && age < options_.fresh.count();
+  }
+
+  Error not_asked() const {
+    return {ErrorCode::unavailable,
+            place_ + " is not asked: another process has waited for its answer for so long, and has none",
+            "it is asked again by itself"};
   }
 
   Result<std::shared_ptr<Bundle>> open_newest() {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/stopwatch.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/distribution/kept_server.hpp>
 
@@ -35,10 +36,18 @@ std::vector<PartRun> runs_of(std::vector<BytePart> parts) {
 
 }  // namespace
 
+bool is_in_vain(double seconds, std::chrono::milliseconds patience) {
+  return seconds * 2000 >= static_cast<double>(patience.count());
+}
+
 std::unique_ptr<BuildLock> KeptServer::lock(const Sha256Digest& what) const {
   // Where nothing is fetched there is nobody to wait for.
   if (options_.home == nullptr || options_.local_only || breaker_.is_resting()) return nullptr;
   return options_.home->downloads().lock(what, options_.patience);
+}
+
+void KeptServer::waited_in_vain(double seconds) {
+  if (is_in_vain(seconds, options_.patience)) breaker_.note(false);
 }
 
 template <class Question>
@@ -57,9 +66,12 @@ Result<void> KeptServer::kept(const Sha256Digest& digest, std::uint64_t limit, B
     Downloads& downloads = options_.home->downloads();
     // Once more behind the lock: who had it before has kept what we are about to ask for.
     for (const bool locked : {false, true}) {
+      const Stopwatch waited;
       if (locked) lock = this->lock(digest);
+      const double seconds = waited.seconds();
       CUBINET_TRY_ASSIGN(const auto bytes, downloads.find(digest, limit));
       if (bytes) return sink.write(*bytes);
+      waited_in_vain(seconds);
     }
   }
   CUBINET_TRY_ASSIGN(const Bytes bytes, ask(question));

@@ -50,7 +50,8 @@ Result<std::shared_ptr<Store>> open_server(const ServerOptions& options) {
   return open_server_store(std::move(store));
 }
 
-Result<std::shared_ptr<Store>> open_cache(const ServerOptions& options, const std::string& secret_key_file) {
+Result<std::shared_ptr<Store>> open_cache(const ServerOptions& options, const std::string& secret_key_file,
+                                          const std::string& secret_key_password) {
   if (!options.mirrors.empty())
     return Error{ErrorCode::invalid_argument, "a cache has no mirrors", "name several as several stores"};
   RemoteCacheOptions cache;
@@ -59,7 +60,13 @@ Result<std::shared_ptr<Store>> open_cache(const ServerOptions& options, const st
   cache.credentials = credentials_of(options);
   cache.policy = options.policy;
   if (!secret_key_file.empty()) {
-    CUBINET_TRY_ASSIGN(cache.writer, read_secret_key(*posix_file_system(), secret_key_file, nullptr));
+    std::optional<SecretBytes> password;
+    if (!secret_key_password.empty()) {
+      const ByteView text = as_bytes(secret_key_password);
+      password.emplace(Bytes(text.begin(), text.end()));
+    }
+    CUBINET_TRY_ASSIGN(cache.writer, read_secret_key(*posix_file_system(), secret_key_file,
+                                                     password ? &*password : nullptr));
   }
   cache.home = options.home;
   cache.log = options.log;

@@ -2,6 +2,7 @@
 #include "channel_bundle.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
+#include <cubinet/base/stopwatch.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/distribution/kept_server.hpp>
 #include <cubinet/distribution/server_store.hpp>
@@ -20,6 +21,7 @@ class ServerStore final : public Store {
         server_(std::make_shared<KeptServer>(options_.server,
                                              KeptServerOptions{.home = options_.home,
                                                                .local_only = is_local_only(options_),
+                                                               .patience = options_.patience,
                                                                .rest = options_.rest,
                                                                .log = options_.log})),
         description_{StoreKind::server, options_.reference.to_full_string(), false} {}
@@ -135,8 +137,11 @@ Result<std::optional<Cubin>> ServerStore::fetch(Bundle& bundle, std::shared_ptr<
   std::unique_ptr<BuildLock> lock;
   if (options_.home != nullptr) {
     if (auto cubin = kept(record)) return cubin;
+    const Stopwatch waited;
     lock = server_->lock(record->digest);
+    const double seconds = waited.seconds();
     if (auto cubin = kept(record)) return cubin;
+    server_->waited_in_vain(seconds);
   }
   CUBINET_TRY_ASSIGN(auto cubin, bundle.load(std::move(record)));
   if (cubin && options_.home != nullptr) keep(*cubin);

@@ -16,7 +16,6 @@ namespace cubinet {
   X(curl_easy_reset)              \
   X(curl_easy_cleanup)            \
   X(curl_easy_setopt)             \
-  X(curl_easy_getinfo)            \
   X(curl_easy_perform)            \
   X(curl_easy_strerror)           \
   X(curl_slist_append)            \

@@ -256,7 +256,11 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     HttpResponse& response = attempt->response;
     const bool part_is_gone = response.status == 416 && journey.body().received() > 0;
     if (part_is_gone) CUBINET_TRY(journey.body().forget());
-    const bool refused = !attempt->failure && (is_retryable_status(response.status) || part_is_gone);
+    // Of what the server has begun to give, something between us has refused the rest, or a signature of
+    // where we were sent has expired.
+    const bool rest_is_refused = response.status >= 400 && journey.body().received() > 0;
+    const bool refused =
+        !attempt->failure && (is_retryable_status(response.status) || part_is_gone || rest_is_refused);
     if (!attempt->failure && !refused) {
       state_->give_back(std::move(connection));
       return std::move(response);

@@ -134,8 +134,9 @@ Result<SecretKey> SecretKey::parse(std::string_view text, const SecretBytes* pas
   cost.memory = fields.u64();
   if (derivation == kScrypt) {
     if (password == nullptr) {
-      return Error{ErrorCode::invalid_argument, "the secret key is encrypted, and there is no password",
-                   "name a file with it, or - for stdin, with --password-file"};
+      return Error{
+          ErrorCode::invalid_argument, "the secret key is encrypted, and there is no password",
+          "name a file with it, or - for stdin: --password-file, of a cache's key --cache-key-password"};
     }
     CUBINET_TRY_ASSIGN(const SecretBytes stream, password_stream(*password, salt, cost));
     apply(bytes.span().last(kKeptBytes), stream.view());

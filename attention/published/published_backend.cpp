@@ -31,8 +31,13 @@ std::string unserved(const PlanRequest& request) {
   // dense: they would ignore that none is wanted.
   if (!assumed && problem.is_mla_generation() && problem.q_len > 1 && problem.mask == AttentionMask::dense)
     return "the published kernels of latent attention limit query tokens causally, and the mask is dense";
+  if (problem.soft_cap) return "no published kernel is known to bound logits by a soft cap";
+  if (problem.is_windowed() && !problem.is_sliding())
+    return "no published kernel joins a custom mask with a window";
   if (request.options.splits.value_or(1) != 1)
     return "the rules of published kernels divide KV themselves: they take no other number of splits than 1";
+  if (request.options.split_tokens)
+    return "the rules of published kernels divide KV themselves: splits of a fixed length are not among them";
   return "";
 }
 

@@ -14,7 +14,6 @@ bool is_known(DataType type) {
 std::string missing_part(const AttentionProblem& problem) {
   if (problem.layout != QkvLayout::paged_kv && problem.layout != QkvLayout::separate_qkv)
     return "KV as " + std::string(to_string(problem.layout));
-  if (problem.mask == AttentionMask::custom) return "a custom mask";
   if (problem.sparse != SparseAttention::none) return "sparse attention";
   if (problem.chunk != kUnlimited) return "chunks";
   for (const DataType type : {problem.data_type_q, problem.data_type_k, problem.data_type_v}) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/attention/reference_values.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace cubinet {
@@ -79,6 +81,17 @@ float to_float(std::uint16_t bits, DataType type) {
   assert(type == DataType::bf16 || type == DataType::fp16 || type == DataType::e4m3);
   if (type == DataType::e4m3) return e4m3_to_float(bits);
   return type == DataType::bf16 ? std::bit_cast<float>(std::uint32_t{bits} << 16) : fp16_to_float(bits);
+}
+
+Bytes packed_elements(const ElementBits& elements, DataType type) {
+  Bytes packed(elements.size() * bits_of(type) / 8);
+  if (bits_of(type) == 16) {
+    std::memcpy(packed.data(), elements.data(), packed.size());
+  } else {
+    std::transform(elements.begin(), elements.end(), packed.begin(),
+                   [](std::uint16_t bits) { return static_cast<std::byte>(bits); });
+  }
+  return packed;
 }
 
 std::uint16_t from_float(float value, DataType type) {

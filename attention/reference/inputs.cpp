@@ -193,6 +193,63 @@ std::vector<float> make_sinks(const AttentionProblem& problem, std::uint64_t see
   return sinks;
 }
 
+std::vector<std::uint32_t> make_mask(const AttentionProblem& problem, const SequenceRows& rows,
+                                     std::uint64_t seed) {
+  std::vector<std::uint32_t> mask(rows.q_tokens() * problem.mask_words());
+  RandomBits bits(stream_seed(seed, 7, 0));
+  for (std::size_t b = 0; b < problem.batch; ++b) {
+    for (std::uint32_t token = 0; token < rows.q_length(b); ++token) {
+      for (std::uint32_t other = 0; other < rows.q_length(b); ++other) {
+        const bool seen = bits.below(2) == 0 || other == token;
+        if (seen) mask[(rows.q_begin(b) + token) * problem.mask_words() + other / 32] |= 1U << (other % 32);
+      }
+    }
+  }
+  return mask;
+}
+
+// NaN where the append has to write.
+void poison_new_tokens(const AttentionProblem& problem, AttentionInputs& inputs) {
+  const SequenceRows rows(problem, inputs);
+  const auto poison = [](ElementBits& pool, std::size_t first, std::size_t count) {
+    std::fill_n(pool.begin() + static_cast<std::ptrdiff_t>(first), count, kNan);
+  };
+  for (std::size_t b = 0; b < problem.batch; ++b) {
+    const std::int64_t length = inputs.kv_lengths[b];
+    for (std::int64_t token = std::max<std::int64_t>(length - rows.q_length(b), 0); token < length; ++token) {
+      for (std::size_t head = 0; head < problem.heads_kv; ++head) {
+        const auto place = static_cast<std::size_t>(token);
+        poison(inputs.k, rows.k_row(b, place, head), problem.head_dim_qk);
+        poison(inputs.v, rows.v_row(b, place, head), problem.head_dim_v);
+      }
+    }
+  }
+  if (problem.appends_q()) inputs.q.assign(inputs.q.size(), kNan);
+}
+
+// The new rows, of such size that they are stored as the rest of the cache and as Q would be.
+void make_new_rows(const AttentionProblem& problem, double q_deviation, std::uint64_t seed,
+                   AttentionInputs& inputs) {
+  const AttentionProblem::Append& append = *problem.append;
+  const std::size_t tokens = SequenceRows(problem, inputs).q_tokens();
+  const auto fill = [&](ElementBits& rows, std::size_t elements, double deviation, std::uint64_t tensor) {
+    rows.resize(elements);
+    NormalTable(append.data_type, deviation, stream_seed(seed, tensor, 0))
+        .fill(rows, stream_seed(seed, tensor, 1));
+  };
+  if (problem.appends_q()) fill(inputs.new_q, inputs.q.size(), q_deviation * append.q_scale, 8);
+  fill(inputs.new_k, tokens * problem.heads_kv * problem.head_dim_qk, append.k_scale, 9);
+  fill(inputs.new_v, tokens * problem.heads_kv * problem.head_dim_v, append.v_scale, 10);
+  if (append.positions) {
+    RandomBits bits(stream_seed(seed, 11, 0));
+    inputs.positions.resize(tokens);
+    for (std::int32_t& position : inputs.positions)
+      position = static_cast<std::int32_t>(bits.below(problem.kv_len));
+  }
+  if (append.rope_dim != 0) inputs.cos_sin = rope_table(rope_frequencies(append.rope_dim), problem.kv_len);
+  poison_new_tokens(problem, inputs);
+}
+
 }  // namespace
 
 std::vector<std::int32_t> make_kv_lengths(const AttentionProblem& problem, LengthPattern pattern) {
@@ -239,6 +296,8 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   inputs.kv_lengths = kv_lengths;
   if (problem.ragged_q) inputs.q_lengths = make_q_lengths(problem, seed);
   if (problem.sinks) inputs.sinks = make_sinks(problem, seed);
+  if (problem.mask == AttentionMask::custom)
+    inputs.mask = make_mask(problem, SequenceRows(problem, inputs), seed);
   // q . k has the standard deviation of a Q element times sqrt(head_dim_qk), K's being 1.
   const double q_deviation = kLogitDeviation / (problem.scale() * std::sqrt(problem.head_dim_qk));
   inputs.q.resize(SequenceRows(problem, inputs).q_tokens() * problem.heads_q * problem.head_dim_qk);
@@ -261,6 +320,7 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
   assign_pages(problem, uses, seed, inputs);
   inputs.k = make_pool(problem, inputs, uses, k, seed, threads);
   if (!problem.is_mla_generation()) inputs.v = make_pool(problem, inputs, uses, v, seed, threads);
+  if (problem.append) make_new_rows(problem, q_deviation, seed, inputs);
   return inputs;
 }
 

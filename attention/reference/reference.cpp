@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "reference/append_reference.hpp"
 #include "reference/check_reference.hpp"
 #include "sequence_rows.hpp"
 
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -18,6 +20,19 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 Error misfit(const std::string& what) {
   return Error{ErrorCode::invalid_argument, "attention reference: " + what + " does not fit the problem"};
+}
+
+Result<void> check_new_rows(const AttentionProblem& problem, const AttentionInputs& inputs,
+                            std::size_t tokens) {
+  const AttentionProblem::Append& append = *problem.append;
+  if (inputs.new_q.size() != (problem.appends_q() ? inputs.q.size() : 0)) return misfit("the new Q");
+  if (inputs.new_k.size() != tokens * problem.heads_kv * problem.head_dim_qk) return misfit("the new K");
+  if (inputs.new_v.size() != tokens * problem.heads_kv * problem.head_dim_v) return misfit("the new V");
+  if (inputs.positions.size() != (append.positions ? tokens : 0)) return misfit("the number of positions");
+  const std::size_t least = append.positions ? 1 : problem.kv_len;
+  if (append.rope_dim != 0 && inputs.cos_sin.size() < least * append.rope_dim)
+    return misfit("the table of cosines and sines");
+  return {};
 }
 
 Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs& inputs) {
@@ -33,7 +48,10 @@ Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs
   if (inputs.q.size() != rows.q_tokens() * problem.heads_q * problem.head_dim_qk) return misfit("Q");
   if (inputs.k.size() != kv_rows * problem.head_dim_qk) return misfit("K");
   if (inputs.v.size() != (problem.is_mla_generation() ? 0 : kv_rows * problem.head_dim_v)) return misfit("V");
+  if (problem.append) CUBINET_TRY(check_new_rows(problem, inputs, rows.q_tokens()));
   if (inputs.sinks.size() != (problem.sinks ? problem.heads_q : 0)) return misfit("the number of sinks");
+  const bool custom = problem.mask == AttentionMask::custom;
+  if (inputs.mask.size() != (custom ? rows.q_tokens() * problem.mask_words() : 0)) return misfit("the mask");
   if (problem.layout != QkvLayout::paged_kv) return {};
   if (inputs.page_table.size() !=
       problem.batch * page_table_rows(problem) * std::size_t{problem.pages_per_sequence()})
@@ -114,6 +132,14 @@ class HeadGroup {
     return scores;
   }
 
+  std::uint32_t token_of(std::size_t row) const {
+    return static_cast<std::uint32_t>(row / problem_.group_size());
+  }
+
+  double capped(double logit) const {
+    return problem_.soft_cap ? *problem_.soft_cap * std::tanh(logit / *problem_.soft_cap) : logit;
+  }
+
   // A sink is one more logit, which has no V.
   double sink_of(std::size_t row) const {
     if (!problem_.sinks) return kMinusInfinity;
@@ -129,8 +155,9 @@ class HeadGroup {
     for (std::size_t t = 0; t < tokens; ++t) {
       double& weight = weights[t * rows_ + row];
       const std::int64_t token = first_ + static_cast<std::int64_t>(t);
-      const bool seen = token >= visible_[row].begin && token < visible_[row].end;
-      weight = seen ? weight * scale : kMinusInfinity;
+      const bool seen = token >= visible_[row].begin && token < visible_[row].end &&
+                        !places_.hides(sequence_, token_of(row), token);
+      weight = seen ? capped(weight * scale) : kMinusInfinity;
       highest = std::max(highest, weight);
     }
     double sum = sink == kMinusInfinity ? 0 : std::exp(sink - highest);
@@ -212,9 +239,19 @@ struct Distance {
 
 }  // namespace
 
-Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
-                                             unsigned threads) {
+Result<AttentionInputs> append_reference(const AttentionProblem& problem, const AttentionInputs& inputs) {
   CUBINET_TRY(check_inputs(problem, inputs));
+  AttentionInputs appended = inputs;
+  append_new_rows(problem, appended);
+  return appended;
+}
+
+Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, const AttentionInputs& given,
+                                             unsigned threads) {
+  CUBINET_TRY(check_inputs(problem, given));
+  std::optional<AttentionInputs> appended;
+  if (problem.append) append_new_rows(problem, appended.emplace(given));
+  const AttentionInputs& inputs = appended ? *appended : given;
   AttentionOutputs outputs;
   const SequenceRows places(problem, inputs);
   outputs.lse.resize(places.q_tokens() * problem.heads_q);

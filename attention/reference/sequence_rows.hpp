@@ -57,13 +57,21 @@ class SequenceRows {
     return static_cast<std::size_t>(std::max<std::int64_t>(inputs_.pages, 0)) * problem_.tokens_per_page;
   }
 
-  // The KV tokens that a query token of a sequence sees.
+  // The KV tokens that a query token of a sequence sees, but for those that its mask hides.
   TokenRange visible(std::size_t sequence, std::uint32_t token) const {
     const std::int64_t length = inputs_.kv_lengths[sequence];
-    const std::int64_t end = problem_.mask == AttentionMask::causal
-                                 ? std::max<std::int64_t>(length - q_length(sequence) + token + 1, 0)
-                                 : length;
-    return {problem_.is_sliding() ? std::max<std::int64_t>(end - problem_.window, 0) : 0, end};
+    const std::int64_t own = std::max<std::int64_t>(length - q_length(sequence) + token + 1, 0);
+    const std::int64_t end = problem_.mask == AttentionMask::dense ? length : own;
+    return {problem_.is_windowed() ? std::max<std::int64_t>(end - problem_.window, 0) : 0,
+            problem_.mask == AttentionMask::causal ? own : length};
+  }
+
+  // Whether a custom mask hides a KV token from a query token, which would see it.
+  bool hides(std::size_t sequence, std::uint32_t token, std::int64_t kv_token) const {
+    const std::int64_t draft = kv_token - inputs_.kv_lengths[sequence] + q_length(sequence);
+    if (problem_.mask != AttentionMask::custom || draft < 0) return false;
+    const std::size_t row = (q_begin(sequence) + token) * problem_.mask_words();
+    return (inputs_.mask[row + static_cast<std::size_t>(draft) / 32] >> (draft % 32) & 1) == 0;
   }
 
   // Where the row of a token of KV begins, in elements.

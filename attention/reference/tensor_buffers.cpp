@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/sequence_rows.hpp"
 
-#include <cubinet/attention/reference.hpp>
+#include <cubinet/attention/reference_values.hpp>
 
-#include <algorithm>
 #include <numbers>
 #include <numeric>
 #include <span>
+#include <utility>
 
 namespace cubinet {
 namespace {
 
-constexpr std::byte kNanByte{0xff};  // 0xffff and 0xffffffff are NaN in every type of an output
+constexpr std::size_t kNewElementBytes = 2;  // of bf16 and fp16, which the append takes
+constexpr std::byte kNanByte{0xff};          // 0xffff and 0xffffffff are NaN in every type of an output
 
 template <class T>
 ByteView bytes_of(const std::vector<T>& values) {
@@ -26,10 +27,7 @@ std::size_t bytes_of(const ElementBits& elements, DataType type) {
 Result<void> upload(const ElementBits& elements, DataType type, const DeviceBuffer& buffer,
                     std::size_t offset = 0) {
   if (bits_of(type) == 16) return buffer.copy_from(bytes_of(elements), offset);
-  Bytes packed(elements.size());
-  std::transform(elements.begin(), elements.end(), packed.begin(),
-                 [](std::uint16_t bits) { return static_cast<std::byte>(bits); });
-  return buffer.copy_from(packed, offset);
+  return buffer.copy_from(packed_elements(elements, type), offset);
 }
 
 // The page tables of all copies: copy c's pages lie c pools further.
@@ -70,12 +68,21 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
                                tables.size() * sizeof(std::int32_t),
                                inputs.kv_lengths.size() * sizeof(std::int32_t),
                                inputs.sinks.size() * sizeof(float),
+                               inputs.mask.size() * sizeof(std::uint32_t),
                                (inputs.kv_lengths.size() + 1) * sizeof(std::int32_t),
                                (inputs.kv_lengths.size() + 1) * sizeof(std::int32_t),
                                sizeof(float),
                                sizeof(float),
                                workspace.scratch_bytes,
-                               workspace.counter_bytes};
+                               workspace.counter_bytes,
+                               inputs.new_q.size() * kNewElementBytes,
+                               inputs.new_k.size() * kNewElementBytes,
+                               inputs.new_v.size() * kNewElementBytes,
+                               inputs.positions.size() * sizeof(std::int32_t),
+                               inputs.cos_sin.size() * sizeof(float),
+                               sizeof(float),
+                               sizeof(float),
+                               sizeof(float)};
   for (const std::size_t size : sizes) {
     CUBINET_TRY_ASSIGN(DeviceBuffer buffer, DeviceBuffer::allocate(device, size));
     made.buffers_.push_back(std::move(buffer));
@@ -88,14 +95,30 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
   CUBINET_TRY(made.buffers_[page_tables].copy_from(bytes_of(tables)));
   CUBINET_TRY(made.set_kv_lengths(inputs.kv_lengths));
   CUBINET_TRY(made.buffers_[sinks].copy_from(bytes_of(inputs.sinks)));
+  CUBINET_TRY(made.buffers_[mask].copy_from(bytes_of(inputs.mask)));
   CUBINET_TRY(made.buffers_[q_offsets].copy_from(bytes_of(q_offsets_of(problem, inputs))));
   const std::vector<float> softmax = {static_cast<float>(problem.scale() * std::numbers::log2e)};
   const std::vector<float> output = {static_cast<float>(problem.output_scale)};
   CUBINET_TRY(made.buffers_[softmax_scale].copy_from(bytes_of(softmax)));
   CUBINET_TRY(made.buffers_[output_scale].copy_from(bytes_of(output)));
   CUBINET_TRY(made.buffers_[counters].fill(std::byte{0}));
+  if (problem.append) CUBINET_TRY(made.upload_append(*problem.append, inputs));
   CUBINET_TRY(made.poison(/*scratch=*/true));
   return made;
+}
+
+Result<void> TensorBuffers::upload_append(const AttentionProblem::Append& append,
+                                          const AttentionInputs& inputs) const {
+  CUBINET_TRY(buffers_[new_q].copy_from(bytes_of(inputs.new_q)));
+  CUBINET_TRY(buffers_[new_k].copy_from(bytes_of(inputs.new_k)));
+  CUBINET_TRY(buffers_[new_v].copy_from(bytes_of(inputs.new_v)));
+  CUBINET_TRY(buffers_[positions].copy_from(bytes_of(inputs.positions)));
+  CUBINET_TRY(buffers_[cos_sin].copy_from(bytes_of(inputs.cos_sin)));
+  const std::pair<Tensor, double> scales[] = {
+      {q_scale, append.q_scale}, {k_scale, append.k_scale}, {v_scale, append.v_scale}};
+  for (const auto& [tensor, scale] : scales)
+    CUBINET_TRY(buffers_[tensor].copy_from(bytes_of(std::vector{static_cast<float>(scale)})));
+  return {};
 }
 
 AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
@@ -111,12 +134,21 @@ AttentionTensors TensorBuffers::tensors(std::uint32_t copy) const {
   tensors.page_table = whole(page_tables);
   tensors.kv_lengths = whole(kv_lengths);
   tensors.sinks = whole(sinks);
+  tensors.mask = whole(mask);
   tensors.q_offsets = whole(q_offsets);
   tensors.kv_offsets = whole(kv_offsets);
   tensors.softmax_scale = whole(softmax_scale);
   tensors.output_scale = whole(output_scale);
   tensors.scratch = whole(scratch);
   tensors.counters = whole(counters);
+  tensors.new_q = whole(new_q);
+  tensors.new_k = whole(new_k);
+  tensors.new_v = whole(new_v);
+  tensors.positions = whole(positions);
+  tensors.cos_sin = whole(cos_sin);
+  tensors.q_scale = whole(q_scale);
+  tensors.k_scale = whole(k_scale);
+  tensors.v_scale = whole(v_scale);
   tensors.page_table.bytes /= copies_;
   tensors.page_table.address += copy * tensors.page_table.bytes;
   return tensors;
@@ -139,6 +171,15 @@ Result<Bytes> TensorBuffers::output() const {
   Bytes bytes(buffers_[o].size());
   CUBINET_TRY(buffers_[o].copy_to(bytes));
   return bytes;
+}
+
+Result<std::array<Bytes, 3>> TensorBuffers::appended() const {
+  std::array<Bytes, 3> read;
+  for (const Tensor tensor : {q, k, v}) {
+    read[tensor].resize(buffers_[tensor].size());
+    CUBINET_TRY(buffers_[tensor].copy_to(read[tensor]));
+  }
+  return read;
 }
 
 Result<std::vector<float>> TensorBuffers::lse() const {

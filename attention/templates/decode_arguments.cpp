@@ -33,6 +33,7 @@ void DecodeArguments::write(const AttentionTensors& tensors, std::span<std::byte
   p.kv_lengths = tensors.kv_lengths.address;
   if (ragged_q_) p.q_offsets = tensors.q_offsets.address;
   if (sinks_) p.sinks = tensors.sinks.address;
+  if (custom_mask_) p.mask = tensors.mask.address;
   if (scales_on_device_) {
     p.softmax_scale_address = tensors.softmax_scale.address;
     p.output_scale_address = tensors.output_scale.address;
@@ -40,6 +41,7 @@ void DecodeArguments::write(const AttentionTensors& tensors, std::span<std::byte
   if (workspace_.scratch_bytes != 0) {
     p.partial_o = tensors.scratch.address + workspace_.partial_output_offset;
     p.partial_lse = tensors.scratch.address + workspace_.partial_stats_offset;
+    p.counters = workspace_.counter_bytes != 0 ? tensors.counters.address : 0;
   }
   set_strides(tensors.q, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
   set_strides(tensors.k, p.k_page_stride, p.k_token_stride, p.k_head_stride);

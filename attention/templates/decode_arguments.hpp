@@ -15,6 +15,7 @@ class DecodeArguments final : public ArgumentWriter {
         workspace_(workspace),
         ragged_q_(problem.ragged_q),
         sinks_(problem.sinks),
+        custom_mask_(problem.mask == AttentionMask::custom),
         scales_on_device_(problem.scales_on_device) {}
 
   std::size_t size() const override { return sizeof(parameters_); }
@@ -27,6 +28,7 @@ class DecodeArguments final : public ArgumentWriter {
   // Which of the tensors that only some problems have are read.
   bool ragged_q_;
   bool sinks_;
+  bool custom_mask_;
   bool scales_on_device_;
 };
 

@@ -24,11 +24,11 @@ struct DecodeTile {
 
 // How the template's kernels compute one problem on one device.
 struct DecodePlan {
-  // With every parameter set. Its entry points: "attention_decode", then, if `reduces()`,
+  // With every parameter set. Its entry points: "attention_decode", then, if `reduces_apart()`,
   // "attention_decode_reduce" with the same parameters on the same stream.
   KernelSpec spec;
   DecodeTile tile;
-  std::uint32_t splits = 1;
+  std::uint32_t splits = 1;  // blocks that share a tile's KV, where all sequences are as long as the longest
   std::uint32_t q_tiles = 1;
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
   std::array<std::uint32_t, 3> reduce_grid = {1, 1, 1};
@@ -39,13 +39,19 @@ struct DecodePlan {
   std::uint32_t blocks_per_multiprocessor = 1;  // that it counts on
   KernelCost cost;
 
-  bool reduces() const { return splits > 1; }
+  // Whether lengths may be such that blocks share a tile.
+  bool reduces() const { return workspace.scratch_bytes != 0; }
+  // Few tiles of many pieces are reduced by more blocks than one each.
+  bool reduces_apart() const { return reduces() && splits > 1; }
 };
 
 inline constexpr std::uint32_t kMaximumDecodeSplits = 256;
+// A split's length is a multiple of it, and so of every tile's.
+inline constexpr std::uint32_t kSplitTokensMultiple = 128;
 
 // Of `tiles`, where they are given (the kernels that exist, say), the fastest by the cost model, of equals
-// the first; otherwise the tile that the rules choose. invalid_argument for a number of splits out of range,
+// the first; with splits of a fixed length the first that fits, since the cost depends on the batch.
+// Otherwise the tile that the rules choose. invalid_argument for a number or a length of splits out of range,
 // sizes beyond the kernels' or CUDA's limits or a workspace beyond 2^62 bytes; unsupported when no tile, or
 // none of those allowed, fits the device's shared memory. REQUIRES: check_problem and check_device hold;
 // paged KV.

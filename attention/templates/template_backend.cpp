@@ -41,8 +41,6 @@ std::string missing_feature(const AttentionProblem& problem) {
   if (problem.layout != QkvLayout::paged_kv) {
     return "attention_decode reads paged KV, and the layout is " + std::string(to_string(problem.layout));
   }
-  if (problem.mask == AttentionMask::custom) return "attention_decode would ignore the custom mask";
-  if (problem.separate_page_tables) return "attention_decode has one page table for K and V";
   if (problem.sparse != SparseAttention::none) return "attention_decode reads all of KV, not the top k of it";
   if (problem.chunk != kUnlimited) return "attention_decode would ignore the chunks";
   if (problem.skips_softmax) return "attention_decode skips no softmax";
@@ -55,13 +53,14 @@ std::string missing_feature(const AttentionProblem& problem) {
   return "";
 }
 
-WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& decode, const KernelRow& row) {
+WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& decode) {
   const std::uint32_t group = problem.group_size();
   const std::uint32_t rows = group * problem.q_len;
   WorkDivision division;
   division.kv_splits = decode.splits;
-  // A kernel of ours serves split and unsplit launches; its row names the former.
-  division.kv_mode = decode.reduces() ? row.selector.multi_ctas_kv_mode : MultiCtasKvMode::disabled;
+  division.kv_mode = !decode.reduces()        ? MultiCtasKvMode::disabled
+                     : decode.reduces_apart() ? MultiCtasKvMode::gmem_separate
+                                              : MultiCtasKvMode::gmem;
   division.heads_per_block = std::min(group, decode.tile.q);
   division.tokens_per_block = std::max(1U, decode.tile.q / group);
   // Tokens and heads are packed without gaps: only a single tile can have rows left over when it is full.
@@ -86,7 +85,7 @@ std::vector<PlanStep> steps_of(const PlanRequest& request, const DecodePlan& dec
   };
   std::vector<PlanStep> steps = {step(kMain, decode.grid, request.options.starts_early)};
   steps.front().counts_on = decode.blocks_per_multiprocessor;
-  if (decode.reduces()) steps.push_back(step(kReduction, decode.reduce_grid, true));
+  if (decode.reduces_apart()) steps.push_back(step(kReduction, decode.reduce_grid, true));
   return steps;
 }
 
@@ -193,7 +192,7 @@ class TemplateBackend final : public AttentionBackend {
     plan.steps = steps_of(request, decode, entry_points);
     plan.rules.reads_offsets = request.problem.ragged_q;
     plan.workspace = decode.workspace;
-    plan.division = division_of(request.problem, decode, row);
+    plan.division = division_of(request.problem, decode);
     plan.row = std::move(row);
     plan.cost = decode.cost;
     if (request.options.explains) plan.trace = {decode.spec.to_string()};

@@ -21,7 +21,7 @@ def shape_name(batch, kv_len, page):
 
 
 def copies_for(kv_bytes):
-    """As in decode_timing.cpp: a divisor of the graph's calls, so that the turns go on evenly from one launch of the
+    """As in timed_runs.cpp: a divisor of the graph's calls, so that the turns go on evenly from one launch of the
     graph to the next."""
     copies = max(1, min(CALLS_OF_GRAPH, -(-COLD_BYTES // kv_bytes)))
     while CALLS_OF_GRAPH % copies:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "bundle_arguments.hpp"
+#include "device_filter.hpp"
 #include "output_file.hpp"
 #include "record_filter.hpp"
 #include "verbs.hpp"
@@ -21,6 +22,7 @@ struct CombineOptions {
   std::string output;
   BundleOptions bundle;
   RecordFilter filter;
+  DeviceFilter device;
 };
 
 // Of the first, and the highest version of all.
@@ -35,12 +37,22 @@ Result<ExitStatus> combine(const Context& context, const CombineOptions& options
   CUBINET_TRY_ASSIGN(
       const std::filesystem::path output,
       check_output_file(*context.files(), options.output, context.protected_files(options.files)));
+  std::optional<DeviceWish> wish;
+  if (!options.device.empty()) {
+    CUBINET_TRY_ASSIGN(wish, device_wish_of(context, options.device));
+  }
   BundleParts parts;
   std::size_t count = 0;
+  std::vector<UnservedProblem> unserved;
   for (const std::string& file : options.files) {
     CUBINET_TRY_ASSIGN(auto bundle, context.open_bundle(file));
     CUBINET_TRY_ASSIGN(CubinRecords listed, bundle->list());
     CUBINET_TRY_ASSIGN(CubinRecords records, select_records(options.filter, std::move(listed)));
+    if (wish) {
+      CUBINET_TRY_ASSIGN(DeviceChoice choice, choose_for_device(context, *wish, bundle, std::move(records)));
+      records = std::move(choice.records);
+      unserved = std::move(choice.unserved);
+    }
     count += records.size();
     parts.emplace_back(std::move(bundle), std::move(records));
   }
@@ -54,13 +66,15 @@ Result<ExitStatus> combine(const Context& context, const CombineOptions& options
   CUBINET_TRY(combine_bundles(output, parts, bundle, context.files()));
   CUBINET_TRY_ASSIGN(const auto written, Bundle::open(output, context.files()));
   const BundleRoot& root = written->root();
-  context.console().text(fmt::format("{}: {}", printable(output.string()), plural(root.records, "kernel")));
+  context.console().text(fmt::format("{}: {}{}", printable(output.string()), plural(root.records, "kernel"),
+                                     unserved_text(unserved)));
   context.console().document({{"bundle", output.string()},
                               {"channel", root.options.channel},
                               {"version", root.options.version},
                               {"profile", to_string(root.options.profile)},
-                              {"kernels", root.records}});
-  return ExitStatus::done;
+                              {"kernels", root.records},
+                              {"unserved", describe(unserved)}});
+  return unserved.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
 std::shared_ptr<CombineOptions> add_combine_verb(CLI::App& verb) {
@@ -87,8 +101,10 @@ Example:
   subset->add_option("BUNDLE", choosing->files, "The bundle")->required()->expected(1)->type_name("");
   add_record_filter(*subset, choosing->filter);
   add_function_filter(*subset, choosing->filter);
-  subset->footer(R"(Example:
-  cubinet bundle subset all.bundle -o hopper.bundle --target sm_90a --types bf16)");
+  add_device_filter(*subset, choosing->device);
+  subset->footer(R"(Examples:
+  cubinet bundle subset all.bundle -o hopper.bundle --target sm_90a --types bf16
+  cubinet bundle subset all.bundle -o ours.bundle --device sm_100 --problems shapes.txt)");
   choose<CombineOptions>(*subset, chosen, choosing, combine);
 }
 

@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "bundle_arguments.hpp"
 #include "describe.hpp"
+#include "device_filter.hpp"
 #include "output_file.hpp"
 #include "record_filter.hpp"
 #include "verbs.hpp"
@@ -24,6 +25,7 @@ struct BundleCreateOptions {
   bool all_builds = false;
   bool imports = false;
   RecordFilter filter;
+  DeviceFilter device;
 };
 
 // FILE and FILE.record, as `compile -o FILE --record` writes them. A record that is not the file's is
@@ -66,54 +68,68 @@ Result<std::vector<Cubin>> read_cubins(const Context& context, const std::vector
 }
 
 // Of several builds of one kernel the newest, which comes first, unless all are wanted.
-Result<std::vector<std::shared_ptr<const CubinRecord>>> wanted_records(Home& registry,
-                                                                       const BundleCreateOptions& options) {
-  CUBINET_TRY_ASSIGN(auto listed, registry.list());
+Result<DeviceChoice> wanted_records(const Context& context, const BundleCreateOptions& options,
+                                    const std::shared_ptr<Home>& registry) {
+  CUBINET_TRY_ASSIGN(CubinRecords listed, registry->list());
   // A kernel that is named is meant, wherever it comes from.
-  if (!options.imports && options.filter.functions.empty() && options.filter.keys.empty()) {
+  const bool named =
+      !options.filter.functions.empty() || !options.filter.keys.empty() || !options.device.problems.empty();
+  if (!options.imports && !named) {
     std::erase_if(listed, [](const auto& record) { return record->origin == CubinOrigin::imported; });
   }
-  CUBINET_TRY_ASSIGN(auto selected, select_records(options.filter, std::move(listed)));
-  if (options.all_builds) return selected;
-  std::vector<std::shared_ptr<const CubinRecord>> newest;
+  DeviceChoice choice;
+  CUBINET_TRY_ASSIGN(choice.records, select_records(options.filter, std::move(listed)));
+  if (!options.device.empty()) {
+    CUBINET_TRY_ASSIGN(const DeviceWish wish, device_wish_of(context, options.device));
+    CUBINET_TRY_ASSIGN(choice, choose_for_device(context, wish, registry, std::move(choice.records)));
+  }
+  // Of problems it is the builds that a request would get.
+  if (options.all_builds || !options.device.problems.empty()) return choice;
+  CubinRecords newest;
   std::set<std::pair<ImageKind, Bytes>> seen;
-  for (const auto& record : selected) {
+  for (const auto& record : choice.records) {
     if (!seen.insert({record->kind, record->identity.encoding()}).second) continue;
-    CUBINET_TRY_ASSIGN(const auto builds, registry.find(record->identity.kernel()));
+    CUBINET_TRY_ASSIGN(const auto builds, registry->find(record->identity.kernel()));
     const auto first = std::find_if(builds.begin(), builds.end(), [&](const auto& build) {
       return build->kind == record->kind && build->identity == record->identity;
     });
     newest.push_back(first == builds.end() ? record : *first);
   }
-  return newest;
+  choice.records = std::move(newest);
+  return choice;
 }
 
-// How many kernels were written; none, and no file, where nothing fits.
-Result<std::size_t> write_from_home(const Context& context, const BundleCreateOptions& options,
-                                    const std::filesystem::path& output) {
+struct Written {
+  std::size_t kernels = 0;  // none, and no file, where nothing fits
+  std::vector<UnservedProblem> unserved = {};
+};
+
+Result<Written> write_from_home(const Context& context, const BundleCreateOptions& options,
+                                const std::filesystem::path& output) {
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(const CubinRecords records, wanted_records(*registry, options));
-  if (!records.empty())
-    CUBINET_TRY(create_bundle(output, *registry, records, options.bundle, context.files()));
-  return records.size();
+  CUBINET_TRY_ASSIGN(DeviceChoice choice, wanted_records(context, options, registry));
+  if (!choice.records.empty())
+    CUBINET_TRY(create_bundle(output, *registry, choice.records, options.bundle, context.files()));
+  return Written{choice.records.size(), std::move(choice.unserved)};
 }
 
-Result<std::size_t> write_from_files(const Context& context, const BundleCreateOptions& options,
-                                     const std::filesystem::path& output) {
+Result<Written> write_from_files(const Context& context, const BundleCreateOptions& options,
+                                 const std::filesystem::path& output) {
   CUBINET_TRY_ASSIGN(std::vector<Cubin> cubins, read_cubins(context, options.cubins));
   std::set<Sha256Digest> builds;  // one that was named twice is in the bundle once
   for (const Cubin& cubin : cubins)
     builds.insert(sha256(encode_record(*cubin.record)));
   CUBINET_TRY(create_bundle(output, std::move(cubins), options.bundle, context.files()));
-  return builds.size();
+  return Written{builds.size()};
 }
 
 Result<ExitStatus> create(const Context& context, const BundleCreateOptions& options) {
-  if (!options.cubins.empty() && (!options.filter.empty() || options.all_builds || options.imports)) {
-    return Error{
-        ErrorCode::invalid_argument,
-        "--template, --target, --key, --function, --types, --imports and --all-builds choose from the home",
-        "leave them out when cubin files are named"};
+  if (!options.cubins.empty() &&
+      (!options.filter.empty() || !options.device.empty() || options.all_builds || options.imports)) {
+    return Error{ErrorCode::invalid_argument,
+                 "--template, --target, --key, --function, --types, --device, --imports and --all-builds "
+                 "choose from the home",
+                 "leave them out when cubin files are named"};
   }
   std::vector<std::string> inputs = options.cubins;
   for (const std::string& cubin : options.cubins)
@@ -122,22 +138,24 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
       const std::filesystem::path output,
       check_output_file(*context.files(), options.output, context.protected_files(std::move(inputs))));
   CUBINET_TRY(check_bundle_options(options.bundle));
-  CUBINET_TRY_ASSIGN(const std::size_t count, options.cubins.empty()
-                                                  ? write_from_home(context, options, output)
-                                                  : write_from_files(context, options, output));
-  if (count == 0) {
+  CUBINET_TRY_ASSIGN(const Written written, options.cubins.empty()
+                                                ? write_from_home(context, options, output)
+                                                : write_from_files(context, options, output));
+  if (written.kernels == 0) {
     return context.fail(
         Error{ErrorCode::not_found, "the home holds no kernel that fits: no bundle is written",
               "`cubinet registry list` prints what it holds"},
         ExitStatus::negative);
   }
-  context.console().text(fmt::format("{}: {}", printable(output.string()), plural(count, "kernel")));
+  context.console().text(fmt::format("{}: {}{}", printable(output.string()),
+                                     plural(written.kernels, "kernel"), unserved_text(written.unserved)));
   context.console().document({{"bundle", output.string()},
                               {"channel", options.bundle.channel},
                               {"version", options.bundle.version},
                               {"profile", to_string(options.bundle.profile)},
-                              {"kernels", count}});
-  return ExitStatus::done;
+                              {"kernels", written.kernels},
+                              {"unserved", describe(written.unserved)}});
+  return written.unserved.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
 }  // namespace
@@ -151,13 +169,15 @@ void add_bundle_create(CLI::App& bundle, Action& chosen) {
   add_bundle_options(*verb, options->bundle);
   add_record_filter(*verb, options->filter);
   add_function_filter(*verb, options->filter);
+  add_device_filter(*verb, options->device);
   verb->add_flag("--imports", options->imports,
-                 "Kernels of imported folders too, which --function and --key name");
+                 "Kernels of imported folders too, which --function, --key and --problems name");
   verb->add_flag("--all-builds", options->all_builds, "Every build of a kernel, not only the newest");
   verb->footer(R"(Examples:
   cubinet bundle create -o all.bundle
   cubinet bundle create -o hopper.bundle --target sm_90a --template attention_decode
   cubinet bundle create -o published.bundle --imports --types bf16 --profile ship
+  cubinet bundle create -o ours.bundle --device sm_100 --problems shapes.txt --profile ship
   cubinet bundle create -o mine.bundle scale_add.cubin rms_norm.cubin)");
   choose<BundleCreateOptions>(*verb, chosen, options, create);
 }

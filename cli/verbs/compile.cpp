@@ -83,7 +83,7 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
   std::vector<std::string> inputs =
       files_of_templates(*context.files(), options.kernel.sources.template_files);
   inputs.insert(inputs.end(), options.kernel.source_files.begin(), options.kernel.source_files.end());
-  const ProtectedFiles kept = context.protected_files(std::move(inputs));
+  const ProtectedFiles kept = context.protected_files(std::move(inputs), options.places);
   for (std::size_t i = 0; i < kernel.targets.size(); ++i) {
     const std::string target = kernel.targets[i].to_string();
     std::string name = output;
@@ -323,8 +323,8 @@ void add_compile(CLI::App& root, Action& chosen) {
            "A file, a folder, or a name with {target} in it; - is stdout");
   verb->add_flag("--record", options->record,
                  "Write FILE.record too, from which `bundle create` takes the cubin");
-  add_cache(*verb, options->places);
-  add_server_options(*verb, options->places.server);
+  add_places(*verb, options->places);
+  add_written_cache(*verb, options->places);
   verb->footer(
       R"(A plain cubin is looked for in the home first and kept there. Without -o it is kept there only, and ptx and
 source go to stdout.

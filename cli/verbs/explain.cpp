@@ -165,6 +165,20 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
     document["bundles"].push_back(
         {{"bundle", place}, {"trust", describe_trust(*bundle)}, {"fetched_bytes", store->fetched_bytes()}});
   }
+  document["caches"] = nlohmann::json::array();
+  for (const auto& store : runtime->stores()) {
+    const std::string& place = store->description().place;
+    if (store->description().kind != StoreKind::cache) continue;
+    const ExplainedBuild* choice = explanation.choice();
+    const bool found = choice != nullptr && choice->place == place;
+    // It is asked only where nothing lies, and only for what the compiler here would make.
+    const bool asked = found || (choice == nullptr && explanation.would_compile);
+    text += fmt::format("\ncache {}: {}", printable(place),
+                        found   ? "it has the build"
+                        : asked ? "it has no such build, or did not answer"
+                                : "not asked");
+    document["caches"].push_back({{"cache", place}, {"asked", asked}, {"found", found}});
+  }
   context.console().text(text);
   context.console().document(document);
   return answered ? ExitStatus::done : ExitStatus::negative;
@@ -186,13 +200,15 @@ void add_explain(CLI::App& root, Action& chosen) {
   add_template_sources(*verb, options->sources);
   add_text(*verb, "--device", options->device, "DEVICE", "sm_90 or 9.0")->required();
   add_places(*verb, options->places);
+  add_cache(*verb, options->places);
   add_target_options(*verb, options->targets);
   verb->footer(R"(Status 1 when no build may be used and none could be made.
 
 Examples:
   cubinet explain rms_norm -p hidden_size=4096 --device sm_90
   cubinet explain 0123456789abcdef --device 10.3 --prefer family
-  cubinet explain attention_decode -p head_dim_qk=128 -p head_dim_v=128 --device 9.0 --forbid sm_90a --json)");
+  cubinet explain attention_decode -p head_dim_qk=128 -p head_dim_v=128 --device 9.0 --forbid sm_90a --json
+  cubinet explain rms_norm -p hidden_size=4096 --device sm_90 --cache https://cache.example/kernels)");
   choose<ExplainOptions>(*verb, chosen, options, explain);
 }
 

@@ -3,14 +3,17 @@
 #include "artifact_run.hpp"
 #include "describe.hpp"
 #include "describe_trust.hpp"
+#include "device_filter.hpp"
 #include "output_file.hpp"
 #include "remote_bundle.hpp"
 #include "server_arguments.hpp"
+#include "table_store.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/artifacts/published_mirror.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/judge.hpp>
 
 #include <fmt/format.h>
 
@@ -32,6 +35,7 @@ struct MirrorVerbOptions {
   std::vector<std::string> mirrors;
   std::vector<std::string> targets;
   std::vector<std::string> functions;
+  DeviceFilter device;
   ServerArguments server;
 };
 
@@ -70,10 +74,12 @@ Result<ExitStatus> mirror_bundle(const Context& context, const MirrorVerbOptions
   if (places.destination.digest)
     return Error{ErrorCode::invalid_argument, "'" + options.destination + "' names a manifest",
                  "name a channel, or the server alone: the manifest is that of SOURCE"};
-  if (!options.checksums.empty() || !options.targets.empty() || !options.functions.empty())
-    return Error{ErrorCode::invalid_argument,
-                 "'" + options.source + "' names a bundle, which is mirrored whole and has its own digests",
-                 "leave --checksums, --target and --function out; `bundle subset` makes smaller ones"};
+  if (!options.checksums.empty() || !options.targets.empty() || !options.functions.empty() ||
+      !options.device.empty())
+    return Error{
+        ErrorCode::invalid_argument,
+        "'" + options.source + "' names a bundle, which is mirrored whole and has its own digests",
+        "leave --checksums, --target, --function and --device out; `bundle subset` makes smaller ones"};
   CUBINET_TRY_ASSIGN(const auto policy, policy_of(context, first));
   for (const ServerReference& reference : places.sources)
     CUBINET_TRY(policy_of(context, reference));
@@ -128,6 +134,58 @@ Result<std::vector<PublishedList>> lists_of(const Context& context, const Mirror
       "bundle by its channel (#CHANNEL)"};
 }
 
+// What of the folders a device needs, said of their headers one after the other.
+class HeaderChoice {
+ public:
+  HeaderChoice(const Context& context, DeviceWish wish) : context_(context), wish_(std::move(wish)) {
+    for (const auto& problem : wish_.problems)
+      unserved_.push_back({problem.line, "no header of attention kernels lies there"});
+  }
+
+  // By the names that a cubin has in a header.
+  Result<std::vector<std::string>> functions_of(const std::string& name, ByteView header) {
+    CUBINET_TRY_ASSIGN(const auto table, open_table(context_, name, header));
+    CUBINET_TRY_ASSIGN(CubinRecords records, table->list());
+    std::vector<std::string> functions;
+    if (records.empty()) return functions;
+    CUBINET_TRY_ASSIGN(const DeviceChoice choice,
+                       choose_for_device(context_, wish_, table, std::move(records)));
+    for (const auto& record : choice.records)
+      functions.push_back(record->entry_points.front().symbol);
+    // One folder is enough.
+    std::erase_if(unserved_, [&](UnservedProblem& problem) {
+      const auto still = std::find_if(choice.unserved.begin(), choice.unserved.end(),
+                                      [&](const auto& each) { return each.line == problem.line; });
+      if (still == choice.unserved.end()) return true;
+      problem.reason = still->reason;
+      return false;
+    });
+    return functions;
+  }
+  const std::vector<UnservedProblem>& unserved() const { return unserved_; }
+
+ private:
+  const Context& context_;
+  DeviceWish wish_;
+  std::vector<UnservedProblem> unserved_;
+};
+
+// --device alone asks for its targets, as --target does, of which it leaves those that the device can use.
+Result<void> choose_targets(const DeviceWish& wish, PublishedMirrorOptions& chosen) {
+  std::vector<SmTarget> usable;
+  for (const ImageTarget target : targets_wanted(wish.device.capability, {}))
+    if (target.kind == ImageKind::cubin) usable.push_back(target.target);
+  const std::vector<SmTarget> named = std::exchange(chosen.targets, usable);
+  if (named.empty()) return {};
+  std::erase_if(chosen.targets, [&](SmTarget target) {
+    return std::find(named.begin(), named.end(), target) == named.end();
+  });
+  if (!chosen.targets.empty()) return {};
+  return Error{ErrorCode::invalid_argument,
+               "no --target is one that " + wish.device.capability.to_string() + " can use",
+               "leave one of the two out"};
+}
+
 nlohmann::json describe_folder(const MirroredFolder& folder) {
   return {{"folder", folder.list.folder},
           {"checksums", folder.list.digest.to_hex()},
@@ -173,6 +231,17 @@ Result<ExitStatus> mirror_folders(const Context& context, const MirrorVerbOption
   PublishedMirrorOptions chosen;
   CUBINET_TRY_ASSIGN(chosen.targets, parse_targets(options.targets));
   chosen.functions = options.functions;
+  std::optional<HeaderChoice> choice;
+  if (!options.device.empty()) {
+    CUBINET_TRY_ASSIGN(DeviceWish wish, device_wish_of(context, options.device));
+    CUBINET_TRY(choose_targets(wish, chosen));
+    if (!wish.problems.empty()) {
+      choice.emplace(context, std::move(wish));
+      chosen.choose = [&choice](const std::string& name, ByteView header) {
+        return choice->functions_of(name, header);
+      };
+    }
+  }
   CUBINET_TRY_ASSIGN(const auto lists, lists_of(context, options, places.sources.front()));
   const InterruptGuard interrupt;
   const auto interrupted = [&interrupt] { return interrupt.requested(); };
@@ -190,12 +259,16 @@ Result<ExitStatus> mirror_folders(const Context& context, const MirrorVerbOption
     print_folder(context.console(), folder, context.verbose());
     sound = sound && folder.missing.count == 0 && folder.damaged.count == 0;
   }
+  const bool ended = report && !report->interrupted;
+  const auto unserved = choice && ended ? choice->unserved() : std::vector<UnservedProblem>();
+  if (!unserved.empty()) context.console().text(unserved_text(unserved).substr(1));
+  document["unserved"] = describe(unserved);
   document["seconds"] = watch.seconds();
-  if (!report || report->interrupted)
+  if (!ended)
     end_interrupted(context.console(), interrupt, std::move(document),
                     "interrupted; the mirror's pages are those of before");
   context.console().document(document);
-  return sound ? ExitStatus::done : ExitStatus::negative;
+  return sound && unserved.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
 Result<ExitStatus> mirror(const Context& context, const MirrorVerbOptions& options) {
@@ -225,6 +298,7 @@ void add_mirror(CLI::App& root, Action& chosen) {
   add_list(*verb, "--mirror", options->mirrors, "REF", "Where to ask next for the same");
   add_list(*verb, "--target", options->targets, "TARGET[,…]", "Only cubins for these targets");
   add_list(*verb, "--function", options->functions, "NAME", "Only the cubins of these functions");
+  add_device_filter(*verb, options->device);
   add_server_options(*verb, options->server);
   verb->footer(
       R"(Every file is compared with its digest before it has its name, and pages index.html come last. What is there
@@ -234,6 +308,7 @@ Examples:
   cubinet mirror https://files.example/158f6fa1/fmha/trtllm-gen cubins --checksums sha256:c2d9399b…
   cubinet mirror flashinfer_cubin/cubins /var/www/cubins
   cubinet mirror https://files.example /var/www/cubins --checksums pins.txt --target sm_100f,sm_103a
+  cubinet mirror https://files.example /var/www/cubins --checksums pins.txt --device sm_100 --problems shapes.txt
   cubinet mirror oci://registry.example/kernels:stable s3://bucket/kernels)");
   choose<MirrorVerbOptions>(*verb, chosen, options, mirror);
 }

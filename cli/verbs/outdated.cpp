@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
+#include "remote_bundle.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
-#include <cubinet/cubin_registry/byte_source.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
-#include <cubinet/distribution/bundle_transfer.hpp>
 #include <cubinet/distribution/kept_server.hpp>
 
 #include <fmt/format.h>
@@ -40,16 +39,6 @@ struct Compared {
   }
 };
 
-Result<BundleRoot> root_of(const Context& context, const std::shared_ptr<ContentServer>& server,
-                           const Sha256Digest& manifest, const std::optional<TrustPolicy>& policy) {
-  CUBINET_TRY_ASSIGN(RemoteBundle remote, read_remote_bundle(*server, manifest));
-  SignatureSource signatures = signatures_of(remote);
-  CUBINET_TRY_ASSIGN(const auto bundle,
-                     open_bundle(remote_source(server, std::move(remote)), context.console().log_sink(),
-                                 {policy, std::move(signatures), Expiry::reported, context.files(), false}));
-  return bundle->root();
-}
-
 Result<void> compare(const Context& context, const OutdatedOptions& options,
                      const std::shared_ptr<Home>& home, const KnownChannel& known, Compared& compared) {
   CUBINET_TRY_ASSIGN(const ServerReference reference, ServerReference::parse(known.place));
@@ -60,7 +49,7 @@ Result<void> compare(const Context& context, const OutdatedOptions& options,
   if (used) {
     const auto kept =
         std::make_shared<KeptServer>(servers.server, KeptServerOptions{.home = home, .local_only = true});
-    if (const auto root = root_of(context, kept, *used, {})) compared.here = root->options.version;
+    if (const auto root = read_remote_root(context, kept, *used, {})) compared.here = root->options.version;
   }
   const bool local_only = policy && policy->local_only && reference.layout != ServerReference::Layout::folder;
   const auto server = std::make_shared<KeptServer>(
@@ -71,7 +60,7 @@ Result<void> compare(const Context& context, const OutdatedOptions& options,
   if (!*named)
     return Error{ErrorCode::not_found, server->name() + " has no channel '" + reference.channel + "'"};
   compared.same = used == **named;
-  CUBINET_TRY_ASSIGN(const BundleRoot root, root_of(context, server, **named, policy));
+  CUBINET_TRY_ASSIGN(const BundleRoot root, read_remote_root(context, server, **named, policy));
   compared.there = root.options.version;
   compared.channel = root.options.channel;
   return {};
@@ -115,7 +104,12 @@ Result<ExitStatus> outdated(const Context& context, const OutdatedOptions& optio
   const auto folder = context.home();
   std::shared_ptr<Home> home;
   if (folder && std::filesystem::exists(*folder, unknown)) {
-    CUBINET_TRY_ASSIGN(home, context.open_registry(HomeOptions::Access::read_write));
+    // One that only others may write, a site's, is compared as well: nothing more is kept in it.
+    auto opened = context.open_registry(HomeOptions::Access::read_write);
+    if (!opened && opened.error().code != ErrorCode::untrusted)
+      opened = context.open_registry(HomeOptions::Access::read_only);
+    if (!opened) return opened.error();
+    home = *std::move(opened);
   }
   std::vector<KnownChannel> channels;
   for (const std::string& text : options.references) {

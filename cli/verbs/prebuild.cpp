@@ -285,7 +285,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   CUBINET_TRY_ASSIGN(MatrixExpansion expansion, expand_matrix(elements, catalog, compiling.flags));
   std::vector<std::string> inputs = files_of_templates(*context.files(), options.sources.template_files);
   inputs.push_back(options.matrix);
-  const ProtectedFiles kept = context.protected_files(std::move(inputs));
+  const ProtectedFiles kept = context.protected_files(std::move(inputs), options.places);
   CUBINET_TRY_ASSIGN(const std::filesystem::path output,
                      check_output_file(*context.files(), options.output, kept));
   CUBINET_TRY(check_output_file(*context.files(), partial_path(output).string(), kept));
@@ -343,8 +343,8 @@ void add_prebuild(CLI::App& root, Action& chosen) {
           "The I-th of N parts of the matrix alone; the parts are the same on every machine")
       ->type_name("I/N");
   add_template_sources(*verb, options->sources);
-  add_cache(*verb, options->places);
-  add_server_options(*verb, options->places.server);
+  add_places(*verb, options->places);
+  add_written_cache(*verb, options->places);
   verb->footer(R"(The matrix stands for the product of its lists:
   {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
                 "targets": ["sm_80", "sm_90a"]}]}
@@ -354,6 +354,7 @@ after Ctrl-C the same command goes on. What is finished of an incomplete bundle 
 
 Examples:
   cubinet prebuild examples/matrix.json -o kernels.bundle
+  cubinet prebuild examples/matrix.json -o kernels-8.bundle --bundle kernels.bundle --bundle-version 8
   cubinet prebuild examples/matrix.json -o kernels.bundle --jobs 4 --memory 2G --bundle-version 7
   cubinet prebuild examples/matrix.json -o kernels-2.bundle --shard 2/8 --json)");
   choose<PrebuildOptions>(*verb, chosen, options, prebuild);

@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "describe_trust.hpp"
+#include "device_filter.hpp"
 #include "output_file.hpp"
 #include "record_filter.hpp"
 #include "remote_bundle.hpp"
@@ -11,7 +12,6 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/byte_source.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
-#include <cubinet/cubin_registry/judge.hpp>
 #include <cubinet/distribution/bundle_transfer.hpp>
 #include <cubinet/distribution/kept_server.hpp>
 #include <cubinet/trust/verification.hpp>
@@ -31,7 +31,7 @@ struct PullOptions {
   std::string output;
   bool dry_run = false;
   RecordFilter filter;
-  std::string device;
+  DeviceFilter device;
   ServerArguments server;
 
   bool is_part() const { return !filter.empty() || !device.empty(); }
@@ -97,6 +97,7 @@ void remember(const Context& context, const ServerReference& reference, const Me
 // What of a bundle is wanted, and what of it has yet to come.
 struct Wanted {
   CubinRecords records;
+  std::vector<UnservedProblem> unserved;
   std::uint64_t present = 0;  // of those chosen the home has so many already
   std::vector<BytePart> frames;
   std::uint64_t bytes() const {
@@ -107,22 +108,17 @@ struct Wanted {
   }
 };
 
-Result<CubinRecords> choose_records(const PullOptions& options, CubinRecords records) {
-  CUBINET_TRY_ASSIGN(records, select_records(options.filter, std::move(records)));
-  if (options.device.empty()) return records;
-  CUBINET_TRY_ASSIGN(const ComputeCapability device, ComputeCapability::parse(options.device));
-  const auto targets = targets_wanted(device, {});
-  std::erase_if(records, [&](const auto& record) {
-    return std::find(targets.begin(), targets.end(), ImageTarget{record->target, record->kind}) ==
-           targets.end();
-  });
-  return records;
-}
-
-Result<Wanted> find_wanted(const PullOptions& options, Bundle& bundle, Home* home) {
+Result<Wanted> find_wanted(const Context& context, const PullOptions& options,
+                           const std::optional<DeviceWish>& wish, const std::shared_ptr<Bundle>& bundle,
+                           Home* home) {
   Wanted wanted;
-  CUBINET_TRY_ASSIGN(CubinRecords listed, bundle.list());
-  CUBINET_TRY_ASSIGN(const CubinRecords chosen, choose_records(options, std::move(listed)));
+  CUBINET_TRY_ASSIGN(CubinRecords chosen, bundle->list());
+  CUBINET_TRY_ASSIGN(chosen, select_records(options.filter, std::move(chosen)));
+  if (wish) {
+    CUBINET_TRY_ASSIGN(DeviceChoice choice, choose_for_device(context, *wish, bundle, std::move(chosen)));
+    chosen = std::move(choice.records);
+    wanted.unserved = std::move(choice.unserved);
+  }
   for (const auto& record : chosen) {
     bool present = false;
     if (home != nullptr && options.output.empty()) {
@@ -133,7 +129,7 @@ Result<Wanted> find_wanted(const PullOptions& options, Bundle& bundle, Home* hom
     wanted.present += present ? 1U : 0U;
     if (!present) wanted.records.push_back(record);
   }
-  CUBINET_TRY_ASSIGN(wanted.frames, frames_of(bundle, wanted.records));
+  CUBINET_TRY_ASSIGN(wanted.frames, frames_of(*bundle, wanted.records));
   return wanted;
 }
 
@@ -164,6 +160,7 @@ struct Pulled {
   std::uint64_t present = 0;
   std::uint64_t bytes = 0;  // to travel behind the root
   std::vector<StoreFinding> refused;
+  std::vector<UnservedProblem> unserved;
 };
 
 Result<ExitStatus> tell(const Context& context, const PullOptions& options, const Bundle& bundle,
@@ -183,6 +180,7 @@ Result<ExitStatus> tell(const Context& context, const PullOptions& options, cons
     text += fmt::format("\nrefused: {}", printable(finding.reason));
     refused.push_back({{"kind", to_string(finding.kind)}, {"reason", finding.reason}});
   }
+  text += unserved_text(pulled.unserved);
   context.console().text(text);
   context.console().document({{"reference", pulled.place},
                               {"channel", root.options.channel},
@@ -192,9 +190,10 @@ Result<ExitStatus> tell(const Context& context, const PullOptions& options, cons
                               {"pinned", pulled.pinned},
                               {"bytes", pulled.bytes},
                               {"refused", std::move(refused)},
+                              {"unserved", describe(pulled.unserved)},
                               {"trust", describe_trust(bundle)},
                               {"bundle", output.string()}});
-  return pulled.refused.empty() ? ExitStatus::done : ExitStatus::negative;
+  return pulled.refused.empty() && pulled.unserved.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
 Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
@@ -203,6 +202,10 @@ Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
   if (!options.output.empty()) {
     CUBINET_TRY_ASSIGN(output,
                        check_output_file(*context.files(), options.output, context.protected_files({})));
+  }
+  std::optional<DeviceWish> wish;
+  if (!options.device.empty()) {
+    CUBINET_TRY_ASSIGN(wish, device_wish_of(context, options.device));
   }
   const bool whole_file = !output.empty() && !options.is_part();
   const ServerReference& first = references.front();
@@ -232,12 +235,17 @@ Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
     }
     return tell(context, options, *opened, pulled, output);
   }
-  CUBINET_TRY_ASSIGN(const Wanted wanted, find_wanted(options, *opened, home.get()));
+  CUBINET_TRY_ASSIGN(const Wanted wanted, find_wanted(context, options, wish, opened, home.get()));
   pulled.kernels = wanted.records.size();
   pulled.present = wanted.present;
   pulled.bytes = wanted.bytes();
+  pulled.unserved = wanted.unserved;
   if (wanted.records.empty() && wanted.present == 0)
-    return context.fail(Error{ErrorCode::not_found, "the bundle holds no kernel that fits: nothing is pulled",
+    return context.fail(Error{ErrorCode::not_found,
+                              "the bundle holds no kernel that fits: nothing is pulled" +
+                                  (wanted.unserved.empty() ? std::string()
+                                                           : "; of the first problem it says that " +
+                                                                 wanted.unserved.front().reason),
                               "pull with --dry-run says what it holds"},
                         ExitStatus::negative);
   if (!options.dry_run) {
@@ -261,8 +269,7 @@ void add_pull(CLI::App& root, Action& chosen) {
            "The bundle to write, its signatures beside it; without it kernels go into the home");
   add_record_filter(*verb, options->filter);
   add_function_filter(*verb, options->filter);
-  add_text(*verb, "--device", options->device, "DEVICE",
-           "Only kernels that this device (sm_103 or 10.3) can use");
+  add_device_filter(*verb, options->device);
   add_list(*verb, "--mirror", options->mirrors, "REF", "Where to ask next, without a channel");
   verb->add_flag("--dry-run", options->dry_run, "Say how much would be pulled, and remember nothing of it");
   add_server_options(*verb, options->server);
@@ -273,6 +280,7 @@ Examples:
   cubinet pull oci://registry.example:5000/team/kernels:stable -o kernels.bundle
   cubinet pull https://files.example/kernels#stable -o kernels.bundle --mirror s3://bucket/kernels
   cubinet pull oci://registry.example/kernels:stable --device sm_103 --types bf16
+  cubinet pull oci://registry.example/kernels:stable --device sm_103 --sm-count 148 --problems shapes.txt
   cubinet pull file:///srv/kernels#stable --dry-run)");
   choose<PullOptions>(*verb, chosen, options, pull);
 }

@@ -80,7 +80,7 @@ std::vector<std::string> fixes_for(const Context& context, const SelectOptions& 
   const auto ours =
       plan_attention(question.problem, question.device, question.kernels, question.backends, launching);
   if (!ours) return fixes;
-  const auto* spec = std::get_if<KernelSpec>(&ours->steps.front().kernel);
+  const auto* spec = std::get_if<KernelSpec>(&ours->steps[ours->attention_step()].kernel);
   if (spec != nullptr) fixes.push_back(compile_command(*spec, ours->row.target) + context.given_places());
   return fixes;
 }

@@ -16,6 +16,7 @@ using Action = std::function<Result<ExitStatus>(const Context&)>;
 // Each declares one verb with its options and examples under `root`; parsing its name sets `chosen`.
 void add_adopt(CLI::App& root, Action& chosen);
 void add_materialize(CLI::App& root, Action& chosen);
+void add_bench(CLI::App& root, Action& chosen);
 void add_doctor(CLI::App& root, Action& chosen);
 void add_templates(CLI::App& root, Action& chosen);
 void add_trust(CLI::App& root, Action& chosen);

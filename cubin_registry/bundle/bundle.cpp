@@ -2,13 +2,13 @@
 #include "bundle/bundle_pack.hpp"
 #include "bundle/bundle_verify.hpp"
 #include "bundle/bundle_writer.hpp"
-#include "store/record_lists.hpp"
 #include "store/record_row.hpp"
 
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/fork_guard.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/byte_source.hpp>
+#include <cubinet/cubin_registry/record_lists.hpp>
 
 #include <algorithm>
 #include <chrono>

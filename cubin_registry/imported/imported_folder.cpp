@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "imported/imported_folder.hpp"
 
-#include "store/record_lists.hpp"
-
+#include <cubinet/cubin_registry/record_lists.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
 

@@ -3,11 +3,11 @@
 
 #include "local/left_overs.hpp"
 #include "local/siblings.hpp"
-#include "store/record_lists.hpp"
 #include "store/record_row.hpp"
 #include "store/same_build.hpp"
 
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/cubin_registry/record_lists.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -316,13 +316,30 @@ Result<std::uint64_t> LocalHome::remove_with_hidden(const CubinRecords& records,
 Result<std::unique_ptr<BuildLock>> LocalHome::lock_for_build(const KernelIdentity& identity,
                                                              const BuildFingerprint& fingerprint) {
   CUBINET_TRY(check_process());
-  std::unique_ptr<FileLock> lock;
-  if (access_.writable()) {
-    const auto path = store_.home().locks() / build_lock_name(identity, fingerprint);
-    CUBINET_TRY_ASSIGN(lock, lock_within(store_.files(), path, FileSystem::Sharing::exclusive,
-                                         kBuildLockLimit, store_.log_sink()));
+  if (!access_.writable()) return hold(nullptr);
+  const auto path = store_.home().locks() / build_lock_name(identity, fingerprint);
+  const auto take = [&](FileSystem::Sharing sharing, std::chrono::milliseconds limit) {
+    return lock_within(store_.files(), path, sharing, limit, store_.log_sink());
+  };
+  auto lock = take(FileSystem::Sharing::exclusive, std::chrono::milliseconds(0));
+  if (!lock && lock.error().code == ErrorCode::busy) {
+    const auto is_there = [&] {
+      const auto builds = builds_of(identity.kernel());
+      return builds && std::any_of(builds->begin(), builds->end(), [&](const auto& record) {
+               return record->fingerprint == fingerprint && record->identity == identity;
+             });
+    };
+    // One that was there before is built again because it is of no use.
+    const bool was_there = is_there();
+    // Those who wait for one build go on together, and not one behind the other, unless it has not come.
+    lock = take(FileSystem::Sharing::shared, kBuildLockLimit);
+    if (lock && (was_there || !is_there())) {
+      lock->reset();
+      lock = take(FileSystem::Sharing::exclusive, kBuildLockLimit);
+    }
   }
-  return hold(std::move(lock));
+  if (!lock) return std::move(lock).error();
+  return hold(*std::move(lock));
 }
 
 Result<std::shared_ptr<Home>> Home::open(const HomeOptions& options) {

@@ -4,6 +4,8 @@
 #include "imported/import_format.hpp"
 #include "local/left_overs.hpp"
 
+#include <cubinet/base/file_lock.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>

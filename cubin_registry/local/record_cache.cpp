@@ -33,17 +33,21 @@ Result<void> RecordCache::refresh(std::size_t number) {
   const auto now = std::chrono::system_clock::now();
   auto listing = store_.list_records(number);
   if (!listing && listing.error().code != ErrorCode::not_found) return std::move(listing).error();
-  std::map<std::string, StoredRecord, std::less<>> records;
+  auto known = folder.records.begin();
   folder.stamp = {};
   if (listing) {
+    // Both are in the order of names. While others publish this is done at every look-up.
     for (std::string& name : listing->names) {
-      const auto known = folder.records.find(name);
-      StoredRecord record = known == folder.records.end() ? StoredRecord{} : std::move(known->second);
-      records.emplace_hint(records.end(), std::move(name), std::move(record));
+      while (known != folder.records.end() && known->first < name)
+        known = folder.records.erase(known);
+      if (known != folder.records.end() && known->first == name)
+        ++known;
+      else
+        folder.records.emplace_hint(known, std::move(name), StoredRecord{});
     }
     folder.stamp = FolderStamp::of(listing->status, now);
   }
-  folder.records = std::move(records);
+  folder.records.erase(known, folder.records.end());
   return {};
 }
 

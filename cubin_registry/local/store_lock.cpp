@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "local/store_lock.hpp"
 
+#include <cubinet/base/file_lock.hpp>
+
 #include <algorithm>
-#include <cerrno>
 #include <thread>
 
 namespace cubinet {
@@ -14,11 +15,6 @@ constexpr std::chrono::microseconds kFirstPause{200};
 constexpr std::chrono::microseconds kLongestPause{20'000};
 
 }  // namespace
-
-bool knows_no_locks(const Error& error) {
-  return error.native == ENOLCK || error.native == EOPNOTSUPP || error.native == ENOSYS ||
-         error.native == EINVAL;
-}
 
 Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::filesystem::path& path,
                                               FileSystem::Sharing sharing, milliseconds limit,

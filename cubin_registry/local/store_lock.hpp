@@ -19,9 +19,6 @@ Result<std::unique_ptr<FileLock>> lock_within(FileSystem& files, const std::file
                                               FileSystem::Sharing sharing, std::chrono::milliseconds limit,
                                               const LogSink& log);
 
-// What flock answers where a file system has no locks.
-bool knows_no_locks(const Error& error);
-
 // Longer than any publish takes on a working disk; and for what may as well be done later.
 inline constexpr std::chrono::milliseconds kStoreLockLimit{10'000};
 inline constexpr std::chrono::milliseconds kShortWait{50};

@@ -7,6 +7,8 @@
 #include "local/siblings.hpp"
 #include "local/survey.hpp"
 
+#include <cubinet/base/file_lock.hpp>
+
 #include <chrono>
 #include <map>
 

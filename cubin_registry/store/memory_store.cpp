@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/record_lists.hpp"
 #include "store/record_row.hpp"
 #include "store/same_build.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
+#include <cubinet/cubin_registry/record_lists.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 
 #include <algorithm>

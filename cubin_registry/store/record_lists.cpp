@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/record_lists.hpp"
+#include <cubinet/cubin_registry/record_lists.hpp>
 
 #include <algorithm>
 #include <iterator>

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 3,
+  "interface": 5,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "minimum_target": "sm_80",
   "parameters": [
@@ -22,12 +22,16 @@
      "summary": "KV tokens of one step of a thread block, 16 or 32 a warp; 128 suits head dim 64, 32 suits 256"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 2,
      "summary": "steps whose K and V are in shared memory or under way to it"},
-    {"name": "page_size", "type": "int", "values": [16, 32, 64, 128], "default": 64,
+    {"name": "page_size", "type": "int", "values": [8, 16, 32, 64, 128], "default": 64,
      "summary": "tokens of a page of the KV cache"},
-    {"name": "mask", "type": "choice", "values": ["causal", "dense"], "default": "causal",
-     "summary": "causal: the last query token sees all of the KV, each earlier one a token less"},
+    {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
+     "summary": "causal: the last query token sees all of the KV, each earlier one a token less; custom: by bits"},
     {"name": "sliding_window", "type": "bool", "default": false,
-     "summary": "a query sees only the newest tokens; how many is given at run time"}
+     "summary": "a query sees only the newest tokens; how many is given at run time"},
+    {"name": "soft_cap", "type": "bool", "default": false,
+     "summary": "logits are bounded by a tanh; the bound is given at run time"},
+    {"name": "separate_page_tables", "type": "bool", "default": false,
+     "summary": "K and V are looked up by page tables of their own"}
   ],
   "constraints": [
     {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
@@ -36,25 +40,27 @@
      "message": "tile_size_q * tile_size_kv must be 2048 or less (4096 with head_dim_v up to 128 and 64 rows or KV of e4m3): 8 warps, each with 16 rows and 16 tokens (32)"},
     {"require": "tile_size_kv >= ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16)",
      "message": "tile_size_kv must be 32 or more with head_dim_v up to 128 and 64 rows or KV of e4m3: a warp takes 32 tokens at a time"},
-    {"require": "!sliding_window || mask == 'causal'",
-     "message": "sliding_window needs mask causal: the window ends at the query's own position"}
+    {"require": "!sliding_window || mask != 'dense'",
+     "message": "sliding_window needs mask causal or custom: the window ends at the query's own position"},
+    {"require": "sliding_window || mask != 'custom'",
+     "message": "mask custom needs sliding_window: one kernel serves with a window and without"}
   ],
   "kernels": [
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
-     "parameter_bytes": 296,
+     "parameter_bytes": 352,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
      "threads": "128",
      "dynamic_shared_bytes": "0",
-     "parameter_bytes": 296,
+     "parameter_bytes": 352,
      "programmatic_launch": true}
   ],
   "row": {
     "qkv_layout": "'paged_kv'",
     "kernel_type": "'keeps'",
-    "mask": "sliding_window ? 'sliding_or_chunked_causal' : mask",
+    "mask": "mask == 'causal' && sliding_window ? 'sliding_or_chunked_causal' : mask",
     "tile_scheduler": "'static'",
     "multi_ctas_kv_mode": "'gmem_separate'",
     "data_type_q": "dtype_q",
@@ -71,20 +77,25 @@
     "tokens_per_page": "page_size",
     "groups_tokens_heads_q": true,
     "groups_heads_q": true,
-    "stages": "stages"
+    "stages": "stages",
+    "soft_cap": "soft_cap",
+    "separate_page_tables": "separate_page_tables"
   }
 }
 */
-// Grid of attention_decode: (num_splits * Q tiles, heads_kv, batch); of attention_decode_reduce, which
-// is launched only when num_splits > 1: (q_len * heads_q, batch).
+// Grid of attention_decode: parameters.blocks times heads_kv. Each block takes an equal part of the KV of all
+// sequences, piece by piece. Of a tile that several blocks share, the last one to end reduces the partial
+// results or, without counters, attention_decode_reduce, whose grid is (heads_q, q_len, batch).
 //
 // Warps beside each other in KV walk slices of 16 tokens, or 32, on their own, each with its own ring of
-// stages, maximum, sum and accumulator, and meet only once, at the end of the split: no block-wide barrier
+// stages, maximum, sum and accumulator, and meet only once, at the end of the piece: no block-wide barrier
 // stands between a slice's arrival and its use. A slice starts at a multiple of its tokens, and so lies in
 // one page or begins where the first of its pages does.
 #include <cubinet/attention_decode_copy.cuh>
+#include <cubinet/attention_decode_division.cuh>
 #include <cubinet/attention_decode_merge.cuh>
 #include <cubinet/attention_decode_q.cuh>
+#include <cubinet/attention_decode_reduce.cuh>
 #include <cubinet/attention_decode_shape.cuh>
 #include <cubinet/attention_decode_softmax.cuh>
 #include <cubinet/pdl.cuh>
@@ -105,11 +116,14 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
   const QFragments q_fragments(q_warp, lane);
   const KvRange visible[2] = {visible_to(p, sequence, rows.token(first_row + lane / 4)),
                               visible_to(p, sequence, rows.token(first_row + lane / 4 + 8))};
-  const KvRange seen_by_all{visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
-                            visible_to(p, sequence, rows.token(0)).end};
+  const KvRange seen_by_all{
+      visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
+      kCustomMask ? sequence.length - sequence.q_len : visible_to(p, sequence, rows.token(0)).end};
+  const DraftMask draft_mask(p, sequence, rows, first_row + lane / 4);
   float scale_log2[2];
-  // A scale is above 0. That is made sure of here so that what was loaded is there before the loop, which would
-  // otherwise wait in every slice for what it loads itself into the same scoreboard: the next page's number.
+  // A scale is above 0. That is made sure of here so that what was loaded is there before the loop, which
+  // would otherwise wait in every slice for what it loads itself into the same scoreboard: the next page's
+  // number.
   scale_log2[0] = scale_log2[1] = p.softmax_scale_address != 0
                                       ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
                                       : p.softmax_scale_log2;
@@ -119,6 +133,7 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
       scale_log2[half] *=
           kE4m3Scale * load_shared_float(q_scales(q_shared) + 4 * (first_row + lane / 4 + 8 * half));
   }
+  const SoftCap<soft_cap> soft_cap_of_rows(p, scale_log2);
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
     FragmentD scores[kTilesS];
@@ -126,7 +141,8 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
     multiply_qk(scores, q_fragments, q_warp, stream.k_slice(), lane);
     stream.release_k(i);
 
-    if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, token, lane);
+    soft_cap_of_rows.apply(scores);
+    if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, draft_mask, token, lane);
     const Weights weights = softmax(state, scores, scale_log2);
 
     stream.wait();
@@ -136,39 +152,39 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
   stream.pass_missing_barriers();
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
-    attention_decode(const __grid_constant__ AttentionDecodeParameters p) {
-  extern __shared__ __align__(1024) unsigned char shared[];
-  wait_for_prerequisites();
-  launch_dependents();
+// The tokens of a piece that its tile's rows read.
+__device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Piece& piece,
+                                   const KvRange& seen) {
+  const int begin = piece.kv_begin + (piece.begin - piece.tile_begin) * p.unit.divisor;
+  const int end = piece.kv_begin + (piece.end - piece.tile_begin) * p.unit.divisor;
+  return {maximum(begin, seen.begin / kSlice * kSlice), minimum(end, seen.end)};
+}
 
-  const int head_kv = blockIdx.y;
-  const int block = static_cast<int>(blockIdx.x);
-  const int split = p.q_tiles.quotient(block);
-  const int q_tile = block - split * p.q_tiles.divisor;
-  const Sequence sequence(p, static_cast<int>(blockIdx.z));
-  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, q_tile * tile_size_q};
-  if (!rows.holds(0)) return;
-  const Splits splits = divide_into_splits(p, rows, sequence);
-  if (split >= splits.count) return;
-
-  const SharedAddress q_shared = shared_address(shared);
+// One piece of the block's work, in memory that nobody reads or writes any more.
+__device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division,
+                               const Piece& piece, int block, int head_kv, SharedAddress q_shared) {
+  const Sequence& sequence = piece.sequence;
+  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
   if constexpr (!kConvertsKv) {
-    copy_q(p, rows, sequence, head_kv, q_shared);
+    if (p.follows_append == 0) copy_q(p, rows, sequence, head_kv, q_shared);
     async_copy_commit();
   }
   const int group_kv = threadIdx.x / kGroupThreads;
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
-  KvStream stream(p, sequence.index, head_kv, splits.range(split),
-                  visible_to(p, sequence, rows.token(0)).begin, group_kv, q_shared + kQBytes);
+  const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
+                     visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
+  KvStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, group_kv,
+                  q_shared + kQBytes);
   if constexpr (kConvertsKv) {
     QConversion conversion(p, rows, sequence, head_kv);
-    stream.fill();
+    stream.fill(tokens_before_wait(p, sequence));
     conversion.finish(q_shared, q_scales(q_shared));
   } else {
-    stream.fill();
+    stream.fill(tokens_before_wait(p, sequence));
     stream.wait_for_what_preceded();
+    if (p.follows_append != 0) load_q(p, rows, sequence, head_kv, q_shared);
   }
+  if (p.follows_append != 0) launch_dependents();
   __syncthreads();
 
   RowState state{};
@@ -180,10 +196,42 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   const MergeBuffer merge(q_shared + kQBytes);
   merge.put(state, group_kv, first_row, threadIdx.x % 32);
   __syncthreads();
-  store_rows(p, merge, rows, sequence, head_kv, split, splits.count > 1);
+  if (piece.is_whole()) {
+    store_rows(p, merge, rows, sequence, head_kv, -1);
+    return;
+  }
+  const PartialSlots slots(p, piece, division.share(), block);
+  store_rows(p, merge, rows, sequence, head_kv, slots.own);
+  if (is_last_of_tile(p, piece, head_kv, slots.count)) 
+    reduce_rows(p, slots, rows, sequence, head_kv);
 }
 
-// One thread block an output row. Rows whose KV was not split were written by the main kernel.
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+    attention_decode(const __grid_constant__ AttentionDecodeParameters p) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  // Behind an append the stream of the first piece waits, once the tokens that were there before are on their
+  // way. Who has no piece waits all the same: a kernel that ended before the append did would let what follows
+  // it go too early.
+  if (p.follows_append == 0) {
+    wait_for_prerequisites();
+    launch_dependents();
+  }
+
+  const int index = static_cast<int>(blockIdx.x);
+  const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
+  const int head_kv = index - block * p.heads_kv.divisor;
+  const WorkDivision division(p, block);
+#pragma unroll 1
+  for (int unit = division.begin(); unit < division.end();) {
+    const Piece piece = division.piece(p, unit);
+    compute(p, division, piece, block, head_kv, shared_address(shared));
+    unit = piece.end;
+    if (unit < division.end()) __syncthreads();
+  }
+  wait_for_prerequisites();
+}
+
+// One thread block an output row. Rows of tiles that one block had were written by it.
 extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
     attention_decode_reduce(const __grid_constant__ AttentionDecodeParameters p) {
   constexpr int kLanes = minimum(32, head_dim_v / 4);  // each takes vectors of 4 floats
@@ -192,38 +240,39 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
   constexpr int kAtOnce = 4;
   __shared__ __align__(16) float sums[kWorkers][head_dim_v];
 
-  const int block = static_cast<int>(blockIdx.x);
+  const int head = static_cast<int>(blockIdx.x);
+  const int token = static_cast<int>(blockIdx.y);
   wait_for_prerequisites();
   launch_dependents();
-  const Sequence sequence(p, static_cast<int>(blockIdx.y));
-  const OutputRow row{sequence, p.heads_q.quotient(block), p.heads_q.remainder(block)};
-  if (row.token >= sequence.q_len) return;
-  const int packed = row.token * p.group.divisor + p.group.remainder(row.head);
-  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, packed / tile_size_q * tile_size_q};
-  const int count = divide_into_splits(p, rows, sequence).count;
-  if (count == 1) return;
+  const Sequence sequence(p, static_cast<int>(blockIdx.z));
+  if (token >= sequence.q_len) return;
+  const int head_kv = p.group.quotient(head);
+  const int packed = token * p.group.divisor + head - head_kv * p.group.divisor;
+  const WorkDivision division(p, 0);
+  const Piece tile = division.tile(p, sequence, packed / tile_size_q);
+  const PartialSlots slots(p, tile, division.share(), 0);
+  if (slots.count == 1) return;
 
-  const GlobalAddress lse = p.partial_lse + 4 * (row.index(p) * p.num_splits.divisor);
-  const SplitWeights weights(lse, count);
-  const RowEnd end(p, row.head, weights.lse());  // while the partial results are on their way
+  const PartialRow row(p, slots, head_kv, packed % tile_size_q);
+  const PieceWeights weights(row, slots.count);
+  const RowEnd end(p, head, weights.lse());  // while the partial results are on their way
   const int worker = threadIdx.x / kLanes;
   const int lane = threadIdx.x % kLanes;
-  const GlobalAddress partials =
-      p.partial_o + 4 * (row.index(p) * p.num_splits.divisor * head_dim_v) + lane * 16;
   float values[kVectors][4] = {};
   // A few partials are on their way at a time; past the end the last is read again and left out, which takes
   // no loop of its own. A weight of 0 would not do: a partial may be infinite.
 #pragma unroll 1
-  for (int first = worker; first < count; first += kAtOnce * kWorkers) {
+  for (int first = worker; first < slots.count; first += kAtOnce * kWorkers) {
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      const bool counts = first + k * kWorkers < count;
-      const int s = minimum(first + k * kWorkers, count - 1);
-      const float weight = weights.of(load_global_float(lse + 4 * s));
+      const bool counts = first + k * kWorkers < slots.count;
+      const int piece = minimum(first + k * kWorkers, slots.count - 1);
+      const float weight = weights.of(load_global_float(row.lse(piece)));
+      const GlobalAddress partial = row.output(piece) + lane * 16;
 #pragma unroll
       for (int j = 0; j < kVectors; ++j) {
         float part[4];
-        Vector16<fp32>::unpack(load_global_16(partials + (s * head_dim_v + j * kLanes * 4) * 4), part);
+        Vector16<fp32>::unpack(load_global_16(partial + j * kLanes * 16), part);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           values[j][i] = counts ? fmaf(weight, part[i], values[j][i]) : values[j][i];
@@ -236,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
         make_float4(values[j][0], values[j][1], values[j][2], values[j][3]);
   }
   __syncthreads();
-  store_sum(p, row, sums, end);
+  store_sum(p, OutputRow{sequence, token, head}, sums, end);
 }
 
 }  // namespace cubinet::attention

@@ -160,6 +160,41 @@ TEST_CASE("of nodes that share a cache one compiles, and the others keep what it
   CHECK(source_of(*node("third"), scale_spec(), kSpecific) == KernelSource::compiled);
 }
 
+TEST_CASE("a node that never compiles takes from the cache what would be made, and keeps it") {
+  const TempDir folder;
+  const auto cache = std::make_shared<ShelfCache>();
+  const auto node = [&](const std::string& name, CompilePolicy compile) {
+    RuntimeOptions options = runtime_options(folder / name);
+    options.stores.push_back(cache);
+    options.compile = compile;
+    return make_runtime(std::move(options));
+  };
+  const auto strict = node("strict", CompilePolicy::never);
+  const auto missed = strict->cubin(scale_spec(), kSpecific);
+  REQUIRE(missed);
+  CHECK_FALSE(missed->has_value());
+  CHECK(cache->asked == 1);
+  CHECK(source_of(*node("builder", CompilePolicy::on_miss), scale_spec(), kSpecific) ==
+        KernelSource::compiled);
+  CHECK(source_of(*strict, scale_spec(), kSpecific) == KernelSource::server);
+  CHECK(source_of(*strict, scale_spec(), kSpecific) == KernelSource::registry);
+  CHECK(strict->counters().compiled == 0);
+
+  Library library({cache}, {});
+  Environment environment(compiler_search(), {}, {});
+  CubinSource source(library, environment, CompilePolicy::never, {}, {});
+  const CachedKernel kernel = scale_kernel();
+  const auto taken = source.for_device(kernel, {9, 0});
+  REQUIRE(taken);
+  CHECK(taken->source == KernelSource::server);
+  // Of another device nobody has made it.
+  const auto other = source.for_device(kernel, {8, 0});
+  REQUIRE_FALSE(other);
+  CHECK(other.error().code == ErrorCode::not_found);
+  CHECK(other.error().message.find("compiling is switched off; no build of it by ") != std::string::npos);
+  CHECK(other.error().message.find(cache->description().place) != std::string::npos);
+}
+
 TEST_CASE("where there is no registry those who waited for a build have it from memory") {
   const TempDir home;
   auto options = runtime_options(home / "h");

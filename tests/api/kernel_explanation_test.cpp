@@ -21,13 +21,20 @@ struct Explainer {
   std::shared_ptr<FakeCompiler> compiler = std::make_shared<FakeCompiler>();
   FakeEnvironment environment{compiler};
   TemplateCatalog templates = row_catalog();
-  Library library{{shelf}, {}};
+  Library library;
   PreparedKernels prepared{std::make_shared<const char>(), templates, library};
   CubinSource source;
 
-  explicit Explainer(TargetPolicy policy = {}, CompilePolicy compile = CompilePolicy::on_miss)
-      : source(library, environment, compile, std::move(policy), {}) {}
+  explicit Explainer(TargetPolicy policy = {}, CompilePolicy compile = CompilePolicy::on_miss,
+                     std::vector<std::shared_ptr<Store>> more = {})
+      : library(with(shelf, std::move(more)), {}),
+        source(library, environment, compile, std::move(policy), {}) {}
 
+  static std::vector<std::shared_ptr<Store>> with(std::shared_ptr<Store> first,
+                                                  std::vector<std::shared_ptr<Store>> more) {
+    more.insert(more.begin(), std::move(first));
+    return more;
+  }
   void put(SmTarget target, KernelSpec spec = complete_spec(), std::string word = "today") {
     shelf->put(ShelfBuild{std::move(spec), target, std::move(word)}.make());
   }
@@ -57,6 +64,30 @@ TEST_CASE(
   CHECK(explanation.targets[1].target == kBaseline90);
   CHECK(explainer.compiler->compilations == 0);
   CHECK(explainer.shelf->published == 0);
+}
+
+TEST_CASE("what a cache has of the build that would be made is explained, also where nothing is compiled") {
+  for (const CompilePolicy policy : {CompilePolicy::on_miss, CompilePolicy::never}) {
+    const auto cache = std::make_shared<ShelfCache>();
+    Explainer explainer({}, policy, {cache});
+    const auto without = explainer.explain();
+    CHECK(without.choice() == nullptr);
+    CHECK(without.would_compile.has_value() == (policy == CompilePolicy::on_miss));
+    if (policy == CompilePolicy::never)
+      CHECK(without.cannot_compile->message.find(cache->description().place) != std::string::npos);
+    CHECK(cache->asked == 1);
+    cache->offered.push_back(ShelfBuild{complete_spec(), kSpecific90}.make());
+    const auto found = explainer.explain();
+    REQUIRE(found.choice() != nullptr);
+    CHECK(found.choice()->source == KernelSource::server);
+    CHECK(found.choice()->place == cache->description().place);
+    CHECK_FALSE(found.would_compile.has_value());
+    CHECK(explainer.compiler->compilations == 0);
+    // What lies here goes first, and then nobody is asked.
+    explainer.put(kBaseline90);
+    CHECK(explainer.explain().choice()->source != KernelSource::server);
+    CHECK(cache->asked == 2);
+  }
 }
 
 TEST_CASE("what is chosen is what a request then finds, for every device and policy") {

@@ -126,4 +126,7 @@ TEST_CASE("a path that is not there, or is no folder, is an error") {
   CHECK(find_artifact_folders(root / "none").error().code == ErrorCode::not_found);
   CHECK(find_artifact_folders(root / "file/none").error().code == ErrorCode::not_found);
   CHECK(find_artifact_folders(root / "file").error().code == ErrorCode::invalid_argument);
+  touch(root / "a.whl");
+  const auto wheel = find_artifact_folders(root / "a.whl");
+  CHECK(wheel.error().remedy.find("python3 -m zipfile -e") != std::string::npos);
 }

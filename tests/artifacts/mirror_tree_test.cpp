@@ -137,10 +137,19 @@ TEST_CASE_FIXTURE(MadeTree, "one writes at a time, the next waits for it or is t
 TEST_CASE_FIXTURE(MadeTree, "where there are no locks it is written all the same, and nothing is swept") {
   struct WithoutLocks final : ForwardingFiles {
     Result<std::unique_ptr<FileLock>> lock(const Path&, Sharing) override {
-      return io_error("cannot lock", ENOLCK);
+      return io_error("cannot lock", answer);
     }
+    int answer = ENOLCK;
   };
-  const MirrorTree tree = ok(MirrorTree::open(std::make_shared<WithoutLocks>(), root, {}, {}));
+  const auto files = std::make_shared<WithoutLocks>();
+  for (const int answer : {EOPNOTSUPP, ENOSYS}) {
+    files->answer = answer;
+    CHECK(MirrorTree::open(files, root, {}, {}));
+  }
+  files->answer = EACCES;
+  CHECK_FALSE(MirrorTree::open(files, root, {}, {}));
+  files->answer = ENOLCK;
+  const MirrorTree tree = ok(MirrorTree::open(files, root, {}, {}));
   ok(tree.make_folder("a"));
   write_file(root / "a/.x.cubin.12.3.tmp", "");
   ok(tree.make_folder("a"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifacts/published_folder.hpp"
 #include "cubin_registry/forwarding_files.hpp"
+#include "support/every_curl_call.hpp"
 #include "support/fault_server.hpp"
 #include "support/ok.hpp"
 #include "support/text.hpp"
@@ -21,11 +22,13 @@ namespace fs = std::filesystem;
 constexpr const char* kHeaderName = "include/flashInferMetaInfo.h";
 
 std::shared_ptr<FileServer> files_from(const std::vector<std::string>& places,
-                                       const std::vector<std::string>& plain_http = {}) {
+                                       const std::vector<std::string>& plain_http = {},
+                                       const std::string& libcurl = "libcurl.so.4") {
   std::vector<ServerReference> references;
   for (const std::string& place : places)
     references.push_back(ok(ServerReference::parse(place)));
   HttpSettings settings;
+  settings.library = libcurl;
   settings.plain_http = plain_http;
   settings.attempts = 1;
   return ok(connect_files(references, std::make_shared<HttpClient>(settings), posix_file_system(), {}));
@@ -307,6 +310,27 @@ TEST_CASE_FIXTURE(MirrorOfFolder, "a run that is cancelled says so, and the next
   CHECK_FALSE(fs::exists(mirror() / folder_name / "index.html"));
   options.cancelled = {};
   CHECK(run().there == before);
+}
+
+TEST_CASE_FIXTURE(MirrorOfFolder, "a mirror of a published folder survives a fault in any call of libcurl" *
+                                      doctest::test_suite("loop")) {
+  CurlFaults faults;
+  const FaultServer server([&](const ReceivedRequest& request, std::size_t) {
+    const fs::path file = source() / request.target.substr(1);
+    return fs::exists(file) ? reply(200, read_file(file)) : reply(404);
+  });
+  for_every_curl_call(
+      faults,
+      [&] {
+        const auto from = files_from({server.url("/")}, {server.authority()}, faults.library());
+        const auto report = try_run(*from);
+        return report && report->folders.at(0).damaged.count == 0;
+      },
+      [&](bool done) {
+        check_pages();
+        CHECK((!done || fs::exists(mirror() / folder_name / "index.html")));
+        if (done) fs::remove_all(mirror());
+      });
 }
 
 TEST_CASE_FIXTURE(MirrorOfFolder,

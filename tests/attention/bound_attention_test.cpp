@@ -3,6 +3,7 @@
 #include "support/allocation_count.hpp"
 #include "support/text.hpp"
 
+#include <cubinet/attention/reference_values.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <atomic>
@@ -55,19 +56,24 @@ TEST_CASE("a run launches every step of a plan of a backend from outside, in ord
   }
 }
 
-TEST_CASE("a plan of the templates launches the kernel and its reduction, the second one early") {
+TEST_CASE("a plan of the templates launches the kernel, and its reduction where tiles are split") {
   BoundSetting setting;
   if (setting.stub.missing()) return;
   RuntimeOptions options = device_options(setting.home / "builtin");
   options.templates = {};
   const auto runtime = make_runtime(std::move(options));
-  PlanOptions wishes;
-  wishes.splits = 2;
-  const AttentionPlan plan =
-      ok(plan_attention(setting.problem, setting.facts(), {}, ok(AttentionBackends::builtin()), wishes));
+  AttentionProblem problem = setting.problem;
+  problem.kv_len = 1000;  // more than a step of the kernel
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::uniform), 1));
+  const auto planned = [&](std::uint32_t splits) {
+    PlanOptions wishes;
+    wishes.splits = splits;
+    return ok(plan_attention(problem, setting.facts(), {}, ok(AttentionBackends::builtin()), wishes));
+  };
+  const AttentionPlan plan = planned(2);
   const BoundAttention attention = ok(BoundAttention::bind(*runtime, plan, 0));
-  const TensorBuffers buffers =
-      ok(TensorBuffers::create(setting.device, setting.problem, setting.inputs, plan.workspace));
+  const TensorBuffers buffers = ok(TensorBuffers::create(setting.device, problem, inputs, plan.workspace));
   ok(attention.check(buffers.tensors()));
   ok(attention.run(buffers.tensors(), nullptr));
   const auto made = launches();
@@ -75,7 +81,6 @@ TEST_CASE("a plan of the templates launches the kernel and its reduction, the se
   CHECK(std::string(made[0].kernel) == "attention_decode");
   CHECK(std::string(made[1].kernel) == "attention_decode_reduce");
   CHECK(made[0].grid[0] == plan.steps[0].grid[0]);
-  CHECK(made[0].grid[2] == 2);
   CHECK(made[0].dynamic_shared_bytes == plan.steps[0].shared_bytes);
   CHECK(made[0].programmatic == 0);
   CHECK(made[1].programmatic == 1);
@@ -84,6 +89,63 @@ TEST_CASE("a plan of the templates launches the kernel and its reduction, the se
   without.scratch = {};
   CHECK(attention.run(without, nullptr).error().code == ErrorCode::invalid_argument);
   CHECK(launches().size() == 2);
+
+  const AttentionPlan whole = planned(1);
+  const BoundAttention unsplit = ok(BoundAttention::bind(*runtime, whole, 0));
+  const TensorBuffers counted = ok(TensorBuffers::create(setting.device, problem, inputs, whole.workspace));
+  ok(unsplit.run(counted.tensors(), nullptr));
+  CHECK(launches().size() == 3);
+  without = counted.tensors();
+  without.counters = {};
+  CHECK(unsplit.run(without, nullptr).error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("a decode step launches the append and then attention, which starts early") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  RuntimeOptions options = device_options(setting.home / "builtin");
+  options.templates = {};
+  const auto runtime = make_runtime(std::move(options));
+  AttentionProblem problem = setting.problem;
+  problem.append.emplace().rope_dim = 64;
+  const AttentionInputs inputs = ok(make_attention_inputs(problem, {100, 7}, 1));
+  const AttentionPlan plan =
+      ok(plan_attention(problem, setting.facts(), {}, ok(AttentionBackends::builtin())));
+  const BoundAttention attention = ok(BoundAttention::bind(*runtime, plan, 0));
+  const TensorBuffers buffers = ok(TensorBuffers::create(setting.device, problem, inputs, plan.workspace));
+  ok(attention.check(buffers.tensors()));
+  ok(attention.run(buffers.tensors(), nullptr));
+  const auto made = launches();
+  REQUIRE(made.size() >= 2);
+  CHECK(std::string(made[0].kernel) == "attention_append");
+  CHECK(std::string(made[1].kernel) == "attention_decode");
+  CHECK(made[0].programmatic == 0);
+  CHECK(made[1].programmatic == 1);
+  CHECK(made[0].grid[2] == 2);
+  CHECK(attention.plan().row.digest == attention.functions()[1].record().digest);
+  AttentionTensors without = buffers.tensors();
+  without.new_k = {};
+  CHECK(attention.run(without, nullptr).error().code == ErrorCode::invalid_argument);
+  CHECK(launches().size() == made.size());
+}
+
+TEST_CASE("a plan that is made anew when it is bound keeps its append") {
+  BoundSetting setting;
+  if (setting.stub.missing()) return;
+  RuntimeOptions options = device_options(setting.home / "both");
+  options.templates = ok(TemplateCatalog::builtin());
+  ok(options.templates.add(ok(scale_catalog().find("scale"))));
+  setting.runtime = make_runtime(std::move(options));
+  setting.problem.append.emplace();
+  const auto greedy = std::make_shared<ScaleBackend>();
+  greedy->counts_on = 1000;
+  const AttentionPlan plan = setting.plan(greedy);
+  REQUIRE(plan.steps.size() == 3);
+  CHECK(plan.steps[1].grid[0] == 1000);
+  const BoundAttention attention = setting.bind(plan);
+  REQUIRE(attention.plan().steps.size() == 3);
+  CHECK(attention.plan().steps[0].entry_point == "attention_append");
+  CHECK(attention.plan().steps[1].grid[0] == 16);
 }
 
 // The step that is measured is the only one: the stub, which keeps a list of launches, is told to succeed at

@@ -23,8 +23,8 @@ AttentionDecodeParameters written(const DecodeArguments& arguments, const Attent
 AttentionTensors tensors() {
   AttentionTensors made;
   std::uint64_t address = 0x100;
-  for (DeviceTensor* tensor :
-       {&made.q, &made.k, &made.v, &made.o, &made.lse, &made.page_table, &made.kv_lengths, &made.scratch}) {
+  for (DeviceTensor* tensor : {&made.q, &made.k, &made.v, &made.o, &made.lse, &made.page_table,
+                               &made.kv_lengths, &made.scratch, &made.counters}) {
     tensor->address = address;
     address += 0x100;
   }
@@ -36,6 +36,7 @@ TEST_CASE("the argument carries the addresses, and partial results where the pla
   prepared.q_token_stride = 7;
   WorkspaceSizes workspace;
   workspace.scratch_bytes = 0x500;
+  workspace.counter_bytes = 0x100;
   workspace.partial_stats_offset = 0x400;
   const AttentionDecodeParameters p = written(DecodeArguments(prepared, workspace, {}), tensors());
   CHECK(p.q == 0x100);
@@ -47,6 +48,7 @@ TEST_CASE("the argument carries the addresses, and partial results where the pla
   CHECK(p.kv_lengths == 0x700);
   CHECK(p.partial_o == 0x800);
   CHECK(p.partial_lse == 0xc00);
+  CHECK(p.counters == 0x900);
   CHECK(p.q_token_stride == 7);
   CHECK(written(DecodeArguments(prepared, {}, {}), tensors()).partial_o == 0);
 }
@@ -56,17 +58,21 @@ TEST_CASE("tensors that only some problems have are read where the problem has t
   given.q_offsets.address = 0x1100;
   given.sinks.address = 0x1200;
   given.softmax_scale.address = 0x1300;
+  given.mask.address = 0x1500;
   given.output_scale.address = 0x1400;
   AttentionProblem problem;
   const AttentionDecodeParameters without = written(DecodeArguments({}, {}, problem), given);
   CHECK(without.q_offsets == 0);
   CHECK(without.sinks == 0);
+  CHECK(without.mask == 0);
   CHECK(without.softmax_scale_address == 0);
   CHECK(without.output_scale_address == 0);
   problem.ragged_q = problem.sinks = problem.scales_on_device = true;
+  problem.mask = AttentionMask::custom;
   const AttentionDecodeParameters with = written(DecodeArguments({}, {}, problem), given);
   CHECK(with.q_offsets == 0x1100);
   CHECK(with.sinks == 0x1200);
+  CHECK(with.mask == 0x1500);
   CHECK(with.softmax_scale_address == 0x1300);
   CHECK(with.output_scale_address == 0x1400);
 }

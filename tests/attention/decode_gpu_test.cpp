@@ -116,7 +116,7 @@ TEST_CASE("Decode attention agrees with float64 for every head dim and page size
   const auto gpu = Gpu::open();
   if (!gpu) return;
   for (const std::uint32_t head_dim : {64U, 128U, 256U}) {
-    for (const std::uint32_t page_size : {16U, 32U, 64U, 128U}) {
+    for (const std::uint32_t page_size : {8U, 16U, 32U, 64U, 128U}) {
       for (const std::uint32_t splits : {1U, 3U})
         check_against_reference(*gpu, many_borders(head_dim, page_size), splits);
     }
@@ -180,6 +180,56 @@ TEST_CASE("Sinks count once in the sum and the log sum exp, and scales are taken
       check_against_reference(*gpu, problem, splits);
       problem.data_type_k = problem.data_type_v = problem.data_type_o = DataType::e4m3;
       check_against_reference(*gpu, problem, splits);
+    }
+  }
+}
+
+TEST_CASE(
+    "A soft cap bounds logits as closely as the reference does, split or not, and of every type of KV") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const double cap : {3.0, 50.0}) {
+    for (const std::uint32_t splits : {1U, 3U}) {
+      AttentionProblem problem = many_borders(128, 64);
+      problem.soft_cap = cap;
+      problem.sinks = true;
+      check_against_reference(*gpu, problem, splits);
+      problem.scales_on_device = true;
+      problem.data_type_k = problem.data_type_v = DataType::e4m3;
+      problem.q_len = 5;
+      check_against_reference(*gpu, problem, splits);
+    }
+  }
+}
+
+TEST_CASE("A packed mask decides among the query tokens, with a window and without, ragged or not") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t q_len : {1U, 8U, 37U}) {
+    for (const std::uint32_t window : {kUnlimited, 90U}) {
+      for (const bool ragged : {false, true}) {
+        AttentionProblem problem = many_borders(q_len == 8 ? 256 : 128, 16);
+        problem.q_len = q_len;
+        problem.mask = AttentionMask::custom;
+        problem.window = window;
+        problem.ragged_q = ragged;
+        for (const std::uint32_t splits : {1U, 3U})
+          check_against_reference(*gpu, problem, splits);
+      }
+    }
+  }
+}
+
+TEST_CASE("K and V are looked up by page tables of their own, of pages smaller and larger than a slice") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t page_size : {8U, 16U, 64U}) {
+    for (const std::uint32_t q_len : {1U, 8U}) {
+      AttentionProblem problem = many_borders(128, page_size);
+      problem.separate_page_tables = true;
+      problem.q_len = q_len;
+      for (const std::uint32_t splits : {1U, 3U})
+        check_against_reference(*gpu, problem, splits);
     }
   }
 }
@@ -251,6 +301,74 @@ TEST_CASE("A plan for one long sequence, and one for known uneven lengths, agree
   check_against_reference(*gpu, problem);
 }
 
+TEST_CASE(
+    "Lengths that the plan does not know, one of them far above the others, agree and leave the counters") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const std::uint32_t batch : {5U, 40U, 70U}) {
+    AttentionProblem problem = many_borders(128, 16);
+    problem.batch = batch;
+    problem.kv_len = 9000;
+    problem.ragged_q = batch == 40;
+    problem.q_len = batch == 40 ? 20 : 1;  // two tiles where a sequence has all of them
+    const BoundAttention attention = bind(*gpu, problem);
+    std::vector<std::int32_t> lengths(batch);
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      lengths[i] = static_cast<std::int32_t>(20 + i * 37 % 300);
+    lengths[batch / 2] = 9000;
+    const AttentionInputs inputs = ok(make_attention_inputs(problem, lengths, 11));
+    const TensorBuffers buffers = upload(*gpu, attention, inputs);
+    const Stream stream = ok(Stream::create(gpu->device));
+    for (int run = 0; run < 2; ++run) {  // the second finds the counters as the first left them
+      ok(buffers.poison(/*scratch=*/true));
+      ok(attention.run(buffers.tensors(), stream.handle()));
+      ok(stream.synchronize());
+      compare(problem, inputs, ok(buffers.output()), ok(buffers.lse()));
+    }
+  }
+}
+
+TEST_CASE("With splits of a fixed length a sequence has the same bits alone and in a batch") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  AttentionProblem problem = many_borders(128, 64);
+  problem.batch = 30;
+  problem.kv_len = 4000;
+  PlanOptions options;
+  options.split_tokens = 256;
+  const DeviceProperties& device = gpu->device->properties();
+  const auto bound = [&](const AttentionProblem& of) {
+    const AttentionPlan plan = ok(
+        plan_attention(of, {device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block},
+                       {}, ok(AttentionBackends::builtin()), options));
+    return ok(BoundAttention::bind(*gpu->runtime, plan, 0));
+  };
+  std::vector<std::int32_t> lengths(problem.batch, 300);
+  lengths[3] = 4000;
+  lengths[7] = 0;
+  lengths[29] = 2333;
+  const AttentionInputs inputs = ok(make_attention_inputs(problem, lengths, 11));
+  const Outputs together = decode(*gpu, bound(problem), inputs);
+  compare(problem, inputs, together.o, together.lse);
+  AttentionProblem alone = problem;
+  alone.batch = 1;
+  const BoundAttention attention = bound(alone);
+  const std::size_t row_bytes = together.o.size() / problem.batch;
+  const std::size_t pages = problem.pages_per_sequence();
+  const std::size_t q_elements = inputs.q.size() / problem.batch;
+  for (const std::size_t sequence : {std::size_t{3}, std::size_t{4}, std::size_t{29}}) {
+    const auto part = [&](const auto& values, std::size_t size) {
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(sequence * size);
+      return std::decay_t<decltype(values)>(begin, begin + static_cast<std::ptrdiff_t>(size));
+    };
+    AttentionInputs of_one = inputs;
+    of_one.q = part(inputs.q, q_elements);
+    of_one.page_table = part(inputs.page_table, pages);
+    of_one.kv_lengths = part(inputs.kv_lengths, 1);
+    CHECK(decode(*gpu, attention, of_one).o == part(together.o, row_bytes));
+  }
+}
+
 TEST_CASE("An infinite value in the last token makes its element infinite and no other, split or not") {
   const auto gpu = Gpu::open();
   if (!gpu) return;
@@ -305,6 +423,21 @@ TEST_CASE("The log sum exp of 131072 equal logits in one split stays exact to th
     const double logit =
         static_cast<double>(query_of(head)) * problem.head_dim_qk * problem.scale();  // 42 to 45
     CHECK(std::abs(outputs.lse[head] - (logit + std::log(problem.kv_len))) < 1e-4);
+  }
+}
+
+TEST_CASE("Queries of zeros weigh all that they see alike, whatever the types") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const DataType kv : {DataType::bf16, DataType::e4m3}) {
+    AttentionProblem problem = many_borders(128, 16);
+    problem.data_type_k = problem.data_type_v = kv;
+    problem.q_len = 4;
+    AttentionInputs inputs =
+        ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+    inputs.q.assign(inputs.q.size(), 0);
+    const Outputs outputs = decode(*gpu, bind(*gpu, problem, 2), inputs);
+    compare(problem, inputs, outputs.o, outputs.lse);
   }
 }
 

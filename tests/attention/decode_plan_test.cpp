@@ -99,12 +99,38 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A plan that is not split launches one kernel and needs no workspace") {
+TEST_CASE("A plan that is not split has a block a tile, and the workspace of the lengths that may come") {
   const DecodePlan made = plan(preferring(llama(64, 8192), 1));
   CHECK(made.splits == 1);
-  CHECK_FALSE(made.reduces());
-  CHECK(made.workspace == WorkspaceSizes{});
-  CHECK(made.grid == std::array<std::uint32_t, 3>{1, 8, 64});
+  CHECK(made.grid == std::array<std::uint32_t, 3>{64 * 8, 1, 1});
+  // Two slots a block, of the 8 rows of a KV head's tile.
+  CHECK(made.reduces());
+  CHECK_FALSE(made.reduces_apart());
+  CHECK(made.workspace.partial_stats_bytes == std::uint64_t{2} * 64 * 8 * 8 * 4);
+  CHECK(made.workspace.counter_bytes == 64 * 8 * 4);
+}
+
+TEST_CASE("One sequence that is not split, and tiles of one unit, need no workspace") {
+  CHECK(plan(preferring(llama(1, 8192), 1)).workspace == WorkspaceSizes{});
+  CHECK(plan(llama(64, 64)).workspace == WorkspaceSizes{});
+  CHECK(plan(llama(64, 65)).workspace != WorkspaceSizes{});
+  // With query tokens of its own a sequence may have fewer tiles than the plan counts blocks for.
+  AttentionProblem ragged = llama(1, 8192, 16);
+  CHECK(plan(preferring(ragged, 1)).workspace == WorkspaceSizes{});
+  ragged.ragged_q = true;
+  CHECK(plan(preferring(ragged, 1)).workspace != WorkspaceSizes{});
+}
+
+TEST_CASE(
+    "The workspace does not depend on lengths that are known, and tiles beyond four waves share blocks") {
+  AttentionProblem problem = llama(16, 4096);
+  const WorkspaceSizes blind = plan(preferring(problem, 1)).workspace;
+  problem.kv_lengths.assign(16, 100);
+  CHECK(plan(preferring(problem, 1)).workspace == blind);
+  const DecodePlan many = plan(llama(1024, 4096));
+  CHECK(many.blocks_per_multiprocessor == 2);
+  CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 are four waves of 264
+  CHECK(many.workspace.partial_stats_bytes == std::uint64_t{2} * 128 * 8 * 8 * 4);
 }
 
 TEST_CASE("The number of splits with the least cost is taken, and partial results have their room") {
@@ -112,10 +138,12 @@ TEST_CASE("The number of splits with the least cost is taken, and partial result
   CHECK(made.splits == 16);
   CHECK(made.reduces());
   CHECK(made.cost.time == 0);
-  CHECK(made.grid[0] == 16);
+  CHECK(made.grid[0] == 16 * 8);
+  CHECK(made.reduces_apart());
   CHECK(made.reduce_grid == std::array<std::uint32_t, 3>{64, 1, 1});
-  // fp32 partial rows of head_dim_v, one for each row and split, and their log-sum-exps after them.
-  const std::uint64_t rows = 64 * 16;
+  CHECK(made.workspace.counter_bytes == 0);
+  // fp32 partial rows of head_dim_v, two slots of 8 for each block, and their log-sum-exps after them.
+  const std::uint64_t rows = 2 * 16 * 8 * 8;
   CHECK(made.workspace.partial_output_bytes == rows * 128 * 4);
   CHECK(made.workspace.partial_stats_offset == rows * 128 * 4);
   CHECK(made.workspace.scratch_bytes == rows * 128 * 4 + rows * 4);
@@ -131,20 +159,47 @@ TEST_CASE("A KV of a tile or less is never split") {
   CHECK(plan(preferring(llama(1, 1), 8)).splits == 1);
 }
 
-TEST_CASE("Splits always cover the longest sequence") {
+TEST_CASE(
+    "Units are whole steps of the tile, and blocks take two of them at least unless splits are asked for") {
   for (std::uint32_t length = 1; length < 20000; length = length * 5 / 4 + 1) {
     for (const std::uint32_t batch : {1U, 2U, 7U}) {
-      for (const bool known : {false, true}) {
-        AttentionProblem problem = llama(batch, length);
-        if (known) problem.kv_lengths.assign(batch, static_cast<std::int32_t>(length));
-        const DecodePlan made = plan(problem);
-        const auto tile = static_cast<int>(made.tile.kv);
-        CHECK(made.parameters.min_tokens_per_split % tile == 0);
-        if (known)
-          CHECK(made.splits * static_cast<std::uint32_t>(made.parameters.min_tokens_per_split) >= length);
-      }
+      PlanRequest asked = request(llama(batch, length));
+      const DecodePlan made = plan(asked);
+      CHECK(made.parameters.unit.divisor == static_cast<int>(made.tile.kv));
+      CHECK(made.parameters.min_units == 2);
+      CHECK(made.parameters.split_is_unit == 0);
+      asked.options.splits = 3;
+      CHECK(plan(asked).parameters.min_units == 1);
     }
   }
+}
+
+TEST_CASE("Splits of a fixed length are the same for every batch, and have a slot each") {
+  for (const std::uint32_t batch : {1U, 3U, 500U}) {
+    PlanRequest asked = request(llama(batch, 5000));
+    asked.options.split_tokens = 512;
+    const DecodePlan made = plan(asked);
+    CHECK(made.splits == 10);
+    CHECK(made.parameters.unit.divisor == 512);
+    CHECK(made.parameters.min_units == 1);
+    CHECK(made.parameters.split_is_unit == 1);
+    CHECK(made.parameters.blocks.divisor == static_cast<int>(std::min(batch * 10, 132U)));
+    CHECK(made.workspace.partial_stats_bytes == std::uint64_t{batch} * 10 * 8 * 8 * 4);
+    CHECK(made.tile == plan(llama(1, 5000)).tile);
+    asked.options.split_tokens = 5120;
+    CHECK(plan(asked).splits == 1);
+  }
+}
+
+TEST_CASE("A length of splits that is no multiple of a tile, or stands beside their number, is refused") {
+  PlanRequest asked = request(llama(2, 5000));
+  for (const std::uint32_t tokens : {0U, 64U, 200U, 1U << 31U}) {
+    asked.options.split_tokens = tokens;
+    CHECK(plan_decode(asked).error().code == ErrorCode::invalid_argument);
+  }
+  asked.options.split_tokens = 256;
+  asked.options.splits = 2;
+  CHECK(plan_decode(asked).error().message.find("both") != std::string::npos);
 }
 
 TEST_CASE("Query tokens and heads of a group are packed into the tile") {
@@ -153,9 +208,9 @@ TEST_CASE("Query tokens and heads of a group are packed into the tile") {
   CHECK(number(plan(llama(16, 4096, 4)), "tile_size_q") == 32);
   const DecodePlan eight = plan(llama(16, 4096, 8));
   CHECK(number(eight, "tile_size_q") == 64);
-  CHECK(eight.grid[0] == eight.splits);
+  CHECK(eight.q_tiles == 1);
   const DecodePlan hundred = plan(llama(16, 4096, 100));
-  CHECK(hundred.grid[0] == hundred.splits * 13);  // 800 rows in tiles of 64
+  CHECK(hundred.q_tiles == 13);  // 800 rows in tiles of 64
 }
 
 TEST_CASE("A window bounds the work that is divided") {
@@ -172,7 +227,7 @@ TEST_CASE("A window bounds the work that is divided") {
 TEST_CASE("What the model is asked about is the work of the launch, known lengths each by itself") {
   struct Asked final : CostModel {
     KernelCost cost(const KernelWork& work) const override {
-      if (work.splits == 4) *seen = work;
+      if (work.blocks == 12 * 8) *seen = work;
       return {1, true};
     }
     std::shared_ptr<KernelWork> seen = std::make_shared<KernelWork>();
@@ -185,22 +240,21 @@ TEST_CASE("What the model is asked about is the work of the launch, known length
   CHECK(plan(asked).splits == 1);  // of equals the fewest
   CHECK(model->seen->implementation == "attention_decode");
   CHECK(model->seen->multiprocessors == 132);
-  CHECK(model->seen->blocks == (4 + 1 + 1) * 8);
-  CHECK(model->seen->empty_blocks == 3 * 4 * 8 - (4 + 1 + 1) * 8);
+  // 64, 16 and 1 steps for 12 blocks a KV head: 7 each.
+  CHECK(model->seen->blocks == 12 * 8);
+  CHECK(model->seen->empty_blocks == 0);
   CHECK(model->seen->bytes == (4096.0 + 1024) * 8 * 512);
-  CHECK(model->seen->longest_tokens == 1024);
+  CHECK(model->seen->longest_tokens == 7 * 64);
 }
 
-TEST_CASE("Very uneven lengths that are known are divided into pieces of one size") {
+TEST_CASE("Very uneven lengths are divided into equal parts, and as many whether they are known or not") {
   AttentionProblem problem = llama(32, 131072);
+  const DecodePlan blind = plan(problem);
   problem.kv_lengths.assign(32, 1024);
   problem.kv_lengths[0] = 131072;
-  const DecodePlan known = plan(preferring(problem, 64));
-  CHECK(known.splits == 64);
-  CHECK(known.parameters.min_tokens_per_split == 2048);  // the short ones stay whole
-  problem.kv_lengths.clear();
-  const DecodePlan blind = plan(preferring(problem, 64));
-  CHECK(blind.parameters.min_tokens_per_split == static_cast<int>(2 * blind.tile.kv));
+  const DecodePlan known = plan(problem);
+  CHECK(known.grid == blind.grid);
+  CHECK(known.parameters.blocks == blind.parameters.blocks);
 }
 
 TEST_CASE("Strides follow the layout") {
@@ -314,12 +368,12 @@ TEST_CASE("Sizes whose product passes 64 bits have a plan, and a cost that follo
 
 TEST_CASE("A workspace whose size passes 64 bits is refused by what makes it") {
   PlanRequest asked = largest();
-  asked.options.splits = 256;
+  asked.options.split_tokens = 128;
   asked.problem.head_dim_v = 1024;
   const auto made = plan_decode(asked);
   REQUIRE_FALSE(made);
   CHECK(made.error().code == ErrorCode::invalid_argument);
-  for (const char* part : {"workspace", "batch 65535", "256 KV splits", "head_dim_v 1024"})
+  for (const char* part : {"workspace", "batch 65535", "8388608 KV splits", "head_dim_v 1024"})
     CHECK_MESSAGE(made.error().message.find(part) != std::string::npos, made.error().message);
 }
 
@@ -372,9 +426,8 @@ TEST_CASE("A number of splits that is asked for is planned, whatever the length"
       asked.options.splits = splits;
       const DecodePlan made = plan(asked);
       CHECK(made.splits == splits);
-      CHECK(made.parameters.num_splits.divisor == static_cast<int>(splits));
-      CHECK(made.grid[0] == splits);
-      CHECK(made.reduces() == (splits > 1));
+      CHECK(made.parameters.blocks.divisor == static_cast<int>(3 * splits));
+      CHECK(made.grid[0] == 3 * splits * 8);
     }
   }
   PlanRequest asked = request(llama(3, 100));
@@ -386,10 +439,11 @@ TEST_CASE("A number of splits that is asked for is planned, whatever the length"
 
 TEST_CASE("The numbers that kernels divide by are those of the plan") {
   const DecodePlan made = plan(llama(1, 4096, 3));
-  CHECK(made.parameters.heads_q.divisor == 64);
+  CHECK(made.parameters.heads_kv.divisor == 8);
   CHECK(made.parameters.group.divisor == 8);
-  CHECK(made.parameters.num_splits.divisor == static_cast<int>(made.splits));
-  CHECK(static_cast<std::uint32_t>(made.parameters.q_tiles.divisor) * made.splits == made.grid[0]);
+  CHECK(made.parameters.unit.divisor == 64);
+  CHECK(static_cast<std::uint32_t>(made.parameters.blocks.divisor) * 8 == made.grid[0]);
+  CHECK(made.q_tiles * made.splits * 8 == made.grid[0]);
   CHECK(made.parameters.group.quotient(23) == 2);
   CHECK(made.parameters.group.remainder(23) == 7);
 }

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 
@@ -240,6 +241,34 @@ TEST_CASE("Lengths or types that do not fit are refused") {
   CHECK(make_attention_inputs(problem, {1, 2, 3, 4, 5}, 1));
   problem.data_type_q = DataType::e2m1;
   CHECK_FALSE(make_attention_inputs(problem, {1, 2, 3, 4, 5}, 1));
+}
+
+TEST_CASE("Of a custom mask every query token sees itself, about half of the others and nothing beyond") {
+  AttentionProblem problem;
+  problem.batch = 4;
+  problem.q_len = 40;
+  problem.kv_len = 100;
+  problem.ragged_q = true;
+  problem.mask = AttentionMask::custom;
+  const auto inputs = make_attention_inputs(problem, {100, 90, 80, 70}, 1);
+  REQUIRE(inputs);
+  std::size_t row = 0;
+  std::size_t set = 0;
+  std::size_t all = 0;
+  for (const std::int32_t length : inputs->q_lengths) {
+    for (std::int32_t token = 0; token < length; ++token, ++row) {
+      const std::uint64_t bits = inputs->mask[2 * row] | std::uint64_t{inputs->mask[2 * row + 1]} << 32U;
+      const bool itself = (bits >> token & 1) == 1;
+      CHECK(itself);
+      const std::uint64_t beyond = bits >> length;
+      CHECK(beyond == 0);
+      set += static_cast<std::size_t>(std::popcount(bits));
+      all += static_cast<std::size_t>(length);
+    }
+  }
+  CHECK(inputs->mask.size() == 2 * row);
+  CHECK(set > all * 2 / 5);
+  CHECK(set < all * 3 / 5);
 }
 
 }  // namespace

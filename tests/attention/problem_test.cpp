@@ -45,6 +45,30 @@ TEST_CASE("each wrong size is refused, nothing is rounded") {
   CHECK(refusal([](AttentionProblem& p) { p.data_type_q = static_cast<DataType>(9); }) == kInvalid);
 }
 
+TEST_CASE("an append is of 16 bits into a paged cache of them or of e4m3, whose scales make sense") {
+  const auto appends = [](auto change) {
+    return [change](AttentionProblem& p) {
+      p.data_type_k = p.data_type_v = DataType::e4m3;
+      p.append.emplace().rope_dim = 128;
+      change(p);
+    };
+  };
+  AttentionProblem problem = test::generation(2, 4, 1024, 16, 4);
+  appends([](AttentionProblem& p) { p.append->v_scale = 0.1; })(problem);
+  CHECK(check_problem(problem));
+  constexpr ErrorCode kInvalid = ErrorCode::invalid_argument;
+  constexpr ErrorCode kUnsupported = ErrorCode::unsupported;
+  CHECK(refusal(appends([](AttentionProblem& p) { p.append->rope_dim = 144; })) == kInvalid);
+  CHECK(refusal(appends([](AttentionProblem& p) { p.append->rope_dim = 24; })) == kInvalid);
+  CHECK(refusal(appends([](AttentionProblem& p) { p.head_dim_v = 72; })) == kInvalid);
+  CHECK(refusal(appends([](AttentionProblem& p) { p.append->data_type = DataType::fp32; })) == kInvalid);
+  CHECK(refusal(appends([](AttentionProblem& p) { p.append->k_scale = 0; })) == kInvalid);
+  CHECK(refusal(appends([](AttentionProblem& p) { p.append->q_scale = 2; })) == kInvalid);  // of bf16
+  CHECK(refusal(appends([](AttentionProblem& p) { p.data_type_v = DataType::bf16; })) == kUnsupported);
+  CHECK(refusal(appends([](AttentionProblem& p) { p.data_type_q = DataType::fp16; })) == kUnsupported);
+  CHECK(refusal(appends([](AttentionProblem& p) { p.layout = QkvLayout::separate_qkv; })) == kUnsupported);
+}
+
 TEST_CASE("the default softmax scale is one over the root of the head dim, and others must make sense") {
   AttentionProblem problem = test::generation(1, 1, 1024, 16, 4, 64, 64);
   CHECK(problem.scale() == doctest::Approx(0.125));
@@ -81,7 +105,7 @@ TEST_CASE("combinations that no kernel has are refused as such") {
   CHECK(refusal([](AttentionProblem& p) { p.window = p.chunk = 64; }) == kUnsupported);
   CHECK(refusal([](AttentionProblem& p) {
           p.mask = AttentionMask::custom;
-          p.window = 64;
+          p.chunk = 64;
         }) == kUnsupported);
   CHECK(refusal([](AttentionProblem& p) {
           p.mask = AttentionMask::dense;
@@ -115,6 +139,25 @@ TEST_CASE("a window slides only where it cuts something off") {
   CHECK(problem.is_sliding());
   problem.prefill = true;
   CHECK_FALSE(problem.is_sliding());
+}
+
+TEST_CASE("a custom mask may have a window, which slides nothing of the query tokens") {
+  AttentionProblem problem = test::generation(1, 40, 1024, 16, 4);
+  problem.mask = AttentionMask::custom;
+  CHECK(problem.mask_words() == 2);
+  CHECK_FALSE(problem.is_windowed());
+  problem.window = 64;
+  CHECK(check_problem(problem));
+  CHECK(problem.is_windowed());
+  CHECK_FALSE(problem.is_sliding());
+}
+
+TEST_CASE("a soft cap is a number above zero") {
+  for (const double cap : {0.0, -1.0, std::numeric_limits<double>::infinity()})
+    CHECK(refusal([&](AttentionProblem& p) { p.soft_cap = cap; }) == ErrorCode::invalid_argument);
+  AttentionProblem problem = test::generation(1, 1, 1024, 16, 4);
+  problem.soft_cap = 50;
+  CHECK(check_problem(problem));
 }
 
 TEST_CASE("the shared memory of a device is what is stated or what its capability has") {

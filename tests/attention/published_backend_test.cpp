@@ -81,6 +81,21 @@ TEST_CASE("the rules divide KV themselves, but need not divide it at all") {
   CHECK(test::plan_of(problem, "published", known).division.kv_splits == 1);
   known.options.splits = 7;
   CHECK_FALSE(test::decline_of(problem, "published", known).empty());
+  known.options.splits = std::nullopt;
+  known.options.split_tokens = 256;
+  CHECK(test::holds(test::decline_of(problem, "published", known), "fixed length"));
+}
+
+TEST_CASE("a soft cap, and a window beside a custom mask, would be ignored") {
+  AttentionProblem problem = test::generation(2, 4, 16384, 16, 8);
+  test::Known known{test::kB200, {}, {}};
+  known.options.assumes_all_kernels = true;
+  problem.soft_cap = 30;
+  CHECK(test::holds(test::decline_of(problem, "published", known), "soft cap"));
+  problem.soft_cap = std::nullopt;
+  problem.mask = AttentionMask::custom;
+  problem.window = 128;
+  CHECK(test::holds(test::decline_of(problem, "published", known), "window"));
 }
 
 TEST_CASE("a decline keeps the rows alive that it names") {

@@ -76,6 +76,41 @@ TEST_CASE("The softmax scale multiplies the logits") {
   CHECK(run(problem, tiny_inputs()).lse[0] == doctest::Approx(std::log(2 + std::exp(1.5))).epsilon(1e-12));
 }
 
+TEST_CASE("A soft cap bounds the scaled logits, a sink not") {
+  AttentionProblem problem = tiny();
+  problem.soft_cap = 2;
+  const double capped = 2 * std::tanh(1.5);
+  CHECK(run(problem, tiny_inputs()).lse[0] == doctest::Approx(std::log(2 + std::exp(capped))).epsilon(1e-12));
+  problem.sinks = true;
+  AttentionInputs inputs = tiny_inputs();
+  inputs.sinks = {7};
+  CHECK(run(problem, inputs).lse[0] ==
+        doctest::Approx(std::log(2 + std::exp(capped) + std::exp(7.0))).epsilon(1e-12));
+}
+
+TEST_CASE("A custom mask says which query tokens are seen, and hides nothing before them") {
+  AttentionProblem problem = tiny();
+  problem.q_len = 2;
+  problem.mask = AttentionMask::custom;
+  AttentionInputs inputs = tiny_inputs();
+  inputs.q = rows(2, {1, 2, 1, 2});
+  inputs.mask = {0b10, 0b10};  // tokens 1 and 2 are the query's; both see the newer one alone
+  AttentionOutputs outputs = run(problem, inputs);
+  const double of_first = std::exp(0.0) + std::exp(3.0);
+  for (const double lse : outputs.lse)
+    CHECK(lse == doctest::Approx(std::log(of_first)).epsilon(1e-12));
+  inputs.mask = {0b01, 0b11};
+  outputs = run(problem, inputs);
+  CHECK(outputs.lse[0] == doctest::Approx(std::log(2.0)).epsilon(1e-12));
+  CHECK(outputs.lse[1] == doctest::Approx(std::log(2 + std::exp(3.0))).epsilon(1e-12));
+  problem.window = 1;  // of the first: token 1, of the second: token 2
+  outputs = run(problem, inputs);
+  CHECK(outputs.lse[0] == doctest::Approx(0.0));
+  CHECK(outputs.lse[1] == doctest::Approx(3.0));
+  inputs.mask = {1};
+  CHECK_FALSE(attention_reference(problem, inputs));
+}
+
 TEST_CASE("A shorter length leaves the last token out") {
   AttentionInputs inputs = tiny_inputs();
   inputs.kv_lengths = {2};

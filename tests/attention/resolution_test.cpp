@@ -51,11 +51,10 @@ TEST_CASE("a named backend that declines is an error with its reason, never anot
 
 TEST_CASE("when no backend is left the error quotes them all") {
   AttentionProblem problem = kDecode;
-  problem.q_len = 4;
-  problem.mask = AttentionMask::custom;
+  problem.skips_softmax = true;
   const auto made = plan(problem, "auto", /*launches=*/true, Known::on(test::kH200));
   REQUIRE(!made);
-  CHECK(test::holds(made.error().message, "templates: attention_decode would ignore the custom mask"));
+  CHECK(test::holds(made.error().message, "templates: attention_decode skips no softmax"));
   CHECK(test::holds(made.error().message, "published: there are no rows"));
 }
 

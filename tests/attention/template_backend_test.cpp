@@ -66,19 +66,33 @@ TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
   CHECK(plan.division.wasted_rows == 12);
   CHECK(plan.workspace == decode.workspace);
   CHECK(plan.workspace.counter_bytes == 0);
+  CHECK(plan.division.kv_mode == MultiCtasKvMode::gmem_separate);
   CHECK(plan.cost.in_microseconds);
   CHECK(plan.cost.time > 0);
 }
 
-TEST_CASE("an unsplit plan is one step, and the first step starts early where that is wished for") {
+TEST_CASE(
+    "a sequence that is not split needs no workspace, and the step starts early where that is wished for") {
   Known known = Known::on(test::kH200);
   known.options.splits = 1;
   known.options.starts_early = true;
-  const AttentionPlan plan = plan_of(kTemplateDecode, known);
+  AttentionProblem problem = kTemplateDecode;
+  problem.batch = 1;
+  const AttentionPlan plan = plan_of(problem, known);
   REQUIRE(plan.steps.size() == 1);
   CHECK(plan.steps[0].starts_early);
   CHECK(plan.division.kv_mode == MultiCtasKvMode::disabled);
   CHECK(plan.workspace == WorkspaceSizes{});
+}
+
+TEST_CASE(
+    "an unsplit batch is one step, whose last blocks reduce where lengths are such that they share tiles") {
+  Known known = Known::on(test::kH200);
+  known.options.splits = 1;
+  const AttentionPlan plan = plan_of(kTemplateDecode, known);
+  CHECK(plan.steps.size() == 1);
+  CHECK(plan.division.kv_mode == MultiCtasKvMode::gmem);
+  CHECK(plan.workspace.counter_bytes > 0);
 }
 
 TEST_CASE("what the template would ignore or does not know is declined by name") {
@@ -87,7 +101,6 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.prefill = true; }), "prefill"));
   CHECK(test::holds(changed([](P& p) { p.q_len = 300; }), "1200 rows"));
   CHECK(changed([](P& p) { p.q_len = 256; }).empty());
-  CHECK(test::holds(changed([](P& p) { p.mask = AttentionMask::custom; }), "ignore the custom mask"));
   CHECK(test::holds(changed([](P& p) { p.sparse = SparseAttention::static_token, p.top_k = 64; }), "top k"));
   CHECK(test::holds(changed([](P& p) { p.chunk = 1024; }), "chunks"));
   CHECK(test::holds(changed([](P& p) { p.skips_softmax = true; }), "softmax"));
@@ -103,9 +116,13 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.data_type_q = DataType::e4m3; }), "dtype_kv"));
 }
 
-TEST_CASE("sinks, ragged queries, scales of both kinds and KV of eight bits are served") {
+TEST_CASE(
+    "sinks, soft caps, page tables, ragged queries, scales of both kinds and KV of eight bits are served") {
   using P = AttentionProblem;
   CHECK(changed([](P& p) { p.sinks = true; }).empty());
+  CHECK(changed([](P& p) { p.soft_cap = 50; }).empty());
+  CHECK(changed([](P& p) { p.separate_page_tables = true; }).empty());
+  CHECK(changed([](P& p) { p.tokens_per_page = 8; }).empty());
   CHECK(changed([](P& p) { p.output_scale = 2; }).empty());
   CHECK(changed([](P& p) { p.scales_on_device = true; }).empty());
   CHECK(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::e4m3; }).empty());
@@ -148,6 +165,37 @@ TEST_CASE("several query tokens are causal unless the mask is dense") {
   const AttentionPlan windowed = plan_of(problem, Known::on(test::kH200));
   CHECK(windowed.row.selector.mask == AttentionMask::sliding_or_chunked_causal);
   CHECK(decode_of(windowed).parameters.window == 128);
+}
+
+TEST_CASE("a custom mask is one kernel, with a window and without") {
+  AttentionProblem problem = kTemplateDecode;
+  problem.q_len = 4;
+  problem.mask = AttentionMask::custom;
+  const AttentionPlan whole = plan_of(problem, Known::on(test::kH200));
+  CHECK(whole.row.selector.mask == AttentionMask::custom);
+  CHECK(decode_of(whole).parameters.mask_words == 1);
+  problem.window = 128;
+  const AttentionPlan windowed = plan_of(problem, Known::on(test::kH200));
+  CHECK(decode_of(windowed).spec == decode_of(whole).spec);
+  CHECK(decode_of(windowed).parameters.window == 128);
+}
+
+TEST_CASE("the kernel of another soft cap is the same, that of none another, and so with page tables") {
+  AttentionProblem problem = kTemplateDecode;
+  const KernelRow plain = plan_of(problem, Known::on(test::kH200)).row;
+  problem.soft_cap = 50;
+  const AttentionPlan capped = plan_of(problem, Known::on(test::kH200));
+  CHECK(decode_of(capped).parameters.soft_cap == 50);
+  CHECK(capped.row.selector != plain.selector);
+  problem.soft_cap = 30;
+  CHECK(plan_of(problem, Known::on(test::kH200)).row.selector == capped.row.selector);
+  problem.soft_cap = std::nullopt;
+  problem.separate_page_tables = true;
+  const AttentionPlan apart = plan_of(problem, Known::on(test::kH200));
+  CHECK(apart.row.selector != plain.selector);
+  const auto pages = static_cast<int>(problem.pages_per_sequence());
+  CHECK(decode_of(apart).parameters.page_table_stride == 2 * pages);
+  CHECK(decode_of(apart).parameters.v_page_table_offset == pages);
 }
 
 TEST_CASE("a kernel that exists is named with its digest") {
@@ -196,6 +244,11 @@ TEST_CASE("a number of splits may be wished for, and one out of range is a reaso
   CHECK(plan_of(kTemplateDecode, context).division.kv_splits == 7);
   context.options.splits = 1000;
   CHECK(test::holds(reason(kTemplateDecode, context), "splits"));
+  context.options.splits = std::nullopt;
+  context.options.split_tokens = 256;
+  CHECK(decode_of(plan_of(kTemplateDecode, context)).parameters.split_is_unit == 1);
+  context.options.split_tokens = 100;
+  CHECK(test::holds(reason(kTemplateDecode, context), "multiple of 128"));
 }
 
 }  // namespace

@@ -91,6 +91,22 @@ TEST_CASE("a workspace is asked for where one is needed and nowhere else") {
   check_refused(tensors, "scratch");
 }
 
+TEST_CASE("a custom mask has words for each query token") {
+  AttentionProblem problem = kProblem;
+  problem.q_len = 33;
+  problem.mask = AttentionMask::custom;
+  AttentionTensors tensors = fitting();
+  tensors.q.bytes *= 33;
+  tensors.o.bytes *= 33;
+  tensors.lse = {};
+  tensors.mask = {0xa000, 2 * 33 * 2 * 4, {}};
+  CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
+  tensors.mask.bytes -= 1;
+  const auto checked = TensorChecks(problem, workspace(), {}).check(tensors);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().message.find(" mask ") != std::string::npos);
+}
+
 TEST_CASE("strides are multiples of 16 bytes above 0, and count for the size") {
   AttentionTensors tensors = fitting();
   tensors.q.strides = {16 * 128, 16 * 128, 128};
@@ -118,6 +134,61 @@ TEST_CASE("a row of the page table holds at least a sequence, and lengths have n
   CHECK(check(tensors));
   tensors.kv_lengths.strides = {2, 0, 0};
   check_refused(tensors, "kv_lengths");
+}
+
+TEST_CASE("an append asks for its rows, and for positions, angles and scales where it reads them") {
+  AttentionProblem problem = kProblem;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  problem.append.emplace();
+  AttentionTensors tensors = fitting();
+  const auto lacks = [&](const char* name) {
+    const auto checked = TensorChecks(problem, workspace(), {}).check(tensors);
+    REQUIRE_FALSE(checked);
+    CHECK_MESSAGE(checked.error().message.find(std::string(" ") + name + " ") != std::string::npos,
+                  checked.error().message);
+  };
+  lacks("new_k");
+  tensors.new_k = {0xa000, 2 * 4 * 128 * 2, {}};
+  lacks("new_v");
+  tensors.new_v = {0xb000, 2 * 4 * 128 * 2, {}};
+  CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
+  problem.append->rope_dim = 128;
+  lacks("new_q");
+  tensors.new_q = tensors.q;
+  lacks("cos_sin");
+  tensors.cos_sin = {0xc000, 1024 * 128 * 4, {}};
+  CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
+  tensors.cos_sin.bytes -= 1;
+  lacks("cos_sin");
+  problem.append->positions = true;
+  lacks("positions");
+  tensors.positions = {0xd000, 2 * 4, {}};
+  CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
+  problem.scales_on_device = true;
+  tensors.softmax_scale = tensors.output_scale = {0xe000, 4, {}};
+  lacks("k_scale");
+  tensors.k_scale = {0xe004, 4, {}};
+  lacks("v_scale");
+  tensors.v_scale = {0xe008, 4, {}};
+  CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
+  // In place nothing may change its size.
+  tensors.new_q.strides = {16 * 128, 16 * 128, 128};
+  lacks("new_q");
+  tensors.new_q = {0xf000, 2 * 16 * 128 * 2, {}};
+  problem.data_type_q = DataType::e4m3;
+  lacks("q_scale");
+  tensors.q_scale = {0xe00c, 4, {}};
+  CHECK(TensorChecks(problem, workspace(), {}).check(tensors));
+}
+
+TEST_CASE("an append without attention asks for nothing that only attention reads") {
+  AttentionProblem problem = kProblem;
+  problem.append.emplace().attends = false;
+  AttentionTensors tensors = fitting();
+  tensors.q = tensors.o = tensors.lse = tensors.scratch = tensors.counters = {};
+  tensors.new_k = {0xa000, 2 * 4 * 128 * 2, {}};
+  tensors.new_v = {0xb000, 2 * 4 * 128 * 2, {}};
+  CHECK(TensorChecks(problem, {}, {}).check(tensors));
 }
 
 TEST_CASE("all tensors have a name") {

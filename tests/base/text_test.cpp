@@ -16,6 +16,7 @@ TEST_CASE("one has no plural") {
   CHECK(plural(1, "kernel") == "1 kernel");
   CHECK(plural(0, "kernel") == "0 kernels");
   CHECK(plural(2, "entry") == "2 entries");
+  CHECK(plural(4, "day") == "4 days");
 }
 
 TEST_CASE("the nearest name comes first") {

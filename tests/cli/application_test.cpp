@@ -59,6 +59,8 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"channel"},
     {"channel", "pin"},
     {"channel", "unpin"},
+    {"bench"},
+    {"bench", "attention"},
     {"run"},
     {"run", "decode"},
     {"run", "prefill"},

@@ -79,6 +79,31 @@ TEST_CASE("every option reaches the problem") {
   CHECK(device->sm_count == 152);
 }
 
+TEST_CASE("an append is of rows as Q, or of bf16 where Q has eight bits, rotated in all columns") {
+  AttentionArguments arguments = minimal();
+  REQUIRE(attention_problem_of(arguments));
+  CHECK_FALSE(attention_problem_of(arguments)->append);
+  CLI::App app;
+  add_attention_arguments(app, arguments);
+  app.parse("--kv-len 4096 --heads-q 32 --dtype-q fp16 --dtype-kv e4m3 --append");
+  auto problem = attention_problem_of(arguments);
+  REQUIRE(problem);
+  REQUIRE(problem->append);
+  CHECK(problem->append->data_type == DataType::fp16);
+  CHECK(problem->append->rope_dim == 128);
+  CHECK_FALSE(problem->append->interleaved);
+  app.parse("--kv-len 4096 --heads-q 32 --dtype-q e4m3 --append --rope interleaved --rope-dim 64");
+  problem = attention_problem_of(arguments);
+  REQUIRE(problem);
+  CHECK(problem->append->data_type == DataType::bf16);
+  CHECK(problem->append->rope_dim == 64);
+  CHECK(problem->append->interleaved);
+  app.parse("--kv-len 4096 --heads-q 32 --append --rope none");
+  problem = attention_problem_of(arguments);
+  REQUIRE(problem);
+  CHECK(problem->append->rope_dim == 0);
+}
+
 TEST_CASE("a page size of zero is contiguous KV") {
   AttentionArguments arguments = minimal();
   arguments.page_size = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "home_fixture.hpp"
 #include "support/ok.hpp"
+#include "support/server_process.hpp"
+#include "support/skip.hpp"
 
 #include <cubinet/trust/secret_key.hpp>
 #include <cubinet/trust/verification.hpp>
@@ -86,6 +88,7 @@ TEST_CASE("a signed bundle is taken from a place whose policy wants that, and no
 }
 
 TEST_CASE("minisign verifies what bundle sign has signed, by the number of bytes that it says") {
+  if (!find_program("minisign")) return skip("minisign is not installed");
   const SignedBundle setting;
   const ToolResult signed_bundle =
       setting.sandbox.run({"bundle", "sign", setting.bundle, "--key", setting.sandbox.path("one"), "--json"});

@@ -37,6 +37,39 @@ TEST_CASE("a pin is the way back that a policy allows, and it asks for signature
   CHECK(served.pulled_version() == 7);
 }
 
+TEST_CASE("a channel is pinned to a version that the home has seen, or that the channel names now") {
+  const ServedChannel served;
+  REQUIRE(served.sandbox.run({"pull", served.reference()}).status == 0);
+  served.push(8);
+  REQUIRE(served.pulled_version() == 8);
+  served.push(9);
+  const auto pin = [&](const std::string& version) {
+    return served.sandbox.run({"channel", "pin", served.reference(), "--bundle-version", version, "--json"});
+  };
+  for (const unsigned version : {7U, 9U, 8U}) {
+    REQUIRE(pin(std::to_string(version)).status == 0);
+    CHECK(served.pulled_version() == version);
+  }
+  const ToolResult unknown = pin("6");
+  CHECK(unknown.status == 2);
+  CHECK(contains(unknown.json()["error"]["message"].get<std::string>(), "there are: 8; 7; 9"));
+  CHECK(served.pulled_version() == 8);
+  CHECK(pin("x").status == 2);
+  CHECK(served.sandbox.run({"channel", "pin", served.reference(), "--bundle-version", "7", "--before"})
+            .status == 2);
+  // Without the server, what was seen is known all the same.
+  std::filesystem::remove_all(served.sandbox / "served/refs");
+  CHECK(pin("7").status == 0);
+}
+
+TEST_CASE("an unsigned version is not pinned where the policy wants signatures") {
+  const ServedChannel served;
+  REQUIRE(served.sandbox.run({"pull", served.reference()}).status == 0);
+  served.sandbox.write("home/policy.json", R"({"default":{"trusted_keys":[")" +
+                                               ok(SecretKey::generate()).public_key().to_string() + "\"]}}");
+  CHECK(served.sandbox.run({"channel", "pin", served.reference(), "--bundle-version", "7"}).status == 2);
+}
+
 TEST_CASE("what cannot be pinned is told") {
   const ServedChannel served;
   const auto pin = [&](std::vector<std::string> more) {

@@ -49,6 +49,20 @@ TEST_CASE("compile writes a cubin, keeps it in the home, and finds it there the 
   CHECK(sandbox.read("norm.cubin") == content);
 }
 
+TEST_CASE("what lies in a bundle is not compiled again, and is kept in the home") {
+  const Sandbox maker;
+  const std::string bundle = maker.path("b.bundle");
+  REQUIRE(compile(maker, {"--target", "sm_90a"}).status == 0);
+  REQUIRE(maker.run({"bundle", "create", "-o", bundle}).status == 0);
+  const Sandbox user;
+  const ToolResult taken = compile(user, {"--target", "sm_90a,sm_80", "--bundle", bundle, "--json"});
+  REQUIRE_MESSAGE(taken.status == 0, taken.err);
+  CHECK(taken.json()["results"][0]["source"] == "bundle");
+  CHECK(taken.json()["results"][1]["source"] == "compiled");
+  CHECK(compile(user, {"--target", "sm_90a", "--json"}).json()["results"][0]["source"] == "registry");
+  CHECK(compile(user, {"--target", "sm_90a", "--bundle", bundle, "-o", bundle}).status == 2);
+}
+
 TEST_CASE("one node compiles and another takes that from the cache, if it lists who signed it") {
   const auto nginx = Nginx::start();
   if (!nginx) return;
@@ -83,6 +97,21 @@ TEST_CASE("one node compiles and another takes that from the cache, if it lists 
   CHECK(hits[0]["place"] == cache);
   CHECK(hits[0]["used"] == 1);
   CHECK(reader.run({"outdated"}).status == 0);
+  const Sandbox asker;
+  const auto explained = [&](const std::string& size) {
+    return asker
+        .run({"--policy", reader.path("policy.json"), "explain", "rms_norm", "-p", "hidden_size=" + size,
+              "--device", "8.0", "--cache", cache, "--plain-http", nginx->authority(), "--json"})
+        .json();
+  };
+  const auto there = explained("64");
+  CHECK(there["chosen"]["source"] == "server");
+  CHECK(there["chosen"]["place"] == cache);
+  CHECK(there["caches"][0]["found"] == true);
+  const auto not_there = explained("128");
+  CHECK(not_there["would_compile"] == "sm_80");
+  CHECK(not_there["caches"][0]["asked"] == true);
+  CHECK(not_there["caches"][0]["found"] == false);
   CHECK(build_on(reader, {"--policy", reader.path("policy.json")}).json()["results"][0]["source"] ==
         "registry");
   // Another key is no reason to take it, offline nobody is asked, and a key without a cache is a slip.

@@ -21,7 +21,7 @@ TEST_CASE("a tile that no row has is no candidate but is named as missing") {
 
 TEST_CASE("a kernel of ours that is not split reduces nothing") {
   Known known = Known::on(test::kH200);
-  const AttentionProblem problem = test::generation(4, 1, 4096, 32, 4);
+  const AttentionProblem problem = test::generation(1, 1, 4096, 32, 4);
   known.options.splits = 1;
   const auto whole = describe(test::plan_of(problem, "auto", known));
   CHECK(whole["kv_splits"] == 1);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "served_channel.hpp"
+#include "support/skip.hpp"
+
+#include <cstdlib>
+#include <unistd.h>
 
 using namespace cubinet;
 using namespace cubinet::test;
@@ -24,6 +28,26 @@ TEST_CASE("what is older here than its channel is told, files of bundles too") {
   CHECK(contains(served.sandbox.run({"outdated"}).out, "version 7 here; version 8 is there"));
   REQUIRE(served.sandbox.run({"pull", served.reference()}).status == 0);
   CHECK(served.sandbox.run({"outdated"}).status == 0);
+}
+
+TEST_CASE("a home that others keep is compared by those who may only read it") {
+  if (::geteuid() != 0) return skip("needs root to become somebody else");
+  const ServedChannel served;
+  REQUIRE(served.sandbox.run({"pull", served.reference()}).status == 0);
+  served.push(8);
+  std::filesystem::permissions(served.sandbox / "", std::filesystem::perms(0755));
+  for (const char* folder : {"home", "served"})
+    REQUIRE(std::system(("chmod -R a+rX '" + served.sandbox.path(folder) + "'").c_str()) == 0);
+  std::filesystem::copy_file(tool_path(), served.sandbox / "cubinet");
+  ToolSetting nobody;
+  nobody.user = 65534;
+  nobody.executable = served.sandbox / "cubinet";
+  const auto result = served.sandbox.run({"outdated", "--json"}, nobody);
+  CAPTURE(result.err);
+  CHECK(result.status == 1);
+  REQUIRE(result.json()["results"].size() == 1);
+  CHECK(result.json()["results"][0]["here"] == 7);
+  CHECK(result.json()["results"][0]["there"] == 8);
 }
 
 TEST_CASE("a pinned channel is told with what it does not follow") {

@@ -55,6 +55,13 @@ TEST_CASE("prebuild compiles a matrix into a bundle and takes from the home what
   CHECK(second["compiled"] == 0);
   CHECK(second["reused"] == 4);
   CHECK(sandbox.read("b.bundle") == bytes);
+  // On another machine, from the bundle alone.
+  const Sandbox other;
+  other.write("m.json", kMatrix);
+  const auto third = prebuild(other, {"--json", "--bundle", sandbox.path("b.bundle")}).json();
+  CHECK(third["compiled"] == 0);
+  CHECK(third["results"][0]["source"] == "bundle");
+  CHECK(other.run({"bundle", "diff", sandbox.path("b.bundle"), other.path("b.bundle")}).status == 0);
 }
 
 TEST_CASE(

@@ -33,6 +33,36 @@ TEST_CASE("records pass when they meet every kind of filter that is given") {
   CHECK_FALSE(select_records({{}, {}, {"short"}}, records));
 }
 
+TEST_CASE("a function is named by its symbol or, of a source, by the name that it has there") {
+  KernelSpec source;
+  source.name = "axpy.cu";
+  source.maker = KernelMaker::source;
+  KernelSpec other;
+  other.name = "other";
+  CubinRecords records;
+  for (const KernelSpec& spec : {source, other}) {
+    CubinRecord record = *test::make_cubin(spec).record;
+    record.entry_points.front().name = "axpy<float, 4>";
+    record.entry_points.front().symbol = "_Z4axpyIfLi4EEvv";
+    records.push_back(std::make_shared<const CubinRecord>(std::move(record)));
+  }
+  const auto by_function = [&](const std::string& name) {
+    RecordFilter filter;
+    filter.functions = {name};
+    return select_records(filter, records)->size();
+  };
+  const auto by_name = [&](const std::string& name) {
+    RecordFilter filter;
+    filter.kernels = {name};
+    return select_records(filter, records)->size();
+  };
+  CHECK(by_function("_Z4axpyIfLi4EEvv") == 2);
+  CHECK(by_function("axpy<float, 4>") == 1);
+  CHECK(by_name("axpy<float, 4>") == 1);
+  CHECK(by_name("axpy.cu") == 1);
+  CHECK(by_function("axpy") == 0);
+}
+
 TEST_CASE("data types are a list with commas, or several of them") {
   KernelSpec spec;
   spec.name = "one";

@@ -38,7 +38,9 @@ TEST_CASE("windows, several query tokens and fp16 agree with the reference") {
                                                           {"--window", "100"},
                                                           {"--q-len", "4"},
                                                           {"--layout", "hnd"},
-                                                          {"--q-len", "2", "--mask", "dense"}};
+                                                          {"--q-len", "2", "--mask", "dense"},
+                                                          {"--append", "--dtype-kv", "e4m3"},
+                                                          {"--append", "--rope", "interleaved"}};
   for (const auto& variant : variants) {
     std::vector<std::string> line = {"run",         "decode", "--batch",    "3",      "--kv-len",      "777",
                                      "--heads-q",   "8",      "--heads-kv", "2",      "--head-dim-qk", "64",

@@ -50,6 +50,19 @@ TEST_CASE("a device that computes nothing is found out") {
   CHECK(decode(sandbox, {"--iterations", "2"}, with_driver()).json()["kernel"]["source"] == "registry");
 }
 
+TEST_CASE("a step that appends tells of the kernel that attends, and whether the cache is as it should be") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
+  const Sandbox sandbox;
+  const ToolResult result = decode(sandbox, {"--iterations", "1", "--append"}, with_driver());
+  CAPTURE(result.err);
+  CAPTURE(result.out);
+  REQUIRE(result.status == 1);
+  CHECK(result.json()["appended"] == false);
+  CHECK(result.json()["template"] == "attention_decode");
+  const ToolResult without = decode(sandbox, {"--iterations", "1"}, with_driver());
+  CHECK_FALSE(without.json().contains("appended"));
+}
+
 namespace {
 
 // One option of the small problem replaced, or added.

@@ -3,6 +3,7 @@
 // other. The old import or the new one is there afterwards, whole, and the next attempt succeeds.
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/faulty_home.hpp"
+#include "support/ok.hpp"
 #include "support/skip.hpp"
 
 #include <cubinet/cubin_registry/imports.hpp>
@@ -47,7 +48,7 @@ struct ImportFaults {
     CHECK(rows_of(*registry).size() == (there == 3 ? 3U : 2U));
     CHECK(registry->imports().list()->size() == 2);
     const auto again = after.publish(*registry);
-    REQUIRE_MESSAGE(again.has_value(), again.error().to_line());
+    REQUIRE_MESSAGE(again.has_value(), why_not(again));
     CHECK(*again == 3);
     CHECK(registry->sweep().has_value());
     CHECK(registry->verify()->findings.empty());

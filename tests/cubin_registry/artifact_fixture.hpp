@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cubin_registry/home_fixture.hpp"
+#include "support/ok.hpp"
 
 #include <cubinet/cubin_registry/imports.hpp>
 
@@ -112,7 +113,7 @@ inline std::vector<KernelRow> sorted(std::vector<KernelRow> rows) {
 
 inline std::vector<KernelRow> rows_of(Home& registry) {
   const auto stored = registry.rows();
-  REQUIRE_MESSAGE(stored.has_value(), stored.error().to_line());
+  REQUIRE_MESSAGE(stored.has_value(), why_not(stored));
   std::vector<KernelRow> rows;
   for (const StoredRow& each : **stored)
     rows.push_back(*each.row);
@@ -122,7 +123,7 @@ inline std::vector<KernelRow> rows_of(Home& registry) {
 // The imported cubin of a function of that name and digest is served, verified.
 inline bool serves(Home& registry, const std::string& function, const Sha256Digest& digest) {
   const auto found = registry.find_function(function);
-  REQUIRE_MESSAGE(found.has_value(), found.error().to_line());
+  REQUIRE_MESSAGE(found.has_value(), why_not(found));
   for (const auto& record : *found) {
     if (record->origin != CubinOrigin::imported || record->digest != digest) continue;
     const auto loaded = registry.load(record);
@@ -136,7 +137,7 @@ inline bool serves(Home& registry, const std::string& function, const Sha256Dige
 // Listed, all of its rows are in the table, and each cubin is served.
 inline bool serves(Home& registry, const ArtifactImport& content, std::uint64_t number) {
   const auto listed = registry.imports().list();
-  REQUIRE_MESSAGE(listed.has_value(), listed.error().to_line());
+  REQUIRE_MESSAGE(listed.has_value(), why_not(listed));
   const auto summary = std::find_if(listed->begin(), listed->end(),
                                     [&](const ImportSummary& each) { return each.number == number; });
   if (summary == listed->end() || summary->folder != content.folder) return false;

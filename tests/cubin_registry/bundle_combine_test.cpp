@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_pack.hpp"
 #include "cubin_registry/bundle_fixture.hpp"
+#include "support/ok.hpp"
 
 #include <set>
 
@@ -19,12 +20,12 @@ struct CombineFixture {
   }
   std::shared_ptr<Bundle> open(const char* name) {
     auto bundle = Bundle::open(folder / name);
-    REQUIRE_MESSAGE(bundle.has_value(), bundle.error().to_line());
+    REQUIRE_MESSAGE(bundle.has_value(), why_not(bundle));
     return *bundle;
   }
   std::shared_ptr<Bundle> combined(const BundleParts& parts, const BundleOptions& options) {
     const auto written = combine_bundles(folder / "combined", parts, options);
-    REQUIRE_MESSAGE(written.has_value(), written.error().to_line());
+    REQUIRE_MESSAGE(written.has_value(), why_not(written));
     return open("combined");
   }
 };
@@ -33,7 +34,7 @@ void check_holds(Bundle& bundle, const std::vector<Cubin>& cubins) {
   CHECK(bundle.list()->size() == cubins.size());
   for (const Cubin& cubin : cubins) {
     const auto read = bundle.read(cubin.record);
-    REQUIRE_MESSAGE(read.has_value(), read.error().to_line());
+    REQUIRE_MESSAGE(read.has_value(), why_not(read));
     CHECK(*read->image == *cubin.image);
   }
   const auto report = bundle.verify();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cubin_registry/home_fixture.hpp"
+#include "support/ok.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/byte_source.hpp>
@@ -45,11 +46,11 @@ struct BundleFixture {
 
   void create(std::vector<Cubin> cubins, BundleOptions options = {"test", 3}) {
     const auto created = create_bundle(path, std::move(cubins), options, files);
-    REQUIRE_MESSAGE(created.has_value(), created.error().to_line());
+    REQUIRE_MESSAGE(created.has_value(), why_not(created));
   }
   std::shared_ptr<Bundle> open() {
     auto bundle = Bundle::open(path, files);
-    REQUIRE_MESSAGE(bundle.has_value(), bundle.error().to_line());
+    REQUIRE_MESSAGE(bundle.has_value(), why_not(bundle));
     return *bundle;
   }
 };

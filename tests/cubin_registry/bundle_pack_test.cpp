@@ -2,6 +2,7 @@
 #include "bundle/bundle_pack.hpp"
 
 #include "cubin_registry/bundle_fixture.hpp"
+#include "support/ok.hpp"
 
 namespace cubinet::test {
 namespace {
@@ -17,7 +18,7 @@ struct PackFixture {
   }
   std::shared_ptr<const BundlePack> open() const {
     auto pack = BundlePack::open(source);
-    REQUIRE_MESSAGE(pack.has_value(), pack.error().to_line());
+    REQUIRE_MESSAGE(pack.has_value(), why_not(pack));
     return *pack;
   }
 };

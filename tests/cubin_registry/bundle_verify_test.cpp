@@ -3,6 +3,7 @@
 
 #include "bundle/bundle_index.hpp"
 #include "cubin_registry/bundle_fixture.hpp"
+#include "support/ok.hpp"
 
 #include <functional>
 
@@ -54,9 +55,9 @@ VerifyReport verified(const Parts& parts, const std::function<void(BundleIndex&)
   bytes.resize(static_cast<std::size_t>(index->map.frames_offset));
   bytes.insert(bytes.end(), parts.frames.begin(), parts.frames.end());
   const auto pack = BundlePack::open(std::make_shared<MemorySource>(bytes));
-  REQUIRE_MESSAGE(pack.has_value(), pack.error().to_line());
+  REQUIRE_MESSAGE(pack.has_value(), why_not(pack));
   const auto report = verify_bundle(**pack);
-  REQUIRE_MESSAGE(report.has_value(), report.error().to_line());
+  REQUIRE_MESSAGE(report.has_value(), why_not(report));
   return *report;
 }
 

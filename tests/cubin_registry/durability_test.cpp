@@ -5,6 +5,7 @@
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/forwarding_files.hpp"
+#include "support/ok.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
@@ -108,7 +109,7 @@ struct WatchedHome : HomeFixture {
     HomeOptions watched = options();
     watched.files = files;
     auto opened = Home::open(watched);
-    REQUIRE_MESSAGE(opened.has_value(), opened.error().to_line());
+    REQUIRE_MESSAGE(opened.has_value(), why_not(opened));
     registry = *std::move(opened);
     return std::exchange(calls.lines, {});
   }

@@ -3,6 +3,7 @@
 // never lost, no list lacks what is there, and nothing is half gone.
 #include "cubin_registry/aged_home.hpp"
 #include "cubin_registry/faulty_home.hpp"
+#include "support/ok.hpp"
 #include "support/skip.hpp"
 
 #include <random>
@@ -177,7 +178,7 @@ TEST_CASE("sixteen processes publish and use while room is made over and over") 
   while (evicted < 200 && std::chrono::steady_clock::now() < deadline) {
     fs::remove(home.home / "uses");  // as if nothing had been used within hours
     const auto swept = registry->sweep({false, SizeLimit{2'000, 1'000}, false});
-    CHECK_MESSAGE(swept.has_value(), swept.error().to_line());
+    CHECK_MESSAGE(swept.has_value(), why_not(swept));
     if (swept) evicted += swept->evicted.size();
   }
   write_file(stop, {});

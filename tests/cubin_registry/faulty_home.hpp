@@ -4,6 +4,7 @@
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/home_fixture.hpp"
 #include "support/counted.hpp"
+#include "support/ok.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,7 +28,7 @@ struct FaultyHome {
   std::shared_ptr<Home> open_sound() {
     plan->set(FaultPlan::Kind::none, 0);
     auto registry = open();
-    REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
+    REQUIRE_MESSAGE(registry.has_value(), why_not(registry));
     return *std::move(registry);
   }
   // The same, and it serves what was there before. What failed was no damage: nothing is set aside.

@@ -130,7 +130,8 @@ TEST_CASE("what sixteen processes publish at once is listed, counted and indexed
 // How large the herd below is. scripts/campaign.sh has a large one, on a machine that does nothing else.
 struct HerdSize {
   int processes = 8;
-  int rounds = 5;
+  int homes = 1;   // one after the other
+  int rounds = 5;  // in each
   std::chrono::milliseconds build{20};
   // Of a request beyond the build's time, 99 of 100; not asked of a machine that is at other work.
   std::optional<std::chrono::milliseconds> most;
@@ -138,7 +139,10 @@ struct HerdSize {
 HerdSize herd_size() {
   const char* rounds = std::getenv("CUBINET_TEST_HERD_ROUNDS");
   if (rounds == nullptr) return {};
-  return {64, std::atoi(rounds), std::chrono::milliseconds(200), std::chrono::milliseconds(60)};
+  // As many kernels lie in a home as a server of models has.
+  constexpr int kRounds = 100;
+  return {64, (std::atoi(rounds) + kRounds - 1) / kRounds, kRounds, std::chrono::milliseconds(200),
+          std::chrono::milliseconds(60)};
 }
 
 // What the processes of a herd share.
@@ -205,9 +209,8 @@ void ask_in_rounds(Home& registry, const HerdSize& herd, HerdMemory& memory, int
   }
 }
 
-TEST_CASE("many processes that want the same kernels at one moment build each once, round after round") {
-  if (!can_fork()) return skip("forks");
-  const HerdSize herd = herd_size();
+// Microseconds that each request took.
+std::vector<std::int32_t> waits_of_herd(const HerdSize& herd) {
   HomeFixture home;
   HerdMemory memory(herd);
   std::vector<pid_t> children;
@@ -231,12 +234,22 @@ TEST_CASE("many processes that want the same kernels at one moment build each on
   CHECK(memory.shared->wrong == 0);
   CHECK(std::all_of(memory.built(), memory.built() + memory.builds,
                     [](const auto& times) { return times == 1; }));
-  std::vector<std::int32_t> waits(memory.wait_times(), memory.wait_times() + memory.waits);
+  return {memory.wait_times(), memory.wait_times() + memory.waits};
+}
+
+TEST_CASE("many processes that want the same kernels at one moment build each once, round after round") {
+  if (!can_fork()) return skip("forks");
+  const HerdSize herd = herd_size();
+  std::vector<std::int32_t> waits;
+  for (int i = 0; i < herd.homes; ++i) {
+    const std::vector<std::int32_t> more = waits_of_herd(herd);
+    waits.insert(waits.end(), more.begin(), more.end());
+  }
   std::sort(waits.begin(), waits.end());
   const std::chrono::microseconds last(waits[waits.size() * 99 / 100]);
   CAPTURE(last.count());
   if (herd.most) CHECK(last <= herd.build + *herd.most);
-  counted(memory.waits, "requests of a herd");
+  counted(waits.size(), "requests of a herd");
   counted(static_cast<std::size_t>(last.count()), "microseconds, 99 of 100 requests of a herd");
 }
 

@@ -3,6 +3,7 @@
 
 #include "local/file_store.hpp"
 #include "support/fake_cubin.hpp"
+#include "support/ok.hpp"
 #include "support/temp_dir.hpp"
 
 #include <cubinet/cubin_registry/home.hpp>
@@ -92,7 +93,7 @@ struct HomeFixture {
   }
   std::shared_ptr<Home> open(HomeOptions::Access access = HomeOptions::Access::read_write) {
     auto registry = Home::open(options(access));
-    REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
+    REQUIRE_MESSAGE(registry.has_value(), why_not(registry));
     return *std::move(registry);
   }
   // A build as a process leaves it that dies, or publishes beside another, before it comes to what its record
@@ -125,12 +126,12 @@ struct HomeFixture {
 // Found, loaded, and the bytes are those that were published.
 inline bool serves(Home& registry, const Cubin& cubin) {
   const auto found = registry.find(cubin.record->identity.kernel());
-  REQUIRE_MESSAGE(found.has_value(), found.error().to_line());
+  REQUIRE_MESSAGE(found.has_value(), why_not(found));
   for (const auto& record : *found) {
     CHECK(record->identity == cubin.record->identity);
     if (record->fingerprint != cubin.record->fingerprint) continue;
     const auto loaded = registry.load(record);
-    REQUIRE_MESSAGE(loaded.has_value(), loaded.error().to_line());
+    REQUIRE_MESSAGE(loaded.has_value(), why_not(loaded));
     if (!*loaded) continue;
     CHECK(sha256(*(*loaded)->image) == record->digest);
     return *(*loaded)->image == *cubin.image && *record == *cubin.record;

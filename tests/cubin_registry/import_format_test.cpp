@@ -2,6 +2,7 @@
 #include "imported/import_format.hpp"
 
 #include "cubin_registry/artifact_fixture.hpp"
+#include "support/ok.hpp"
 
 #include <cubinet/base/byte_stream.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
@@ -38,7 +39,7 @@ TEST_CASE("an import read back is the one that was written, whatever its rows sa
   const auto bytes = encode_import(import);
   REQUIRE(bytes);
   const auto read = decode_import(*bytes);
-  REQUIRE_MESSAGE(read.has_value(), read.error().to_line());
+  REQUIRE_MESSAGE(read.has_value(), why_not(read));
   CHECK(equal(*read, import));
   import.rows = expected_rows(import, 7);
   CHECK(*encode_import(import) == *bytes);

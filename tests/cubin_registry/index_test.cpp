@@ -2,6 +2,7 @@
 #include "local/index.hpp"
 
 #include "cubin_registry/home_fixture.hpp"
+#include "support/ok.hpp"
 
 #include <sqlite3.h>
 
@@ -24,7 +25,7 @@ struct IndexFixture {
   }
   std::unique_ptr<Index> filled(std::vector<StoredRecord> records) {
     auto index = open();
-    REQUIRE_MESSAGE(index.has_value(), index.error().to_line());
+    REQUIRE_MESSAGE(index.has_value(), why_not(index));
     REQUIRE((*index)->update(records, {}));
     return *std::move(index);
   }

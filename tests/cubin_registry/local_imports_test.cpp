@@ -3,6 +3,7 @@
 
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/fault_injection.hpp"
+#include "support/ok.hpp"
 #include "support/skip.hpp"
 
 #include <cubinet/cubin_registry/imports.hpp>
@@ -26,7 +27,7 @@ TEST_CASE("an import is listed, its rows are in the table and its cubins are ser
     const ArtifactFolder folder(fixture.folder / "published", 0, 4, placement);
     const auto registry = fixture.open();
     const auto number = folder.publish(*registry);
-    REQUIRE_MESSAGE(number.has_value(), number.error().to_line());
+    REQUIRE_MESSAGE(number.has_value(), why_not(number));
     CHECK(*number == 1);
     CHECK(serves(*registry, folder.content, 1));
     CHECK(rows_of(*registry) == sorted(expected_rows(folder.content, 1)));

@@ -3,6 +3,7 @@
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/forwarding_files.hpp"
 #include "cubin_registry/home_fixture.hpp"
+#include "support/ok.hpp"
 #include "support/skip.hpp"
 
 #include <cstdlib>
@@ -35,7 +36,7 @@ struct NetworkHome : HomeFixture {
     there.files = files;
     there.index_folder = index_folder.native();
     auto registry = Home::open(there);
-    REQUIRE_MESSAGE(registry.has_value(), registry.error().to_line());
+    REQUIRE_MESSAGE(registry.has_value(), why_not(registry));
     return *std::move(registry);
   }
 };

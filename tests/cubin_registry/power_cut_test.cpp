@@ -6,6 +6,7 @@
 #include "cubin_registry/aged_home.hpp"
 #include "cubin_registry/artifact_fixture.hpp"
 #include "support/counted.hpp"
+#include "support/ok.hpp"
 #include "support/sampled.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ struct RecordedHome : HomeFixture {
     HomeOptions recorded = options();
     recorded.files = files;
     auto opened = Home::open(recorded);
-    REQUIRE_MESSAGE(opened.has_value(), opened.error().to_line());
+    REQUIRE_MESSAGE(opened.has_value(), why_not(opened));
     registry = *std::move(opened);
   }
   void tell(const std::vector<std::string>& names, bool there, const std::function<bool()>& operation) {
@@ -121,7 +122,7 @@ TEST_CASE("power that goes at any time loses nothing that was published, and bri
       if (const auto expected = home.is_there(name_of(number), count)) CHECK(there == *expected);
     }
     const auto listed = registry.list();
-    REQUIRE_MESSAGE(listed.has_value(), listed.error().to_line());
+    REQUIRE_MESSAGE(listed.has_value(), why_not(listed));
     CHECK(listed->size() == served);
     const auto pins = registry.stats()->pins;
     if (const auto expected = home.is_there("pin", count)) CHECK((pins.size() == 1) == *expected);

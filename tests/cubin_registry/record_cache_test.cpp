@@ -3,6 +3,7 @@
 
 #include "cubin_registry/forwarding_files.hpp"
 #include "cubin_registry/home_fixture.hpp"
+#include "support/ok.hpp"
 
 #include <chrono>
 
@@ -34,7 +35,7 @@ struct CacheFixture {
 
   std::size_t found(const Cubin& cubin) {
     const auto records = cache.of_kernel(cubin.record->identity.kernel());
-    REQUIRE_MESSAGE(records.has_value(), records.error().to_line());
+    REQUIRE_MESSAGE(records.has_value(), why_not(records));
     return records->size();
   }
   fs::path folder_of(const Cubin& cubin) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/record_lists.hpp"
-
 #include "bundle/bundle_pages.hpp"
 #include "cubin_registry/home_fixture.hpp"
+
+#include <cubinet/cubin_registry/record_lists.hpp>
 
 namespace cubinet::test {
 namespace {

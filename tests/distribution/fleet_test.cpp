@@ -6,6 +6,7 @@
 #include "support/counted.hpp"
 #include "support/fake_cubin.hpp"
 #include "support/fault_proxy.hpp"
+#include "support/sampled.hpp"
 #include "support/server_process.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
@@ -14,7 +15,6 @@
 #include <cubinet/distribution/static_server.hpp>
 
 #include <atomic>
-#include <cstdlib>
 #include <functional>
 #include <thread>
 
@@ -27,10 +27,6 @@ constexpr int kKernels = 40;
 constexpr int kWanted = 4;
 // Far more than chance asks for: who has not what it wants by then never gets it.
 constexpr int kTries = 60;
-
-bool at_full_size() {
-  return std::getenv("CUBINET_TEST_EVERY") != nullptr;
-}
 
 // 40 kernels of 20 to 30 KB as they are, pushed to a folder of nginx.
 struct Fleet {
@@ -127,8 +123,8 @@ TEST_CASE(
   if (!nginx) return;
   test::FaultProxy proxy(static_cast<std::uint16_t>(std::stoi(nginx->authority().substr(10))));
   const Fleet fleet(*nginx, proxy);
-  const int nodes = at_full_size() ? 4000 : 60;
-  const int at_a_time = at_full_size() ? 256 : 30;
+  const int nodes = test::at_full_size() ? 4000 : 60;
+  const int at_a_time = test::at_full_size() ? 256 : 30;
   // As many nodes want each set of kernels.
   constexpr int kSets = kKernels / kWanted;
   CHECK(run_nodes(kSets, 1, [&](int node) { return take_kernels(fleet, fleet.through_proxy(), node); }) ==
@@ -145,7 +141,7 @@ TEST_CASE(
   CAPTURE(ideal);
   CHECK(proxy.faults() * 3 > proxy.requests());
   // Of few nodes chance may have it otherwise.
-  CHECK(sent * 100 <= ideal * (at_full_size() ? 110 : 125));
+  CHECK(sent * 100 <= ideal * (test::at_full_size() ? 110 : 125));
   test::counted(static_cast<std::size_t>(nodes), "clients of a fleet");
   test::counted(proxy.faults(), "answers spoilt");
   test::counted(static_cast<std::size_t>(sent * 1000 / ideal),

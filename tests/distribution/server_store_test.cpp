@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cubin_registry/forwarding_files.hpp"
 #include "served_bundle.hpp"
 #include "support/fault_server.hpp"
 #include "support/server_process.hpp"
@@ -220,6 +221,42 @@ TEST_CASE("a server that is dead costs its limit once and no page of it is asked
   CHECK(ok(store->find(first_kernel().identity.kernel())).size() == 1);
 }
 
+TEST_CASE("behind a process that a server keeps waiting nobody asks it again") {
+  test::TempDir folder;
+  test::ServedBundle bundle(open_folder_server(posix_file_system(), folder / "served"));
+  bundle.push(1);
+  auto options = bundle.options();
+  options.patience = 200ms;
+  const auto home = bundle.home();
+  for (const bool with_home : {true, false}) {
+    // As another process does that waits for the channel.
+    auto asking = home->downloads().lock(sha256(as_bytes(options.reference.to_full_string())), 1s);
+    REQUIRE(asking);
+    auto own = options;
+    if (!with_home) own.home = nullptr;  // knows nobody
+    const auto store = ok(open_server_store(std::move(own)));
+    const auto began = std::chrono::steady_clock::now();
+    const auto found = store->find(first_kernel().identity.kernel());
+    CHECK(found.has_value() != with_home);
+    CHECK(std::chrono::steady_clock::now() - began < 5s);
+    if (!with_home) continue;
+    CHECK(found.error().code == ErrorCode::unavailable);
+    CHECK(contains(found.error().message, "another process"));
+    asking.reset();
+    // Passed over, and by a process that begins now asked.
+    CHECK_FALSE(store->find(first_kernel().identity.kernel()));
+    CHECK(ok(ok(open_server_store(options))->find(first_kernel().identity.kernel())).size() == 1);
+    // The same of a kernel.
+    auto fetching = home->downloads().lock(first_kernel().digest, 1s);
+    const auto another = ok(open_server_store(options));
+    const auto records = ok(another->find(first_kernel().identity.kernel()));
+    const auto loaded = another->load(records.at(0));
+    CHECK_FALSE((loaded && *loaded));
+    fetching.reset();
+    CHECK(ok(load_kernel(*ok(open_server_store(options)), first_kernel())).has_value());
+  }
+}
+
 TEST_CASE("a policy judges the root before anything of the pack is asked for") {
   const auto fixture = behind_nginx();
   if (!fixture) return;
@@ -264,6 +301,27 @@ TEST_CASE("between two questions a process holds no socket, lock or file") {
     CAPTURE(file);
     CHECK(file.ends_with("/home/index.sqlite"));  // the home's own
   }
+}
+
+TEST_CASE("into a home without locks every process fetches for itself, and keeps what it has") {
+  struct WithoutLocks : test::ForwardingFiles {
+    Result<std::unique_ptr<FileLock>> lock(const Path&, Sharing) override { return io_error("lock", ENOLCK); }
+  };
+  test::TempDir folder;
+  test::ServedBundle bundle(open_folder_server(posix_file_system(), folder / "served"));
+  bundle.push(1);
+  auto options = bundle.options();
+  options.home =
+      ok(Home::open({.path = (folder / "home").string(), .files = std::make_shared<WithoutLocks>()}));
+  for (int process = 0; process < 2; ++process) {
+    const auto store = ok(open_server_store(options));
+    const auto cubin = ok(load_kernel(*store, first_kernel()));
+    REQUIRE(cubin);
+    CHECK(*cubin->image == *cubins_of(1).front().image);
+    CHECK((store->fetched_bytes() > 0) == (process == 0));
+  }
+  CHECK(ok(options.home->verify()).findings.empty());
+  CHECK(ok(options.home->downloads().channel(options.reference.to_full_string())).manifest);
 }
 
 TEST_CASE("what is fetched into a home that cannot be written, or into none, is served all the same") {

@@ -61,6 +61,11 @@ TEST_CASE("a program gives its Runtime a cache by a URL, a policy and the file o
   const auto found = ok(reader->find_build(record.identity, record.kind, record.fingerprint));
   REQUIRE(found);
   CHECK(*found->image == *made.image);
+  const SecretBytes password(Bytes(3, std::byte{'x'}));
+  ok(write_secret_file(folder / "locked.key", ok(key.to_file(&password, {32'768, 16'777'216}))));
+  CHECK(open_cache(options, (folder / "locked.key").string()).error().code == ErrorCode::invalid_argument);
+  CHECK(open_cache(options, (folder / "locked.key").string(), "yyy").error().code == ErrorCode::untrusted);
+  CHECK(open_cache(options, (folder / "locked.key").string(), "xxx"));
   CHECK(open_cache(options, (folder / "absent").string()).error().code == ErrorCode::not_found);
   options.mirrors = {"https://mirror"};
   CHECK(open_cache(options).error().code == ErrorCode::invalid_argument);

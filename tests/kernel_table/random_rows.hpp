@@ -48,6 +48,8 @@ inline KernelSelector random_selector(std::mt19937_64& random) {
   s.spcompress = flag();
   s.fuses_inverse_rope_quant = flag();
   s.ue8m0_output_scale = flag();
+  s.soft_cap = flag();
+  s.separate_page_tables = flag();
   return s;
 }
 

@@ -125,13 +125,14 @@ TEST_CASE("the declared row of the decode template tells its kernels apart") {
         for (const int tile_kv : {16, 32, 64, 128}) {
           for (const int stages : {2, 3}) {
             for (const int page : {16, 128}) {
-              for (const char* mask : {"causal", "dense"}) {
-                for (const bool window : {false, true}) {
+              for (const char* mask : {"causal", "dense", "custom"}) {
+                for (const int flags : {0, 1, 2, 4, 7}) {
                   KernelSpec spec{"attention_decode", {}};
                   spec.set("dtype_q", type).set("dtype_kv", type).set("head_dim_qk", dim);
                   spec.set("head_dim_v", dim).set("tile_size_q", tile_q).set("tile_size_kv", tile_kv);
                   spec.set("stages", stages).set("page_size", page).set("mask", mask);
-                  spec.set("sliding_window", window);
+                  spec.set("sliding_window", (flags & 1) != 0).set("soft_cap", (flags & 2) != 0);
+                  spec.set("separate_page_tables", (flags & 4) != 0);
                   const auto resolved = decode->resolve(spec);
                   if (!resolved) continue;
                   const auto row = decode->row(*resolved);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_templates/sample_template.hpp"
 
+#include <cubinet/kernel_templates/attention_append_parameters.h>
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
 #include <cubinet/kernel_templates/attention_reduction_parameters.h>
@@ -14,8 +15,9 @@ using namespace cubinet;
 TEST_CASE("the templates that come with the library are found") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  CHECK(catalog->list().size() == 4);
-  for (const char* name : {"attention_decode", "attention_lse", "attention_reduction", "rms_norm"}) {
+  CHECK(catalog->list().size() == 5);
+  for (const char* name :
+       {"attention_append", "attention_decode", "attention_lse", "attention_reduction", "rms_norm"}) {
     const auto found = catalog->find(name);
     REQUIRE(found);
     CHECK((*found)->name() == name);
@@ -40,6 +42,7 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
   };
   check_entries(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
                 sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entries(KernelSpec{"attention_append", {}}, 1, sizeof(kernel_templates::AttentionAppendParameters));
   check_entries(KernelSpec{"attention_lse", {}}, 1, sizeof(kernel_templates::AttentionLseParameters));
   check_entries(KernelSpec{"attention_reduction", {}}.set("head_dim_per_tile", 512), 1,
                 sizeof(kernel_templates::AttentionReductionParameters));
@@ -96,7 +99,8 @@ TEST_CASE("an unknown template is not found, the nearest name is told first") {
   const auto found = catalog->find("rmsnorm");
   REQUIRE_FALSE(found);
   CHECK(found.error().code == ErrorCode::not_found);
-  CHECK(found.error().remedy == "there are rms_norm, attention_lse, attention_decode, attention_reduction");
+  CHECK(found.error().remedy ==
+        "there are rms_norm, attention_lse, attention_append, attention_decode, attention_reduction");
   CHECK(TemplateCatalog().find("x").error().remedy == "the catalogue is empty");
 }
 

@@ -2,11 +2,8 @@
 #include "support/fault_proxy.hpp"
 
 #include <arpa/inet.h>
-#include <cstdlib>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <optional>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -58,45 +55,19 @@ struct FaultProxy::OriginReply {
 };
 
 FaultProxy::FaultProxy(std::uint16_t origin)
-    : origin_(origin), listening_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  auto* general = reinterpret_cast<sockaddr*>(&address);
-  if (bind(listening_, general, size) != 0 || listen(listening_, 1024) != 0 ||
-      getsockname(listening_, general, &size) != 0 || pipe2(stop_, O_CLOEXEC) != 0)
-    std::abort();
-  port_ = ntohs(address.sin_port);
-  thread_ = std::thread([this] { serve(); });
-}
+    : origin_(origin), listener_(1024, [this](int connection) {
+        ++at_work_;
+        std::thread([this, connection] {
+          serve_connection(connection);
+          close(connection);
+          --at_work_;
+        }).detach();
+      }) {}
 
 FaultProxy::~FaultProxy() {
-  close(stop_[1]);
-  thread_.join();
+  listener_.stop();
   while (at_work_ > 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  close(stop_[0]);
-  close(listening_);
-}
-
-void FaultProxy::serve() {
-  for (;;) {
-    pollfd waiting[2] = {{listening_, POLLIN, 0}, {stop_[0], POLLIN, 0}};
-    poll(waiting, 2, -1);
-    if (waiting[1].revents != 0) return;
-    const int connection = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection < 0) continue;
-    ++at_work_;
-    std::thread([this, connection] {
-      serve_connection(connection);
-      close(connection);
-      --at_work_;
-    }).detach();
-  }
-}
-
-void FaultProxy::wait_for_end(int connection) const {
-  pollfd waiting[2] = {{connection, POLLRDHUP, 0}, {stop_[0], POLLIN, 0}};
-  poll(waiting, 2, -1);
 }
 
 FaultProxy::Fault FaultProxy::next_fault() {
@@ -131,8 +102,8 @@ FaultProxy::OriginReply FaultProxy::ask(const std::string& method, const Receive
   return reply;
 }
 
-// The first half of what was asked for: as a part that breaks off or stands still, or as if it were all. The
-// last is what the proxy has kept of an earlier answer: the server is not asked for it.
+// The first half of what was asked for: breaks off or stands still before the announced length, or ends as if
+// it were all, without one.
 void FaultProxy::answer_half(int connection, const ReceivedRequest& request, Fault fault) {
   const std::string asked = request.header("range");
   const OriginReply whole = ask("HEAD", request, "");
@@ -146,19 +117,17 @@ void FaultProxy::answer_half(int connection, const ReceivedRequest& request, Fau
   const std::uint64_t middle = range.first + (last - range.first) / 2;
   const OriginReply part =
       ask("GET", request, "bytes=" + std::to_string(range.first) + "-" + std::to_string(middle));
-  if (fault != Fault::half_body) origin_bytes_ += part.message.body.size();
+  origin_bytes_ += part.message.body.size();
   std::string headers = field(whole.message, "etag");
-  int status = 200;
-  if (fault != Fault::half_body) {
-    headers += "Content-Length: " + std::to_string(last - range.first + 1) + "\r\n";
-    if (!asked.empty()) {
-      status = 206;
-      headers += "Content-Range: bytes " + std::to_string(range.first) + "-" + std::to_string(last) + "/" +
-                 total + "\r\n";
-    }
-  }
+  const int status = asked.empty() ? 200 : 206;
+  if (!asked.empty())
+    headers += "Content-Range: bytes " + std::to_string(range.first) + "-" + std::to_string(last) + "/" +
+               total + "\r\n";
+  const std::uint64_t announced =
+      fault == Fault::half_body ? part.message.body.size() : last - range.first + 1;
+  headers += "Content-Length: " + std::to_string(announced) + "\r\n";
   send_all(connection, reply(status, part.message.body, headers).bytes);
-  if (fault == Fault::stall) wait_for_end(connection);
+  if (fault == Fault::stall) listener_.wait_for_end(connection, -1);
 }
 
 void FaultProxy::serve_connection(int connection) {
@@ -209,8 +178,7 @@ void FaultProxy::serve_connection(int connection) {
   }
   // The client reads to the end before it hangs up, or a reset would take what it has not read.
   shutdown(connection, SHUT_WR);
-  pollfd waiting[2] = {{connection, POLLRDHUP, 0}, {stop_[0], POLLIN, 0}};
-  poll(waiting, 2, 1000);
+  listener_.wait_for_end(connection, 1000);
 }
 
 }  // namespace cubinet::test

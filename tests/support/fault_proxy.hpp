@@ -22,7 +22,7 @@ class FaultProxy {
     flip,
     stall,
     forbidden_page,  // 403, in HTML
-    half_body,       // as if it were all: the proxy has kept no more
+    half_body,       // of a success, and the connection ends as if it were all
     redirect_loop
   };
 
@@ -34,8 +34,8 @@ class FaultProxy {
   // Of a hundred requests so many meet each of the faults.
   void set_percent(unsigned of_each) { percent_ = of_each; }
 
-  std::string authority() const { return "127.0.0.1:" + std::to_string(port_); }
-  std::string url(const std::string& path) const { return "http://" + authority() + path; }
+  std::string authority() const { return listener_.authority(); }
+  std::string url(const std::string& path) const { return listener_.url(path); }
   // Of bodies, that the server behind it has sent.
   std::uint64_t origin_bytes() const { return origin_bytes_; }
   std::size_t requests() const { return requests_; }
@@ -44,23 +44,18 @@ class FaultProxy {
  private:
   struct OriginReply;
 
-  void serve();
   void serve_connection(int connection);
   Fault next_fault();
   OriginReply ask(const std::string& method, const ReceivedRequest& request, const std::string& range);
   void answer_half(int connection, const ReceivedRequest& request, Fault fault);
-  void wait_for_end(int connection) const;
 
   const std::uint16_t origin_;
-  std::uint16_t port_ = 0;
-  int listening_ = -1;
-  int stop_[2] = {-1, -1};
   std::atomic<unsigned> percent_{0};
   std::atomic<std::uint64_t> origin_bytes_{0};
   std::atomic<std::size_t> requests_{0};
   std::atomic<std::size_t> faults_{0};
   std::atomic<unsigned> at_work_{0};
-  std::thread thread_;
+  LoopbackListener listener_;  // goes first: it asks the others
 };
 
 }  // namespace cubinet::test

@@ -2,11 +2,7 @@
 #include "support/fault_server.hpp"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <cctype>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,48 +53,15 @@ ServerReply reply(int status, std::string_view body, const std::string& headers)
   return {bytes + "\r\n" + std::string(body)};
 }
 
-FaultServer::FaultServer(Answer answer) : answer_(std::move(answer)) {
-  listening_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* general = reinterpret_cast<sockaddr*>(&address);
-  if (bind(listening_, general, size) != 0 || listen(listening_, 16) != 0 ||
-      getsockname(listening_, general, &size) != 0 || pipe2(stop_, O_CLOEXEC) != 0)
-    std::abort();
-  port_ = ntohs(address.sin_port);
-  thread_ = std::thread([this] { serve(); });
-}
-
-FaultServer::~FaultServer() {
-  close(stop_[1]);
-  thread_.join();
-  close(stop_[0]);
-  close(listening_);
-}
+FaultServer::FaultServer(Answer answer)
+    : answer_(std::move(answer)), listener_(16, [this](int connection) {
+        serve_connection(connection);
+        close(connection);
+      }) {}
 
 std::vector<ReceivedRequest> FaultServer::requests() const {
   const std::lock_guard lock(mutex_);
   return requests_;
-}
-
-void FaultServer::serve() {
-  for (;;) {
-    pollfd waiting[2] = {{listening_, POLLIN, 0}, {stop_[0], POLLIN, 0}};
-    poll(waiting, 2, -1);
-    if (waiting[1].revents != 0) return;
-    const int connection = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection < 0) continue;
-    serve_connection(connection);
-    close(connection);
-  }
-}
-
-// True when the client hung up, or the server is to stop.
-bool FaultServer::wait_for_end(int connection, int milliseconds) const {
-  pollfd waiting[2] = {{connection, POLLRDHUP, 0}, {stop_[0], POLLIN, 0}};
-  return poll(waiting, 2, milliseconds) > 0;
 }
 
 void FaultServer::serve_connection(int connection) {
@@ -132,16 +95,17 @@ void FaultServer::serve_connection(int connection) {
     const std::size_t count = told.piece == 0 ? rest.size() : std::min(told.piece, rest.size());
     if (!send_all(connection, rest.substr(0, count))) return;
     rest.remove_prefix(count);
-    if (told.pause.count() > 0 && wait_for_end(connection, static_cast<int>(told.pause.count()))) return;
+    if (told.pause.count() > 0 && listener_.wait_for_end(connection, static_cast<int>(told.pause.count())))
+      return;
   }
   const std::string_view tail =
       std::string_view(told.bytes).substr(told.bytes.size() - std::min<std::size_t>(1024, told.bytes.size()));
-  while (told.repeats && !wait_for_end(connection, 0) && send_all(connection, tail)) {
+  while (told.repeats && !listener_.wait_for_end(connection, 0) && send_all(connection, tail)) {
   }
-  if (told.stalls) wait_for_end(connection, -1);
+  if (told.stalls) listener_.wait_for_end(connection, -1);
   // The client reads to the end before it hangs up, or a reset would take what it has not read.
   shutdown(connection, SHUT_WR);
-  wait_for_end(connection, 1000);
+  listener_.wait_for_end(connection, 1000);
 }
 
 }  // namespace cubinet::test

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "support/loopback_listener.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -8,7 +10,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace cubinet::test {
@@ -50,26 +51,20 @@ class FaultServer {
   // `answer` is called by the server's thread with the request and how many came before it.
   using Answer = std::function<ServerReply(const ReceivedRequest&, std::size_t)>;
   explicit FaultServer(Answer answer);
-  ~FaultServer();
   FaultServer(const FaultServer&) = delete;
   FaultServer& operator=(const FaultServer&) = delete;
 
-  std::string authority() const { return "127.0.0.1:" + std::to_string(port_); }
-  std::string url(const std::string& path) const { return "http://" + authority() + path; }
+  std::string authority() const { return listener_.authority(); }
+  std::string url(const std::string& path) const { return listener_.url(path); }
   std::vector<ReceivedRequest> requests() const;
 
  private:
-  void serve();
   void serve_connection(int connection);
-  bool wait_for_end(int connection, int milliseconds) const;
 
   Answer answer_;
-  int listening_ = -1;
-  int stop_[2] = {-1, -1};
-  std::uint16_t port_ = 0;
   mutable std::mutex mutex_;
   std::vector<ReceivedRequest> requests_;
-  std::thread thread_;
+  LoopbackListener listener_;  // goes first: it asks the others
 };
 
 }  // namespace cubinet::test

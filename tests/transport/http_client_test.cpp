@@ -296,6 +296,21 @@ TEST_CASE("a body that breaks off is gone on with") {
   CHECK(got.body == "hello me");
 }
 
+TEST_CASE("a rest that is refused is asked for again, as what was never begun is not") {
+  const FaultServer server([](const ReceivedRequest& request, std::size_t number) {
+    if (number == 0) return reply(200, "hel", kStrong + "Content-Length: 5\r\n");
+    if (number == 1) return reply(403, "<html>Sign in first</html>");
+    if (number == 2 && request.header("range") == "bytes=3-")
+      return reply(206, "lo", kStrong + "Content-Range: bytes 3-4/5\r\n");
+    return reply(403);
+  });
+  const Got got = get(server);
+  CHECK(ok(got.response).status == 206);
+  CHECK(got.body == "hello");
+  CHECK(ok(get(server).response).status == 403);
+  CHECK(server.requests().size() == 4);
+}
+
 TEST_CASE("a body that breaks off begins again where nothing proves the rest") {
   const FaultServer server([](const ReceivedRequest& request, std::size_t number) {
     if (!request.header("range").empty()) return reply(400);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "minisign_tool.hpp"
 
+#include "support/server_process.hpp"
+#include "support/skip.hpp"
 #include "support/temp_dir.hpp"
 
 #include <cstdlib>
@@ -8,6 +10,12 @@
 #include <iterator>
 
 namespace cubinet::test {
+
+bool has_minisign() {
+  static const bool installed = find_program("minisign").has_value();
+  if (!installed) skip("minisign is not installed");
+  return installed;
+}
 
 bool minisign(const std::vector<std::string>& arguments, std::string_view input) {
   const TempDir folder;

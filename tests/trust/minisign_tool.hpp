@@ -8,6 +8,8 @@
 
 namespace cubinet::test {
 
+// False, and the test is skipped, where it is not installed.
+bool has_minisign();
 // Runs the installed `minisign`, which is the second opinion; `input` is its stdin. True when it ends with 0.
 bool minisign(const std::vector<std::string>& arguments, std::string_view input = {});
 

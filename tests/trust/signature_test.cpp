@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "minisign_tool.hpp"
+#include "support/counted.hpp"
 #include "support/ok.hpp"
+#include "support/sampled.hpp"
 #include "support/temp_dir.hpp"
 #include "support/text.hpp"
 
@@ -41,6 +43,7 @@ Result<void> verify_file(const PublicKey& key, std::string_view file, std::strin
 }  // namespace
 
 TEST_CASE("minisign verifies what is signed here") {
+  if (!has_minisign()) return;
   const TempDir folder;
   const SecretKey key = ok(SecretKey::generate());
   put(folder / "key.pub", key.public_key().to_file());
@@ -71,13 +74,14 @@ TEST_CASE("the longest comment that is signed here is one that minisign reads") 
   const auto signature = ok(sign(key, as_bytes(kText), std::string(longest, 'x')));
   put(folder / "file", kText);
   put(folder / "file.minisig", signature.to_file());
-  CHECK(minisign({"-V", "-P", key.public_key().to_string(), "-m", folder / "file"}));
   CHECK(verify_file(key.public_key(), signature.to_file(), kText));
   CHECK_FALSE(sign(key, as_bytes(kText), "two\nlines"));
   CHECK_FALSE(sign(key, as_bytes(kText), std::string_view("a\0b", 3)));
+  if (has_minisign()) CHECK(minisign({"-V", "-P", key.public_key().to_string(), "-m", folder / "file"}));
 }
 
 TEST_CASE("a key that is made here signs with minisign") {
+  if (!has_minisign()) return;
   const TempDir folder;
   const SecretKey key = ok(SecretKey::generate());
   put(folder / "file", kText);
@@ -87,6 +91,7 @@ TEST_CASE("a key that is made here signs with minisign") {
 }
 
 TEST_CASE("a key that is encrypted here signs with minisign") {
+  if (!has_minisign()) return;
   const TempDir folder;
   const SecretKey key = ok(SecretKey::generate());
   const SecretBytes password(Bytes(3, std::byte{'x'}));
@@ -97,6 +102,7 @@ TEST_CASE("a key that is encrypted here signs with minisign") {
 }
 
 TEST_CASE("what minisign signs in both of its ways is verified here") {
+  if (!has_minisign()) return;
   const TempDir folder;
   REQUIRE(minisign({"-G", "-W", "-p", folder / "key.pub", "-s", folder / "key"}));
   const PublicKey key = ok(PublicKey::parse(text_of(folder / "key.pub")));
@@ -132,15 +138,19 @@ TEST_CASE("every changed byte, every truncation and every lengthening of a signa
   const std::size_t unsigned_from = std::string_view("untrusted comment: ").size();
   const std::size_t unsigned_until = file.find('\n');
   REQUIRE(verify_file(key.public_key(), file, kText));
-  for (std::size_t at = 0; at < file.size(); ++at) {
+  std::size_t mutants = 0;
+  for (const std::size_t at : test::sampled(file.size(), 1)) {
     CHECK_FALSE(verify_file(key.public_key(), std::string_view(file).substr(0, at), kText));
+    ++mutants;
     if (at >= unsigned_from && at < unsigned_until) continue;  // the comment that nobody signed
-    for (unsigned bit = 0; bit < 8; ++bit) {
+    for (const std::byte change : test::changes(at, 8)) {
       std::string other = file;
-      other[at] = static_cast<char>(other[at] ^ (1 << bit));
+      other[at] = static_cast<char>(other[at] ^ std::to_integer<char>(change));
       CHECK_FALSE(verify_file(key.public_key(), other, kText));
+      ++mutants;
     }
   }
+  test::counted(mutants, "mutants");
   for (const std::string_view more : {"\n", " ", "x", "untrusted comment: x\n"})
     CHECK_FALSE(verify_file(key.public_key(), file + std::string(more), kText));
   CHECK_FALSE(verify_file(key.public_key(), file + file, kText));

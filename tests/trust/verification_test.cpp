@@ -63,6 +63,7 @@ TEST_CASE("a trusted key that has signed is named with its comment") {
 }
 
 TEST_CASE("what minisign signs beside a file counts") {
+  if (!has_minisign()) return;
   SignedFile file;
   const SecretKey key = new_key();
   file.trust(key);
@@ -70,6 +71,16 @@ TEST_CASE("what minisign signs beside a file counts") {
   REQUIRE(minisign({"-S", "-W", "-s", file.folder / "key", "-m", file.path, "-x",
                     signature_path(file.path, key.public_key().id())}));
   CHECK(ok(file.verify()).signers.size() == 1);
+}
+
+TEST_CASE("a signature that cannot be read is told as that, and not as one that is missing") {
+  SignedFile file;
+  const SecretKey key = new_key();
+  file.trust(key);
+  std::filesystem::create_directories(signature_path(file.path, key.public_key().id()));
+  const auto verified = file.verify();
+  REQUIRE_FALSE(verified);
+  CHECK(verified.error().code != ErrorCode::untrusted);
 }
 
 TEST_CASE("a key that nobody trusts does not count, and its file is not asked for") {
@@ -212,6 +223,7 @@ struct Node {
   std::shared_ptr<FileSystem> files = posix_file_system();
   TrustPolicy policy;
   std::vector<std::string> log;
+  bool remembers = true;
 
   Node() { policy.versions_seen = folder / "seen"; }
   Result<void> admit(std::uint64_t version, const std::vector<const SecretKey*>& keys,
@@ -220,8 +232,9 @@ struct Node {
     std::vector<Signer> signers;
     for (const SecretKey* key : keys)
       signers.push_back({key->public_key(), ""});
-    return cubinet::admit(policy, "'file'", {channel, version, expires}, signers, *files, expiry, 1'000'000,
-                          [this](LogLevel, std::string_view line) { log.emplace_back(line); });
+    return cubinet::admit(
+        policy, "'file'", {channel, version, expires}, signers, *files, expiry, 1'000'000,
+        [this](LogLevel, std::string_view line) { log.emplace_back(line); }, remembers);
   }
 };
 
@@ -245,6 +258,18 @@ TEST_CASE("what is older than the newest version seen is refused, with both name
   node.policy.refuse_older = true;
   CHECK_FALSE(node.admit(8, {&key}));
   node.policy.versions_seen.clear();
+  CHECK(node.admit(8, {&key}));
+}
+
+TEST_CASE("who only looks remembers no version, and is refused what is older all the same") {
+  Node node;
+  const SecretKey key = new_key();
+  node.policy.trusted_keys = {key.public_key()};
+  CHECK(node.admit(7, {&key}));
+  node.remembers = false;
+  CHECK(node.admit(9, {&key}));
+  CHECK_FALSE(node.admit(6, {&key}));
+  node.remembers = true;
   CHECK(node.admit(8, {&key}));
 }
 

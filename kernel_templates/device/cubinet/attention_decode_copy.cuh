@@ -3,6 +3,7 @@
 // How the template `attention_decode` brings K and V into shared memory.
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/pdl.cuh>
 #include <cubinet/swizzle.cuh>
 
 namespace cubinet::attention {
@@ -15,13 +16,13 @@ __device__ inline void synchronize_group(int group_kv) {
   }
 }
 
-// Where the tokens of a slice lie.
+// Where the tokens of a slice lie: by the table of K, or of both, then by that of V.
 struct SlicePages {
-  int page[kPagesOfSlice];
+  int page[kPageTables][kPagesOfSlice];
 };
 
 // Copies slices of one of K and V. Holds this thread's part of the addresses.
-template <int kRowBytes>
+template <int kRowBytes, int kTable>
 class SliceCopy {
  public:
   __device__ SliceCopy(GlobalAddress base, long long page_stride, long long token_stride,
@@ -43,7 +44,7 @@ class SliceCopy {
     if constexpr (kPagesOfSlice > 1) {
       copy_pages(slice, token, pages, range);
     } else {
-      copy_in_page<kAtOnce>(slice, token, pages.page[0], range);
+      copy_in_page<kAtOnce>(slice, token, pages.page[kTable][0], range);
     }
   }
 
@@ -85,11 +86,11 @@ class SliceCopy {
 #pragma unroll
     for (int i = 0; i < kIterations; ++i) {
       const int rows = i * kRowsPerIteration;
-      const int part = kRowsPerIteration <= page_size ? rows / page_size : row_ / page_size;
-      int page = pages.page[0];
+      const int part = rows / page_size + (kRowsPerIteration > page_size ? row_ / page_size : 0);
+      int page = pages.page[kTable][0];
 #pragma unroll
       for (int k = 1; k < kPagesOfSlice; ++k)
-        page = part == k ? pages.page[k] : page;
+        page = part == k ? pages.page[kTable][k] : page;
       const GlobalAddress source = base_ + static_cast<long long>(page) * page_stride_ +
                                    static_cast<long long>(rows - part * page_size) * token_stride_;
       async_copy_16_or_zero(moved(slice + target_, rows), source, valid.holds(rows));
@@ -113,6 +114,7 @@ class SliceWalk {
  public:
   __device__ SliceWalk(const AttentionDecodeParameters& p, int batch, const KvRange& range, int group_kv)
       : table_(p.page_table + 4 * (batch * p.page_table_stride)),
+        v_table_offset_(4ll * p.v_page_table_offset),
         first_(range.begin + group_kv * kSlice),
         end_(range.end),
         count_(maximum(divide_up(range.end - first_, kSlice * kWarpsKv), 0)),
@@ -128,13 +130,16 @@ class SliceWalk {
 #pragma unroll
     for (int i = 0; i < kPagesOfSlice; ++i) {
       const bool holds = i == 0 ? index < count_ : token(index) + i * page_size < end_;
-      pages.page[i] = holds ? load_global_constant_int(entry + 4 * i) : 0;
+      pages.page[0][i] = holds ? load_global_constant_int(entry + 4 * i) : 0;
+      if constexpr (separate_page_tables)
+        pages.page[1][i] = holds ? load_global_constant_int(entry + v_table_offset_ + 4 * i) : 0;
     }
     return pages;
   }
 
  private:
   GlobalAddress table_;
+  long long v_table_offset_;
   int first_;
   int end_;
   int count_;
@@ -163,18 +168,22 @@ class KvStream {
   __device__ SharedAddress k_slice() const { return ring_ + slot_ * kSliceBytesK; }
   __device__ SharedAddress v_slice() const { return ring_ + stages * kSliceBytesK + slot_ * kSliceBytesV; }
 
-  __device__ void fill() {
+  // Waits for what the kernel follows before anything behind the first `readable_early` tokens is read, and
+  // at the end in any case.
+  __device__ void fill(int readable_early) {
     // One load for all look-ups: lane i reads the page of slice i.
     const SlicePages pages = walk_.pages(minimum(threadIdx.x % 32, stages));
     next_pages_ = of_lane(pages, stages);
 #pragma unroll 1
     for (slot_ = 0; slot_ < stages; ++slot_) {
       const SlicePages of_slot = of_lane(pages, slot_);
+      if (slot_ < count() && token(slot_) + kSlice > readable_early) wait_for_prerequisites();
       if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
       if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
     }
+    wait_for_prerequisites();
     slot_ = 0;
   }
 
@@ -221,15 +230,18 @@ class KvStream {
   __device__ static SlicePages of_lane(const SlicePages& pages, int lane) {
     SlicePages of_one;
 #pragma unroll
-    for (int i = 0; i < kPagesOfSlice; ++i)
-      of_one.page[i] = __shfl_sync(0xffffffffu, pages.page[i], lane);
+    for (int table = 0; table < kPageTables; ++table) {
+#pragma unroll
+      for (int i = 0; i < kPagesOfSlice; ++i)
+        of_one.page[table][i] = __shfl_sync(0xffffffffu, pages.page[table][i], lane);
+    }
     return of_one;
   }
 
   SliceWalk walk_;
   KvRange readable_;
-  SliceCopy<kRowBytesK> copy_k_;
-  SliceCopy<kRowBytesV> copy_v_;
+  SliceCopy<kRowBytesK, 0> copy_k_;
+  SliceCopy<kRowBytesV, kPageTables - 1> copy_v_;
   SharedAddress ring_;
   int group_kv_;
   int slot_ = 0;

@@ -84,7 +84,7 @@ struct OutputRow {
   int head;
 
   __device__ long long index(const AttentionDecodeParameters& p) const {
-    return (static_cast<long long>(sequence.q_first) + token) * p.heads_q.divisor + head;
+    return (static_cast<long long>(sequence.q_first) + token) * p.heads_q + head;
   }
   __device__ GlobalAddress output(const AttentionDecodeParameters& p) const {
     return p.o + sizeof(dtype_o) * (sequence.first_element(p, p.o_batch_stride, p.o_token_stride) +
@@ -141,80 +141,42 @@ __device__ inline void store_output(const AttentionDecodeParameters& p, const Ou
   if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), end.lse * kLn2);
 }
 
-// Merges the warps' results and writes the rows: to the output, or to the split's place among the partials.
+// The rows of a tile, each of which some threads share: they take 8 elements each of a row at a time.
+struct RowParts {
+  static constexpr int kElements = 8;
+  static constexpr int kParts = head_dim_v / kElements;
+  static constexpr int kAll = tile_size_q * kParts;
+};
+
+__device__ inline OutputRow output_row(const PackedRows& rows, const Sequence& sequence, int head_kv,
+                                       int row) {
+  const int packed = rows.first + row;
+  const int token = rows.group.quotient(packed);
+  return {sequence, token, (head_kv - token) * rows.group.divisor + packed};
+}
+
+// Merges the warps' results and writes the rows: to the output or, where `slot` is not negative, among the
+// partial results.
 __device__ inline void store_rows(const AttentionDecodeParameters& p, const MergeBuffer& merge,
-                                  const PackedRows& rows, const Sequence& sequence, int head_kv, int split,
-                                  bool partial) {
-  constexpr int kElements = 8;
-  constexpr int kVectors = head_dim_v / kElements;
+                                  const PackedRows& rows, const Sequence& sequence, int head_kv, int slot) {
   // Unrolled, its divisions would be a good part of the kernel's code and compile time.
 #pragma unroll 1
-  for (int i = threadIdx.x; i < tile_size_q * kVectors; i += kThreads) {
-    const int row = i / kVectors;
-    const int first = i % kVectors * kElements;
+  for (int i = threadIdx.x; i < RowParts::kAll; i += kThreads) {
+    const int row = i / RowParts::kParts;
+    const int first = i % RowParts::kParts * RowParts::kElements;
     if (!rows.holds(row)) break;
-    const int packed = rows.first + row;
-    const int token = rows.group.quotient(packed);
-    const OutputRow target{sequence, token, (head_kv - token) * rows.group.divisor + packed};
-    float values[kElements];
+    float values[RowParts::kElements];
     const float lse = merge.take(values, row, first);
-    if (partial) {
-      const long long index = target.index(p) * p.num_splits.divisor + split;
+    if (slot >= 0) {
+      const long long index =
+          (static_cast<long long>(slot) * p.heads_kv.divisor + head_kv) * p.partial_rows + row;
       store_elements<fp32>(p.partial_o + 4 * (index * head_dim_v + first), values);
       if (first == 0) store_global_float(p.partial_lse + 4 * index, lse);
     } else {
+      const OutputRow target = output_row(rows, sequence, head_kv, row);
       store_output(p, target, first, values, RowEnd(p, target.head, lse));
     }
   }
-}
-
-// The weights of a row's splits, from their base-2 log-sum-exps. Every warp works them out for itself.
-class SplitWeights {
- public:
-  __device__ SplitWeights(GlobalAddress lse, int count) {
-    const int lane = threadIdx.x % 32;
-    float highest = negative_infinity();
-#pragma unroll 1
-    for (int s = lane; s < count; s += 32)
-      highest = fmaxf(highest, load_global_float(lse + 4 * s));
-    highest = lanes_max<32>(highest);
-    offset_ = highest == negative_infinity() ? 0.0f : highest;
-    float total = 0.0f;
-#pragma unroll 1
-    for (int s = lane; s < count; s += 32)
-      total += exp2_approx(load_global_float(lse + 4 * s) - offset_);
-    total_ = lanes_sum<32>(total);
-    inverse_ = total_ > 0.0f ? reciprocal_approx(total_) : 0.0f;
-  }
-
-  __device__ float of(float lse) const {
-    return exp2_approx(lse - offset_) * inverse_;
-  }
-  __device__ float lse() const {
-    return total_ > 0.0f ? offset_ + log2_approx(total_) : negative_infinity();
-  }
-
- private:
-  float offset_;
-  float total_;
-  float inverse_;
-};
-
-// Adds up what the workers of the reduction have, and writes the row.
-template <int kWorkers>
-__device__ inline void store_sum(const AttentionDecodeParameters& p, const OutputRow& row,
-                                 const float (&sums)[kWorkers][head_dim_v], const RowEnd& end) {
-  constexpr int kElements = 16 / int{sizeof(dtype_o)};
-  const int first = threadIdx.x * kElements;
-  if (first >= head_dim_v) return;
-  float values[kElements] = {};
-#pragma unroll
-  for (int w = 0; w < kWorkers; ++w) {
-#pragma unroll
-    for (int i = 0; i < kElements; ++i)
-      values[i] += sums[w][first + i];
-  }
-  store_output(p, row, first, values, end);
 }
 
 }  // namespace cubinet::attention

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Sizes of the template `attention_decode` that follow from its parameters, and which tokens a tile sees.
+// Sizes of the template `attention_decode` that follow from its parameters, and which tokens a row sees.
 #include <cubinet/e4m3.cuh>
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/math.cuh>
@@ -30,6 +30,8 @@ constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
 // registers.
 constexpr int kSlice = (tile_size_q == 64 || kConvertsKv) && head_dim_v <= 128 ? 32 : 16;
 constexpr int kPagesOfSlice = maximum(kSlice / page_size, 1);
+constexpr int kPageTables = separate_page_tables ? 2 : 1;
+constexpr bool kCustomMask = mask == mask_values::custom;
 constexpr int kWarpRows = 16;
 constexpr int kWarpsQ = tile_size_q / kWarpRows;
 constexpr int kWarpsKv = tile_size_kv / kSlice;
@@ -53,8 +55,6 @@ constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes;
 constexpr bool kQInRegisters = head_dim_qk <= 128 && head_dim_v <= 128;
 constexpr int kStepsQk = head_dim_qk / 16;
 constexpr int kTilesV = head_dim_v / 8;
-constexpr int kReduceThreads = 128;
-constexpr int kReduceBlocksPerSm = 8;
 // What a thread needs without spilling, by the accumulators and Q's fragments that it holds; left to itself,
 // ptxas spills a word to fit one block more.
 constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
@@ -64,9 +64,6 @@ constexpr int kBlocksPerSm = maximum(65536 / (kThreads * kRegisters), 1);
 static_assert(attention_decode_threads == kThreads, "the host's formula of the block size differs");
 static_assert(attention_decode_shared_bytes == kSharedBytes,
               "the host's formula of the shared memory differs");
-static_assert(attention_decode_reduce_threads == kReduceThreads,
-              "the host's formula of the block size differs");
-static_assert(attention_decode_reduce_shared_bytes == 0, "the reduction uses static shared memory alone");
 static_assert(page_size % kSlice == 0 || kSlice % page_size == 0, "a slice is of whole pages or in one");
 #if __CUDA_ARCH__ < 890
 static_assert(sizeof(dtype_o) != 1, "dtype_o e4m3 needs a target from sm_89 on");
@@ -96,6 +93,13 @@ struct Sequence {
   }
 };
 
+// The first tokens of a sequence, which may be read before what this kernel follows has ended: pages that an
+// append writes to are not among them.
+__device__ inline int tokens_before_wait(const AttentionDecodeParameters& p, const Sequence& sequence) {
+  if (p.follows_append == 0) return sequence.length;
+  return maximum(sequence.length - sequence.q_len, 0) / page_size * page_size;
+}
+
 // Row r of the packed Q of one KV head is query token r / group, head r % group of the group.
 struct PackedRows {
   kernel_templates::FastDivisor group;
@@ -119,36 +123,9 @@ struct KvRange {
 
 __device__ inline KvRange visible_to(const AttentionDecodeParameters& p, const Sequence& sequence,
                                      int token) {
-  int end = sequence.length;
-  if constexpr (mask == mask_values::causal) end = maximum(sequence.length - sequence.q_len + token + 1, 0);
-  int begin = 0;
-  if constexpr (sliding_window) begin = maximum(end - p.window, 0);
-  return {begin, end};
-}
-
-// How a tile's visible tokens are divided. Depends on what both kernels know, so that they agree.
-struct Splits {
-  int begin;  // multiple of kSlice
-  int end;
-  int chunk;
-  int count;
-
-  __device__ KvRange range(int split) const {
-    return {begin + split * chunk, minimum(begin + (split + 1) * chunk, end)};
-  }
-};
-
-__device__ inline Splits divide_into_splits(const AttentionDecodeParameters& p, const PackedRows& rows,
-                                            const Sequence& sequence) {
-  Splits s;
-  s.begin = visible_to(p, sequence, rows.token(0)).begin / kSlice * kSlice;
-  s.end = visible_to(p, sequence, rows.token(tile_size_q - 1)).end;
-  const int tokens = maximum(s.end - s.begin, 0);
-  const int share = p.num_splits.quotient(tokens + p.num_splits.divisor - 1);
-  // A multiple of the tile, and so of a slice, whatever the host asks for: a slice must not begin within one.
-  s.chunk = round_up(maximum(maximum(p.min_tokens_per_split, share), 1), tile_size_kv);
-  s.count = maximum(divide_up(tokens, s.chunk), 1);
-  return s;
+  const int own = maximum(sequence.length - sequence.q_len + token + 1, 0);  // the end of what is not newer
+  return {sliding_window ? maximum(own - p.window, 0) : 0,
+          mask == mask_values::causal ? own : sequence.length};
 }
 
 }  // namespace cubinet::attention

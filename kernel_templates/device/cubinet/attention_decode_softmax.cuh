@@ -94,14 +94,76 @@ __device__ inline void multiply_qk(FragmentD (&scores)[kTilesS], const QFragment
   }
 }
 
-__device__ inline void mask_scores(FragmentD (&scores)[kTilesS], const KvRange (&visible)[2], int token,
-                                   int lane) {
+// Bounds logits by a tanh of the base-2 exponential: tanh.approx is 2^-11 off, which a bound of 50 makes
+// 0.02.
+template <bool kCaps>
+class SoftCap {
+ public:
+  // From here on `scale_log2` is that of the bounded logits.
+  __device__ SoftCap(const AttentionDecodeParameters& p, float (&scale_log2)[2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      twice_[half] = 2.0f * scale_log2[half] / p.soft_cap;
+      scale_log2[half] = p.soft_cap * kLog2E;
+    }
+  }
+
+  __device__ void apply(FragmentD (&scores)[kTilesS]) const {
+#pragma unroll
+    for (int tile = 0; tile < kTilesS; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float power = exp2_approx(scores[tile].r[i] * twice_[i >> 1]);
+        scores[tile].r[i] = fmaf(-2.0f, reciprocal_approx(power + 1.0f), 1.0f);
+      }
+    }
+  }
+
+ private:
+  float twice_[2];
+};
+
+template <>
+class SoftCap<false> {
+ public:
+  __device__ SoftCap(const AttentionDecodeParameters&, float (&)[2]) {}
+  __device__ void apply(FragmentD (&)[kTilesS]) const {}
+};
+
+// Which of its sequence's query tokens each of a lane's two rows sees, where bits say it.
+class DraftMask {
+ public:
+  __device__ DraftMask(const AttentionDecodeParameters& p, const Sequence& sequence, const PackedRows& rows,
+                       int row)
+      : first_(sequence.length - sequence.q_len) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const long long token = sequence.q_first + rows.token(row + 8 * half);
+      bits_[half] = p.mask + 4 * token * p.mask_words;
+    }
+  }
+
+  // Of a token of the sequence.
+  __device__ bool hides(int half, int token) const {
+    const int draft = token - first_;
+    return draft >= 0 && (load_global_constant_int(bits_[half] + 4 * (draft / 32)) >> draft % 32 & 1) == 0;
+  }
+
+ private:
+  int first_;
+  GlobalAddress bits_[2];
+};
+
+__device__ inline void mask_scores(FragmentD (&scores)[kTilesS], const KvRange (&visible)[2],
+                                   const DraftMask& draft_mask, int token, int lane) {
 #pragma unroll
   for (int tile = 0; tile < kTilesS; ++tile) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int column = token + tile * 8 + (lane & 3) * 2 + (i & 1);
-      if (!visible[i >> 1].holds(column)) scores[tile].r[i] = negative_infinity();
+      bool seen = visible[i >> 1].holds(column);
+      if constexpr (kCustomMask) seen = seen && !draft_mask.hides(i >> 1, column);
+      if (!seen) scores[tile].r[i] = negative_infinity();
     }
   }
 }

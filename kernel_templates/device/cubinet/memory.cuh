@@ -72,6 +72,12 @@ __device__ inline void store_shared_8(SharedAddress address, unsigned first, uns
   asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(first), "r"(second) : "memory");
 }
 
+__device__ inline void store_shared_16(SharedAddress address, const uint4& v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
+}
+
 __device__ inline void store_shared_float(SharedAddress address, float v) {
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(v) : "memory");
 }
@@ -83,6 +89,21 @@ __device__ inline void store_shared_floats_4(SharedAddress address, float x, flo
 
 __device__ inline void store_global_float(GlobalAddress address, float v) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
+}
+
+// Returns what was there. What the block wrote before its last barrier can be seen by whoever finds this
+// addition, and what those wrote whose additions this one finds can be seen after the block's next.
+__device__ inline int add_global(GlobalAddress address, int v) {
+  int before;
+  asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(address), "r"(v)
+               : "memory");
+  return before;
+}
+
+__device__ inline void store_global_int(GlobalAddress address, int v) {
+  asm volatile("st.global.s32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
 }
 
 }  // namespace cubinet

@@ -2,6 +2,7 @@
 #pragma once
 // Element types of the kernel templates. They are plain bit holders, so that a template needs no CUDA
 // header: cuda_fp16.h and cuda_bf16.h cost more front-end time than a whole small kernel.
+#include <cubinet/kernel_templates/e4m3_rounding.h>
 
 namespace cubinet {
 
@@ -58,15 +59,22 @@ __device__ inline unsigned pack2<fp16>(float low, float high) {
   return packed;
 }
 
-// Four values rounded to nearest even, the first in the lowest byte; what is out of range becomes +-448. From
-// sm_89 on.
+// Four values rounded to nearest even, the first in the lowest byte; what is out of range becomes +-448.
 __device__ inline unsigned pack4_e4m3(const float* values) {
+#if __CUDA_ARCH__ >= 890
   unsigned packed;
   asm("{.reg .b16 lo, hi; cvt.rn.satfinite.e4m3x2.f32 lo, %2, %1; cvt.rn.satfinite.e4m3x2.f32 hi, %4, %3; "
       "mov.b32 %0, {lo, hi};}"
       : "=r"(packed)
       : "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]));
   return packed;
+#else
+  unsigned bytes[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    bytes[i] = kernel_templates::rounded_to_e4m3(__float_as_uint(values[i]));
+  return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | bytes[3] << 24;
+#endif
 }
 
 template <typename T>

@@ -36,6 +36,8 @@ struct PublishedMirrorOptions {
   // Empty: all. Cubins of which no header tells a target are asked for with any.
   std::vector<SmTarget> targets = {};
   std::vector<std::string> functions = {};
+  // Says of which functions of a folder's header the cubins are asked for; the others are then not.
+  std::function<Result<std::vector<std::string>>(const std::string& name, ByteView header)> choose = {};
   // As in ArtifactImportOptions.
   std::function<void(const std::filesystem::path& folder, std::size_t count,
                      const std::function<std::string(std::size_t)>& work)>
@@ -52,7 +54,7 @@ struct MirroredFolder {
   std::uint64_t fetched = 0;        // that came now
   std::uint64_t fetched_bytes = 0;  // of these
   std::uint64_t bytes = 0;          // of all that is in it now
-  std::uint64_t not_wanted = 0;     // by targets and functions
+  std::uint64_t not_wanted = 0;     // by targets, functions and choose
   ArtifactFindings left_out;        // what runs on the host, and what is neither cubin nor header
   ArtifactFindings missing;         // no place has it
   ArtifactFindings damaged;         // a place has something else

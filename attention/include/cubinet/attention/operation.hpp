@@ -76,9 +76,12 @@ struct PlanOptions {
   bool starts_early = false;
   bool explains = false;  // the plan and the declines carry lines for people, and the nearest rows
   TargetPolicy targets = {};
-  std::optional<std::uint32_t> splits = std::nullopt;  // exactly so many KV splits; nullopt: the plan decides
-  std::shared_ptr<const CostModel> costs = nullptr;    // null: default_cost_model()
-  std::vector<MeasuredOccupancy> occupancy = {};       // a plan counts on no more; bind fills it
+  std::optional<std::uint32_t> splits = std::nullopt;  // so many KV splits; nullopt: the plan decides
+  // KV splits of so many tokens each, a multiple of 128, from where a sequence's visible tokens begin: what
+  // is computed of a sequence then has the same bits in every batch. Backends that cannot decline.
+  std::optional<std::uint32_t> split_tokens = std::nullopt;
+  std::shared_ptr<const CostModel> costs = nullptr;  // null: default_cost_model()
+  std::vector<MeasuredOccupancy> occupancy = {};     // a plan counts on no more; bind fills it
 };
 
 // All that a backend decides from. The same request gives the same answer.
@@ -138,6 +141,10 @@ struct AttentionTensors {
   DeviceTensor page_table;
   DeviceTensor kv_lengths;  // [batch] int32, contiguous; 0 is allowed, what passes kv_len is cut to it
   DeviceTensor sinks;       // [heads_q] fp32: with sinks, the logit of each head
+  // [batch, q_len, mask_words()] uint32, contiguous; with ragged_q [tokens, mask_words()]: with a custom
+  // mask. Bit j % 32 of word j / 32 of a query token says whether it sees its sequence's query token j; it
+  // sees all that lies before them, within the window.
+  DeviceTensor mask;
   // [batch + 1] int32: where each sequence's tokens begin in Q, and in K and V; the last is their number. Of
   // TensorRules::reads_offsets.
   DeviceTensor q_offsets;
@@ -150,6 +157,16 @@ struct AttentionTensors {
   DeviceTensor output_scale;   // one fp32: the same
   DeviceTensor scratch;        // WorkspaceSizes::scratch_bytes
   DeviceTensor counters;       // WorkspaceSizes::counter_bytes
+  // With AttentionProblem::append: the new rows, of its type, [batch, q_len, heads, head dim] as q. new_q,
+  // where appends_q(), may be q itself; q, k and v are then written. Parts of one tensor by their strides.
+  DeviceTensor new_q;
+  DeviceTensor new_k;
+  DeviceTensor new_v;
+  DeviceTensor positions;  // int32, one a token as they lie in Q: with Append::positions
+  DeviceTensor cos_sin;    // [positions, rope_dim] fp32, contiguous: with Append::rope_dim (rope_table)
+  DeviceTensor q_scale;    // one fp32 each: with scales_on_device, of what is stored as e4m3
+  DeviceTensor k_scale;
+  DeviceTensor v_scale;
 };
 
 // A tensor map in a kernel's argument, where the driver's encoding of it goes.
@@ -227,10 +244,10 @@ struct AttentionPlan {
   WorkspaceSizes workspace;
   TensorRules rules;
   WorkDivision division;
-  // The row of the first step's kernel. Without a digest it is yet to be compiled; without a function name it
-  // is only assumed to exist.
+  // The row of the kernel that attends first, of steps[attention_step()]. Without a digest it is yet to be
+  // compiled; without a function name it is only assumed to exist.
   KernelRow row;
-  KernelCost cost;                        // of the first step by the cost model
+  KernelCost cost;                        // of the same step by the cost model
   std::vector<PlanCandidate> candidates;  // empty where tiles were not compared
   std::uint32_t passes = 1;               // kernels looked at one after the other, the chosen one last
   std::vector<std::string> trace;         // what was weighed, where the request asks for it
@@ -238,6 +255,10 @@ struct AttentionPlan {
 
   bool launchable() const { return not_launchable.empty(); }
   bool exists() const { return row.digest != Sha256Digest{}; }
+  // Before it may stand the append.
+  std::size_t attention_step() const {
+    return request.problem.append && request.problem.append->attends ? 1 : 0;
+  }
   std::string_view backend_name() const;
 };
 

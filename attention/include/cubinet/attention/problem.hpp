@@ -56,12 +56,37 @@ struct AttentionProblem {
   // Of Q K^T before the softmax; nullopt: 1 / sqrt(head_dim_qk), of latent attention 1 / sqrt(192), the head
   // dim that its 576 columns were absorbed from.
   std::optional<double> softmax_scale = std::nullopt;
+  // A scaled logit x becomes soft_cap * tanh(x / soft_cap), sinks as they are; nullopt: it stays as it is.
+  std::optional<double> soft_cap = std::nullopt;
   double output_scale = 1;        // of the output
   bool scales_on_device = false;  // both are read from the device, at every run
   // What the caller knows of each sequence's length when it plans, as it lies on the device; empty: all may
   // be kv_len. They decide how the work is divided, never what is computed: kernels read the lengths
   // themselves.
   std::vector<std::int32_t> kv_lengths = {};
+
+  // What a run does before it attends: the K and V of the new tokens, the newest q_len of each sequence, go
+  // into the cache, and their Q to where attention reads it, rotated (RoPE) and quantised. Lengths include
+  // them. Nothing but their rows is written.
+  struct Append {
+    DataType data_type = DataType::bf16;  // of the new rows: bf16 or fp16
+    std::uint32_t rope_dim = 0;           // columns of Q and K that are rotated, the first ones; 0: none
+    bool interleaved = false;  // column 2i is rotated with 2i + 1, otherwise i with i + rope_dim / 2 (NeoX)
+    bool positions = false;    // a token is rotated by a position that is given, otherwise by its place
+    bool attends = true;       // otherwise that is all, and of the problem only what it needs counts
+    // What is stored as e4m3 is stored divided by its scale, which the softmax and output scale have to make
+    // good; with scales_on_device the three are read from the device.
+    double q_scale = 1;
+    double k_scale = 1;
+    double v_scale = 1;
+
+    friend bool operator==(const Append&, const Append&) = default;
+  };
+  std::optional<Append> append = std::nullopt;  // nullopt: all is in the cache, and Q as it is wanted
+
+  // Q is one of the new rows: it is rotated, or of another type than they are.
+  bool appends_q() const { return append && (append->rope_dim != 0 || data_type_q != append->data_type); }
+  bool attends() const { return !append || append->attends; }
 
   std::uint32_t group_size() const { return heads_q / heads_kv; }
   double scale() const;
@@ -74,6 +99,9 @@ struct AttentionProblem {
     const bool one_row = is_generation() && q_len == 1 && mask == AttentionMask::dense;
     return (mask == AttentionMask::causal || one_row) && (kv_len > window || chunk != kUnlimited);
   }
+  // The same, or by the window of a custom mask, which is about the query tokens alone.
+  bool is_windowed() const { return is_sliding() || (mask == AttentionMask::custom && kv_len > window); }
+  std::uint32_t mask_words() const { return (q_len + 31) / 32; }  // of a row of a custom mask
 
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
@@ -94,5 +122,14 @@ struct DeviceFacts {
 // kernel has. Everything is checked here and nothing is rounded: selection takes valid problems only.
 Result<void> check_problem(const AttentionProblem& problem);
 Result<void> check_device(const DeviceFacts& device);
+
+// The angles of a rotation by one position: theta^(-2i / rope_dim), `stretch` times slower. Scaled contexts
+// are other angles.
+std::vector<double> rope_frequencies(std::uint32_t rope_dim, double theta = 10'000, double stretch = 1);
+
+// AttentionTensors::cos_sin for the positions from 0 on, [positions, 2 * frequencies]: the cosines, then the
+// sines, times a factor that some scaled contexts have.
+std::vector<float> rope_table(const std::vector<double>& frequencies, std::uint32_t positions,
+                              double factor = 1);
 
 }  // namespace cubinet

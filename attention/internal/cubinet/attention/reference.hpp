@@ -6,6 +6,7 @@
 #include <cubinet/base/result.hpp>
 #include <cubinet/loader/memory.hpp>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -26,18 +27,30 @@ struct AttentionInputs {
   std::vector<std::int32_t> kv_lengths;  // [batch]
   std::vector<std::int32_t> q_lengths;   // [batch], with ragged_q; otherwise all have q_len query tokens
   std::vector<float> sinks;              // [heads_q], with sinks
+  std::vector<std::uint32_t> mask;       // [tokens, mask_words()], with a custom mask
   std::int64_t pages = 0;
+  // With append, of its type: [tokens, heads, head dim]; new_q where appends_q().
+  ElementBits new_q;
+  ElementBits new_k;
+  ElementBits new_v;
+  std::vector<std::int32_t> positions;  // [tokens], with Append::positions
+  std::vector<float> cos_sin;           // rope_table()
 };
 
 // Random inputs that a wrong kernel cannot pass by luck: logits of standard deviation 4, sinks among the
 // largest of them, normal V; pages in shuffled order; NaN in everything that no query may read: unused pages
 // (the page table's spare entries name one), the rest of last pages, tokens older than every window. With
-// ragged_q, the first sequence has q_len query tokens and the others from 1 up. Deterministic in the seed;
-// uses `threads` threads (0: one a core). invalid_argument for lengths that do not fit the problem or a pool
-// of more than 2^31 - 1 pages.
+// ragged_q, the first sequence has q_len query tokens and the others from 1 up. Of a custom mask each query
+// token sees itself and every other one, newer ones too, as a coin falls. With append, NaN in all that it has
+// to write. Deterministic in the seed; uses `threads` threads (0: one a core). invalid_argument for lengths
+// that do not fit the problem or a pool of more than 2^31 - 1 pages.
 Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
                                               const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
                                               unsigned threads = 0);
+
+// The inputs as they are behind the append: K, V and, where appends_q(), Q, to the bit. REQUIRES:
+// problem.append. invalid_argument as for attention_reference.
+Result<AttentionInputs> append_reference(const AttentionProblem& problem, const AttentionInputs& inputs);
 
 struct AttentionOutputs {
   std::vector<double> o;    // [tokens, heads_q, head_dim_v]
@@ -66,6 +79,7 @@ class TensorBuffers {
   Result<void> poison(bool scratch) const;
   Result<void> set_kv_lengths(const std::vector<std::int32_t>& lengths) const;  // REQUIRES: one a sequence
   Result<Bytes> output() const;
+  Result<std::array<Bytes, 3>> appended() const;  // Q, K and V, all of them
   Result<std::vector<float>> lse() const;
 
  private:
@@ -78,14 +92,24 @@ class TensorBuffers {
     page_tables,
     kv_lengths,
     sinks,
+    mask,
     q_offsets,
     kv_offsets,
     softmax_scale,
     output_scale,
     scratch,
-    counters
+    counters,
+    new_q,
+    new_k,
+    new_v,
+    positions,
+    cos_sin,
+    q_scale,
+    k_scale,
+    v_scale
   };
   TensorBuffers() = default;
+  Result<void> upload_append(const AttentionProblem::Append& append, const AttentionInputs& inputs) const;
 
   std::vector<DeviceBuffer> buffers_;  // by Tensor
   std::size_t rows_ = 0;               // of the outputs: tokens times heads

@@ -13,6 +13,9 @@ namespace cubinet {
 float to_float(std::uint16_t bits, DataType type);
 std::uint16_t from_float(float value, DataType type);
 
+// Elements as kernels read them.
+Bytes packed_elements(const ElementBits& elements, DataType type);
+
 enum class LengthPattern {
   uniform,  // every sequence has kv_len tokens
   // The first kv_len, the second (of two and more) empty, the others beside the borders of pages and

@@ -135,8 +135,8 @@ class WritableStore : public Store {
   // removed.
   virtual Result<std::uint64_t> remove(const CubinRecords& records) = 0;
   // Waits until nobody else in any process builds this; busy after 10 minutes. The caller looks again before
-  // it builds. A place that knows no locks gives a lock that keeps nobody out; one that has them and refuses
-  // is an error.
+  // it builds: those who waited for a build that came all have the lock at once. A place that knows no locks
+  // gives a lock that keeps nobody out; one that has them and refuses is an error.
   virtual Result<std::unique_ptr<BuildLock>> lock_for_build(const KernelIdentity& identity,
                                                             const BuildFingerprint& fingerprint) = 0;
 };

@@ -45,11 +45,12 @@ Result<std::shared_ptr<Store>> open_server(const ServerOptions& options);
 
 // A cache of builds that nodes compile for each other, in the layout of bazel-remote: its reference is a
 // URL of https:// or s3://, its home notes what it was good for. Asked just before something is compiled, for
-// that very build, which is then kept in the Runtime's home. With the file of a secret key (minisign's,
-// without a password) what is compiled here is signed and written there behind the request; its destruction
-// waits for that for 10 s at most. untrusted without a policy: it names the writers whose builds are taken.
-// For RuntimeOptions::stores, behind the home.
+// that very build, which is then kept in the Runtime's home. With the file of a secret key (minisign's, and
+// its password where it has one, which takes seconds and up to 1 GiB to be tried) what is compiled here is
+// signed and written there behind the request; its destruction waits for that for 10 s at most. untrusted
+// without a policy: it names the writers whose builds are taken. For RuntimeOptions::stores, behind the home.
 Result<std::shared_ptr<Store>> open_cache(const ServerOptions& options,
-                                          const std::string& secret_key_file = {});
+                                          const std::string& secret_key_file = {},
+                                          const std::string& secret_key_password = {});
 
 }  // namespace cubinet

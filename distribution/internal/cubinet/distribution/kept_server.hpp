@@ -19,6 +19,9 @@ struct KeptServerOptions {
   LogSink log = {};
 };
 
+// A wait for another process that was this long says that the server gives it no answer.
+bool is_in_vain(double seconds, std::chrono::milliseconds patience);
+
 // A server behind what a home has of it: manifests, small blobs and parts are looked for there first,
 // and kept. Parts that nothing shares are kept where they were expected alone. Of several processes that want
 // the same one asks, the others wait and find it. Whatever is kept is compared with its digest when it is
@@ -36,6 +39,9 @@ class KeptServer final : public ContentServer {
 
   // Nobody else on this node fetches what is called so, until the lock is gone; nullptr: who knows.
   std::unique_ptr<BuildLock> lock(const Sha256Digest& what) const;
+  // Somebody had the lock for so long, and what was waited for has not come: the server is passed over here
+  // too.
+  void waited_in_vain(double seconds);
 
  protected:
   Result<bool> do_has_blob(const BlobDescriptor& blob) override;

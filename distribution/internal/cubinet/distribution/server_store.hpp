@@ -29,6 +29,8 @@ struct ServerStoreOptions {
   bool offline = false;
   // For so long what a channel named is taken as it was when it was asked.
   std::chrono::seconds fresh = std::chrono::hours(1);
+  // How long another process's download is waited for.
+  std::chrono::milliseconds patience = std::chrono::seconds(20);
   std::chrono::milliseconds rest = std::chrono::minutes(1);  // of a server that gave no answer
   LogSink log = {};
   std::shared_ptr<FileSystem> files = nullptr;  // for the versions seen; nullptr: the operating system's
@@ -40,7 +42,8 @@ struct ServerStoreOptions {
 // processes of a node one fetches each.
 //
 // A server that gives no answer, or a bundle that may not be used, costs a bounded time once: for `rest`
-// every question is `unavailable` at once, or what the bundle was refused for. It stays with the bundle that
+// every question is `unavailable` at once, or what the bundle was refused for. Of many processes of a node
+// each waits for the one that asks, and none asks again behind it. It stays with the bundle that
 // it opened. invalid_argument where the reference names neither channel nor manifest.
 Result<std::shared_ptr<Store>> open_server_store(ServerStoreOptions options);
 // The bundle that a store is, or that one over a server has opened; nullptr where there is none.

@@ -46,6 +46,8 @@ struct KernelSelector {
   bool spcompress = false;
   bool fuses_inverse_rope_quant = false;
   bool ue8m0_output_scale = false;
+  bool soft_cap = false;              // logits pass through a tanh; its bound is given at run time
+  bool separate_page_tables = false;  // K and V are looked up apart; published kernels take tables of both
 
   friend bool operator==(const KernelSelector&, const KernelSelector&) = default;
 };

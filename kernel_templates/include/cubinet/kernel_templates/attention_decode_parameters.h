@@ -10,21 +10,25 @@ namespace cubinet::kernel_templates {
 // Addresses are device addresses (CUdeviceptr). Strides count elements; the innermost dimension is
 // contiguous. q, k, v, o, every stride of theirs and partial_o are multiples of 16 bytes.
 struct AttentionDecodeParameters {
-  // [batch, q_len, heads_q, head_dim_qk]; with q_offsets, and then O, LSE and partial results too,
-  // [tokens, heads_q, head_dim_qk].
+  // [batch, q_len, heads_q, head_dim_qk]; with q_offsets, and then O and LSE too, [tokens, heads_q,
+  // head_dim_qk].
   unsigned long long q;
   unsigned long long k;    // [pages, page_size, heads_kv, head_dim_qk] in any stride order
   unsigned long long v;    // [pages, page_size, heads_kv, head_dim_v] in any stride order
   unsigned long long o;    // [batch, q_len, heads_q, head_dim_v]
   unsigned long long lse;  // [batch, q_len, heads_q] fp32, natural logarithm; 0: not wanted
-  unsigned long long
-      partial_o;  // [batch, q_len, heads_q, num_splits, head_dim_v] fp32; unused if num_splits is 1
-  unsigned long long
-      partial_lse;  // [batch, q_len, heads_q, num_splits] fp32, base 2; unused if num_splits is 1
+  // Of rows whose KV several blocks share: [slots, heads_kv, partial_rows, head_dim_v] fp32, and their
+  // log-sum-exps without the last dimension, base 2. Slots: with split_is_unit the most units of all tiles,
+  // otherwise two for each of `blocks`.
+  unsigned long long partial_o;
+  unsigned long long partial_lse;
+  // [batch, q_tiles, heads_kv] int32: zero before and after every run; 0: attention_decode_reduce follows.
+  unsigned long long counters;
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
   unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed
   unsigned long long q_offsets;   // [batch + 1] int32: where its tokens begin; 0: each sequence has q_len
   unsigned long long sinks;       // [heads_q] fp32, natural logits without V; 0: none
+  unsigned long long mask;        // [tokens of Q, mask_words] uint32; read with a custom mask
   unsigned long long softmax_scale_address;  // one fp32 in place of softmax_scale_log2; 0: none
   unsigned long long output_scale_address;   // one fp32 in place of output_scale; 0: none
 
@@ -42,20 +46,32 @@ struct AttentionDecodeParameters {
   long long o_head_stride;
   long long page_table_stride;
 
+  int batch;
   int q_len;                 // with q_offsets the most of a sequence
-  int min_tokens_per_split;  // multiple of tile_size_kv; a short sequence uses fewer splits
+  int q_tiles;               // of a sequence, at most: ceil(q_len * group / tile_size_q)
+  int heads_q;               // a multiple of heads_kv
+  int partial_rows;          // rows of a tile that there are at most
+  int min_units;             // that a block takes where there are not enough for all
+  int split_is_unit;         // each unit is a split of its own; 0: a split is what a block has of a tile
   int window;                // newest tokens a query sees, itself included; read if sliding_window
   int max_kv_length;         // lengths beyond it are cut to it: the page table holds no more
   float softmax_scale_log2;  // softmax scale times log2(e), > 0
   float output_scale;
+  float soft_cap;           // > 0; read with soft_cap
+  int mask_words;           // of a query token
+  int v_page_table_offset;  // from K's entries of a sequence to V's; read with separate_page_tables
 
-  FastDivisor heads_q;     // query heads: a multiple of gridDim.y of the main kernel, the KV heads
-  FastDivisor group;       // query heads of one KV head
-  FastDivisor q_tiles;     // ceil(q_len * group / tile_size_q)
-  FastDivisor num_splits;  // most KV splits of a sequence; gridDim.x of the main kernel is q_tiles times this
+  FastDivisor heads_kv;
+  FastDivisor group;   // query heads of one KV head
+  FastDivisor unit;    // tokens of KV that are divided among blocks together: a multiple of tile_size_kv
+  FastDivisor blocks;  // that share the units of one KV head; the main grid is this times heads_kv
+
+  // Not 0: what the kernel waits for writes Q and the newest q_len tokens of each sequence, and what came
+  // before that has ended: full pages in front of them are read before the wait.
+  int follows_append;
 };
 
-static_assert(sizeof(AttentionDecodeParameters) == 296 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 352 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
@@ -64,34 +80,45 @@ CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o, 24);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, lse, 32);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_o, 40);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_lse, 48);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table, 56);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, kv_lengths, 64);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_offsets, 72);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, sinks, 80);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_address, 88);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale_address, 96);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_batch_stride, 104);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_token_stride, 112);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_head_stride, 120);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_page_stride, 128);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_token_stride, 136);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_head_stride, 144);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_stride, 152);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_token_stride, 160);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_head_stride, 168);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_batch_stride, 176);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_token_stride, 184);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_head_stride, 192);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table_stride, 200);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_len, 208);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, min_tokens_per_split, 212);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, window, 216);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, max_kv_length, 220);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_log2, 224);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale, 228);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_q, 232);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 248);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_tiles, 264);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, num_splits, 280);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, counters, 56);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table, 64);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, kv_lengths, 72);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_offsets, 80);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, sinks, 88);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, mask, 96);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_address, 104);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale_address, 112);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_batch_stride, 120);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_token_stride, 128);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_head_stride, 136);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_page_stride, 144);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_token_stride, 152);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k_head_stride, 160);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_stride, 168);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_token_stride, 176);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_head_stride, 184);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_batch_stride, 192);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_token_stride, 200);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, o_head_stride, 208);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, page_table_stride, 216);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, batch, 224);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_len, 228);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q_tiles, 232);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_q, 236);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, partial_rows, 240);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, min_units, 244);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, split_is_unit, 248);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, window, 252);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, max_kv_length, 256);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, softmax_scale_log2, 260);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, output_scale, 264);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, soft_cap, 268);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, mask_words, 272);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, v_page_table_offset, 276);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_kv, 280);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 296);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, unit, 312);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, blocks, 328);
+CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, follows_append, 344);
 
 }  // namespace cubinet::kernel_templates

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/backend.hpp>
+
+#include <memory>
+
+namespace cubinet {
+
+// A backend's answer, with the append, where the problem has one, in front of its steps. The first of them
+// then starts early, whatever the request says: what it follows is the append, which starts as was asked.
+Result<Consideration> consider(const AttentionBackend& backend, const PlanRequest& request);
+
+// Who plans what does nothing but append.
+std::shared_ptr<const AttentionBackend> append_alone();
+
+}  // namespace cubinet

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "attention_arguments.hpp"
+
+#include <cubinet/attention/operation.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet::cli {
+
+// What `bench attention` measures at a time, as options say it.
+struct BenchCase {
+  AttentionArguments problem;
+  std::string tag;                    // of the caller's, for its tables
+  std::vector<std::string> backends;  // empty: auto
+  std::string kv_lengths;  // "131072,1024": the last stands for the rest of the batch; empty: all --kv-len
+  bool lengths_unknown = false;  // the plan is not told them
+  bool programmatic_launch = false;
+  std::uint32_t splits = 0;  // 0: as planned
+};
+
+void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments);
+
+// One a sequence. invalid_argument names the option.
+Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem);
+
+// A sweep file:
+//   {"cases": [{"tag": NAME, "batch": [8, 16], "kv-len": 16384, "sinks": true, ...}, ...]}
+// Members are the options of a case without their dashes; a list stands for each of its values, and an
+// element for the product of its lists, the alphabetically last changing fastest. invalid_argument says
+// where: "FILE: cases[2]: …".
+Result<std::vector<BenchCase>> parse_sweep(std::string_view text, std::string_view origin);
+
+}  // namespace cubinet::cli

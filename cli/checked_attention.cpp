@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checked_attention.hpp"
+
+#include "describe.hpp"
+
+#include <cubinet/attention/measure.hpp>
+#include <cubinet/attention/reference_values.hpp>
+#include <cubinet/jit/compiler.hpp>
+#include <cubinet/loader/stream.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+
+namespace cubinet::cli {
+namespace {
+
+// ||o - ref|| / ||ref|| of a row: the rounding of what goes into the tensor cores leaves some 3e-3 of bf16,
+// and of e4m3, to which the weights of the softmax are rounded as well, up to 1/16 of each of them.
+constexpr double kLargestError = 1e-2;
+constexpr double kLargestErrorOfE4m3 = 7e-2;
+
+// Whether a run writes the log-sum-exp: some kernels do only where the problem has it.
+bool writes_lse(const AttentionPlan& plan) {
+  return plan.request.problem.lse || !plan.rules.lse_as_planned;
+}
+
+// Q and the whole cache, of whose copies the first was appended to.
+Result<bool> appended_as_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
+                                   const TensorBuffers& buffers) {
+  CUBINET_TRY_ASSIGN(const AttentionInputs reference, append_reference(problem, inputs));
+  CUBINET_TRY_ASSIGN(const auto appended, buffers.appended());
+  const Bytes wanted[] = {packed_elements(reference.q, problem.data_type_q),
+                          packed_elements(reference.k, problem.data_type_k),
+                          packed_elements(reference.v, problem.data_type_v)};
+  return std::equal(std::begin(wanted), std::end(wanted), appended.begin(),
+                    [](const Bytes& part, const Bytes& all) {
+                      return part.size() <= all.size() && std::equal(part.begin(), part.end(), all.begin());
+                    });
+}
+
+}  // namespace
+
+Result<AttentionResolution> resolve_for_launch(Runtime& runtime, const AttentionProblem& problem,
+                                               const DeviceProperties& device, PlanOptions options) {
+  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(device.capability));
+  const AvailableKernels kernels = AvailableKernels::create(found, device.capability);
+  const DeviceFacts facts{device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block};
+  CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
+  CUBINET_TRY_ASSIGN(AttentionResolution resolution,
+                     resolve_attention(problem, facts, kernels, backends, options));
+  if (!resolution.plan || resolution.plan->exists() || runtime.compiler()) return resolution;
+  // What has to be compiled cannot be: another tile may be there already.
+  options.may_compile = false;
+  CUBINET_TRY_ASSIGN(AttentionResolution without,
+                     resolve_attention(problem, facts, kernels, backends, options));
+  return without.plan ? std::move(without) : std::move(resolution);
+}
+
+Result<AttentionInputs> inputs_in_memory(const Context& context, const AttentionProblem& problem,
+                                         const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed) {
+  try {
+    return make_attention_inputs(problem, kv_lengths, seed, context.jobs());
+  } catch (const std::bad_alloc&) {
+    return Error{
+        ErrorCode::unavailable,
+        fmt::format("the memory does not suffice: K and V alone take {}",
+                    format_bytes(static_cast<std::uint64_t>(attention_work(problem, kv_lengths).kv_bytes))),
+        "ask for a smaller batch or fewer tokens"};
+  }
+}
+
+bool AttentionVerdict::correct() const {
+  const bool within_a_step = narrow_output && error.worst_steps <= 1;
+  return appended && (error.worst_row <= allowed || within_a_step) && error.worst_lse <= kLargestError;
+}
+
+AttentionTensors CheckedAttention::tensors(std::uint32_t copy) const {
+  AttentionTensors tensors = buffers.tensors(copy);
+  if (!writes_lse(attention.plan())) tensors.lse = {};
+  return tensors;
+}
+
+Result<CheckedAttention> run_checked(Runtime& runtime, const std::shared_ptr<const Device>& device,
+                                     const AttentionPlan& plan, const AttentionInputs& inputs,
+                                     const AttentionOutputs& reference, std::uint32_t copies) {
+  CUBINET_TRY_ASSIGN(BoundAttention attention, BoundAttention::bind(runtime, plan, device->ordinal()));
+  const AttentionProblem& problem = plan.request.problem;
+  CUBINET_TRY_ASSIGN(TensorBuffers buffers,
+                     TensorBuffers::create(device, problem, inputs, attention.plan().workspace, copies));
+  CheckedAttention checked{std::move(attention), std::move(buffers), {}};
+  CUBINET_TRY(checked.attention.check(checked.tensors()));
+  CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(device));
+  CUBINET_TRY(checked.attention.run(checked.tensors(), stream.handle()));
+  CUBINET_TRY(stream.synchronize());
+  CUBINET_TRY_ASSIGN(const Bytes o, checked.buffers.output());
+  std::vector<float> lse;
+  if (writes_lse(checked.attention.plan())) {
+    CUBINET_TRY_ASSIGN(lse, checked.buffers.lse());
+  }
+  AttentionVerdict& verdict = checked.verdict;
+  verdict.narrow_output = problem.data_type_o == DataType::e4m3;
+  const bool narrow = problem.data_type_q == DataType::e4m3 || verdict.narrow_output;
+  verdict.allowed = narrow ? kLargestErrorOfE4m3 : kLargestError;
+  if (problem.append) {
+    CUBINET_TRY_ASSIGN(verdict.appended, appended_as_reference(problem, inputs, checked.buffers));
+  }
+  CUBINET_TRY_ASSIGN(verdict.error, compare_attention(problem, reference, o, lse));
+  return checked;
+}
+
+}  // namespace cubinet::cli

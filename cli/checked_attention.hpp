@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "context.hpp"
+
+#include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/reference.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cubinet::cli {
+
+// The backend and its plan for launching on this device. What would have to be compiled where nothing can be
+// is planned once more with the builds that are there.
+Result<AttentionResolution> resolve_for_launch(Runtime& runtime, const AttentionProblem& problem,
+                                               const DeviceProperties& device, PlanOptions options);
+
+// In the host's memory, which the problem may ask too much of. problem.kv_lengths may be left out.
+Result<AttentionInputs> inputs_in_memory(const Context& context, const AttentionProblem& problem,
+                                         const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed);
+
+// How far a run was from attention in double precision, and how far it may be.
+struct AttentionVerdict {
+  AttentionDeviation error;
+  double allowed = 0;
+  bool narrow_output = false;  // e4m3: a row may lie below its smallest number, so a step is allowed
+  bool appended = true;        // what the append wrote, where there is one, is the reference's to the bit
+
+  bool correct() const;
+};
+
+// A problem that was planned, bound and run once on a device, with its inputs there.
+struct CheckedAttention {
+  BoundAttention attention;
+  TensorBuffers buffers;
+  AttentionVerdict verdict;
+
+  // Of a copy of the KV cache; without the LSE where a run does not write it.
+  AttentionTensors tensors(std::uint32_t copy = 0) const;
+};
+
+// Against what the reference gives for these inputs.
+Result<CheckedAttention> run_checked(Runtime& runtime, const std::shared_ptr<const Device>& device,
+                                     const AttentionPlan& plan, const AttentionInputs& inputs,
+                                     const AttentionOutputs& reference, std::uint32_t copies = 1);
+
+}  // namespace cubinet::cli

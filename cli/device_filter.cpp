@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_filter.hpp"
+
+#include "arguments.hpp"
+
+#include <cubinet/attention/backend.hpp>
+#include <cubinet/base/text.hpp>
+#include <cubinet/cubin_registry/judge.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace cubinet::cli {
+namespace {
+
+constexpr std::uint64_t kMaximumProblems = std::uint64_t{1} << 20;
+
+Result<AttentionProblem> parse_problem(const std::string& line) {
+  AttentionArguments arguments;
+  CLI::App options;
+  options.set_help_flag();
+  add_operation_argument(options, arguments);
+  add_attention_arguments(options, arguments);
+  try {
+    options.parse(line);
+  } catch (const CLI::ParseError& error) {
+    return Error{ErrorCode::invalid_argument, error.what(),
+                 "write the options of `select attention` that say the problem: --op mla-decode --batch 8 "
+                 "--kv-len 4096 --heads-q 128"};
+  }
+  return attention_problem_of(arguments);
+}
+
+// The problem's kernels, the selected one first: as `select` decides among these rows, none yet to be made.
+Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const DeviceFacts& device,
+                                           const AvailableKernels& kernels,
+                                           const AttentionBackends& backends) {
+  PlanOptions options;
+  options.launches = false;
+  options.may_compile = false;
+  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_attention(problem, device, kernels, backends, options));
+  std::vector<KernelSpec> specs;
+  for (const PlanStep& step : plan.steps)
+    if (const auto* spec = std::get_if<KernelSpec>(&step.kernel)) specs.push_back(*spec);
+  return specs;
+}
+
+bool is_same_build(const CubinRecord& one, const CubinRecord& other) {
+  return one.digest == other.digest && one.kind == other.kind && one.identity == other.identity &&
+         one.fingerprint == other.fingerprint;
+}
+
+}  // namespace
+
+void add_device_filter(CLI::App& verb, DeviceFilter& filter) {
+  CLI::Option* device = add_text(verb, "--device", filter.device.device, "DEVICE",
+                                 "Only kernels that this device (sm_103 or 10.3) can use");
+  CLI::Option* problems =
+      add_text(verb, "--problems", filter.problems, "FILE",
+               "Only those that it needs for the problems in this file, one a line in the options of "
+               "`select attention`")
+          ->needs(device);
+  add_sm_count(verb, filter.device)->needs(problems);
+}
+
+Result<DeviceWish> device_wish_of(const Context& context, const DeviceFilter& filter) {
+  DeviceWish wish;
+  if (filter.problems.empty()) {
+    CUBINET_TRY_ASSIGN(wish.device.capability, ComputeCapability::parse(filter.device.device));
+    return wish;
+  }
+  CUBINET_TRY_ASSIGN(wish.device, device_facts_of(filter.device));
+  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(filter.problems, kMaximumProblems));
+  std::istringstream lines{std::string(as_text(text))};
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    line = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+    auto problem = parse_problem(line);
+    if (!problem) {
+      Error error = std::move(problem).error();
+      error.message = fmt::format("'{}', line {}: {}", filter.problems, number, error.message);
+      return error;
+    }
+    wish.problems.push_back({std::move(line), *std::move(problem)});
+  }
+  if (wish.problems.empty())
+    return Error{ErrorCode::invalid_argument, "'" + filter.problems + "' holds no problem",
+                 "write one a line, in the options of `select attention`"};
+  return wish;
+}
+
+Result<DeviceChoice> choose_for_device(const Context& context, const DeviceWish& wish,
+                                       const std::shared_ptr<Store>& store, CubinRecords records) {
+  DeviceChoice choice{std::move(records), {}};
+  if (wish.problems.empty()) {
+    const auto targets = targets_wanted(wish.device.capability, {});
+    std::erase_if(choice.records, [&](const auto& record) {
+      return std::find(targets.begin(), targets.end(), ImageTarget{record->target, record->kind}) ==
+             targets.end();
+    });
+    return choice;
+  }
+  CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask({store}, std::move(templates)));
+  CUBINET_TRY_ASSIGN(const DeviceRows rows, runtime->rows(wish.device.capability));
+  const AvailableKernels kernels = AvailableKernels::create(rows, wish.device.capability);
+  CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
+  CubinRecords wanted;
+  for (const auto& [line, problem] : wish.problems) {
+    const auto specs = kernels_of(problem, wish.device, kernels, backends);
+    if (!specs) {
+      if (specs.error().code != ErrorCode::unsupported) return specs.error();
+      choice.unserved.push_back({line, specs.error().message});
+      continue;
+    }
+    for (const KernelSpec& spec : *specs) {
+      CUBINET_TRY_ASSIGN(const auto kernel, runtime->prepare(spec));
+      CUBINET_TRY_ASSIGN(const KernelExplanation found, runtime->explain(*kernel, wish.device.capability));
+      if (const ExplainedBuild* build = found.choice()) wanted.push_back(build->record);
+    }
+  }
+  std::erase_if(choice.records, [&](const auto& record) {
+    return std::none_of(wanted.begin(), wanted.end(),
+                        [&](const auto& one) { return is_same_build(*one, *record); });
+  });
+  return choice;
+}
+
+std::string unserved_text(const std::vector<UnservedProblem>& unserved) {
+  std::string text;
+  for (const auto& [line, reason] : unserved)
+    text += fmt::format("\nnot served: {}: {}", printable(line), printable(reason));
+  return text;
+}
+
+nlohmann::json describe(const std::vector<UnservedProblem>& unserved) {
+  auto described = nlohmann::json::array();
+  for (const auto& [line, reason] : unserved)
+    described.push_back({{"problem", line}, {"reason", reason}});
+  return described;
+}
+
+}  // namespace cubinet::cli

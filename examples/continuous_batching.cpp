@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Continuous batching over a paged cache of e4m3: requests come and go, and a step appends and attends, with
+// one token a request or with four, of which drafts are refused. A CUDA graph for each batch size and number
+// of tokens serves all lengths. Queries of zeros make each row of the output the mean of V.
+//
+//   example_continuous_batching [HOME [CUDA]]
+//
+// CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
+#include <cubinet/attention/backend.hpp>
+#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/loader/memory.hpp>
+#include <cubinet/loader/stream.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using cubinet::Bytes, cubinet::DeviceBuffer, cubinet::Result;
+using Bf16s = std::vector<std::uint16_t>;  // the upper halves of floats
+// Llama-3-8B's heads; up to 8 requests of up to 512 tokens, in pages of 16.
+constexpr std::uint32_t kHeads = 32, kKvHeads = 8, kHeadDim = 128, kTokens = 512, kPage = 16, kMost = 8;
+constexpr std::uint32_t kDrafts = 4, kRequests = 20, kPages = kTokens / kPage;
+constexpr std::size_t kKvRow = kKvHeads * kHeadDim, kRow = kHeads * kHeadDim;
+constexpr double kScale = 0.5;  // what is stored of K and V, times it, is what is meant
+
+struct Request {
+  std::uint32_t number = 0;
+  std::uint32_t pages = 0;   // which of kMost sets of pages
+  std::uint32_t length = 0;  // tokens in the cache
+
+  bool is_done() const { return length >= 20 + number * 97 % 400; }
+  // Of all of a token's V.
+  float value(std::uint32_t token) const { return (number + token) % 3 == 0 ? 2.0f : 1.0f; }
+};
+
+cubinet::AttentionProblem problem_of(std::uint32_t batch, std::uint32_t q_len) {
+  cubinet::AttentionProblem problem{.batch = batch, .q_len = q_len, .kv_len = kTokens, .heads_q = kHeads};
+  problem.heads_kv = kKvHeads;
+  problem.tokens_per_page = kPage;
+  problem.data_type_k = problem.data_type_v = cubinet::DataType::e4m3;
+  problem.softmax_scale = kScale / std::sqrt(double{kHeadDim});
+  problem.output_scale = kScale;
+  problem.append.emplace().rope_dim = kHeadDim;
+  problem.append->k_scale = problem.append->v_scale = kScale;
+  return problem;
+}
+
+template <class Content>
+Result<DeviceBuffer> upload(const auto& device, const Content& content, cubinet::DeviceTensor& tensor) {
+  const auto bytes = std::as_bytes(std::span(content));
+  CUBINET_TRY_ASSIGN(auto buffer, DeviceBuffer::allocate(device, bytes.size()));
+  CUBINET_TRY(buffer.copy_from(bytes));
+  tensor = {buffer.address(), buffer.size(), {}};
+  return buffer;
+}
+
+Result<void> run(const char* home, const char* cuda) {
+  cubinet::RuntimeOptions options;
+  CUBINET_TRY_ASSIGN(options.stores.emplace_back(), cubinet::Home::open({.path = home}));
+  if (cuda != nullptr) options.compiler.toolkit_roots.insert(options.compiler.toolkit_roots.begin(), cuda);
+  CUBINET_TRY_ASSIGN(auto runtime, cubinet::Runtime::create(std::move(options)));
+  CUBINET_TRY_ASSIGN(auto device, runtime->device(0));
+
+  // Once, when the server starts: memory, and for each batch size and number of tokens a plan and its graph.
+  std::vector<std::int32_t> lengths(kMost), table(kMost * kPages);
+  Bf16s new_v(kMost * kDrafts * kKvRow), output(kMost * kDrafts * kRow);
+  const Bytes pool(kMost * kTokens * kKvRow, std::byte{0x7f});  // NaN until it is written
+  const auto angles = cubinet::rope_table(cubinet::rope_frequencies(kHeadDim, 500'000), kTokens);
+  cubinet::AttentionTensors tensors;
+  CUBINET_TRY_ASSIGN(const auto q_memory, upload(device, Bf16s(output.size()), tensors.q));
+  tensors.new_q = tensors.q;  // rotated in place
+  CUBINET_TRY_ASSIGN(const auto new_k_memory, upload(device, Bf16s(new_v.size(), 0x3f80), tensors.new_k));
+  CUBINET_TRY_ASSIGN(const auto new_v_memory, upload(device, new_v, tensors.new_v));
+  CUBINET_TRY_ASSIGN(const auto k_memory, upload(device, pool, tensors.k));
+  CUBINET_TRY_ASSIGN(const auto v_memory, upload(device, pool, tensors.v));
+  CUBINET_TRY_ASSIGN(const auto o_memory, upload(device, output, tensors.o));
+  CUBINET_TRY_ASSIGN(const auto table_memory, upload(device, table, tensors.page_table));
+  CUBINET_TRY_ASSIGN(const auto length_memory, upload(device, lengths, tensors.kv_lengths));
+  CUBINET_TRY_ASSIGN(const auto angle_memory, upload(device, angles, tensors.cos_sin));
+  CUBINET_TRY_ASSIGN(const auto stream, cubinet::Stream::create(device));
+  const auto& properties = device->properties();
+  CUBINET_TRY_ASSIGN(const auto backends, cubinet::AttentionBackends::builtin());
+  std::vector<cubinet::BoundAttention> bound;  // a graph needs what it launches, and its workspace
+  std::vector<DeviceBuffer> workspaces;
+  std::map<std::pair<std::size_t, std::uint32_t>, cubinet::Graph> graphs;
+  for (const std::uint32_t batch : {2u, 4u, kMost}) {
+    for (const std::uint32_t tokens : {1u, kDrafts}) {
+      CUBINET_TRY_ASSIGN(
+          const auto plan,
+          cubinet::plan_attention(problem_of(batch, tokens),
+                                  {properties.capability, properties.multiprocessors}, {}, backends));
+      CUBINET_TRY_ASSIGN(auto attention, cubinet::BoundAttention::bind(*runtime, plan, 0));
+      const cubinet::WorkspaceSizes& sizes = attention.plan().workspace;
+      CUBINET_TRY_ASSIGN(auto scratch, upload(device, Bytes(sizes.scratch_bytes), tensors.scratch));
+      CUBINET_TRY_ASSIGN(auto counters, upload(device, Bytes(sizes.counter_bytes), tensors.counters));
+      CUBINET_TRY(attention.check(tensors));
+      const auto launch = [&] { return attention.run(tensors, stream.handle()); };
+      CUBINET_TRY_ASSIGN(auto graph, cubinet::Graph::capture(stream, launch));
+      graphs.emplace(std::pair{batch, tokens}, std::move(graph));
+      bound.push_back(std::move(attention));
+      workspaces.push_back(std::move(scratch));
+      workspaces.push_back(std::move(counters));
+    }
+  }
+
+  std::vector<Request> active;
+  std::vector<std::uint32_t> free_pages = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::uint32_t arrived = 0, step = 0;
+  for (; arrived < kRequests || !active.empty(); ++step) {
+    if (step % 5 == 0 && arrived < kRequests && !free_pages.empty()) {
+      active.push_back({arrived++, free_pages.back(), 0});
+      free_pages.pop_back();
+    }
+    if (active.empty()) continue;
+    const std::uint32_t tokens = step % 3 == 2 ? kDrafts : 1;
+    std::fill(lengths.begin(), lengths.end(), 0);  // of places in the batch that no request has
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      lengths[i] = static_cast<std::int32_t>(active[i].length + tokens);
+      for (std::uint32_t page = 0; page < kPages; ++page)
+        table[i * kPages + page] = static_cast<std::int32_t>(page * kMost + active[i].pages);
+      for (std::uint32_t t = 0; t < tokens; ++t) {
+        const auto bits = std::bit_cast<std::uint32_t>(active[i].value(active[i].length + t));
+        std::fill_n(&new_v[(i * tokens + t) * kKvRow], kKvRow, static_cast<std::uint16_t>(bits >> 16));
+      }
+    }
+    CUBINET_TRY(new_v_memory.copy_from(std::as_bytes(std::span(new_v))));
+    CUBINET_TRY(table_memory.copy_from(std::as_bytes(std::span(table))));
+    CUBINET_TRY(length_memory.copy_from(std::as_bytes(std::span(lengths))));
+    CUBINET_TRY(graphs.at({std::max<std::size_t>(std::bit_ceil(active.size()), 2), tokens}).launch(stream));
+    CUBINET_TRY(stream.synchronize());
+    CUBINET_TRY(o_memory.copy_to(std::as_writable_bytes(std::span(output))));
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      Request& request = active[i];
+      float sum = 0;
+      for (std::uint32_t t = 0; t < request.length + tokens; ++t) {
+        sum += request.value(t);
+        if (t < request.length) continue;
+        for (const std::uint32_t bits :
+             std::span(output).subspan((i * tokens + t - request.length) * kRow, kRow)) {
+          const float error = std::bit_cast<float>(bits << 16) - sum / static_cast<float>(t + 1);
+          if (!(std::abs(error) <= 1e-2f))  // turned round, a NaN would pass
+            return cubinet::Error{cubinet::ErrorCode::internal, "the result is wrong"};
+        }
+      }
+      // Of four, some are refused: the next step writes over them.
+      request.length += tokens == 1 ? 1 : 1 + (request.number + step) % kDrafts;
+      if (request.is_done()) free_pages.push_back(request.pages);
+    }
+    std::erase_if(active, [](const Request& request) { return request.is_done(); });
+  }
+  std::printf("%u requests in %u steps, and each result is right\n", arrived, step);
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto done = run(argc > 1 ? argv[1] : "cubinet-home", argc > 2 ? argv[2] : nullptr);
+  if (!done) std::fprintf(stderr, "%s\n", done.error().to_line().c_str());
+  return done ? 0 : 1;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cubinet-template
+{
+  "name": "attention_append",
+  "interface": 1,
+  "summary": "New tokens' K and V into a paged KV cache and their Q beside it, rotated (RoPE) and quantised",
+  "minimum_target": "sm_80",
+  "parameters": [
+    {"name": "dtype", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
+     "summary": "element type of the new rows"},
+    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default_expression": "dtype",
+     "summary": "element type that Q gets: dtype, or e4m3"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default_expression": "dtype",
+     "summary": "element type of the cache: dtype, or e4m3"},
+    {"name": "rope", "type": "choice", "values": ["none", "halves", "interleaved"], "default": "halves",
+     "summary": "what is rotated with column i of Q and K: none; halves: column i + rope_dim / 2; interleaved: its neighbour"}
+  ],
+  "constraints": [
+    {"require": "(dtype_q == dtype || dtype_q == 'e4m3') && (dtype_kv == dtype || dtype_kv == 'e4m3')",
+     "message": "dtype_q and dtype_kv must be dtype or e4m3: rows are kept or quantised"}
+  ],
+  "kernels": [
+    {"name": "attention_append",
+     "threads": "128",
+     "dynamic_shared_bytes": "0",
+     "parameter_bytes": 336,
+     "programmatic_launch": true}
+  ]
+}
+*/
+// Grid: (q_len, blocks of 128 threads for the rows of a token, batch). The rows of a token are its heads of
+// K, of V and of Q; a thread takes 16 elements of one: two vectors that are rotated with each other, or two
+// that lie side by side.
+//
+// The last q_len tokens of a sequence are the new ones, of which nothing but their own rows is written. What
+// follows may start as soon as what came before has ended, and may then read all that this kernel does not
+// write: it is told so only behind this kernel's own wait.
+#include <cubinet/e4m3.cuh>
+#include <cubinet/kernel_templates/attention_append_parameters.h>
+#include <cubinet/math.cuh>
+#include <cubinet/memory.cuh>
+#include <cubinet/parameters.cuh>
+#include <cubinet/pdl.cuh>
+
+namespace cubinet {
+namespace {
+
+using namespace parameters;
+using kernel_templates::AttentionAppendParameters;
+
+constexpr int kThreads = 128;
+constexpr int kVector = 8;  // elements of a thread's vector
+constexpr bool kRotates = rope != rope_values::none;
+
+static_assert(attention_append_threads == kThreads, "the host's formula of the block size differs");
+static_assert(attention_append_shared_bytes == 0, "the kernel uses no shared memory");
+
+// One new token of one sequence.
+struct NewToken {
+  int row;    // of all tokens that lie side by side
+  int place;  // in its sequence; below 0: the length does not reach it
+  long long sequence;
+  bool exists;
+
+  __device__ NewToken(const AttentionAppendParameters& p, int token, int batch) : sequence(batch) {
+    const auto entry = 4ull * static_cast<unsigned>(batch);
+    const int length = minimum(maximum(load_global_constant_int(p.kv_lengths + entry), 0), p.max_kv_length);
+    int count = p.q_len;
+    row = batch * p.q_len + token;
+    if (p.q_offsets != 0) {
+      const int first = load_global_constant_int(p.q_offsets + entry);
+      count = minimum(load_global_constant_int(p.q_offsets + entry + 4) - first, p.q_len);
+      row = first + token;
+    }
+    exists = token < count;
+    place = length - count + token;
+  }
+};
+
+// A row's elements from a tensor of new rows or Q.
+__device__ inline long long row_offset(const AttentionAppendParameters& p, const NewToken& token, int head,
+                                       long long batch_stride, long long token_stride,
+                                       long long head_stride) {
+  const long long first = p.q_offsets != 0
+                              ? token.row * token_stride
+                              : token.sequence * batch_stride + static_cast<int>(blockIdx.x) * token_stride;
+  return first + head * head_stride;
+}
+
+// A row on its way: from where, to where, and how it is stored.
+struct Row {
+  GlobalAddress source = 0;
+  GlobalAddress target = 0;  // 0: nowhere
+  float scale = 1.0f;
+  int columns = 0;
+  bool rotated = false;
+};
+
+__device__ inline float scale_of(GlobalAddress address, float number) {
+  return address != 0 ? load_global_float(address) : number;
+}
+
+// Where a token's row lies in a pool, whose page table begins at `table`.
+__device__ inline GlobalAddress cache_row(const AttentionAppendParameters& p, const NewToken& token, int head,
+                                          GlobalAddress pool, long long table, long long page_stride,
+                                          long long token_stride, long long head_stride) {
+  if (token.place < 0) return 0;
+  const long long entry = token.sequence * p.page_table_stride + table + (token.place >> p.page_shift);
+  const int page = load_global_constant_int(p.page_table + 4 * entry);
+  if (page < 0) return 0;
+  const int in_page = token.place & ((1 << p.page_shift) - 1);
+  return pool + sizeof(dtype_kv) * (page * page_stride + in_page * token_stride + head * head_stride);
+}
+
+__device__ inline Row row_of(const AttentionAppendParameters& p, const NewToken& token, int number) {
+  Row row;
+  if (number < p.heads_kv) {
+    row.source = p.new_k + sizeof(dtype) * row_offset(p, token, number, p.new_k_batch_stride,
+                                                      p.new_k_token_stride, p.new_k_head_stride);
+    row.target = cache_row(p, token, number, p.k, 0, p.k_page_stride, p.k_token_stride, p.k_head_stride);
+    if constexpr (!is_same<dtype_kv, dtype>) row.scale = scale_of(p.k_scale_address, p.k_scale);
+    row.columns = p.k_columns;
+    row.rotated = kRotates;
+  } else if (number < 2 * p.heads_kv) {
+    const int head = number - p.heads_kv;
+    row.source = p.new_v + sizeof(dtype) * row_offset(p, token, head, p.new_v_batch_stride,
+                                                      p.new_v_token_stride, p.new_v_head_stride);
+    row.target =
+        cache_row(p, token, head, p.v, p.v_table_offset, p.v_page_stride, p.v_token_stride, p.v_head_stride);
+    if constexpr (!is_same<dtype_kv, dtype>) row.scale = scale_of(p.v_scale_address, p.v_scale);
+    row.columns = p.v_columns;
+  } else {
+    const int head = number - 2 * p.heads_kv;
+    row.source = p.new_q + sizeof(dtype) * row_offset(p, token, head, p.new_q_batch_stride,
+                                                      p.new_q_token_stride, p.new_q_head_stride);
+    row.target = p.q + sizeof(dtype_q) *
+                           row_offset(p, token, head, p.q_batch_stride, p.q_token_stride, p.q_head_stride);
+    if constexpr (!is_same<dtype_q, dtype>) row.scale = scale_of(p.q_scale_address, p.q_scale);
+    row.columns = p.k_columns;
+    row.rotated = kRotates;
+  }
+  return row;
+}
+
+__device__ inline void load_floats(GlobalAddress address, float (&values)[kVector]) {
+  Vector16<fp32>::unpack(load_global_16(address), values);
+  Vector16<fp32>::unpack(load_global_16(address + 16), values + 4);
+}
+
+// The pair (x, y) turned by an angle: two roundings an element, the first that of y's product.
+__device__ inline void turn(float& x, float& y, float cosine, float sine) {
+  const float turned = fmaf(x, cosine, -__fmul_rn(y, sine));
+  y = fmaf(x, sine, __fmul_rn(y, cosine));
+  x = turned;
+}
+
+template <typename Stored>
+__device__ inline void store(GlobalAddress address, float (&values)[kVector], float scale) {
+  if constexpr (is_same<Stored, e4m3>) {
+#pragma unroll
+    for (float& value : values)
+      value = __fdiv_rn(value, scale);
+    store_global_8(address, make_uint2(pack4_e4m3(values), pack4_e4m3(values + 4)));
+  } else {
+    store_global_16(address, Vector16<Stored>::pack(values));
+  }
+}
+
+// Columns `first` and `second` on of a row, 8 of each; `part` of its rotation.
+template <typename Stored>
+__device__ inline void move(const AttentionAppendParameters& p, const Row& row, const NewToken& token,
+                            int part) {
+  const bool turns = row.rotated && part < p.rope_dim / 16;
+  const bool apart = turns && rope == rope_values::halves;
+  const int first = apart ? part * kVector : part * (2 * kVector);
+  const int second = apart ? first + p.rope_dim / 2 : first + kVector;
+  const uint4 bits[2] = {load_global_16(row.source + sizeof(dtype) * first),
+                         load_global_16(row.source + sizeof(dtype) * second)};
+  const GlobalAddress targets[2] = {row.target + sizeof(Stored) * first,
+                                    row.target + sizeof(Stored) * second};
+  if constexpr (is_same<Stored, dtype>) {
+    // Bit by bit, NaN included.
+    if (!turns) {
+      store_global_16(targets[0], bits[0]);
+      store_global_16(targets[1], bits[1]);
+      return;
+    }
+  }
+  float x[kVector];
+  float y[kVector];
+  Vector16<dtype>::unpack(bits[0], x);
+  Vector16<dtype>::unpack(bits[1], y);
+  if (turns) {
+    const int place = maximum(token.place, 0);
+    const int position = p.positions != 0 ? load_global_constant_int(p.positions + 4ll * token.row) : place;
+    const GlobalAddress angles = p.cos_sin +
+                                 4ll * minimum(maximum(position, 0), p.table_positions - 1) * p.rope_dim +
+                                 4 * kVector * part;
+    float cosines[kVector];
+    float sines[kVector];
+    load_floats(angles, cosines);
+    load_floats(angles + 2 * p.rope_dim, sines);
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) {
+      if constexpr (rope == rope_values::interleaved) {
+        float* const pair = i < kVector / 2 ? x + 2 * i : y + 2 * (i - kVector / 2);
+        turn(pair[0], pair[1], cosines[i], sines[i]);
+      } else {
+        turn(x[i], y[i], cosines[i], sines[i]);
+      }
+    }
+  }
+  store<Stored>(targets[0], x, row.scale);
+  store<Stored>(targets[1], y, row.scale);
+}
+
+}  // namespace
+}  // namespace cubinet
+
+extern "C" __global__ void __launch_bounds__(cubinet::kThreads)
+    attention_append(const __grid_constant__ cubinet::kernel_templates::AttentionAppendParameters p) {
+  using namespace cubinet;
+  const int thread = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
+  const int number = p.row_threads.quotient(thread);
+  const int part = thread - number * p.row_threads.divisor;
+  wait_for_prerequisites();
+  if (number >= 2 * p.heads_kv + p.heads_q) return;
+  const NewToken token(p, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.z));
+  if (!token.exists) return;
+  const Row row = row_of(p, token, number);
+  if (row.target == 0 || part * 2 * kVector >= row.columns) return;
+  if (number < 2 * p.heads_kv) {
+    move<dtype_kv>(p, row, token, part);
+  } else {
+    move<dtype_q>(p, row, token, part);
+  }
+  launch_dependents();
+}

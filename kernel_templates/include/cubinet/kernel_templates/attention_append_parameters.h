@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The one by-value argument of the kernel of the template `attention_append`. Compiled by the host's compiler
+// and by NVRTC (which has no standard headers); the assertions hold the layout on both sides. A change of any
+// field is a new interface version of the template.
+#include <cubinet/kernel_templates/fast_divisor.h>
+
+namespace cubinet::kernel_templates {
+
+// Addresses are device addresses (CUdeviceptr). Strides count elements; the innermost dimension is
+// contiguous. Tensors of rows, their strides and cos_sin are multiples of 16 bytes.
+struct AttentionAppendParameters {
+  unsigned long long
+      new_q;  // [batch, q_len, heads_q, k_columns]; with q_offsets [tokens, heads_q, k_columns]
+  unsigned long long new_k;       // [batch, q_len, heads_kv, k_columns]; the same
+  unsigned long long new_v;       // [batch, q_len, heads_kv, v_columns]; the same
+  unsigned long long q;           // as new_q, which it may be
+  unsigned long long k;           // [pages, page size, heads_kv, k_columns] in any stride order
+  unsigned long long v;           // [pages, page size, heads_kv, v_columns] in any stride order
+  unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
+  unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, the new ones included
+  unsigned long long q_offsets;   // [batch + 1] int32: where its tokens begin; 0: each sequence has q_len
+  unsigned long long positions;   // [tokens] int32: by what a token is rotated; 0: by its place
+  unsigned long long cos_sin;     // [table_positions, rope_dim] fp32: cosines, then sines
+  unsigned long long q_scale_address;  // one fp32 in place of q_scale; 0: none
+  unsigned long long k_scale_address;
+  unsigned long long v_scale_address;
+
+  long long new_q_batch_stride;
+  long long new_q_token_stride;
+  long long new_q_head_stride;
+  long long new_k_batch_stride;
+  long long new_k_token_stride;
+  long long new_k_head_stride;
+  long long new_v_batch_stride;
+  long long new_v_token_stride;
+  long long new_v_head_stride;
+  long long q_batch_stride;
+  long long q_token_stride;
+  long long q_head_stride;
+  long long k_page_stride;
+  long long k_token_stride;
+  long long k_head_stride;
+  long long v_page_stride;
+  long long v_token_stride;
+  long long v_head_stride;
+  long long page_table_stride;
+  long long v_table_offset;  // entries from a sequence's page of K to that of V; 0: the same
+
+  int q_len;            // with q_offsets the most of a sequence
+  int max_kv_length;    // lengths beyond it are cut to it
+  int page_shift;       // log2 of the tokens of a page
+  int rope_dim;         // columns that are rotated, the first: a multiple of 16
+  int table_positions;  // positions beyond the table are cut to its last
+  int heads_q;          // 0: Q is left as it is
+  int heads_kv;
+  int k_columns;  // of a row, multiples of 16
+  int v_columns;
+  float q_scale;  // a row is stored divided by it, where it is stored as e4m3
+  float k_scale;
+  float v_scale;
+
+  FastDivisor row_threads;  // max(k_columns, v_columns) / 16
+};
+
+static_assert(sizeof(AttentionAppendParameters) == 336 && alignof(AttentionAppendParameters) == 8,
+              "AttentionAppendParameters changed its size");
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_q, 0);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_k, 8);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_v, 16);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q, 24);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k, 32);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v, 40);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, page_table, 48);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, kv_lengths, 56);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q_offsets, 64);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, positions, 72);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, cos_sin, 80);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q_scale_address, 88);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_scale_address, 96);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_scale_address, 104);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_q_batch_stride, 112);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_q_token_stride, 120);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_q_head_stride, 128);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_k_batch_stride, 136);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_k_token_stride, 144);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_k_head_stride, 152);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_v_batch_stride, 160);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_v_token_stride, 168);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, new_v_head_stride, 176);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q_batch_stride, 184);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q_token_stride, 192);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q_head_stride, 200);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_page_stride, 208);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_token_stride, 216);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_head_stride, 224);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_page_stride, 232);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_token_stride, 240);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_head_stride, 248);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, page_table_stride, 256);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_table_offset, 264);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q_len, 272);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, max_kv_length, 276);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, page_shift, 280);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, rope_dim, 284);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, table_positions, 288);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, heads_q, 292);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, heads_kv, 296);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_columns, 300);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_columns, 304);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, q_scale, 308);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, k_scale, 312);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, v_scale, 316);
+CUBINET_ASSERT_OFFSET(AttentionAppendParameters, row_threads, 320);
+
+}  // namespace cubinet::kernel_templates

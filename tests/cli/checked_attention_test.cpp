@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning, running and comparing are walked by run_attention_test and, on a GPU, by run_attention_gpu_test.
+#include "checked_attention.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cubinet::cli;
+
+TEST_CASE("a result is right as far as its type allows") {
+  AttentionVerdict verdict;
+  verdict.allowed = 1e-2;
+  CHECK(verdict.correct());
+  verdict.appended = false;
+  CHECK_FALSE(verdict.correct());
+  verdict.appended = true;
+  verdict.error.worst_row = 2e-2;
+  CHECK_FALSE(verdict.correct());
+  verdict.narrow_output = true;
+  verdict.error.worst_steps = 1;
+  CHECK(verdict.correct());
+  verdict.error.worst_steps = 2;
+  CHECK_FALSE(verdict.correct());
+  verdict.error.worst_row = 1e-3;
+  verdict.error.worst_lse = 2e-2;
+  CHECK_FALSE(verdict.correct());
+}
