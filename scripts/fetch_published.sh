@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Fetches a published package of release 0.6.13 by pip, compares it with the digest that PyPI has, and unpacks it.
 #
-# Usage: fetch_published.sh flashinfer-cubin | flashinfer-python
+# Usage: fetch_published.sh flashinfer-cubin | flashinfer-python | cubins [FOLDER]
 # Prints the folder in which it lies: build/published/flashinfer_cubin (458 MB to fetch, 1.9 GB) or .../flashinfer (14 MB, 80 MB).
+# cubins: the folder of cubins in flashinfer_cubin, or in FOLDER, which is that package unpacked or that folder itself.
 # What is there already stays. Exit status 3 where it cannot be had.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -21,8 +22,15 @@ case ${1:-} in
     folder=flashinfer wheel=flashinfer_python-0.6.13-py3-none-any.whl
     digest=239e6ddc3cbbaf0bee251861a8c7c69438b1171830d69ddfa133ddea4494850d
     ;;
+  cubins)
+    folder=${2:-$("${BASH_SOURCE[0]}" flashinfer-cubin)}
+    [[ -d $folder/cubins ]] && folder=$folder/cubins
+    [[ -d $folder ]] || die "'$folder' is no folder"
+    printf '%s\n' "$folder"
+    exit
+    ;;
   *)
-    printf 'usage: fetch_published.sh flashinfer-cubin | flashinfer-python\n' >&2
+    printf 'usage: fetch_published.sh flashinfer-cubin | flashinfer-python | cubins [FOLDER]\n' >&2
     exit 2
     ;;
 esac

@@ -34,13 +34,7 @@ done
 shift $((OPTIND - 1))
 (($# <= 1)) || usage
 
-if (($# == 0)); then
-  folder=$("$root/scripts/fetch_published.sh" flashinfer-cubin)
-else
-  folder=$1
-fi
-[[ -d $folder/cubins ]] && folder=$folder/cubins
-[[ -d $folder ]] || die "'$folder' is no folder"
+folder=$("$root/scripts/fetch_published.sh" cubins "$@")
 
 if [[ -z $tool ]]; then
   cmake --preset release -S "$root" -DCUBINET_BUILD_TESTS=OFF -DCUBINET_BUILD_EXAMPLES=OFF >/dev/null

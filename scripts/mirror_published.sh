@@ -48,13 +48,7 @@ done
 shift $((OPTIND - 1))
 
 (($# <= 1)) || usage
-if (($# == 0)); then
-  folder=$("$root/scripts/fetch_published.sh" flashinfer-cubin)
-else
-  folder=$1
-fi
-[[ -d $folder/cubins ]] && folder=$folder/cubins
-[[ -d $folder ]] || die "'$folder' is no folder"
+folder=$("$root/scripts/fetch_published.sh" cubins "$@")
 package=$("$root/scripts/fetch_published.sh" flashinfer-python)
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || die "nginx is not installed: apt-get install nginx-light"
 

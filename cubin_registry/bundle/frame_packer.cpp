@@ -121,7 +121,8 @@ Result<PackedFrames> pack_frames_with(Bytes dictionary, PackedFrames there, Bund
   PackedFrames packed = std::move(there);
   packed.dictionary = std::move(dictionary);
   const std::vector<Group> groups = make_groups(profile, images);
-  const ZstdPacker packer(packed.dictionary);
+  const ZstdPacker packer(packed.dictionary, profile == BundleProfile::archive ? ZstdPacker::Frames::large
+                                                                               : ZstdPacker::Frames::small);
   for (std::size_t from = 0; from < groups.size(); from += kBatch) {
     std::vector<std::optional<Result<PackedFrame>>> frames(std::min(kBatch, groups.size() - from));
     parallel_for(frames.size(), 0,

@@ -46,7 +46,9 @@ Bytes train_dictionary(ByteView samples, std::span<const std::size_t> sizes, std
 // Packs with a dictionary, which may be empty. Any thread may use it; the bytes do not depend on which.
 class ZstdPacker {
  public:
-  explicit ZstdPacker(ByteView dictionary);
+  // What a frame holds beside the dictionary: less than it, or as much.
+  enum class Frames { small, large };
+  explicit ZstdPacker(ByteView dictionary, Frames frames = Frames::small);
   ~ZstdPacker();
   ZstdPacker(const ZstdPacker&) = delete;
   ZstdPacker& operator=(const ZstdPacker&) = delete;
@@ -62,6 +64,7 @@ class ZstdPacker {
   Context take_context() const;
 
   const ByteView dictionary_;  // of whoever made this
+  const Frames frames_;
   mutable std::mutex mutex_;
   mutable std::vector<Context> idle_;  // made ready: to load a dictionary takes longer than to pack an image
 };
