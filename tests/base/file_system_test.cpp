@@ -69,7 +69,7 @@ TEST_CASE("an atomic write replaces the old content and leaves no other file beh
 }
 
 // Between opening a file and inspecting it, it may lose its name. To hit that takes some thousand tries.
-TEST_CASE("a file that is replaced over and over is its owner's at any time") {
+TEST_CASE("a file that is replaced over and over belongs to its owner at any time") {
   const TempDir folder;
   const auto files = posix_file_system();
   std::ofstream(folder / "f") << "text";
