@@ -145,7 +145,8 @@ FileStatus status_of(const struct stat& info) {
 
 const char* why_not_ours(const struct stat& info) {
   if (const char* reason = why_not_trusted(status_of(info))) return reason;
-  if (info.st_nlink != 1) return "has another name (a hard link)";
+  // With no name left it was removed or replaced since it was opened, and is what it was then.
+  if (info.st_nlink > 1) return "has another name (a hard link)";
   return nullptr;
 }
 

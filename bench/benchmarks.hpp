@@ -81,7 +81,8 @@ struct DecodeOptions {
 };
 Result<void> bench_decode(const Settings& settings, const DecodeOptions& options, Report& report);
 
-// A decode step, append and attention, of e4m3 beside bf16: with an early start, without, and attention alone.
+// A decode step, append and attention, of e4m3 beside bf16, with and without programmatic launch, and
+// attention alone.
 Result<void> bench_step(const Settings& settings, Report& report);
 
 }  // namespace cubinet::bench

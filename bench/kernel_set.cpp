@@ -23,7 +23,7 @@ constexpr const char* kStructSource = R"cuda(/* cubinet-template
   ],
   "constraints": [],
   "kernels": [
-    {"name": "bench_struct", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 352}
+    {"name": "bench_struct", "threads": "32", "dynamic_shared_bytes": "0", "parameter_bytes": 344}
   ]
 }
 */
@@ -31,7 +31,7 @@ constexpr const char* kStructSource = R"cuda(/* cubinet-template
 
 struct BenchStruct {
   unsigned long long out;
-  int values[86];
+  int values[84];
 };
 
 extern "C" __global__ void __launch_bounds__(32) bench_struct(const __grid_constant__ BenchStruct p) {

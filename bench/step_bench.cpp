@@ -2,9 +2,6 @@
 #include "benchmarks.hpp"
 #include "decode_timing.hpp"
 
-#include <algorithm>
-#include <array>
-
 namespace cubinet::bench {
 namespace {
 
@@ -32,21 +29,6 @@ AttentionProblem problem_of(const StepCase& step, DataType kv) {
   return problem;
 }
 
-// How what attends starts behind the append.
-enum class Behind { reads_old_pages, waits, is_launched_later };
-
-Result<AttentionPlan> step_plan(const Device& device, const AttentionProblem& problem, Behind behind) {
-  CUBINET_TRY_ASSIGN(AttentionPlan plan, plan_decode_on(device, problem));
-  if (behind == Behind::reads_old_pages) return plan;
-  // Attention's own plan does not know of the append, and so waits for it.
-  AttentionProblem alone = problem;
-  alone.append.reset();
-  CUBINET_TRY_ASSIGN(const AttentionPlan attention, plan_decode_on(device, alone));
-  std::copy(attention.steps.begin(), attention.steps.end(), plan.steps.begin() + 1);
-  plan.steps[1].starts_early = behind == Behind::waits;
-  return plan;
-}
-
 class StepBench {
  public:
   static Result<StepBench> create(const Settings& settings) {
@@ -69,17 +51,13 @@ class StepBench {
         names.push_back(std::string(to_string(kv)) + ", " + what);
         return {};
       };
-      const std::array<std::pair<const char*, Behind>, 3> ways = {
-          {{"step", Behind::reads_old_pages},
-           {"step, waits", Behind::waits},
-           {"step, no programmatic launch", Behind::is_launched_later}}};
-      for (const auto& [what, behind] : ways) {
-        CUBINET_TRY_ASSIGN(const AttentionPlan plan, step_plan(*device_, problem, behind));
-        CUBINET_TRY(add(what, plan));
-      }
+      CUBINET_TRY_ASSIGN(AttentionPlan plan, plan_decode_on(*device_, problem));
+      CUBINET_TRY(add("step", plan));
+      plan.steps[plan.attention_step()].starts_early = false;
+      CUBINET_TRY(add("step, no programmatic launch", plan));
       AttentionProblem alone = problem;
       alone.append.reset();
-      CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device_, alone));
+      CUBINET_TRY_ASSIGN(plan, plan_decode_on(*device_, alone));
       CUBINET_TRY(add("attention alone", plan));
     }
     std::vector<Contender> contenders;
@@ -87,12 +65,11 @@ class StepBench {
       contenders.push_back({names[i], [&timed, i] { return timed[i].seconds_a_call(); }});
     CUBINET_TRY_ASSIGN(const Rounds rounds, run_rounds(contenders, rounds_));
     nlohmann::json row = report.rounds_row(step.name, rounds, "us");
-    constexpr std::size_t kOfType = 4;  // contenders
+    constexpr std::size_t kOfType = 3;  // contenders
     Report::add_ratio(row, rounds, 0, kOfType, step.goal);
     for (const std::size_t first : {std::size_t{0}, kOfType}) {
       Report::add_ratio(row, rounds, first, first + 1, std::nullopt);
       Report::add_ratio(row, rounds, first, first + 2, std::nullopt);
-      Report::add_ratio(row, rounds, first, first + 3, std::nullopt);
     }
     report.add(std::move(row));
     return {};

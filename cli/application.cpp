@@ -164,18 +164,30 @@ struct CommandLine {
   GlobalOptions options;
   Action chosen;
   CLI::App root{kDescription, "cubinet"};
+  bool wants_version = false;
+  bool wants_help = false;
 
   void add(const Verb& verb) { verb.add(root, chosen); }
   void parse(int argc, const char* const* argv) {
     root.footer(kExamples);
     root.require_subcommand(0, 1);
     add_global_options(root, options);
-    root.parse(argc, argv);
+    try {
+      root.parse(argc, argv);
+    } catch (const CLI::CallForVersion&) {
+      wants_version = true;
+    } catch (const CLI::Success&) {
+      wants_help = true;
+    }
+  }
+  // Whether verbs that the line does not name would change nothing: not the list of them, above all.
+  bool is_answered() const {
+    return chosen || wants_version || (wants_help && !root.get_subcommands().empty());
   }
 };
 
 // The hundreds of options of all verbs take longer than many a command. Nothing when more is to be said than
-// the verbs that the line names know: help, or what is wrong with it.
+// the verbs that the line names know: which there are, or what is wrong with it.
 std::unique_ptr<CommandLine> parse_named_verbs(int argc, const char* const* argv) {
   auto line = std::make_unique<CommandLine>();
   for (const Verb& verb : kVerbs) {
@@ -186,7 +198,7 @@ std::unique_ptr<CommandLine> parse_named_verbs(int argc, const char* const* argv
   } catch (const CLI::Error&) {
     return nullptr;
   }
-  return line->chosen ? std::move(line) : nullptr;
+  return line->is_answered() ? std::move(line) : nullptr;
 }
 
 ExitStatus parse_and_perform(int argc, const char* const* argv, const EnvironmentVariables& environment,
@@ -201,17 +213,19 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   const Context context(environment, line->options, console);
   try {
     if (!parsed) line->parse(argc, argv);
-  } catch (const CLI::CallForVersion& version) {
-    console.text(version.what());
+  } catch (const CLI::ParseError& error) {
+    return context.fail(usage_error(line->root, error.what()));
+  }
+  if (line->wants_version) {
+    console.text(std::string("cubinet ") + CUBINET_VERSION);
     console.document({{"version", CUBINET_VERSION}});
     return ExitStatus::done;
-  } catch (const CLI::Success&) {
+  }
+  if (line->wants_help) {
     const std::string help = line->root.help();
     if (!console.json()) console.raw(help);
     console.document({{"help", help}});
     return ExitStatus::done;
-  } catch (const CLI::ParseError& error) {
-    return context.fail(usage_error(line->root, error.what()));
   }
   console.set_format(line->options.json ? OutputFormat::json : OutputFormat::text);
   console.set_verbosity(line->options.verbosity);

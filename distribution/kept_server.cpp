@@ -37,7 +37,7 @@ std::vector<PartRun> runs_of(std::vector<BytePart> parts) {
 }  // namespace
 
 bool is_in_vain(double seconds, std::chrono::milliseconds patience) {
-  return seconds * 2000 >= static_cast<double>(patience.count());
+  return patience.count() > 0 && seconds * 2000 >= static_cast<double>(patience.count());
 }
 
 std::unique_ptr<BuildLock> KeptServer::lock(const Sha256Digest& what) const {

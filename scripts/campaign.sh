@@ -6,7 +6,8 @@
 #   fuzz   every fuzz target EXECUTIONS times (default 10000000) from its corpus, under AddressSanitizer and
 #          UndefinedBehaviorSanitizer: cmake --preset fuzz && cmake --build --preset fuzz, on any Linux with Clang 14
 #   bytes  every byte of an entry, of a bundle's root, pages and frames, of a signature and of the index is another, each
-#          is cut off at every length, each page of the index is lost: at least 1000000 mutants
+#          is cut off at every length, each page of the index is lost: at least 1000000 mutants; and every byte or bit of
+#          what is adopted, of a published folder's lists and of declarations
 #   power  the power goes at every change of a home's files, several times: at least 1000 cuts
 #   kills  every step of publish, import and gc is the last one of a process, and the tool is killed at any time: 10000
 #   faults every call of files, SQLite and libcurl, and every allocation, fails once and from then on, and calls fail by
@@ -117,6 +118,10 @@ bytes() {
   share_tests bytes cubin_registry/test_cubin_registry_trust 'every flipped bit and every truncation*' || bad=1
   share_tests bytes cubin_registry/test_cubin_registry 'every flipped b*' 'every truncation of a bundle*' 'flipped bytes in the index*' \
     'an index cut off*' 'one changed bit anywhere in the index*' || bad=1
+  share_tests bytes adoption/test_adoption 'every flipped bit*' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests bytes adoption/test_adoption 'with any one byte*' || bad=1
+  share_tests bytes artifacts/test_artifacts 'a flipped bit anywhere in the list*' || bad=1
+  share_tests bytes kernel_templates/test_kernel_templates 'every truncation and every changed byte*' || bad=1
   run_tests bytes cubin_registry/test_cubin_registry 'damage to any page of the index*' || bad=1
   summed bytes 1000000 mutants && ((bad == 0))
 }
@@ -135,6 +140,7 @@ kills() {
   done
   for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
   run_tests kills cubin_registry/test_cubin_registry 'a process killed*' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests kills cli/test_cli_compile 'after a kill at any moment*' 'an interrupt during the first compilation*' || bad=1
   summed kills "$kills" kills && ((bad == 0))
 }
 
@@ -143,7 +149,8 @@ faults() {
   local bad=0
   CUBINET_TEST_EVERY=1 run_tests faults cubin_registry/test_cubin_registry '*fault in any call*' '*faults by chance*' \
     '*whatever call fails*' 'an import whose removal fails*' 'rebuilding, sweeping*' || bad=1
-  run_tests faults cubin_registry/test_cubin_registry_memory '*' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests faults cubin_registry/test_cubin_registry_memory '*' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests faults api/test_api_faults 'memory that is exhausted anywhere in a build*' || bad=1
   CUBINET_TEST_EVERY=1 run_tests faults distribution/test_distribution '*any call of libcurl' || bad=1
   CUBINET_TEST_EVERY=1 run_tests faults artifacts/test_artifacts '*any call of libcurl' || bad=1
   summed faults 100000 faults && ((bad == 0))

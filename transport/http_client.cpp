@@ -162,9 +162,13 @@ Result<HttpAttempt> Journey::attempt(HttpConnection& connection) {
     }
     CUBINET_TRY_ASSIGN(const std::optional<Url> next, redirected(attempt.response));
     if (!next) return attempt;
-    if (++redirects > kMaximumRedirects)
-      return Error{ErrorCode::untrusted,
-                   request_.url.for_people() + " redirects more than 5 times, last to " + next->for_people()};
+    if (++redirects > kMaximumRedirects) {
+      attempt.failure =
+          Error{ErrorCode::untrusted,
+                request_.url.for_people() + " redirects more than 5 times, last to " + next->for_people()};
+      attempt.may_pass = body_.received() > 0;  // it did not when it began
+      return attempt;
+    }
     at_origin = at_origin && next->has_origin_of(request_.url);
     url = *next;
   }

@@ -8,7 +8,7 @@
 namespace cubinet {
 
 // A backend's answer, with the append, where the problem has one, in front of its steps. The first of them
-// then starts early, whatever the request says: what it follows is the append, which starts as was asked.
+// then starts early, as all steps behind another do: what starts as the request says is the append.
 Result<Consideration> consider(const AttentionBackend& backend, const PlanRequest& request);
 
 // Who plans what does nothing but append.

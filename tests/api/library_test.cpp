@@ -194,8 +194,9 @@ TEST_CASE("a cache is asked for one build alone, counted, and told once while it
   CHECK_FALSE(ask());
   library.offer(build);
   const auto found = ask();
-  CHECK(digest_of(found) == digest_of(ShelfBuild()));
-  CHECK(found->source == KernelSource::server);
+  REQUIRE(found);
+  CHECK(digest_of(found->found) == digest_of(ShelfBuild()));
+  CHECK(found->found.source == KernelSource::server);
   cache->silent = true;
   for (int i = 0; i < 3; ++i) {
     CHECK_FALSE(ask());

@@ -2,12 +2,8 @@
 #include "append/append_step.hpp"
 
 #include "backend_fixture.hpp"
-#include "templates/decode_plan.hpp"
 
-#include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/kernel_templates/template_catalog.hpp>
-
-#include <cstring>
 
 namespace cubinet {
 namespace {
@@ -23,15 +19,6 @@ AttentionPlan appending_plan(const AttentionProblem& problem) {
   return test::plan_of(problem, "templates", test::Known::on(test::kH200), /*launches=*/true);
 }
 
-std::int32_t follows_append(const PlanStep& step) {
-  std::vector<std::byte> argument(step.arguments->size());
-  step.arguments->prepare(argument);
-  kernel_templates::AttentionDecodeParameters p;
-  REQUIRE(argument.size() == sizeof(p));
-  std::memcpy(&p, argument.data(), sizeof(p));
-  return p.follows_append;
-}
-
 TEST_CASE("a plan that appends begins with the append, and what attends starts early behind it") {
   const AttentionPlan plan = appending_plan(append_of(DataType::e4m3));
   REQUIRE(plan.steps.size() >= 2);
@@ -43,13 +30,11 @@ TEST_CASE("a plan that appends begins with the append, and what attends starts e
   REQUIRE(plan.attention_step() == 1);
   CHECK(plan.steps[1].entry_point == "attention_decode");
   CHECK(plan.steps[1].starts_early);
-  CHECK(follows_append(plan.steps[1]) == 1);
   CHECK(plan.row.function_name == "attention_decode");
   CHECK_FALSE(plan.request.options.starts_early);
 
   const AttentionPlan without = appending_plan(test::generation(4, 2, 8192, 32, 4));
   CHECK(without.attention_step() == 0);
-  CHECK(follows_append(without.steps[0]) == 0);
 }
 
 TEST_CASE("the template of the append knows every kernel that is asked for, and its block") {

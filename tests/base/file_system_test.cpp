@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <limits>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace cubinet {
@@ -64,6 +66,26 @@ TEST_CASE("an atomic write replaces the old content and leaves no other file beh
   CHECK(text_of(folder / "f") == "new");
   CHECK(files->list(folder.path())->names.size() == 1);
   CHECK_FALSE(write_file_atomically(*files, folder / "none" / "f", as_bytes("x")));
+}
+
+// Between opening a file and inspecting it, it may lose its name. To hit that takes some thousand tries.
+TEST_CASE("a file that is replaced over and over is its owner's at any time") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  std::ofstream(folder / "f") << "text";
+  std::atomic<bool> done{false};
+  std::thread replacing([&] {
+    while (!done) {
+      std::ofstream(folder / "g") << "text";
+      fs::rename(folder / "g", folder / "f");
+    }
+  });
+  int refused = 0;
+  for (int i = 0; i < 20'000; ++i)
+    refused += files->read_own(folder / "f", 10) ? 0 : 1;
+  done = true;
+  replacing.join();
+  CHECK(refused == 0);
 }
 
 TEST_CASE("temporary names do not repeat") {

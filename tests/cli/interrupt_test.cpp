@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interrupt.hpp"
 
+#include "support/sampled.hpp"
 #include "tool.hpp"
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <set>
@@ -162,7 +164,9 @@ TEST_CASE("after an interrupt a prebuild has kept what is finished and the next 
 
 TEST_CASE(
     "after a kill at any moment no kernel that was told or has a record in the home is compiled again") {
-  for (const int milliseconds : {300, 600, 900, 1200, 1600}) {
+  constexpr std::array<int, 5> kMoments = {300, 600, 900, 1200, 1600};
+  for (const std::size_t moment : sampled(kMoments.size(), 2)) {
+    const int milliseconds = kMoments[moment];
     const Sandbox sandbox;
     sandbox.write("m.json", R"({"kernels": [{"template": "rms_norm",
       "parameters": {"hidden_size": [256, 512, 768, 1024, 1280, 1536]}, "targets": ["sm_80", "sm_90a"]}]})");
@@ -193,12 +197,12 @@ TEST_CASE(
 }
 
 TEST_CASE("an interrupt during the first compilation of the process ends it as a later one does") {
-  for (int i = 0; i < 20; ++i) {
+  for (const std::size_t i : sampled(20, 2)) {
     const Sandbox sandbox;
     sandbox.write("m.json", R"({"kernels": [{"template": "rms_norm",
       "parameters": {"hidden_size": [256, 512, 768, 1024, 1280, 1536]}, "targets": ["sm_80"]}]})");
     ToolSetting setting;
-    setting.interrupt_milliseconds = {20 + 10 * i};
+    setting.interrupt_milliseconds = {20 + 10 * static_cast<int>(i)};
     const ToolResult result = sandbox.run(
         {"prebuild", sandbox.path("m.json"), "-o", sandbox.path("b.bundle"), "--jobs", "1"}, setting);
     CAPTURE(i);

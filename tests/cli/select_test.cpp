@@ -233,11 +233,12 @@ TEST_CASE("without a table our templates serve what they can, and say what they 
   CHECK(document["specification"]["template"] == "attention_decode");
   CHECK(document["key"].get<std::string>().size() == 16);
   CHECK(select(problem + " --sinks").json()["backend"] == "templates");
-  const ToolResult masked = select(problem + " --q-len 4 --mask custom");
-  CHECK(masked.status == 1);
-  CHECK(masked.json()["declines"].size() == 2);
-  CHECK(contains(masked.json()["fixes"].dump(), "cubinet import-artifacts"));
-  CHECK(contains(masked.json()["reason"].get<std::string>(), "ignore the custom mask"));
+  CHECK(select(problem + " --q-len 4 --mask custom").json()["backend"] == "templates");
+  const ToolResult contiguous = select(problem + " --page-size 0");
+  CHECK(contiguous.status == 1);
+  CHECK(contiguous.json()["declines"].size() == 2);
+  CHECK(contains(contiguous.json()["fixes"].dump(), "cubinet import-artifacts"));
+  CHECK(contains(contiguous.json()["reason"].get<std::string>(), "attention_decode reads paged KV"));
 }
 
 TEST_CASE("a backend that is named is asked alone") {

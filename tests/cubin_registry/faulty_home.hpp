@@ -5,6 +5,7 @@
 #include "cubin_registry/home_fixture.hpp"
 #include "support/counted.hpp"
 #include "support/ok.hpp"
+#include "support/sampled.hpp"
 
 #include <algorithm>
 #include <array>
@@ -88,9 +89,9 @@ inline constexpr std::array<FaultCase, 4> kFaultCases = {
      {FaultPlan::Kind::error_from_then_on, ENOSPC, FaultPlan::Counts::of_sqlite}}};
 inline constexpr std::span<const FaultCase> kErrorsOnce = std::span(kFaultCases).first(2);
 
-// Runs `operation` with a fault at its first, second, ... call, in each of the ways that calls fail, on a
-// fresh home each time that is opened without one, and `check` after it. The number of calls where each fails
-// once.
+// Runs `operation` with a fault at its first, second, ... call (at one of three, that is, see one_of_each),
+// in each of the ways that calls fail, on a fresh home each time that is opened without one, and `check`
+// after it. About the number of calls where each fails once: none less, two more at most.
 inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Home&)>& operation,
                                 const std::function<void()>& check,
                                 std::span<const FaultCase> cases = kFaultCases) {
@@ -98,8 +99,10 @@ inline unsigned for_every_fault(FaultyHome& faulty, const std::function<void(Hom
   const std::size_t before = faulty.plan->failed();
   for (const FaultCase& fault : cases) {
     CAPTURE(fault.error_number);
+    const Sampling sampling = one_of_each(3);
+    const auto stride = static_cast<unsigned>(sampling.stride);
     bool reached = true;
-    for (unsigned at = 1; reached; ++at) {
+    for (unsigned at = 1 + static_cast<unsigned>(sampling.start); reached; at += stride) {
       REQUIRE(at < 10'000);
       faulty.start();
       auto registry = faulty.open_sound();

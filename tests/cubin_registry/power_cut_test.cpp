@@ -65,7 +65,7 @@ void cut_everywhere(const RecordedHome& home, const std::function<void(Home&, st
   const Bytes index = read_file(home.home / "index.sqlite");
   std::mt19937_64 random(events.size());
   std::size_t cuts = 0;
-  for (const std::size_t count : sampled(events.size() + 1, 8)) {
+  for (const std::size_t count : sampled(events.size() + 1, 16)) {
     for (int round = 0; round < 8; ++round) {
       CAPTURE(count);
       CAPTURE(round);

@@ -15,20 +15,30 @@ inline bool at_full_size() {
   return std::getenv("CUBINET_TEST_EVERY") != nullptr;
 }
 
-// The positions below `size` at which a loop over every byte, bit or length of something damages it: one of
-// `stride`, from a start that is another each time, so that many runs see them all; all at once where
-// CUBINET_TEST_EVERY is set, or "2/8", say, the second of eight processes' part of them.
-inline std::vector<std::size_t> sampled(std::size_t size, std::size_t stride) {
-  std::size_t part = 1, parts = 1;
+// What a loop over everything takes of it: one of `stride`, from a start that is another each time, so that
+// many runs see all; all at once where CUBINET_TEST_EVERY is set, or "2/8", say, the second of eight
+// processes' part.
+struct Sampling {
+  std::size_t start;
+  std::size_t stride;
+};
+inline Sampling one_of_each(std::size_t stride) {
   if (const char* every = std::getenv("CUBINET_TEST_EVERY")) {
+    std::size_t part = 1, parts = 1;
     if (std::sscanf(every, "%zu/%zu", &part, &parts) != 2 || part == 0 || parts < part) part = parts = 1;
-    stride = parts;
+    return {part - 1, parts};
   }
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   const std::uint64_t mixed =
       (static_cast<std::uint64_t>(now) ^ static_cast<std::uint64_t>(getpid())) * 0x9e3779b97f4a7c15U;
+  return {(mixed >> 32U) % stride, stride};
+}
+
+// The positions below `size` at which a loop over every byte, bit or length of something damages it.
+inline std::vector<std::size_t> sampled(std::size_t size, std::size_t stride) {
+  const Sampling sampling = one_of_each(stride);
   std::vector<std::size_t> positions;
-  for (std::size_t at = at_full_size() ? part - 1 : (mixed >> 32U) % stride; at < size; at += stride)
+  for (std::size_t at = sampling.start; at < size; at += sampling.stride)
     positions.push_back(at);
   return positions;
 }

@@ -309,6 +309,15 @@ TEST_CASE("a rest that is refused is asked for again, as what was never begun is
   CHECK(got.body == "hello");
   CHECK(ok(get(server).response).status == 403);
   CHECK(server.requests().size() == 4);
+
+  const FaultServer circle([](const ReceivedRequest& request, std::size_t number) {
+    if (number == 0) return reply(200, "hel", kStrong + "Content-Length: 5\r\n");
+    if (number <= 6) return reply(302, "", "Location: /circle\r\n");
+    if (request.header("range") == "bytes=3-" && request.target != "/circle")
+      return reply(206, "lo", kStrong + "Content-Range: bytes 3-4/5\r\n");
+    return reply(400);
+  });
+  CHECK(get(circle).body == "hello");
 }
 
 TEST_CASE("a body that breaks off begins again where nothing proves the rest") {

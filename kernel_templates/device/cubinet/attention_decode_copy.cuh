@@ -3,7 +3,6 @@
 // How the template `attention_decode` brings K and V into shared memory.
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention_decode_shape.cuh>
-#include <cubinet/pdl.cuh>
 #include <cubinet/swizzle.cuh>
 
 namespace cubinet::attention {
@@ -168,22 +167,18 @@ class KvStream {
   __device__ SharedAddress k_slice() const { return ring_ + slot_ * kSliceBytesK; }
   __device__ SharedAddress v_slice() const { return ring_ + stages * kSliceBytesK + slot_ * kSliceBytesV; }
 
-  // Waits for what the kernel follows before anything behind the first `readable_early` tokens is read, and
-  // at the end in any case.
-  __device__ void fill(int readable_early) {
+  __device__ void fill() {
     // One load for all look-ups: lane i reads the page of slice i.
     const SlicePages pages = walk_.pages(minimum(threadIdx.x % 32, stages));
     next_pages_ = of_lane(pages, stages);
 #pragma unroll 1
     for (slot_ = 0; slot_ < stages; ++slot_) {
       const SlicePages of_slot = of_lane(pages, slot_);
-      if (slot_ < count() && token(slot_) + kSlice > readable_early) wait_for_prerequisites();
       if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
       if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
     }
-    wait_for_prerequisites();
     slot_ = 0;
   }
 

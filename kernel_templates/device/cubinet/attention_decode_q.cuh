@@ -59,32 +59,9 @@ __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRo
   }
 }
 
-// The same through registers, so that it need not be waited for behind copies of KV that began earlier.
-__device__ inline void load_q(const AttentionDecodeParameters& p, const PackedRows& rows,
-                              const Sequence& sequence, int head_kv, SharedAddress q_shared) {
-  using Source = QRows<kRowBytesQ / 16>;
-  if (!Source::has_row()) return;
-  const Source source(p, rows, sequence, head_kv);
-  constexpr int kLoads = minimum(Source::kIterations, 4);
-#pragma unroll 1
-  for (int first = 0; first < Source::kIterations; first += kLoads) {
-    uint4 bits[kLoads];
-#pragma unroll
-    for (int i = 0; i < kLoads; ++i)
-      bits[i] = load_global_16(source.source(Source::row(first + i)));
-#pragma unroll
-    for (int i = 0; i < kLoads; ++i) {
-      const int row = Source::row(first + i);
-      const bool holds = rows.holds(row);
-      store_shared_16(q_shared + swizzled<kRowBytesQ>(row, Source::part()),
-                      holds ? bits[i] : make_uint4(0, 0, 0, 0));
-    }
-  }
-}
-
 // The power of two by which a row's largest element comes to lie between 1 and 4: fp16 has not the range of
-// bf16. `scale` is its inverse, and at least 2^-63, below which a row's logits are as good as 0: a scale
-// of 0 would make NaN of those that are masked.
+// bf16. `scale` is its inverse, and at least 2^-63, below which a row's logits are as good as 0: a scale of 0
+// would make NaN of those that are masked.
 __device__ inline float normalising_factor(float largest, float& scale) {
   const auto exponent =
       static_cast<unsigned>(minimum(maximum(static_cast<int>(__float_as_uint(largest) >> 23), 64), 253));
@@ -93,14 +70,13 @@ __device__ inline float normalising_factor(float largest, float& scale) {
 }
 
 // Q as fp16, in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4
-// and 6 lie before the pairs 1, 3, 5 and 7. Some rows are on their way from the start, unless an
-// append writes them.
+// and 6 lie before the pairs 1, 3, 5 and 7. Some rows are on their way from the start.
 class QConversion {
  public:
   __device__ QConversion(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
                          int head_kv)
-      : source_(p, rows, sequence, head_kv), late_(p.follows_append != 0) {
-    if (Source::has_row() && !late_) load(0);
+      : source_(p, rows, sequence, head_kv) {
+    if (Source::has_row()) load(0);
   }
 
   // What a row was divided by goes to `scales`.
@@ -108,7 +84,7 @@ class QConversion {
     if (!Source::has_row()) return;
 #pragma unroll 1
     for (int first = 0; first < Source::kIterations; first += kAtOnce) {
-      if (first > 0 || late_) load(first);
+      if (first > 0) load(first);
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i)
         convert(bits_[i], Source::row(first + i), q_shared, scales);
@@ -169,7 +145,6 @@ class QConversion {
   }
 
   Source source_;
-  bool late_;  // an append writes Q
   uint4 bits_[kAtOnce];
 };
 

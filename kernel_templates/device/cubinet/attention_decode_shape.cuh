@@ -93,13 +93,6 @@ struct Sequence {
   }
 };
 
-// The first tokens of a sequence, which may be read before what this kernel follows has ended: pages that an
-// append writes to are not among them.
-__device__ inline int tokens_before_wait(const AttentionDecodeParameters& p, const Sequence& sequence) {
-  if (p.follows_append == 0) return sequence.length;
-  return maximum(sequence.length - sequence.q_len, 0) / page_size * page_size;
-}
-
 // Row r of the packed Q of one KV head is query token r / group, head r % group of the group.
 struct PackedRows {
   kernel_templates::FastDivisor group;

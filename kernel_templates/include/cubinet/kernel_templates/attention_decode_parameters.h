@@ -65,13 +65,9 @@ struct AttentionDecodeParameters {
   FastDivisor group;   // query heads of one KV head
   FastDivisor unit;    // tokens of KV that are divided among blocks together: a multiple of tile_size_kv
   FastDivisor blocks;  // that share the units of one KV head; the main grid is this times heads_kv
-
-  // Not 0: what the kernel waits for writes Q and the newest q_len tokens of each sequence, and what came
-  // before that has ended: full pages in front of them are read before the wait.
-  int follows_append;
 };
 
-static_assert(sizeof(AttentionDecodeParameters) == 352 && alignof(AttentionDecodeParameters) == 8,
+static_assert(sizeof(AttentionDecodeParameters) == 344 && alignof(AttentionDecodeParameters) == 8,
               "AttentionDecodeParameters changed its size");
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, q, 0);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, k, 8);
@@ -119,6 +115,5 @@ CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, heads_kv, 280);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, group, 296);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, unit, 312);
 CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, blocks, 328);
-CUBINET_ASSERT_OFFSET(AttentionDecodeParameters, follows_append, 344);
 
 }  // namespace cubinet::kernel_templates
