@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostOfGroup = 16;
 constexpr std::uint64_t kGroupBytes = std::uint64_t{8} << 20;
 // What a dictionary is trained on.
-constexpr std::uint64_t kSampleBytes = std::uint64_t{192} << 20;
+constexpr std::uint64_t kSampleBytes = std::uint64_t{320} << 20;
 // A dictionary pays while it is small beside what it helps to pack: on published cubins each doubling below
 // 2 MiB saves more than it adds from about so many times its size on.
 constexpr std::uint64_t kImageBytesPerDictionaryByte = 48;

@@ -34,7 +34,7 @@ struct PackedFrames {
 // Where frames go, one behind the other.
 using WriteFrame = std::function<Result<void>(ByteView)>;
 
-// REQUIRES: a profile that packs; each digest once. Holds some 300 MB of images at once, however many there
+// REQUIRES: a profile that packs; each digest once. Holds some 600 MB at once, however many there
 // are.
 Result<PackedFrames> pack_frames(BundleProfile profile, std::vector<ImageToPack> images,
                                  const ReadImage& read, const WriteFrame& write);
