@@ -17,7 +17,7 @@ struct BenchCase {
   AttentionArguments problem;
   std::string tag;                    // of the caller's, for its tables
   std::vector<std::string> backends;  // empty: auto
-  std::string kv_lengths;  // "131072,1024": the last stands for the rest of the batch; empty: all --kv-len
+  std::string kv_lengths;  // "131072:1024": the last stands for the rest of the batch; empty: all --kv-len
   bool lengths_unknown = false;  // the plan is not told them
   bool programmatic_launch = false;
   std::uint32_t splits = 0;  // 0: as planned
@@ -28,11 +28,7 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments);
 // One a sequence. invalid_argument names the option.
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem);
 
-// A sweep file:
-//   {"cases": [{"tag": NAME, "batch": [8, 16], "kv-len": 16384, "sinks": true, ...}, ...]}
-// Members are the options of a case without their dashes; a list stands for each of its values, and an
-// element for the product of its lists, the alphabetically last changing fastest. invalid_argument says
-// where: "FILE: cases[2]: …".
-Result<std::vector<BenchCase>> parse_sweep(std::string_view text, std::string_view origin);
+// The cases of a sweep's file, in the options of a case (option_lines.hpp).
+Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::string& file);
 
 }  // namespace cubinet::cli

@@ -2,36 +2,32 @@
 #include "device_filter.hpp"
 
 #include "arguments.hpp"
+#include "option_lines.hpp"
 
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/judge.hpp>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 namespace cubinet::cli {
 namespace {
 
 constexpr std::uint64_t kMaximumProblems = std::uint64_t{1} << 20;
 
-Result<AttentionProblem> parse_problem(const std::string& line) {
+Result<AttentionProblem> parse_problem(const OptionLine& line) {
   AttentionArguments arguments;
   CLI::App options;
-  options.set_help_flag();
   add_operation_argument(options, arguments);
   add_attention_arguments(options, arguments);
-  try {
-    options.parse(line);
-  } catch (const CLI::ParseError& error) {
-    return Error{ErrorCode::invalid_argument, error.what(),
-                 "write the options of `select attention` that say the problem: --op mla-decode --batch 8 "
-                 "--kv-len 4096 --heads-q 128"};
-  }
-  return attention_problem_of(arguments);
+  CUBINET_TRY(parse_options(options, line));
+  auto problem = attention_problem_of(arguments);
+  if (problem) return problem;
+  Error error = std::move(problem).error();
+  error.message = line.where + ": " + error.message;
+  return error;
 }
 
 // The problem's kernels, the selected one first: as `select` decides among these rows, none yet to be made.
@@ -74,24 +70,11 @@ Result<DeviceWish> device_wish_of(const Context& context, const DeviceFilter& fi
   }
   CUBINET_TRY_ASSIGN(wish.device, device_facts_of(filter.device));
   CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(filter.problems, kMaximumProblems));
-  std::istringstream lines{std::string(as_text(text))};
-  std::size_t number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    const std::size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == std::string::npos || line[begin] == '#') continue;
-    line = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
-    auto problem = parse_problem(line);
-    if (!problem) {
-      Error error = std::move(problem).error();
-      error.message = fmt::format("'{}', line {}: {}", filter.problems, number, error.message);
-      return error;
-    }
-    wish.problems.push_back({std::move(line), *std::move(problem)});
+  CUBINET_TRY_ASSIGN(const std::vector<OptionLine> lines, parse_option_lines(as_text(text), filter.problems));
+  for (const OptionLine& line : lines) {
+    CUBINET_TRY_ASSIGN(const AttentionProblem problem, parse_problem(line));
+    wish.problems.push_back({line.text(), problem});
   }
-  if (wish.problems.empty())
-    return Error{ErrorCode::invalid_argument, "'" + filter.problems + "' holds no problem",
-                 "write one a line, in the options of `select attention`"};
   return wish;
 }
 

@@ -197,8 +197,8 @@ is off, or a case cannot be run or compared: its row says why, and the others ar
 
 Examples:
   cubinet bench attention --batch 64 --kv-len 8192 --heads-q 64 --heads-kv 8
-  cubinet bench attention --batch 32 --kv-len 131072 --kv-lengths 131072,1024 --lengths-unknown --heads-q 64 --heads-kv 8
-  cubinet bench attention --sweep bench/sweeps/speculative.json --csv speculative.csv)");
+  cubinet bench attention --batch 32 --kv-len 131072 --kv-lengths 131072:1024 --lengths-unknown --heads-q 64 --heads-kv 8
+  cubinet bench attention --sweep bench/sweeps/speculative.txt --csv speculative.csv)");
   choose<BenchOptions>(*verb, chosen, options, bench_attention);
 }
 

@@ -21,10 +21,11 @@ ToolResult bench(const Sandbox& sandbox, std::vector<std::string> options) {
 TEST_CASE("bench attention measures what it was asked to, and finds out a device that computes nothing") {
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
   const Sandbox sandbox;
-  sandbox.write("s.json", R"({"cases": [{"tag": "small", "batch": 2, "kv-len": 40, "heads-q": 4,
-      "heads-kv": 2, "head-dim-qk": 64, "page-size": 16, "q-len": [1, 2]},
-      {"tag": "nobody", "kv-len": 40, "heads-q": 4, "head-dim-qk": 72, "page-size": 16}]})");
-  const ToolResult result = bench(sandbox, {"--sweep", sandbox.path("s.json"), "--csv", sandbox.path("t.csv"),
+  sandbox.write("s.txt",
+                "--tag small --batch 2 --kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16 "
+                "--q-len 1,2\n"
+                "--tag nobody --kv-len 40 --heads-q 4 --head-dim-qk 72 --page-size 16\n");
+  const ToolResult result = bench(sandbox, {"--sweep", sandbox.path("s.txt"), "--csv", sandbox.path("t.csv"),
                                             "--iterations", "3", "--json"});
   CAPTURE(result.err);
   CAPTURE(result.out);
@@ -46,9 +47,8 @@ TEST_CASE("bench attention refuses what is no case before it measures another") 
   const Sandbox sandbox;
   CHECK(bench(sandbox, {}).status == 2);
   CHECK(bench(sandbox, {"--kv-len", "10"}).status == 2);
-  CHECK(bench(sandbox, {"--sweep", sandbox.path("none.json")}).status == 2);
-  sandbox.write("s.json",
-                R"({"cases": [{"kv-len": 40, "heads-q": 4}, {"kv-len": 40, "heads-q": 4, "heads-kv": 3}]})");
-  CHECK(bench(sandbox, {"--sweep", sandbox.path("s.json")}).status == 2);
-  CHECK(bench(sandbox, {"--sweep", sandbox.path("s.json"), "--batch", "3"}).status == 2);
+  CHECK(bench(sandbox, {"--sweep", sandbox.path("none.txt")}).status == 2);
+  sandbox.write("s.txt", "--kv-len 40 --heads-q 4\n--kv-len 40 --heads-q 4 --heads-kv 3\n");
+  CHECK(bench(sandbox, {"--sweep", sandbox.path("s.txt")}).status == 2);
+  CHECK(bench(sandbox, {"--sweep", sandbox.path("s.txt"), "--batch", "3"}).status == 2);
 }

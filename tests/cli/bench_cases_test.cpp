@@ -12,25 +12,11 @@ using namespace cubinet;
 using namespace cubinet::cli;
 using test::contains;
 
-namespace {
-
-std::string sweep_refusal(std::string_view text) {
-  const auto parsed = parse_sweep(text, "s.json");
-  REQUIRE_FALSE(parsed);
-  CHECK(parsed.error().code == ErrorCode::invalid_argument);
-  CHECK(contains(parsed.error().message, "s.json"));
-  CHECK(contains(parsed.error().remedy, "a sweep is"));
-  return parsed.error().message;
-}
-
-}  // namespace
-
-TEST_CASE("an element of a sweep is the product of its lists") {
-  const auto cases = parse_sweep(R"({"cases": [
-      {"tag": "a", "batch": [8, 16], "q-len": [1, 2, 4], "kv-len": 1024, "heads-q": 64, "sinks": true,
-       "lengths-unknown": false, "softmax-scale": 0.25},
-      {"kv-len": 10, "heads-q": 1, "backend": ["templates", "auto"]}]})",
-                                 "s.json");
+TEST_CASE("a line of a sweep is the product of its lists") {
+  const auto cases = parse_sweep(
+      "# ours\n--tag a --batch 8,16 --q-len 1,2,4 --kv-len 1024 --heads-q 64 --sinks --softmax-scale=0.25\n\n"
+      "--kv-len 10 --heads-q 1 --backend templates,auto --lengths-unknown",
+      "s.txt");
   REQUIRE(cases);
   REQUIRE(cases->size() == 8);
   CHECK((*cases)[0].problem.batch == 8);
@@ -42,27 +28,13 @@ TEST_CASE("an element of a sweep is the product of its lists") {
   CHECK_FALSE((*cases)[5].lengths_unknown);
   CHECK((*cases)[6].backends == std::vector<std::string>{"templates"});
   CHECK((*cases)[7].backends == std::vector<std::string>{"auto"});
+  CHECK((*cases)[7].lengths_unknown);
 }
 
-TEST_CASE("what a sweep may not hold is refused with its place") {
-  CHECK(contains(sweep_refusal("{\"cases\": [\n}"), "s.json:2"));
-  CHECK(contains(sweep_refusal(R"({"cases": []})"), "'cases'"));
-  CHECK(contains(sweep_refusal(R"({"cases": [], "more": 1})"), "'cases' alone"));
-  CHECK(contains(sweep_refusal(R"({"cases": [3]})"), "cases[0]"));
-  CHECK(contains(sweep_refusal(R"({"cases": [{"kv-len": 1, "heads-q": 1}, {"heads-q": 1}]})"),
-                 "cases[1]: --kv-len"));
-  CHECK(contains(sweep_refusal(R"({"cases": [{"kv-len": 1, "heads-q": 1, "kv-lens": 3}]})"), "kv-lens"));
-  CHECK(contains(sweep_refusal(R"({"cases": [{"kv-len": 1, "heads-q": 1, "home": "/"}]})"), "home"));
-  CHECK(contains(sweep_refusal(R"({"cases": [{"kv-len": [], "heads-q": 1}]})"), "'kv-len' is empty"));
-  CHECK(contains(sweep_refusal(R"({"cases": [{"kv-len": [[1]], "heads-q": 1}]})"), "'kv-len'"));
-  CHECK(contains(sweep_refusal(R"({"cases": [{"kv-len": -1, "heads-q": 1}]})"), "--kv-len"));
-  std::string many = "[1";
-  for (int i = 0; i < 200; ++i)
-    many += ",1";
-  many += "]";
-  CHECK(contains(
-      sweep_refusal(R"({"cases": [{"heads-q": 1, "kv-len": )" + many + R"(, "batch": )" + many + "}]}"),
-      "more than 10000"));
+TEST_CASE("what is no case is refused with its line") {
+  const auto refused = parse_sweep("--kv-len 1 --heads-q 1\n--heads-q 1", "s.txt");
+  REQUIRE_FALSE(refused);
+  CHECK(contains(refused.error().message, "'s.txt', line 2: --kv-len"));
 }
 
 TEST_CASE("lengths are those given, the last one for the rest of the batch") {
@@ -71,9 +43,9 @@ TEST_CASE("lengths are those given, the last one for the rest of the batch") {
   problem.batch = 4;
   problem.kv_len = 100;
   CHECK(*kv_lengths_of(given, problem) == std::vector<std::int32_t>{100, 100, 100, 100});
-  given.kv_lengths = "100,7";
+  given.kv_lengths = "100:7";
   CHECK(*kv_lengths_of(given, problem) == std::vector<std::int32_t>{100, 7, 7, 7});
-  for (const char* wrong : {"101", "1,2,3,4,5", "1,,2", "x", "-1"}) {
+  for (const char* wrong : {"101", "1:2:3:4:5", "1::2", "1,2", "x", "-1"}) {
     given.kv_lengths = wrong;
     CAPTURE(wrong);
     CHECK_FALSE(kv_lengths_of(given, problem));
@@ -81,7 +53,7 @@ TEST_CASE("lengths are those given, the last one for the rest of the batch") {
 }
 
 TEST_CASE("the sweeps that come with the library are sweeps") {
-  for (const char* name : {"speculative.json", "decode.json"}) {
+  for (const char* name : {"speculative.txt", "decode.txt"}) {
     std::ifstream file(std::string(CUBINET_SWEEPS) + "/" + name);
     std::stringstream text;
     text << file.rdbuf();

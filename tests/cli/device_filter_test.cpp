@@ -147,7 +147,7 @@ TEST_CASE_FIXTURE(Shapes, "what is no problem is told by its line before anythin
     CHECK(result.status == 2);
     CHECK(contains(result.json()["error"]["message"].get<std::string>(), why));
   };
-  refused("# nothing\n", "holds no problem");
+  refused("# nothing\n", "holds no line");
   refused("# one\n--kv-len 10\n", "line 2: --heads-q is required");
   refused("--kv-len 10 --heads-q 8 --target sm_90", "line 1: ");
   refused("--kv-len 10 --heads-q 8 --dtype-q bf17", "'bf17' is no data type");
