@@ -69,6 +69,9 @@ struct AttentionProblem {
   // into the cache, and their Q to where attention reads it, rotated (RoPE) and quantised. Lengths include
   // them. Nothing but their rows is written.
   struct Append {
+    // Not the compiler's own, of which Clang 14 knows only behind the class that this one lies in:
+    // std::optional would find none.
+    Append() {}
     DataType data_type = DataType::bf16;  // of the new rows: bf16 or fp16
     std::uint32_t rope_dim = 0;           // columns of Q and K that are rotated, the first ones; 0: none
     bool interleaved = false;  // column 2i is rotated with 2i + 1, otherwise i with i + rope_dim / 2 (NeoX)
