@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The attention cubins of the published package flashinfer-cubin 0.6.13 as one bundle: imported into a home, packed in the profile
+# `ship`, pushed to a docker-registry on this machine; then what `select` names for DeepSeek-V3's and Llama-3-70B's shapes on a
+# device of 10.3 is pulled into an empty home, again and whole into others. Says bytes and times. No GPU is needed.
+#
+# Usage: bundle_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]
+#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and unpacked (1.9 GB) into
+#            build/published
+#   TOOL     the cubinet executable; default: build/release is built
+#   RESULT   where the figures go; default: bench/results/published_bundle.json
+#   COMMIT   what was built, for the result; default: the tree's commit
+# Needs docker-registry and 4 GB below TMPDIR. Exit status 1 when something is missing or wrong, or a goal is missed.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 3
+}
+usage() {
+  printf 'usage: bundle_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]\n' >&2
+  exit 2
+}
+
+tool='' result=$root/bench/results/published_bundle.json commit=''
+while getopts t:o:c: option; do
+  case $option in
+    t) tool=$OPTARG ;;
+    o) result=$OPTARG ;;
+    c) commit=$OPTARG ;;
+    *) usage ;;
+  esac
+done
+shift $((OPTIND - 1))
+(($# <= 1)) || usage
+
+folder=$("$root/scripts/fetch_published.sh" cubins "$@")
+registry=$(command -v docker-registry) || die "docker-registry is not installed: apt-get install docker-registry"
+
+if [[ -z $tool ]]; then
+  cmake --preset release -S "$root" -DCUBINET_BUILD_TESTS=OFF -DCUBINET_BUILD_EXAMPLES=OFF >/dev/null
+  cmake --build "$root/build/release" --parallel "$(nproc)" --target cubinet_tool >/dev/null
+  tool=$root/build/release/cli/cubinet
+fi
+[[ -x $tool ]] || die "'$tool' is no executable"
+[[ -n $commit ]] || commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/bundle_published.XXXXXX")
+process=''
+stop() {
+  [[ -z $process ]] || kill "$process"
+  rm -rf "$work"
+}
+trap stop EXIT
+
+port=$(python3 -c 'import socket; s=socket.socket(); s.bind(("127.0.0.1",0)); print(s.getsockname()[1])')
+cat >"$work/registry.yml" <<CONF
+version: 0.1
+log: {level: error}
+storage: {filesystem: {rootdirectory: $work/registry}}
+http: {addr: "127.0.0.1:$port"}
+CONF
+OTEL_TRACES_EXPORTER=none "$registry" serve "$work/registry.yml" >"$work/registry.log" 2>&1 &
+process=$!
+
+python3 "$root/bench/peers/published_bundle.py" --tool "$tool" --folder "$folder" --work "$work" --server "127.0.0.1:$port" \
+  --commit "$commit" -o "$result"
