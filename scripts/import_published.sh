@@ -11,38 +11,12 @@
 #   COMMIT   what was built, for the result; default: the tree's commit
 # Exit status 1 when a count differs, a damage is not found or a goal is missed.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=scripts/published.sh
+source "$(dirname "${BASH_SOURCE[0]}")/published.sh"
 
-die() {
-  printf 'error: %s\n' "$*" >&2
-  exit 3
-}
-usage() {
-  printf 'usage: import_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]\n' >&2
-  exit 2
-}
-
-tool='' result=$root/bench/results/import.json commit=''
-while getopts t:o:c: option; do
-  case $option in
-    t) tool=$OPTARG ;;
-    o) result=$OPTARG ;;
-    c) commit=$OPTARG ;;
-    *) usage ;;
-  esac
-done
-shift $((OPTIND - 1))
-(($# <= 1)) || usage
-
-folder=$("$root/scripts/fetch_published.sh" cubins "$@")
-
-if [[ -z $tool ]]; then
-  cmake --preset release -S "$root" -DCUBINET_BUILD_TESTS=OFF -DCUBINET_BUILD_EXAMPLES=OFF >/dev/null
-  cmake --build "$root/build/release" --parallel "$(nproc)" --target cubinet_tool >/dev/null
-  tool=$root/build/release/cli/cubinet
-fi
-[[ -x $tool ]] || die "'$tool' is no executable"
-[[ -n $commit ]] || commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+tool='' commit='' result=$root/bench/results/import.json
+read_published_line "import_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]" t:o:c: "$@"
+prepare_published_tool
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/import_published.XXXXXX")
 trap 'rm -rf "$work"' EXIT

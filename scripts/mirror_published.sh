@@ -10,19 +10,12 @@
 #   TOOL     the cubinet executable; default: build/release is built
 # Needs nginx, pip and 8 GB below TMPDIR. Exit status 1 when a file is missing, wrong, or more than it should be.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=scripts/published.sh
+source "$(dirname "${BASH_SOURCE[0]}")/published.sh"
 
-die() {
-  printf 'error: %s\n' "$*" >&2
-  exit 3
-}
 wrong() {
   printf 'wrong: %s\n' "$*" >&2
   exit 1
-}
-usage() {
-  printf 'usage: mirror_published.sh [-t TOOL] [FOLDER]\n' >&2
-  exit 2
 }
 # run DOCUMENT VERB…: the tool, whose document is kept, and what it says only where it fails.
 run() {
@@ -38,26 +31,12 @@ field() {
   python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); f=d["folders"]; print(eval(sys.argv[2]))' "$1" "$2"
 }
 
-tool=''
-while getopts t: option; do
-  case $option in
-    t) tool=$OPTARG ;;
-    *) usage ;;
-  esac
-done
-shift $((OPTIND - 1))
-
-(($# <= 1)) || usage
-folder=$("$root/scripts/fetch_published.sh" cubins "$@")
+tool='' commit=''
+read_published_line "mirror_published.sh [-t TOOL] [FOLDER]" t: "$@"
 package=$("$root/scripts/fetch_published.sh" flashinfer-python)
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || die "nginx is not installed: apt-get install nginx-light"
 
-if [[ -z $tool ]]; then
-  cmake --preset release -S "$root" -DCUBINET_BUILD_TESTS=OFF -DCUBINET_BUILD_EXAMPLES=OFF >/dev/null
-  cmake --build "$root/build/release" --parallel "$(nproc)" --target cubinet_tool >/dev/null
-  tool=$root/build/release/cli/cubinet
-fi
-[[ -x $tool ]] || die "'$tool' is no executable"
+prepare_published_tool
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/mirror_published.XXXXXX")
 stop() {
