@@ -15,8 +15,6 @@
 namespace cubinet::cli {
 namespace {
 
-constexpr std::uint64_t kMaximumProblems = std::uint64_t{1} << 20;
-
 Result<AttentionProblem> parse_problem(const OptionLine& line) {
   AttentionArguments arguments;
   CLI::App options;
@@ -69,7 +67,7 @@ Result<DeviceWish> device_wish_of(const Context& context, const DeviceFilter& fi
     return wish;
   }
   CUBINET_TRY_ASSIGN(wish.device, device_facts_of(filter.device));
-  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(filter.problems, kMaximumProblems));
+  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(filter.problems, kMaximumOptionFile));
   CUBINET_TRY_ASSIGN(const std::vector<OptionLine> lines, parse_option_lines(as_text(text), filter.problems));
   for (const OptionLine& line : lines) {
     CUBINET_TRY_ASSIGN(const AttentionProblem problem, parse_problem(line));

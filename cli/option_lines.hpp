@@ -5,6 +5,7 @@
 
 #include <CLI/App.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ struct OptionLine {
 // stands for each of its values, and a line for the product of its lists, the last one changing fastest.
 // invalid_argument where that is more than kMaximumOptionLines, or nothing is left.
 inline constexpr std::size_t kMaximumOptionLines = 10'000;
+inline constexpr std::uint64_t kMaximumOptionFile = std::uint64_t{1} << 20;  // bytes of such a file
 Result<std::vector<OptionLine>> parse_option_lines(std::string_view text, const std::string& file);
 
 // Has `options` parse the line. invalid_argument says where, and what is no option.

@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "bench_report.hpp"
 #include "interrupt.hpp"
+#include "option_lines.hpp"
 #include "output_file.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
@@ -15,7 +16,6 @@ namespace cubinet::cli {
 namespace {
 
 constexpr std::uint32_t kRunsOfBench = 20;
-constexpr std::uint64_t kMaximumSweepBytes = std::uint64_t{1} << 20;
 
 struct BenchOptions {
   BenchCase given;
@@ -117,7 +117,7 @@ Result<std::vector<BenchCase>> cases_of(const Context& context, const BenchOptio
     }
     return std::vector<BenchCase>{options.given};
   }
-  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(options.sweep, kMaximumSweepBytes));
+  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(options.sweep, kMaximumOptionFile));
   return parse_sweep(as_text(text), options.sweep);
 }
 

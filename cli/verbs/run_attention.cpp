@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
+#include "bench_report.hpp"
 #include "checked_attention.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
@@ -12,8 +13,6 @@
 #include <cubinet/spec/image_target.hpp>
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace cubinet::cli {
 namespace {
@@ -108,9 +107,7 @@ Result<double> measure(const CheckedAttention& checked, const std::shared_ptr<co
   for (int i = 0; i < iterations; ++i) {
     CUBINET_TRY_ASSIGN(seconds.emplace_back(), runs.seconds_a_run(1));
   }
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
+  return median_of(std::move(seconds));
 }
 
 Result<ExitStatus> run_attention(const Context& context, const RunOptions& options) {
