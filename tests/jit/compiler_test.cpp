@@ -8,6 +8,7 @@
 #include <cubinet/jit/prepared_request.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 #include <cubinet/spec/data_type.hpp>
+#include <cubinet/spec/kernel_resources.hpp>
 
 #include <doctest/doctest.h>
 
@@ -75,13 +76,18 @@ std::vector<SmTarget> check_every_target(Compiler& nvrtc) {
 void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
   std::vector<CompileRequest> requests;
   for (const char* target : targets) {
-    for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction", "rms_norm"})
+    for (const char* name :
+         {"attention_append", "attention_decode", "attention_lse", "attention_reduction", "rms_norm"})
       requests.push_back(test::builtin_request(name, target));
   }
   parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
     const auto output = nvrtc.compile(requests[i]);
     REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
-    CHECK(output->record.warnings.empty());
+    CHECK_MESSAGE(output->record.warnings.empty(), output->record.warnings);
+    const auto report = report_cubin(*output->image);
+    REQUIRE(report);
+    for (const KernelResources& kernel : report->kernels)
+      CHECK_MESSAGE(kernel.stack_bytes == 0, requests[i].spec.to_string());
   });
 }
 
@@ -99,7 +105,7 @@ TEST_CASE("a later release builds for sm 107 and its two suffixes too, and the c
     CHECK(std::count(targets.begin(), targets.end(), *SmTarget::parse(name)) == 1);
 }
 
-TEST_CASE("the templates of the library compile for old and new targets without a warning") {
+TEST_CASE("the templates of the library compile for old and new targets without a warning or a stack") {
   check_templates(*compiler(), {"sm_80", "sm_90a", "sm_100f", "sm_120f"});
 }
 
@@ -148,7 +154,11 @@ TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs
       return;
     }
     REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
-    CHECK(output->record.warnings.empty());
+    CHECK_MESSAGE(output->record.warnings.empty(), output->record.warnings);
+    const auto report = report_cubin(*output->image);
+    REQUIRE(report);
+    for (const KernelResources& kernel : report->kernels)
+      CHECK_MESSAGE(kernel.stack_bytes == 0, requests[i].spec.to_string());
   });
 }
 
