@@ -79,6 +79,8 @@ void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
     for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction",
                              "attention_wide", "rms_norm"})
       requests.push_back(test::builtin_request(name, target));
+    if (std::string_view(target) == "sm_90a")
+      requests.push_back(test::builtin_request("attention_decode_wgmma", target));
   }
   parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
     const auto output = nvrtc.compile(requests[i]);

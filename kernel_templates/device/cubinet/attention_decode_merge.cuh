@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The end of a split of the template `attention_decode`: the warps' results become rows of the output.
+// The end of a split of the templates `attention_decode` and `attention_decode_wgmma`: the warps' results
+// become rows of the output.
 #include <cubinet/attention_decode_output.cuh>
 #include <cubinet/attention_decode_softmax.cuh>
 
 namespace cubinet::attention {
 
-// The shared memory of the ring, used again to bring the warps' results together.
+// The shared memory of the ring, used again to bring the warps' results together. `kInPairs`: of 16 columns
+// the even ones are the first tile of the output, the odd ones the second.
+template <bool kInPairs = kConvertsKv>
 class MergeBuffer {
  public:
   __device__ explicit MergeBuffer(SharedAddress memory) : output_(memory) {}
@@ -55,7 +58,7 @@ class MergeBuffer {
  private:
   __device__ static void put_row(const FragmentD (&output)[kTilesV], int half, SharedAddress target,
                                  int column) {
-    if constexpr (kConvertsKv) {
+    if constexpr (kInPairs) {
 #pragma unroll
       for (int tile = 0; tile < kTilesV; tile += 2) {
         const float* const even = output[tile].r + 2 * half;

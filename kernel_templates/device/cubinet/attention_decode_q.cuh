@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How templates of decode attention bring Q into shared memory. A thread takes the same part of every row that
-// it brings, so that only the row's part of the addresses is worked out again. Of the template: kThreads and
-// kRowBytesQ.
+// How templates of decode attention bring Q into shared memory. A thread takes the same part of every row
+// that it brings, so that only the row's part of the addresses is worked out again. Of the template: kThreads
+// and kRowBytesQ.
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention_decode_rows.cuh>
 #include <cubinet/e4m3.cuh>
@@ -48,6 +48,7 @@ class QRows {
   long long head_stride_;
 };
 
+template <class Layout = SwizzledRows<kRowBytesQ>>
 __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRows& rows,
                               const Sequence& sequence, int head_kv, SharedAddress q_shared) {
   using Source = QRows<kRowBytesQ / 16>;
@@ -56,8 +57,7 @@ __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRo
 #pragma unroll 1
   for (int i = 0; i < Source::kIterations; ++i) {
     const int row = Source::row(i);
-    async_copy_16_or_zero(q_shared + swizzled<kRowBytesQ>(row, Source::part()), source.source(row),
-                          rows.holds(row));
+    async_copy_16_or_zero(q_shared + Layout::place(row, Source::part()), source.source(row), rows.holds(row));
   }
 }
 
@@ -71,8 +71,9 @@ __device__ inline float normalising_factor(float largest, float& scale) {
   return __uint_as_float((254u - exponent) << 23);
 }
 
-// Q as fp16, in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4
-// and 6 lie before the pairs 1, 3, 5 and 7. Some rows are on their way from the start.
+// Q as fp16, where `kByBytes` in the order in which the bytes of K come to the tensor cores: of 16 elements
+// the pairs 0, 2, 4 and 6 lie before the pairs 1, 3, 5 and 7. Some rows are on their way from the start.
+template <class Layout = SwizzledRows<kRowBytesQ>, bool kByBytes = true>
 class QConversion {
  public:
   __device__ QConversion(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
@@ -140,9 +141,13 @@ class QConversion {
         pairs[i] = pack2<fp16>(values[2 * i] * factor, values[2 * i + 1] * factor);
     }
     const int part = Source::part();
-    const SharedAddress first = q_shared + swizzled<kRowBytesQ>(row, part / 2 * 2) + part % 2 * 8;
-    store_shared_8(first, pairs[0], pairs[2]);
-    store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
+    if constexpr (kByBytes) {
+      const SharedAddress first = q_shared + Layout::place(row, part / 2 * 2) + part % 2 * 8;
+      store_shared_8(first, pairs[0], pairs[2]);
+      store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
+    } else {
+      store_shared_16(q_shared + Layout::place(row, part), pairs);
+    }
     if (part == 0) store_shared_float(scales + 4 * row, scale);
   }
 

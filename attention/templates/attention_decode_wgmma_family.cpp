@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The template `attention_decode_wgmma`: tiles of 64 rows on Hopper.
+#include "decode_family.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+constexpr ComputeCapability kHopper{9, 0};
+constexpr std::uint32_t kWgmmaRows = 64;
+constexpr std::uint32_t kWgmmaSlice = 64;        // tokens that a warpgroup takes at a time
+constexpr std::uint32_t kWgmmaElementBytes = 2;  // of an element that is multiplied: bf16 or fp16
+constexpr std::uint32_t kMostWgmmaStages = 6;
+
+bool is_converted_for_wgmma(const AttentionProblem& problem) {
+  return bits_of(problem.data_type_k) == 8;
+}
+
+std::string gap_of_wgmma(const AttentionProblem&, ComputeCapability device) {
+  if (device == kHopper) return "";
+  return "attention_decode_wgmma has instructions of devices of " + kHopper.to_string() + " alone";
+}
+
+bool fills_tiles(const AttentionProblem& problem, ComputeCapability device) {
+  return device == kHopper && problem.group_size() * std::uint64_t{problem.q_len} > kWgmmaRows / 2;
+}
+
+DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& tile) {
+  const std::uint32_t converted =
+      is_converted_for_wgmma(problem) ? (problem.head_dim_qk + problem.head_dim_v) * kWgmmaElementBytes : 0;
+  const std::uint32_t work = tile.kv * (tile.stages * kv_row_bytes(problem) + converted);
+  const std::uint32_t merge = tile.kv * (problem.head_dim_v + 10) * 4;
+  const std::uint32_t q_scales = is_converted_for_wgmma(problem) ? tile.q * 4 : 0;
+  DecodeBlock block;
+  block.slice = kWgmmaSlice;
+  block.threads = 2 * tile.kv;
+  block.shared_bytes = tile.q * problem.head_dim_qk * kWgmmaElementBytes + std::max(work, merge) + q_scales;
+  block.registers = std::max(problem.head_dim_qk, problem.head_dim_v) <= 64 ? 168 : 255;
+  return block;
+}
+
+// The deepest ring of which two blocks share a multiprocessor, else of which one fits.
+std::vector<DecodeTileWish> tiles_of_wgmma(const AttentionProblem&) {
+  std::vector<DecodeTileWish> wishes;
+  for (const std::uint32_t blocks : {2U, 1U}) {
+    for (std::uint32_t stages = kMostWgmmaStages; stages >= 2; --stages)
+      wishes.push_back({{kWgmmaRows, kWgmmaSlice, stages}, blocks});
+  }
+  return wishes;
+}
+
+}  // namespace
+
+const DecodeFamily kAttentionDecodeWgmma = {
+    "attention_decode_wgmma", gap_of_wgmma, fills_tiles, "measured", tiles_of_wgmma, block_of_wgmma,
+};
+
+}  // namespace cubinet
