@@ -127,6 +127,17 @@ function(cubinet_add_module name)
   endif()
 endfunction()
 
+# Thousands of homes and folders are made and thrown away: in memory, where there is a folder of it with 2 GiB to spare that
+# programs may be started from. That of docker has 64 MiB, and they may not.
+set(CUBINET_TEST_MEMORY "")
+if(CUBINET_BUILD_TESTS AND IS_DIRECTORY /dev/shm)
+  execute_process(COMMAND df --output=avail --block-size=1G /dev/shm OUTPUT_VARIABLE room ERROR_QUIET)
+  file(STRINGS /proc/mounts noexec REGEX " /dev/shm [^ ]+ [^ ]*noexec")
+  if(room MATCHES "([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 2 AND NOT noexec)
+    set(CUBINET_TEST_MEMORY TMPDIR=/dev/shm)
+  endif()
+endif()
+
 # cubinet_add_tests(<module> SOURCES ... [THREADS <source>...] [LABELS <label>...] [USES <module>...]
 #                   [LIBRARIES <target>...] [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
 #
@@ -169,6 +180,7 @@ function(cubinet_add_tests module)
       target_link_libraries(${target} PRIVATE cubinet_${used})
     endif()
   endforeach()
+  list(APPEND arg_ENVIRONMENT ${CUBINET_TEST_MEMORY})
   if(CUBINET_SANITIZE MATCHES "address")
     # LeakSanitizer reads the bounds of a loaded library's thread-local storage from the bytes before it, where glibc
     # 2.36 no longer writes any: what stands there by chance sends it to addresses that are not mapped.
