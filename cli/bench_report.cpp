@@ -141,7 +141,6 @@ nlohmann::json describe_peers(const BenchRow& row) {
     if (!peer.seconds.empty()) {
       described["seconds"] = median_of(peer.seconds);
       described["ratio"] = median_ratio(row.seconds, peer.seconds);
-      if (!row.peers.empty()) described["peers"] = describe_peers(row);
       described["rounds"] = peer.seconds;
     }
     peers.push_back(std::move(described));
@@ -248,6 +247,7 @@ nlohmann::json describe(const BenchRow& row) {
   described["teraflops"] = figures.teraflops;
   described["terabytes_per_second"] = figures.terabytes;
   described["kv_terabytes_per_second"] = figures.kv_terabytes;
+  if (!row.peers.empty()) described["peers"] = describe_peers(row);
   described["rounds"] = {{"seconds", row.seconds}, {"read_seconds", row.read_seconds}};
   return described;
 }
