@@ -157,7 +157,7 @@ __device__ inline void store_piece(const AttentionDecodeParameters& p, const Mer
 // By the second kernel: some threads share a row's elements, and such groups its pieces.
 class RowReduction {
  public:
-  static constexpr int kLanes = minimum(32, head_dim_v / 4);
+  static constexpr int kLanes = head_dim_v > 256 ? 64 : minimum(32, head_dim_v / 4);
   static constexpr int kElements = head_dim_v / kLanes;
   static constexpr int kWorkers = kReduceThreads / kLanes;
 
@@ -189,11 +189,11 @@ class RowReduction {
     const int first = threadIdx.x * kStored;
     if (first >= head_dim_v) return;
     PartialSum<kStored> sum;
-#pragma unroll
+#pragma unroll 4
     for (int w = 0; w < kWorkers; ++w)
       sum.highest = fmaxf(sum.highest, memory.extremes[w].x);
     const float offset = sum.highest == negative_infinity() ? 0.0f : sum.highest;
-#pragma unroll
+#pragma unroll 4
     for (int w = 0; w < kWorkers; ++w) {
       const float2 extremes = memory.extremes[w];
       const float weight = exp2_approx(extremes.x - offset);
