@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The end of a split of the templates `attention_decode` and `attention_decode_wgmma`: the warps' results
-// become rows of the output.
+// The end of a split of the templates `attention_decode` and `attention_decode_wgmma`: the warps' results become rows
+// of the output.
 #include <cubinet/attention_decode_output.cuh>
 #include <cubinet/attention_decode_softmax.cuh>
 
 namespace cubinet::attention {
 
-// The shared memory of the ring, used again to bring the warps' results together. `kInPairs`: of 16 columns
-// the even ones are the first tile of the output, the odd ones the second.
-template <bool kInPairs = kConvertsKv>
+// The shared memory of the ring, used again to bring the warps' results together.
+template <bool kColumnsInPairs = kConvertsKv>
 class MergeBuffer {
  public:
   __device__ explicit MergeBuffer(SharedAddress memory) : output_(memory) {}
@@ -20,7 +19,7 @@ class MergeBuffer {
       const int row = group_kv * tile_size_q + first_row + (lane >> 2) + 8 * half;
       const float total = lanes_sum<4>(state.sum[half]);
       if ((lane & 3) == 0) store_shared_floats(extremes(row), state.maximum[half], total);
-      put_row(state.output, half, output_ + row * (kMergeStride * 4), lane & 3);
+      put_row<kColumnsInPairs>(state.output, half, output_ + row * (kMergeStride * 4), lane & 3);
     }
   }
 
@@ -56,23 +55,6 @@ class MergeBuffer {
   }
 
  private:
-  __device__ static void put_row(const FragmentD (&output)[kTilesV], int half, SharedAddress target,
-                                 int column) {
-    if constexpr (kInPairs) {
-#pragma unroll
-      for (int tile = 0; tile < kTilesV; tile += 2) {
-        const float* const even = output[tile].r + 2 * half;
-        const float* const odd = output[tile + 1].r + 2 * half;
-        store_shared_floats_4(target + tile * 32 + column * 16, even[0], odd[0], even[1], odd[1]);
-      }
-    } else {
-#pragma unroll
-      for (int tile = 0; tile < kTilesV; ++tile)
-        store_shared_floats(target + tile * 32 + column * 8, output[tile].r[2 * half],
-                            output[tile].r[2 * half + 1]);
-    }
-  }
-
   // Where a row's maximum lies; its sum follows.
   __device__ SharedAddress extremes(int row) const {
     return output_ + kWarpsKv * tile_size_q * (kMergeStride * 4) + row * 8;
