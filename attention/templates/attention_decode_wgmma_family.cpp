@@ -7,9 +7,9 @@
 namespace cubinet {
 namespace {
 
-constexpr ComputeCapability kHopper{9, 0};
+constexpr ComputeCapability kWgmmaDevice{9, 0};
 constexpr std::uint32_t kWgmmaRows = 64;
-constexpr std::uint32_t kWgmmaSlice = 64;        // tokens that a warpgroup takes at a time
+constexpr std::uint32_t kWgmmaSlice = 64;        // tokens of a step
 constexpr std::uint32_t kWgmmaElementBytes = 2;  // of an element that is multiplied: bf16 or fp16
 constexpr std::uint32_t kMostWgmmaStages = 6;
 
@@ -18,25 +18,27 @@ bool is_converted_for_wgmma(const AttentionProblem& problem) {
 }
 
 std::string gap_of_wgmma(const AttentionProblem&, ComputeCapability device) {
-  if (device == kHopper) return "";
-  return "attention_decode_wgmma has instructions of devices of " + kHopper.to_string() + " alone";
+  if (device == kWgmmaDevice) return "";
+  return "attention_decode_wgmma has instructions of devices of " + kWgmmaDevice.to_string() + " alone";
 }
 
 bool fills_tiles(const AttentionProblem& problem, ComputeCapability device) {
-  return device == kHopper && problem.group_size() * std::uint64_t{problem.q_len} > kWgmmaRows / 2;
+  return device == kWgmmaDevice && problem.group_size() * std::uint64_t{problem.q_len} > kWgmmaRows / 2;
 }
 
 DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& tile) {
-  const std::uint32_t converted =
-      is_converted_for_wgmma(problem) ? (problem.head_dim_qk + problem.head_dim_v) * kWgmmaElementBytes : 0;
+  const bool converts = is_converted_for_wgmma(problem);
+  const std::uint32_t columns = problem.head_dim_qk + problem.head_dim_v;
+  const std::uint32_t converted = converts ? columns * kWgmmaElementBytes : 0;
   const std::uint32_t work = tile.kv * (tile.stages * kv_row_bytes(problem) + converted);
-  const std::uint32_t merge = tile.kv * (problem.head_dim_v + 10) * 4;
-  const std::uint32_t q_scales = is_converted_for_wgmma(problem) ? tile.q * 4 : 0;
+  const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
+  const std::uint32_t q_scales = converts ? tile.q * 4 : 0;
+  const std::uint32_t widest = std::max(problem.head_dim_qk, problem.head_dim_v);
   DecodeBlock block;
-  block.slice = kWgmmaSlice;
-  block.threads = 2 * tile.kv;
+  block.slice = tile.kv;
+  block.threads = 128;
   block.shared_bytes = tile.q * problem.head_dim_qk * kWgmmaElementBytes + std::max(work, merge) + q_scales;
-  block.registers = std::max(problem.head_dim_qk, problem.head_dim_v) <= 64 ? 168 : 255;
+  block.registers = widest > 64 ? 255 : 168;
   return block;
 }
 

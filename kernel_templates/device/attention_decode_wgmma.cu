@@ -18,15 +18,14 @@
      "summary": "elements of a row of V and of the output"},
     {"name": "tile_size_q", "type": "int", "values": [64], "default": 64,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
-    {"name": "tile_size_kv", "type": "int", "values": [64, 128], "default": 64,
-     "summary": "KV tokens of one step of a thread block, 64 a warpgroup"},
+    {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
+     "summary": "KV tokens of one step"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 2,
      "summary": "steps whose K and V are in shared memory or under way to it"},
     {"name": "page_size", "type": "int", "values": [8, 16, 32, 64, 128], "default": 64,
      "summary": "tokens of a page of the KV cache"},
     {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
-     "summary": "causal: the last query token sees all of the KV, each earlier one a token less; custom: by
-bits"},
+     "summary": "causal: the last query token sees all of the KV, each earlier one a token less; custom: by bits"},
     {"name": "sliding_window", "type": "bool", "default": false,
      "summary": "a query sees only the newest tokens; how many is given at run time"},
     {"name": "soft_cap", "type": "bool", "default": false,
@@ -36,8 +35,7 @@ bits"},
   ],
   "constraints": [
     {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
-     "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is
-converted"},
+     "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
     {"require": "!sliding_window || mask != 'dense'",
      "message": "sliding_window needs mask causal or custom: the window ends at the query's own position"},
     {"require": "sliding_window || mask != 'custom'",
@@ -45,10 +43,10 @@ converted"},
   ],
   "kernels": [
     {"name": "attention_decode_wgmma",
-     "threads": "tile_size_kv * 2",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * (stages * (head_dim_qk +
-head_dim_v) * bytes(dtype_kv) + (dtype_kv == 'e4m3' ? (head_dim_qk + head_dim_v) * 2 : 0)), tile_size_kv * (head_dim_v + 10) *
-4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)", "parameter_bytes": 344, "programmatic_launch": true},
+     "threads": "128",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * (head_dim_qk + head_dim_v) * (stages * bytes(dtype_kv) + (dtype_kv == 'e4m3' ? 2 : 0)), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
+     "parameter_bytes": 344,
+     "programmatic_launch": true},
     {"name": "attention_decode_wgmma_reduce",
      "threads": "256",
      "dynamic_shared_bytes": "0",
@@ -178,12 +176,10 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
                                const Piece& piece, int head_kv, SharedAddress q_shared) {
   const Sequence& sequence = piece.sequence;
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
-  const int group_kv = threadIdx.x / kGroupThreads;
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
                      visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
-  SliceStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, group_kv,
-                     q_shared + kQBytes);
+  SliceStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, q_shared + kQBytes);
   bring_first(stream, p, rows, sequence, head_kv, q_shared);
   __syncthreads();
 
@@ -194,7 +190,7 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   async_copy_wait<0>();
   __syncthreads();
   const MergeBuffer<false> merge(q_shared + kQBytes);
-  merge.put(state, group_kv, first_row, threadIdx.x % 32);
+  merge.put(state, 0, first_row, threadIdx.x % 32);
   __syncthreads();
   store_piece(p, merge, rows, division, piece, head_kv);
 }

@@ -44,15 +44,14 @@ __device__ inline void convert_slice(SharedAddress from, SharedAddress to) {
 class ConvertedStream {
  public:
   __device__ ConvertedStream(const AttentionDecodeParameters& p, int batch, int head_kv, const KvRange& range,
-                             int oldest, int group_kv, SharedAddress rings)
-      : walk_(p, batch, range, group_kv),
+                             int oldest, SharedAddress ring)
+      : walk_(p, batch, range, 0),
         readable_{maximum(range.begin, oldest), range.end},
         copy_k_(p.k, p.k_page_stride, p.k_token_stride, p.k_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
         copy_v_(p.v, p.v_page_stride, p.v_token_stride, p.v_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
-        ring_(rings + group_kv * kGroupBytes),
-        group_kv_(group_kv) {}
+        ring_(ring) {}
 
   __device__ int count() const { return walk_.count(); }
   __device__ int token(int index) const { return walk_.token(index); }
@@ -74,7 +73,7 @@ class ConvertedStream {
 
   __device__ void prepare_k() const {
     async_copy_wait<stages - 1>();
-    synchronize_group(group_kv_);
+    synchronize_group(0);
     convert_slice<kRowBytesK>(k_raw(), k_slice());
   }
   __device__ void reach_k() const {
@@ -100,7 +99,7 @@ class ConvertedStream {
   // Behind this what the group wrote can be multiplied, and what it read and multiplied before be written.
   __device__ void meet() const {
     fence_async_proxy();
-    synchronize_group(group_kv_);
+    synchronize_group(0);
   }
   __device__ SharedAddress k_raw() const {
     return ring_ + kConvertedBytesK + kConvertedBytesV + slot_ * (kSliceBytesK + kSliceBytesV);
@@ -116,7 +115,6 @@ class ConvertedStream {
   SliceCopy<kRowBytesK, 0> copy_k_;
   SliceCopy<kRowBytesV, kPageTables - 1> copy_v_;
   SharedAddress ring_;
-  int group_kv_;
   int slot_ = 0;
   SlicePages next_pages_ = {};
 };

@@ -22,14 +22,14 @@ struct ProductOf<e4m3> {
 using Product = ProductOf<dtype_kv>::Type;
 constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
 
-constexpr int kSlice = 64;  // tokens that a warpgroup takes at a time
+constexpr int kSlice = tile_size_kv;  // tokens that are multiplied at a time
 constexpr int kPagesOfSlice = maximum(kSlice / page_size, 1);
 constexpr int kPageTables = separate_page_tables ? 2 : 1;
 constexpr int kWarpRows = 16;
 constexpr int kWarpsQ = 4;
-constexpr int kWarpsKv = tile_size_kv / kSlice;  // warpgroups
+constexpr int kWarpsKv = 1;
 constexpr int kGroupThreads = 32 * kWarpsQ;
-constexpr int kThreads = kGroupThreads * kWarpsKv;
+constexpr int kThreads = kGroupThreads;  // one warpgroup
 constexpr int kElementBytes = sizeof(dtype_kv);
 constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
 constexpr int kRowBytesK = head_dim_qk * kElementBytes;
@@ -41,11 +41,10 @@ constexpr int kQBytes = tile_size_q * kRowBytesQ;
 // What a warpgroup converted, K, then V, lies before its ring.
 constexpr int kConvertedBytesK = kConvertsKv ? kSlice * head_dim_qk * int{sizeof(Product)} : 0;
 constexpr int kConvertedBytesV = kConvertsKv ? kSlice * head_dim_v * int{sizeof(Product)} : 0;
-constexpr int kGroupBytes = kConvertedBytesK + kConvertedBytesV + kRingBytes;
 // 8 floats of padding put the rows that one store instruction touches into different banks.
 constexpr int kMergeStride = head_dim_v + 8;
-constexpr int kMergeBytes = kWarpsKv * tile_size_q * (kMergeStride + 2) * 4;
-constexpr int kWorkBytes = maximum(kWarpsKv * kGroupBytes, kMergeBytes);
+constexpr int kMergeBytes = tile_size_q * (kMergeStride + 2) * 4;
+constexpr int kWorkBytes = maximum(kConvertedBytesK + kConvertedBytesV + kRingBytes, kMergeBytes);
 constexpr int kQScaleBytes = kConvertsKv ? tile_size_q * 4 : 0;
 constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes;
 constexpr int kStepsQk = head_dim_qk / 16;

@@ -13,15 +13,14 @@ namespace cubinet::attention {
 class WarpgroupStream {
  public:
   __device__ WarpgroupStream(const AttentionDecodeParameters& p, int batch, int head_kv, const KvRange& range,
-                             int oldest, int group_kv, SharedAddress rings)
-      : walk_(p, batch, range, group_kv),
+                             int oldest, SharedAddress ring)
+      : walk_(p, batch, range, 0),
         readable_{maximum(range.begin, oldest), range.end},
         copy_k_(p.k, p.k_page_stride, p.k_token_stride, p.k_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
         copy_v_(p.v, p.v_page_stride, p.v_token_stride, p.v_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
-        ring_(rings + group_kv * kRingBytes),
-        group_kv_(group_kv) {}
+        ring_(ring) {}
 
   __device__ int count() const { return walk_.count(); }
   __device__ int token(int index) const { return walk_.token(index); }
@@ -79,7 +78,7 @@ class WarpgroupStream {
   __device__ void wait() const {
     async_copy_wait<2 * stages - 2>();
     fence_async_proxy();
-    synchronize_group(group_kv_);
+    synchronize_group(0);
   }
   __device__ SharedAddress k_place(int slot) const {
     return ring_ + slot * kSliceBytesK;
@@ -93,7 +92,6 @@ class WarpgroupStream {
   SliceCopy<kRowBytesK, 0, SwizzledColumns<kSlice>> copy_k_;
   SliceCopy<kRowBytesV, kPageTables - 1, SwizzledColumns<kSlice>> copy_v_;
   SharedAddress ring_;
-  int group_kv_;
   int slot_ = 0;
   SlicePages pages_ = {};
   SlicePages next_pages_ = {};
