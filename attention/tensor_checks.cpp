@@ -240,6 +240,10 @@ Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
     const std::uint64_t bytes = (std::uint64_t{problem_.batch} + 1) * sizeof(std::int32_t);
     CUBINET_TRY(check_place("q_offsets", tensors.q_offsets, bytes, kWordBytes));
   }
+  if (problem_.is_mla_generation() &&
+      (tensors.v.address != tensors.k.address || tensors.v.strides != tensors.k.strides))
+    return wrong_tensor("v",
+                        " is not k: latent attention has one pool, of whose rows V is the first columns");
   if (problem_.append) CUBINET_TRY(check_append(tensors));
   return problem_.attends() ? check_attention(tensors) : Result<void>{};
 }

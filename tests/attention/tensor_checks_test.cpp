@@ -282,5 +282,19 @@ TEST_CASE("strides whose extent would wrap are refused, not taken for small ones
   }
 }
 
+TEST_CASE("of latent attention v is k, to its strides") {
+  const AttentionProblem latent = test::generation(2, 1, 1024, 16, 16, 576, 512);
+  AttentionTensors tensors = fitting();
+  tensors.q.bytes = tensors.o.bytes = 2 * 16 * 576 * 2;
+  tensors.k = tensors.v = {0x20000, 64 * 576 * 2, {}};
+  const TensorChecks checks(latent, workspace(), {});
+  CHECK(checks.check(tensors));
+  tensors.v.address += 512;
+  CHECK(test::holds(checks.check(tensors).error().message, "v is not k"));
+  tensors.v = tensors.k;
+  tensors.v.strides = {64 * 576, 576, 576};
+  CHECK(test::holds(checks.check(tensors).error().message, "v is not k"));
+}
+
 }  // namespace
 }  // namespace cubinet
