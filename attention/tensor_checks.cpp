@@ -90,7 +90,7 @@ std::uint64_t TensorChecks::Shape::extent(const std::array<std::int64_t, 3>& str
 }
 
 TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace,
-                           const TensorRules& rules)
+                           const AttentionPlan::TensorRules& rules)
     : problem_(problem), workspace_(workspace), rules_(rules) {
   const bool paged = problem.layout == QkvLayout::paged_kv;
   const bool side_by_side = problem.layout == QkvLayout::separate_qkv;

@@ -208,7 +208,7 @@ TEST_CASE("all tensors have a name") {
 
 TEST_CASE("what only some problems have is asked for by them alone") {
   AttentionProblem problem = kProblem;
-  TensorRules rules;
+  AttentionPlan::TensorRules rules;
   const auto refused = [&](const AttentionTensors& tensors) {
     const auto checked = TensorChecks(problem, workspace(), rules).check(tensors);
     return checked ? std::string() : checked.error().message;
@@ -248,7 +248,7 @@ TEST_CASE("tokens that are read two at a time lie one behind the other, and the 
   AttentionProblem problem = test::generation(2, 1, 1024, 16, 4, 64, 64);
   problem.data_type_k = problem.data_type_v = DataType::e4m3;
   problem.kv_order = KvOrder::hnd;
-  TensorRules rules;
+  AttentionPlan::TensorRules rules;
   rules.kv_tokens_per_row = 2;
   for (DeviceTensor AttentionTensors::*pool : {&AttentionTensors::k, &AttentionTensors::v}) {
     AttentionTensors tensors = fitting();
