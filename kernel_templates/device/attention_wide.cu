@@ -18,7 +18,8 @@
      "summary": "elements of a row of V and of the output"},
     {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 16,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
-    {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64], "default": 32,
+    {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64],
+     "default_expression": "dtype_kv == 'e4m3' && tile_size_q < 64 ? 64 : 32",
      "summary": "KV tokens of one step of a thread block"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 3,
      "summary": "steps whose K and V are in shared memory or under way to it"},
@@ -190,8 +191,10 @@ struct RowScales {
   float log2[kRowTiles][2];
 
   __device__ RowScales(const AttentionDecodeParameters& p, SharedAddress of_q, int lane) {
-    const float scale =
-        p.softmax_scale_address != 0 ? load_global_float(p.softmax_scale_address) : p.softmax_scale_log2;
+    // It is above 0, which is made sure of so that what was loaded is there before the loop, which would otherwise
+    // wait in every step for what it loads itself into the same scoreboard: the next page's number.
+    const float scale = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                                     : p.softmax_scale_log2;
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
