@@ -12,14 +12,6 @@ namespace cubinet::attention {
 using namespace parameters;
 using kernel_templates::AttentionDecodeParameters;
 
-template <typename T>
-struct ProductOf {
-  using Type = T;
-};
-template <>
-struct ProductOf<e4m3> {
-  using Type = fp16;
-};
 // What the tensor cores multiply.
 using Product = ProductOf<dtype_kv>::Type;
 constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
