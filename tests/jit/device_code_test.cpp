@@ -8,6 +8,7 @@
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/spec/data_type.hpp>
+#include <cubinet/spec/kernel_resources.hpp>
 
 #include <doctest/doctest.h>
 
@@ -71,6 +72,51 @@ TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs
     }
     REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
     CHECK(output->record.warnings.empty());
+  });
+}
+
+TEST_CASE("no shape of decode attention has registers to spill, on old and new targets") {
+  const auto nvrtc = open_compiler(test::compiler_search());
+  struct Shape {
+    int head_dim, tile_size_q, tile_size_kv, stages, page_size;
+    const char* dtype_kv;
+    bool custom_mask, all_options;  // a soft cap and page tables apart
+  };
+  constexpr Shape kShapes[] = {
+      {64, 16, 128, 3, 8, "bf16", true, true},   {64, 16, 128, 6, 8, "e4m3", true, true},
+      {64, 32, 64, 6, 8, "e4m3", true, true},    {64, 64, 64, 3, 64, "bf16", false, false},
+      {64, 64, 32, 6, 8, "bf16", true, false},   {64, 64, 32, 6, 16, "e4m3", true, false},
+      {128, 16, 64, 3, 16, "bf16", false, true}, {128, 64, 32, 3, 8, "bf16", true, true},
+      {128, 64, 32, 4, 8, "e4m3", true, true},   {256, 16, 32, 3, 8, "bf16", true, true},
+      {256, 64, 16, 2, 16, "bf16", true, true},  {256, 16, 64, 2, 8, "e4m3", true, false},
+  };
+  std::vector<CompileRequest> requests;
+  for (const Shape& shape : kShapes) {
+    for (const char* target : {"sm_80", "sm_90a"}) {
+      CompileRequest& request = requests.emplace_back(test::builtin_request("attention_decode", target));
+      request.spec.set("head_dim_qk", shape.head_dim)
+          .set("head_dim_v", shape.head_dim)
+          .set("tile_size_q", shape.tile_size_q)
+          .set("tile_size_kv", shape.tile_size_kv)
+          .set("stages", shape.stages)
+          .set("page_size", shape.page_size)
+          .set("dtype_kv", shape.dtype_kv)
+          .set("mask", shape.custom_mask ? "custom" : "causal")
+          .set("sliding_window", ParameterValue(shape.custom_mask))
+          .set("soft_cap", ParameterValue(shape.all_options))
+          .set("separate_page_tables", ParameterValue(shape.all_options));
+    }
+  }
+  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
+    const auto output = nvrtc->compile(requests[i]);
+    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+    const auto report = report_cubin(*output->image);
+    REQUIRE(report);
+    CHECK(report->kernels.size() == 2);
+    for (const KernelResources& kernel : report->kernels) {
+      CHECK_MESSAGE(kernel.stack_bytes == 0, kernel.name << " of " << requests[i].spec.to_string() << " for "
+                                                         << requests[i].target.to_string());
+    }
   });
 }
 
