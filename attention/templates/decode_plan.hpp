@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/attention/operation.hpp>
+#include "decode_family.hpp"
+
 #include <cubinet/base/result.hpp>
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/spec/kernel_spec.hpp>
@@ -13,19 +14,10 @@
 
 namespace cubinet {
 
-// The shape of a kernel of the template `attention_decode`.
-struct DecodeTile {
-  std::uint32_t q = 16;   // rows
-  std::uint32_t kv = 64;  // tokens of a step
-  std::uint32_t stages = 2;
-
-  friend bool operator==(const DecodeTile&, const DecodeTile&) = default;
-};
-
-// How the template's kernels compute one problem on one device.
+// How a family's kernels compute one problem on one device.
 struct DecodePlan {
-  // With every parameter set. Its entry points: "attention_decode", then, if `reduces_apart()`,
-  // "attention_decode_reduce" with the same parameters on the same stream.
+  // With every parameter set. Its entry points: the main kernel, then, if `reduces_apart()`, the reduction
+  // with the same parameters on the same stream.
   KernelSpec spec;
   DecodeTile tile;
   std::uint32_t splits = 1;  // blocks that share a tile's KV, where all sequences are as long as the longest
@@ -45,7 +37,6 @@ struct DecodePlan {
   bool reduces_apart() const { return reduces() && splits > 1; }
 };
 
-inline constexpr std::uint32_t kMaximumDecodeSplits = 256;
 // A split's length is a multiple of it, and so of every tile's.
 inline constexpr std::uint32_t kSplitTokensMultiple = 128;
 
@@ -54,11 +45,8 @@ inline constexpr std::uint32_t kSplitTokensMultiple = 128;
 // Otherwise the tile that the rules choose. invalid_argument for a number or a length of splits out of range,
 // sizes beyond the kernels' or CUDA's limits or a workspace beyond 2^62 bytes; unsupported when no tile, or
 // none of those allowed, fits the device's shared memory. REQUIRES: check_problem and check_device hold;
-// paged KV.
-Result<DecodePlan> plan_decode(const PlanRequest& request,
+// neither decode_gap() nor the family finds a gap.
+Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& family,
                                const std::optional<std::vector<DecodeTile>>& tiles = std::nullopt);
-
-// The kernel's specification but for its tile: what every plan of the problem has in common.
-KernelSpec decode_specification(const AttentionProblem& problem);
 
 }  // namespace cubinet

@@ -4,6 +4,7 @@
 #include "decode_arguments.hpp"
 #include "decode_plan.hpp"
 
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>
@@ -13,44 +14,8 @@ namespace {
 
 constexpr std::size_t kMain = 0;
 constexpr std::size_t kReduction = 1;
-// Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.
-constexpr std::uint64_t kMaximumRows = 1024;
-constexpr ComputeCapability kFirstWithConversions{8, 9};  // to types of eight bits
-
 BackendDecline template_decline(std::string reason) {
   return {std::string(kTemplatesBackend), std::move(reason), {}, {}};
-}
-
-std::string number(std::uint64_t value) {
-  return std::to_string(value);
-}
-
-// What attention_decode has no parameter or argument for; empty where it has all.
-std::string missing_feature(const AttentionProblem& problem) {
-  if (!problem.is_generation()) return "attention_decode is for generation, and the problem is prefill";
-  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
-  if (rows > kMaximumRows) {
-    return "a group of " + number(problem.group_size()) + " times " + number(problem.q_len) +
-           " query tokens is " + number(rows) + " rows a KV head, which is prefill: attention_decode takes " +
-           number(kMaximumRows);
-  }
-  if (problem.is_mla_generation()) {
-    return "latent attention (head dims 576/512) is not what attention_decode computes: K and V are two "
-           "pools";
-  }
-  if (problem.layout != QkvLayout::paged_kv) {
-    return "attention_decode reads paged KV, and the layout is " + std::string(to_string(problem.layout));
-  }
-  if (problem.sparse != SparseAttention::none) return "attention_decode reads all of KV, not the top k of it";
-  if (problem.chunk != kUnlimited) return "attention_decode would ignore the chunks";
-  if (problem.skips_softmax) return "attention_decode skips no softmax";
-  if (problem.sage_block != decltype(problem.sage_block){})
-    return "attention_decode would ignore the Sage scales";
-  if (problem.data_type_k != problem.data_type_v) {
-    return "attention_decode has one type for KV, and K is " + std::string(to_string(problem.data_type_k)) +
-           ", V " + std::string(to_string(problem.data_type_v));
-  }
-  return "";
 }
 
 WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& decode) {
@@ -89,66 +54,60 @@ std::vector<PlanStep> steps_of(const PlanRequest& request, const DecodePlan& dec
   return steps;
 }
 
-class TemplateBackend final : public AttentionBackend {
+// A family's plan, or why there is none.
+using FamilyAnswer = std::variant<AttentionPlan, std::string>;
+
+// One family at work for a request.
+class FamilyPlanner {
  public:
-  explicit TemplateBackend(std::shared_ptr<const KernelTemplate> kernel_template)
-      : template_(std::move(kernel_template)) {}
+  FamilyPlanner(const DecodeFamily& family, const KernelTemplate& kernel_template, const PlanRequest& request)
+      : family_(family), template_(kernel_template), request_(request) {}
 
-  std::string_view name() const override { return kTemplatesBackend; }
-
-  Result<Consideration> consider(const PlanRequest& request) const override {
-    if (std::string reason = missing_feature(request.problem); !reason.empty())
-      return template_decline(reason);
-    if (request.problem.data_type_o == DataType::e4m3 && request.device.capability < kFirstWithConversions) {
-      return template_decline("attention_decode writes e4m3 on devices from " +
-                              kFirstWithConversions.to_string() + " on, and this one is of " +
-                              request.device.capability.to_string());
-    }
+  Result<FamilyAnswer> plan() const {
+    if (std::string gap = family_.gap(request_.problem, request_.device.capability); !gap.empty()) return gap;
     // The template itself says which types, head dims and pages it has.
-    const auto common = template_->resolve(decode_specification(request.problem));
-    if (!common) return template_decline(common.error().message);
+    const auto common = template_.resolve(decode_specification(family_, request_.problem));
+    if (!common) return common.error().message;
     std::optional<std::vector<DecodeTile>> tiles;
-    if (!request.options.may_compile) {
+    if (!request_.options.may_compile) {
       CUBINET_TRY_ASSIGN(const auto wanted, row_of(*common));
-      tiles = existing_tiles(wanted, request);
+      tiles = existing_tiles(wanted);
       if (tiles->empty()) {
-        return template_decline(
-            "no kernel of attention_decode for this problem exists here, and none may be compiled");
+        return "no kernel of " + template_.name() + " for this problem exists here, and none may be compiled";
       }
     }
-    const auto decode = plan_decode(request, tiles);
-    if (!decode) return template_decline(decode.error().message);
-    return finish(request, *decode);
+    const auto decode = plan_decode(request_, family_, tiles);
+    if (!decode) return decode.error().message;
+    return finish(*decode);
   }
 
  private:
   Result<KernelRow> row_of(const KernelSpec& resolved) const {
-    CUBINET_TRY_ASSIGN(auto row, template_->row(resolved));
-    if (!row) {
-      return Error{ErrorCode::internal, "the template " + template_->name() + " does not declare its row"};
-    }
+    CUBINET_TRY_ASSIGN(auto row, template_.row(resolved));
+    if (!row)
+      return Error{ErrorCode::internal, "the template " + template_.name() + " does not declare its row"};
     return *std::move(row);
   }
 
   // The rows of compiled kernels that differ from `wanted` in nothing but the tile.
-  static std::vector<DecodeTile> existing_tiles(const KernelRow& wanted, const PlanRequest& request) {
+  std::vector<DecodeTile> existing_tiles(const KernelRow& wanted) const {
     std::vector<DecodeTile> tiles;
-    const KernelIndex& rows = request.kernels.of(kDecodeTemplate);
+    const KernelIndex& rows = request_.kernels.of(template_.name());
     for (const std::uint32_t number : rows.numbers()) {
       const KernelRow& row = rows.row(number);
       KernelSelector shape = row.selector;
       shape.tile_size_q = wanted.selector.tile_size_q;
       shape.tile_size_kv = wanted.selector.tile_size_kv;
-      if (shape != wanted.selector || !request.options.targets.allows(row.target)) continue;
+      if (shape != wanted.selector || !request_.options.targets.allows(row.target)) continue;
       const DecodeTile tile{row.selector.tile_size_q, row.selector.tile_size_kv, row.traits.stages};
       if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
     }
     return tiles;
   }
 
-  static const KernelRow* find_existing(const KernelRow& wanted, const PlanRequest& request) {
-    const KernelIndex& rows = request.kernels.of(kDecodeTemplate);
-    const TargetPolicy& targets = request.options.targets;
+  const KernelRow* find_existing(const KernelRow& wanted) const {
+    const KernelIndex& rows = request_.kernels.of(template_.name());
+    const TargetPolicy& targets = request_.options.targets;
     for (const bool family_only : {true, false}) {
       if (family_only && !targets.prefers_family) continue;
       for (const std::uint32_t number : rows.find(wanted.selector)) {
@@ -161,54 +120,81 @@ class TemplateBackend final : public AttentionBackend {
   }
 
   // The best target that the caller allows and that can hold the kernel, or why there is none.
-  std::variant<SmTarget, std::string> target_of(const KernelSpec& spec, const PlanRequest& request) const {
-    const TargetPolicy& targets = request.options.targets;
-    const ComputeCapability device = request.device.capability;
+  std::variant<SmTarget, std::string> target_of(const KernelSpec& spec) const {
+    const TargetPolicy& targets = request_.options.targets;
+    const ComputeCapability device = request_.device.capability;
     std::string reason = "no target of the device " + device.to_string() + " is left";
     if (const std::string wishes = targets.to_string(); !wishes.empty())
       reason += " by a request that " + wishes;
     for (const SmTarget target : targets.targets(device)) {
-      const auto checked = template_->check_target(spec, target);
+      const auto checked = template_.check_target(spec, target);
       if (checked) return target;
       reason = checked.error().message;
     }
     return reason;
   }
 
-  Result<Consideration> finish(const PlanRequest& request, const DecodePlan& decode) const {
-    const auto spec = template_->resolve(decode.spec);
-    if (!spec) return template_decline(spec.error().message);
-    CUBINET_TRY_ASSIGN(const auto entry_points, template_->entry_points(*spec));
+  Result<FamilyAnswer> finish(const DecodePlan& decode) const {
+    const auto spec = template_.resolve(decode.spec);
+    if (!spec) return spec.error().message;
+    CUBINET_TRY_ASSIGN(const auto entry_points, template_.entry_points(*spec));
     CUBINET_TRY_ASSIGN(KernelRow row, row_of(*spec));
-    if (const KernelRow* existing = find_existing(row, request)) {
+    if (const KernelRow* existing = find_existing(row)) {
       row = *existing;
     } else {
-      const auto target = target_of(*spec, request);
-      if (const auto* reason = std::get_if<std::string>(&target)) return template_decline(*reason);
+      const auto target = target_of(*spec);
+      if (const auto* reason = std::get_if<std::string>(&target)) return *reason;
       row.target = std::get<SmTarget>(target);
       row.function_name = entry_points[kMain].name;
     }
     AttentionPlan plan;
-    plan.steps = steps_of(request, decode, entry_points);
-    plan.rules.reads_offsets = request.problem.ragged_q;
+    plan.steps = steps_of(request_, decode, entry_points);
+    plan.rules.reads_offsets = request_.problem.ragged_q;
     plan.workspace = decode.workspace;
-    plan.division = division_of(request.problem, decode);
+    plan.division = division_of(request_.problem, decode);
     plan.row = std::move(row);
     plan.cost = decode.cost;
-    if (request.options.explains) plan.trace = {decode.spec.to_string()};
-    return Consideration(std::move(plan));
+    if (request_.options.explains) plan.trace = {decode.spec.to_string()};
+    return FamilyAnswer(std::move(plan));
   }
 
-  std::shared_ptr<const KernelTemplate> template_;
+  const DecodeFamily& family_;
+  const KernelTemplate& template_;
+  const PlanRequest& request_;
+};
+
+class TemplateBackend final : public AttentionBackend {
+ public:
+  explicit TemplateBackend(TemplateCatalog catalog) : catalog_(std::move(catalog)) {}
+
+  std::string_view name() const override { return kTemplatesBackend; }
+
+  // The first family that serves; why those before it do not stands in the trace.
+  Result<Consideration> consider(const PlanRequest& request) const override {
+    const ComputeCapability device = request.device.capability;
+    if (std::string gap = decode_gap(request.problem, device); !gap.empty()) return template_decline(gap);
+    std::vector<std::string> reasons;
+    for (const DecodeFamily* family : decode_families(request.problem, device)) {
+      CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(family->name));
+      CUBINET_TRY_ASSIGN(FamilyAnswer answer, FamilyPlanner(*family, *kernel_template, request).plan());
+      if (auto* plan = std::get_if<AttentionPlan>(&answer)) {
+        if (request.options.explains) plan->trace.insert(plan->trace.begin(), reasons.begin(), reasons.end());
+        return Consideration(std::move(*plan));
+      }
+      reasons.push_back(std::get<std::string>(std::move(answer)));
+    }
+    return template_decline(join(reasons, "; "));
+  }
+
+ private:
+  TemplateCatalog catalog_;
 };
 
 }  // namespace
 
 Result<std::shared_ptr<const AttentionBackend>> make_template_backend() {
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, TemplateCatalog::builtin());
-  CUBINET_TRY_ASSIGN(auto kernel_template, catalog.find(kDecodeTemplate));
-  return std::shared_ptr<const AttentionBackend>(
-      std::make_shared<const TemplateBackend>(std::move(kernel_template)));
+  CUBINET_TRY_ASSIGN(TemplateCatalog catalog, TemplateCatalog::builtin());
+  return std::shared_ptr<const AttentionBackend>(std::make_shared<const TemplateBackend>(std::move(catalog)));
 }
 
 }  // namespace cubinet

@@ -91,12 +91,13 @@
 // stages, maximum, sum and accumulator, and meet only once, at the end of the piece: no block-wide barrier
 // stands between a slice's arrival and its use. A slice starts at a multiple of its tokens, and so lies in
 // one page or begins where the first of its pages does.
+#include <cubinet/attention_decode_shape.cuh>
+
 #include <cubinet/attention_decode_copy.cuh>
 #include <cubinet/attention_decode_division.cuh>
 #include <cubinet/attention_decode_merge.cuh>
 #include <cubinet/attention_decode_q.cuh>
 #include <cubinet/attention_decode_reduce.cuh>
-#include <cubinet/attention_decode_shape.cuh>
 #include <cubinet/attention_decode_softmax.cuh>
 #include <cubinet/pdl.cuh>
 
@@ -223,61 +224,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   }
 }
 
-// One thread block an output row. Rows of tiles that one block had were written by it.
+static_assert(attention_decode_reduce_threads == kReduceThreads,
+              "the host's formula of the block size differs");
+static_assert(attention_decode_reduce_shared_bytes == 0, "the reduction uses static shared memory alone");
+
 extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
     attention_decode_reduce(const __grid_constant__ AttentionDecodeParameters p) {
-  constexpr int kLanes = minimum(32, head_dim_v / 4);  // each takes vectors of 4 floats
-  constexpr int kVectors = head_dim_v / 4 / kLanes;
-  constexpr int kWorkers = kReduceThreads / kLanes;
-  constexpr int kAtOnce = 4;
-  __shared__ __align__(16) float sums[kWorkers][head_dim_v];
-
-  const int head = static_cast<int>(blockIdx.x);
-  const int token = static_cast<int>(blockIdx.y);
-  wait_for_prerequisites();
-  launch_dependents();
-  const Sequence sequence(p, static_cast<int>(blockIdx.z));
-  if (token >= sequence.q_len) return;
-  const int head_kv = p.group.quotient(head);
-  const int packed = token * p.group.divisor + head - head_kv * p.group.divisor;
-  const WorkDivision division(p, 0);
-  const Piece tile = division.tile(p, sequence, packed / tile_size_q);
-  const PartialSlots slots(p, tile, division.share(), 0);
-  if (slots.count == 1) return;
-
-  const PartialRow row(p, slots, head_kv, packed % tile_size_q);
-  const PieceWeights weights(row, slots.count);
-  const RowEnd end(p, head, weights.lse());  // while the partial results are on their way
-  const int worker = threadIdx.x / kLanes;
-  const int lane = threadIdx.x % kLanes;
-  float values[kVectors][4] = {};
-  // A few partials are on their way at a time; past the end the last is read again and left out, which takes
-  // no loop of its own. A weight of 0 would not do: a partial may be infinite.
-#pragma unroll 1
-  for (int first = worker; first < slots.count; first += kAtOnce * kWorkers) {
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      const bool counts = first + k * kWorkers < slots.count;
-      const int piece = minimum(first + k * kWorkers, slots.count - 1);
-      const float weight = weights.of(load_global_float(row.lse(piece)));
-      const GlobalAddress partial = row.output(piece) + lane * 16;
-#pragma unroll
-      for (int j = 0; j < kVectors; ++j) {
-        float part[4];
-        Vector16<fp32>::unpack(load_global_16(partial + j * kLanes * 16), part);
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          values[j][i] = counts ? fmaf(weight, part[i], values[j][i]) : values[j][i];
-      }
-    }
-  }
-#pragma unroll
-  for (int j = 0; j < kVectors; ++j) {
-    *reinterpret_cast<float4*>(&sums[worker][(j * kLanes + lane) * 4]) =
-        make_float4(values[j][0], values[j][1], values[j][2], values[j][3]);
-  }
-  __syncthreads();
-  store_sum(p, OutputRow{sequence, token, head}, sums, end);
+  reduce_output_row(p);
 }
 
 }  // namespace cubinet::attention

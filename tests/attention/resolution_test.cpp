@@ -54,7 +54,7 @@ TEST_CASE("when no backend is left the error quotes them all") {
   problem.skips_softmax = true;
   const auto made = plan(problem, "auto", /*launches=*/true, Known::on(test::kH200));
   REQUIRE(!made);
-  CHECK(test::holds(made.error().message, "templates: attention_decode skips no softmax"));
+  CHECK(test::holds(made.error().message, "templates: decode attention skips no softmax"));
   CHECK(test::holds(made.error().message, "published: there are no rows"));
 }
 

@@ -24,7 +24,7 @@ std::string reason(const AttentionProblem& problem, const Known& known = Known::
 }
 
 DecodePlan decode_of(const AttentionPlan& plan) {
-  const auto decode = plan_decode(plan.request);
+  const auto decode = plan_decode(plan.request, kAttentionDecode);
   REQUIRE(decode);
   return *decode;
 }
@@ -43,7 +43,7 @@ TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
   const DecodePlan decode = decode_of(plan);
   CHECK(plan.launchable());
   CHECK_FALSE(plan.exists());
-  CHECK(plan.row.implementation == kDecodeTemplate);
+  CHECK(plan.row.implementation == "attention_decode");
   CHECK(plan.row.target == SmTarget{9, 0, TargetKind::specific});
   CHECK(plan.row.function_name == "attention_decode");
   CHECK(plan.row.selector.tokens_per_page == 64);

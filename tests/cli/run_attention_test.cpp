@@ -115,7 +115,7 @@ TEST_CASE("prefill and latent decode take the same way, and tell why no backend 
     CHECK(contains(result.json()["error"]["message"].get<std::string>(), "published: "));
   };
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("it needs a device");
-  declined("prefill", "templates: attention_decode is for generation");
+  declined("prefill", "templates: decode attention is for generation");
   declined("mla-decode", "templates: latent attention");
 }
 

@@ -238,7 +238,7 @@ TEST_CASE("without a table our templates serve what they can, and say what they 
   CHECK(contiguous.status == 1);
   CHECK(contiguous.json()["declines"].size() == 2);
   CHECK(contains(contiguous.json()["fixes"].dump(), "cubinet import-artifacts"));
-  CHECK(contains(contiguous.json()["reason"].get<std::string>(), "attention_decode reads paged KV"));
+  CHECK(contains(contiguous.json()["reason"].get<std::string>(), "decode attention reads paged KV"));
 }
 
 TEST_CASE("a backend that is named is asked alone") {

@@ -2,7 +2,7 @@
 #pragma once
 // How the template `attention_decode` brings K and V into shared memory.
 #include <cubinet/async_copy.cuh>
-#include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/attention_decode_rows.cuh>
 #include <cubinet/swizzle.cuh>
 
 namespace cubinet::attention {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the template `attention_decode` divides its work among blocks, from the lengths that lie on the device.
+// How templates of decode attention divide their work among blocks, from the lengths that lie on the device.
 //
 // The tiles of one KV head follow one another, those of a sequence side by side, each of as many units as its
 // KV has; every block takes the same number of units, whatever tiles they are of. So a block has at most two
 // tiles that it shares with others, its first and its last, and neither the grid nor the workspace depends on
 // lengths.
-#include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/attention_decode_rows.cuh>
 
 namespace cubinet::attention {
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the template `attention_decode` brings Q into shared memory. A thread takes the same part of every row
-// that it brings, so that only the row's part of the addresses is worked out again.
+// How templates of decode attention bring Q into shared memory. A thread takes the same part of every row that
+// it brings, so that only the row's part of the addresses is worked out again. Of the template: kThreads and
+// kRowBytesQ.
 #include <cubinet/async_copy.cuh>
-#include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/attention_decode_rows.cuh>
+#include <cubinet/e4m3.cuh>
 #include <cubinet/swizzle.cuh>
 
 namespace cubinet::attention {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the template `attention_decode` brings together what several blocks computed of one tile, always in the
+// How templates of decode attention bring together what several blocks computed of one tile, always in the
 // order of the pieces. Where tiles are few and have many pieces a second kernel does it, a block a row;
 // otherwise the block of a tile that ends last, whichever that is.
 #include <cubinet/attention_decode_division.cuh>
-#include <cubinet/attention_decode_merge.cuh>
+#include <cubinet/attention_decode_output.cuh>
+#include <cubinet/pdl.cuh>
 
 namespace cubinet::attention {
 
 constexpr int kReduceThreads = 128;
 constexpr int kReduceBlocksPerSm = 8;
-
-static_assert(attention_decode_reduce_threads == kReduceThreads,
-              "the host's formula of the block size differs");
-static_assert(attention_decode_reduce_shared_bytes == 0, "the reduction uses static shared memory alone");
 
 // A row's partial results.
 class PartialRow {
@@ -161,6 +158,63 @@ __device__ inline void store_sum(const AttentionDecodeParameters& p, const Outpu
       values[i] += sums[w][first + i];
   }
   store_output(p, row, first, values, end);
+}
+
+// The second kernel: one thread block an output row, on a grid of (heads_q, q_len, batch). Rows of tiles that
+// one block had were written by it.
+__device__ inline void reduce_output_row(const AttentionDecodeParameters& p) {
+  constexpr int kLanes = minimum(32, head_dim_v / 4);  // each takes vectors of 4 floats
+  constexpr int kVectors = head_dim_v / 4 / kLanes;
+  constexpr int kWorkers = kReduceThreads / kLanes;
+  constexpr int kAtOnce = 4;
+  __shared__ __align__(16) float sums[kWorkers][head_dim_v];
+
+  const int head = static_cast<int>(blockIdx.x);
+  const int token = static_cast<int>(blockIdx.y);
+  wait_for_prerequisites();
+  launch_dependents();
+  const Sequence sequence(p, static_cast<int>(blockIdx.z));
+  if (token >= sequence.q_len) return;
+  const int head_kv = p.group.quotient(head);
+  const int packed = token * p.group.divisor + head - head_kv * p.group.divisor;
+  const WorkDivision division(p, 0);
+  const Piece tile = division.tile(p, sequence, packed / tile_size_q);
+  const PartialSlots slots(p, tile, division.share(), 0);
+  if (slots.count == 1) return;
+
+  const PartialRow row(p, slots, head_kv, packed % tile_size_q);
+  const PieceWeights weights(row, slots.count);
+  const RowEnd end(p, head, weights.lse());  // while the partial results are on their way
+  const int worker = threadIdx.x / kLanes;
+  const int lane = threadIdx.x % kLanes;
+  float values[kVectors][4] = {};
+  // A few partials are on their way at a time; past the end the last is read again and left out, which takes
+  // no loop of its own. A weight of 0 would not do: a partial may be infinite.
+#pragma unroll 1
+  for (int first = worker; first < slots.count; first += kAtOnce * kWorkers) {
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const bool counts = first + k * kWorkers < slots.count;
+      const int piece = minimum(first + k * kWorkers, slots.count - 1);
+      const float weight = weights.of(load_global_float(row.lse(piece)));
+      const GlobalAddress partial = row.output(piece) + lane * 16;
+#pragma unroll
+      for (int j = 0; j < kVectors; ++j) {
+        float part[4];
+        Vector16<fp32>::unpack(load_global_16(partial + j * kLanes * 16), part);
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          values[j][i] = counts ? fmaf(weight, part[i], values[j][i]) : values[j][i];
+      }
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kVectors; ++j) {
+    *reinterpret_cast<float4*>(&sums[worker][(j * kLanes + lane) * 4]) =
+        make_float4(values[j][0], values[j][1], values[j][2], values[j][3]);
+  }
+  __syncthreads();
+  store_sum(p, OutputRow{sequence, token, head}, sums, end);
 }
 
 }  // namespace cubinet::attention

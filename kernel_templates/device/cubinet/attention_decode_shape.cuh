@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Sizes of the template `attention_decode` that follow from its parameters, and which tokens a row sees.
+// Sizes of the template `attention_decode` that follow from its parameters.
 #include <cubinet/e4m3.cuh>
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/math.cuh>
@@ -31,7 +31,6 @@ constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
 constexpr int kSlice = (tile_size_q == 64 || kConvertsKv) && head_dim_v <= 128 ? 32 : 16;
 constexpr int kPagesOfSlice = maximum(kSlice / page_size, 1);
 constexpr int kPageTables = separate_page_tables ? 2 : 1;
-constexpr bool kCustomMask = mask == mask_values::custom;
 constexpr int kWarpRows = 16;
 constexpr int kWarpsQ = tile_size_q / kWarpRows;
 constexpr int kWarpsKv = tile_size_kv / kSlice;
@@ -68,57 +67,5 @@ static_assert(page_size % kSlice == 0 || kSlice % page_size == 0, "a slice is of
 #if __CUDA_ARCH__ < 890
 static_assert(sizeof(dtype_o) != 1, "dtype_o e4m3 needs a target from sm_89 on");
 #endif
-
-// One sequence of the batch.
-struct Sequence {
-  int index;
-  int length;   // tokens of KV
-  int q_first;  // its first query token, of all that lie side by side
-  int q_len;
-
-  __device__ Sequence(const AttentionDecodeParameters& p, int batch)
-      : index(batch), q_first(batch * p.q_len), q_len(p.q_len) {
-    const auto place = 4ull * static_cast<unsigned>(batch);
-    length = minimum(maximum(load_global_constant_int(p.kv_lengths + place), 0), p.max_kv_length);
-    if (p.q_offsets != 0) {
-      q_first = load_global_constant_int(p.q_offsets + place);
-      q_len = minimum(load_global_constant_int(p.q_offsets + place + 4) - q_first, p.q_len);
-    }
-  }
-
-  // Where its rows begin in Q or O.
-  __device__ long long first_element(const AttentionDecodeParameters& p, long long batch_stride,
-                                     long long token_stride) const {
-    return p.q_offsets != 0 ? q_first * token_stride : index * batch_stride;
-  }
-};
-
-// Row r of the packed Q of one KV head is query token r / group, head r % group of the group.
-struct PackedRows {
-  kernel_templates::FastDivisor group;
-  int count;
-  int first;  // of this tile
-
-  __device__ int token(int row) const { return group.quotient(minimum(first + row, count - 1)); }
-  __device__ bool holds(int row) const { return first + row < count; }
-};
-
-// Without a window the tokens that are asked about never lie before the range: each warp begins within it.
-struct KvRange {
-  int begin;
-  int end;
-
-  __device__ bool holds(int token) const { return token < end && (!sliding_window || token >= begin); }
-  __device__ bool holds_slice(int token) const {
-    return token + kSlice <= end && (!sliding_window || token >= begin);
-  }
-};
-
-__device__ inline KvRange visible_to(const AttentionDecodeParameters& p, const Sequence& sequence,
-                                     int token) {
-  const int own = maximum(sequence.length - sequence.q_len + token + 1, 0);  // the end of what is not newer
-  return {sliding_window ? maximum(own - p.window, 0) : 0,
-          mask == mask_values::causal ? own : sequence.length};
-}
 
 }  // namespace cubinet::attention

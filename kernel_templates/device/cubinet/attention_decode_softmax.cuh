@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The arithmetic of the template `attention_decode`: one warp, 16 rows, one slice of 16 tokens at a time.
-#include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/attention_decode_rows.cuh>
 #include <cubinet/mma.cuh>
 #include <cubinet/swizzle.cuh>
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_division.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cubinet {
+namespace {
+
+// Of every block's shared memory the driver keeps this much, and a multiprocessor has just this much more
+// than the largest block may use (CUDA Programming Guide, "Technical specifications per compute capability").
+constexpr std::uint32_t kReservedSharedBytes = 1024;
+constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
+
+class DecodeDivision {
+ public:
+  DecodeDivision(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile)
+      : request_(request), problem_(request.problem), family_(family), tile_(tile) {}
+
+  DecodeSplits splits() const {
+    if (request_.options.split_tokens) return fixed_splits(*request_.options.split_tokens);
+    return request_.options.splits ? forced_splits(*request_.options.splits) : best_splits();
+  }
+
+ private:
+  // Tokens that the queries of a sequence of this length read.
+  std::uint32_t readable_tokens(std::uint32_t length) const {
+    if (!problem_.is_windowed()) return length;
+    const std::uint64_t window =
+        std::uint64_t{problem_.window} + problem_.q_len - 1 + (tile_.block.slice - 1);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(length, window));
+  }
+
+  // Tokens of the longest sequence that its queries read, at least 1.
+  std::uint32_t longest_reach() const {
+    std::uint32_t longest = problem_.kv_len;
+    if (!problem_.kv_lengths.empty()) {
+      longest = static_cast<std::uint32_t>(
+          *std::max_element(problem_.kv_lengths.begin(), problem_.kv_lengths.end()));
+    }
+    return std::max(readable_tokens(longest), 1U);
+  }
+
+  // As many as the caller wants: sequences that are too short for all of them leave some blocks without work.
+  DecodeSplits forced_splits(std::uint32_t splits) const {
+    const std::uint64_t grid = kMostUnits / problem_.heads_kv;
+    return evaluate(splits, std::min(tiles() * splits, grid), 1);
+  }
+
+  // Each of the same tokens of its sequence, whatever the batch: a block computes one after the other.
+  DecodeSplits fixed_splits(std::uint32_t tokens) const {
+    DecodeSplits fixed;
+    fixed.unit = tokens;
+    fixed.split_is_unit = true;
+    fixed.count = divide_up(std::max(readable_tokens(problem_.kv_len), 1U), tokens);
+    fixed.slots = tiles() * fixed.count;
+    fixed.blocks = static_cast<std::uint32_t>(std::min(fixed.slots, most_blocks()));
+    fixed.cost = cost(fixed);
+    return fixed;
+  }
+
+  DecodeSplits best_splits() const {
+    const std::uint64_t all = tiles();
+    const std::uint64_t limit = most_blocks();
+    // Several whole tiles a block, where there are many.
+    const std::uint64_t tiles_a_block = all / limit + (all % limit != 0 ? 1 : 0);
+    // A split of less than two steps costs more in the reduction than its shorter loop saves.
+    constexpr std::uint32_t least = 2;
+    DecodeSplits best = evaluate(1, all / tiles_a_block + (all % tiles_a_block != 0 ? 1 : 0), least);
+    const std::uint32_t longest = longest_reach();
+    const std::uint32_t most = std::clamp(longest / (least * tile_.shape.kv), 1U, kMaximumDecodeSplits);
+    for (std::uint32_t wanted = 2; wanted <= most && all * wanted <= limit; ++wanted) {
+      const std::uint32_t units = divide_up(longest, best.unit);
+      const bool as_fewer = divide_up(units, divide_up(units, wanted)) != wanted;
+      if (problem_.kv_lengths.empty() && as_fewer) continue;
+      const DecodeSplits candidate = evaluate(wanted, all * wanted, least);
+      // A second kernel, and what lengths that are not alike cost more blocks, is for a gain that can be
+      // felt.
+      if (candidate.cost.time < (best.count == 1 ? 0.98 : 1) * best.cost.time) best = candidate;
+    }
+    return best;
+  }
+
+  // Of one KV head.
+  std::uint64_t tiles() const {
+    return std::uint64_t{problem_.batch} * divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q);
+  }
+
+  // For one KV head. What is left of lengths that are not alike is little beside a quarter of a block's work,
+  // and partial results of more blocks would be a larger workspace.
+  std::uint64_t most_blocks() const {
+    constexpr std::uint64_t waves = 4;
+    const std::uint64_t slots =
+        waves * request_.device.sm_count * std::uint64_t{tile_.blocks_per_multiprocessor};
+    return std::max<std::uint64_t>(slots / problem_.heads_kv, 1);
+  }
+
+  DecodeSplits evaluate(std::uint32_t count, std::uint64_t blocks, std::uint32_t min_units) const {
+    DecodeSplits splits;
+    splits.count = count;
+    splits.blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, kMostUnits));
+    splits.min_units = min_units;
+    splits.unit = tile_.shape.kv;
+    // As coarse as the kernel, which counts the units of all tiles in 31 bits, needs it.
+    const auto units = [&] {
+      return static_cast<double>(tiles()) *
+                 std::max(divide_up(readable_tokens(problem_.kv_len), splits.unit), 1U) +
+             splits.blocks;
+    };
+    while (units() > kMostUnits && splits.unit < kMaximumKvLength)
+      splits.unit *= 2;
+    const bool one_unit = readable_tokens(problem_.kv_len) <= splits.unit;
+    const bool one_sequence = problem_.batch == 1 && !problem_.ragged_q && splits.blocks == tiles();
+    splits.slots = one_unit || one_sequence ? 0 : std::uint64_t{2} * splits.blocks;
+    splits.cost = cost(splits);
+    return splits;
+  }
+
+  KernelCost cost(const DecodeSplits& splits) const {
+    const std::uint32_t q_tiles = divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q);
+    // What is multiplied by it is a double: sizes that are allowed pass 2^63 together.
+    const double columns = static_cast<double>(problem_.heads_kv) * q_tiles;
+    double units = 0;  // of one tile of each sequence
+    double tokens = 0;
+    const auto add = [&](std::uint32_t length, std::uint32_t sequences) {
+      const std::uint32_t readable = readable_tokens(length);
+      units += static_cast<double>(sequences) * std::max(divide_up(readable, splits.unit), 1U);
+      tokens += static_cast<double>(sequences) * readable;
+    };
+    if (problem_.kv_lengths.empty()) add(problem_.kv_len, problem_.batch);
+    for (const std::int32_t length : problem_.kv_lengths)
+      add(static_cast<std::uint32_t>(length), 1);
+
+    const double all_units = units * q_tiles;
+    const double share =
+        std::max(std::ceil(all_units / splits.blocks), static_cast<double>(splits.min_units));
+    const double working = std::ceil(all_units / share);
+    const double longest = std::min(share * splits.unit, tokens * q_tiles);
+    const double of_longest = std::ceil(divide_up(longest_reach(), splits.unit) / share);
+    const double bytes_of_row = kv_row_bytes(problem_);
+    KernelWork work;
+    work.implementation = family_.name;
+    work.device = request_.device.capability;
+    work.multiprocessors = request_.device.sm_count;
+    work.blocks_per_multiprocessor = tile_.blocks_per_multiprocessor;
+    work.tile_size_q = tile_.shape.q;
+    work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
+    work.splits = static_cast<std::uint32_t>(
+        splits.split_is_unit ? splits.count : std::min<double>(of_longest, splits.blocks));
+    work.longest_tokens = static_cast<std::uint64_t>(longest);
+    work.blocks = working * problem_.heads_kv;
+    work.empty_blocks = (splits.blocks - working) * problem_.heads_kv;
+    work.bytes = tokens * columns * bytes_of_row;
+    work.largest_block_bytes = longest * bytes_of_row;
+    work.ring_bytes = static_cast<double>(tile_.shape.stages) * tile_.shape.kv * bytes_of_row;
+    return request_.costs().cost(work);
+  }
+
+  const PlanRequest& request_;
+  const AttentionProblem& problem_;
+  const DecodeFamily& family_;
+  const FittingTile& tile_;
+};
+
+}  // namespace
+
+std::optional<FittingTile> fitting_tile(const PlanRequest& request, const DecodeFamily& family,
+                                        const DecodeTile& shape, std::uint32_t blocks) {
+  const std::uint32_t multiprocessor_bytes = request.device.shared_limit() + kReservedSharedBytes;
+  FittingTile tile{shape, family.block(request.problem, shape), 1};
+  const std::uint32_t used = tile.block.shared_bytes + kReservedSharedBytes;
+  if (std::uint64_t{used} * blocks > multiprocessor_bytes) return std::nullopt;
+  const std::uint32_t by_registers =
+      std::max(kRegistersOfMultiprocessor / (tile.block.threads * tile.block.registers), 1U);
+  tile.blocks_per_multiprocessor = std::min(multiprocessor_bytes / used, by_registers);
+  if (request.options.occupancy.empty()) return tile;
+  const auto measured = request.occupancy_of(decode_specification(family, request.problem, shape));
+  tile.blocks_per_multiprocessor = std::max(
+      std::min(tile.blocks_per_multiprocessor, measured.value_or(tile.blocks_per_multiprocessor)), 1U);
+  return tile;
+}
+
+DecodeSplits decode_splits(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile) {
+  return DecodeDivision(request, family, tile).splits();
+}
+
+}  // namespace cubinet

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_family.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace cubinet {
+namespace {
+
+// A family more is a file of its own, and a line here. Those that are made for fewer devices or problems
+// stand before those that serve more, which they fall back to.
+constexpr std::array kFamilies = {
+    &kAttentionDecode,
+};
+
+// Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.
+constexpr std::uint64_t kMaximumRows = 1024;
+constexpr ComputeCapability kFirstWithConversions{8, 9};  // to types of eight bits
+
+}  // namespace
+
+std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
+  return a / b + (a % b != 0 ? 1U : 0U);
+}
+
+std::uint32_t kv_row_bytes(const AttentionProblem& problem) {
+  const std::uint32_t columns = problem.head_dim_qk + (problem.is_mla_generation() ? 0 : problem.head_dim_v);
+  return columns * static_cast<std::uint32_t>(bits_of(problem.data_type_k)) / 8;
+}
+
+std::vector<const DecodeFamily*> decode_families(const AttentionProblem& problem, ComputeCapability device) {
+  std::vector<const DecodeFamily*> families(kFamilies.begin(), kFamilies.end());
+  std::stable_partition(families.begin(), families.end(),
+                        [&](const DecodeFamily* family) { return family->preferred(problem, device); });
+  return families;
+}
+
+std::string decode_gap(const AttentionProblem& problem, ComputeCapability device) {
+  if (!problem.is_generation()) return "decode attention is for generation, and the problem is prefill";
+  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
+  if (rows > kMaximumRows) {
+    return "a group of " + std::to_string(problem.group_size()) + " times " + std::to_string(problem.q_len) +
+           " query tokens is " + std::to_string(rows) +
+           " rows a KV head, which is prefill: decode attention takes " + std::to_string(kMaximumRows);
+  }
+  if (problem.layout != QkvLayout::paged_kv) {
+    return "decode attention reads paged KV, and the layout is " + std::string(to_string(problem.layout));
+  }
+  if (problem.sparse != SparseAttention::none) return "decode attention reads all of KV, not the top k of it";
+  if (problem.chunk != kUnlimited) return "decode attention would ignore the chunks";
+  if (problem.skips_softmax) return "decode attention skips no softmax";
+  if (problem.sage_block != decltype(problem.sage_block){})
+    return "decode attention would ignore the Sage scales";
+  if (problem.data_type_k != problem.data_type_v) {
+    return "decode attention has one type for KV, and K is " + std::string(to_string(problem.data_type_k)) +
+           ", V " + std::string(to_string(problem.data_type_v));
+  }
+  if (problem.data_type_o == DataType::e4m3 && device < kFirstWithConversions) {
+    return "decode attention writes e4m3 on devices from " + kFirstWithConversions.to_string() +
+           " on, and this one is of " + device.to_string();
+  }
+  return "";
+}
+
+KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem) {
+  KernelSpec spec{family.name, {}};
+  const auto type = [](DataType value) { return ParameterValue(std::string(to_string(value))); };
+  // One query token sees the same under both masks: one kernel serves.
+  const bool dense = problem.mask == AttentionMask::dense && problem.q_len > 1;
+  const bool custom = problem.mask == AttentionMask::custom;
+  spec.set("dtype_q", type(problem.data_type_q))
+      .set("dtype_kv", type(problem.data_type_k))
+      .set("dtype_o", type(problem.data_type_o))
+      .set("head_dim_qk", problem.head_dim_qk)
+      .set("head_dim_v", problem.head_dim_v)
+      .set("page_size", problem.tokens_per_page)
+      .set("mask", dense    ? "dense"
+                   : custom ? "custom"
+                            : "causal")
+      .set("sliding_window", ParameterValue(custom || problem.is_sliding()))
+      .set("soft_cap", ParameterValue(problem.soft_cap.has_value()))
+      .set("separate_page_tables", ParameterValue(problem.separate_page_tables));
+  return spec;
+}
+
+KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem,
+                                const DecodeTile& tile) {
+  KernelSpec spec = decode_specification(family, problem);
+  spec.set("tile_size_q", tile.q).set("tile_size_kv", tile.kv).set("stages", tile.stages);
+  return spec;
+}
+
+}  // namespace cubinet

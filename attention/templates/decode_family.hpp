@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/operation.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// The shape of a kernel that computes decode attention.
+struct DecodeTile {
+  std::uint32_t q = 16;   // rows
+  std::uint32_t kv = 64;  // tokens of a step
+  std::uint32_t stages = 2;
+
+  friend bool operator==(const DecodeTile&, const DecodeTile&) = default;
+};
+
+// What a tile is good for: to be taken where so many blocks of it share a multiprocessor.
+struct DecodeTileWish {
+  DecodeTile tile;
+  std::uint32_t blocks = 1;
+};
+
+// A block of the main kernel.
+struct DecodeBlock {
+  std::uint32_t threads = 0;
+  std::uint32_t shared_bytes = 0;  // as the template's formula says; tests hold the two together
+  std::uint32_t registers = 255;   // that the kernel takes at most, of a thread
+  std::uint32_t slice = 16;        // it begins to read at a multiple of so many tokens
+};
+
+// A template whose kernels compute decode attention: all that a plan has to know of it. They have one
+// argument (AttentionDecodeParameters), one division of work and one layout of partial results, and two entry
+// points, that of the template's name and the reduction of what several blocks computed of a tile. Plain
+// data; the functions are pure. REQUIRES, of these: decode_gap() finds nothing.
+struct DecodeFamily {
+  const char* name;  // of the template
+  // What it has no kernel for, in a sentence, on devices that it may run on; empty where it serves. What the
+  // template's own declaration says of its parameters and targets need not be said again.
+  std::string (*gap)(const AttentionProblem& problem, ComputeCapability device);
+  // Whether it goes before those behind it in decode_families(), and the measurement or fact behind that.
+  bool (*preferred)(const AttentionProblem& problem, ComputeCapability device);
+  const char* source;
+  // The first that fits the device is taken. Nothing is too large to be named.
+  std::vector<DecodeTileWish> (*tiles)(const AttentionProblem& problem);
+  DecodeBlock (*block)(const AttentionProblem& problem, const DecodeTile& tile);
+};
+
+extern const DecodeFamily kAttentionDecode;  // attention_decode_family.cpp
+
+// All of them in the order in which they are asked: those that are preferred, then the others.
+std::vector<const DecodeFamily*> decode_families(const AttentionProblem& problem, ComputeCapability device);
+
+// What no family has a parameter or argument for; empty where it can be said.
+std::string decode_gap(const AttentionProblem& problem, ComputeCapability device);
+
+// The kernel's specification but for its tile: what every plan of the problem has in common.
+KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem);
+KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem,
+                                const DecodeTile& tile);
+
+// Of K and V of a token and KV head, which latent attention has once.
+std::uint32_t kv_row_bytes(const AttentionProblem& problem);
+std::uint32_t divide_up(std::uint32_t a, std::uint32_t b);
+
+}  // namespace cubinet

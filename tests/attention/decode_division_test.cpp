@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "templates/decode_division.hpp"
+
+#include "decode_fixture.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace cubinet {
+namespace {
+
+using namespace test::decode;
+
+TEST_CASE("A plan that is not split has a block a tile, and the workspace of the lengths that may come") {
+  const DecodePlan made = plan(preferring(llama(64, 8192), 1));
+  CHECK(made.splits == 1);
+  CHECK(made.grid == std::array<std::uint32_t, 3>{64 * 8, 1, 1});
+  // Two slots a block, of the 8 rows of a KV head's tile.
+  CHECK(made.reduces());
+  CHECK_FALSE(made.reduces_apart());
+  CHECK(made.workspace.partial_stats_bytes == std::uint64_t{2} * 64 * 8 * 8 * 4);
+  CHECK(made.workspace.counter_bytes == 64 * 8 * 4);
+}
+
+TEST_CASE("One sequence that is not split, and tiles of one unit, need no workspace") {
+  CHECK(plan(preferring(llama(1, 8192), 1)).workspace == WorkspaceSizes{});
+  CHECK(plan(llama(64, 64)).workspace == WorkspaceSizes{});
+  CHECK(plan(llama(64, 65)).workspace != WorkspaceSizes{});
+  // With query tokens of its own a sequence may have fewer tiles than the plan counts blocks for.
+  AttentionProblem ragged = llama(1, 8192, 16);
+  CHECK(plan(preferring(ragged, 1)).workspace == WorkspaceSizes{});
+  ragged.ragged_q = true;
+  CHECK(plan(preferring(ragged, 1)).workspace != WorkspaceSizes{});
+}
+
+TEST_CASE(
+    "The workspace does not depend on lengths that are known, and tiles beyond four waves share blocks") {
+  AttentionProblem problem = llama(16, 4096);
+  const WorkspaceSizes blind = plan(preferring(problem, 1)).workspace;
+  problem.kv_lengths.assign(16, 100);
+  CHECK(plan(preferring(problem, 1)).workspace == blind);
+  const DecodePlan many = plan(llama(1024, 4096));
+  CHECK(many.blocks_per_multiprocessor == 2);
+  CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 are four waves of 264
+  CHECK(many.workspace.partial_stats_bytes == std::uint64_t{2} * 128 * 8 * 8 * 4);
+}
+
+TEST_CASE("The number of splits with the least cost is taken, and partial results have their room") {
+  const DecodePlan made = plan(preferring(llama(1, 4096), 16));
+  CHECK(made.splits == 16);
+  CHECK(made.reduces());
+  CHECK(made.cost.time == 0);
+  CHECK(made.grid[0] == 16 * 8);
+  CHECK(made.reduces_apart());
+  CHECK(made.reduce_grid == std::array<std::uint32_t, 3>{64, 1, 1});
+  CHECK(made.workspace.counter_bytes == 0);
+  // fp32 partial rows of head_dim_v, two slots of 8 for each block, and their log-sum-exps after them.
+  const std::uint64_t rows = 2 * 16 * 8 * 8;
+  CHECK(made.workspace.partial_output_bytes == rows * 128 * 4);
+  CHECK(made.workspace.partial_stats_offset == rows * 128 * 4);
+  CHECK(made.workspace.scratch_bytes == rows * 128 * 4 + rows * 4);
+}
+
+TEST_CASE("The built in model leaves a batch whole that fills the device, and splits one sequence") {
+  CHECK(plan(llama(64, 8192)).splits == 1);
+  CHECK(plan(llama(1, 16384)).splits > 1);
+}
+
+TEST_CASE("A KV of a tile or less is never split") {
+  CHECK(plan(preferring(llama(1, 100), 8)).splits == 1);
+  CHECK(plan(preferring(llama(1, 1), 8)).splits == 1);
+}
+
+TEST_CASE(
+    "Units are whole steps of the tile, and blocks take two of them at least unless splits are asked for") {
+  for (std::uint32_t length = 1; length < 20000; length = length * 5 / 4 + 1) {
+    for (const std::uint32_t batch : {1U, 2U, 7U}) {
+      PlanRequest asked = request(llama(batch, length));
+      const DecodePlan made = plan(asked);
+      CHECK(made.parameters.unit.divisor == static_cast<int>(made.tile.kv));
+      CHECK(made.parameters.min_units == 2);
+      CHECK(made.parameters.split_is_unit == 0);
+      asked.options.splits = 3;
+      CHECK(plan(asked).parameters.min_units == 1);
+    }
+  }
+}
+
+TEST_CASE("Splits of a fixed length are the same for every batch, and have a slot each") {
+  for (const std::uint32_t batch : {1U, 3U, 500U}) {
+    PlanRequest asked = request(llama(batch, 5000));
+    asked.options.split_tokens = 512;
+    const DecodePlan made = plan(asked);
+    CHECK(made.splits == 10);
+    CHECK(made.parameters.unit.divisor == 512);
+    CHECK(made.parameters.min_units == 1);
+    CHECK(made.parameters.split_is_unit == 1);
+    CHECK(made.parameters.blocks.divisor == static_cast<int>(std::min(batch * 10, 132U)));
+    CHECK(made.workspace.partial_stats_bytes == std::uint64_t{batch} * 10 * 8 * 8 * 4);
+    CHECK(made.tile == plan(llama(1, 5000)).tile);
+    asked.options.split_tokens = 5120;
+    CHECK(plan(asked).splits == 1);
+  }
+}
+
+TEST_CASE("A window bounds the work that is divided") {
+  AttentionProblem problem = llama(1, 100000);
+  problem.window = 100;
+  const DecodePlan made = plan(preferring(problem, 8));
+  CHECK(made.splits == 1);
+  CHECK(made.parameters.window == 100);
+  CHECK(std::get<bool>(made.spec.parameters.at("sliding_window")));
+  problem.kv_len = 100;  // it cuts nothing off
+  CHECK_FALSE(std::get<bool>(plan(problem).spec.parameters.at("sliding_window")));
+}
+
+TEST_CASE("What the model is asked about is the work of the launch, known lengths each by itself") {
+  struct Asked final : CostModel {
+    KernelCost cost(const KernelWork& work) const override {
+      if (work.blocks == 12 * 8) *seen = work;
+      return {1, true};
+    }
+    std::shared_ptr<KernelWork> seen = std::make_shared<KernelWork>();
+  };
+  AttentionProblem problem = llama(3, 4096);
+  problem.kv_lengths = {4096, 1024, 0};
+  const auto model = std::make_shared<const Asked>();
+  PlanRequest asked = request(problem);
+  asked.options.costs = model;
+  CHECK(plan(asked).splits == 1);  // of equals the fewest
+  CHECK(model->seen->implementation == "attention_decode");
+  CHECK(model->seen->multiprocessors == 132);
+  // 64, 16 and 1 steps for 12 blocks a KV head: 7 each.
+  CHECK(model->seen->blocks == 12 * 8);
+  CHECK(model->seen->empty_blocks == 0);
+  CHECK(model->seen->bytes == (4096.0 + 1024) * 8 * 512);
+  CHECK(model->seen->longest_tokens == 7 * 64);
+}
+
+TEST_CASE("Very uneven lengths are divided into equal parts, and as many whether they are known or not") {
+  AttentionProblem problem = llama(32, 131072);
+  const DecodePlan blind = plan(problem);
+  problem.kv_lengths.assign(32, 1024);
+  problem.kv_lengths[0] = 131072;
+  const DecodePlan known = plan(problem);
+  CHECK(known.grid == blind.grid);
+  CHECK(known.parameters.blocks == blind.parameters.blocks);
+}
+
+TEST_CASE("A short sequence of eight bits is split as one of sixteen is, whose blocks take as long") {
+  AttentionProblem problem = llama(1, 4096);
+  const std::uint32_t wide = plan(problem).splits;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(plan(problem).splits >= wide * 3 / 4);
+  problem.kv_len = 1024;
+  CHECK(plan(problem).splits > 1);
+}
+
+TEST_CASE("A plan counts on no more blocks than the driver said fit") {
+  const DecodePlan free = plan(llama(16, 4096));
+  REQUIRE(free.blocks_per_multiprocessor == 2);
+  PlanRequest measured = request(llama(16, 4096));
+  measured.options.occupancy = {{free.spec, 1}};
+  CHECK(plan(measured).blocks_per_multiprocessor == 1);
+  CHECK(plan(measured).spec == free.spec);
+  measured.options.occupancy = {{free.spec, 9}};
+  CHECK(plan(measured).blocks_per_multiprocessor == 2);
+  measured.options.occupancy = {{decode_specification(kAttentionDecode, llama(16, 4096)), 1}};
+  CHECK(plan(measured).blocks_per_multiprocessor == 2);
+}
+
+TEST_CASE("A number of splits that is asked for is planned, whatever the length") {
+  for (const std::uint32_t splits : {1U, 2U, 7U, 256U}) {
+    for (const std::uint32_t length : {1U, 100U, 5000U}) {
+      PlanRequest asked = request(llama(3, length));
+      asked.options.splits = splits;
+      const DecodePlan made = plan(asked);
+      CHECK(made.splits == splits);
+      CHECK(made.parameters.blocks.divisor == static_cast<int>(3 * splits));
+      CHECK(made.grid[0] == 3 * splits * 8);
+    }
+  }
+  PlanRequest asked = request(llama(3, 100));
+  for (const std::uint32_t splits : {0U, 257U}) {
+    asked.options.splits = splits;
+    CHECK(plan_decode(asked, kAttentionDecode).error().code == ErrorCode::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace cubinet
