@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/measured_row.hpp"
 #include "support/ok.hpp"
 
 #include <cubinet/kernel_table/tuning_table.hpp>
@@ -12,21 +13,8 @@ using test::ok;
 namespace {
 
 TuningTable::Row row_of(std::uint32_t batch, std::uint32_t kv_len, std::int64_t measured = 1'800'000'000) {
-  TuningTable::Row row;
-  row.problem = "decode bf16 64/8 128";
-  row.batch = batch;
+  TuningTable::Row row = test::measured_row(batch, measured);
   row.kv_len = kv_len;
-  row.device = "NVIDIA H200, 9.0, 132 multiprocessors";
-  row.driver = 13'000;
-  row.version = "4:0123456789abcdef";
-  row.backend = "templates";
-  row.kernel = KernelSpec{"attention_decode", {}};
-  row.kernel.set("tile_size_q", 16).set("stages", 4);
-  row.splits = 3;
-  row.microseconds = 41.5;
-  row.modelled_microseconds = 44.25;
-  row.candidates = 17;
-  row.measured = measured;
   return row;
 }
 
@@ -119,5 +107,5 @@ TEST_CASE("a bucket holds the lengths that round up to its powers of two, the ne
   CHECK(find(64, 4096).empty());
   CHECK(find(65, 8192).empty());
   CHECK(table.find(row_of(1, 1).problem, 64, 8192, "NVIDIA H100, 9.0, 132 multiprocessors").empty());
-  CHECK(table.find("decode bf16 64/8 64", 64, 8192, row_of(1, 1).device).empty());
+  CHECK(table.find("decode(heads_q=32)", 64, 8192, row_of(1, 1).device).empty());
 }
