@@ -4,6 +4,7 @@
 #include "decode_division.hpp"
 #include "decode_plan.hpp"
 
+#include <cubinet/attention/tuning_candidates.hpp>
 #include <cubinet/base/byte_stream.hpp>
 #include <cubinet/base/sha256.hpp>
 

@@ -25,7 +25,4 @@ std::optional<DecodeTile> tile_of(const KernelSpec& kernel);
 std::vector<DecodeAlternative> decode_alternatives(const PlanRequest& request, const DecodeFamily& family,
                                                    const KernelTemplate& kernel_template);
 
-// Which build of a template: its interface version and a digest of its text and headers.
-std::string version_of(const KernelTemplate& kernel_template);
-
 }  // namespace cubinet

@@ -5,6 +5,7 @@
 #include "decode_arguments.hpp"
 #include "decode_plan.hpp"
 
+#include <cubinet/attention/tuning_candidates.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 

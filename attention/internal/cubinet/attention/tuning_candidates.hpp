@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/kernel_templates/kernel_template.hpp>
 
 #include <vector>
 
@@ -16,5 +17,8 @@ namespace cubinet {
 Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
                                                      const AttentionBackends& backends,
                                                      std::size_t most_kernels = 12);
+
+// Which build of a template: its interface version and a digest of its text and headers.
+std::string version_of(const KernelTemplate& kernel_template);
 
 }  // namespace cubinet
