@@ -31,8 +31,10 @@ std::string date_of(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts)};
 }
 
-// Sequences that are shorter than the bucket's would not use the splits that were measured.
+// Sequences that are shorter than the bucket's would not use the splits that were measured; nor would those
+// of several whose lengths nobody knows yet.
 bool all_are_long(const AttentionProblem& problem) {
+  if (problem.kv_lengths.empty()) return problem.batch == 1;
   return std::all_of(problem.kv_lengths.begin(), problem.kv_lengths.end(), [&](std::int32_t length) {
     return std::int64_t{2} * length > static_cast<std::int64_t>(std::bit_ceil(std::uint64_t{problem.kv_len}));
   });

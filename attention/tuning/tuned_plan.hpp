@@ -16,7 +16,7 @@ std::string tuning_problem(const AttentionProblem& problem);
 std::string tuning_device(std::string_view name, const DeviceFacts& device);
 
 // The options with which a row's choice is planned. The splits of a row are those of its batch, where all
-// sequences are long: for another one the backend divides the work, of the row's kernel.
+// sequences are known to be long: otherwise the backend divides the work, of the row's kernel.
 PlanOptions options_of(const TuningTable::Row& row, const PlanRequest& request);
 
 // "measured 2026-11-22 on NVIDIA H200, …, driver 13.0: 41.5 us instead of 44.3".
