@@ -156,6 +156,7 @@ nlohmann::json describe(const BenchRow& row) {
       {"case_tag", row.measured.tag},
       {"operation", row.measured.problem.operation},
       {"requested", row.requested},
+      {"choice", row.choice.empty() ? nlohmann::json(nullptr) : nlohmann::json(row.choice)},
       {"backend", row.backend.empty() ? nlohmann::json(nullptr) : nlohmann::json(row.backend)},
       {"batch", row.problem.batch},
       {"q_len", row.problem.q_len},

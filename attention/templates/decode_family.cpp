@@ -11,6 +11,7 @@ namespace {
 // stand before those that serve more, which they fall back to.
 constexpr std::array kFamilies = {
     &kAttentionDecode,
+    &kAttentionWide,
 };
 
 // Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.

@@ -50,7 +50,9 @@ struct DecodeFamily {
   DecodeBlock (*block)(const AttentionProblem& problem, const DecodeTile& tile);
 };
 
-extern const DecodeFamily kAttentionDecode;  // attention_decode_family.cpp
+// Each in the file of its name.
+extern const DecodeFamily kAttentionDecode;
+extern const DecodeFamily kAttentionWide;
 
 // All of them in the order in which they are asked: those that are preferred, then the others.
 std::vector<const DecodeFamily*> decode_families(const AttentionProblem& problem, ComputeCapability device);

@@ -96,6 +96,7 @@
 #include <cubinet/attention_decode_copy.cuh>
 #include <cubinet/attention_decode_division.cuh>
 #include <cubinet/attention_decode_merge.cuh>
+#include <cubinet/attention_decode_product.cuh>
 #include <cubinet/attention_decode_q.cuh>
 #include <cubinet/attention_decode_reduce.cuh>
 #include <cubinet/attention_decode_softmax.cuh>
@@ -151,14 +152,6 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
     stream.release_v(i);
   }
   stream.pass_missing_barriers();
-}
-
-// The tokens of a piece that its tile's rows read.
-__device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Piece& piece,
-                                   const KvRange& seen) {
-  const int begin = piece.kv_begin + (piece.begin - piece.tile_begin) * p.unit.divisor;
-  const int end = piece.kv_begin + (piece.end - piece.tile_begin) * p.unit.divisor;
-  return {maximum(begin, seen.begin / kSlice * kSlice), minimum(end, seen.end)};
 }
 
 // One piece of the block's work, in memory that nobody reads or writes any more.

@@ -13,7 +13,7 @@ TEST_CASE(
     "Every plan is a specification that the template accepts, with the shared memory that the template "
     "computes") {
   const auto kernel_template = template_of(kAttentionDecode);
-  for (const DeviceFacts& device : {kH200, kA100, kGeForce}) {
+  for (const DeviceFacts& device : {kHopper, kAmpere, kGeForce}) {
     for (const std::uint32_t head_dim_qk : {64U, 128U, 256U}) {
       for (const std::uint32_t head_dim_v : {64U, 128U, 256U}) {
         for (const std::uint32_t q_len : {1U, 3U, 8U, 100U}) {
@@ -78,8 +78,8 @@ TEST_CASE("Of sixty four rows a warp takes twice the tokens where its accumulato
 }
 
 TEST_CASE("Smaller shared memory gets a shallower ring, none at all an error") {
-  CHECK(number(plan(llama(16, 4096), kH200), "stages") == 3);
-  CHECK(number(plan(llama(16, 4096), kA100), "stages") == 2);
+  CHECK(number(plan(llama(16, 4096), kHopper), "stages") == 3);
+  CHECK(number(plan(llama(16, 4096), kAmpere), "stages") == 2);
   CHECK(number(plan(llama(16, 4096), kGeForce), "stages") == 2);
   const auto none = plan_decode(request(llama(16, 4096), {{8, 0}, 16, 8 * 1024}), kAttentionDecode);
   REQUIRE_FALSE(none);

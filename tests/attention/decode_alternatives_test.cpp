@@ -10,8 +10,7 @@ namespace {
 
 using namespace test;
 
-TEST_CASE(
-    "a family's alternatives are its tiles that fit, each left to the model and with splits around it") {
+TEST_CASE("alternatives are the tiles that fit, each left to the model and with splits around it") {
   const PlanRequest request = decode::request(decode::llama(8, 8192));
   const auto alternatives =
       decode_alternatives(request, kAttentionDecode, *decode::template_of(kAttentionDecode));

@@ -15,8 +15,8 @@
 // Plans of the families of decode attention.
 namespace cubinet::test::decode {
 
-inline constexpr DeviceFacts kH200{{9, 0}, 132, 227 * 1024};
-inline constexpr DeviceFacts kA100{{8, 0}, 108, 163 * 1024};
+inline constexpr DeviceFacts kHopper{{9, 0}, 132, 227 * 1024};
+inline constexpr DeviceFacts kAmpere{{8, 0}, 108, 163 * 1024};
 inline constexpr DeviceFacts kGeForce{{8, 6}, 84, 99 * 1024};
 
 // As dear as the splits are far from a number.
@@ -38,7 +38,7 @@ inline AttentionProblem llama(std::uint32_t batch, std::uint32_t kv_len, std::ui
   return problem;
 }
 
-inline PlanRequest request(const AttentionProblem& problem, const DeviceFacts& device = kH200) {
+inline PlanRequest request(const AttentionProblem& problem, const DeviceFacts& device = kHopper) {
   return {problem, device, {}, {}};
 }
 
@@ -54,7 +54,7 @@ inline DecodePlan plan(const PlanRequest& asked, const DecodeFamily& family = kA
   return *result;
 }
 
-inline DecodePlan plan(const AttentionProblem& problem, const DeviceFacts& device = kH200) {
+inline DecodePlan plan(const AttentionProblem& problem, const DeviceFacts& device = kHopper) {
   return plan(request(problem, device));
 }
 

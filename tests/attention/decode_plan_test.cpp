@@ -75,7 +75,7 @@ TEST_CASE("What only the template knows is refused when the specification is res
 }
 
 TEST_CASE("Of the tiles that are allowed the fastest is taken, those that do not fit are passed over") {
-  const auto limited = [](std::vector<DecodeTile> tiles, const DeviceFacts& device = kH200) {
+  const auto limited = [](std::vector<DecodeTile> tiles, const DeviceFacts& device = kHopper) {
     return plan_decode(request(llama(16, 4096), device), kAttentionDecode, std::move(tiles));
   };
   const DecodePlan free = plan(llama(16, 4096));

@@ -106,14 +106,32 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
   CHECK(test::holds(changed([](P& p) { p.skips_softmax = true; }), "softmax"));
   CHECK(test::holds(changed([](P& p) { p.sage_block[0] = 16; }), "Sage"));
   CHECK(test::holds(changed([](P& p) { p.layout = QkvLayout::packed_qkv; }), "packed_qkv"));
-  CHECK(test::holds(changed([](P& p) { p.head_dim_qk = 576, p.head_dim_v = 512; }), "latent"));
-  CHECK(test::holds(changed([](P& p) { p.head_dim_qk = 72; }), "head_dim_qk"));
+  const std::string unknown = changed([](P& p) { p.head_dim_qk = 72; });  // every family's reason
+  CHECK(test::holds(unknown, "attention_decode"));
+  CHECK(test::holds(unknown, "attention_wide"));
+  CHECK(test::holds(unknown, "head_dim_qk"));
   CHECK(test::holds(changed([](P& p) { p.tokens_per_page = 256; }), "page_size"));
   CHECK(test::holds(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::fp16; }), "dtype_kv"));
   CHECK(test::holds(changed([](P& p) { p.data_type_v = DataType::fp16; }), "one type for KV"));
   CHECK(test::holds(changed([](P& p) { p.data_type_o = DataType::e2m1; }), "dtype_o"));
   CHECK(test::holds(changed([](P& p) { p.data_type_k = p.data_type_v = DataType::e2m1; }), "dtype_kv"));
   CHECK(test::holds(changed([](P& p) { p.data_type_q = DataType::e4m3; }), "dtype_kv"));
+}
+
+TEST_CASE("the family that has the head dims makes the plan, and what others lack stands in its trace") {
+  Known known = Known::on(test::kH200);
+  known.options.explains = true;
+  AttentionProblem problem = kTemplateDecode;
+  problem.head_dim_qk = 576;
+  problem.head_dim_v = 512;
+  const AttentionPlan plan = plan_of(problem, known);
+  CHECK(plan.row.implementation == "attention_wide");
+  CHECK(plan.steps.front().entry_point == "attention_wide");
+  REQUIRE(plan.trace.size() == 2);
+  CHECK(test::holds(plan.trace[0], "latent"));
+  CHECK(test::holds(plan.trace[1], "attention_wide("));
+  problem.head_dim_qk = 512;
+  CHECK(plan_of(problem, known).row.implementation == "attention_wide");
 }
 
 TEST_CASE(

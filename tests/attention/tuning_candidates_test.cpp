@@ -77,7 +77,7 @@ TEST_CASE("every backend that serves is a candidate") {
   CHECK(names == std::set<std::string>{"mine", "templates"});
 }
 
-TEST_CASE("a template's version changes with its text") {
+TEST_CASE("the version of a template changes with its text") {
   const auto one = decode::template_of(kAttentionDecode);
   CHECK(version_of(*one) == version_of(*decode::template_of(kAttentionDecode)));
   const auto other = ok(KernelTemplate::parse(one->source() + "\n", "other.cu"));

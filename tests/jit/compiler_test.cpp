@@ -75,7 +75,8 @@ std::vector<SmTarget> check_every_target(Compiler& nvrtc) {
 void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
   std::vector<CompileRequest> requests;
   for (const char* target : targets) {
-    for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction", "rms_norm"})
+    for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction",
+                             "attention_wide", "rms_norm"})
       requests.push_back(test::builtin_request(name, target));
   }
   parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {

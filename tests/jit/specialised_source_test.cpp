@@ -27,7 +27,8 @@ TEST_CASE("the source of each template compiles alone, without a header beside i
   REQUIRE(compiler);
   const auto api = NvrtcApi::open((*compiler)->location().library, (*compiler)->location().builtins);
   REQUIRE(api);
-  for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction", "rms_norm"}) {
+  for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction",
+                           "attention_wide", "rms_norm"}) {
     const auto source = specialised_source(test::builtin_request(name, "sm_90a"));
     REQUIRE(source);
     CHECK(source->find("#include") == std::string::npos);

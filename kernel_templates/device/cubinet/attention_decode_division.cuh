@@ -41,6 +41,14 @@ struct Piece {
   __device__ bool is_whole() const { return begin == tile_begin && end == tile_end; }
 };
 
+// The tokens of a piece that its tile's rows read.
+__device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Piece& piece,
+                                   const KvRange& seen) {
+  const int begin = piece.kv_begin + (piece.begin - piece.tile_begin) * p.unit.divisor;
+  const int end = piece.kv_begin + (piece.end - piece.tile_begin) * p.unit.divisor;
+  return {maximum(begin, seen.begin / kSlice * kSlice), minimum(end, seen.end)};
+}
+
 // Every warp works it out for itself, all of its lanes together.
 class WorkDivision {
  public:

@@ -14,7 +14,7 @@ namespace cubinet::attention {
 template <int kParts>
 class QRows {
  public:
-  static constexpr int kAtOnce = minimum(kThreads / kParts, tile_size_q);
+  static constexpr int kAtOnce = minimum(power_of_two(kThreads / kParts), tile_size_q);
   static constexpr int kIterations = tile_size_q / kAtOnce;
   static constexpr int kPartBytes = head_dim_qk * int{sizeof(dtype_q)} / kParts;
 

@@ -48,6 +48,11 @@ __host__ __device__ constexpr int maximum(int a, int b) {
   return a > b ? a : b;
 }
 
+// The largest that is not above `a`.
+__host__ __device__ constexpr int power_of_two(int a) {
+  return a < 2 ? 1 : 2 * power_of_two(a / 2);
+}
+
 // Reductions over groups of `Width` neighbouring lanes; every lane gets the result.
 template <int Width>
 __device__ inline float lanes_max(float value) {

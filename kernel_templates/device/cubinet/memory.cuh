@@ -64,6 +64,12 @@ __device__ inline float load_shared_float(SharedAddress address) {
   return v;
 }
 
+__device__ inline float2 load_shared_floats(SharedAddress address) {
+  float2 v;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address) : "memory");
+  return v;
+}
+
 __device__ inline void store_shared_floats(SharedAddress address, float first, float second) {
   asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second) : "memory");
 }

@@ -5,11 +5,11 @@
 
 namespace cubinet {
 
-// What the chunks of a row are XORed with. Of two rows of 64 bytes, which share the 128 that all banks hold,
-// it is the same.
+// What the chunks of a row are XORed with. Of two rows of which the second begins in the middle of the 128 bytes
+// that all banks hold, it is the same.
 template <int kRowBytes>
 __host__ __device__ constexpr int swizzle_of(int row) {
-  return kRowBytes >= 128 ? row & 7 : row >> 1 & 3;
+  return kRowBytes % 128 == 0 ? row & 7 : row >> 1 & 3;
 }
 
 // Rows of 16-byte chunks; a chunk's low bits are XORed with the row's, so that neither the copies nor
@@ -22,6 +22,13 @@ __device__ inline unsigned swizzled(int row, int chunk) {
 
 __device__ inline SharedAddress advanced(SharedAddress address, int chunks) {
   return address ^ static_cast<unsigned>(chunks << 4);
+}
+
+// The same of rows of any size, from one of a row's first chunks on.
+template <int kRowBytes>
+__device__ inline SharedAddress advanced_in(SharedAddress address, int chunks) {
+  constexpr int kSwizzled = kRowBytes % 128 == 0 ? 8 : 4;  // chunks that change their places with each other
+  return advanced(address, chunks % kSwizzled) + static_cast<unsigned>(chunks / kSwizzled * kSwizzled * 16);
 }
 
 }  // namespace cubinet

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The template `attention_wide`: portable, for latent attention and head dim 512.
+#include "decode_family.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint32_t kWideThreads = 256;
+constexpr std::uint32_t kElementBytes = 2;
+constexpr std::uint32_t kMostWideStages = 6;
+
+// The template's declaration says all of it.
+std::string gap_of_wide(const AttentionProblem&, ComputeCapability) {
+  return "";
+}
+
+bool wide_preferred(const AttentionProblem&, ComputeCapability) {
+  return true;
+}
+
+DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& tile) {
+  const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
+  // Of a step and the next one, of each part of the head dim that warps share among them.
+  const std::uint32_t parts = std::max(64 / tile.q / (tile.kv == 16 ? 1U : 2U), 1U);
+  const std::uint32_t logits = 2 * parts * tile.q * (tile.kv + 8) * 4;
+  const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
+  const std::uint32_t q_bytes = tile.q * problem.head_dim_qk * kElementBytes;
+  return {kWideThreads, q_bytes + std::max(ring + logits, merge), 255, tile.kv};
+}
+
+// As few tiles as the rows need, and the deepest ring that fits beside one.
+std::vector<DecodeTileWish> tiles_of_wide(const AttentionProblem& problem) {
+  std::vector<DecodeTileWish> wishes;
+  const std::uint32_t rows = problem.group_size() * std::min(problem.q_len, 64U);
+  const std::uint32_t least = problem.is_mla_generation() ? 3 : 2;  // stages
+  for (std::uint32_t q = rows <= 16 ? 16 : rows <= 32 ? 32 : 64; q >= 16; q /= 2) {
+    for (const std::uint32_t kv : {32U, 16U}) {
+      for (std::uint32_t stages = kMostWideStages; stages >= least; --stages)
+        wishes.push_back({{q, kv, stages}, 1});
+    }
+  }
+  return wishes;
+}
+
+}  // namespace
+
+const DecodeFamily kAttentionWide = {
+    "attention_wide", gap_of_wide,   wide_preferred, "the only one of its head dims that runs everywhere",
+    tiles_of_wide,    block_of_wide,
+};
+
+}  // namespace cubinet

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The products of the template `attention_decode`: one warp, 16 rows, one slice at a time.
+#include <cubinet/attention_decode_shape.cuh>
+#include <cubinet/attention_decode_softmax.cuh>
+#include <cubinet/mma.cuh>
+#include <cubinet/swizzle.cuh>
+
+namespace cubinet::attention {
+
+__device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int step) {
+  FragmentA a;
+  load_matrix_x4(a.r, advanced(q_warp + swizzled<kRowBytesQ>(lane & 15, lane >> 4), 2 * step));
+  return a;
+}
+
+// Q of one warp: in registers where they hold it, else read again for each slice.
+class QFragments {
+ public:
+  __device__ QFragments(SharedAddress q_warp, int lane) {
+    if constexpr (kQInRegisters) {
+#pragma unroll
+      for (int step = 0; step < kStepsQk; ++step)
+        kept_[step] = load_q_fragment(q_warp, lane, step);
+    }
+  }
+
+  __device__ FragmentA get(SharedAddress q_warp, int lane, int step) const {
+    if constexpr (kQInRegisters) {
+      return kept_[step];
+    } else {
+      return load_q_fragment(q_warp, lane, step);
+    }
+  }
+
+ private:
+  FragmentA kept_[kQInRegisters ? kStepsQk : 1];
+};
+
+// Even and odd steps have sums of their own where there are few tiles: the chain of dependent products is
+// half as long.
+constexpr int kChains = kTilesS == 2 ? 2 : 1;
+
+// Raw logits of 16 rows and the slice's tokens, as tiles of 16x8.
+__device__ inline void multiply_qk(FragmentD (&scores)[kTilesS], const QFragments& q_fragments,
+                                   SharedAddress q_warp, SharedAddress k_slice, int lane) {
+  FragmentD sums[kChains][kTilesS] = {};
+  const SharedAddress k_lane =
+      k_slice + swizzled<kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
+  // What one ldmatrix brings of 16 tokens is a step of 16 columns, of elements of eight bits two.
+  constexpr int kStepsAtOnce = kConvertsKv ? 2 : 1;
+#pragma unroll
+  for (int first = 0; first < kStepsQk; first += kStepsAtOnce) {
+    FragmentA a[kStepsAtOnce];
+#pragma unroll
+    for (int i = 0; i < kStepsAtOnce; ++i)
+      a[i] = q_fragments.get(q_warp, lane, first + i);
+#pragma unroll
+    for (int tile = 0; tile < kTilesS; tile += 2) {
+      unsigned k[4];
+      load_matrix_x4(k, advanced(k_lane, 2 * first / kStepsAtOnce) + tile * 8 * kRowBytesK);
+#pragma unroll
+      for (int i = 0; i < kStepsAtOnce; ++i) {
+        FragmentD* const target = sums[(first + i) % kChains] + tile;
+        if constexpr (kConvertsKv) {
+          const Fp16Pairs left = unpack4_e4m3(k[i]);
+          const Fp16Pairs right = unpack4_e4m3(k[2 + i]);
+          mma_16x8x16<Product>(target[0], a[i], left.low, left.high);
+          mma_16x8x16<Product>(target[1], a[i], right.low, right.high);
+        } else {
+          mma_16x8x16<Product>(target[0], a[i], k[0], k[1]);
+          mma_16x8x16<Product>(target[1], a[i], k[2], k[3]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int tile = 0; tile < kTilesS; ++tile) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      scores[tile].r[i] =
+          kChains == 2 ? sums[0][tile].r[i] + sums[kChains - 1][tile].r[i] : sums[0][tile].r[i];
+  }
+}
+
+// Of elements of eight bits, ldmatrix takes two columns for one and brings both of a token side by side: of
+// 16 columns the even ones make the first tile of the output, the odd ones the second.
+__device__ inline void multiply_pv(RowState& state, const Weights& weights, SharedAddress v_slice, int lane) {
+  const SharedAddress v_lane = v_slice + swizzled<kRowBytesV>(lane & 15, lane >> 4);
+  constexpr int kTilesAtOnce = kConvertsKv ? 4 : 2;
+#pragma unroll
+  for (int step = 0; step < kSlice / 16; ++step) {
+    const FragmentA& a = weights.steps[step];
+#pragma unroll
+    for (int tile = 0; tile < kTilesV; tile += kTilesAtOnce) {
+      FragmentD* const output = state.output + tile;
+      unsigned v[4];
+      load_matrix_x4_transposed(v, advanced(v_lane, 2 * tile / kTilesAtOnce) + step * 16 * kRowBytesV);
+      if constexpr (kConvertsKv) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          // Bytes 0 and 2 are one column's.
+          const Fp16Pairs older = unpack4_e4m3(__byte_perm(v[2 * i], 0, 0x3120));
+          const Fp16Pairs newer = unpack4_e4m3(__byte_perm(v[2 * i + 1], 0, 0x3120));
+          mma_16x8x16<Product>(output[2 * i], a, older.low, newer.low);
+          mma_16x8x16<Product>(output[2 * i + 1], a, older.high, newer.high);
+        }
+      } else {
+        mma_16x8x16<Product>(output[0], a, v[0], v[1]);
+        mma_16x8x16<Product>(output[1], a, v[2], v[3]);
+      }
+    }
+  }
+}
+
+}  // namespace cubinet::attention

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Sizes of the template `attention_wide` that follow from its parameters.
+#include <cubinet/math.cuh>
+#include <cubinet/parameters.cuh>
+#include <cubinet/types.cuh>
+
+namespace cubinet::attention {
+
+using namespace parameters;
+
+using Product = dtype_kv;
+constexpr bool kConvertsKv = false;
+constexpr bool kLatent = head_dim_qk == 576;  // V is the first columns of K
+
+constexpr int kWarps = 8;
+constexpr int kThreads = 32 * kWarps;
+constexpr int kWarpRows = 16;
+constexpr int kRowTiles = tile_size_q / kWarpRows;
+constexpr int kSlice = tile_size_kv;  // every warp takes all tokens of a step
+constexpr int kWarpColumns = head_dim_v / kWarps;
+constexpr int kTilesV = kWarpColumns / 8;
+constexpr int kRegisters = 255;
+
+// How the logits of a step are divided among the warps: rows, tokens and parts of the head dim.
+constexpr int kWarpsRows = kRowTiles;
+constexpr int kWarpsTokens = minimum(minimum(kWarps / kWarpsRows, tile_size_kv / 8), 4);
+constexpr int kWarpsDim = kWarps / kWarpsRows / kWarpsTokens;
+constexpr int kWarpTokens = tile_size_kv / kWarpsTokens;
+constexpr int kPairs = head_dim_qk / 32;                    // of steps of 16 columns
+constexpr int kWarpPairs = divide_up(kPairs, kWarpsDim);  // every kWarpsDim-th
+// Of one row tile a warp's part of Q fits its registers.
+constexpr bool kQInRegisters = tile_size_q == 16;
+
+constexpr int kElementBytes = sizeof(dtype_kv);
+constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
+constexpr int kRowBytesK = head_dim_qk * kElementBytes;
+constexpr int kRowBytesV = kLatent ? kRowBytesK : head_dim_v * kElementBytes;
+constexpr int kStepBytesK = tile_size_kv * kRowBytesK;
+constexpr int kStepBytesV = tile_size_kv * kRowBytesV;
+constexpr int kRingBytes = stages * (kStepBytesK + (kLatent ? 0 : kStepBytesV));
+constexpr int kQBytes = tile_size_q * kRowBytesQ;
+// 8 floats of padding put the rows that one instruction touches into different banks.
+constexpr int kLogitStride = tile_size_kv + 8;
+constexpr int kLogitBytes = kWarpsDim * tile_size_q * kLogitStride * 4;  // of a step
+constexpr int kMergeStride = head_dim_v + 8;
+constexpr int kMergeBytes = tile_size_q * (kMergeStride + 2) * 4;
+constexpr int kSharedBytes = kQBytes + maximum(kRingBytes + 2 * kLogitBytes, kMergeBytes);
+
+static_assert(kWarpsRows * kWarpsTokens * kWarpsDim == kWarps,
+              "the warps divide the logits evenly");
+static_assert(kWarpTokens == 8 || kWarpTokens == 16, "one ldmatrix brings the tokens of a warp");
+static_assert(attention_wide_threads == kThreads, "the host's formula of the block size differs");
+static_assert(attention_wide_shared_bytes == kSharedBytes, "the host's formula of the shared memory differs");
+#if __CUDA_ARCH__ < 890
+static_assert(sizeof(dtype_o) != 1, "dtype_o e4m3 needs a target from sm_89 on");
+#endif
+
+}  // namespace cubinet::attention

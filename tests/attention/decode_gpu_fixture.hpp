@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "support/ok.hpp"
+#include "support/skip.hpp"
+
+#include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/reference_values.hpp>
+#include <cubinet/loader/stream.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+// What decode attention computes on a GPU through plan, bind and run, held against float64.
+namespace cubinet::test::gpu {
+
+// A runtime that keeps everything in memory, and its first device.
+struct Gpu {
+  std::shared_ptr<Runtime> runtime;
+  std::shared_ptr<const Device> device;
+
+  static std::optional<Gpu> open() {
+    const auto made = Runtime::create({});
+    REQUIRE(made);
+    auto opened = (*made)->device(0);
+    if (!opened) {
+      test::skip(opened.error().to_line());
+      return std::nullopt;
+    }
+    return Gpu{*made, *opened};
+  }
+};
+
+// `splits` 0: as planned.
+inline BoundAttention bind(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0,
+                           bool starts_early = true) {
+  const DeviceProperties& properties = gpu.device->properties();
+  PlanOptions options;
+  if (splits > 0) options.splits = splits;
+  options.starts_early = starts_early;
+  const AttentionPlan plan = ok(plan_attention(
+      problem, {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block},
+      {}, ok(AttentionBackends::builtin()), options));
+  return ok(BoundAttention::bind(*gpu.runtime, plan, 0));
+}
+
+inline TensorBuffers upload(const Gpu& gpu, const BoundAttention& attention, const AttentionInputs& inputs) {
+  const AttentionPlan& plan = attention.plan();
+  return ok(TensorBuffers::create(gpu.device, plan.request.problem, inputs, plan.workspace));
+}
+
+struct Outputs {
+  Bytes o;
+  std::vector<float> lse;
+};
+
+inline Outputs decode(const Gpu& gpu, const BoundAttention& attention, const AttentionInputs& inputs) {
+  const TensorBuffers buffers = upload(gpu, attention, inputs);
+  const Stream stream = ok(Stream::create(gpu.device));
+  ok(attention.check(buffers.tensors()));
+  ok(attention.run(buffers.tensors(), stream.handle()));  // no context is current
+  ok(stream.synchronize());
+  return {ok(buffers.output()), ok(buffers.lse())};
+}
+
+inline void compare(const AttentionProblem& problem, const AttentionInputs& inputs, const Bytes& o,
+                    const std::vector<float>& lse) {
+  const AttentionOutputs reference = ok(attention_reference(problem, inputs));
+  const AttentionDeviation error = ok(compare_attention(problem, reference, o, lse));
+  if (problem.data_type_o == DataType::e4m3) {
+    CHECK(error.worst_steps <= 1);
+    CHECK(error.all_rows < 4e-2);
+  } else {
+    CHECK(error.worst_row < 1e-2);
+  }
+  CHECK(error.worst_lse < 1e-3);
+}
+
+// `splits` 0: as planned.
+inline void check_against_reference(const Gpu& gpu, const AttentionProblem& problem,
+                                    std::uint32_t splits = 0) {
+  const BoundAttention attention = bind(gpu, problem, splits);
+  CAPTURE(std::get<KernelSpec>(attention.plan().steps.front().kernel).to_string());
+  CAPTURE(attention.plan().division.kv_splits);
+  const AttentionInputs inputs =
+      ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 11));
+  const Outputs outputs = decode(gpu, attention, inputs);
+  compare(problem, inputs, outputs.o, outputs.lse);
+}
+
+// 19 sequences: the longest, an empty one, and lengths on both sides of slices, pages and tiles.
+inline AttentionProblem many_borders(std::uint32_t head_dim, std::uint32_t page_size) {
+  AttentionProblem problem;
+  problem.batch = 19;
+  problem.heads_q = 16;
+  problem.heads_kv = 2;
+  problem.head_dim_qk = problem.head_dim_v = head_dim;
+  problem.tokens_per_page = page_size;
+  problem.kv_len = 700;
+  return problem;
+}
+
+}  // namespace cubinet::test::gpu
