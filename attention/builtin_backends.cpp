@@ -43,7 +43,7 @@ std::vector<BackendRule> builtin_rules() {
        "compute capability 9.0",
        on_hopper,
        {templates, published},
-       "bench/results/decode_peers.json: on one H200, level with FlashInfer or faster in all twelve cases"},
+       "bench/results/attention_table.json: on one H200, level with FlashInfer or faster in all twelve cases"},
       {/*launches=*/true,
        "published rows run on the device",
        published_rows_run,

@@ -3,10 +3,6 @@
 
 #include <cubinet/attention/reference_values.hpp>
 
-#include <nlohmann/json.hpp>
-
-#include <iostream>
-
 namespace cubinet::bench {
 namespace {
 
@@ -37,28 +33,6 @@ Result<TimedDecode> TimedDecode::create(const std::shared_ptr<const Device>& dev
 
 Result<double> TimedDecode::seconds_a_call() const {
   return runs_.seconds_a_run(kGraphLaunches);
-}
-
-Result<void> serve_decode_times(const Settings& settings) {
-  CUBINET_TRY_ASSIGN(RuntimeOptions options, runtime_options(settings, {}));
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::create(std::move(options)));
-  CUBINET_TRY_ASSIGN(const std::shared_ptr<const Device> device, runtime->device(settings.device));
-  std::vector<std::pair<std::string, TimedDecode>> timed;
-  for (const NamedProblem& named : llama_problems()) {
-    CUBINET_TRY_ASSIGN(const AttentionInputs inputs, full_length_inputs(named.problem));
-    CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_decode_on(*device, named.problem));
-    CUBINET_TRY_ASSIGN(TimedDecode created, TimedDecode::create(device, *runtime, plan, inputs));
-    timed.emplace_back(named.name, std::move(created));
-  }
-  for (std::string line; std::getline(std::cin, line);) {
-    nlohmann::json answer = nlohmann::json::object();
-    for (const auto& [name, decode] : timed) {
-      CUBINET_TRY_ASSIGN(const double seconds, decode.seconds_a_call());
-      answer[name] = seconds * 1e6;
-    }
-    std::cout << answer.dump() << std::endl;
-  }
-  return {};
 }
 
 }  // namespace cubinet::bench

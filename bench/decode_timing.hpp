@@ -32,8 +32,4 @@ class TimedDecode {
   TimedRuns runs_;
 };
 
-// For scripts that compare: for each line on stdin one line of JSON on stdout, microseconds a call by
-// problem.
-Result<void> serve_decode_times(const Settings& settings);
-
 }  // namespace cubinet::bench

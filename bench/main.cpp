@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cubinet_bench: one verb a benchmark. docs/benchmarks.md says what each measures and how to run them all.
 #include "benchmarks.hpp"
-#include "decode_timing.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -121,9 +120,6 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
   verb("step", "A decode step, append and attention, of e4m3 beside bf16", [&] {
     return with_report("step", settings, [&](Report& report) { return bench_step(settings, report); });
   });
-
-  verb("decode-times", "One line of kernel times for each line on stdin",
-       [&] { return serve_decode_times(settings); });
 
   CLI::App* raw = verb("raw", "A source without a declaration, once in this process",
                        [&] { return bench_raw(settings, arguments.raw); });

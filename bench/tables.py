@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
-         "first_kernel_flash_attn_4", "decode", "step", "decode_peers", "import"]
+         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "import"]
 HEADING = "## The last run"
 
 
@@ -49,6 +49,27 @@ def decode(document):
     return lines
 
 
+def judged(goal):
+    reached = "not measured" if goal["reached"] is None else f"{goal['reached']:.3g}"
+    return f"{goal['goal']}: {'met' if goal['met'] else '**missed**'}, {reached}"
+
+
+def attention(document):
+    lines = ["| case | us | TB/s of KV | of reading alone | TFLOP/s | peers, us | goals |", "|---|---|---|---|---|---|---|"]
+    for row in document["rows"]:
+        name = (f"{row['case_tag']}: {row['batch']} x {row['mean_kv_length']:.0f}, q {row['q_len']}, {row['heads_q']}/{row['heads_kv']}"
+                f" x {row['head_dim_qk']}, {row['dtype_q']}:{row['dtype_kv']}, page {row['page_size']}")
+        goals = "<br>".join(judged(goal) for goal in row.get("goals", []))
+        if "seconds" not in row:
+            lines.append(f"| {name} | {row['error']['message']} | | | | | {goals} |")
+            continue
+        peers = "<br>".join(f"{peer['name']} {number(peer['seconds'] * 1e6)} ({peer['ratio']:.3g})"
+                            for peer in row.get("peers", []) if "seconds" in peer)
+        lines.append(f"| {name} | {number(row['seconds'] * 1e6)} | {row['kv_terabytes_per_second']:.2f} |"
+                     f" {row['share_of_read']:.2f} | {number(row['teraflops'])} | {peers} | {goals} |")
+    return lines
+
+
 def results(name):
     return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
 
@@ -75,12 +96,15 @@ def compile_times(prefix):
 
 
 def decode_figures():
-    ours, peers = results("decode"), results("decode_peers")
-    ratio = {row["name"]: row["ratios"]["cubinet : FlashInfer"]["median"] for row in peers["rows"]}
-    lines = [f"{ours['machine']['gpu']}, commit {ours['commit']}; beside FlashInfer's tensor-core decode in the same rounds, commit"
-             f" {peers['commit']}.", "", "| shape | \u00b5s | TB/s of KV | of FlashInfer's time |", "|---|---|---|---|"]
-    lines += [f"| {row['name']} | {row['kernel_us']:.1f} | {row['kv_terabytes_per_second']:.2f} | {ratio[row['name']]:.2f} |"
-              for row in ours["rows"]]
+    ours, beside = results("decode"), results("attention_table")
+    lines = [f"{beside['machine']['gpu']}, commit {beside['commit']}; beside FlashInfer's tensor-core decode in the same rounds.", "",
+             "| shape | \u00b5s | TB/s of KV | of FlashInfer's time |", "|---|---|---|---|"]
+    for row in beside["rows"]:
+        if row["case_tag"] != "llama":
+            continue
+        ratio = next(peer["ratio"] for peer in row["peers"] if peer["name"] == "FlashInfer")
+        lines.append(f"| batch {row['batch']}, KV {row['kv_len']}, page {row['page_size']} | {row['seconds'] * 1e6:.1f} |"
+                     f" {row['kv_terabytes_per_second']:.2f} | {ratio:.2f} |")
     first = span([round(row["paths"]["empty registry"]["to_launchable_us"] / 1e6, 1) for row in ours["rows"]])
     return lines + ["", f"An empty registry's first takes {first} s, the compilation included. Images are"
                     f" {images('attention_decode')}."]
@@ -125,7 +149,7 @@ def last_run():
         gpu = f"{machine['gpu']}, driver {machine['driver']}, " if machine["gpu"] else ""
         out += ["", f"### {name}", "", f"{gpu}{machine['cpu']} ({machine['cores']}"
                 f" cores), {document['date'][:10]}, commit {document['commit']}.", ""]
-        out += decode(document) if name == "decode" else comparison(document)
+        out += {"decode": decode, "attention_table": attention}.get(name, comparison)(document)
     return out
 
 

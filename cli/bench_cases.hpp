@@ -20,7 +20,8 @@ struct BenchCase {
   std::string kv_lengths;  // "131072:1024": the last stands for the rest of the batch; empty: all --kv-len
   bool lengths_unknown = false;  // the plan is not told them
   bool programmatic_launch = false;
-  std::uint32_t splits = 0;  // 0: as planned
+  std::uint32_t splits = 0;        // 0: as planned
+  std::vector<std::string> goals;  // what the case is to reach (bench_goals.hpp)
 };
 
 void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 namespace cubinet::cli {
@@ -44,7 +45,7 @@ Figures figures_of(const BenchRow& row) {
   figures.teraflops = row.work.operations / figures.seconds / 1e12;
   figures.terabytes = row.work.bytes / figures.seconds / 1e12;
   figures.kv_terabytes = row.work.kv_bytes / figures.seconds / 1e12;
-  figures.share_of_read = median_of(row.read_seconds) / figures.seconds;
+  figures.share_of_read = median_ratio(row.read_seconds, row.seconds);
   return figures;
 }
 
@@ -122,6 +123,41 @@ Columns columns_of(const BenchRow& row, std::uint64_t seed) {
   };
 }
 
+// ", FlashInfer 61.2 us (0.96 of it)"
+std::string beside(const BenchRow& row) {
+  std::string text;
+  for (const PeerTimes& peer : row.peers) {
+    if (peer.seconds.empty()) continue;
+    text += fmt::format(", {} {} ({:.3f} of it)", printable(peer.name),
+                        format_seconds(median_of(peer.seconds)), median_ratio(row.seconds, peer.seconds));
+  }
+  return text;
+}
+
+nlohmann::json describe_peers(const BenchRow& row) {
+  nlohmann::json peers = nlohmann::json::array();
+  for (const PeerTimes& peer : row.peers) {
+    nlohmann::json described = {{"name", peer.name}, {"what", peer.what}};
+    if (!peer.seconds.empty()) {
+      described["seconds"] = median_of(peer.seconds);
+      described["ratio"] = median_ratio(row.seconds, peer.seconds);
+      described["rounds"] = peer.seconds;
+    }
+    peers.push_back(std::move(described));
+  }
+  return peers;
+}
+
+nlohmann::json describe_goals(const BenchRow& row) {
+  nlohmann::json goals = nlohmann::json::array();
+  for (const JudgedGoal& goal : row.goals) {
+    goals.push_back({{"goal", goal.text},
+                     {"reached", goal.reached ? nlohmann::json(*goal.reached) : nlohmann::json(nullptr)},
+                     {"met", goal.met}});
+  }
+  return goals;
+}
+
 std::string shape_of(const AttentionProblem& problem) {
   return fmt::format("{}x{} q {}, {}/{} heads of {}{}, {}:{}", problem.batch, problem.kv_len, problem.q_len,
                      problem.heads_q, problem.heads_kv, problem.head_dim_qk,
@@ -137,43 +173,59 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-std::string to_line(const BenchRow& row) {
+double median_ratio(const std::vector<double>& values, const std::vector<double>& by) {
+  std::vector<double> ratios(values.size());
+  std::transform(values.begin(), values.end(), by.begin(), ratios.begin(), std::divides<>());
+  return median_of(std::move(ratios));
+}
+
+std::string title_of(const BenchRow& row) {
   const std::string name = row.measured.tag.empty() ? "" : printable(row.measured.tag) + ": ";
-  const std::string what =
-      fmt::format("{}{}, {}", name, shape_of(row.problem), printable(shown_backend(row)));
+  return fmt::format("{}{}, {}", name, shape_of(row.problem), printable(shown_backend(row)));
+}
+
+std::string to_line(const BenchRow& row) {
+  const std::string what = title_of(row);
   if (row.error) return fmt::format("{}: {}", what, printable(row.error->to_line()));
   const Figures figures = figures_of(row);
-  return fmt::format("{}: {}, {:.2f} TB/s of K and V ({:.0f} % of reading alone), {:.1f} TFLOP/s; {}", what,
+  return fmt::format("{}: {}, {:.2f} TB/s of K and V ({:.0f} % of reading alone), {:.1f} TFLOP/s{}; {}", what,
                      format_seconds(figures.seconds), figures.kv_terabytes, figures.share_of_read * 100,
-                     figures.teraflops,
+                     figures.teraflops, beside(row),
                      row.verdict.correct() ? "correct"
                                            : fmt::format("WRONG: {:.1e} in the worst row, {:.0e} is allowed",
                                                          row.verdict.error.worst_row, row.verdict.allowed));
 }
 
-nlohmann::json describe(const BenchRow& row) {
-  nlohmann::json described = {
-      {"case_tag", row.measured.tag},
-      {"operation", row.measured.problem.operation},
-      {"requested", row.requested},
-      {"choice", row.choice.empty() ? nlohmann::json(nullptr) : nlohmann::json(row.choice)},
-      {"backend", row.backend.empty() ? nlohmann::json(nullptr) : nlohmann::json(row.backend)},
-      {"batch", row.problem.batch},
-      {"q_len", row.problem.q_len},
-      {"kv_len", row.problem.kv_len},
-      {"mean_kv_length", row.mean_kv_length},
-      {"lengths_unknown", row.measured.lengths_unknown},
-      {"programmatic_launch", row.measured.programmatic_launch},
-      {"heads_q", row.problem.heads_q},
-      {"heads_kv", row.problem.heads_kv},
-      {"head_dim_qk", row.problem.head_dim_qk},
-      {"head_dim_v", row.problem.head_dim_v},
-      {"page_size", row.problem.tokens_per_page},
-      {"sinks", row.problem.sinks},
-      {"dtype_q", to_string(row.problem.data_type_q)},
-      {"dtype_kv", to_string(row.problem.data_type_k)},
-      {"dtype_o", to_string(row.problem.data_type_o)}};
+nlohmann::json describe_case(const BenchRow& row) {
+  nlohmann::json described = {{"case_tag", row.measured.tag},
+                              {"operation", row.measured.problem.operation},
+                              {"batch", row.problem.batch},
+                              {"q_len", row.problem.q_len},
+                              {"kv_len", row.problem.kv_len},
+                              {"mean_kv_length", row.mean_kv_length},
+                              {"lengths_unknown", row.measured.lengths_unknown},
+                              {"programmatic_launch", row.measured.programmatic_launch},
+                              {"heads_q", row.problem.heads_q},
+                              {"heads_kv", row.problem.heads_kv},
+                              {"head_dim_qk", row.problem.head_dim_qk},
+                              {"head_dim_v", row.problem.head_dim_v},
+                              {"page_size", row.problem.tokens_per_page},
+                              {"sinks", row.problem.sinks},
+                              {"mask", to_string(row.problem.mask)},
+                              {"dtype_q", to_string(row.problem.data_type_q)},
+                              {"dtype_kv", to_string(row.problem.data_type_k)},
+                              {"dtype_o", to_string(row.problem.data_type_o)}};
   if (row.problem.window != kUnlimited) described["window"] = row.problem.window;
+  if (row.problem.soft_cap) described["soft_cap"] = *row.problem.soft_cap;
+  return described;
+}
+
+nlohmann::json describe(const BenchRow& row) {
+  nlohmann::json described = describe_case(row);
+  described["requested"] = row.requested;
+  described["backend"] = row.backend.empty() ? nlohmann::json(nullptr) : nlohmann::json(row.backend);
+  described["choice"] = row.choice.empty() ? nlohmann::json(nullptr) : nlohmann::json(row.choice);
+  if (!row.goals.empty()) described["goals"] = describe_goals(row);
   if (row.error) {
     described.update(error_document(*row.error));
     return described;
@@ -196,6 +248,7 @@ nlohmann::json describe(const BenchRow& row) {
   described["teraflops"] = figures.teraflops;
   described["terabytes_per_second"] = figures.terabytes;
   described["kv_terabytes_per_second"] = figures.kv_terabytes;
+  if (!row.peers.empty()) described["peers"] = describe_peers(row);
   described["rounds"] = {{"seconds", row.seconds}, {"read_seconds", row.read_seconds}};
   return described;
 }

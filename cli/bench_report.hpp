@@ -14,6 +14,20 @@
 
 namespace cubinet::cli {
 
+// What another implementation takes for a case, in the rounds of ours.
+struct PeerTimes {
+  std::string name;
+  std::string what;             // how it calls itself, or why it has no times
+  std::vector<double> seconds;  // of one run; empty: it could not, or would not
+};
+
+// A goal of the case and where the row stands.
+struct JudgedGoal {
+  std::string text;
+  std::optional<double> reached;  // nullopt: not measured
+  bool met = false;
+};
+
 // One backend's times on one case.
 struct BenchRow {
   BenchCase measured;
@@ -27,7 +41,9 @@ struct BenchRow {
   std::uint32_t splits = 0;
   std::vector<double> seconds;       // of one run, in the order of the rounds
   std::vector<double> read_seconds;  // of the kernel that reads K and V alone, in the same rounds
-  std::optional<Error> error;        // why there are no times
+  std::vector<PeerTimes> peers;      // in the order of the line
+  std::vector<JudgedGoal> goals;
+  std::optional<Error> error;  // why there are no times
 
   bool good() const { return !error && verdict.correct(); }
 };
@@ -35,8 +51,15 @@ struct BenchRow {
 // The middle one; of an even number the upper of the two. REQUIRES: at least one.
 double median_of(std::vector<double> values);
 
+// Of numbers of the same rounds: the middle of their ratios. REQUIRES: at least one, as many of both.
+double median_ratio(const std::vector<double>& values, const std::vector<double>& by);
+
+// The case and who ran it, in words.
+std::string title_of(const BenchRow& row);
 // A line for people.
 std::string to_line(const BenchRow& row);
+// What is computed, as a document: of a row, and what a peer is told.
+nlohmann::json describe_case(const BenchRow& row);
 nlohmann::json describe(const BenchRow& row);
 // The columns of FlashInfer's benchmark that attention has, and behind them ours; times in milliseconds as
 // there. Numbers of operations and bytes are exact.

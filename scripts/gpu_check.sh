@@ -11,7 +11,7 @@
 #   -k       cases.json and corpus.bundle, as scripts/corpus/cases.py writes them: for the part corpus
 #   PART     tests (with the examples), published (published kernels against float64, on a device of 10.x), benchmarks,
 #            sanitizer, peers, corpus (all six without one); or one of a group alone:
-#            compile, load, bundle, launch, decode, step, table; launch_peers, decode_peers, first_kernel, raw_path
+#            compile, load, bundle, launch, decode, step, table; launch_peers, attention_table, first_kernel, raw_path
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
@@ -30,7 +30,7 @@ usage() {
 }
 
 verbs=(compile table load bundle launch decode step)
-peers=(launch_peers decode_peers first_kernel raw_path)
+peers=(launch_peers attention_table first_kernel raw_path)
 commit=() parts=() folder='' corpus=''
 while (($#)); do
   case $1 in
@@ -44,7 +44,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | published | sanitizer | corpus | compile | table | load | bundle | launch | decode | step | launch_peers | decode_peers | first_kernel | raw_path)
+    tests | published | sanitizer | corpus | compile | table | load | bundle | launch | decode | step | launch_peers | attention_table | first_kernel | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
@@ -286,7 +286,10 @@ for part in "${parts[@]}"; do
     published) run_published ;;
     sanitizer) run_sanitizer ;;
     launch_peers) peer launch_peers "cupy cuda triton torch" ;;
-    decode_peers) peer decode_peers "flashinfer torch" ;;
+    attention_table)
+      peer attention_table "torch" --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/decode.txt" \
+        --sweep "$root/bench/sweeps/latent.txt"
+      ;;
     first_kernel) run_first_kernel ;;
     raw_path) peer raw_path json ${cuda_root:+--toolkit "$cuda_root"} ;;
     corpus) run_corpus ;;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
+#include "bench_goals.hpp"
 #include "bench_report.hpp"
 #include "interrupt.hpp"
 #include "option_lines.hpp"
 #include "output_file.hpp"
+#include "peer_process.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
@@ -21,6 +23,7 @@ struct BenchOptions {
   BenchCase given;
   std::string sweep;
   std::string csv;
+  std::vector<std::string> peers;
   int iterations = 20;
   int device = 0;
   std::uint64_t seed = 1;
@@ -34,7 +37,68 @@ struct Bench {
   std::shared_ptr<Runtime> runtime;
   std::shared_ptr<const Device> device;
   MemoryReader reader;
+  std::vector<PeerProcess>& peers;
 };
+
+// A peer makes its own inputs and compiles what it needs.
+constexpr std::chrono::seconds kToPrepare{900};
+constexpr std::chrono::seconds kToMeasure{120};
+
+// Fills in what the peer calls itself, or why it does not take part.
+Result<void> prepare_peer(PeerProcess& peer, const nlohmann::json& question, PeerTimes& times) {
+  CUBINET_TRY_ASSIGN(const nlohmann::json answer, peer.ask(question, kToPrepare));
+  const auto text = [&](const char* name) {
+    const auto found = answer.find(name);
+    return found != answer.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  times.what = text("ready");
+  if (!times.what.empty()) return {};
+  const std::string declined = text("declined");
+  return Error{ErrorCode::unsupported, declined.empty() ? "it answered " + answer.dump() : declined};
+}
+
+Result<double> time_peer(PeerProcess& peer) {
+  CUBINET_TRY_ASSIGN(const nlohmann::json answer, peer.ask({{"time", 1}}, kToMeasure));
+  const auto seconds = answer.find("seconds");
+  if (seconds != answer.end() && seconds->is_number() && seconds->get<double>() > 0)
+    return seconds->get<double>();
+  return Error{ErrorCode::io, "the peer " + peer.name() + " measured nothing: " + answer.dump()};
+}
+
+// The rounds: ours, a kernel that only reads, then each peer that takes part, and backwards in every other
+// one.
+Result<void> measure_rounds(const Bench& bench, const TimedRuns& runs, const TimedRuns& reads,
+                            const nlohmann::json& question, BenchRow& row) {
+  std::vector<std::optional<Error>> out(bench.peers.size());
+  for (std::size_t i = 0; i < bench.peers.size(); ++i) {
+    row.peers.push_back({bench.peers[i].name(), "", {}});
+    if (auto ready = prepare_peer(bench.peers[i], question, row.peers[i]); !ready)
+      out[i] = std::move(ready).error();
+  }
+  const auto measure_peer = [&](std::size_t i) {
+    if (out[i]) return;
+    if (const auto seconds = time_peer(bench.peers[i])) {
+      row.peers[i].seconds.push_back(*seconds);
+    } else {
+      out[i] = seconds.error();
+    }
+  };
+  for (int round = 0; round < bench.options.iterations; ++round) {
+    const bool backwards = round % 2 == 1;
+    for (std::size_t i = bench.peers.size(); backwards && i-- > 0;)
+      measure_peer(i);
+    CUBINET_TRY_ASSIGN(row.seconds.emplace_back(), runs.seconds_a_run(1));
+    CUBINET_TRY_ASSIGN(row.read_seconds.emplace_back(), reads.seconds_a_run(1));
+    for (std::size_t i = 0; !backwards && i < bench.peers.size(); ++i)
+      measure_peer(i);
+  }
+  for (std::size_t i = 0; i < bench.peers.size(); ++i) {
+    if (!out[i]) continue;
+    row.peers[i].what = out[i]->to_line();
+    row.peers[i].seconds.clear();  // no ratio of a part of the rounds
+  }
+  return {};
+}
 
 // K and V of a copy, as far as a run has to read them.
 Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& checked, const BenchRow& row,
@@ -79,11 +143,10 @@ Result<void> measure_row(const Bench& bench, const AttentionInputs& inputs, cons
   };
   CUBINET_TRY_ASSIGN(const TimedRuns runs, TimedRuns::capture(bench.device, kRunsOfBench, run));
   CUBINET_TRY_ASSIGN(const TimedRuns reads, TimedRuns::capture(bench.device, kRunsOfBench, read));
-  for (int round = 0; round < bench.options.iterations; ++round) {
-    CUBINET_TRY_ASSIGN(row.seconds.emplace_back(), runs.seconds_a_run(1));
-    CUBINET_TRY_ASSIGN(row.read_seconds.emplace_back(), reads.seconds_a_run(1));
-  }
-  return {};
+  nlohmann::json problem = describe_case(row);
+  problem["kv_lengths"] = inputs.kv_lengths;
+  return measure_rounds(bench, runs, reads,
+                        {{"problem", std::move(problem)}, {"runs", kRunsOfBench}, {"copies", copies}}, row);
 }
 
 // A row a backend. An error is of the case itself; what one backend cannot do stands in its row.
@@ -129,6 +192,7 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchOptions& o
     CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(given.problem));
     CUBINET_TRY(kv_lengths_of(given, problem));
   }
+  CUBINET_TRY(check_goals(cases));
   std::filesystem::path csv;
   if (!options.csv.empty()) {
     CUBINET_TRY_ASSIGN(
@@ -139,21 +203,28 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchOptions& o
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, {}, options.places));
   CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
   CUBINET_TRY_ASSIGN(MemoryReader reader, MemoryReader::create(*runtime, options.device));
-  const Bench bench{context, options, runtime, device, std::move(reader)};
+  std::vector<PeerProcess> peers;
+  for (const std::string& option : options.peers) {
+    CUBINET_TRY_ASSIGN(PeerProcess peer, PeerProcess::start(option));
+    peers.push_back(std::move(peer));
+  }
+  const Bench bench{context, options, runtime, device, std::move(reader), peers};
   std::vector<BenchRow> rows;
   bool good = true;
   for (const BenchCase& given : cases) {
     CUBINET_TRY_ASSIGN(const std::vector<BenchRow> measured, measure_case(bench, given));
-    for (const BenchRow& row : measured) {
-      good = good && row.good();
-      context.console().text(to_line(row));
-      rows.push_back(row);
+    rows.insert(rows.end(), measured.begin(), measured.end());
+    judge_goals(rows);
+    for (std::size_t i = rows.size() - measured.size(); i < rows.size(); ++i) {
+      good = good && rows[i].good();
+      context.console().text(to_line(rows[i]));
     }
     if (!csv.empty()) {
       // As far as it has come: a sweep may take an hour.
       CUBINET_TRY(write_file_atomically(*context.files(), csv, as_bytes(csv_of(rows, options.seed))));
     }
   }
+  if (const std::string summary = summary_of_goals(rows); !summary.empty()) context.console().text(summary);
   nlohmann::json results = nlohmann::json::array();
   for (const BenchRow& row : rows)
     results.push_back(describe(row));
@@ -186,6 +257,10 @@ void add_bench(CLI::App& root, Action& chosen) {
     sweep->excludes(option);
   }
   add_text(*verb, "--csv", options->csv, "FILE", "Write the results as a table too");
+  verb->add_option("--peer", options->peers,
+                   "Another implementation, a process that is asked in the same rounds; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("NAME=COMMAND");
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Rounds to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
@@ -199,7 +274,8 @@ is off, or a case cannot be run or compared: its row says why, and the others ar
 Examples:
   cubinet bench attention --batch 64 --kv-len 8192 --heads-q 64 --heads-kv 8
   cubinet bench attention --batch 32 --kv-len 131072 --kv-lengths 131072:1024 --lengths-unknown --heads-q 64 --heads-kv 8
-  cubinet bench attention --sweep bench/sweeps/speculative.txt --csv speculative.csv)");
+  cubinet bench attention --sweep bench/sweeps/speculative.txt --csv speculative.csv
+  cubinet bench attention --sweep bench/sweeps/decode.txt --peer "FlashInfer=python3 bench/peers/attention_peer.py flashinfer")");
   choose<BenchOptions>(*verb, chosen, options, bench_attention);
 }
 

@@ -43,6 +43,51 @@ TEST_CASE("bench attention measures what it was asked to, and finds out a device
   CHECK(std::count(table.begin(), table.end(), '\n') == 4);
 }
 
+TEST_CASE("bench attention asks its peers in every round, leaves out one that fails, and judges the goals") {
+  const Sandbox sandbox;
+  const ToolResult result = bench(
+      sandbox,
+      {"--kv-len",
+       "40",
+       "--heads-q",
+       "4",
+       "--heads-kv",
+       "2",
+       "--head-dim-qk",
+       "64",
+       "--page-size",
+       "16",
+       "--peer",
+       R"(Slow=while read l; do case "$l" in *kv_lengths*) echo '{"ready": "it"}';; *) echo '{"seconds": 50}';; esac; done)",
+       "--peer",
+       R"(Shy=while read l; do echo '{"declined": "no heads"}'; done)",
+       "--peer",
+       "Gone=exit 1",
+       "--iterations",
+       "3",
+       "--goal",
+       "peer:Slow:0.5",
+       "--goal",
+       "peer:Gone:1",
+       "--goal",
+       "us:1e-9",
+       "--json"});
+  CAPTURE(result.err);
+  CAPTURE(result.out);
+  const auto row = result.json()["results"][0];
+  REQUIRE(row.contains("peers"));
+  CHECK(row["peers"][0]["what"] == "it");
+  CHECK(row["peers"][0]["rounds"] == nlohmann::json({50.0, 50.0, 50.0}));
+  CHECK(row["peers"][0]["seconds"] == 50.0);
+  CHECK(row["peers"][1]["what"].get<std::string>().find("no heads") != std::string::npos);
+  CHECK_FALSE(row["peers"][1].contains("seconds"));
+  CHECK(row["peers"][2]["what"].get<std::string>().find("has ended") != std::string::npos);
+  CHECK(row["goals"][1]["reached"] == nullptr);
+  CHECK(row["goals"][2]["met"] == false);
+  // Without a GPU nothing is right, and so nothing reached.
+  CHECK(row["goals"][0]["met"] == row["correct"]);
+}
+
 TEST_CASE("bench attention refuses what is no case before it measures another") {
   const Sandbox sandbox;
   CHECK(bench(sandbox, {}).status == 2);
@@ -51,4 +96,6 @@ TEST_CASE("bench attention refuses what is no case before it measures another") 
   sandbox.write("s.txt", "--kv-len 40 --heads-q 4\n--kv-len 40 --heads-q 4 --heads-kv 3\n");
   CHECK(bench(sandbox, {"--sweep", sandbox.path("s.txt")}).status == 2);
   CHECK(bench(sandbox, {"--sweep", sandbox.path("s.txt"), "--batch", "3"}).status == 2);
+  CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--goal", "fast"}).status == 2);
+  CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--peer", "cat"}).status == 2);
 }

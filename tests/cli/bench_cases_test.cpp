@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_cases.hpp"
 
+#include "bench_goals.hpp"
 #include "tool.hpp"
 
 #include <doctest/doctest.h>
@@ -53,14 +54,15 @@ TEST_CASE("lengths are those given, the last one for the rest of the batch") {
 }
 
 TEST_CASE("the sweeps that come with the library are sweeps") {
-  for (const char* name : {"speculative.txt", "decode.txt"}) {
+  for (const char* name : {"speculative.txt", "decode.txt", "latent.txt"}) {
     std::ifstream file(std::string(CUBINET_SWEEPS) + "/" + name);
     std::stringstream text;
     text << file.rdbuf();
     CAPTURE(name);
     const auto cases = parse_sweep(text.str(), name);
     REQUIRE(cases);
-    CHECK(cases->size() > 10);
+    CHECK(cases->size() > 8);
+    CHECK(check_goals(*cases));
     for (const BenchCase& given : *cases) {
       const auto problem = attention_problem_of(given.problem);
       REQUIRE(problem);

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench_goals.hpp"
+
+#include <cubinet/base/text.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace cubinet::cli {
+namespace {
+
+enum class GoalKind { read, us, teraflops, row, peer };
+
+constexpr struct {
+  std::string_view name;
+  GoalKind kind;
+  bool names_another;
+} kGoalKinds[] = {{"read", GoalKind::read, false},
+              {"us", GoalKind::us, false},
+              {"teraflops", GoalKind::teraflops, false},
+              {"row", GoalKind::row, true},
+              {"peer", GoalKind::peer, true}};
+
+struct Goal {
+  GoalKind kind = GoalKind::us;
+  std::string other;  // tag or peer
+  double value = 0;
+};
+
+Result<Goal> parse_goal(const std::string& text) {
+  const Error wrong{ErrorCode::invalid_argument, "--goal: '" + printable(text) + "' is no goal",
+                    "say read:SHARE, us:NUMBER, teraflops:NUMBER, row:TAG:RATIO or peer:NAME:RATIO"};
+  const std::size_t first = text.find(':');
+  const std::size_t last = text.rfind(':');
+  if (first == std::string::npos) return wrong;
+  Goal goal;
+  const auto kind = std::find_if(std::begin(kGoalKinds), std::end(kGoalKinds),
+                                 [&](const auto& known) { return text.substr(0, first) == known.name; });
+  if (kind == std::end(kGoalKinds) || (first != last) != kind->names_another) return wrong;
+  goal.kind = kind->kind;
+  if (kind->names_another) goal.other = text.substr(first + 1, last - first - 1);
+  const char* const begin = text.data() + last + 1;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(begin, end, goal.value);
+  if (read.ec != std::errc() || read.ptr != end || !std::isfinite(goal.value) || goal.value <= 0)
+    return wrong;
+  return goal;
+}
+
+const BenchRow* find_tagged(const std::vector<BenchRow>& rows, const BenchRow& before,
+                            const std::string& tag) {
+  for (const BenchRow& row : rows) {
+    if (&row == &before) break;
+    if (row.measured.tag == tag) return &row;
+  }
+  return nullptr;
+}
+
+// Where the row stands: the value that the goal bounds, nullopt where there is none.
+std::optional<double> reached(const std::vector<BenchRow>& rows, const BenchRow& row, const Goal& goal) {
+  if (!row.good()) return std::nullopt;
+  const double seconds = median_of(row.seconds);
+  switch (goal.kind) {
+    case GoalKind::read:
+      return median_ratio(row.read_seconds, row.seconds);
+    case GoalKind::us:
+      return seconds * 1e6;
+    case GoalKind::teraflops:
+      return row.work.operations / seconds / 1e12;
+    case GoalKind::row: {
+      const BenchRow* const other = find_tagged(rows, row, goal.other);
+      if (other == nullptr || !other->good()) return std::nullopt;
+      return seconds / median_of(other->seconds);
+    }
+    case GoalKind::peer: {
+      const auto peer = std::find_if(row.peers.begin(), row.peers.end(),
+                                     [&](const PeerTimes& times) { return times.name == goal.other; });
+      if (peer == row.peers.end() || peer->seconds.empty()) return std::nullopt;
+      return median_ratio(row.seconds, peer->seconds);
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_least(GoalKind kind) {
+  return kind == GoalKind::read || kind == GoalKind::teraflops;
+}
+
+}  // namespace
+
+Result<void> check_goals(const std::vector<BenchCase>& cases) {
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (const std::string& text : cases[i].goals) {
+      CUBINET_TRY_ASSIGN(const Goal goal, parse_goal(text));
+      if (goal.kind != GoalKind::row) continue;
+      const auto before = cases.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto count = std::count_if(cases.begin(), before,
+                                       [&](const BenchCase& other) { return other.tag == goal.other; });
+      if (count == 1) continue;
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("--goal: '{}' is about the case before with this tag, and {} have it",
+                               printable(text), count == 0 ? "none" : fmt::to_string(count)),
+                   "give the case that a goal names a tag of its own"};
+    }
+  }
+  return {};
+}
+
+void judge_goals(std::vector<BenchRow>& rows) {
+  for (BenchRow& row : rows) {
+    row.goals.clear();
+    for (const std::string& text : row.measured.goals) {
+      const Result<Goal> goal = parse_goal(text);
+      if (!goal) continue;  // check_goals has said so
+      JudgedGoal judged{text, reached(rows, row, *goal), false};
+      judged.met = judged.reached &&
+                   (is_least(goal->kind) ? *judged.reached >= goal->value : *judged.reached <= goal->value);
+      row.goals.push_back(std::move(judged));
+    }
+  }
+}
+
+std::string summary_of_goals(const std::vector<BenchRow>& rows) {
+  std::size_t all = 0;
+  std::size_t missed = 0;
+  std::string lines;
+  for (const BenchRow& row : rows) {
+    for (const JudgedGoal& goal : row.goals) {
+      ++all;
+      if (goal.met) continue;
+      ++missed;
+      lines += fmt::format("\n  {}: {}", title_of(row),
+                           goal.reached
+                               ? fmt::format("{} is missed with {:.3g}", printable(goal.text), *goal.reached)
+                               : printable(goal.text) + " was not measured");
+    }
+  }
+  if (all == 0) return "";
+  return fmt::format("{} of {} goals are reached{}{}", all - missed, all, missed == 0 ? "" : "; not:", lines);
+}
+
+}  // namespace cubinet::cli

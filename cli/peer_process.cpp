@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer_process.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+extern char** environ;
+
+namespace cubinet::cli {
+namespace {
+
+constexpr std::size_t kLongestAnswer = 1 << 20;
+
+Error system_error(const std::string& what) {
+  return Error{ErrorCode::io, what + ": " + std::strerror(errno)};
+}
+
+}  // namespace
+
+Result<PeerProcess> PeerProcess::start(const std::string& option) {
+  const std::size_t sign = option.find('=');
+  if (sign == 0 || sign == std::string::npos || sign + 1 == option.size()) {
+    return Error{ErrorCode::invalid_argument, "--peer: '" + option + "' is not NAME=COMMAND"};
+  }
+  std::string name = option.substr(0, sign);
+  std::string command = option.substr(sign + 1);
+  // Sockets, since a write to one whose process is gone can be told not to raise a signal.
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return system_error("a pair of sockets");
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  char shell[] = "/bin/sh";
+  char flag[] = "-c";
+  char* const arguments[] = {shell, flag, command.data(), nullptr};
+  pid_t process = -1;
+  const int failure = ::posix_spawn(&process, shell, &actions, nullptr, arguments, environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  if (failure != 0) {
+    ::close(ends[0]);
+    errno = failure;
+    return system_error("the peer " + name + " could not be started");
+  }
+  return PeerProcess(std::move(name), process, ends[0]);
+}
+
+PeerProcess::PeerProcess(PeerProcess&& other) noexcept
+    : name_(std::move(other.name_)),
+      process_(std::exchange(other.process_, -1)),
+      socket_(std::exchange(other.socket_, -1)),
+      unread_(std::move(other.unread_)) {}
+
+PeerProcess::~PeerProcess() {
+  if (socket_ >= 0) ::close(socket_);
+  if (process_ < 0) return;
+  for (int i = 0; i < 50; ++i) {
+    if (::waitpid(process_, nullptr, WNOHANG) != 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  ::kill(process_, SIGKILL);
+  ::waitpid(process_, nullptr, 0);
+}
+
+Result<nlohmann::json> PeerProcess::ask(const nlohmann::json& question, std::chrono::seconds patience) {
+  if (socket_ < 0) return gone("has ended before");
+  const std::string line = question.dump() + "\n";
+  for (std::size_t sent = 0; sent < line.size();) {
+    const ssize_t count = ::send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return gone("has ended");
+    sent += static_cast<std::size_t>(count);
+  }
+  CUBINET_TRY_ASSIGN(const std::string answer, read_line(patience));
+  nlohmann::json parsed = nlohmann::json::parse(answer, nullptr, false);
+  if (!parsed.is_object()) return gone("answered what is no object of JSON: " + answer.substr(0, 100));
+  return parsed;
+}
+
+Result<std::string> PeerProcess::read_line(std::chrono::seconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    if (const std::size_t at = unread_.find('\n'); at != std::string::npos) {
+      std::string line = unread_.substr(0, at);
+      unread_.erase(0, at + 1);
+      return line;
+    }
+    if (unread_.size() > kLongestAnswer) return gone("answers without end");
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return gone(fmt::format("gave no answer in {} s", patience.count()));
+    pollfd wanted = {socket_, POLLIN, 0};
+    const int ready = ::poll(&wanted, 1, static_cast<int>(left));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    if (ready < 0) return gone(std::strerror(errno));
+    char buffer[4096];
+    const ssize_t count = ::recv(socket_, buffer, sizeof(buffer), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return gone("has ended");
+    unread_.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+Error PeerProcess::gone(const std::string& what) {
+  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  return Error{ErrorCode::io, "the peer " + name_ + " " + what};
+}
+
+}  // namespace cubinet::cli

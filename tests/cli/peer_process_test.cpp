@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer_process.hpp"
+
+#include "tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace cubinet;
+using namespace cubinet::cli;
+using test::contains;
+
+namespace {
+
+constexpr std::chrono::seconds kLong{60};
+
+PeerProcess started(const std::string& command) {
+  auto peer = PeerProcess::start("P=" + command);
+  REQUIRE(peer.has_value());
+  return *std::move(peer);
+}
+
+}  // namespace
+
+TEST_CASE("a peer answers a line for each line, and its name is what stands before the sign") {
+  PeerProcess peer = started(R"(while read line; do echo "{\"seen\": $line}"; done)");
+  CHECK(peer.name() == "P");
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = peer.ask({{"time", i}}, kLong);
+    REQUIRE(answer.has_value());
+    CHECK((*answer)["seen"]["time"] == i);
+  }
+}
+
+TEST_CASE("a peer that answers in pieces, or two lines at once, is understood") {
+  PeerProcess peer =
+      started(R"(read a; printf '{"x":'; sleep 0.2; printf '1}\n{"x":2}\n'; read b; cat >/dev/null)");
+  CHECK((*peer.ask({{"time", 1}}, kLong))["x"] == 1);
+  CHECK((*peer.ask({{"time", 1}}, kLong))["x"] == 2);
+}
+
+TEST_CASE(
+    "a peer that is gone, silent or talks of something else is an error with its name, and is not asked "
+    "again") {
+  for (const char* command : {"exit 3", "true; /nonexistent/program", "read a; echo hello; cat",
+                              "read a; echo '[1]'; cat", "head -c 3000000 /dev/zero; cat", "sleep 30"}) {
+    CAPTURE(command);
+    PeerProcess peer = started(command);
+    const auto answer =
+        peer.ask({{"time", 1}}, std::chrono::seconds(command == std::string("sleep 30") ? 1 : 60));
+    REQUIRE_FALSE(answer.has_value());
+    CHECK(contains(answer.error().message, "the peer P "));
+    CHECK(contains(peer.ask({{"time", 1}}, kLong).error().message, "has ended before"));
+  }
+}
+
+TEST_CASE("what is no name and command is refused") {
+  for (const char* option : {"", "=", "P", "P=", "=cat"}) {
+    CAPTURE(option);
+    const auto peer = PeerProcess::start(option);
+    REQUIRE_FALSE(peer.has_value());
+    CHECK(peer.error().code == ErrorCode::invalid_argument);
+  }
+}
