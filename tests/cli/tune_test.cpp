@@ -39,6 +39,19 @@ TEST_CASE("tune measures into the home, a bundle takes it along, and whoever has
   CHECK(shown["rows"].size() == 1);
   CHECK(shown["stale"] == 0);
 
+  const std::string device = row["device"].get<std::string>();
+  CAPTURE(device);
+  const std::string name = device.substr(0, device.find(','));
+  CHECK(tool(sandbox, {"select", "attention", "--device", "9.0", "--backend", "templates"}, kSmall)
+            .json()["measured"]
+            .is_null());
+  const auto named =
+      tool(sandbox,
+           {"select", "attention", "--device", device.substr(name.size() + 2, 3), "--sm-count",
+            device.substr(name.size() + 7, device.find(" multi") - name.size() - 7), "--device-name", name},
+           kSmall);
+  CAPTURE(named.err);
+  CHECK(contains(named.json()["measured"].get<std::string>(), name));
   const std::string bundle = sandbox.path("b.bundle");
   REQUIRE(tool(sandbox, {"bundle", "create", "-o", bundle, "--tuning"}).status == 0);
   // Another home, and no compiler.
