@@ -55,17 +55,18 @@ class CandidateList {
   }
   // What comes is another backend's: the model does not compare them.
   void begin_backend() { fastest_ = 0; }
-  // REQUIRES: of one backend, the fastest by the model first.
-  void add_ranked(AttentionPlan plan) {
+  // REQUIRES: of one backend, the fastest by the model first. False where none behind it is worth measuring.
+  bool add_ranked(AttentionPlan plan) {
     if (fastest_ == 0) fastest_ = plan.cost.time;
-    if (plan.cost.time > kWorthMeasuring * fastest_) return;
+    if (plan.cost.time > kWorthMeasuring * fastest_) return false;
     const auto* kernel = std::get_if<KernelSpec>(&attending_step(plan).kernel);
-    if (kernel == nullptr) return;
+    if (kernel == nullptr) return true;
     const std::string name = kernel->to_string();
-    if (divisions_.count(name) == 0 && divisions_.size() == most_kernels_) return;
-    if (divisions_[name] == kMostDivisions) return;
+    if (divisions_.count(name) == 0 && divisions_.size() == most_kernels_) return true;
+    if (divisions_[name] == kMostDivisions) return true;
     ++divisions_[name];
     add(std::move(plan));
+    return true;
   }
   std::vector<AttentionPlan> take() { return std::move(plans_); }
 
@@ -103,7 +104,7 @@ Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
     for (const PlanOptions& alternative : alternatives) {
       tried.options = alternative;
       CUBINET_TRY_ASSIGN(auto plan, plan_with(*backend, tried));
-      if (plan) list.add_ranked(*std::move(plan));
+      if (plan && !list.add_ranked(*std::move(plan))) break;
     }
   }
   return list.take();
