@@ -22,7 +22,7 @@ AttentionProblem full(std::uint32_t batch, std::uint32_t kv_len) {
 }
 
 constexpr const char* kName = "NVIDIA H200";
-const DeviceFacts kFacts = decode::kH200;
+const DeviceFacts kFacts = decode::kHopper;
 
 // What a tuner would have found of a problem: a tile and splits that no rule gives.
 TuningTable::Row row_of(const AttentionProblem& problem) {
