@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kBundledHeaders = "headers";  // in a home
 
-struct Counters {
+struct AtomicCounters {
   std::atomic<std::uint64_t> process_hits{0};
   std::atomic<std::uint64_t> memory_hits{0};
   std::atomic<std::uint64_t> registry_hits{0};
@@ -121,7 +121,7 @@ class RuntimeImplementation final : public Runtime {
   }
   const TemplateCatalog& templates() const override { return options_.templates; }
   const std::vector<std::shared_ptr<Store>>& stores() const override { return library_.stores(); }
-  RuntimeCounters counters() const override;
+  Counters counters() const override;
 
  private:
   Result<void> check_process() const;
@@ -146,7 +146,7 @@ class RuntimeImplementation final : public Runtime {
   CubinSource source_;
   ModuleCache modules_;
   SingleFlight<std::pair<const CachedKernel*, int>, LoadedFunctions> loads_;
-  mutable Counters counters_;
+  mutable AtomicCounters counters_;
   std::mutex told_mutex_;
   std::set<Sha256Digest> told_;  // images that were said to be passed over; guarded by told_mutex_
 };
@@ -336,11 +336,11 @@ void RuntimeImplementation::tell(KernelEvent& event, const Stopwatch& watch, con
   observe(event);
 }
 
-RuntimeCounters RuntimeImplementation::counters() const {
+Runtime::Counters RuntimeImplementation::counters() const {
   const auto read = [](const std::atomic<std::uint64_t>& value) {
     return value.load(std::memory_order_relaxed);
   };
-  RuntimeCounters counters;
+  Counters counters;
   counters.process_hits = read(counters_.process_hits);
   counters.memory_hits = read(counters_.memory_hits);
   counters.registry_hits = read(counters_.registry_hits);

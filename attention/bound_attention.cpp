@@ -142,7 +142,7 @@ Result<void> BoundAttention::Binding::Step::write(const Device& encoder, const A
   std::array<PlacedTensorMap, kMaximumTensorMaps> placed;
   const std::size_t count = writer->tensor_maps(tensors, placed);
   for (std::size_t i = 0; i < count; ++i) {
-    CUBINET_TRY_ASSIGN(const TensorMap encoded, encode_tensor_map(encoder, placed[i].description));
+    CUBINET_TRY_ASSIGN(const auto encoded, encode_tensor_map(encoder, placed[i].description));
     std::memcpy(argument.data() + placed[i].offset, &encoded, sizeof(encoded));
   }
   written->keep(tensors, argument);

@@ -90,7 +90,7 @@ std::uint64_t TensorChecks::Shape::extent(const std::array<std::int64_t, 3>& str
 }
 
 TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace,
-                           const TensorRules& rules)
+                           const AttentionPlan::TensorRules& rules)
     : problem_(problem), workspace_(workspace), rules_(rules) {
   const bool paged = problem.layout == QkvLayout::paged_kv;
   const bool side_by_side = problem.layout == QkvLayout::separate_qkv;
@@ -240,6 +240,10 @@ Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
     const std::uint64_t bytes = (std::uint64_t{problem_.batch} + 1) * sizeof(std::int32_t);
     CUBINET_TRY(check_place("q_offsets", tensors.q_offsets, bytes, kWordBytes));
   }
+  if (problem_.is_mla_generation() &&
+      (tensors.v.address != tensors.k.address || tensors.v.strides != tensors.k.strides))
+    return wrong_tensor("v",
+                        " is not k: latent attention has one pool, of whose rows V is the first columns");
   if (problem_.append) CUBINET_TRY(check_append(tensors));
   return problem_.attends() ? check_attention(tensors) : Result<void>{};
 }

@@ -23,7 +23,8 @@ std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors&
 class TensorChecks {
  public:
   TensorChecks() = default;
-  TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace, const TensorRules& rules);
+  TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace,
+               const AttentionPlan::TensorRules& rules);
 
   // invalid_argument that names the tensor, what it is and what it may be.
   Result<void> check(const AttentionTensors& tensors) const;
@@ -54,7 +55,7 @@ class TensorChecks {
   std::uint64_t pages_ = 0;  // of a sequence; 0: KV is not paged
   std::uint64_t lse_bytes_ = 0;
   WorkspaceSizes workspace_;
-  TensorRules rules_;
+  AttentionPlan::TensorRules rules_;
 };
 
 }  // namespace cubinet

@@ -89,7 +89,7 @@ Result<double> cubinet_pass(const Settings& settings, const Warm& store, const K
     CUBINET_TRY(runtime->function(*kernel, settings.device));
   }
   const double seconds = (now_seconds() - start) / static_cast<double>(prepared.size());
-  const RuntimeCounters counters = runtime->counters();
+  const Runtime::Counters counters = runtime->counters();
   const std::uint64_t hits = layer == Layer::registry ? counters.registry_hits : counters.bundle_hits;
   if (hits < prepared.size() + 1)
     return Error{ErrorCode::internal, "the warm store did not have every kernel"};

@@ -41,7 +41,7 @@ nlohmann::json describe_launch(const AttentionPlan& plan) {
 void add_candidates(const AttentionPlan& plan, nlohmann::json& document) {
   auto candidates = nlohmann::json::array();
   auto missing = nlohmann::json::array();
-  for (const PlanCandidate& candidate : plan.candidates) {
+  for (const AttentionPlan::Candidate& candidate : plan.candidates) {
     if (!candidate.exists) {
       missing.push_back(candidate.tile_size_q);
       continue;

@@ -42,11 +42,6 @@ Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, cons
   return specs;
 }
 
-bool is_same_build(const CubinRecord& one, const CubinRecord& other) {
-  return one.digest == other.digest && one.kind == other.kind && one.identity == other.identity &&
-         one.fingerprint == other.fingerprint;
-}
-
 }  // namespace
 
 void add_device_filter(CLI::App& verb, DeviceFilter& filter) {
@@ -107,8 +102,7 @@ Result<DeviceChoice> choose_for_device(const Context& context, const DeviceWish&
     }
   }
   std::erase_if(choice.records, [&](const auto& record) {
-    return std::none_of(wanted.begin(), wanted.end(),
-                        [&](const auto& one) { return is_same_build(*one, *record); });
+    return std::none_of(wanted.begin(), wanted.end(), [&](const auto& one) { return *one == *record; });
   });
   return choice;
 }

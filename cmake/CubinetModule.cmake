@@ -116,6 +116,7 @@ function(cubinet_add_module name)
   cubinet_include_roots(roots ${name} ${CUBINET_INCLUDES_${name}})
   target_include_directories(${target} PRIVATE ${roots})
   target_link_libraries(${target} PRIVATE cubinet_settings ${arg_PRIVATE_LIBRARIES})
+  cubinet_precompile(${target})
   set_property(GLOBAL PROPERTY CUBINET_HEADERS_${name} "${arg_HEADERS}")
   list(FILTER arg_HEADERS INCLUDE REGEX "^include/")
   list(TRANSFORM arg_HEADERS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
@@ -125,6 +126,17 @@ function(cubinet_add_module name)
     set_property(GLOBAL APPEND PROPERTY CUBINET_PRIVATE_LIBRARIES ${arg_PRIVATE_LIBRARIES})
   endif()
 endfunction()
+
+# Thousands of homes and folders are made and thrown away: in memory, where there is a folder of it with 2 GiB to spare that
+# programs may be started from. That of docker has 64 MiB, and they may not.
+set(CUBINET_TEST_MEMORY "")
+if(CUBINET_BUILD_TESTS AND IS_DIRECTORY /dev/shm)
+  execute_process(COMMAND df --output=avail --block-size=1G /dev/shm OUTPUT_VARIABLE room ERROR_QUIET)
+  file(STRINGS /proc/mounts noexec REGEX " /dev/shm [^ ]+ [^ ]*noexec")
+  if(room MATCHES "([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 2 AND NOT noexec)
+    set(CUBINET_TEST_MEMORY TMPDIR=/dev/shm)
+  endif()
+endif()
 
 # cubinet_add_tests(<module> SOURCES ... [THREADS <source>...] [LABELS <label>...] [USES <module>...]
 #                   [LIBRARIES <target>...] [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
@@ -155,6 +167,7 @@ function(cubinet_add_tests module)
                                           doctest::doctest ${arg_LIBRARIES})
   # A check is one call, without a handler of exceptions around it: a fifth of what a test takes to compile.
   target_compile_definitions(${target} PRIVATE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
+  cubinet_precompile(${target})
   # Its loops are long, unlike those of other tests (tests/CMakeLists.txt).
   if("property" IN_LIST arg_LABELS)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
@@ -167,10 +180,13 @@ function(cubinet_add_tests module)
       target_link_libraries(${target} PRIVATE cubinet_${used})
     endif()
   endforeach()
+  list(APPEND arg_ENVIRONMENT ${CUBINET_TEST_MEMORY})
   if(CUBINET_SANITIZE MATCHES "address")
     # LeakSanitizer reads the bounds of a loaded library's thread-local storage from the bytes before it, where glibc
     # 2.36 no longer writes any: what stands there by chance sends it to addresses that are not mapped.
-    list(APPEND arg_ENVIRONMENT ASAN_OPTIONS=intercept_tls_get_addr=0)
+    # Freed memory is kept from being used again until 16 MB of it are there, not 256: of what NVRTC frees that was half of the
+    # kernel's time.
+    list(APPEND arg_ENVIRONMENT ASAN_OPTIONS=intercept_tls_get_addr=0:quarantine_size_mb=16)
   endif()
   if("gpu" IN_LIST arg_LABELS OR "stub" IN_LIST arg_LABELS)
     cubinet_add_to_gpu_check(${target})

@@ -25,6 +25,9 @@ struct MacroHeaders {
 // definitions says, or is not defined there; what the compiler defines itself is not known.
 class HeaderMacros {
  public:
+  // All operands together take at most so many steps; what would take more is not known.
+  explicit HeaderMacros(std::size_t steps = 2'000'000) : steps_left_(steps) {}
+
   // `body` is what follows the name on its line: "(a,b) a##b", " <lib/a.h>".
   void define(std::string_view name, std::string_view body);
   // Of what stands behind `#include`, or in the parentheses of `__has_include` and behind: what makes no
@@ -43,9 +46,7 @@ class HeaderMacros {
 
   std::unordered_map<std::string, Definitions> definitions_;
   std::map<std::string, MacroHeaders> found_;  // of operands, as long as no macro is defined
-  std::size_t steps_left_ = kSteps;
-
-  static constexpr std::size_t kSteps = 2'000'000;
+  std::size_t steps_left_;
 };
 
 // The macros that a request defines: the names, and their bodies as HeaderMacros has them.

@@ -21,8 +21,6 @@ constexpr std::uint16_t kFirstMajor = 9;   // tensor maps begin at 9.0
 constexpr std::uint64_t kMaximumBoxBytes = 228 * 1024;
 constexpr std::array<cuuint32_t, kMaximumRank> kEveryElement = {1, 1, 1, 1, 1};
 
-static_assert(sizeof(TensorMap) == sizeof(CUtensorMap));
-
 Error wrong(std::string_view field, std::uint64_t value, std::string_view allowed) {
   return Error{ErrorCode::invalid_argument, "a tensor map's " + std::string(field) + " is " +
                                                 std::to_string(value) + ": it must be " +
@@ -33,22 +31,22 @@ std::string of_dimension(std::string_view field, std::uint32_t dimension) {
   return std::string(field) + " of dimension " + std::to_string(dimension);
 }
 
-std::uint32_t span_bytes(TensorMapSwizzle swizzle) {
+std::uint32_t span_bytes(TensorMapDescription::Swizzle swizzle) {
   switch (swizzle) {
-    case TensorMapSwizzle::bytes32:
+    case TensorMapDescription::Swizzle::bytes32:
       return 32;
-    case TensorMapSwizzle::bytes64:
+    case TensorMapDescription::Swizzle::bytes64:
       return 64;
-    case TensorMapSwizzle::bytes128:
+    case TensorMapDescription::Swizzle::bytes128:
       return 128;
-    case TensorMapSwizzle::none:
+    case TensorMapDescription::Swizzle::none:
       break;
   }
   return 0;
 }
 
 bool is_padded(const TensorMapDescription& map) {
-  return map.type == TensorMapType::padded_4bit;
+  return map.type == TensorMapDescription::Type::padded_4bit;
 }
 
 std::uint64_t alignment_of(const TensorMapDescription& map) {
@@ -79,14 +77,14 @@ Result<void> check_dimension(const TensorMapDescription& map, std::uint32_t i) {
 
 }  // namespace
 
-std::uint32_t bits_of(TensorMapType type) {
+std::uint32_t bits_of(TensorMapDescription::Type type) {
   switch (type) {
-    case TensorMapType::uint8:
+    case TensorMapDescription::Type::uint8:
       return 8;
-    case TensorMapType::fp16:
-    case TensorMapType::bf16:
+    case TensorMapDescription::Type::fp16:
+    case TensorMapDescription::Type::bf16:
       return 16;
-    case TensorMapType::padded_4bit:
+    case TensorMapDescription::Type::padded_4bit:
       break;
   }
   return 4;
@@ -98,7 +96,7 @@ Result<void> check_tensor_map(const TensorMapDescription& map) {
     return wrong("rank", map.rank, "from " + std::to_string(least) + " to 5");
   if (map.address % alignment_of(map) != 0)
     return wrong("address", map.address, "a multiple of " + std::to_string(alignment_of(map)));
-  if (map.swizzle > TensorMapSwizzle::bytes128) {
+  if (map.swizzle > TensorMapDescription::Swizzle::bytes128) {
     return wrong("swizzle", static_cast<std::uint64_t>(map.swizzle), "an enumerated value");
   }
   for (std::uint32_t i = 0; i < map.rank; ++i)
@@ -120,7 +118,7 @@ Result<void> check_tensor_map(const TensorMapDescription& map) {
   return {};
 }
 
-Result<TensorMap> encode_tensor_map(const Device& device, const TensorMapDescription& map) {
+Result<std::array<std::byte, 128>> encode_tensor_map(const Device& device, const TensorMapDescription& map) {
   CUBINET_TRY(check_tensor_map(map));
   const Driver& driver = *device.driver();
   if (driver.api().cuTensorMapEncodeTiled == nullptr) {
@@ -145,7 +143,8 @@ Result<TensorMap> encode_tensor_map(const Device& device, const TensorMapDescrip
                         "encoding a tensor map of rank " + std::to_string(map.rank) + " for " +
                             device.properties().to_string());
   }
-  TensorMap answer;
+  std::array<std::byte, 128> answer{};
+  static_assert(sizeof(answer) == sizeof(encoded));
   std::memcpy(&answer, &encoded, sizeof(answer));
   return answer;
 }

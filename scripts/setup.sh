@@ -131,6 +131,8 @@ setup() {
   # A cache of objects makes the second run short; the first does not need it.
   if command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    # A precompiled header is told by its content; and what is not there yet is compiled without being preprocessed first.
+    export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros} CCACHE_DEPEND=${CCACHE_DEPEND:-1}
   fi
 }
 

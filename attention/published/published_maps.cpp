@@ -13,18 +13,18 @@ constexpr std::uint32_t kFullRow = 128;        // elements of a row that needs n
 constexpr std::uint32_t kScaledElements = 16;  // that share a block's scale
 constexpr std::uint32_t kScaleRow = 128;       // scales in a row of their map
 
-TensorMapType type_of(DataType type) {
-  if (type == DataType::fp16) return TensorMapType::fp16;
-  return type == DataType::bf16 ? TensorMapType::bf16 : TensorMapType::uint8;
+TensorMapDescription::Type type_of(DataType type) {
+  if (type == DataType::fp16) return TensorMapDescription::Type::fp16;
+  return type == DataType::bf16 ? TensorMapDescription::Type::bf16 : TensorMapDescription::Type::uint8;
 }
 
-TensorMapSwizzle swizzle_of(std::uint64_t row_bytes) {
-  if (row_bytes % 128 == 0) return TensorMapSwizzle::bytes128;
-  if (row_bytes % 64 == 0) return TensorMapSwizzle::bytes64;
-  return row_bytes % 32 == 0 ? TensorMapSwizzle::bytes32 : TensorMapSwizzle::none;
+TensorMapDescription::Swizzle swizzle_of(std::uint64_t row_bytes) {
+  if (row_bytes % 128 == 0) return TensorMapDescription::Swizzle::bytes128;
+  if (row_bytes % 64 == 0) return TensorMapDescription::Swizzle::bytes64;
+  return row_bytes % 32 == 0 ? TensorMapDescription::Swizzle::bytes32 : TensorMapDescription::Swizzle::none;
 }
 
-std::uint32_t box_row(TensorMapType type, std::uint64_t row) {
+std::uint32_t box_row(TensorMapDescription::Type type, std::uint64_t row) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(kBoxRowBytes * 8 / bits_of(type), row));
 }
 
@@ -134,11 +134,11 @@ TensorMapDescription kv_map(const PublishedLaunch& launch, const DeviceTensor& t
   const KvShape shape = kv_shape(launch, tensor, is_v, pages);
   const std::uint32_t reshape = kv_reshape(problem, *launch.layout);
   TensorMapDescription map;
-  map.type = is_padded(launch) ? TensorMapType::padded_4bit : type_of(type);
+  map.type = is_padded(launch) ? TensorMapDescription::Type::padded_4bit : type_of(type);
   map.rank = 4;
   map.address = tensor.address;
   // Elements of 4 bits are counted two by two where the map is one of bytes.
-  const bool halved = type == DataType::e2m1 && map.type == TensorMapType::uint8;
+  const bool halved = type == DataType::e2m1 && map.type == TensorMapDescription::Type::uint8;
   const std::uint64_t row = (halved ? shape.columns / 2 : shape.columns) * reshape;
   map.sizes = {row, shape.tokens / reshape, problem.heads_kv, shape.outer, 1};
   map.strides_bytes = {bytes_of(shape.strides.token * reshape, type), bytes_of(shape.strides.head, type),
@@ -149,9 +149,9 @@ TensorMapDescription kv_map(const PublishedLaunch& launch, const DeviceTensor& t
   const std::uint32_t widest = halved ? kBoxRowBytes / 2 : box_row(map.type, row);
   map.box = {static_cast<std::uint32_t>(std::min<std::uint64_t>(widest, row)),
              static_cast<std::uint32_t>(tokens / reshape), 1, 1, 1};
-  if (map.type == TensorMapType::padded_4bit) {
+  if (map.type == TensorMapDescription::Type::padded_4bit) {
     map.box[0] = kFullRow;
-    map.swizzle = TensorMapSwizzle::bytes128;
+    map.swizzle = TensorMapDescription::Swizzle::bytes128;
   } else if (type == problem.data_type_q) {
     map.swizzle = swizzle_of(bytes_of(map.box[0], type));
   }
@@ -168,7 +168,7 @@ TensorMapDescription block_scale_map(const PublishedLaunch& launch, const Device
   const std::uint64_t tokens =
       std::min<std::uint64_t>(problem.tokens_per_page, launch.kernel.selector.tile_size_kv);
   TensorMapDescription map;
-  map.type = TensorMapType::uint8;
+  map.type = TensorMapDescription::Type::uint8;
   map.rank = 4;
   map.address = scales.address;
   map.sizes = {row, of_head / row, problem.heads_kv, pages, 1};

@@ -8,7 +8,7 @@ namespace cubinet {
 namespace {
 
 constexpr std::uint32_t kWideThreads = 256;
-constexpr std::uint32_t kElementBytes = 2;
+constexpr std::uint32_t kProductElementBytes = 2;  // of what is multiplied
 constexpr std::uint32_t kMostWideStages = 6;
 
 // The template's declaration says all of it.
@@ -26,17 +26,20 @@ DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& til
   const std::uint32_t parts = std::max(64 / tile.q / (tile.kv == 16 ? 1U : 2U), 1U);
   const std::uint32_t logits = 2 * parts * tile.q * (tile.kv + 8) * 4;
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
-  const std::uint32_t q_bytes = tile.q * problem.head_dim_qk * kElementBytes;
-  return {kWideThreads, q_bytes + std::max(ring + logits, merge), 255, tile.kv};
+  const std::uint32_t q_bytes = tile.q * problem.head_dim_qk * kProductElementBytes;
+  const std::uint32_t q_scales = bits_of(problem.data_type_k) == 8 ? tile.q * 4 : 0;
+  return {kWideThreads, q_bytes + std::max(ring + logits, merge) + q_scales, 255, tile.kv};
 }
 
 // As few tiles as the rows need, and the deepest ring that fits beside one.
 std::vector<DecodeTileWish> tiles_of_wide(const AttentionProblem& problem) {
   std::vector<DecodeTileWish> wishes;
+  const bool narrow = bits_of(problem.data_type_k) == 8;
   const std::uint32_t rows = problem.group_size() * std::min(problem.q_len, 64U);
   const std::uint32_t least = problem.is_mla_generation() ? 3 : 2;  // stages
   for (std::uint32_t q = rows <= 16 ? 16 : rows <= 32 ? 32 : 64; q >= 16; q /= 2) {
-    for (const std::uint32_t kv : {32U, 16U}) {
+    const std::uint32_t most = narrow && q < 64 ? 64 : 32;  // of a step; of eight bits there are no others
+    for (std::uint32_t kv = most; kv >= (narrow ? most : 16); kv /= 2) {
       for (std::uint32_t stages = kMostWideStages; stages >= least; --stages)
         wishes.push_back({{q, kv, stages}, 1});
     }

@@ -52,7 +52,7 @@
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
-     "threads": "128",
+     "threads": "256",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 344,
      "programmatic_launch": true}
@@ -156,13 +156,9 @@ __device__ inline void consume(RowState& state, KvStream& stream, const Attentio
 
 // One piece of the block's work, in memory that nobody reads or writes any more.
 __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division,
-                               const Piece& piece, int block, int head_kv, SharedAddress q_shared) {
+                               const Piece& piece, int head_kv, SharedAddress q_shared) {
   const Sequence& sequence = piece.sequence;
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
-  if constexpr (!kConvertsKv) {
-    copy_q(p, rows, sequence, head_kv, q_shared);
-    async_copy_commit();
-  }
   const int group_kv = threadIdx.x / kGroupThreads;
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
@@ -174,6 +170,8 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
     stream.fill();
     conversion.finish(q_shared, q_scales(q_shared));
   } else {
+    copy_q(p, rows, sequence, head_kv, q_shared);
+    async_copy_commit();
     stream.fill();
     stream.wait_for_what_preceded();
   }
@@ -188,19 +186,13 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   const MergeBuffer merge(q_shared + kQBytes);
   merge.put(state, group_kv, first_row, threadIdx.x % 32);
   __syncthreads();
-  if (piece.is_whole()) {
-    store_rows(p, merge, rows, sequence, head_kv, -1);
-    return;
-  }
-  const PartialSlots slots(p, piece, division.share(), block);
-  store_rows(p, merge, rows, sequence, head_kv, slots.own);
-  if (is_last_of_tile(p, piece, head_kv, slots.count)) 
-    reduce_rows(p, slots, rows, sequence, head_kv);
+  store_piece(p, merge, rows, division, piece, head_kv);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     attention_decode(const __grid_constant__ AttentionDecodeParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
+  prefetch_look_ups(p);
   wait_for_prerequisites();
   launch_dependents();
 
@@ -211,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 #pragma unroll 1
   for (int unit = division.begin(); unit < division.end();) {
     const Piece piece = division.piece(p, unit);
-    compute(p, division, piece, block, head_kv, shared_address(shared));
+    compute(p, division, piece, head_kv, shared_address(shared));
     unit = piece.end;
     if (unit < division.end()) __syncthreads();
   }

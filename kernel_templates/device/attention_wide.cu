@@ -6,10 +6,10 @@
   "summary": "Decode attention of wide heads over a paged KV cache: latent attention 576/512, whose V is K's first columns, and head dim 512",
   "minimum_target": "sm_80",
   "parameters": [
-    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
+    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
      "summary": "element type of Q"},
-    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
-     "summary": "element type of K and V: dtype_q"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
+     "summary": "element type of K and V: dtype_q, or e4m3, which is multiplied as fp16"},
     {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default": "bf16",
      "summary": "element type of the output; e4m3 needs sm_89"},
     {"name": "head_dim_qk", "type": "int", "values": [512, 576],
@@ -34,8 +34,12 @@
      "summary": "K and V are looked up by page tables of their own"}
   ],
   "constraints": [
-    {"require": "dtype_kv == dtype_q",
-     "message": "dtype_kv must be dtype_q: the tensor cores multiply one type"},
+    {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
+     "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
+    {"require": "tile_size_q * tile_size_kv <= 2048",
+     "message": "tile_size_q * tile_size_kv must be 2048 or less: a warp has the logits of 16 tokens at most"},
+    {"require": "dtype_kv != 'e4m3' || tile_size_kv == (tile_size_q == 64 ? 32 : 64)",
+     "message": "tile_size_kv must be 64, with 64 rows 32, with KV of e4m3: a warp has the logits of 16 tokens"},
     {"require": "head_dim_qk == 512 || stages >= 3",
      "message": "stages must be 3 or more with head_dim_qk 576: two steps are in use at a time, as K and as V"},
     {"require": "head_dim_qk == 512 || !separate_page_tables",
@@ -48,11 +52,11 @@
   "kernels": [
     {"name": "attention_wide",
      "threads": "256",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk == 576 ? 576 : 1024) * bytes(dtype_kv) + 2 * max(64 / tile_size_q / (tile_size_kv == 16 ? 1 : 2), 1) * tile_size_q * (tile_size_kv + 8) * 4, tile_size_q * (head_dim_v + 10) * 4)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk == 576 ? 576 : 1024) * bytes(dtype_kv) + 2 * max(64 / tile_size_q / (tile_size_kv == 16 ? 1 : 2), 1) * tile_size_q * (tile_size_kv + 8) * 4, tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_wide_reduce",
-     "threads": "128",
+     "threads": "256",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 344,
      "programmatic_launch": true}
@@ -116,13 +120,7 @@ class ColumnMerge {
         const float total = lanes_sum<4>(state.rows[tile].sum[half]);
         if (warp == 0 && lane % 4 == 0)
           store_shared_floats(extremes(row), state.rows[tile].maximum[half], total);
-        const SharedAddress target =
-            output_ + (row * kMergeStride + warp * kWarpColumns + lane % 4 * 2) * 4;
-#pragma unroll
-        for (int i = 0; i < kTilesV; ++i) {
-          const float* const values = state.rows[tile].output[i].r + 2 * half;
-          store_shared_floats(target + i * 32, values[0], values[1]);
-        }
+        put_row(state.rows[tile].output, half, output_ + (row * kMergeStride + warp * kWarpColumns) * 4, lane % 4);
       }
     }
   }
@@ -150,6 +148,32 @@ class ColumnMerge {
   SharedAddress output_;  // [tile_size_q][kMergeStride] floats
 };
 
+// Q as fp16, a row a warp at a time.
+__device__ inline void convert_q(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
+                                 int head_kv, SharedAddress q_shared, SharedAddress scales) {
+  constexpr int kParts = head_dim_qk / 8;
+  constexpr int kOfLane = divide_up(kParts, 32);
+  const int lane = threadIdx.x % 32;
+  const QRows<1> source(p, rows, sequence, head_kv);
+#pragma unroll 1
+  for (int row = threadIdx.x / 32; row < tile_size_q; row += kWarps) {
+    uint4 bits[kOfLane];
+    float largest = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kOfLane; ++i) {
+      const int part = minimum(lane + 32 * i, kParts - 1);
+      bits[i] = load_q_part(source.source(row) + part * (8 * sizeof(dtype_q)));
+      largest = fmaxf(largest, largest_of_part(bits[i]));
+    }
+    const QFactor of_row(lanes_max<32>(largest));
+#pragma unroll
+    for (int i = 0; i < kOfLane; ++i) {
+      if (lane + 32 * i < kParts) store_q_part(bits[i], of_row.factor, row, lane + 32 * i, q_shared);
+    }
+    if (lane == 0) store_shared_float(scales + 4 * row, of_row.scale);
+  }
+}
+
 // What a lane knows of its two rows of a row tile.
 struct LaneRows {
   KvRange visible[2];
@@ -160,20 +184,36 @@ struct LaneRows {
         draft_mask(p, sequence, rows, row) {}
 };
 
+// The softmax scale of a lane's two rows of a row tile, times log2(e).
+struct RowScales {
+  float log2[2];
+
+  RowScales() = default;
+  __device__ RowScales(float scale, SharedAddress of_q) : log2{scale, scale} {
+    if constexpr (kConvertsKv) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        log2[half] *= kE4m3Scale * load_shared_float(of_q + 32 * half);
+    }
+  }
+};
+
 // All steps of a piece.
 __device__ inline void consume(WideState& state, WideStream& stream, const AttentionDecodeParameters& p,
                                const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared,
-                               SharedAddress logits) {
+                               SharedAddress logits, SharedAddress scales) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const KvRange seen_by_all{
       visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
       kCustomMask ? sequence.length - sequence.q_len : visible_to(p, sequence, rows.token(0)).end};
   const float scale = p.softmax_scale_address != 0 ? load_global_float(p.softmax_scale_address) : p.softmax_scale_log2;
-  float scale_log2[2] = {scale, scale};
-  const SoftCap<soft_cap> soft_cap_of_rows(p, scale_log2);
   stream.wait();
   __syncthreads();
+  RowScales of_rows[kRowTiles];
+#pragma unroll
+  for (int tile = 0; tile < kRowTiles; ++tile)
+    of_rows[tile] = RowScales(scale, scales + 4 * (tile * kWarpRows + lane / 4));
   const WideProduct product(q_shared, logits, warp, lane);
 #pragma unroll 1
   for (int step = -1; step < stream.count(); ++step) {
@@ -188,7 +228,8 @@ __device__ inline void consume(WideState& state, WideStream& stream, const Atten
       for (int tile = 0; tile < kRowTiles; ++tile) {
         FragmentD scores[kTilesS];
         product.load_scores(scores, tile, step);
-        soft_cap_of_rows.apply(scores);
+        float scale_log2[2] = {of_rows[tile].log2[0], of_rows[tile].log2[1]};
+        SoftCap<soft_cap>(p, scale_log2).apply(scores);
         if (!seen_by_all.holds_slice(token)) {
           const LaneRows of_lane(p, rows, sequence, tile * kWarpRows + lane / 4);
           mask_scores(scores, of_lane.visible, of_lane.draft_mask, token, lane);
@@ -203,11 +244,16 @@ __device__ inline void consume(WideState& state, WideStream& stream, const Atten
 
 // One piece of the block's work, in memory that nobody reads or writes any more.
 __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division,
-                               const Piece& piece, int block, int head_kv, SharedAddress q_shared) {
+                               const Piece& piece, int head_kv, SharedAddress q_shared) {
   const Sequence& sequence = piece.sequence;
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
-  copy_q(p, rows, sequence, head_kv, q_shared);
-  async_copy_commit();
+  const SharedAddress scales = q_shared + kQBytes + kWorkBytes;
+  if constexpr (kConvertsKv) {
+    convert_q(p, rows, sequence, head_kv, q_shared, scales);
+  } else {
+    copy_q(p, rows, sequence, head_kv, q_shared);
+    async_copy_commit();
+  }
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
                      visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
   const SharedAddress work = q_shared + kQBytes;
@@ -218,25 +264,20 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile)
     state.rows[tile].maximum[0] = state.rows[tile].maximum[1] = negative_infinity();
-  consume(state, stream, p, rows, sequence, q_shared, work + kRingBytes);
+  consume(state, stream, p, rows, sequence, q_shared, work + kRingBytes, scales);
 
   async_copy_wait<0>();
   __syncthreads();
   const ColumnMerge merge(work);
   merge.put(state, threadIdx.x / 32, threadIdx.x % 32);
   __syncthreads();
-  if (piece.is_whole()) {
-    store_rows(p, merge, rows, sequence, head_kv, -1);
-    return;
-  }
-  const PartialSlots slots(p, piece, division.share(), block);
-  store_rows(p, merge, rows, sequence, head_kv, slots.own);
-  if (is_last_of_tile(p, piece, head_kv, slots.count)) reduce_rows(p, slots, rows, sequence, head_kv);
+  store_piece(p, merge, rows, division, piece, head_kv);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     attention_wide(const __grid_constant__ AttentionDecodeParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
+  prefetch_look_ups(p);
   wait_for_prerequisites();
   launch_dependents();
 
@@ -247,7 +288,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll 1
   for (int unit = division.begin(); unit < division.end();) {
     const Piece piece = division.piece(p, unit);
-    compute(p, division, piece, block, head_kv, shared_address(shared));
+    compute(p, division, piece, head_kv, shared_address(shared));
     unit = piece.end;
     if (unit < division.end()) __syncthreads();
   }

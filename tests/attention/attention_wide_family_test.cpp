@@ -40,6 +40,18 @@ TEST_CASE("Every device that multiplies bf16 has a tile of both, the smaller one
   CHECK(wide_plan(latent_problem(16), kGeForce).tile == DecodeTile{16, 16, 3});
 }
 
+TEST_CASE("Elements of eight bits come in steps of twice the tokens, and not to devices without the memory") {
+  AttentionProblem problem = latent_problem(16);
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(wide_plan(problem).tile == DecodeTile{16, 64, 5});
+  CHECK(wide_plan(problem, kAmpere).tile == DecodeTile{16, 64, 3});
+  problem.heads_q = 64;
+  CHECK(wide_plan(problem).tile.kv == 32);
+  const auto none = plan_decode(request(problem, kGeForce), kAttentionWide);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ErrorCode::unsupported);
+}
+
 TEST_CASE("The heads of latent attention fill tiles of up to 64 rows") {
   CHECK(wide_plan(latent_problem(16, 2)).tile.q == 32);
   CHECK(wide_plan(latent_problem(64)).tile.q == 64);

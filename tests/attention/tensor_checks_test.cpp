@@ -208,7 +208,7 @@ TEST_CASE("all tensors have a name") {
 
 TEST_CASE("what only some problems have is asked for by them alone") {
   AttentionProblem problem = kProblem;
-  TensorRules rules;
+  AttentionPlan::TensorRules rules;
   const auto refused = [&](const AttentionTensors& tensors) {
     const auto checked = TensorChecks(problem, workspace(), rules).check(tensors);
     return checked ? std::string() : checked.error().message;
@@ -248,7 +248,7 @@ TEST_CASE("tokens that are read two at a time lie one behind the other, and the 
   AttentionProblem problem = test::generation(2, 1, 1024, 16, 4, 64, 64);
   problem.data_type_k = problem.data_type_v = DataType::e4m3;
   problem.kv_order = KvOrder::hnd;
-  TensorRules rules;
+  AttentionPlan::TensorRules rules;
   rules.kv_tokens_per_row = 2;
   for (DeviceTensor AttentionTensors::*pool : {&AttentionTensors::k, &AttentionTensors::v}) {
     AttentionTensors tensors = fitting();
@@ -280,6 +280,20 @@ TEST_CASE("strides whose extent would wrap are refused, not taken for small ones
     tensors.page_table.strides = {std::int64_t{1} << bit, 0, 0};
     check_refused(tensors, "page_table");
   }
+}
+
+TEST_CASE("of latent attention v is k, to its strides") {
+  const AttentionProblem latent = test::generation(2, 1, 1024, 16, 16, 576, 512);
+  AttentionTensors tensors = fitting();
+  tensors.q.bytes = tensors.o.bytes = 2 * 16 * 576 * 2;
+  tensors.k = tensors.v = {0x20000, 64 * 576 * 2, {}};
+  const TensorChecks checks(latent, workspace(), {});
+  CHECK(checks.check(tensors));
+  tensors.v.address += 512;
+  CHECK(test::holds(checks.check(tensors).error().message, "v is not k"));
+  tensors.v = tensors.k;
+  tensors.v.strides = {64 * 576, 576, 576};
+  CHECK(test::holds(checks.check(tensors).error().message, "v is not k"));
 }
 
 }  // namespace

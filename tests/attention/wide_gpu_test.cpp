@@ -81,6 +81,26 @@ TEST_CASE("Head dim 512 agrees with windows, masks, sinks, soft caps, page table
   check([](P& p) { p.data_type_o = DataType::e4m3; });
 }
 
+TEST_CASE("KV of eight bits agrees under every type of Q, of both head dims and in tiles of every size") {
+  const auto gpu = Gpu::open();
+  if (!gpu) return;
+  for (const DataType q : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
+    for (const std::uint32_t head_dim : {512U, 576U}) {
+      for (const std::uint32_t heads : {16U, 32U, 128U}) {
+        AttentionProblem problem = latent_borders(heads, heads == 32 ? 16 : 64);
+        problem.head_dim_qk = head_dim;
+        problem.data_type_q = q;
+        problem.data_type_k = problem.data_type_v = DataType::e4m3;
+        problem.data_type_o = q == DataType::fp16 ? DataType::fp32 : q;
+        problem.output_scale = 0.5;
+        if (heads == 32) problem.soft_cap = 20.0;
+        for (const std::uint32_t splits : {1U, 3U})
+          check_against_reference(*gpu, problem, splits);
+      }
+    }
+  }
+}
+
 TEST_CASE("Rows of a batch with one long sequence have the same bits on every run, and leave the counters") {
   const auto gpu = Gpu::open();
   if (!gpu) return;

@@ -16,8 +16,8 @@ namespace {
 
 TensorMapDescription description_of(const nlohmann::json& recorded) {
   TensorMapDescription map;
-  map.type = static_cast<TensorMapType>(recorded["type"].get<int>());
-  map.swizzle = static_cast<TensorMapSwizzle>(recorded["swizzle"].get<int>());
+  map.type = static_cast<TensorMapDescription::Type>(recorded["type"].get<int>());
+  map.swizzle = static_cast<TensorMapDescription::Swizzle>(recorded["swizzle"].get<int>());
   map.rank = static_cast<std::uint32_t>(recorded["dims"].size());
   map.address = recorded["address"];
   const auto copy = [](const nlohmann::json& values, auto& target) {
@@ -52,7 +52,7 @@ TEST_CASE("the driver encodes every recorded tensor map that a device of its kin
         const auto checked = check_tensor_map(map);
         CHECK_MESSAGE(checked, (checked ? "" : checked.error().message));
         // Elements of four bits that the copy spreads begin with 10.0.
-        const bool exists = map.type != TensorMapType::padded_4bit || capability.major >= 10;
+        const bool exists = map.type != TensorMapDescription::Type::padded_4bit || capability.major >= 10;
         padded += exists ? 0U : 1U;
         if (!exists) continue;
         const auto map_bytes = encode_tensor_map(**device, map);

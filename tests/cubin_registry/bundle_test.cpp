@@ -153,10 +153,10 @@ struct Profiled {
 
 // Small ones, and one with a dictionary.
 std::vector<Profiled> profiled() {
-  std::vector<Profiled> all = {{BundleProfile::plain, cubins_up_to(2), 23},
-                               {BundleProfile::ship, cubins_up_to(2), 23},
-                               {BundleProfile::archive, cubins_up_to(3), 23}};
-  all.push_back({BundleProfile::ship, alike_cubins(130, 26000), 1997, false});
+  std::vector<Profiled> all = {{BundleProfile::plain, cubins_up_to(2), 47},
+                               {BundleProfile::ship, cubins_up_to(2), 47},
+                               {BundleProfile::archive, cubins_up_to(3), 47}};
+  all.push_back({BundleProfile::ship, alike_cubins(130, 26000), 5003, false});
   return all;
 }
 

@@ -3,11 +3,9 @@
 #include "support/compiler_search.hpp"
 #include "support/temp_dir.hpp"
 
-#include <cubinet/base/parallel.hpp>
 #include <cubinet/jit/compiler.hpp>
 #include <cubinet/jit/prepared_request.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
-#include <cubinet/spec/data_type.hpp>
 
 #include <doctest/doctest.h>
 
@@ -15,7 +13,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <thread>
 
@@ -72,20 +69,6 @@ std::vector<SmTarget> check_every_target(Compiler& nvrtc) {
   return *targets;
 }
 
-void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
-  std::vector<CompileRequest> requests;
-  for (const char* target : targets) {
-    for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction",
-                             "attention_wide", "rms_norm"})
-      requests.push_back(test::builtin_request(name, target));
-  }
-  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
-    const auto output = nvrtc.compile(requests[i]);
-    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
-    CHECK(output->record.warnings.empty());
-  });
-}
-
 }  // namespace
 
 TEST_CASE("every target that the compiler supports is built, and the cubin says which it is") {
@@ -98,15 +81,6 @@ TEST_CASE("a later release builds for sm 107 and its two suffixes too, and the c
   const std::vector<SmTarget> targets = check_every_target(*nvrtc);
   for (const char* name : {"sm_107", "sm_107a", "sm_107f"})
     CHECK(std::count(targets.begin(), targets.end(), *SmTarget::parse(name)) == 1);
-}
-
-TEST_CASE("the templates of the library compile for old and new targets without a warning") {
-  check_templates(*compiler(), {"sm_80", "sm_90a", "sm_100f", "sm_120f"});
-}
-
-TEST_CASE("the templates of the library compile under a later release without a warning") {
-  const auto nvrtc = later_compiler();
-  if (nvrtc != nullptr) check_templates(*nvrtc, {"sm_80", "sm_90a", "sm_107a", "sm_107f"});
 }
 
 TEST_CASE("two releases work in one process, and a fingerprint is of one of them") {
@@ -126,49 +100,6 @@ TEST_CASE("two releases work in one process, and a fingerprint is of one of them
   CHECK(outputs[0].record.fingerprint != outputs[1].record.fingerprint);
   CHECK(outputs[0].record.fingerprint == outputs[2].record.fingerprint);
   CHECK(outputs[0].record.digest == outputs[2].record.digest);
-}
-
-TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs from sm 89 on") {
-  const auto nvrtc = compiler();
-  std::vector<CompileRequest> requests;
-  for (const char* target : {"sm_80", "sm_89", "sm_90a", "sm_100f", "sm_103a", "sm_120f"}) {
-    for (const int head_dim : {64, 128, 256, 512}) {
-      CompileRequest request = test::builtin_request("attention_reduction", target);
-      request.spec.set("head_dim_per_tile", head_dim).set("tile_size_q", head_dim == 64 ? 128 : 64);
-      request.spec.set("dtype_q", head_dim == 256 ? "bf16" : "e4m3");
-      request.spec.set("dtype_o", head_dim == 64 ? "fp16" : head_dim == 128 ? "e4m3" : "bf16");
-      requests.push_back(request);
-    }
-  }
-  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
-    const auto output = nvrtc->compile(requests[i]);
-    const bool narrow = requests[i].spec.parameters.at("dtype_o") == ParameterValue(std::string("e4m3"));
-    if (narrow && requests[i].target == *SmTarget::parse("sm_80")) {
-      REQUIRE_FALSE(output);
-      CHECK(output.error().message.find("dtype_o e4m3 needs a target from sm_89 on") != std::string::npos);
-      return;
-    }
-    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
-    CHECK(output->record.warnings.empty());
-  });
-}
-
-TEST_CASE("every data type is a type of the device code") {
-  const std::string source = R"cu(/* cubinet-template {"name": "typed", "interface": 1, "parameters": [
-    {"name": "t", "type": "dtype", "values": ["fp16", "bf16", "fp32", "int8", "int32", "e4m3", "e5m2", "e2m1",
-        "fp64", "int16", "int64", "uint8", "uint16", "uint32", "uint64"]}],
-    "kernels": [{"name": "k", "threads": 32}]} */
-#include <cubinet/parameters.cuh>
-extern "C" __global__ void k(cubinet::parameters::t* p, void** to) { *to = p; }
-)cu";
-  const auto nvrtc = compiler();
-  CompileRequest request = test::request_of(test::parse_template(source));
-  CHECK(request.kernel_template->parameters()[0].values.size() == all_data_types().size());
-  for (const DataType type : all_data_types()) {
-    request.spec.set("t", ParameterValue(std::string(to_string(type))));
-    const auto output = nvrtc->compile(request);
-    CHECK_MESSAGE(output.has_value(), (output ? "" : output.error().message));
-  }
 }
 
 TEST_CASE("the code sees the very value of a parameter of every kind, as a constant or as a macro") {
@@ -273,24 +204,6 @@ TEST_CASE("a source that is declared beside it sees its parameters, and errors t
   const auto failed = nvrtc->compile(request);
   REQUIRE_FALSE(failed);
   CHECK_MESSAGE(failed.error().message.find("scale.cu(4)") != std::string::npos, failed.error().message);
-}
-
-TEST_CASE("the example of a user template compiles, with both its types and for all targets it allows") {
-  std::ifstream file(CUBINET_TEST_EXAMPLE_TEMPLATE);
-  const std::string source{std::istreambuf_iterator<char>(file), {}};
-  CompileRequest request = test::request_of(test::parse_template(source));
-  const auto nvrtc = compiler();
-  for (const char* target : {"sm_75", "sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
-    for (const char* type : {"fp32", "bf16"}) {
-      request.target = *SmTarget::parse(target);
-      request.spec.set("dtype", type);
-      const auto output = nvrtc->compile(request);
-      CHECK_MESSAGE(output.has_value(), (output ? "" : output.error().message + output.error().detail));
-      if (output) CHECK(output->record.warnings.empty());
-    }
-  }
-  request.spec.set("block", 1024).set("elements_per_thread", 8);
-  CHECK(nvrtc->compile(request).error().message.find("at most 4096 elements") != std::string::npos);
 }
 
 TEST_CASE("a target that the compiler does not know is unsupported and the known ones are told") {

@@ -40,21 +40,6 @@ struct KernelEvent {
   double load_seconds = 0;     // driver
 };
 
-struct RuntimeCounters {
-  std::uint64_t process_hits = 0;
-  std::uint64_t memory_hits = 0;
-  std::uint64_t registry_hits = 0;
-  std::uint64_t bundle_hits = 0;
-  std::uint64_t compiled = 0;
-  std::uint64_t imported_hits = 0;
-  std::uint64_t server_hits = 0;
-  std::uint64_t misses = 0;    // compile = never and nothing found
-  std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
-  std::uint64_t bytes_loaded = 0;
-  // Of each of Runtime::stores(), in their order: one that is asked and never used is of no use.
-  std::vector<StoreUses> stores;
-};
-
 enum class CompilePolicy { on_miss, never };
 
 struct RuntimeOptions {
@@ -104,6 +89,21 @@ class PreparedKernel {
 // CUDA. Nothing hangs. Workers that compile are best started by exec (spawn).
 class Runtime {
  public:
+  struct Counters {
+    std::uint64_t process_hits = 0;
+    std::uint64_t memory_hits = 0;
+    std::uint64_t registry_hits = 0;
+    std::uint64_t bundle_hits = 0;
+    std::uint64_t compiled = 0;
+    std::uint64_t imported_hits = 0;
+    std::uint64_t server_hits = 0;
+    std::uint64_t misses = 0;    // compile = never and nothing found
+    std::uint64_t failures = 0;  // requests for a kernel (function, cubin) that gave an error, misses aside
+    std::uint64_t bytes_loaded = 0;
+    // Of each of Runtime::stores(), in their order: one that is asked and never used is of no use.
+    std::vector<StoreUses> stores;
+  };
+
   // invalid_argument for a policy that no target meets. Neither driver nor NVRTC is opened before it is
   // needed.
   static Result<std::shared_ptr<Runtime>> create(RuntimeOptions options);
@@ -164,7 +164,7 @@ class Runtime {
   virtual Result<std::shared_ptr<Compiler>> compiler() = 0;
   virtual const TemplateCatalog& templates() const = 0;
   virtual const std::vector<std::shared_ptr<Store>>& stores() const = 0;  // memory first
-  virtual RuntimeCounters counters() const = 0;
+  virtual Counters counters() const = 0;
 };
 
 }  // namespace cubinet

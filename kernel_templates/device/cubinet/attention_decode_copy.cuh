@@ -160,7 +160,8 @@ class KvStream {
         copy_v_(p.v, p.v_page_stride, p.v_token_stride, p.v_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
         ring_(rings + group_kv * kRingBytes),
-        group_kv_(group_kv) {}
+        group_kv_(group_kv),
+        pages_(walk_.pages(minimum(threadIdx.x % 32, stages))) {}
 
   __device__ int count() const { return walk_.count(); }
   __device__ int token(int index) const { return walk_.token(index); }
@@ -168,12 +169,10 @@ class KvStream {
   __device__ SharedAddress v_slice() const { return ring_ + stages * kSliceBytesK + slot_ * kSliceBytesV; }
 
   __device__ void fill() {
-    // One load for all look-ups: lane i reads the page of slice i.
-    const SlicePages pages = walk_.pages(minimum(threadIdx.x % 32, stages));
-    next_pages_ = of_lane(pages, stages);
+    next_pages_ = of_lane(pages_, stages);
 #pragma unroll 1
     for (slot_ = 0; slot_ < stages; ++slot_) {
-      const SlicePages of_slot = of_lane(pages, slot_);
+      const SlicePages of_slot = of_lane(pages_, slot_);
       if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), of_slot, readable_);
       async_copy_commit();
       if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), of_slot, readable_);
@@ -240,7 +239,7 @@ class KvStream {
   SharedAddress ring_;
   int group_kv_;
   int slot_ = 0;
-  SlicePages pages_ = {};
+  SlicePages pages_;  // before `fill` lane i has that of slice i: one load for all look-ups
   SlicePages next_pages_ = {};
 };
 

@@ -12,6 +12,16 @@ namespace cubinet::attention {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
+// What a block of a single sequence would wait for one after the other, its length and then its pages, is on
+// its way to the L2 at once. That takes no notice of what the kernel has to wait for: nothing is read yet.
+__device__ inline void prefetch_look_ups(const AttentionDecodeParameters& p) {
+  const int first = 32 * static_cast<int>(threadIdx.x);  // of the entries of 128 bytes
+  if (p.batch > 1 || first * page_size >= p.max_kv_length || first >= 1024) return;
+  if (first == 0) prefetch_to_l2(p.kv_lengths);
+  prefetch_to_l2(p.page_table + 4 * first);
+  if constexpr (separate_page_tables) prefetch_to_l2(p.page_table + 4 * (first + p.v_page_table_offset));
+}
+
 // The work of one sequence and one KV head.
 struct SequenceWork {
   int begin;    // of the tokens that any row sees: a multiple of kSlice
@@ -52,33 +62,18 @@ __device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Pie
 // Every warp works it out for itself, all of its lanes together.
 class WorkDivision {
  public:
-  __device__ WorkDivision(const AttentionDecodeParameters& p, int block) : lane_(threadIdx.x % 32) {
-    units_ = units_of(p, minimum(lane_, p.batch - 1));
-    int total = units_;
-    if (p.batch > 1) {
-      if (lane_ >= p.batch) units_ = 0;
-      last_ = up_to_lane(units_);
-      total = __shfl_sync(kAllLanes, last_, 31);
-      if (p.batch > 32) {
-        int others = 0;
-#pragma unroll 1
-        for (int sequence = lane_ + 32; sequence < p.batch; sequence += 32)
-          others += units_of(p, sequence);
-        total += __reduce_add_sync(kAllLanes, others);
-      }
-    }
+  __device__ WorkDivision(const AttentionDecodeParameters& p, int block)
+      : lane_(threadIdx.x % 32), block_(block) {
+    const int total = units_before(p, p.batch);
     share_ = maximum(p.blocks.quotient(total + p.blocks.divisor - 1), p.min_units);
     begin_ = block * share_;
     end_ = minimum(begin_ + share_, total);
   }
 
   // Of the block; past the end where it has none.
-  __device__ int begin() const {
-    return begin_;
-  }
-  __device__ int end() const {
-    return end_;
-  }
+  __device__ int begin() const { return begin_; }
+  __device__ int end() const { return end_; }
+  __device__ int share() const { return share_; }
 
   // REQUIRES: begin() <= unit < end().
   __device__ Piece piece(const AttentionDecodeParameters& p, int unit) const {
@@ -97,14 +92,16 @@ class WorkDivision {
     return piece;
   }
 
-  __device__ int share() const {
-    return share_;
+  // Where the block leaves what it has of a tile that it shares. Of a tile that began in an earlier block it
+  // has its first piece, and its second is of the next.
+  __device__ int slot(const AttentionDecodeParameters& p, const Piece& piece) const {
+    return p.split_is_unit != 0 ? piece.begin : 2 * block_ + (piece.tile_begin > begin_ ? 1 : 0);
   }
 
   // A whole tile.
   __device__ Piece tile(const AttentionDecodeParameters& p, const Sequence& sequence, int q_tile) const {
     const SequenceWork work(p, sequence);
-    const int begin = first_unit(p, sequence.index) + q_tile * work.units;
+    const int begin = units_before(p, sequence.index) + q_tile * work.units;
     return {sequence, work.begin, q_tile, begin, begin + work.units, begin, begin + work.units};
   }
 
@@ -113,46 +110,38 @@ class WorkDivision {
     return SequenceWork(p, Sequence(p, sequence)).all_units();
   }
 
-  __device__ int first_unit(const AttentionDecodeParameters& p, int sequence) const {
-    int units = lane_ < sequence ? units_ : 0;
+  __device__ int units_before(const AttentionDecodeParameters& p, int sequence) const {
+    int units = 0;
 #pragma unroll 1
-    for (int other = lane_ + 32; other < sequence; other += 32)
+    for (int other = lane_; other < sequence; other += 32)
       units += units_of(p, other);
-    return p.batch > 1 ? __reduce_add_sync(kAllLanes, units) : 0;
-  }
-
-  __device__ int up_to_lane(int units) const {
-#pragma unroll
-    for (int offset = 1; offset < 32; offset *= 2) {
-      const int before = __shfl_up_sync(kAllLanes, units, offset);
-      if (lane_ >= offset) units += before;
-    }
-    return units;
+    return __reduce_add_sync(kAllLanes, units);
   }
 
   // Thirty two sequences at a time.
   __device__ void find(const AttentionDecodeParameters& p, int unit, int& sequence, int& first) const {
-    int units = units_;
-    int last = last_;
-    if (p.batch > 32) {
 #pragma unroll 1
-      for (;;) {
-        const int sum = __reduce_add_sync(kAllLanes, units);
-        if (unit < first + sum) break;
-        first += sum;
-        sequence += 32;
-        units = sequence + lane_ < p.batch ? units_of(p, sequence + lane_) : 0;
+    for (;; sequence += 32) {
+      const int own = sequence + lane_;
+      const int units = own < p.batch ? units_of(p, own) : 0;
+      int end = units;  // of the lane's sequence
+#pragma unroll
+      for (int offset = 1; offset < 32; offset *= 2) {
+        const int before = __shfl_up_sync(kAllLanes, end, offset);
+        if (lane_ >= offset) end += before;
       }
-      last = up_to_lane(units);
+      end += first;
+      const unsigned later = __ballot_sync(kAllLanes, unit < end);
+      const int lane = later != 0 ? __ffs(later) - 1 : 31;
+      first = __shfl_sync(kAllLanes, later != 0 ? end - units : end, lane);
+      if (later == 0) continue;
+      sequence += lane;
+      return;
     }
-    const int lane = __ffs(__ballot_sync(kAllLanes, unit < first + last)) - 1;
-    sequence += lane;
-    first += __shfl_sync(kAllLanes, last - units, lane);
   }
 
   int lane_;
-  int units_;     // of the lane's sequence among the first 32
-  int last_ = 0;  // and of those before it
+  int block_;
   int share_;
   int begin_;
   int end_;
@@ -160,27 +149,24 @@ class WorkDivision {
 
 // Where the partial results of a tile lie that several blocks share, one after the other.
 struct PartialSlots {
-  int count;
-  int first;
-  int step;      // between the later ones
-  int previous;  // what they are counted from
-  int own;
+  int count = 0;
+  int first = 0;
+  int step = 0;      // between the later ones
+  int previous = 0;  // what they are counted from
 
-  __device__ PartialSlots(const AttentionDecodeParameters& p, const Piece& piece, int share, int block) {
+  PartialSlots() = default;
+  __device__ PartialSlots(const AttentionDecodeParameters& p, const Piece& tile, int share) {
     if (p.split_is_unit != 0) {
-      count = piece.tile_end - piece.tile_begin;
-      first = previous = piece.tile_begin;
+      count = tile.tile_end - tile.tile_begin;
+      first = previous = tile.tile_begin;
       step = 1;
-      own = piece.begin;
       return;
     }
-    // A block's piece of a tile that began in an earlier block is its first, and the next one its second.
-    const int first_block = piece.tile_begin / share;
-    count = (piece.tile_end - 1) / share - first_block + 1;
+    const int first_block = tile.tile_begin / share;
+    count = (tile.tile_end - 1) / share - first_block + 1;
     previous = 2 * first_block;
-    first = previous + (piece.tile_begin == first_block * share ? 0 : 1);
+    first = previous + (tile.tile_begin == first_block * share ? 0 : 1);
     step = 2;
-    own = block == first_block ? first : 2 * block;
   }
 
   __device__ int slot(int index) const { return index == 0 ? first : previous + step * index; }

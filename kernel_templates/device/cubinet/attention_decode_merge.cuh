@@ -53,23 +53,6 @@ class MergeBuffer {
   }
 
  private:
-  __device__ static void put_row(const FragmentD (&output)[kTilesV], int half, SharedAddress target,
-                                 int column) {
-    if constexpr (kConvertsKv) {
-#pragma unroll
-      for (int tile = 0; tile < kTilesV; tile += 2) {
-        const float* const even = output[tile].r + 2 * half;
-        const float* const odd = output[tile + 1].r + 2 * half;
-        store_shared_floats_4(target + tile * 32 + column * 16, even[0], odd[0], even[1], odd[1]);
-      }
-    } else {
-#pragma unroll
-      for (int tile = 0; tile < kTilesV; ++tile)
-        store_shared_floats(target + tile * 32 + column * 8, output[tile].r[2 * half],
-                            output[tile].r[2 * half + 1]);
-    }
-  }
-
   // Where a row's maximum lies; its sum follows.
   __device__ SharedAddress extremes(int row) const {
     return output_ + kWarpsKv * tile_size_q * (kMergeStride * 4) + row * 8;

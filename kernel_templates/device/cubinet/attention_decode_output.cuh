@@ -40,35 +40,38 @@ __device__ inline void store_elements(GlobalAddress address, const float (&value
   }
 }
 
-// What a whole row, whose V is of the stored bits, is multiplied by, and its base-2 log-sum-exp: a sink is
-// one more logit, without V.
+// What a whole row, whose V is of the stored bits, is multiplied by: a sink is one more logit, without V.
 struct RowEnd {
   float factor;
-  float lse;
+  float sink;  // base 2
 
-  __device__ RowEnd(const AttentionDecodeParameters& p, int head, float lse_of_tokens) : lse(lse_of_tokens) {
-    factor = p.output_scale_address != 0 ? load_global_float(p.output_scale_address) : p.output_scale;
+  __device__ RowEnd(const AttentionDecodeParameters& p, int head)
+      : factor(p.output_scale_address != 0 ? load_global_float(p.output_scale_address) : p.output_scale),
+        sink(p.sinks != 0 ? load_global_float(p.sinks + 4 * head) * kLog2E : negative_infinity()) {
     if constexpr (kConvertsKv) factor *= kE4m3Scale;
-    if (p.sinks == 0) return;
-    const float sink = load_global_float(p.sinks + 4 * head) * kLog2E;
+  }
+
+  // Takes the base-2 log-sum-exp of the row's tokens, and returns that of the row.
+  __device__ float close(float lse_of_tokens) {
+    if (sink == negative_infinity()) return lse_of_tokens;
     const float highest = fmaxf(lse_of_tokens, sink);
-    if (highest == negative_infinity()) return;
     const float tokens = exp2_approx(lse_of_tokens - highest);
     const float total = tokens + exp2_approx(sink - highest);
     factor *= tokens * reciprocal_approx(total);
-    lse = highest + log2_approx(total);
+    return highest + log2_approx(total);
   }
 };
 
-// Stores values of a row that holds all of its tokens, from element `first` on.
+// Stores values of a row that holds all of its tokens, from element `first` on. `lse` is of base 2.
 template <int kCount>
 __device__ inline void store_output(const AttentionDecodeParameters& p, const OutputRow& row, int first,
-                                    float (&values)[kCount], const RowEnd& end) {
+                                    float (&values)[kCount], RowEnd end, float lse) {
+  lse = end.close(lse);
 #pragma unroll
   for (int i = 0; i < kCount; ++i)
     values[i] *= end.factor;
   store_elements<dtype_o>(row.output(p) + first * sizeof(dtype_o), values);
-  if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), end.lse * kLn2);
+  if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), lse * kLn2);
 }
 
 // The rows of a tile, each of which some threads share: they take 8 elements each of a row at a time.
@@ -83,31 +86,6 @@ __device__ inline OutputRow output_row(const PackedRows& rows, const Sequence& s
   const int packed = rows.first + row;
   const int token = rows.group.quotient(packed);
   return {sequence, token, (head_kv - token) * rows.group.divisor + packed};
-}
-
-// Writes the rows of a piece: to the output or, where `slot` is not negative, among the partial results. `merge`
-// has what the warps computed.
-template <class Merge>
-__device__ inline void store_rows(const AttentionDecodeParameters& p, const Merge& merge,
-                                  const PackedRows& rows, const Sequence& sequence, int head_kv, int slot) {
-  // Unrolled, its divisions would be a good part of the kernel's code and compile time.
-#pragma unroll 1
-  for (int i = threadIdx.x; i < RowParts::kAll; i += kThreads) {
-    const int row = i / RowParts::kParts;
-    const int first = i % RowParts::kParts * RowParts::kElements;
-    if (!rows.holds(row)) break;
-    float values[RowParts::kElements];
-    const float lse = merge.take(values, row, first);
-    if (slot >= 0) {
-      const long long index =
-          (static_cast<long long>(slot) * p.heads_kv.divisor + head_kv) * p.partial_rows + row;
-      store_elements<fp32>(p.partial_o + 4 * (index * head_dim_v + first), values);
-      if (first == 0) store_global_float(p.partial_lse + 4 * index, lse);
-    } else {
-      const OutputRow target = output_row(rows, sequence, head_kv, row);
-      store_output(p, target, first, values, RowEnd(p, target.head, lse));
-    }
-  }
 }
 
 }  // namespace cubinet::attention

@@ -71,8 +71,69 @@ __device__ inline float normalising_factor(float largest, float& scale) {
   return __uint_as_float((254u - exponent) << 23);
 }
 
-// Q as fp16, in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4
-// and 6 lie before the pairs 1, 3, 5 and 7. Some rows are on their way from the start.
+// Eight elements of Q as they are converted: those of sixteen bits fill all words, those of eight the first two.
+__device__ inline uint4 load_q_part(GlobalAddress source) {
+  if constexpr (sizeof(dtype_q) == 1) {
+    const uint2 bits = load_global_8(source);
+    return make_uint4(bits.x, bits.y, 0, 0);
+  } else {
+    return load_global_16(source);
+  }
+}
+
+// The largest magnitude of a part, which is asked of bf16 alone.
+__device__ inline float largest_of_part(const uint4& bits) {
+  float largest = 0.0f;
+  if constexpr (is_same<dtype_q, bf16>) {
+    float values[8];
+    Vector16<dtype_q>::unpack(bits, values);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      largest = fmaxf(largest, fabsf(values[i]));
+  }
+  return largest;
+}
+
+// What a row is multiplied by, and what its logits have to be multiplied by to make that good.
+struct QFactor {
+  float factor = 1.0f;
+  float scale = 1.0f;
+
+  __device__ explicit QFactor(float largest_of_row) {
+    if constexpr (is_same<dtype_q, bf16>) factor = normalising_factor(largest_of_row, scale);
+    if constexpr (is_same<dtype_q, e4m3>) scale = kE4m3Scale;
+  }
+};
+
+// A part as fp16, in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4
+// and 6 lie before the pairs 1, 3, 5 and 7.
+__device__ inline void store_q_part(const uint4& bits, float factor, int row, int part, SharedAddress q_shared) {
+  unsigned pairs[4];
+  if constexpr (sizeof(dtype_q) == 1) {
+    const Fp16Pairs low = unpack4_e4m3(bits.x);
+    const Fp16Pairs high = unpack4_e4m3(bits.y);
+    pairs[0] = low.low;
+    pairs[1] = low.high;
+    pairs[2] = high.low;
+    pairs[3] = high.high;
+  } else if constexpr (is_same<dtype_q, fp16>) {
+    pairs[0] = bits.x;
+    pairs[1] = bits.y;
+    pairs[2] = bits.z;
+    pairs[3] = bits.w;
+  } else {
+    float values[8];
+    Vector16<dtype_q>::unpack(bits, values);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      pairs[i] = pack2<fp16>(values[2 * i] * factor, values[2 * i + 1] * factor);
+  }
+  const SharedAddress first = q_shared + swizzled<kRowBytesQ>(row, part / 2 * 2) + part % 2 * 8;
+  store_shared_8(first, pairs[0], pairs[2]);
+  store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
+}
+
+// Q as fp16. Some rows are on their way from the start.
 class QConversion {
  public:
   __device__ QConversion(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
@@ -100,50 +161,17 @@ class QConversion {
 
   __device__ void load(int first) {
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const GlobalAddress source = source_.source(Source::row(first + i));
-      if constexpr (sizeof(dtype_q) == 1) {
-        const uint2 bits = load_global_8(source);
-        bits_[i] = make_uint4(bits.x, bits.y, 0, 0);
-      } else {
-        bits_[i] = load_global_16(source);
-      }
-    }
+    for (int i = 0; i < kAtOnce; ++i)
+      bits_[i] = load_q_part(source_.source(Source::row(first + i)));
   }
 
   __device__ static void convert(const uint4& bits, int row, SharedAddress q_shared, SharedAddress scales) {
-    unsigned pairs[4];
-    float scale = 1.0f;
-    if constexpr (sizeof(dtype_q) == 1) {
-      const Fp16Pairs low = unpack4_e4m3(bits.x);
-      const Fp16Pairs high = unpack4_e4m3(bits.y);
-      pairs[0] = low.low;
-      pairs[1] = low.high;
-      pairs[2] = high.low;
-      pairs[3] = high.high;
-      scale = kE4m3Scale;
-    } else if constexpr (is_same<dtype_q, fp16>) {
-      pairs[0] = bits.x;
-      pairs[1] = bits.y;
-      pairs[2] = bits.z;
-      pairs[3] = bits.w;
-    } else {
-      float values[8];
-      Vector16<dtype_q>::unpack(bits, values);
-      float largest = 0.0f;
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        largest = fmaxf(largest, fabsf(values[i]));
-      const float factor = normalising_factor(lanes_max<kParts>(largest), scale);
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        pairs[i] = pack2<fp16>(values[2 * i] * factor, values[2 * i + 1] * factor);
-    }
     const int part = Source::part();
-    const SharedAddress first = q_shared + swizzled<kRowBytesQ>(row, part / 2 * 2) + part % 2 * 8;
-    store_shared_8(first, pairs[0], pairs[2]);
-    store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
-    if (part == 0) store_shared_float(scales + 4 * row, scale);
+    float largest = largest_of_part(bits);
+    if constexpr (is_same<dtype_q, bf16>) largest = lanes_max<kParts>(largest);
+    const QFactor of_row(largest);
+    store_q_part(bits, of_row.factor, row, part, q_shared);
+    if (part == 0) store_shared_float(scales + 4 * row, of_row.scale);
   }
 
   Source source_;

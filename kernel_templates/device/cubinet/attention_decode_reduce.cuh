@@ -9,8 +9,8 @@
 
 namespace cubinet::attention {
 
-constexpr int kReduceThreads = 128;
-constexpr int kReduceBlocksPerSm = 8;
+constexpr int kReduceThreads = 256;
+constexpr int kReduceBlocksPerSm = 4;
 
 // A row's partial results.
 class PartialRow {
@@ -24,8 +24,9 @@ class PartialRow {
   __device__ long long index(int piece) const {
     return first_ + static_cast<long long>(slots_.slot(piece)) * slot_rows_;
   }
-  __device__ GlobalAddress lse(int piece) const { return p_.partial_lse + 4 * index(piece); }
-  __device__ GlobalAddress output(int piece) const { return p_.partial_o + 4 * head_dim_v * index(piece); }
+  __device__ long long index_in_slot() const { return first_; }
+  __device__ GlobalAddress lse(long long index) const { return p_.partial_lse + 4 * index; }
+  __device__ GlobalAddress output(long long index) const { return p_.partial_o + 4 * head_dim_v * index; }
 
  private:
   const AttentionDecodeParameters& p_;
@@ -38,7 +39,6 @@ class PartialRow {
 // the answer leaves the counter as it was found before the first.
 __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const Piece& piece, int head_kv,
                                        int count) {
-  if (p.counters == 0) return false;
   __syncthreads();
   bool last = false;
   if (threadIdx.x == 0) {
@@ -50,32 +50,28 @@ __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const
   return __syncthreads_or(last) != 0;
 }
 
-// A running softmax over partial results, some of which are on their way at a time.
-__device__ inline void reduce_rows(const AttentionDecodeParameters& p, const PartialSlots& slots,
-                                   const PackedRows& rows, const Sequence& sequence, int head_kv) {
-  constexpr int kElements = RowParts::kElements;
-  constexpr int kAtOnce = kRegisters > 128 ? 8 : 4;
+// A running softmax over partial results of a row: `kElements` of its elements.
+template <int kElements>
+struct PartialSum {
+  float values[kElements] = {};
+  float highest = negative_infinity();
+  float total = 0.0f;
+
+  // Takes every `step`th piece from `begin` on, some of which are on their way at a time.
+  __device__ void add(const PartialRow& row, int element, int begin, int step, int count) {
+    constexpr int kAtOnce = 4;
 #pragma unroll 1
-  for (int item = threadIdx.x; item < RowParts::kAll; item += kThreads) {
-    const int row = item / RowParts::kParts;
-    const int first = item % RowParts::kParts * kElements;
-    if (!rows.holds(row)) break;
-    const PartialRow source(p, slots, head_kv, row);
-    float values[kElements] = {};
-    float highest = negative_infinity();
-    float total = 0.0f;
-    // Past the end the last is read again and left out, which takes no loop of its own. A weight of 0 would
-    // not do: a partial result may be infinite.
-#pragma unroll 1
-    for (int piece = 0; piece < slots.count; piece += kAtOnce) {
+    for (int first = begin; first < count; first += kAtOnce * step) {
       float lse[kAtOnce];
-      uint4 parts[kAtOnce][2];
+      uint4 parts[kAtOnce][kElements / 4];
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        const int of = minimum(piece + k, slots.count - 1);
-        lse[k] = load_global_float(source.lse(of));
-        parts[k][0] = load_global_16(source.output(of) + 4 * first);
-        parts[k][1] = load_global_16(source.output(of) + 4 * first + 16);
+        const int piece = first + k * step;
+        const long long index = row.index(piece);
+        lse[k] = load_global_float_if(piece < count, row.lse(index), negative_infinity());
+#pragma unroll
+        for (int i = 0; i < kElements / 4; ++i)
+          parts[k][i] = load_global_16_or_zero(row.output(index) + 4 * element + 16 * i, piece < count);
       }
       float newest = highest;
 #pragma unroll
@@ -90,131 +86,150 @@ __device__ inline void reduce_rows(const AttentionDecodeParameters& p, const Par
         values[i] *= correction;
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        if (piece + k >= slots.count) break;
-        float part[kElements];
-        Vector16<fp32>::unpack(parts[k][0], part);
-        Vector16<fp32>::unpack(parts[k][1], part + 4);
         const float weight = exp2_approx(lse[k] - offset);
         total += weight;
 #pragma unroll
-        for (int i = 0; i < kElements; ++i)
-          values[i] = fmaf(weight, part[i], values[i]);
+        for (int i = 0; i < kElements; i += 4) {
+          float part[4];
+          Vector16<fp32>::unpack(parts[k][i / 4], part);
+#pragma unroll
+          for (int j = 0; j < 4; ++j)
+            values[i + j] = fmaf(weight, part[j], values[i + j]);
+        }
       }
     }
+  }
+
+  // Makes the values those of the whole row; returns its base-2 log-sum-exp.
+  __device__ float close() {
     const float scale = total > 0.0f ? reciprocal_approx(total) : 0.0f;
 #pragma unroll
     for (int i = 0; i < kElements; ++i)
       values[i] *= scale;
-    const OutputRow target = output_row(rows, sequence, head_kv, row);
-    const float lse = total > 0.0f ? highest + log2_approx(total) : negative_infinity();
-    store_output(p, target, first, values, RowEnd(p, target.head, lse));
+    return total > 0.0f ? highest + log2_approx(total) : negative_infinity();
+  }
+};
+
+// Writes the rows of a piece, which `merge` has as the warps computed them: to the output or, where blocks
+// share the tile, to the block's slot. Then, of such a tile, the block that ends last reduces the partial
+// results.
+template <class Merge>
+__device__ inline void store_piece(const AttentionDecodeParameters& p, const Merge& merge,
+                                   const PackedRows& rows, const WorkDivision& division, const Piece& piece,
+                                   int head_kv) {
+  const bool is_whole = piece.is_whole();
+  const long long slot_rows =
+      static_cast<long long>(division.slot(p, piece)) * p.heads_kv.divisor * p.partial_rows;
+  PartialSlots slots;
+  // A second round takes what several blocks have.
+#pragma unroll 1
+  for (bool reduces = false;; reduces = true) {
+    // Unrolled, its divisions would be a good part of the kernel's code and compile time.
+#pragma unroll 1
+    for (int i = threadIdx.x; i < RowParts::kAll; i += kThreads) {
+      const int row = i / RowParts::kParts;
+      const int first = i % RowParts::kParts * RowParts::kElements;
+      if (!rows.holds(row)) break;
+      const PartialRow partial(p, slots, head_kv, row);
+      PartialSum<RowParts::kElements> sum;
+      float lse = 0.0f;
+      if (reduces) {
+        sum.add(partial, first, 0, 1, slots.count);
+        lse = sum.close();
+      } else {
+        lse = merge.take(sum.values, row, first);
+      }
+      if (is_whole || reduces) {
+        const OutputRow target = output_row(rows, piece.sequence, head_kv, row);
+        store_output(p, target, first, sum.values, RowEnd(p, target.head), lse);
+      } else {
+        const long long index = slot_rows + partial.index_in_slot();
+        store_elements<fp32>(partial.output(index) + 4 * first, sum.values);
+        if (first == 0) store_global_float(partial.lse(index), lse);
+      }
+    }
+    if (is_whole || reduces || p.counters == 0) return;
+    slots = PartialSlots(p, piece, division.share());
+    if (!is_last_of_tile(p, piece, head_kv, slots.count)) return;
   }
 }
 
-// The weights of a row's pieces, from their base-2 log-sum-exps. Every warp works them out for itself.
-class PieceWeights {
+// By the second kernel: some threads share a row's elements, and such groups its pieces.
+class RowReduction {
  public:
-  __device__ PieceWeights(const PartialRow& row, int count) {
-    const int lane = threadIdx.x % 32;
-    float highest = negative_infinity();
-#pragma unroll 1
-    for (int piece = lane; piece < count; piece += 32)
-      highest = fmaxf(highest, load_global_float(row.lse(piece)));
-    highest = lanes_max<32>(highest);
-    offset_ = highest == negative_infinity() ? 0.0f : highest;
-    float total = 0.0f;
-#pragma unroll 1
-    for (int piece = lane; piece < count; piece += 32)
-      total += exp2_approx(load_global_float(row.lse(piece)) - offset_);
-    total_ = lanes_sum<32>(total);
-    inverse_ = total_ > 0.0f ? reciprocal_approx(total_) : 0.0f;
-  }
+  static constexpr int kLanes = head_dim_v > 256 ? 64 : minimum(32, head_dim_v / 4);
+  static constexpr int kElements = head_dim_v / kLanes;
+  static constexpr int kWorkers = kReduceThreads / kLanes;
 
-  __device__ float of(float lse) const {
-    return exp2_approx(lse - offset_) * inverse_;
-  }
-  __device__ float lse() const {
-    return total_ > 0.0f ? offset_ + log2_approx(total_) : negative_infinity();
+  // What the threads meet in.
+  struct Memory {
+    float4 values[kWorkers][head_dim_v / 4];
+    float2 extremes[kWorkers];  // largest log-sum-exp, sum of the weights relative to it
+  };
+
+  __device__ static void run(const AttentionDecodeParameters& p, const PartialRow& partial, int count,
+                             const OutputRow& row, const RowEnd& end, Memory& memory) {
+    const int worker = threadIdx.x / kLanes;
+    const int lane = threadIdx.x % kLanes;
+    PartialSum<kElements> sum;
+    sum.add(partial, lane * kElements, worker, kWorkers, count);
+#pragma unroll
+    for (int i = 0; i < kElements; i += 4)
+      memory.values[worker][(lane * kElements + i) / 4] =
+          make_float4(sum.values[i], sum.values[i + 1], sum.values[i + 2], sum.values[i + 3]);
+    if (lane == 0) memory.extremes[worker] = make_float2(sum.highest, sum.total);
+    __syncthreads();
+    store(p, row, end, memory);
   }
 
  private:
-  float offset_;
-  float total_;
-  float inverse_;
+  __device__ static void store(const AttentionDecodeParameters& p, const OutputRow& row, const RowEnd& end,
+                               const Memory& memory) {
+    constexpr int kStored = 16 / int{sizeof(dtype_o)};
+    const int first = threadIdx.x * kStored;
+    if (first >= head_dim_v) return;
+    PartialSum<kStored> sum;
+#pragma unroll 4
+    for (int w = 0; w < kWorkers; ++w)
+      sum.highest = fmaxf(sum.highest, memory.extremes[w].x);
+    const float offset = sum.highest == negative_infinity() ? 0.0f : sum.highest;
+#pragma unroll 4
+    for (int w = 0; w < kWorkers; ++w) {
+      const float2 extremes = memory.extremes[w];
+      const float weight = exp2_approx(extremes.x - offset);
+      sum.total = fmaf(weight, extremes.y, sum.total);
+#pragma unroll
+      for (int i = 0; i < kStored; i += 4) {
+        const float4 part = memory.values[w][(first + i) / 4];
+        sum.values[i] = fmaf(weight, part.x, sum.values[i]);
+        sum.values[i + 1] = fmaf(weight, part.y, sum.values[i + 1]);
+        sum.values[i + 2] = fmaf(weight, part.z, sum.values[i + 2]);
+        sum.values[i + 3] = fmaf(weight, part.w, sum.values[i + 3]);
+      }
+    }
+    const float lse = sum.close();
+    store_output(p, row, first, sum.values, end, lse);
+  }
 };
 
-// Adds up what the workers of the second kernel have, and writes the row.
-template <int kWorkers>
-__device__ inline void store_sum(const AttentionDecodeParameters& p, const OutputRow& row,
-                                 const float (&sums)[kWorkers][head_dim_v], const RowEnd& end) {
-  constexpr int kElements = 16 / int{sizeof(dtype_o)};
-  const int first = threadIdx.x * kElements;
-  if (first >= head_dim_v) return;
-  float values[kElements] = {};
-#pragma unroll
-  for (int w = 0; w < kWorkers; ++w) {
-#pragma unroll
-    for (int i = 0; i < kElements; ++i)
-      values[i] += sums[w][first + i];
-  }
-  store_output(p, row, first, values, end);
-}
-
 // The second kernel: one thread block an output row, on a grid of (heads_q, q_len, batch). Rows of tiles that
-// one block had were written by it.
+// one block had were written by it. What is read before the wait, the first kernel has read, behind whose own
+// wait this one starts.
 __device__ inline void reduce_output_row(const AttentionDecodeParameters& p) {
-  constexpr int kLanes = minimum(32, head_dim_v / 4);  // each takes vectors of 4 floats
-  constexpr int kVectors = head_dim_v / 4 / kLanes;
-  constexpr int kWorkers = kReduceThreads / kLanes;
-  constexpr int kAtOnce = 4;
-  __shared__ __align__(16) float sums[kWorkers][head_dim_v];
-
+  __shared__ RowReduction::Memory memory;
+  launch_dependents();
   const int head = static_cast<int>(blockIdx.x);
   const int token = static_cast<int>(blockIdx.y);
-  wait_for_prerequisites();
-  launch_dependents();
   const Sequence sequence(p, static_cast<int>(blockIdx.z));
-  if (token >= sequence.q_len) return;
   const int head_kv = p.group.quotient(head);
   const int packed = token * p.group.divisor + head - head_kv * p.group.divisor;
   const WorkDivision division(p, 0);
-  const Piece tile = division.tile(p, sequence, packed / tile_size_q);
-  const PartialSlots slots(p, tile, division.share(), 0);
-  if (slots.count == 1) return;
-
-  const PartialRow row(p, slots, head_kv, packed % tile_size_q);
-  const PieceWeights weights(row, slots.count);
-  const RowEnd end(p, head, weights.lse());  // while the partial results are on their way
-  const int worker = threadIdx.x / kLanes;
-  const int lane = threadIdx.x % kLanes;
-  float values[kVectors][4] = {};
-  // A few partials are on their way at a time; past the end the last is read again and left out, which takes
-  // no loop of its own. A weight of 0 would not do: a partial may be infinite.
-#pragma unroll 1
-  for (int first = worker; first < slots.count; first += kAtOnce * kWorkers) {
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      const bool counts = first + k * kWorkers < slots.count;
-      const int piece = minimum(first + k * kWorkers, slots.count - 1);
-      const float weight = weights.of(load_global_float(row.lse(piece)));
-      const GlobalAddress partial = row.output(piece) + lane * 16;
-#pragma unroll
-      for (int j = 0; j < kVectors; ++j) {
-        float part[4];
-        Vector16<fp32>::unpack(load_global_16(partial + j * kLanes * 16), part);
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          values[j][i] = counts ? fmaf(weight, part[i], values[j][i]) : values[j][i];
-      }
-    }
-  }
-#pragma unroll
-  for (int j = 0; j < kVectors; ++j) {
-    *reinterpret_cast<float4*>(&sums[worker][(j * kLanes + lane) * 4]) =
-        make_float4(values[j][0], values[j][1], values[j][2], values[j][3]);
-  }
-  __syncthreads();
-  store_sum(p, OutputRow{sequence, token, head}, sums, end);
+  const PartialSlots slots(p, division.tile(p, sequence, packed / tile_size_q), division.share());
+  const PartialRow partial(p, slots, head_kv, packed % tile_size_q);
+  const RowEnd end(p, head);
+  wait_for_prerequisites();
+  if (token < sequence.q_len && slots.count > 1)
+    RowReduction::run(p, partial, slots.count, OutputRow{sequence, token, head}, end, memory);
 }
 
 }  // namespace cubinet::attention

@@ -12,14 +12,6 @@ namespace cubinet::attention {
 using namespace parameters;
 using kernel_templates::AttentionDecodeParameters;
 
-template <typename T>
-struct ProductOf {
-  using Type = T;
-};
-template <>
-struct ProductOf<e4m3> {
-  using Type = fp16;
-};
 // What the tensor cores multiply.
 using Product = ProductOf<dtype_kv>::Type;
 constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
@@ -57,7 +49,7 @@ constexpr int kTilesV = head_dim_v / 8;
 // What a thread needs without spilling, by the accumulators and Q's fragments that it holds; left to itself,
 // ptxas spills a word to fit one block more.
 constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
-constexpr int kRegisters = kWidestHead <= 64 ? 128 : 255;
+constexpr int kRegisters = kWidestHead > 64 ? 255 : kSlice == 32 ? 168 : 128;
 constexpr int kBlocksPerSm = maximum(65536 / (kThreads * kRegisters), 1);
 
 static_assert(attention_decode_threads == kThreads, "the host's formula of the block size differs");

@@ -2,6 +2,7 @@
 #pragma once
 // The products of the template `attention_wide`: a warp's part of the logits of a step, and its columns of P V.
 #include <cubinet/attention_decode_softmax.cuh>
+#include <cubinet/e4m3.cuh>
 #include <cubinet/mma.cuh>
 #include <cubinet/swizzle.cuh>
 
@@ -36,26 +37,37 @@ class WideProduct {
   // Leaves the warp's part of the logits of a step among those of even or odd steps.
   __device__ void multiply_qk(SharedAddress k_step, int step) const {
     FragmentD sums[2] = {};
-    // Of 16 tokens one ldmatrix brings a step, and the two sums are of 8 tokens each; of 8 tokens a pair of steps,
-    // whose sums are added up at the end: the chain of dependent products is half as long.
+    // Of 16 tokens one ldmatrix brings 16 columns, of elements of eight bits 32, and the two sums are of 8 tokens each;
+    // of 8 tokens it brings 32, whose sums are added up at the end: the chain of dependent products is half as long.
     const SharedAddress k = advanced_in<kRowBytesK>(
         k_step + (kWarpTokens == 16
                       ? swizzled<kRowBytesK>(first_token_ + lane_ % 8 + lane_ / 16 * 8, lane_ / 8 % 2)
                       : swizzled<kRowBytesK>(first_token_ + lane_ % 8, lane_ / 8)),
-        4 * part_);
+        kPairChunks * part_);
 #pragma unroll
     for (int pair = 0; pair < kWarpPairs; ++pair) {
       if (!has_pair(pair)) break;
-      const SharedAddress k_pair = advanced_in<kRowBytesK>(k, 4 * kWarpsDim * pair);
+      const SharedAddress k_pair = advanced_in<kRowBytesK>(k, kPairChunks * kWarpsDim * pair);
       unsigned b[4];
       load_matrix_x4(b, k_pair);
-      mma_16x8x16<Product>(sums[0], q_fragment(pair, 0), b[0], b[1]);
-      if constexpr (kWarpTokens == 16) {
-        mma_16x8x16<Product>(sums[1], q_fragment(pair, 0), b[2], b[3]);
-        load_matrix_x4(b, advanced(k_pair, 2));
-        mma_16x8x16<Product>(sums[0], q_fragment(pair, 1), b[0], b[1]);
+      if constexpr (kConvertsKv) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const FragmentA a = q_fragment(pair, i);
+          const Fp16Pairs older = unpack4_e4m3(b[i]);
+          const Fp16Pairs newer = unpack4_e4m3(b[2 + i]);
+          mma_16x8x16<Product>(sums[0], a, older.low, older.high);
+          mma_16x8x16<Product>(sums[1], a, newer.low, newer.high);
+        }
+      } else {
+        mma_16x8x16<Product>(sums[0], q_fragment(pair, 0), b[0], b[1]);
+        if constexpr (kWarpTokens == 16) {
+          mma_16x8x16<Product>(sums[1], q_fragment(pair, 0), b[2], b[3]);
+          load_matrix_x4(b, advanced(k_pair, 2));
+          mma_16x8x16<Product>(sums[0], q_fragment(pair, 1), b[0], b[1]);
+        }
+        mma_16x8x16<Product>(sums[1], q_fragment(pair, 1), b[2], b[3]);
       }
-      mma_16x8x16<Product>(sums[1], q_fragment(pair, 1), b[2], b[3]);
     }
     if constexpr (kWarpTokens == 8) {
 #pragma unroll
@@ -96,17 +108,33 @@ class WideProduct {
   __device__ void multiply_pv(WideState& state, const Weights (&weights)[kRowTiles], SharedAddress v_step) const {
     const SharedAddress v = advanced_in<kRowBytesV>(
         v_step + swizzled<kRowBytesV>(lane_ % 16, lane_ / 16), first_column_ * kElementBytes / 16);
+    constexpr int kTilesAtOnce = kConvertsKv ? 4 : 2;
 #pragma unroll
     for (int step = 0; step < kSlice / 16; ++step) {
 #pragma unroll
-      for (int tile = 0; tile < kTilesV; tile += 2) {
+      for (int tile = 0; tile < kTilesV; tile += kTilesAtOnce) {
         unsigned b[4];
-        load_matrix_x4_transposed(b, advanced_in<kRowBytesV>(v, tile) + step * 16 * kRowBytesV);
+        load_matrix_x4_transposed(b, advanced_in<kRowBytesV>(v, 2 * tile / kTilesAtOnce) + step * 16 * kRowBytesV);
+        if constexpr (kConvertsKv) {
 #pragma unroll
-        for (int row_tile = 0; row_tile < kRowTiles; ++row_tile) {
-          FragmentD* const output = state.rows[row_tile].output + tile;
-          mma_16x8x16<Product>(output[0], weights[row_tile].steps[step], b[0], b[1]);
-          mma_16x8x16<Product>(output[1], weights[row_tile].steps[step], b[2], b[3]);
+          for (int i = 0; i < 2; ++i) {
+            // Bytes 0 and 2 are one column's.
+            const Fp16Pairs older = unpack4_e4m3(__byte_perm(b[2 * i], 0, 0x3120));
+            const Fp16Pairs newer = unpack4_e4m3(__byte_perm(b[2 * i + 1], 0, 0x3120));
+#pragma unroll
+            for (int row_tile = 0; row_tile < kRowTiles; ++row_tile) {
+              FragmentD* const output = state.rows[row_tile].output + tile + 2 * i;
+              mma_16x8x16<Product>(output[0], weights[row_tile].steps[step], older.low, newer.low);
+              mma_16x8x16<Product>(output[1], weights[row_tile].steps[step], older.high, newer.high);
+            }
+          }
+        } else {
+#pragma unroll
+          for (int row_tile = 0; row_tile < kRowTiles; ++row_tile) {
+            FragmentD* const output = state.rows[row_tile].output + tile;
+            mma_16x8x16<Product>(output[0], weights[row_tile].steps[step], b[0], b[1]);
+            mma_16x8x16<Product>(output[1], weights[row_tile].steps[step], b[2], b[3]);
+          }
         }
       }
     }

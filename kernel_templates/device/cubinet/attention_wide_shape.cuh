@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sizes of the template `attention_wide` that follow from its parameters.
+#include <cubinet/e4m3.cuh>
 #include <cubinet/math.cuh>
 #include <cubinet/parameters.cuh>
-#include <cubinet/types.cuh>
 
 namespace cubinet::attention {
 
 using namespace parameters;
 
-using Product = dtype_kv;
-constexpr bool kConvertsKv = false;
+using Product = ProductOf<dtype_kv>::Type;
+constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
 constexpr bool kLatent = head_dim_qk == 576;  // V is the first columns of K
 
 constexpr int kWarps = 8;
@@ -27,12 +27,13 @@ constexpr int kWarpsRows = kRowTiles;
 constexpr int kWarpsTokens = minimum(minimum(kWarps / kWarpsRows, tile_size_kv / 8), 4);
 constexpr int kWarpsDim = kWarps / kWarpsRows / kWarpsTokens;
 constexpr int kWarpTokens = tile_size_kv / kWarpsTokens;
-constexpr int kPairs = head_dim_qk / 32;                    // of steps of 16 columns
+constexpr int kPairs = head_dim_qk / 32;                    // of products of 16 columns
 constexpr int kWarpPairs = divide_up(kPairs, kWarpsDim);  // every kWarpsDim-th
 // Of one row tile a warp's part of Q fits its registers.
 constexpr bool kQInRegisters = tile_size_q == 16;
 
 constexpr int kElementBytes = sizeof(dtype_kv);
+constexpr int kPairChunks = 4 * kElementBytes / int{sizeof(Product)};  // of 16 bytes of K
 constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
 constexpr int kRowBytesK = head_dim_qk * kElementBytes;
 constexpr int kRowBytesV = kLatent ? kRowBytesK : head_dim_v * kElementBytes;
@@ -45,11 +46,13 @@ constexpr int kLogitStride = tile_size_kv + 8;
 constexpr int kLogitBytes = kWarpsDim * tile_size_q * kLogitStride * 4;  // of a step
 constexpr int kMergeStride = head_dim_v + 8;
 constexpr int kMergeBytes = tile_size_q * (kMergeStride + 2) * 4;
-constexpr int kSharedBytes = kQBytes + maximum(kRingBytes + 2 * kLogitBytes, kMergeBytes);
+constexpr int kWorkBytes = maximum(kRingBytes + 2 * kLogitBytes, kMergeBytes);
+constexpr int kQScaleBytes = kConvertsKv ? tile_size_q * 4 : 0;
+constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes;
 
 static_assert(kWarpsRows * kWarpsTokens * kWarpsDim == kWarps,
               "the warps divide the logits evenly");
-static_assert(kWarpTokens == 8 || kWarpTokens == 16, "one ldmatrix brings the tokens of a warp");
+static_assert(kWarpTokens == 16 || (kWarpTokens == 8 && !kConvertsKv), "one ldmatrix brings the tokens of a warp");
 static_assert(attention_wide_threads == kThreads, "the host's formula of the block size differs");
 static_assert(attention_wide_shared_bytes == kSharedBytes, "the host's formula of the shared memory differs");
 #if __CUDA_ARCH__ < 890

@@ -5,6 +5,16 @@
 
 namespace cubinet {
 
+// What tensor cores multiply an element as.
+template <typename T>
+struct ProductOf {
+  using Type = T;
+};
+template <>
+struct ProductOf<e4m3> {
+  using Type = fp16;
+};
+
 struct Fp16Pairs {
   unsigned low;   // elements 0 and 1
   unsigned high;  // elements 2 and 3

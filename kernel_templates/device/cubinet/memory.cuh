@@ -20,6 +20,16 @@ __device__ inline uint4 load_global_16(GlobalAddress address) {
   return v;
 }
 
+__device__ inline uint4 load_global_16_or_zero(GlobalAddress address, bool valid) {
+  uint4 v;
+  asm volatile(
+      "{.reg .pred valid; setp.ne.s32 valid, %5, 0; mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; "
+      "mov.b32 %3, 0; @valid ld.global.v4.u32 {%0, %1, %2, %3}, [%4];}"
+      : "=&r"(v.x), "=&r"(v.y), "=&r"(v.z), "=&r"(v.w)
+      : "l"(address), "r"(static_cast<int>(valid)));
+  return v;
+}
+
 __device__ inline uint2 load_global_8(GlobalAddress address) {
   uint2 v;
   asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(address));
@@ -37,6 +47,18 @@ __device__ inline float load_global_float(GlobalAddress address) {
   float v;
   asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(address));
   return v;
+}
+
+__device__ inline float load_global_float_if(bool valid, GlobalAddress address, float otherwise) {
+  float v = otherwise;
+  asm volatile("{.reg .pred valid; setp.ne.s32 valid, %2, 0; @valid ld.global.f32 %0, [%1];}"
+               : "+f"(v)
+               : "l"(address), "r"(static_cast<int>(valid)));
+  return v;
+}
+
+__device__ inline void prefetch_to_l2(GlobalAddress address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
 __device__ inline void store_global_16(GlobalAddress address, const uint4& v) {

@@ -162,7 +162,7 @@ struct AttentionTensors {
   // sees all that lies before them, within the window.
   DeviceTensor mask;
   // [batch + 1] int32: where each sequence's tokens begin in Q, and in K and V; the last is their number. Of
-  // TensorRules::reads_offsets.
+  // AttentionPlan::TensorRules::reads_offsets.
   DeviceTensor q_offsets;
   DeviceTensor kv_offsets;
   // A scale for each 16 elements of K, V (e2m1; of a page, then a head, then its tokens and columns) and O.
@@ -233,27 +233,26 @@ struct WorkDivision {
   std::uint32_t wasted_rows = 0;       // rows of a full tile that hold nothing
 };
 
-// A tile that the cost model compared.
-struct PlanCandidate {
-  std::uint16_t tile_size_q = 0;
-  bool exists = false;  // otherwise the rest is 0
-  std::uint32_t kv_splits = 0;
-  std::uint64_t blocks = 0;
-  double time = 0;
-};
-
-// What the kernels of a plan want of a run's tensors beyond what the problem says.
-struct TensorRules {
-  bool reads_offsets = false;   // q_offsets, in prefill kv_offsets too, have to be given
-  bool contiguous_o = false;    // O has no strides of its own
-  bool lse_as_planned = false;  // the LSE is written only where the problem has it
-  // Tokens of K and V that are read as one row: those of a KV head lie one behind the other in a page.
-  std::uint32_t kv_tokens_per_row = 1;
-};
-
 // One way to run a problem: which kernels, launched how, with how much memory. Valid for every set of tensors
 // and lengths of the problem, so that a run may be captured in a CUDA graph. A plain value.
 struct AttentionPlan {
+  // What the kernels of a plan want of a run's tensors beyond what the problem says.
+  struct TensorRules {
+    bool reads_offsets = false;   // q_offsets, in prefill kv_offsets too, have to be given
+    bool contiguous_o = false;    // O has no strides of its own
+    bool lse_as_planned = false;  // the LSE is written only where the problem has it
+    // Tokens of K and V that are read as one row: those of a KV head lie one behind the other in a page.
+    std::uint32_t kv_tokens_per_row = 1;
+  };
+  // A tile that the cost model compared.
+  struct Candidate {
+    std::uint16_t tile_size_q = 0;
+    bool exists = false;  // otherwise the rest is 0
+    std::uint32_t kv_splits = 0;
+    std::uint64_t blocks = 0;
+    double time = 0;
+  };
+
   PlanRequest request;                              // that it answers
   std::shared_ptr<const AttentionBackend> backend;  // that made it
   std::vector<PlanStep> steps;                      // at least one
@@ -269,10 +268,10 @@ struct AttentionPlan {
   std::string kernel_version;
   // What was measured, when, on which device, where that decided; empty: the cost model and the rules did.
   std::string measured;
-  std::vector<PlanCandidate> candidates;  // empty where tiles were not compared
-  std::uint32_t passes = 1;               // kernels looked at one after the other, the chosen one last
-  std::vector<std::string> trace;         // what was weighed, where the request asks for it
-  std::string not_launchable;             // why it can be chosen and sized only; empty: it can be launched
+  std::vector<Candidate> candidates;  // empty where tiles were not compared
+  std::uint32_t passes = 1;           // kernels looked at one after the other, the chosen one last
+  std::vector<std::string> trace;     // what was weighed, where the request asks for it
+  std::string not_launchable;         // why it can be chosen and sized only; empty: it can be launched
 
   bool launchable() const { return not_launchable.empty(); }
   bool exists() const { return row.digest != Sha256Digest{}; }

@@ -10,24 +10,22 @@
 
 namespace cubinet {
 
-// Of a tensor map's elements, with the driver's numbers (CUtensorMapDataType).
-enum class TensorMapType : std::uint8_t {
-  uint8 = 0,
-  fp16 = 6,
-  bf16 = 9,
-  // 16 elements of 4 bits in 8 bytes of global memory, spread over 16 of shared memory.
-  padded_4bit = 14,
-};
-std::uint32_t bits_of(TensorMapType type);  // of an element in global memory
-
-enum class TensorMapSwizzle : std::uint8_t { none = 0, bytes32 = 1, bytes64 = 2, bytes128 = 3 };
-
 // What the driver's encoder of tiled tensor maps (cuTensorMapEncodeTiled) is given, fastest dimension first:
 // no interleave, L2 promotion of 128 bytes, zeros outside, every element. Members beyond `rank` are not
 // looked at.
 struct TensorMapDescription {
-  TensorMapType type = TensorMapType::bf16;
-  TensorMapSwizzle swizzle = TensorMapSwizzle::none;
+  // Of the elements, with the driver's numbers (CUtensorMapDataType).
+  enum class Type : std::uint8_t {
+    uint8 = 0,
+    fp16 = 6,
+    bf16 = 9,
+    // 16 elements of 4 bits in 8 bytes of global memory, spread over 16 of shared memory.
+    padded_4bit = 14,
+  };
+  enum class Swizzle : std::uint8_t { none = 0, bytes32 = 1, bytes64 = 2, bytes128 = 3 };
+
+  Type type = Type::bf16;
+  Swizzle swizzle = Swizzle::none;
   std::uint32_t rank = 2;
   std::uint64_t address = 0;                             // in global memory
   std::array<std::uint64_t, 5> sizes = {1, 1, 1, 1, 1};  // in elements
@@ -36,6 +34,7 @@ struct TensorMapDescription {
 
   friend bool operator==(const TensorMapDescription&, const TensorMapDescription&) = default;
 };
+std::uint32_t bits_of(TensorMapDescription::Type type);  // of an element in global memory
 
 // The driver's rules without the driver (CUDA Driver API, cuTensorMapEncodeTiled), so that a map is refused
 // with the field that is wrong rather than with CUDA_ERROR_INVALID_VALUE:
@@ -46,13 +45,9 @@ struct TensorMapDescription {
 // invalid_argument names dimension, value and rule.
 Result<void> check_tensor_map(const TensorMapDescription& map);
 
-// The driver's encoding, opaque. In a kernel's argument it stands at a multiple of 64 bytes.
-struct TensorMap {
-  std::array<std::byte, 128> bytes;
-};
-
-// unsupported where the driver has no encoder (before CUDA 12.0) or the device no tensor maps (before 9.0);
+// The driver's encoding, opaque: in a kernel's argument it stands at a multiple of 64 bytes. unsupported
+// where the driver has no encoder (before CUDA 12.0) or the device no tensor maps (before 9.0);
 // invalid_argument as check_tensor_map. Allocates nothing unless it fails. Thread-safe.
-Result<TensorMap> encode_tensor_map(const Device& device, const TensorMapDescription& map);
+Result<std::array<std::byte, 128>> encode_tensor_map(const Device& device, const TensorMapDescription& map);
 
 }  // namespace cubinet
