@@ -53,27 +53,30 @@ class CandidateList {
       return;
     plans_.push_back(std::move(plan));
   }
-  // What comes is another backend's: the model does not compare them.
-  void begin_backend() { fastest_ = 0; }
-  // REQUIRES: of one backend, the fastest by the model first. False where none behind it is worth measuring.
-  bool add_ranked(AttentionPlan plan) {
-    if (fastest_ == 0) fastest_ = plan.cost.time;
-    if (plan.cost.time > kWorthMeasuring * fastest_) return false;
+  // REQUIRES: of one template the fastest by the model come first. Between templates it is asked nothing: it
+  // has been fitted to each of them, if at all, by itself.
+  void add_ranked(AttentionPlan plan) {
     const auto* kernel = std::get_if<KernelSpec>(&attending_step(plan).kernel);
-    if (kernel == nullptr) return true;
+    if (kernel == nullptr) return;
+    OfTemplate& others = by_template_[kernel->name];
+    if (others.fastest == 0) others.fastest = plan.cost.time;
+    if (plan.cost.time > kWorthMeasuring * others.fastest) return;
     const std::string name = kernel->to_string();
-    if (divisions_.count(name) == 0 && divisions_.size() == most_kernels_) return true;
-    if (divisions_[name] == kMostDivisions) return true;
-    ++divisions_[name];
+    if (others.divisions.count(name) == 0 && others.divisions.size() == most_kernels_) return;
+    if (others.divisions[name] == kMostDivisions) return;
+    ++others.divisions[name];
     add(std::move(plan));
-    return true;
   }
   std::vector<AttentionPlan> take() { return std::move(plans_); }
 
  private:
+  struct OfTemplate {
+    double fastest = 0;
+    std::map<std::string, std::size_t> divisions;  // of a kernel, that are listed
+  };
+
   std::size_t most_kernels_;
-  double fastest_ = 0;
-  std::map<std::string, std::size_t> divisions_;  // of a kernel, that are listed
+  std::map<std::string, OfTemplate> by_template_;
   std::vector<AttentionPlan> plans_;
 };
 
@@ -97,14 +100,13 @@ Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
     CUBINET_TRY_ASSIGN(auto own, plan_with(*backend, asked));
     if (!own) continue;
     CUBINET_TRY_ASSIGN(AttentionPlan named, with_named_kernel(*std::move(own)));
-    list.begin_backend();
     list.add(std::move(named));
     CUBINET_TRY_ASSIGN(const std::vector<PlanOptions> alternatives, backend->alternatives(asked));
     PlanRequest tried = asked;
     for (const PlanOptions& alternative : alternatives) {
       tried.options = alternative;
       CUBINET_TRY_ASSIGN(auto plan, plan_with(*backend, tried));
-      if (plan && !list.add_ranked(*std::move(plan))) break;
+      if (plan) list.add_ranked(*std::move(plan));
     }
   }
   return list.take();

@@ -12,8 +12,8 @@ namespace cubinet {
 // cost model ranks them. The options of each plan's request name its kernel, where its backend takes one.
 // Empty where nothing launches the problem.
 //
-// Of those that the model ranks, kernels and splits that it thinks half as slow again as the fastest are left
-// out, and what is beyond `most_kernels` kernels and four divisions of each.
+// Of a template's, kernels and splits that the model thinks half as slow again as its fastest are left out,
+// and what is beyond `most_kernels` kernels and four divisions of each.
 Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
                                                      const AttentionBackends& backends,
                                                      std::size_t most_kernels = 12);
