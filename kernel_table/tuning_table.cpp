@@ -69,7 +69,10 @@ Result<Row> read_tuning_row(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const ByteView kernel, reader.blob());
   if (!kernel.empty()) {
     CUBINET_TRY_ASSIGN(row.kernel, decode_kernel(kernel));
-    if (row.kernel.name.empty()) return kTuningFormat.damaged("names a kernel without a name");
+    const Bytes canonical = identify(row.kernel).encoding();
+    if (row.kernel.name.empty() ||
+        !std::equal(kernel.begin(), kernel.end(), canonical.begin(), canonical.end()))
+      return kTuningFormat.damaged("names a kernel in an encoding that is not its own");
   }
   CUBINET_TRY_ASSIGN(row.splits, reader.u32());
   CUBINET_TRY_ASSIGN(row.microseconds, read_time(reader));

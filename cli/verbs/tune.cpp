@@ -36,8 +36,8 @@ struct TuneOptions {
 };
 
 std::string choice_of(const TuningTable::Row& row) {
-  std::string choice = row.backend;
-  if (!row.kernel.name.empty()) choice += ": " + row.kernel.to_string();
+  std::string choice = printable(row.backend);
+  if (!row.kernel.name.empty()) choice += ": " + printable(row.kernel.to_string());
   if (row.splits != 0) choice += ", " + plural(row.splits, "KV split");
   return choice;
 }
@@ -76,10 +76,11 @@ nlohmann::json describe_table(const TuningTable& table) {
 }
 
 std::string line_of(const TuningTable::Row& row) {
-  const double gain = 100 * (1 - row.microseconds / row.modelled_microseconds);
+  const double modelled = row.modelled_microseconds;
+  const double gain = modelled > 0 ? 100 * (1 - row.microseconds / modelled) : 0;
   return fmt::format("{}, batch {}, kv_len {}: {:.1f} us, {:.1f} as modelled ({:.1f} % less), {}",
-                     row.problem, row.batch, row.kv_len, row.microseconds, row.modelled_microseconds, gain,
-                     choice_of(row));
+                     printable(row.problem), row.batch, row.kv_len, row.microseconds,
+                     row.modelled_microseconds, gain, choice_of(row));
 }
 
 // Empty where there is no file.
@@ -111,8 +112,8 @@ Result<ExitStatus> show_measured(const Context& context, const TuneOptions& opti
   for (const TuningTable::Row& row : table.rows()) {
     const bool is_of_another = is_stale(row, catalog);
     stale += is_of_another ? 1 : 0;
-    context.console().text(
-        fmt::format("{}{}; {}", line_of(row), is_of_another ? ", of another version" : "", row.device));
+    context.console().text(fmt::format("{}{}; {}", line_of(row), is_of_another ? ", of another version" : "",
+                                       printable(row.device)));
   }
   context.console().text(fmt::format("{}, {} of another version of its kernel, sha256:{}",
                                      plural(table.rows().size(), "measurement"), stale,
