@@ -9,11 +9,30 @@ namespace {
 
 using namespace test;
 
+// A device, and a Runtime on it that has the templates of the library.
+struct TuneSetting {
+  Stub stub;
+  TempDir home;
+  std::shared_ptr<Runtime> runtime = make_runtime(options());
+  std::shared_ptr<const Device> device = ok(runtime->device(0));
+  AttentionProblem problem = generation(2, 1, 100, 4, 2, 64, 64);
+
+  RuntimeOptions options() const {
+    RuntimeOptions made = device_options(home / "h");
+    made.templates = {};
+    return made;
+  }
+  DeviceFacts facts() const {
+    const DeviceProperties& properties = device->properties();
+    return {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block};
+  }
+};
+
 // The model's choice is compiled and timed however small the budget is.
 constexpr double kNoTime = 1e-6;
 
 TEST_CASE("what was measured says of what, on which device, and how a plan takes it") {
-  const BoundSetting setting;
+  const TuneSetting setting;
   if (setting.stub.missing()) return;
   AttentionProblem problem = setting.problem;
   problem.append.emplace();
@@ -37,7 +56,7 @@ TEST_CASE("what was measured says of what, on which device, and how a plan takes
 }
 
 TEST_CASE("nothing is measured while a stream is being captured") {
-  const BoundSetting setting;
+  const TuneSetting setting;
   if (setting.stub.missing()) return;
   const Stream stream = ok(Stream::create(setting.device));
   std::optional<Error> refused;
@@ -52,7 +71,7 @@ TEST_CASE("nothing is measured while a stream is being captured") {
 }
 
 TEST_CASE("all that is measured with lies in the scratch memory, and one that is too small is refused") {
-  const BoundSetting setting;
+  const TuneSetting setting;
   if (setting.stub.missing()) return;
   const DeviceBuffer small = ok(DeviceBuffer::allocate(setting.device, 4096));
   const DeviceTensor scratch{small.address(), small.size(), {}};
@@ -66,7 +85,7 @@ TEST_CASE("all that is measured with lies in the scratch memory, and one that is
 }
 
 TEST_CASE("what no backend launches is said as a plan would say it") {
-  const BoundSetting setting;
+  const TuneSetting setting;
   AttentionProblem problem = setting.problem;
   problem.head_dim_qk = problem.head_dim_v = 72;
   const auto refused = tune_attention(*setting.runtime, problem, 0, {}, nullptr, kNoTime);

@@ -11,8 +11,8 @@ using namespace cubinet::test;
 
 namespace {
 
-const std::vector<std::string> kSmall = {"--batch",    "2", "--kv-len",      "40", "--heads-q",   "4",
-                                         "--heads-kv", "2", "--head-dim-qk", "64", "--page-size", "16"};
+const std::vector<std::string> kProblem = {"--batch",    "2", "--kv-len",      "40", "--heads-q",   "4",
+                                           "--heads-kv", "2", "--head-dim-qk", "64", "--page-size", "16"};
 
 ToolResult tool(const Sandbox& sandbox, std::vector<std::string> words,
                 const std::vector<std::string>& more = {}) {
@@ -28,7 +28,7 @@ ToolResult tool(const Sandbox& sandbox, std::vector<std::string> words,
 TEST_CASE("tune measures into the home, a bundle takes it along, and whoever has that plans with it") {
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
   const Sandbox sandbox;
-  const ToolResult tuned = tool(sandbox, {"tune", "--budget", "1"}, kSmall);
+  const ToolResult tuned = tool(sandbox, {"tune", "--budget", "1"}, kProblem);
   CAPTURE(tuned.err);
   REQUIRE(tuned.status == 0);
   const auto row = tuned.json()["results"][0];
@@ -42,14 +42,14 @@ TEST_CASE("tune measures into the home, a bundle takes it along, and whoever has
   const std::string device = row["device"].get<std::string>();
   CAPTURE(device);
   const std::string name = device.substr(0, device.find(','));
-  CHECK(tool(sandbox, {"select", "attention", "--device", "9.0", "--backend", "templates"}, kSmall)
+  CHECK(tool(sandbox, {"select", "attention", "--device", "9.0", "--backend", "templates"}, kProblem)
             .json()["measured"]
             .is_null());
   const auto named =
       tool(sandbox,
            {"select", "attention", "--device", device.substr(name.size() + 2, 3), "--sm-count",
             device.substr(name.size() + 7, device.find(" multi") - name.size() - 7), "--device-name", name},
-           kSmall);
+           kProblem);
   CAPTURE(named.err);
   CHECK(contains(named.json()["measured"].get<std::string>(), name));
   const std::string bundle = sandbox.path("b.bundle");
@@ -58,7 +58,7 @@ TEST_CASE("tune measures into the home, a bundle takes it along, and whoever has
   const Sandbox other;
   std::vector<std::string> run = {"run",      "decode", "--iterations", "1",
                                   "--bundle", bundle,   "--nvrtc",      "/nowhere/libnvrtc.so"};
-  const ToolResult ran = tool(other, run, kSmall);
+  const ToolResult ran = tool(other, run, kProblem);
   CAPTURE(ran.out);
   CAPTURE(ran.err);
   REQUIRE(ran.status == 1);  // the stub computes nothing
@@ -90,7 +90,7 @@ TEST_CASE("a table is a file where one is named, and files are merged") {
 TEST_CASE("a dry run lists what would be measured and makes nothing") {
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("asks a device");
   const Sandbox sandbox;
-  const auto listed = tool(sandbox, {"tune", "--dry-run"}, kSmall).json();
+  const auto listed = tool(sandbox, {"tune", "--dry-run"}, kProblem).json();
   CHECK(listed["results"][0]["candidates"].size() > 3);
   CHECK_FALSE(std::filesystem::exists(sandbox.home() / "tuning"));
 }

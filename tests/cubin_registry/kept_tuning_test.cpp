@@ -86,7 +86,11 @@ TEST_CASE("a process killed while it merges leaves a whole table") {
   FaultyHome faulty;
   faulty.prepare([](Home& home) { ok(home.add_tuning(table_of(measured_row(64)))); });
   kill_everywhere(
-      faulty, [](Home& home) { static_cast<void>(home.add_tuning(table_of(measured_row(1)))); },
+      faulty,
+      [](Home& home) {
+        for (const std::uint32_t batch : {1U, 2U})
+          static_cast<void>(home.add_tuning(table_of(measured_row(batch))));
+      },
       [&] {
         const auto home = faulty.open_sound();
         CHECK(ok(home->tuning()).rows().size() >= 1);
