@@ -149,10 +149,13 @@ void TuningTable::merge(const TuningTable& other) {
 std::vector<const Row*> TuningTable::find(std::string_view problem, std::uint32_t batch, std::uint32_t kv_len,
                                           std::string_view device) const {
   std::vector<const Row*> found;
-  for (const Row& row : rows_) {
-    if (row.device == device && row.problem == problem && bucket_of(row.batch) == bucket_of(batch) &&
-        bucket_of(row.kv_len) == bucket_of(kv_len))
-      found.push_back(&row);
+  // They lie side by side.
+  const auto first = std::partition_point(rows_.begin(), rows_.end(), [&](const Row& row) {
+    return std::tie(row.device, row.problem) < std::tie(device, problem);
+  });
+  for (auto row = first; row != rows_.end() && row->device == device && row->problem == problem; ++row) {
+    if (bucket_of(row->batch) == bucket_of(batch) && bucket_of(row->kv_len) == bucket_of(kv_len))
+      found.push_back(&*row);
   }
   const auto far = [&](const Row* row) {
     return std::pair(distance(row->batch, batch), distance(row->kv_len, kv_len));
