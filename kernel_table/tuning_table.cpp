@@ -151,7 +151,8 @@ std::vector<const Row*> TuningTable::find(std::string_view problem, std::uint32_
   std::vector<const Row*> found;
   // They lie side by side.
   const auto first = std::partition_point(rows_.begin(), rows_.end(), [&](const Row& row) {
-    return std::tie(row.device, row.problem) < std::tie(device, problem);
+    const int order = device.compare(row.device);
+    return order > 0 || (order == 0 && problem > row.problem);
   });
   for (auto row = first; row != rows_.end() && row->device == device && row->problem == problem; ++row) {
     if (bucket_of(row->batch) == bucket_of(batch) && bucket_of(row->kv_len) == bucket_of(kv_len))
