@@ -33,6 +33,16 @@ __device__ inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned bl
   return matrix_descriptor(first, block_bytes);
 }
 
+// Of an operand so many bytes further. Addresses of shared memory end below the descriptor's other fields:
+// one addition, where making it anew takes several.
+__device__ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor, int bytes) {
+  unsigned low;
+  unsigned high;
+  asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(descriptor));
+  asm("mov.b64 %0, {%1, %2};" : "=l"(descriptor) : "r"(low + static_cast<unsigned>(bytes >> 4)), "r"(high));
+  return descriptor;
+}
+
 // Keeps the compiler from moving what reads or writes these registers to the other side.
 template <int kTiles>
 __device__ inline void keep_in_order(FragmentD (&d)[kTiles]) {
@@ -113,16 +123,16 @@ struct Wgmma;
 #define CUBINET_R2 CUBINET_R1 ",%4,%5,%6,%7"
 #define CUBINET_R4 CUBINET_R2 ",%8,%9,%10,%11,%12,%13,%14,%15"
 #define CUBINET_R8 CUBINET_R4 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define CUBINET_R16                                                      \
-  CUBINET_R8                                                             \
-      ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
-      ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define CUBINET_R32                                                                  \
-  CUBINET_R16                                                                        \
-      ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
-      ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
-      ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
-      ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define CUBINET_R16                                                  \
+  CUBINET_R8                                                         \
+  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define CUBINET_R32                                                              \
+  CUBINET_R16                                                                    \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
+  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
+  ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 
 CUBINET_WGMMA(8, 1, 4, 5, 6, 7, 8, 9, 10)
 CUBINET_WGMMA(16, 2, 8, 9, 10, 11, 12, 13, 14)
