@@ -287,11 +287,32 @@ class Scorer {
     mbarrier_wait(layout_.q_full(), q_phase_);
     q_phase_ ^= 1;
     FragmentD even[kTiles];
-#pragma unroll 1
-    for (int i = 0; i < slices; ++i) {
+    FragmentD odd[kTiles];
+    if (slices > 0) {
+      int token = tokens.begin;
       multiply(even);
-      wgmma_wait<0>(even);
-      weigh(even, tokens.begin + i * kSlice);
+      // The products of a slice are under way while the one before it is weighed.
+#pragma unroll 1
+      for (int left = slices - 1;; left -= 2) {
+        if (left == 0) {
+          wgmma_wait<0>(even);
+          weigh(even, token);
+          break;
+        }
+        multiply(odd);
+        wgmma_wait<1>(even);
+        weigh(even, token);
+        token += kSlice;
+        if (left == 1) {
+          wgmma_wait<0>(odd);
+          weigh(odd, token);
+          break;
+        }
+        multiply(even);
+        wgmma_wait<1>(odd);
+        weigh(odd, token);
+        token += kSlice;
+      }
     }
     release_q();
     end();

@@ -102,8 +102,7 @@ TEST_CASE("an unknown template is not found, the nearest name is told first") {
   const auto found = catalog->find("rmsnorm");
   REQUIRE_FALSE(found);
   CHECK(found.error().code == ErrorCode::not_found);
-  CHECK(found.error().remedy ==
-        "there are rms_norm, attention_lse, attention_append, attention_decode, attention_reduction");
+  CHECK(found.error().remedy.rfind("there are rms_norm, attention_lse, ", 0) == 0);
   CHECK(TemplateCatalog().find("x").error().remedy == "the catalogue is empty");
 }
 
