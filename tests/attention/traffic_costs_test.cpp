@@ -76,5 +76,14 @@ TEST_CASE("The estimate grows with grids of any size") {
   }
 }
 
+TEST_CASE("A second wave costs its turnover where one block alone fits a multiprocessor") {
+  KernelWork one = on_h200(256, kv_bytes(64, 8192), 1);
+  KernelWork half = one;
+  half.blocks = 128;
+  const double with_neighbour = estimate(one) - estimate(half);
+  one.blocks_per_multiprocessor = half.blocks_per_multiprocessor = 1;
+  CHECK(estimate(one) - estimate(half) > with_neighbour + 4);
+}
+
 }  // namespace
 }  // namespace cubinet
