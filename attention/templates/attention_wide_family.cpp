@@ -7,7 +7,6 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint32_t kWideThreads = 256;
 constexpr std::uint32_t kProductElementBytes = 2;  // of what is multiplied
 constexpr std::uint32_t kMostWideStages = 6;
 
@@ -28,7 +27,10 @@ DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& til
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
   const std::uint32_t q_bytes = tile.q * problem.head_dim_qk * kProductElementBytes;
   const std::uint32_t q_scales = bits_of(problem.data_type_k) == 8 ? tile.q * 4 : 0;
-  return {kWideThreads, q_bytes + std::max(ring + logits, merge) + q_scales, 255, tile.kv};
+  // Of 16 rows warps of their own compute the logits.
+  const bool two_teams = tile.q == 16;
+  return {two_teams ? 512U : 256U, q_bytes + std::max(ring + logits, merge) + q_scales,
+          two_teams ? 128U : 255U, std::min(tile.kv, 32U)};
 }
 
 // As few tiles as the rows need, and the deepest ring that fits beside one.

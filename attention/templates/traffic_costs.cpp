@@ -59,6 +59,8 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   if (rest > 0) time += last_wave(costs, work, full_waves == 0, rest, block_bytes);
   time = std::max(time, wave(costs, work, 1, work.largest_block_bytes, 1));
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
+  if (work.blocks_per_multiprocessor == 1)
+    time += costs.turnover * std::max(std::ceil(work.blocks / slots) - 1, 0.0);
   if (work.splits > 1) time += costs.reduction + costs.reduction_per_split * work.splits;
   return time;
 }

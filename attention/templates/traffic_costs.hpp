@@ -23,6 +23,7 @@ struct TrafficCosts {
   double reduction;            // a second kernel after the first has drained
   double reduction_per_split;  // partial results to read back
   double empty_block;          // to be scheduled, read a length, end
+  double turnover;  // from one wave to the next, where no other block's stream covers an end and a start
   const char* source;
 };
 

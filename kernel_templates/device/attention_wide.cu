@@ -18,7 +18,8 @@
      "summary": "elements of a row of V and of the output"},
     {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 16,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
-    {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64], "default": 32,
+    {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64],
+     "default_expression": "dtype_kv == 'e4m3' && tile_size_q < 64 ? 64 : 32",
      "summary": "KV tokens of one step of a thread block"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 3,
      "summary": "steps whose K and V are in shared memory or under way to it"},
@@ -51,7 +52,7 @@
   ],
   "kernels": [
     {"name": "attention_wide",
-     "threads": "256",
+     "threads": "tile_size_q == 16 ? 512 : 256",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk == 576 ? 576 : 1024) * bytes(dtype_kv) + 2 * max(64 / tile_size_q / (tile_size_kv == 16 ? 1 : 2), 1) * tile_size_q * (tile_size_kv + 8) * 4, tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true},
@@ -90,10 +91,11 @@
 // Grid of attention_wide: parameters.blocks times heads_kv. Each block takes an equal part of the KV of all
 // sequences, piece by piece; what several blocks computed of a tile is brought together as in attention_decode.
 //
-// The accumulators of 512 columns do not fit a warp's registers. So each of a block's eight warps has 64 of them, of
-// all rows, and all of the tokens; the logits, which every warp needs, are computed by parts (rows, tokens and, of few,
-// parts of the head dim) and exchanged through shared memory, the next step's while this one's are used: one
-// barrier a step, at which its K and V have come, the logits are there, and a place of the ring is free.
+// The accumulators of 512 columns do not fit a warp's registers. So each of eight warps has 64 of them, of all rows, and
+// all of the tokens; the logits, which every warp needs, are computed by parts (rows, tokens and, of few, parts of the
+// head dim) and exchanged through shared memory, the next step's while this one's are used: one barrier a step, at
+// which its K and V have come, the logits are there, and a place of the ring is free. Of 16 rows, which leave them the
+// registers, eight warps more compute the logits, beside those that use them.
 #include <cubinet/attention_wide_shape.cuh>
 
 #include <cubinet/attention_decode_division.cuh>
@@ -156,7 +158,7 @@ __device__ inline void convert_q(const AttentionDecodeParameters& p, const Packe
   const int lane = threadIdx.x % 32;
   const QRows<1> source(p, rows, sequence, head_kv);
 #pragma unroll 1
-  for (int row = threadIdx.x / 32; row < tile_size_q; row += kWarps) {
+  for (int row = threadIdx.x / 32; row < tile_size_q; row += kThreads / 32) {
     uint4 bits[kOfLane];
     float largest = 0.0f;
 #pragma unroll
@@ -184,62 +186,69 @@ struct LaneRows {
         draft_mask(p, sequence, rows, row) {}
 };
 
-// The softmax scale of a lane's two rows of a row tile, times log2(e).
+// The softmax scale of a lane's rows, times log2(e).
 struct RowScales {
-  float log2[2];
+  float log2[kRowTiles][2];
 
-  RowScales() = default;
-  __device__ RowScales(float scale, SharedAddress of_q) : log2{scale, scale} {
-    if constexpr (kConvertsKv) {
+  __device__ RowScales(const AttentionDecodeParameters& p, SharedAddress of_q, int lane) {
+    // It is above 0, which is made sure of so that what was loaded is there before the loop, which would otherwise
+    // wait in every step for what it loads itself into the same scoreboard: the next page's number.
+    const float scale = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                                     : p.softmax_scale_log2;
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
-        log2[half] *= kE4m3Scale * load_shared_float(of_q + 32 * half);
+    for (int tile = 0; tile < kRowTiles; ++tile) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        log2[tile][half] = scale;
+        if constexpr (kConvertsKv)
+          log2[tile][half] *= kE4m3Scale * load_shared_float(of_q + 4 * (tile * kWarpRows + lane / 4 + 8 * half));
+      }
     }
   }
 };
 
-// All steps of a piece.
-__device__ inline void consume(WideState& state, WideStream& stream, const AttentionDecodeParameters& p,
-                               const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared,
-                               SharedAddress logits, SharedAddress scales) {
+// All steps of a piece, of which a warp computes its part of the logits, its columns of the output, or both.
+template <bool kLogits, bool kOutput>
+__device__ inline void walk(WideState& state, WideStream& stream, const AttentionDecodeParameters& p,
+                            const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared) {
   const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
+  stream.wait();
+  __syncthreads();
+  const WideProduct<kLogits> product(q_shared, q_shared + kQBytes + kRingBytes, threadIdx.x / 32 % kWarps, lane);
+  const RowScales of_rows(p, q_shared + kQBytes + kWorkBytes, lane);
   const KvRange seen_by_all{
       visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
       kCustomMask ? sequence.length - sequence.q_len : visible_to(p, sequence, rows.token(0)).end};
-  const float scale = p.softmax_scale_address != 0 ? load_global_float(p.softmax_scale_address) : p.softmax_scale_log2;
-  stream.wait();
-  __syncthreads();
-  RowScales of_rows[kRowTiles];
-#pragma unroll
-  for (int tile = 0; tile < kRowTiles; ++tile)
-    of_rows[tile] = RowScales(scale, scales + 4 * (tile * kWarpRows + lane / 4));
-  const WideProduct product(q_shared, logits, warp, lane);
 #pragma unroll 1
   for (int step = -1; step < stream.count(); ++step) {
     if (step >= 0) stream.wait();
     __syncthreads();
     stream.release();
-    if (step + 1 < stream.count()) product.multiply_qk(stream.k_step(), step + 1);
-    if (step >= 0) {
-      const int token = stream.token(step);
-      Weights weights[kRowTiles];
+    if (kLogits && step + 1 < stream.count()) product.multiply_qk(stream.k_step(), step + 1);
+    if (kOutput && step >= 0) {
 #pragma unroll
-      for (int tile = 0; tile < kRowTiles; ++tile) {
-        FragmentD scores[kTilesS];
-        product.load_scores(scores, tile, step);
-        float scale_log2[2] = {of_rows[tile].log2[0], of_rows[tile].log2[1]};
-        SoftCap<soft_cap>(p, scale_log2).apply(scores);
-        if (!seen_by_all.holds_slice(token)) {
-          const LaneRows of_lane(p, rows, sequence, tile * kWarpRows + lane / 4);
-          mask_scores(scores, of_lane.visible, of_lane.draft_mask, token, lane);
+      for (int slice = 0; slice < tile_size_kv / kSlice; ++slice) {
+        const int token = stream.token(step) + slice * kSlice;
+        Weights weights[kRowTiles];
+#pragma unroll
+        for (int tile = 0; tile < kRowTiles; ++tile) {
+          FragmentD scores[kTilesS];
+          product.load_scores(scores, tile, step, slice);
+          float scale_log2[2] = {of_rows.log2[tile][0], of_rows.log2[tile][1]};
+          SoftCap<soft_cap>(p, scale_log2).apply(scores);
+          if (!seen_by_all.holds_slice(token)) {
+            const LaneRows of_lane(p, rows, sequence, tile * kWarpRows + lane / 4);
+            mask_scores(scores, of_lane.visible, of_lane.draft_mask, token, lane);
+          }
+          weights[tile] = softmax(state.rows[tile], scores, scale_log2);
         }
-        weights[tile] = softmax(state.rows[tile], scores, scale_log2);
+        product.multiply_pv(state, weights, stream.v_step(), slice);
       }
-      product.multiply_pv(state, weights, stream.v_step());
     }
     stream.advance();
   }
+  async_copy_wait<0>();
+  __syncthreads();
 }
 
 // One piece of the block's work, in memory that nobody reads or writes any more.
@@ -247,9 +256,8 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
                                const Piece& piece, int head_kv, SharedAddress q_shared) {
   const Sequence& sequence = piece.sequence;
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
-  const SharedAddress scales = q_shared + kQBytes + kWorkBytes;
   if constexpr (kConvertsKv) {
-    convert_q(p, rows, sequence, head_kv, q_shared, scales);
+    convert_q(p, rows, sequence, head_kv, q_shared, q_shared + kQBytes + kWorkBytes);
   } else {
     copy_q(p, rows, sequence, head_kv, q_shared);
     async_copy_commit();
@@ -260,16 +268,18 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   WideStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, work);
   stream.fill();
 
+  const int warp = threadIdx.x / 32;
+  const ColumnMerge merge(work);
   WideState state{};
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile)
     state.rows[tile].maximum[0] = state.rows[tile].maximum[1] = negative_infinity();
-  consume(state, stream, p, rows, sequence, q_shared, work + kRingBytes, scales);
-
-  async_copy_wait<0>();
-  __syncthreads();
-  const ColumnMerge merge(work);
-  merge.put(state, threadIdx.x / 32, threadIdx.x % 32);
+  if (kTeams == 2 && warp >= kWarps) {
+    walk<true, false>(state, stream, p, rows, sequence, q_shared);
+  } else {
+    walk<kTeams == 1, true>(state, stream, p, rows, sequence, q_shared);
+    merge.put(state, warp, threadIdx.x % 32);
+  }
   __syncthreads();
   store_piece(p, merge, rows, division, piece, head_kv);
 }

@@ -64,7 +64,7 @@ TEST_CASE("a store whose image is gone gives no bundle, and the error says what 
 }
 
 // Pins the format: a change of these bytes needs a new version.
-TEST_CASE("the bytes of a small bundle are those of version 3, with records of version 4") {
+TEST_CASE("the bytes of a small bundle are those of version 4, with records of version 4") {
   BundleFixture fixture;
   fixture.create({cubin_of(1), cubin_of(2)}, {"golden", 1});
   CHECK(sha256(read_file(fixture.path)).to_hex() ==

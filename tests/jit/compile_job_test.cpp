@@ -111,6 +111,47 @@ TEST_CASE("warnings are kept in the record") {
   CHECK(output.record.warnings.find("scale.cu(") != std::string::npos);
 }
 
+TEST_CASE(
+    "that products of a warpgroup wait for each other is kept in the record, and not said of those that do "
+    "not") {
+  const auto warnings = [](const std::string& between) {
+    const std::string body = R"cu(#include <cubinet/parameters.cuh>
+#include <cubinet/wgmma.cuh>
+extern "C" __global__ void __launch_bounds__(128) scale(float* data) {
+  using namespace cubinet;
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const SharedAddress k = shared_address(shared);
+  FragmentD scores[8];
+  wgmma_begin(scores);
+#pragma unroll
+  for (int step = 0; step < 4; ++step)
+    Wgmma<bf16, 64>::multiply(scores, rows_of_k(k + 32 * step), rows_of_k(k + 32 * step), step > 0);
+  wgmma_commit();
+  )cu" + between + R"cu(
+  FragmentA weights[4];
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const float* const pair = scores[i / 2].r + i % 2 * 2;
+    weights[i / 4].r[i % 4] = pack2<bf16>(pair[0], pair[1]);
+  }
+  FragmentD output[16] = {};
+  wgmma_begin(output, weights);
+#pragma unroll
+  for (int step = 0; step < 4; ++step)
+    Wgmma<bf16, 128>::multiply<LayoutB::columns_of_k>(output, weights[step], columns_of_k(k + 2048 * step, 8192), true);
+  wgmma_commit();
+  wgmma_wait<0>(output);
+#pragma unroll
+  for (int i = 0; i < 64; ++i) data[threadIdx.x * 64 + i] = output[i / 4].r[i % 4];
+}
+)cu";
+    return compiled(test::scale_request(body)).record.warnings;
+  };
+  CHECK(warnings("wgmma_wait<0>(scores);").empty());
+  const std::string told = warnings("scores[0].r[0] += 1.0f; wgmma_wait<0>(scores);");
+  CHECK_MESSAGE(told.find("(C75") != std::string::npos, told);
+}
+
 TEST_CASE("line information grows the cubin and is told in the options") {
   CompileRequest request = test::scale_request();
   const CompileOutput plain = compiled(request);

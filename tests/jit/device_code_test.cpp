@@ -50,6 +50,31 @@ TEST_CASE("the templates of the library compile under a later release without a 
   if (search) check_templates(*open_compiler(*search), {"sm_80", "sm_90a", "sm_107a", "sm_107f"});
 }
 
+TEST_CASE(
+    "latent attention of warpgroups compiles for all its tiles and types, without a warning or a stack") {
+  const auto nvrtc = open_compiler(test::compiler_search());
+  std::vector<CompileRequest> requests;
+  for (const int rows : {16, 32, 64}) {
+    CompileRequest request = test::builtin_request("attention_latent", "sm_90a");
+    request.spec.set("tile_size_q", rows)
+        .set("stages", rows == 64 ? 4 : 5)
+        .set("mask", rows == 32 ? "dense" : "causal");
+    for (const char* type : {"dtype_q", "dtype_kv", "dtype_o"})
+      request.spec.set(type, rows == 16 ? "fp16" : "bf16");
+    if (rows == 32) request.spec.set("dtype_o", "e4m3").set("page_size", 8);
+    requests.push_back(request);
+  }
+  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
+    const auto output = nvrtc->compile(requests[i]);
+    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+    CHECK_MESSAGE(output->record.warnings.empty(), output->record.warnings);
+    const auto report = report_cubin(*output->image);
+    REQUIRE(report);
+    for (const KernelResources& kernel : report->kernels)
+      CHECK_MESSAGE(kernel.stack_bytes == 0, requests[i].spec.to_string());
+  });
+}
+
 TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs from sm 89 on") {
   const auto nvrtc = open_compiler(test::compiler_search());
   std::vector<CompileRequest> requests;
@@ -161,8 +186,8 @@ TEST_CASE("the source of each template compiles alone, without a header beside i
   REQUIRE(compiler);
   const auto api = NvrtcApi::open((*compiler)->location().library, (*compiler)->location().builtins);
   REQUIRE(api);
-  for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction",
-                           "attention_wide", "rms_norm"}) {
+  for (const char* name : {"attention_append", "attention_decode", "attention_latent", "attention_lse",
+                           "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto source = specialised_source(test::builtin_request(name, "sm_90a"));
     REQUIRE(source);
     CHECK(source->find("#include") == std::string::npos);

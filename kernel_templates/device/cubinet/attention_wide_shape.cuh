@@ -13,14 +13,17 @@ using Product = ProductOf<dtype_kv>::Type;
 constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
 constexpr bool kLatent = head_dim_qk == 576;  // V is the first columns of K
 
-constexpr int kWarps = 8;
-constexpr int kThreads = 32 * kWarps;
+constexpr int kWarps = 8;                          // that have the columns of the output, or the logits
+constexpr int kTeams = tile_size_q == 16 ? 2 : 1;  // one of each, or one of both
+constexpr int kThreads = 32 * kWarps * kTeams;
 constexpr int kWarpRows = 16;
 constexpr int kRowTiles = tile_size_q / kWarpRows;
-constexpr int kSlice = tile_size_kv;  // every warp takes all tokens of a step
+// Tokens of a step whose weights a warp holds at a time. Beside the accumulators of 64 rows there are few registers.
+constexpr bool kFewRegisters = tile_size_q == 64 && (soft_cap || mask == mask_values::custom);
+constexpr int kSlice = minimum(tile_size_kv, kFewRegisters ? 16 : 32);
 constexpr int kWarpColumns = head_dim_v / kWarps;
 constexpr int kTilesV = kWarpColumns / 8;
-constexpr int kRegisters = 255;
+constexpr int kRegisters = kTeams == 2 ? 128 : 255;
 
 // How the logits of a step are divided among the warps: rows, tokens and parts of the head dim.
 constexpr int kWarpsRows = kRowTiles;
@@ -29,8 +32,8 @@ constexpr int kWarpsDim = kWarps / kWarpsRows / kWarpsTokens;
 constexpr int kWarpTokens = tile_size_kv / kWarpsTokens;
 constexpr int kPairs = head_dim_qk / 32;                    // of products of 16 columns
 constexpr int kWarpPairs = divide_up(kPairs, kWarpsDim);  // every kWarpsDim-th
-// Of one row tile a warp's part of Q fits its registers.
-constexpr bool kQInRegisters = tile_size_q == 16;
+// How much of a warp's part of Q its registers hold: that of one row tile, but for what conversions need.
+constexpr int kKeptPairs = tile_size_q > 16 ? 0 : kConvertsKv ? kWarpPairs - 3 : kWarpPairs;
 
 constexpr int kElementBytes = sizeof(dtype_kv);
 constexpr int kPairChunks = 4 * kElementBytes / int{sizeof(Product)};  // of 16 bytes of K

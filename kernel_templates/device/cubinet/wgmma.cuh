@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Matrix instructions of a warpgroup, four warps of which the first has a number divisible by four (sm_90a):
+// D[64xN] += A[64xK] * B[KxN] with fp32 sums, K of 32 bytes. Warp w has rows 16w to 16w + 15 of D, and of an
+// A in registers, as mma_16x8x16 has them. They run on their own until they are waited for.
+//
+// An operand in shared memory is blocks of rows of 128 bytes, row beside row, swizzled as `swizzled<128>`
+// does from an address divisible by 1024. Either the rows are those of A or columns of B, K side by side; or,
+// of B of 16-bit elements, each row is one of K, 64 columns of B side by side.
+#include <cubinet/mma.cuh>
+
+namespace cubinet {
+
+// What wgmma is told of an operand in shared memory (PTX ISA, "Matrix descriptor format").
+using MatrixDescriptor = unsigned long long;
+
+__device__ inline MatrixDescriptor matrix_descriptor(SharedAddress first, unsigned block_bytes) {
+  constexpr MatrixDescriptor kSwizzle128 = 1ull << 62;
+  constexpr MatrixDescriptor kEightRows = 1024ull >> 4 << 32;
+  return kSwizzle128 | kEightRows | static_cast<MatrixDescriptor>(block_bytes >> 4) << 16 |
+         (first & 0x3ffffu) >> 4;
+}
+
+// K side by side. `first`: of the first row, plus 32 bytes for each step of K before this one; four make a
+// block.
+__device__ inline MatrixDescriptor rows_of_k(SharedAddress first) {
+  return matrix_descriptor(first, 16);  // which is not looked at
+}
+
+// K row by row. `first`: of the step's first row, whose number is divisible by 8, in the block of B's first
+// 64 columns. Blocks lie `block_bytes` from each other.
+__device__ inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned block_bytes) {
+  return matrix_descriptor(first, block_bytes);
+}
+
+// Of an operand so many bytes further. Addresses of shared memory end below the descriptor's other fields:
+// one addition, where making it anew takes several.
+__device__ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor, int bytes) {
+  unsigned low;
+  unsigned high;
+  asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(descriptor));
+  asm("mov.b64 %0, {%1, %2};" : "=l"(descriptor) : "r"(low + static_cast<unsigned>(bytes >> 4)), "r"(high));
+  return descriptor;
+}
+
+// Keeps the compiler from moving what reads or writes these registers to the other side.
+template <int kTiles>
+__device__ inline void keep_in_order(FragmentD (&d)[kTiles]) {
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile)
+    asm volatile("" : "+f"(d[tile].r[0]), "+f"(d[tile].r[1]), "+f"(d[tile].r[2]), "+f"(d[tile].r[3]));
+}
+template <int kSteps>
+__device__ inline void keep_in_order(FragmentA (&a)[kSteps]) {
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step)
+    asm volatile("" : "+r"(a[step].r[0]), "+r"(a[step].r[1]), "+r"(a[step].r[2]), "+r"(a[step].r[3]));
+}
+
+// Before the first product, and before one whose registers were read or written since the last.
+template <typename... Fragments>
+__device__ inline void wgmma_begin(Fragments&... registers) {
+  (keep_in_order(registers), ...);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// The products since the last call are a group.
+__device__ inline void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most `kPending` of the newest groups are under way. `registers`: those of groups that ended.
+template <int kPending, typename... Fragments>
+__device__ inline void wgmma_wait(Fragments&... registers) {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+  (keep_in_order(registers), ...);
+}
+
+// How B lies in shared memory.
+enum class LayoutB { rows_of_k, columns_of_k };
+
+// Products with N columns, of which D's tiles have 8 each. Without `accumulate` D is the product alone.
+template <typename T, int N>
+struct Wgmma;
+
+// N columns, D's tiles, and the numbers of the operands behind D's.
+#define CUBINET_WGMMA(N, TILES, O0, O1, O2, O3, O4, O5, O6)                                              \
+  CUBINET_WGMMA_OF(bf16, "k16.f32.bf16.bf16", ", %" #O6, ", 0, %" #O3, N, TILES, O0, O1, O2, O3, O4, O5) \
+  CUBINET_WGMMA_OF(fp16, "k16.f32.f16.f16", ", %" #O6, ", 0, %" #O3, N, TILES, O0, O1, O2, O3, O4, O5)   \
+  CUBINET_WGMMA_OF(e4m3, "k32.f32.e4m3.e4m3", "", "", N, TILES, O0, O1, O2, O3, O4, O5)
+#define CUBINET_WGMMA_OF(T, SHAPE, LAYOUTS, LAYOUTS_SHARED, N, TILES, O0, O1, O2, O3, O4, O5)                \
+  template <>                                                                                                \
+  struct Wgmma<T, N> {                                                                                       \
+    template <LayoutB kLayout = LayoutB::rows_of_k>                                                          \
+    __device__ static void multiply(FragmentD (&d)[N / 8], const FragmentA& a, MatrixDescriptor b,           \
+                                    bool accumulate) {                                                       \
+      static_assert(kLayout == LayoutB::rows_of_k || sizeof(T) == 2, "of 8-bit elements K is side by side"); \
+      asm volatile("{.reg .pred p; setp.ne.b32 p, %" #O5 ", 0; wgmma.mma_async.sync.aligned.m64n" #N SHAPE   \
+                   " {" CUBINET_R##TILES "}, {%" #O0 ",%" #O1 ",%" #O2 ",%" #O3 "}, %" #O4                   \
+                                         ", p, 1, 1" LAYOUTS ";}"                                            \
+                   : CUBINET_D##TILES(0)                                                                     \
+                   : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(int{accumulate}),       \
+                     "n"(int{kLayout == LayoutB::columns_of_k}));                                            \
+    }                                                                                                        \
+    template <LayoutB kLayout = LayoutB::rows_of_k>                                                          \
+    __device__ static void multiply(FragmentD (&d)[N / 8], MatrixDescriptor a, MatrixDescriptor b,           \
+                                    bool accumulate) {                                                       \
+      static_assert(kLayout == LayoutB::rows_of_k || sizeof(T) == 2, "of 8-bit elements K is side by side"); \
+      asm volatile("{.reg .pred p; setp.ne.b32 p, %" #O2 ", 0; wgmma.mma_async.sync.aligned.m64n" #N SHAPE   \
+                   " {" CUBINET_R##TILES "}, %" #O0 ", %" #O1 ", p, 1, 1" LAYOUTS_SHARED ";}"                \
+                   : CUBINET_D##TILES(0)                                                                     \
+                   : "l"(a), "l"(b), "r"(int{accumulate}), "n"(int{kLayout == LayoutB::columns_of_k}));      \
+    }                                                                                                        \
+  };
+
+#define CUBINET_D1(i) "+f"(d[i].r[0]), "+f"(d[i].r[1]), "+f"(d[i].r[2]), "+f"(d[i].r[3])
+#define CUBINET_D2(i) CUBINET_D1(i), CUBINET_D1(i + 1)
+#define CUBINET_D4(i) CUBINET_D2(i), CUBINET_D2(i + 2)
+#define CUBINET_D8(i) CUBINET_D4(i), CUBINET_D4(i + 4)
+#define CUBINET_D16(i) CUBINET_D8(i), CUBINET_D8(i + 8)
+#define CUBINET_D32(i) CUBINET_D16(i), CUBINET_D16(i + 16)
+#define CUBINET_R1 "%0,%1,%2,%3"
+#define CUBINET_R2 CUBINET_R1 ",%4,%5,%6,%7"
+#define CUBINET_R4 CUBINET_R2 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define CUBINET_R8 CUBINET_R4 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define CUBINET_R16                                                  \
+  CUBINET_R8                                                         \
+  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define CUBINET_R32                                                              \
+  CUBINET_R16                                                                    \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
+  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
+  ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+
+CUBINET_WGMMA(8, 1, 4, 5, 6, 7, 8, 9, 10)
+CUBINET_WGMMA(16, 2, 8, 9, 10, 11, 12, 13, 14)
+CUBINET_WGMMA(32, 4, 16, 17, 18, 19, 20, 21, 22)
+CUBINET_WGMMA(64, 8, 32, 33, 34, 35, 36, 37, 38)
+CUBINET_WGMMA(128, 16, 64, 65, 66, 67, 68, 69, 70)
+CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
+
+#undef CUBINET_WGMMA
+#undef CUBINET_WGMMA_OF
+#undef CUBINET_D1
+#undef CUBINET_D2
+#undef CUBINET_D4
+#undef CUBINET_D8
+#undef CUBINET_D16
+#undef CUBINET_D32
+#undef CUBINET_R1
+#undef CUBINET_R2
+#undef CUBINET_R4
+#undef CUBINET_R8
+#undef CUBINET_R16
+#undef CUBINET_R32
+
+}  // namespace cubinet
