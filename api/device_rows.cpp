@@ -80,6 +80,7 @@ void take(const RowsOfKernel& kernel, const Wish& wish, DeviceRows& result) {
 Result<DeviceRows> DeviceRowReader::rows(ComputeCapability device) {
   CUBINET_TRY_ASSIGN(const auto stores, library_.rows());
   DeviceRows result;
+  result.tuning = library_.tuning();
   Wish published;
   published.targets = source_.targets_of(device);
   for (RowsOfKernel& kernel : by_kernel(stores)) {

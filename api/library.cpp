@@ -168,6 +168,20 @@ Result<std::vector<std::shared_ptr<const StoredRows>>> Library::rows() {
   return rows;
 }
 
+// Nothing but a choice depends on them: a store that does not answer is told to the log.
+TuningTable Library::tuning() {
+  TuningTable all;
+  for (std::size_t number = 0; number < stores_.size(); ++number) {
+    const auto answered = stores_[number]->tuning();
+    if (answered) {
+      all.merge(*answered);
+    } else {
+      tell_passed_over(number, answered.error());
+    }
+  }
+  return all;
+}
+
 bool Library::lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const {
   for (std::size_t i = 0; i < builds.records.size(); ++i) {
     const CubinRecord& there = *builds.records[i];

@@ -48,6 +48,7 @@ class Library {
   Result<KernelBuilds> all();
 
   Result<std::vector<std::shared_ptr<const StoredRows>>> rows();  // one a store, in their order
+  TuningTable tuning();                                           // of all stores
 
   // The very build that would be made now, of a cache that has it.
   struct CachedBuild {

@@ -14,7 +14,8 @@ std::shared_ptr<const KernelIndex> index_of(KernelRows rows, ComputeCapability d
 
 }  // namespace
 
-AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapability device) {
+AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapability device,
+                                          std::string_view device_name) {
   // A table is all that one pin lists. The newest goes first: that of the row pinned last.
   struct Table {
     std::uint64_t version = 0;
@@ -28,6 +29,7 @@ AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapabi
   }
   AvailableKernels kernels;
   kernels.device_ = device;
+  if (!device_name.empty()) kernels.use_tuning(found.tuning, device_name);
   for (auto& [implementation, by_pin] : divided) {
     std::vector<Table> own;
     for (auto& [pin, table] : by_pin)
@@ -39,6 +41,11 @@ AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapabi
       tables.push_back(index_of(std::move(table.rows), device));
   }
   return kernels;
+}
+
+void AvailableKernels::use_tuning(TuningTable tuning, std::string_view device_name) {
+  tuning_ = std::make_shared<const TuningTable>(std::move(tuning));
+  device_name_ = device_name;
 }
 
 std::span<const std::shared_ptr<const KernelIndex>> AvailableKernels::tables(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "append/append_step.hpp"
+#include "tuning/tuned_plan.hpp"
 
 #include <cubinet/attention/backend.hpp>
 
@@ -93,6 +94,12 @@ Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, c
   resolution.requested = options.backend;
   resolution.launches = options.launches;
   CUBINET_TRY_ASSIGN(const auto order, order_for(request, backends, resolution.order));
+  std::vector<std::string> passed_over;
+  resolution.plan = tuned_plan(request, backends, passed_over);
+  if (resolution.plan) {
+    resolution.order = resolution.plan->measured;
+    return resolution;
+  }
   for (const auto& backend : order) {
     CUBINET_TRY_ASSIGN(Consideration answer, consider(*backend, request));
     if (auto* decline = std::get_if<BackendDecline>(&answer)) {
@@ -105,6 +112,7 @@ Result<AttentionResolution> resolve_attention(const AttentionProblem& problem, c
       resolution.declined.push_back(declined_launch(std::move(plan), backend->name()));
       continue;
     }
+    if (options.explains) plan.trace.insert(plan.trace.begin(), passed_over.begin(), passed_over.end());
     plan.request = std::move(request);
     plan.backend = backend;
     resolution.plan = std::move(plan);

@@ -157,7 +157,8 @@ constexpr Verb kVerbs[] = {
     {"mirror", add_mirror},     {"adopt", add_adopt},         {"materialize", add_materialize},
     {"inspect", add_inspect},   {"push", add_push},           {"pull", add_pull},
     {"outdated", add_outdated}, {"channel", add_channel},     {"registry", add_registry},
-    {"run", add_run},           {"bench", add_bench},         {"trust", add_trust}};
+    {"run", add_run},           {"bench", add_bench},         {"trust", add_trust},
+    {"tune", add_tune}};
 
 // A line, and what it was parsed into.
 struct CommandLine {

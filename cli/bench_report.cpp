@@ -224,6 +224,7 @@ nlohmann::json describe(const BenchRow& row) {
   nlohmann::json described = describe_case(row);
   described["requested"] = row.requested;
   described["backend"] = row.backend.empty() ? nlohmann::json(nullptr) : nlohmann::json(row.backend);
+  described["choice"] = row.choice.empty() ? nlohmann::json(nullptr) : nlohmann::json(row.choice);
   if (!row.goals.empty()) described["goals"] = describe_goals(row);
   if (row.error) {
     described.update(error_document(*row.error));

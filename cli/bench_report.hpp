@@ -35,6 +35,7 @@ struct BenchRow {
   double mean_kv_length = 0;
   std::string requested;  // the backend that was asked for
   std::string backend;    // the one that ran
+  std::string choice;     // AttentionPlan::measured
   AttentionWork work;
   AttentionVerdict verdict;
   std::uint32_t splits = 0;

@@ -46,7 +46,7 @@ Result<bool> appended_as_reference(const AttentionProblem& problem, const Attent
 Result<AttentionResolution> resolve_for_launch(Runtime& runtime, const AttentionProblem& problem,
                                                const DeviceProperties& device, PlanOptions options) {
   CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(device.capability));
-  const AvailableKernels kernels = AvailableKernels::create(found, device.capability);
+  const AvailableKernels kernels = AvailableKernels::create(found, device.capability, device.name);
   const DeviceFacts facts{device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block};
   CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,

@@ -122,6 +122,7 @@ nlohmann::json describe(const AttentionPlan& plan) {
   if (spec != nullptr && spec->maker == KernelMaker::kernel_template)
     document["specification"] = describe(*spec);
   if (plan.cost.in_microseconds) document["estimated_microseconds"] = plan.cost.time;
+  document["measured"] = plan.measured.empty() ? nlohmann::json(nullptr) : nlohmann::json(plan.measured);
   add_candidates(plan, document);
   add_row(plan, document);
   return document;
@@ -168,6 +169,7 @@ std::string summary_of(const AttentionPlan& plan) {
 
 std::vector<std::string> trace_of(const AttentionPlan& plan) {
   std::vector<std::string> lines = plan.trace;
+  if (!plan.measured.empty()) lines.push_back(plan.measured);
   if (plan.cost.in_microseconds) lines.push_back(fmt::format("{:.1f} us by the cost model", plan.cost.time));
   return lines;
 }

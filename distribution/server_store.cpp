@@ -55,6 +55,9 @@ class ServerStore final : public Store {
   Result<std::shared_ptr<const StoredRows>> rows() override {
     return ask([](Bundle& bundle) { return bundle.rows(); });
   }
+  Result<TuningTable> tuning() override {
+    return ask([](Bundle& bundle) { return bundle.tuning(); });
+  }
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override {
     auto loaded = ask([&](Bundle& bundle) { return fetch(bundle, std::move(record)); });
     if (loaded && *loaded) ++used_;

@@ -64,6 +64,7 @@
   X(cuStreamQuery, 2000)                               \
   X(cuStreamBeginCapture, 10010)                       \
   X(cuStreamEndCapture, 10000)                         \
+  X(cuStreamIsCapturing, 10000)                        \
   X(cuGraphInstantiateWithFlags, 11040)                \
   X(cuGraphLaunch, 10000)                              \
   X(cuGraphDestroy, 10000)                             \

@@ -26,23 +26,30 @@ Result<DeviceBuffer> DeviceBuffer::allocate(std::shared_ptr<const Device> device
       return driver.error(result, "cuMemAlloc", "allocating " + buffer_text(*device, bytes));
     }
   }
-  return DeviceBuffer(std::move(device), address, bytes);
+  return DeviceBuffer(std::move(device), address, bytes, /*owned=*/true);
+}
+
+DeviceBuffer DeviceBuffer::borrow(std::shared_ptr<const Device> device, std::uint64_t address,
+                                  std::size_t bytes) {
+  return DeviceBuffer(std::move(device), address, bytes, /*owned=*/false);
 }
 
 DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
     : device_(std::move(other.device_)),
       address_(std::exchange(other.address_, 0)),
-      size_(std::exchange(other.size_, 0)) {}
+      size_(std::exchange(other.size_, 0)),
+      owned_(other.owned_) {}
 
 DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(address_, other.address_);
   std::swap(size_, other.size_);
+  std::swap(owned_, other.owned_);
   return *this;
 }
 
 DeviceBuffer::~DeviceBuffer() {
-  if (address_ == 0) return;
+  if (address_ == 0 || !owned_) return;
   release(*device_, "cuMemFree", [&](const DriverApi& api) { return api.cuMemFree(address_); });
 }
 

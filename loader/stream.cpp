@@ -113,6 +113,16 @@ Result<float> Event::milliseconds_since(const Event& start) const {
   return milliseconds;
 }
 
+Result<bool> is_capturing(const Device& device, CUstream stream) {
+  CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device.make_current());
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = device.driver()->api().cuStreamIsCapturing(stream, &status);
+  // What the legacy stream says while a stream that waits for it is being captured.
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  CUBINET_TRY(check(device, result, "cuStreamIsCapturing", "asking for a capture"));
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 Result<Graph> Graph::capture(const Stream& stream, const Callback<Result<void>()>& record) {
   const Device& device = *stream.device();
   const DriverApi& api = device.driver()->api();

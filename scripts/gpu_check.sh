@@ -10,7 +10,8 @@
 #   FOLDER   published cubins, as scripts/import_published.sh fetches them: for the part published
 #   -k       cases.json and corpus.bundle, as scripts/corpus/cases.py writes them: for the part corpus
 #   PART     tests (with the examples), published (published kernels against float64, on a device of 10.x), benchmarks,
-#            sanitizer, peers, corpus (all six without one); or one of a group alone:
+#            sanitizer, peers, corpus, tune (a table of measurements from nothing; all seven without one); or one of a
+#            group alone:
 #            compile, load, bundle, launch, decode, step, table; launch_peers, attention_table, first_kernel, raw_path
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
@@ -44,14 +45,14 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | published | sanitizer | corpus | compile | table | load | bundle | launch | decode | step | launch_peers | attention_table | first_kernel | raw_path)
+    tests | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | decode | step | launch_peers | attention_table | first_kernel | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
     *) usage ;;
   esac
 done
-((${#parts[@]})) || parts=(tests published "${verbs[@]}" sanitizer "${peers[@]}" corpus)
+((${#parts[@]})) || parts=(tests published "${verbs[@]}" sanitizer "${peers[@]}" corpus tune)
 
 [[ -f $list && -x $bench ]] || die "$tree holds no build: build the portable preset first and bring build/portable along"
 command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA driver: this script needs a GPU"
@@ -280,6 +281,17 @@ run_corpus() {
   measure corpus "$bench" "${nvrtc[@]}" corpus "$corpus/cases.json" --bundle "$corpus/corpus.bundle"
 }
 
+# Into an empty home: what it takes, what it changes, and what that gains.
+run_tune() {
+  local home=$results/tune_home
+  rm -rf "$home"
+  [[ -z $cuda_root ]] || export CUDA_HOME=$cuda_root
+  measure tune "$tree/cli/cubinet" --home "$home" tune --sweep "$root/bench/sweeps/decode.txt" --budget 3 \
+    --output "$results/measured.tuning" --json
+  rm -rf "$home"
+  mv "$results/tune.txt" "$results/tune.json"
+}
+
 for part in "${parts[@]}"; do
   case $part in
     tests) run_all_tests ;;
@@ -293,6 +305,7 @@ for part in "${parts[@]}"; do
     first_kernel) run_first_kernel ;;
     raw_path) peer raw_path json ${cuda_root:+--toolkit "$cuda_root"} ;;
     corpus) run_corpus ;;
+    tune) run_tune ;;
     *) run_benchmark "$part" ;;
   esac
 done

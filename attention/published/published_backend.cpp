@@ -134,6 +134,7 @@ AttentionPlan plan_of(const PlanRequest& request, const Selection& selection) {
                    selection.launch.wasted_rows};
   if (selection.row != nullptr) {
     plan.row = *selection.row;
+    plan.kernel_version = selection.row->pin;
   } else {
     plan.row.selector = selection.kernel.selector;
     plan.row.traits = selection.kernel.traits;
@@ -157,6 +158,7 @@ class PublishedBackend final : public AttentionBackend {
 
   Result<Consideration> consider(const PlanRequest& request) const override {
     if (std::string reason = unserved(request); !reason.empty()) return decline(std::move(reason));
+    if (request.options.kernel) return decline("the published kernel is chosen by rules, and one was named");
     const auto tables = request.kernels.tables(kPublishedImplementation);
     CUBINET_TRY_ASSIGN(Consideration answer, consider_table(request, *tables.front()));
     for (std::size_t i = 1; i < tables.size() && std::holds_alternative<BackendDecline>(answer); ++i) {

@@ -23,12 +23,48 @@ std::size_t bytes_of(const ElementBits& elements, DataType type) {
   return elements.size() * bits_of(type) / 8;
 }
 
-// As kernels read them.
+// As kernels read them, from `offset` on, repeated until there are `bytes`.
 Result<void> upload(const ElementBits& elements, DataType type, const DeviceBuffer& buffer,
-                    std::size_t offset = 0) {
-  if (bits_of(type) == 16) return buffer.copy_from(bytes_of(elements), offset);
-  return buffer.copy_from(packed_elements(elements, type), offset);
+                    std::size_t offset, std::size_t bytes) {
+  Bytes packed;
+  ByteView content = bytes_of(elements);
+  if (bits_of(type) != 16) content = packed = packed_elements(elements, type);
+  for (const std::size_t end = offset + bytes; offset < end && !content.empty(); offset += content.size())
+    CUBINET_TRY(buffer.copy_from(content.first(std::min(content.size(), end - offset)), offset));
+  return {};
 }
+
+// Of K or V.
+std::size_t pool_bytes(const AttentionProblem& problem, const AttentionInputs& inputs,
+                       const ElementBits& elements, std::uint32_t head_dim, DataType type) {
+  if (elements.empty() || inputs.pages <= 0) return bytes_of(elements, type);
+  return pool_offset(problem, inputs.pages, 0, 0, head_dim) * bits_of(type) / 8;
+}
+
+// Out of memory that is given, piece by piece, or of its own.
+class BufferSource {
+ public:
+  BufferSource(std::shared_ptr<const Device> device, const DeviceTensor& memory)
+      : device_(std::move(device)), memory_(memory) {}
+
+  Result<DeviceBuffer> take(std::size_t bytes) {
+    if (memory_.address == 0) return DeviceBuffer::allocate(device_, bytes);
+    const std::uint64_t begin =
+        (memory_.address + used_ + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment -
+        memory_.address;
+    used_ = begin + bytes;
+    if (bytes == 0) return DeviceBuffer::borrow(device_, 0, 0);
+    if (used_ <= memory_.bytes) return DeviceBuffer::borrow(device_, memory_.address + begin, bytes);
+    return Error{ErrorCode::invalid_argument, "tensors and workspace take more than the " +
+                                                  std::to_string(memory_.bytes) +
+                                                  " bytes of memory that were given"};
+  }
+
+ private:
+  std::shared_ptr<const Device> device_;
+  DeviceTensor memory_;
+  std::uint64_t used_ = 0;
+};
 
 // The page tables of all copies: copy c's pages lie c pools further.
 std::vector<std::int32_t> shifted_tables(const AttentionInputs& inputs, std::uint32_t copies) {
@@ -53,13 +89,14 @@ std::vector<std::int32_t> q_offsets_of(const AttentionProblem& problem, const At
 
 Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>& device,
                                             const AttentionProblem& problem, const AttentionInputs& inputs,
-                                            const WorkspaceSizes& workspace, std::uint32_t copies) {
+                                            const WorkspaceSizes& workspace, std::uint32_t copies,
+                                            const DeviceTensor& memory) {
   TensorBuffers made;
   made.copies_ = copies;
   made.rows_ = SequenceRows(problem, inputs).q_tokens() * problem.heads_q;
   const std::vector<std::int32_t> tables = shifted_tables(inputs, copies);
-  const std::size_t k_bytes = bytes_of(inputs.k, problem.data_type_k);
-  const std::size_t v_bytes = bytes_of(inputs.v, problem.data_type_v);
+  const std::size_t k_bytes = pool_bytes(problem, inputs, inputs.k, problem.head_dim_qk, problem.data_type_k);
+  const std::size_t v_bytes = pool_bytes(problem, inputs, inputs.v, problem.head_dim_v, problem.data_type_v);
   const std::size_t sizes[] = {bytes_of(inputs.q, problem.data_type_q),
                                k_bytes * copies,
                                v_bytes * copies,
@@ -83,14 +120,15 @@ Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>&
                                sizeof(float),
                                sizeof(float),
                                sizeof(float)};
+  BufferSource source(device, memory);
   for (const std::size_t size : sizes) {
-    CUBINET_TRY_ASSIGN(DeviceBuffer buffer, DeviceBuffer::allocate(device, size));
+    CUBINET_TRY_ASSIGN(DeviceBuffer buffer, source.take(size));
     made.buffers_.push_back(std::move(buffer));
   }
-  CUBINET_TRY(upload(inputs.q, problem.data_type_q, made.buffers_[q]));
+  CUBINET_TRY(upload(inputs.q, problem.data_type_q, made.buffers_[q], 0, made.buffers_[q].size()));
   for (std::size_t copy = 0; copy < copies; ++copy) {
-    CUBINET_TRY(upload(inputs.k, problem.data_type_k, made.buffers_[k], copy * k_bytes));
-    CUBINET_TRY(upload(inputs.v, problem.data_type_v, made.buffers_[v], copy * v_bytes));
+    CUBINET_TRY(upload(inputs.k, problem.data_type_k, made.buffers_[k], copy * k_bytes, k_bytes));
+    CUBINET_TRY(upload(inputs.v, problem.data_type_v, made.buffers_[v], copy * v_bytes, v_bytes));
   }
   CUBINET_TRY(made.buffers_[page_tables].copy_from(bytes_of(tables)));
   CUBINET_TRY(made.set_kv_lengths(inputs.kv_lengths));

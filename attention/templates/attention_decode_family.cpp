@@ -25,12 +25,6 @@ std::uint32_t slice_of(const AttentionProblem& problem, std::uint32_t tile_q) {
   return (tile_q == 64 || is_narrow(problem)) && problem.head_dim_v <= 128 ? 32 : 16;
 }
 
-// Registers of a thread, as the template has them.
-std::uint32_t registers_of(const AttentionProblem& problem, std::uint32_t tile_q) {
-  if (widest_head(problem) > 64) return 255;
-  return slice_of(problem, tile_q) == 32 ? 168 : 128;
-}
-
 std::string gap_of_decode(const AttentionProblem& problem, ComputeCapability) {
   if (!problem.is_mla_generation()) return "";
   return "latent attention (head dims 576/512) is not what attention_decode computes: K and V are two pools";
@@ -49,7 +43,7 @@ DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& t
   const std::uint32_t q_scales = is_narrow(problem) ? tile.q * 4 : 0;
   block.threads = 32 * (tile.q / kWarpRows) * warps_kv;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge) + q_scales;
-  block.registers = registers_of(problem, tile.q);
+  block.registers = widest_head(problem) <= 64 ? 128 : 255;
   return block;
 }
 
@@ -72,8 +66,8 @@ std::vector<DecodeTileWish> tiles_of_decode(const AttentionProblem& problem) {
   for (std::uint32_t q = rows <= 16 ? 16 : rows <= 32 ? 32 : 64; q >= 16; q /= 2) {
     const std::uint32_t slice = slice_of(problem, q);
     // Where eight warps that take twice the tokens have the registers of a multiprocessor to themselves,
-    // blocks of four, which do not wait for each other, are faster.
-    const std::uint32_t warps = slice == 32 ? 4 : kMaximumWarps;
+    // two blocks of four, which do not wait for each other, are faster.
+    const std::uint32_t warps = slice == 32 && widest_head(problem) > 64 ? 4 : kMaximumWarps;
     for (std::uint32_t kv = std::min(preferred, warps * kWarpRows / q * slice); kv >= slice; kv /= 2) {
       for (const std::uint32_t blocks : {2U, 1U}) {
         for (std::uint32_t stages = most_stages(problem, kv); stages >= 2; --stages)

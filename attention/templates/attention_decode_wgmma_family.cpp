@@ -23,7 +23,8 @@ std::string gap_of_wgmma(const AttentionProblem&, ComputeCapability device) {
 }
 
 bool fills_tiles(const AttentionProblem& problem, ComputeCapability device) {
-  return device == kWgmmaDevice && problem.group_size() * std::uint64_t{problem.q_len} > kWgmmaRows / 2;
+  return device == kWgmmaDevice && problem.head_dim_v <= 256 &&
+         problem.group_size() * std::uint64_t{problem.q_len} > kWgmmaRows / 2;
 }
 
 DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& tile) {
@@ -55,7 +56,12 @@ std::vector<DecodeTileWish> tiles_of_wgmma(const AttentionProblem&) {
 }  // namespace
 
 const DecodeFamily kAttentionDecodeWgmma = {
-    "attention_decode_wgmma", gap_of_wgmma, fills_tiles, "measured", tiles_of_wgmma, block_of_wgmma,
+    "attention_decode_wgmma",
+    gap_of_wgmma,
+    fills_tiles,
+    "on an H200 0.86 of attention_decode's time with bf16, 0.7 with e4m3",
+    tiles_of_wgmma,
+    block_of_wgmma,
 };
 
 }  // namespace cubinet

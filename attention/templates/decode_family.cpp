@@ -11,6 +11,7 @@ namespace {
 // stand before those that serve more, which they fall back to.
 constexpr std::array kFamilies = {
     &kAttentionDecodeWgmma,
+    &kAttentionLatent,
     &kAttentionDecode,
     &kAttentionWide,
 };

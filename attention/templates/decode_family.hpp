@@ -53,6 +53,7 @@ struct DecodeFamily {
 // Each in the file of its name.
 extern const DecodeFamily kAttentionDecode;
 extern const DecodeFamily kAttentionDecodeWgmma;
+extern const DecodeFamily kAttentionLatent;
 extern const DecodeFamily kAttentionWide;
 
 // All of them in the order in which they are asked: those that are preferred, then the others.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "template_backend.hpp"
 
+#include "decode_alternatives.hpp"
 #include "decode_arguments.hpp"
 #include "decode_plan.hpp"
 
+#include <cubinet/attention/tuning_candidates.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>
+#include <map>
 
 namespace cubinet {
 namespace {
@@ -60,8 +63,9 @@ using FamilyAnswer = std::variant<AttentionPlan, std::string>;
 // One family at work for a request.
 class FamilyPlanner {
  public:
-  FamilyPlanner(const DecodeFamily& family, const KernelTemplate& kernel_template, const PlanRequest& request)
-      : family_(family), template_(kernel_template), request_(request) {}
+  FamilyPlanner(const DecodeFamily& family, const KernelTemplate& kernel_template, const std::string& version,
+                const PlanRequest& request)
+      : family_(family), template_(kernel_template), version_(version), request_(request) {}
 
   Result<FamilyAnswer> plan() const {
     if (std::string gap = family_.gap(request_.problem, request_.device.capability); !gap.empty()) return gap;
@@ -76,8 +80,17 @@ class FamilyPlanner {
         return "no kernel of " + template_.name() + " for this problem exists here, and none may be compiled";
       }
     }
+    if (const auto& named = request_.options.kernel) {
+      const auto tile = tile_of(*named);
+      const bool exists = tile && (!tiles || std::find(tiles->begin(), tiles->end(), *tile) != tiles->end());
+      if (named->name != template_.name() || !exists)
+        return named->to_string() + " is no kernel of " + template_.name() + " that may be planned with";
+      tiles = {*tile};
+    }
     const auto decode = plan_decode(request_, family_, tiles);
     if (!decode) return decode.error().message;
+    if (request_.options.kernel && *request_.options.kernel != decode->spec)
+      return request_.options.kernel->to_string() + " is not for this problem";
     return finish(*decode);
   }
 
@@ -154,18 +167,23 @@ class FamilyPlanner {
     plan.division = division_of(request_.problem, decode);
     plan.row = std::move(row);
     plan.cost = decode.cost;
+    plan.kernel_version = version_;
     if (request_.options.explains) plan.trace = {decode.spec.to_string()};
     return FamilyAnswer(std::move(plan));
   }
 
   const DecodeFamily& family_;
   const KernelTemplate& template_;
+  const std::string& version_;  // of the template
   const PlanRequest& request_;
 };
 
 class TemplateBackend final : public AttentionBackend {
  public:
-  explicit TemplateBackend(TemplateCatalog catalog) : catalog_(std::move(catalog)) {}
+  explicit TemplateBackend(TemplateCatalog catalog) : catalog_(std::move(catalog)) {
+    for (const auto& kernel_template : catalog_.list())
+      versions_.emplace(kernel_template->name(), version_of(*kernel_template));
+  }
 
   std::string_view name() const override { return kTemplatesBackend; }
 
@@ -176,7 +194,9 @@ class TemplateBackend final : public AttentionBackend {
     std::vector<std::string> reasons;
     for (const DecodeFamily* family : decode_families(request.problem, device)) {
       CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(family->name));
-      CUBINET_TRY_ASSIGN(FamilyAnswer answer, FamilyPlanner(*family, *kernel_template, request).plan());
+      CUBINET_TRY_ASSIGN(
+          FamilyAnswer answer,
+          FamilyPlanner(*family, *kernel_template, versions_.at(family->name), request).plan());
       if (auto* plan = std::get_if<AttentionPlan>(&answer)) {
         if (request.options.explains) plan->trace.insert(plan->trace.begin(), reasons.begin(), reasons.end());
         return Consideration(std::move(*plan));
@@ -186,8 +206,27 @@ class TemplateBackend final : public AttentionBackend {
     return template_decline(join(reasons, "; "));
   }
 
+  Result<std::vector<PlanOptions>> alternatives(const PlanRequest& request) const override {
+    const ComputeCapability device = request.device.capability;
+    std::vector<DecodeAlternative> found;
+    if (!decode_gap(request.problem, device).empty()) return std::vector<PlanOptions>();
+    for (const DecodeFamily* family : decode_families(request.problem, device)) {
+      if (!family->gap(request.problem, device).empty()) continue;
+      CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(family->name));
+      for (DecodeAlternative& alternative : decode_alternatives(request, *family, *kernel_template))
+        found.push_back(std::move(alternative));
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const DecodeAlternative& a, const DecodeAlternative& b) { return a.time < b.time; });
+    std::vector<PlanOptions> options;
+    for (DecodeAlternative& alternative : found)
+      options.push_back(std::move(alternative.options));
+    return options;
+  }
+
  private:
   TemplateCatalog catalog_;
+  std::map<std::string, std::string, std::less<>> versions_;  // of its templates, by name
 };
 
 }  // namespace

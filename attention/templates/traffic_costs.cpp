@@ -13,13 +13,18 @@ double combined(double a, double b) {
   return a * b / std::pow(std::pow(a, 6) + std::pow(b, 6), 1.0 / 6);
 }
 
+const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelWork& work) {
+  if (work.element_bits > 8) return costs.wide;
+  return costs.narrow[work.row_bytes <= 128 ? 0 : work.row_bytes <= 256 ? 1 : 2];
+}
+
 // Blocks that all run at once on so many multiprocessors.
 double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, double bytes,
             double multiprocessors) {
   if (bytes <= 0) return 0;
   const double memory = work.multiprocessors * costs.memory_rate_per_multiprocessor;
-  const double block_rate = work.element_bits == 8 ? costs.narrow_block_rate : costs.block_rate;
-  const double readers = std::min(multiprocessors * costs.multiprocessor_rate,
+  const auto [multiprocessor_rate, block_rate] = readers_of(costs, work);
+  const double readers = std::min(multiprocessors * multiprocessor_rate,
                                   blocks * std::min(block_rate, work.ring_bytes / costs.latency));
   return bytes / combined(memory, readers);
 }
@@ -54,6 +59,8 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   if (rest > 0) time += last_wave(costs, work, full_waves == 0, rest, block_bytes);
   time = std::max(time, wave(costs, work, 1, work.largest_block_bytes, 1));
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
+  if (work.blocks_per_multiprocessor == 1)
+    time += costs.turnover * std::max(std::ceil(work.blocks / slots) - 1, 0.0);
   if (work.splits > 1) time += costs.reduction + costs.reduction_per_split * work.splits;
   return time;
 }

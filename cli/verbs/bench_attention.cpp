@@ -128,6 +128,7 @@ Result<void> measure_row(const Bench& bench, const AttentionInputs& inputs, cons
                      resolve_for_launch(*bench.runtime, planned, bench.device->properties(), wishes));
   if (!resolution.plan) return resolution.error();
   row.backend = resolution.plan->backend_name();
+  row.choice = resolution.plan->measured;
   CUBINET_TRY_ASSIGN(const CheckedAttention checked,
                      run_checked(*bench.runtime, bench.device, *resolution.plan, inputs, reference,
                                  cold_copies(row.work.kv_bytes, kRunsOfBench)));

@@ -110,10 +110,13 @@ Result<ExitStatus> import_bundles(const Context& context, const BundleArguments&
     one["imported"] = report->imported;
     one["present"] = report->present;
     one["refused"] = describe_findings(report->refused);
+    one["measurements"] = report->measurements;
     document["imports"].push_back(std::move(one));
     print_findings(context, file, report->refused);
-    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused", printable(file),
-                                       report->imported, report->present, report->refused.size()));
+    const std::string measured =
+        report->measurements == 0 ? "" : ", " + plural(report->measurements, "measurement");
+    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused{}", printable(file),
+                                       report->imported, report->present, report->refused.size(), measured));
     refused = refused || !report->refused.empty();
   }
   context.console().document(document);

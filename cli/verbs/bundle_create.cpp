@@ -24,6 +24,7 @@ struct BundleCreateOptions {
   BundleOptions bundle;
   bool all_builds = false;
   bool imports = false;
+  bool tuning = false;
   RecordFilter filter;
   DeviceFilter device;
 };
@@ -108,8 +109,12 @@ Result<Written> write_from_home(const Context& context, const BundleCreateOption
                                 const std::filesystem::path& output) {
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
   CUBINET_TRY_ASSIGN(DeviceChoice choice, wanted_records(context, options, registry));
+  TuningTable tuning;
+  if (options.tuning) {
+    CUBINET_TRY_ASSIGN(tuning, registry->tuning());
+  }
   if (!choice.records.empty())
-    CUBINET_TRY(create_bundle(output, *registry, choice.records, options.bundle, context.files()));
+    CUBINET_TRY(create_bundle(output, *registry, choice.records, options.bundle, context.files(), tuning));
   return Written{choice.records.size(), std::move(choice.unserved)};
 }
 
@@ -124,11 +129,11 @@ Result<Written> write_from_files(const Context& context, const BundleCreateOptio
 }
 
 Result<ExitStatus> create(const Context& context, const BundleCreateOptions& options) {
-  if (!options.cubins.empty() &&
-      (!options.filter.empty() || !options.device.empty() || options.all_builds || options.imports)) {
+  if (!options.cubins.empty() && (!options.filter.empty() || !options.device.empty() || options.all_builds ||
+                                  options.imports || options.tuning)) {
     return Error{ErrorCode::invalid_argument,
-                 "--template, --target, --key, --function, --types, --device, --imports and --all-builds "
-                 "choose from the home",
+                 "--template, --target, --key, --function, --types, --device, --imports, --all-builds and "
+                 "--tuning choose from the home",
                  "leave them out when cubin files are named"};
   }
   std::vector<std::string> inputs = options.cubins;
@@ -172,6 +177,7 @@ void add_bundle_create(CLI::App& bundle, Action& chosen) {
   add_device_filter(*verb, options->device);
   verb->add_flag("--imports", options->imports,
                  "Kernels of imported folders too, which --function, --key and --problems name");
+  verb->add_flag("--tuning", options->tuning, "What was measured too (cubinet tune)");
   verb->add_flag("--all-builds", options->all_builds, "Every build of a kernel, not only the newest");
   verb->footer(R"(Examples:
   cubinet bundle create -o all.bundle

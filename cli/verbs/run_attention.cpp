@@ -72,6 +72,7 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
                                        to_string(plan.request.problem.append->data_type),
                                        run.verdict.appended ? "equal to the reference to the bit" : "WRONG"));
   }
+  if (!plan.measured.empty()) context.console().text("choice     " + plan.measured);
   nlohmann::json document = describe(kernel.spec);
   document["device"] = {{"ordinal", run.device.ordinal}, {"name", run.device.name}};
   document["kernel"] = {{"key", kernel.key.to_string()},
@@ -85,6 +86,7 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
   document["requested"] = run.requested;
   document["backend"] = plan.backend_name();
   document["splits"] = plan.division.kv_splits;
+  document["measured"] = plan.measured.empty() ? nlohmann::json(nullptr) : nlohmann::json(plan.measured);
   document["correct"] = run.verdict.correct();
   document["relative_error"] = {{"worst_row", error.worst_row},
                                 {"all_rows", error.all_rows},

@@ -21,6 +21,7 @@ struct SelectOptions {
   TargetOptions targets;
   std::string backend{kAutomaticBackend};
   std::string table;
+  std::string device_name;
   Places places;
   bool assume_all_kernels = false;
   bool launch = false;
@@ -180,7 +181,7 @@ Result<Question> question_of(const Context& context, const SelectOptions& option
   CUBINET_TRY_ASSIGN(question.options.targets, parse_target_policy(options.targets));
   CUBINET_TRY_ASSIGN(DeviceRows found,
                      rows_for(context, options, question.device.capability, question.options.targets));
-  question.kernels = AvailableKernels::create(found, question.device.capability);
+  question.kernels = AvailableKernels::create(found, question.device.capability, options.device_name);
   CUBINET_TRY_ASSIGN(question.backends, AttentionBackends::builtin());
   return question;
 }
@@ -215,6 +216,8 @@ void add_select(CLI::App& root, Action& chosen) {
   add_operation_argument(*verb, options->problem);
   add_attention_arguments(*verb, options->problem);
   add_device_arguments(*verb, options->device);
+  add_text(*verb, "--device-name", options->device_name, "NAME",
+           "What its driver calls it, \"NVIDIA H200\": measurements of it count (default: none do)");
   add_target_options(*verb, options->targets);
   add_text(*verb, "--backend", options->backend, "NAME",
            "auto (default), templates or published; a named one is asked alone");

@@ -47,6 +47,7 @@ void add_registry_remove(CLI::App& registry, Action& chosen);
 void add_registry_stats(CLI::App& registry, Action& chosen);
 void add_run(CLI::App& root, Action& chosen);
 void add_select(CLI::App& root, Action& chosen);
+void add_tune(CLI::App& root, Action& chosen);
 
 // Has `verb` choose `perform(context, *options)` when it is parsed.
 template <class Options, class Perform>

@@ -57,6 +57,12 @@ class PackedBundle final : public Bundle {
   Result<CubinRecords> list() override;
   Result<std::shared_ptr<const StoredRows>> rows() override;
 
+  Result<TuningTable> tuning() override {
+    CUBINET_TRY(check_process());
+    auto table = pack_->read_tuning();
+    if (!table) return pack_->at_place(std::move(table).error());
+    return table;
+  }
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override {
     auto cubin = read(std::move(record));
     if (cubin) return *std::move(cubin);

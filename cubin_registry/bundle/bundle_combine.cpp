@@ -120,13 +120,18 @@ Result<void> combine_bundles(const std::string& path, const BundleParts& parts, 
   if (files == nullptr) files = posix_file_system();
   Combination combination(parts, options);
   CUBINET_TRY(combination.collect());
+  TuningTable tuning;
+  for (const auto& part : parts) {
+    CUBINET_TRY_ASSIGN(const TuningTable of_part, part.first->tuning());
+    tuning.merge(of_part);
+  }
   const ReadImage read = [&](const auto& record) { return combination.read(*record); };
   return write_bundle(
       path, combination.records(), options, read,
       [&](std::vector<ImageToPack> images, const WriteFrame& write) {
         return combination.pack(std::move(images), read, write);
       },
-      *files);
+      tuning, *files);
 }
 
 }  // namespace cubinet

@@ -27,6 +27,8 @@ class BundleImport {
       : bundle_(bundle), store_(store), on_conflict_(on_conflict) {}
 
   Result<ImportReport> run(CubinRecords records) {
+    CUBINET_TRY_ASSIGN(const TuningTable tuning, bundle_.tuning());
+    if (!tuning.empty()) CUBINET_TRY(import(tuning));
     CUBINET_TRY(sort_by_place(records));
     for (const auto& record : records)
       CUBINET_TRY(import(record));
@@ -44,6 +46,13 @@ class BundleImport {
       return places.at(a->digest) < places.at(b->digest);
     });
     return {};
+  }
+
+  // A store that keeps none has kernels imported all the same.
+  Result<void> import(const TuningTable& tuning) {
+    const auto added = store_.add_tuning(tuning);
+    if (added) report_.measurements = tuning.rows().size();
+    return added || added.error().code == ErrorCode::unsupported ? Result<void>() : added;
   }
 
   Result<void> import(const std::shared_ptr<const CubinRecord>& record) {

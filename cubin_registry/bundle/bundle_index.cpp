@@ -92,7 +92,7 @@ std::vector<std::string> toolchain_of(const CubinRecords& records, BundleProfile
 }
 
 Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords& records,
-                               const std::vector<BundleImage>& images, ByteView dictionary,
+                               const std::vector<BundleImage>& images, ByteView dictionary, ByteView tuning,
                                std::uint64_t frames_bytes) {
   BundleIndex index;
   BundleRoot& root = index.map.root;
@@ -105,6 +105,8 @@ Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords&
     root.image_bytes += image.size;
   index.map.dictionary_bytes = dictionary.size();
   if (!dictionary.empty()) index.map.dictionary = sha256(dictionary);
+  index.map.tuning_bytes = tuning.size();
+  if (!tuning.empty()) index.map.tuning = sha256(tuning);
   index.map.frames_bytes = frames_bytes;
 
   std::array<std::vector<BundlePage>, kBundleTables> tables;

@@ -27,7 +27,7 @@ std::vector<std::string> toolchain_of(const CubinRecords& records, BundleProfile
 // REQUIRES: records in bundle_order, marked as this bundle's; images ascending by digest, those that the
 // records name. invalid_argument for what is above the limits.
 Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords& records,
-                               const std::vector<BundleImage>& images, ByteView dictionary,
+                               const std::vector<BundleImage>& images, ByteView dictionary, ByteView tuning,
                                std::uint64_t frames_bytes);
 
 }  // namespace cubinet

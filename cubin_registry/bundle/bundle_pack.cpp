@@ -210,6 +210,13 @@ Result<Bytes> BundlePack::read_dictionary() const {
   return bytes;
 }
 
+Result<TuningTable> BundlePack::read_tuning() const {
+  if (map_.tuning_bytes == 0) return TuningTable();
+  CUBINET_TRY_ASSIGN(const Bytes bytes, read_exactly({map_.tuning_offset, map_.tuning_bytes, map_.tuning}));
+  if (sha256(bytes) != map_.tuning) return damaged_part("its tuning table has another SHA-256");
+  return TuningTable::decode(bytes);
+}
+
 Result<std::vector<BundleImage>> BundlePack::images() const {
   std::vector<BundleImage> images;
   CUBINET_TRY(each_page(BundleTable::records, [&](ByteView page) -> Result<void> {

@@ -64,6 +64,7 @@ class BundlePack {
   Result<Bytes> unpack(const BundleImage& image, ByteView stored) const;
   // Verified; empty where there is none.
   Result<Bytes> read_dictionary() const;
+  Result<TuningTable> read_tuning() const;  // empty where there is none
   // All of them, each once, ascending by digest.
   Result<std::vector<BundleImage>> images() const;
 

@@ -53,8 +53,8 @@ Result<std::vector<BundlePage>> read_branches(ByteReader& reader) {
 
 // False where the sizes add up to more than a bundle can have.
 bool lay_out(BundleMap& map) {
-  if (map.dictionary_bytes > kMaximumDictionaryBytes || map.frames_bytes > kMaximumBundleBytes ||
-      map.pages_bytes > kMaximumBundleBytes)
+  if (map.dictionary_bytes > kMaximumDictionaryBytes || map.tuning_bytes > kMaximumTuningBytes ||
+      map.frames_bytes > kMaximumBundleBytes || map.pages_bytes > kMaximumBundleBytes)
     return false;
   std::uint64_t end = map.root_bytes;
   for (auto& branches : map.branches) {
@@ -66,7 +66,8 @@ bool lay_out(BundleMap& map) {
   map.pages_offset = end;
   end += map.pages_bytes;
   map.dictionary_offset = end;
-  end = aligned(end + map.dictionary_bytes);
+  map.tuning_offset = end + map.dictionary_bytes;
+  end = aligned(map.tuning_offset + map.tuning_bytes);
   map.frames_offset = end;
   map.root.file_bytes = end + map.frames_bytes;
   return map.root.file_bytes <= kMaximumBundleBytes;
@@ -87,6 +88,8 @@ Result<void> read_fields(ByteReader& reader, BundleMap& map) {
   CUBINET_TRY_ASSIGN(map.pages_bytes, reader.u64());
   CUBINET_TRY_ASSIGN(map.dictionary_bytes, reader.u64());
   CUBINET_TRY_ASSIGN(map.dictionary, read_digest(reader));
+  CUBINET_TRY_ASSIGN(map.tuning_bytes, reader.u64());
+  CUBINET_TRY_ASSIGN(map.tuning, read_digest(reader));
   CUBINET_TRY_ASSIGN(map.frames_bytes, reader.u64());
   if (!lay_out(map)) return damaged_root("its sizes add up to more than a bundle can have");
   return {};
@@ -110,6 +113,8 @@ Bytes encode_root(BundleMap& map) {
   fields.u64(map.pages_bytes);
   fields.u64(map.dictionary_bytes);
   fields.raw(map.dictionary.bytes);
+  fields.u64(map.tuning_bytes);
+  fields.raw(map.tuning.bytes);
   fields.u64(map.frames_bytes);
 
   const std::uint64_t said = kHeadBytes + fields.bytes().size();

@@ -23,10 +23,11 @@ namespace cubinet {
 //               u64 records, u64 images, u64 bytes of the images,
 //               u32 count { <string> target }, u32 count { <string> compiler or library },   ; ascending
 //               3 times: u32 count { <page> },                           ; to the branches of records, keys, names
-//               u64 bytes of the pages behind these, u64 bytes and 32 bytes SHA-256 of the dictionary, u64 bytes of the frames,
+//               u64 bytes of the pages behind these, u64 bytes and 32 bytes SHA-256 of the dictionary,
+//               u64 bytes and 32 bytes SHA-256 of the tuning table, u64 bytes of the frames,
 //               zeros to a multiple of 64 with the digest, 32 bytes SHA-256 of all that precedes
 // clang-format on
-inline constexpr std::uint16_t kBundleVersion = 3;
+inline constexpr std::uint16_t kBundleVersion = 4;
 inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{64} << 30;
 inline constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 10;
 inline constexpr std::uint64_t kMaximumDictionaryBytes = std::uint64_t{2} << 20;
@@ -51,11 +52,14 @@ struct BundleMap {
   std::uint64_t pages_bytes = 0;  // of all that branches lead to
   std::uint64_t dictionary_bytes = 0;
   Sha256Digest dictionary;
+  std::uint64_t tuning_bytes = 0;
+  Sha256Digest tuning;
   std::uint64_t frames_bytes = 0;
   // These follow from the others.
   std::uint64_t root_bytes = 0;
   std::uint64_t pages_offset = 0;
   std::uint64_t dictionary_offset = 0;
+  std::uint64_t tuning_offset = 0;
   std::uint64_t frames_offset = 0;
 
   const std::vector<BundlePage>& branches_of(BundleTable table) const {

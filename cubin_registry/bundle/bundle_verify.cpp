@@ -193,7 +193,9 @@ Result<void> BundleVerification::check_frames() {
   std::sort(images.begin(), images.end(), [](const BundleImage& a, const BundleImage& b) {
     return std::pair(a.frame_offset, a.offset) < std::pair(b.frame_offset, b.offset);
   });
-  std::uint64_t end = map_.dictionary_offset + map_.dictionary_bytes;
+  const auto tuning = pack_.read_tuning();
+  CUBINET_TRY(note(tuning ? Result<void>() : tuning.error(), StoreFinding::Kind::damaged_index));
+  std::uint64_t end = map_.tuning_offset + map_.tuning_bytes;
   for (std::size_t i = 0; i < images.size();) {
     std::size_t behind = i + 1;
     while (behind < images.size() && images[behind].frame_offset == images[i].frame_offset)

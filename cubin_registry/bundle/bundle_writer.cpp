@@ -87,8 +87,8 @@ class TemporaryFile {
 
 class BundleWriter {
  public:
-  BundleWriter(FileSystem& files, fs::path path, const ReadImage& read, const PackImages& pack)
-      : files_(files), path_(std::move(path)), read_(read), pack_(pack) {}
+  BundleWriter(FileSystem& files, fs::path path, const ReadImage& read, const PackImages& pack, Bytes tuning)
+      : files_(files), path_(std::move(path)), read_(read), pack_(pack), tuning_(std::move(tuning)) {}
 
   Result<void> write(const CubinRecords& given, const BundleOptions& options) {
     CUBINET_TRY_ASSIGN(const CubinRecords records, bundled_records(given, options.version));
@@ -107,7 +107,7 @@ class BundleWriter {
       CUBINET_TRY_ASSIGN(packed, pack_into(frames->path()));
     }
     CUBINET_TRY_ASSIGN(const BundleIndex index,
-                       make_index(options, records, packed.images, packed.dictionary, packed.bytes));
+                       make_index(options, records, packed.images, packed.dictionary, tuning_, packed.bytes));
     TemporaryFile whole(files_, path_);
     CUBINET_TRY_ASSIGN(file_, files_.create(whole.path()));
     CUBINET_TRY(write_head(index, packed.dictionary));
@@ -157,6 +157,7 @@ class BundleWriter {
     for (const Bytes& page : index.pages)
       CUBINET_TRY(put(page));
     CUBINET_TRY(put(dictionary));
+    CUBINET_TRY(put(tuning_));
     return write_zeros_to(index.map.frames_offset);
   }
 
@@ -181,6 +182,7 @@ class BundleWriter {
   const fs::path path_;
   const ReadImage& read_;
   const PackImages& pack_;
+  const Bytes tuning_;                                                // encoded; empty where there is none
   std::map<Sha256Digest, std::shared_ptr<const CubinRecord>> users_;  // that each image is read through
   std::unique_ptr<WritableFile> file_;
   std::uint64_t end_ = 0;  // of what was written
@@ -195,33 +197,39 @@ std::string describe_build(const CubinRecord& record) {
 }
 
 Result<void> write_bundle(const std::string& path, const CubinRecords& records, const BundleOptions& options,
-                          const ReadImage& read, const PackImages& pack, FileSystem& files) {
+                          const ReadImage& read, const PackImages& pack, const TuningTable& tuning,
+                          FileSystem& files) {
   if (!is_printable(options.channel)) {
     return Error{ErrorCode::invalid_argument,
                  "a bundle's channel cannot be '" + printable(options.channel, kQuotedBytes) + "'",
                  "give it a name of one line, without control characters"};
   }
-  return BundleWriter(files, path, read, pack).write(records, options);
+  Bytes encoded = tuning.empty() ? Bytes() : tuning.encode();
+  if (encoded.size() > kMaximumTuningBytes) {
+    return Error{ErrorCode::invalid_argument,
+                 "a bundle holds measurements of at most " + std::to_string(kMaximumTuningBytes) + " bytes"};
+  }
+  return BundleWriter(files, path, read, pack, std::move(encoded)).write(records, options);
 }
 
 namespace {
 
 // Of images that are all read the same way.
 Result<void> write_read(const std::string& path, const CubinRecords& records, const BundleOptions& options,
-                        const ReadImage& read, std::shared_ptr<FileSystem> files) {
+                        const ReadImage& read, const TuningTable& tuning, std::shared_ptr<FileSystem> files) {
   if (files == nullptr) files = posix_file_system();
   return write_bundle(
       path, records, options, read,
       [&](std::vector<ImageToPack> images, const WriteFrame& write) {
         return pack_frames(options.profile, std::move(images), read, write);
       },
-      *files);
+      tuning, *files);
 }
 
 }  // namespace
 
 Result<void> create_bundle(const std::string& path, std::vector<Cubin> cubins, const BundleOptions& options,
-                           std::shared_ptr<FileSystem> files) {
+                           std::shared_ptr<FileSystem> files, const TuningTable& tuning) {
   CubinRecords records;
   std::map<Sha256Digest, ImageBytes> images;
   for (const Cubin& cubin : cubins) {
@@ -231,11 +239,13 @@ Result<void> create_bundle(const std::string& path, std::vector<Cubin> cubins, c
   }
   return write_read(
       path, records, options,
-      [&](const auto& record) -> Result<ImageBytes> { return images.at(record->digest); }, std::move(files));
+      [&](const auto& record) -> Result<ImageBytes> { return images.at(record->digest); }, tuning,
+      std::move(files));
 }
 
 Result<void> create_bundle(const std::string& path, Store& store, CubinRecords records,
-                           const BundleOptions& options, std::shared_ptr<FileSystem> files) {
+                           const BundleOptions& options, std::shared_ptr<FileSystem> files,
+                           const TuningTable& tuning) {
   return write_read(
       path, records, options,
       [&](const auto& record) -> Result<ImageBytes> {
@@ -246,7 +256,7 @@ Result<void> create_bundle(const std::string& path, Store& store, CubinRecords r
                          "' is gone or damaged",
                      "compile or import it again, or leave it out"};
       },
-      std::move(files));
+      tuning, std::move(files));
 }
 
 }  // namespace cubinet

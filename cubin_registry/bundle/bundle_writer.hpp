@@ -18,7 +18,8 @@ using PackImages = std::function<Result<PackedFrames>(std::vector<ImageToPack>, 
 // Writes a bundle of these records atomically; `read` gives the images of a plain one, `pack` makes the
 // frames of any other. Errors are those of create_bundle().
 Result<void> write_bundle(const std::string& path, const CubinRecords& records, const BundleOptions& options,
-                          const ReadImage& read, const PackImages& pack, FileSystem& files);
+                          const ReadImage& read, const PackImages& pack, const TuningTable& tuning,
+                          FileSystem& files);
 
 // "rms_norm(hidden_size=256) for sm_90a".
 std::string describe_build(const CubinRecord& record);

@@ -30,6 +30,7 @@ class HomeLayout {
   std::filesystem::path pins() const { return root_ / "pins"; }
   std::filesystem::path uses() const { return root_ / "uses"; }
   std::filesystem::path limit() const { return root_ / "limit"; }
+  std::filesystem::path tuning() const { return root_ / "tuning"; }
   std::filesystem::path downloads() const { return root_ / "downloads"; }
   std::filesystem::path channels() const { return root_ / "channels"; }
   // In the home, or where none may lie there in a folder of this node.

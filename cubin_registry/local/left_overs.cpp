@@ -35,7 +35,8 @@ bool is_temporary(const fs::path& path) {
 Result<std::vector<fs::path>> temporaries_beside_index(const FileStore& store) {
   std::vector<fs::path> paths;
   // Somebody may have made a home of a folder that holds other things.
-  for (const fs::path& file : {store.home().index(), store.home().limit(), store.home().uses()}) {
+  for (const fs::path& file :
+       {store.home().index(), store.home().limit(), store.home().uses(), store.home().tuning()}) {
     const std::string prefix = "." + file.filename().string() + ".";
     CUBINET_TRY_ASSIGN(const auto names, store.list_or_nothing(file.parent_path()));
     for (const std::string& name : names) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "local/local_home.hpp"
 
+#include "local/kept_tuning.hpp"
 #include "local/left_overs.hpp"
 #include "local/siblings.hpp"
 #include "store/record_row.hpp"
@@ -263,6 +264,22 @@ Result<void> LocalHome::publish(const Cubin& cubin) {
   uses_.flush();
   keep_limit(cubin.record->size);
   return {};
+}
+
+// What cannot be believed is none: nothing but a choice depends on it, and verify() tells.
+Result<TuningTable> LocalHome::tuning() {
+  CUBINET_TRY(check_process());
+  auto kept = read_tuning(store_);
+  if (kept) return kept;
+  log(store_.log_sink(), LogLevel::warning, "measurements passed over: " + kept.error().to_line());
+  return TuningTable();
+}
+
+Result<void> LocalHome::add_tuning(const TuningTable& table) {
+  CUBINET_TRY(check_writable());
+  StoreLock lock = store_lock();
+  CUBINET_TRY(lock.exclude());
+  return merge_tuning(store_, table);
 }
 
 // REQUIRES: the exclusive lock.

@@ -33,6 +33,8 @@ class LocalHome final : public Home {
   Result<CubinRecords> find_function(std::string_view symbol) override;
   Result<CubinRecords> list() override;
   Result<std::shared_ptr<const StoredRows>> rows() override;
+  Result<TuningTable> tuning() override;
+  Result<void> add_tuning(const TuningTable& table) override;
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
   Result<void> publish(const Cubin& cubin) override;
   Result<std::uint64_t> remove(const CubinRecords& records) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done to a home as a whole: counting, checking, setting right.
 #include "imported/imported_folder.hpp"
+#include "local/kept_tuning.hpp"
 #include "local/left_overs.hpp"
 #include "local/local_home.hpp"
 #include "local/retention.hpp"
@@ -26,6 +27,14 @@ constexpr std::chrono::milliseconds kMoment{200};
 Kind kind_of(const Error& error) {
   if (error.code == ErrorCode::not_found) return Kind::missing_cubin;
   return is_no_image(error) ? Kind::damaged_cubin : Kind::unreadable_file;
+}
+
+// The finding of a home whose measurements cannot be read.
+std::optional<StoreFinding> tuning_finding(const FileStore& store) {
+  const auto kept = read_tuning(store);
+  if (kept) return std::nullopt;
+  return StoreFinding{names_nothing(kept.error()) ? Kind::damaged_tuning : Kind::unreadable_file,
+                      store.home().relative(store.home().tuning()).native(), kept.error().message};
 }
 
 class HomeVerification {
@@ -211,6 +220,7 @@ Result<VerifyReport> LocalHome::verify_once() {
   CUBINET_TRY(verification.check_imports(store_, imports_));
   CUBINET_TRY_ASSIGN(const bool growing, imports_.somebody_brings_images());
   CUBINET_TRY(verification.check_strays(growing));
+  if (auto finding = tuning_finding(store_)) report.findings.push_back(*std::move(finding));
   const auto sound = index_.look([](Index& index) -> Result<bool> {
     CUBINET_TRY(index.check());
     CUBINET_TRY(index.records());
@@ -250,6 +260,13 @@ Result<VerifyReport> LocalHome::repair() {
     }
   }
   report.findings.insert(report.findings.end(), survey.unreadable.begin(), survey.unreadable.end());
+  if (const auto finding = tuning_finding(store_)) {
+    if (finding->kind == Kind::damaged_tuning) {
+      set_aside(*finding);
+    } else {
+      report.findings.push_back(*finding);
+    }
+  }
   std::vector<StoredRecord> records;
   CubinRecords without_image;
   // Whether the image stays: a damaged one is moved away, and one that is gone is not there to stay.

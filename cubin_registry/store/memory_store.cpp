@@ -38,6 +38,17 @@ class MemoryStore final : public WritableStore {
     return select([](const CubinRecord&) { return true; });
   }
   Result<std::shared_ptr<const StoredRows>> rows() override;
+  Result<TuningTable> tuning() override {
+    CUBINET_TRY(check_process());
+    const std::lock_guard lock(mutex_);
+    return tuning_;
+  }
+  Result<void> add_tuning(const TuningTable& table) override {
+    CUBINET_TRY(check_process());
+    const std::lock_guard lock(mutex_);
+    tuning_.merge(table);
+    return {};
+  }
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
   Result<void> publish(const Cubin& cubin) override;
   Result<std::uint64_t> remove(const CubinRecords& records) override;
@@ -64,6 +75,7 @@ class MemoryStore final : public WritableStore {
   std::mutex mutex_;
   std::vector<Entry> entries_;              // in the order of list(): a process keeps few of them
   std::shared_ptr<const StoredRows> rows_;  // null: to be made anew
+  TuningTable tuning_;
 };
 
 Result<void> MemoryStore::check_process() const {

@@ -3,6 +3,13 @@
 
 namespace cubinet {
 
+Result<void> WritableStore::add_tuning(const TuningTable& /*table*/) {
+  return Error{
+      ErrorCode::unsupported,
+      std::string(to_string(description().kind)) + " '" + description().place + "' keeps no measurements",
+      "keep them in a home"};
+}
+
 std::string_view to_string(StoreKind kind) {
   switch (kind) {
     case StoreKind::memory:
@@ -37,6 +44,8 @@ std::string_view to_string(StoreFinding::Kind kind) {
       return "damaged_index";
     case StoreFinding::Kind::damaged_import:
       return "damaged_import";
+    case StoreFinding::Kind::damaged_tuning:
+      return "damaged_tuning";
     case StoreFinding::Kind::conflicting_build:
       return "conflicting_build";
   }

@@ -2,6 +2,8 @@
 #include "library.hpp"
 
 #include "store_fixture.hpp"
+#include "support/measured_row.hpp"
+#include "support/ok.hpp"
 
 #include <cubinet/cubin_registry/judge.hpp>
 
@@ -232,6 +234,21 @@ TEST_CASE("a store that does not answer is told and stops no request, but a list
   const auto rows = library.rows();
   REQUIRE_FALSE(rows);
   CHECK(rows.error().code == ErrorCode::io);
+}
+
+TEST_CASE("measurements are those of all stores, and one that does not answer is told") {
+  const auto home = std::make_shared<ShelfStore>();
+  const auto bundle = std::make_shared<ShelfStore>(StoreKind::bundle, "/b.bundle", false);
+  ok(home->add_tuning(table_of(measured_row(64))));
+  TuningTable newer = table_of(measured_row(64, 1'900'000'000));
+  newer.add(measured_row(1));
+  ok(bundle->add_tuning(newer));
+  std::string said;
+  Library library({home, bundle}, [&](LogLevel, std::string_view line) { said += line; });
+  CHECK(library.tuning() == newer);
+  bundle->silent = true;
+  CHECK(library.tuning() == table_of(measured_row(64)));
+  CHECK(said.find("/b.bundle passed over") != std::string::npos);
 }
 
 TEST_CASE("where a build lies tells its source, and an import is one wherever it lies") {

@@ -41,6 +41,8 @@ class ShelfStore : public WritableStore {
     if (silent) return silence();
     return kept_->rows();
   }
+  Result<TuningTable> tuning() override { return silent ? Result<TuningTable>(silence()) : kept_->tuning(); }
+  Result<void> add_tuning(const TuningTable& table) override { return kept_->add_tuning(table); }
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override {
     if (lost.contains(record->digest)) return std::optional<Cubin>();
     if (damaged.contains(record->digest)) return Error{ErrorCode::corruption, "damaged on the shelf"};

@@ -72,7 +72,7 @@ TEST_CASE("Of sixty four rows a warp takes twice the tokens where its accumulato
     REQUIRE(entries);
     return std::pair(made.tile.kv, entries->front().threads);
   };
-  CHECK(threads(64) == std::pair(32U, 128U));
+  CHECK(threads(64) == std::pair(64U, 256U));
   CHECK(threads(128) == std::pair(32U, 128U));
   CHECK(threads(256) == std::pair(32U, 256U));
 }

@@ -130,6 +130,8 @@ TEST_CASE("the family that has the head dims makes the plan, and what others lac
   REQUIRE(plan.trace.size() == 2);
   CHECK(test::holds(plan.trace[0], "latent"));
   CHECK(test::holds(plan.trace[1], "attention_wide("));
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  CHECK(plan_of(problem, known).row.implementation == "attention_wide");
   problem.head_dim_qk = 512;
   CHECK(plan_of(problem, known).row.implementation == "attention_wide");
 }

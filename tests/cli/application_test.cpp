@@ -53,6 +53,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"registry", "pin"},
     {"registry", "unpin"},
     {"trust"},
+    {"tune"},
     {"trust", "keygen"},
     {"trust", "update"},
     {"outdated"},

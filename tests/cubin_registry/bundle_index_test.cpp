@@ -22,17 +22,17 @@ CubinRecords records_up_to(int count, std::size_t warning_bytes = 0) {
 }
 
 TEST_CASE("a record that has no room in a page has one alone") {
-  const auto small = make_index({"test", 3}, records_up_to(3), {}, {}, 0);
+  const auto small = make_index({"test", 3}, records_up_to(3), {}, {}, {}, 0);
   CHECK(small->pages.size() == 6);  // a branch and a page of each table
-  const auto large = make_index({"test", 3}, records_up_to(3, kPageBytes), {}, {}, 0);
+  const auto large = make_index({"test", 3}, records_up_to(3, kPageBytes), {}, {}, {}, 0);
   REQUIRE(large);
   CHECK(large->pages.size() == 8);
   CHECK(large->map.branches_of(BundleTable::records).size() == 1);
 }
 
 TEST_CASE("a root stays as small however many records there are, and its branches grow where it has to be") {
-  const auto few = make_index({"test", 3}, records_up_to(100), {}, {}, 0);
-  const auto many = make_index({"test", 3}, records_up_to(2000), {}, {}, 0);
+  const auto few = make_index({"test", 3}, records_up_to(100), {}, {}, {}, 0);
+  const auto many = make_index({"test", 3}, records_up_to(2000), {}, {}, {}, 0);
   REQUIRE((few && many));
   CHECK(few->root.size() < 1024);
   CHECK(many->root.size() < 2 * few->root.size());
@@ -41,12 +41,12 @@ TEST_CASE("a root stays as small however many records there are, and its branche
 
 TEST_CASE("a root says its targets and compilers, and libzstd where it packed") {
   const CubinRecords records = records_up_to(3);
-  const auto plain = make_index({"test", 3}, records, {}, {}, 0);
+  const auto plain = make_index({"test", 3}, records, {}, {}, {}, 0);
   CHECK(plain->map.root.targets == std::vector<std::string>{"sm_90a"});
   CHECK(plain->map.root.toolchain == toolchain_of(records, BundleProfile::plain));
   BundleOptions options{"test", 3};
   options.profile = BundleProfile::ship;
-  const auto tools = make_index(options, records, {}, {}, 0)->map.root.toolchain;
+  const auto tools = make_index(options, records, {}, {}, {}, 0)->map.root.toolchain;
   CHECK(tools.size() == plain->map.root.toolchain.size() + 1);
   CHECK(tools.back().starts_with("libzstd "));
 }
@@ -58,7 +58,7 @@ TEST_CASE("more compilers than a root can name make no bundle") {
     changed->compiler = std::to_string(records.size()) + std::string(4000, 'c');
     records.push_back(std::move(changed));
   }
-  const auto index = make_index({"test", 3}, records, {}, {}, 0);
+  const auto index = make_index({"test", 3}, records, {}, {}, {}, 0);
   CHECK(index.error().code == ErrorCode::invalid_argument);
 }
 

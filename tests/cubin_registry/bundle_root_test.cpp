@@ -23,6 +23,7 @@ BundleMap map_of(std::size_t pages) {
     map.branches[i % kBundleTables].push_back({i * 10, static_cast<std::uint32_t>(100 + i), sha256({})});
   map.pages_bytes = 5000;
   map.dictionary_bytes = 33;
+  map.tuning_bytes = 70;
   map.frames_bytes = 640;
   return map;
 }
@@ -56,6 +57,8 @@ TEST_CASE("a root is read as it was written, and says where everything lies") {
   CHECK(decoded->branches_of(BundleTable::names)[0].offset == map.root_bytes + 100 + 103 + 101 + 104);
   CHECK(decoded->pages_offset == map.root_bytes + 615);
   CHECK(decoded->dictionary_offset == map.root_bytes + 5615);
+  CHECK(decoded->tuning_offset == decoded->dictionary_offset + 33);
+  CHECK(decoded->frames_offset >= decoded->tuning_offset + 70);
   CHECK(decoded->frames_offset % kBundleAlignment == 0);
   CHECK(decoded->root.file_bytes == decoded->frames_offset + 640);
   CHECK(decoded->root.file_bytes == map.root.file_bytes);
@@ -106,6 +109,7 @@ TEST_CASE("a root with a valid checksum and false contents is refused") {
   CHECK(refused([](BundleMap& map) { map.root.toolchain[1] = map.root.toolchain[0]; }));
   CHECK(refused([](BundleMap& map) { map.pages_bytes = UINT64_MAX; }));
   CHECK(refused([](BundleMap& map) { map.dictionary_bytes = kMaximumDictionaryBytes + 1; }));
+  CHECK(refused([](BundleMap& map) { map.tuning_bytes = kMaximumTuningBytes + 1; }));
   CHECK(refused([](BundleMap& map) { map.frames_bytes = UINT64_MAX; }));
   CHECK(refused([](BundleMap& map) { map.frames_bytes = kMaximumBundleBytes; }));
   BundleMap map = map_of(1);

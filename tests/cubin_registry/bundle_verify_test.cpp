@@ -43,7 +43,7 @@ Parts good_parts() {
 }
 
 VerifyReport verified(const Parts& parts, const std::function<void(BundleIndex&)>& change = {}) {
-  auto index = make_index({"test", parts.version}, parts.records, parts.images, {}, parts.frames.size());
+  auto index = make_index({"test", parts.version}, parts.records, parts.images, {}, {}, parts.frames.size());
   REQUIRE(index);
   if (change) {
     change(*index);

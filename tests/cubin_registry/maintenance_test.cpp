@@ -279,6 +279,7 @@ TEST_CASE("findings have names") {
   CHECK(to_string(Kind::damaged_record) == "damaged_record");
   CHECK(to_string(Kind::unreadable_file) == "unreadable_file");
   CHECK(to_string(Kind::damaged_import) == "damaged_import");
+  CHECK(to_string(Kind::damaged_tuning) == "damaged_tuning");
   CHECK(to_string(Kind::conflicting_build) == "conflicting_build");
   CHECK(to_string(Kind::stray_file) == "stray_file");
   CHECK(to_string(Kind::damaged_index) == "damaged_index");

@@ -81,6 +81,23 @@ TEST_CASE(
   check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
+TEST_CASE(
+    "latent attention of warpgroups compiles for all its tiles and types, without a warning or a stack") {
+  const auto nvrtc = open_compiler(test::compiler_search());
+  std::vector<CompileRequest> requests;
+  for (const int rows : {16, 32, 64}) {
+    CompileRequest request = test::builtin_request("attention_latent", "sm_90a");
+    request.spec.set("tile_size_q", rows)
+        .set("stages", rows == 64 ? 4 : 5)
+        .set("mask", rows == 32 ? "dense" : "causal");
+    for (const char* type : {"dtype_q", "dtype_kv", "dtype_o"})
+      request.spec.set(type, rows == 16 ? "fp16" : "bf16");
+    if (rows == 32) request.spec.set("dtype_o", "e4m3").set("page_size", 8);
+    requests.push_back(request);
+  }
+  check_without_a_word(*nvrtc, requests);
+}
+
 TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs from sm 89 on") {
   const auto nvrtc = open_compiler(test::compiler_search());
   std::vector<CompileRequest> requests;
@@ -103,6 +120,51 @@ TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs
     }
     REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
     CHECK(output->record.warnings.empty());
+  });
+}
+
+TEST_CASE("no shape of decode attention has registers to spill, on old and new targets") {
+  const auto nvrtc = open_compiler(test::compiler_search());
+  struct Shape {
+    int head_dim, tile_size_q, tile_size_kv, stages, page_size;
+    const char* dtype_kv;
+    bool custom_mask, all_options;  // a soft cap and page tables apart
+  };
+  constexpr Shape kShapes[] = {
+      {64, 16, 128, 3, 8, "bf16", true, true},   {64, 16, 128, 6, 8, "e4m3", true, true},
+      {64, 32, 64, 6, 8, "e4m3", true, true},    {64, 64, 64, 3, 64, "bf16", false, false},
+      {64, 64, 32, 6, 8, "bf16", true, false},   {64, 64, 32, 6, 16, "e4m3", true, false},
+      {128, 16, 64, 3, 16, "bf16", false, true}, {128, 64, 32, 3, 8, "bf16", true, true},
+      {128, 64, 32, 4, 8, "e4m3", true, true},   {256, 16, 32, 3, 8, "bf16", true, true},
+      {256, 64, 16, 2, 16, "bf16", true, true},  {256, 16, 64, 2, 8, "e4m3", true, false},
+  };
+  std::vector<CompileRequest> requests;
+  for (const Shape& shape : kShapes) {
+    for (const char* target : {"sm_80", "sm_90a"}) {
+      CompileRequest& request = requests.emplace_back(test::builtin_request("attention_decode", target));
+      request.spec.set("head_dim_qk", shape.head_dim)
+          .set("head_dim_v", shape.head_dim)
+          .set("tile_size_q", shape.tile_size_q)
+          .set("tile_size_kv", shape.tile_size_kv)
+          .set("stages", shape.stages)
+          .set("page_size", shape.page_size)
+          .set("dtype_kv", shape.dtype_kv)
+          .set("mask", shape.custom_mask ? "custom" : "causal")
+          .set("sliding_window", ParameterValue(shape.custom_mask))
+          .set("soft_cap", ParameterValue(shape.all_options))
+          .set("separate_page_tables", ParameterValue(shape.all_options));
+    }
+  }
+  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
+    const auto output = nvrtc->compile(requests[i]);
+    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+    const auto report = report_cubin(*output->image);
+    REQUIRE(report);
+    CHECK(report->kernels.size() == 2);
+    for (const KernelResources& kernel : report->kernels) {
+      CHECK_MESSAGE(kernel.stack_bytes == 0, kernel.name << " of " << requests[i].spec.to_string() << " for "
+                                                         << requests[i].target.to_string());
+    }
   });
 }
 
@@ -147,8 +209,9 @@ TEST_CASE("the source of each template compiles alone, without a header beside i
   REQUIRE(compiler);
   const auto api = NvrtcApi::open((*compiler)->location().library, (*compiler)->location().builtins);
   REQUIRE(api);
-  for (const char* name : {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_lse",
-                           "attention_reduction", "attention_wide", "rms_norm"}) {
+  for (const char* name :
+       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent", "attention_lse",
+        "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto source = specialised_source(test::builtin_request(name, "sm_90a"));
     REQUIRE(source);
     CHECK(source->find("#include") == std::string::npos);

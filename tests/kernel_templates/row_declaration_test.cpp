@@ -152,3 +152,35 @@ TEST_CASE("the declared row of the decode template tells its kernels apart") {
   }
   CHECK(seen.size() > 500);
 }
+
+TEST_CASE("the declared row of the wide template tells its kernels apart") {
+  const auto catalog = *TemplateCatalog::builtin();
+  const auto wide = *catalog.find("attention_wide");
+  std::map<Bytes, KernelSpec> seen;
+  for (const char* type : {"bf16", "e4m3"}) {
+    for (const int dim : {512, 576}) {
+      for (const int tile_q : {16, 32, 64}) {
+        for (const int tile_kv : {16, 32, 64}) {
+          for (const int stages : {2, 3}) {
+            for (const char* mask : {"causal", "dense", "custom"}) {
+              for (const int flags : {0, 1, 2, 4, 7}) {
+                KernelSpec spec{"attention_wide", {}};
+                spec.set("dtype_kv", type).set("head_dim_qk", dim).set("head_dim_v", 512).set("mask", mask);
+                spec.set("tile_size_q", tile_q).set("tile_size_kv", tile_kv).set("stages", stages);
+                spec.set("sliding_window", (flags & 1) != 0).set("soft_cap", (flags & 2) != 0);
+                spec.set("separate_page_tables", (flags & 4) != 0);
+                const auto resolved = wide->resolve(spec);
+                if (!resolved) continue;
+                const auto row = wide->row(*resolved);
+                REQUIRE_MESSAGE(row.has_value(), row.error().to_line());
+                CHECK((*row)->selector.head_dim_qk == dim);
+                CHECK(seen.emplace(encode_row(**row), *resolved).second);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(seen.size() > 100);
+}

@@ -120,7 +120,7 @@ bool run_with_fault(const DriverUnderTest& test, const LogSink& log, const Fault
 
 }  // namespace
 
-TEST_CASE("Every driver call may fail and nothing crashes or stays behind") {
+TEST_CASE("Every driver call may fail and nothing crashes or stays behind" * doctest::test_suite("loop")) {
   DriverUnderTest test;
   if (needs_stub(test)) return;
   const Cubin cubin = test.cubin();

@@ -73,6 +73,22 @@ TEST_CASE("The driver knows on which device an address lies, and host memory tha
   CHECK(refused.error().code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("Borrowed memory is written to and not freed") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto own = DeviceBuffer::allocate(test.device, 64);
+  REQUIRE(own);
+  {
+    const DeviceBuffer part = DeviceBuffer::borrow(test.device, own->address() + 16, 16);
+    CHECK(part.copy_from(Bytes(17)).error().code == ErrorCode::invalid_argument);
+    REQUIRE(part.fill(std::byte{7}));
+  }
+  Bytes back(64);
+  REQUIRE(own->copy_to(back));
+  CHECK(back[16] == std::byte{7});
+  CHECK(back[31] == std::byte{7});
+}
+
 TEST_CASE("A moved buffer is freed once") {
   const DriverUnderTest test;
   if (!test.ready) return;

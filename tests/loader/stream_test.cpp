@@ -75,6 +75,27 @@ TEST_CASE("A graph replays the launches that were captured") {
   if (test.stub != nullptr) CHECK(test.stub->live("graph") == 0);
 }
 
+TEST_CASE("A stream says whether it is being captured") {
+  const DriverUnderTest test;
+  if (!test.ready) return;
+  const auto stream = Stream::create(test.device);
+  REQUIRE(stream);
+  const auto asked = [&](CUstream handle) {
+    const auto capturing = is_capturing(*test.device, handle);
+    REQUIRE(capturing);
+    return *capturing;
+  };
+  CHECK_FALSE(asked(stream->handle()));
+  CHECK_FALSE(asked(nullptr));
+  bool inside = false;
+  REQUIRE(Graph::capture(*stream, [&]() -> Result<void> {
+    inside = asked(stream->handle());
+    return {};
+  }));
+  CHECK(inside);
+  CHECK_FALSE(asked(stream->handle()));
+}
+
 TEST_CASE("A module may be loaded for the first time inside a capture") {
   const DriverUnderTest test;
   if (!test.ready) return;

@@ -232,6 +232,15 @@ CUresult stub_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
   return CUDA_SUCCESS;
 }
 
+CUresult stub_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (stream != nullptr && !now.streams.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  const bool capturing = stream != nullptr && stream->capturing;
+  *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
 CUresult stub_cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   State& now = state();
   const std::lock_guard lock(now.mutex);

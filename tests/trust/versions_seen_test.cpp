@@ -65,7 +65,8 @@ TEST_CASE("the highest of several keys is given with the key that signed it") {
   CHECK(newest->key_id == other.id());
 }
 
-TEST_CASE("every flipped bit and every truncation of a version seen is an error that names the file") {
+TEST_CASE("every flipped bit and every truncation of a version seen is an error that names the file" *
+          doctest::test_suite("loop")) {
   SeenFixture fixture;
   REQUIRE(fixture.seen.remember("c", fixture.key, 5));
   const fs::path path = fixture.kept().front();

@@ -66,6 +66,7 @@ struct DeviceRows {
   std::size_t foreign = 0;  // of another interface version of its template
   // For other devices, refused by the policy, or PTX alone: a row of each, for those who say what is near.
   StoredRows elsewhere;
+  TuningTable tuning;  // what the stores hold of measurements, of every device
 };
 
 }  // namespace cubinet

@@ -40,6 +40,19 @@ __device__ inline void store_elements(GlobalAddress address, const float (&value
   }
 }
 
+// Two elements, as a lane has them of a tile of products.
+template <typename Element>
+__device__ inline void store_two_elements(GlobalAddress address, float first, float second) {
+  if constexpr (is_same<Element, fp32>) {
+    store_global_8(address, make_uint2(__float_as_uint(first), __float_as_uint(second)));
+  } else if constexpr (is_same<Element, e4m3>) {
+    const float values[4] = {first, second, 0.0f, 0.0f};
+    store_global_2(address, pack4_e4m3(values));
+  } else {
+    store_global_4(address, pack2<Element>(first, second));
+  }
+}
+
 // What a whole row, whose V is of the stored bits, is multiplied by: a sink is one more logit, without V.
 struct RowEnd {
   float factor;

@@ -42,14 +42,17 @@ constexpr int kMergeBytes = kWarpsKv * tile_size_q * (kMergeStride + 2) * 4;
 constexpr int kWorkBytes = maximum(kWarpsKv * kRingBytes, kMergeBytes);
 constexpr int kQScaleBytes = kConvertsKv ? tile_size_q * 4 : 0;
 constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes;
-// Q's fragments of a head dim of 256 beside its accumulators would not fit the registers.
-constexpr bool kQInRegisters = head_dim_qk <= 128 && head_dim_v <= 128;
+// Q's fragments of a head dim of 256 beside its accumulators would not fit the registers. Those of 64 have
+// half as many, which slices of 32 tokens with a window or several pages pass by a word or two.
+constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
+constexpr bool kQInRegisters =
+    kWidestHead <= 128 && (kWidestHead > 64 || kSlice == 16 || (!sliding_window && page_size > kSlice));
 constexpr int kStepsQk = head_dim_qk / 16;
 constexpr int kTilesV = head_dim_v / 8;
 // What a thread needs without spilling, by the accumulators and Q's fragments that it holds; left to itself,
 // ptxas spills a word to fit one block more.
-constexpr int kWidestHead = maximum(head_dim_qk, head_dim_v);
-constexpr int kRegisters = kWidestHead > 64 ? 255 : kSlice == 32 ? 168 : 128;
+constexpr bool kManyValues = page_size == 8 && separate_page_tables && sliding_window;
+constexpr int kRegisters = kWidestHead > 64 ? 255 : kManyValues ? 168 : 128;
 constexpr int kBlocksPerSm = maximum(65536 / (kThreads * kRegisters), 1);
 
 static_assert(attention_decode_threads == kThreads, "the host's formula of the block size differs");

@@ -24,13 +24,11 @@ class WideProduct {
         q_(advanced_in<kRowBytesQ>(
             q_shared + swizzled<kRowBytesQ>(first_row_ + lane % 16, lane / 16), 4 * part_)),
         logits_(logits) {
-    if constexpr (kQInRegisters) {
 #pragma unroll
-      for (int pair = 0; pair < kWarpPairs; ++pair) {
-        if (!has_pair(pair)) break;
-        q_fragments_[2 * pair] = load_q(pair, 0);
-        q_fragments_[2 * pair + 1] = load_q(pair, 1);
-      }
+    for (int pair = 0; pair < kKeptPairs; ++pair) {
+      if (!has_pair(pair)) break;
+      q_fragments_[2 * pair] = load_q(pair, 0);
+      q_fragments_[2 * pair + 1] = load_q(pair, 1);
     }
   }
 
@@ -84,10 +82,13 @@ class WideProduct {
     }
   }
 
-  // Raw logits of 16 rows and all tokens of a step, as tiles of 16x8.
-  __device__ void load_scores(FragmentD (&scores)[kTilesS], int row_tile, int step) const {
+  // Of a step: [kWarpsDim][tile_size_q][kLogitStride] floats.
+  __device__ SharedAddress of_step(int step) const { return logits_ + (step & 1) * kLogitBytes; }
+
+  // Raw logits of 16 rows and a slice of a step, as tiles of 16x8.
+  __device__ void load_scores(FragmentD (&scores)[kTilesS], int row_tile, int step, int slice) const {
     const SharedAddress source =
-        of_step(step) + ((row_tile * kWarpRows + lane_ / 4) * kLogitStride + lane_ % 4 * 2) * 4;
+        of_step(step) + ((row_tile * kWarpRows + lane_ / 4) * kLogitStride + slice * kSlice + lane_ % 4 * 2) * 4;
 #pragma unroll
     for (int tile = 0; tile < kTilesS; ++tile) {
 #pragma unroll
@@ -105,9 +106,10 @@ class WideProduct {
     }
   }
 
-  __device__ void multiply_pv(WideState& state, const Weights (&weights)[kRowTiles], SharedAddress v_step) const {
+  __device__ void multiply_pv(WideState& state, const Weights (&weights)[kRowTiles], SharedAddress v_step,
+                              int slice) const {
     const SharedAddress v = advanced_in<kRowBytesV>(
-        v_step + swizzled<kRowBytesV>(lane_ % 16, lane_ / 16), first_column_ * kElementBytes / 16);
+        v_step + slice * (kSlice * kRowBytesV) + swizzled<kRowBytesV>(lane_ % 16, lane_ / 16), first_column_ * kElementBytes / 16);
     constexpr int kTilesAtOnce = kConvertsKv ? 4 : 2;
 #pragma unroll
     for (int step = 0; step < kSlice / 16; ++step) {
@@ -151,13 +153,8 @@ class WideProduct {
     return a;
   }
   __device__ FragmentA q_fragment(int pair, int second) const {
-    if constexpr (kQInRegisters) {
-      return q_fragments_[2 * pair + second];
-    } else {
-      return load_q(pair, second);
-    }
+    return pair < kKeptPairs ? q_fragments_[2 * pair + second] : load_q(pair, second);
   }
-  __device__ SharedAddress of_step(int step) const { return logits_ + (step & 1) * kLogitBytes; }
 
   int lane_;
   int first_row_;  // of the warp's part of the logits
@@ -166,7 +163,7 @@ class WideProduct {
   int first_column_;  // of the output
   SharedAddress q_;
   SharedAddress logits_;
-  FragmentA q_fragments_[kQInRegisters ? 2 * kWarpPairs : 1];
+  FragmentA q_fragments_[2 * kKeptPairs + 1];
 };
 
 }  // namespace cubinet::attention

@@ -71,6 +71,16 @@ __device__ inline void store_global_8(GlobalAddress address, const uint2& v) {
   asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(v.x), "r"(v.y) : "memory");
 }
 
+__device__ inline void store_global_4(GlobalAddress address, unsigned v) {
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
+}
+
+// The low half of `v`.
+__device__ inline void store_global_2(GlobalAddress address, unsigned v) {
+  asm volatile("{.reg .b16 lo, hi; mov.b32 {lo, hi}, %1; st.global.b16 [%0], lo;}" ::"l"(address), "r"(v)
+               : "memory");
+}
+
 __device__ inline uint4 load_shared_16(SharedAddress address) {
   uint4 v;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -96,6 +106,10 @@ __device__ inline void store_shared_floats(SharedAddress address, float first, f
   asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second) : "memory");
 }
 
+__device__ inline void store_shared_word(SharedAddress address, unsigned v) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
+}
+
 __device__ inline void store_shared_8(SharedAddress address, unsigned first, unsigned second) {
   asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(first), "r"(second) : "memory");
 }
@@ -104,6 +118,16 @@ __device__ inline void store_shared_16(SharedAddress address, const unsigned (&w
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]), "r"(words[1]),
                "r"(words[2]), "r"(words[3])
                : "memory");
+}
+
+__device__ inline void store_shared_4(SharedAddress address, unsigned v) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
+}
+
+__device__ inline unsigned load_shared_4(SharedAddress address) {
+  unsigned v;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
+  return v;
 }
 
 __device__ inline void store_shared_float(SharedAddress address, float v) {

@@ -33,6 +33,16 @@ __device__ inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned bl
   return matrix_descriptor(first, block_bytes);
 }
 
+// Of an operand so many bytes further. Addresses of shared memory end below the descriptor's other fields:
+// one addition, where making it anew takes several.
+__device__ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor, int bytes) {
+  unsigned low;
+  unsigned high;
+  asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(descriptor));
+  asm("mov.b64 %0, {%1, %2};" : "=l"(descriptor) : "r"(low + static_cast<unsigned>(bytes >> 4)), "r"(high));
+  return descriptor;
+}
+
 // Keeps the compiler from moving what reads or writes these registers to the other side.
 template <int kTiles>
 __device__ inline void keep_in_order(FragmentD (&d)[kTiles]) {

@@ -53,6 +53,11 @@ class AttentionBackend : public std::enable_shared_from_this<AttentionBackend> {
   // mask, its sinks) declines. An error is a failure, not a decline. `request` and `backend` of the plan are
   // filled in by the caller.
   virtual Result<Consideration> consider(const PlanRequest& request) const = 0;
+  // Other ways in which it might run the problem, as options for consider(), the fastest by the cost model
+  // first: what a tuner measures. REQUIRES: consider() plans it.
+  virtual Result<std::vector<PlanOptions>> alternatives(const PlanRequest& /*request*/) const {
+    return std::vector<PlanOptions>();
+  }
 };
 
 // Which backends `auto` asks first, in which order, and where that order comes from.

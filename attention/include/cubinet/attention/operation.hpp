@@ -5,6 +5,7 @@
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/kernel_table/kernel_index.hpp>
+#include <cubinet/kernel_table/tuning_table.hpp>
 #include <cubinet/loader/function.hpp>
 #include <cubinet/loader/tensor_map.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
@@ -34,12 +35,14 @@ inline constexpr std::string_view kAutomaticBackend = "auto";
 
 // The kernels that there are to plan with: rows by their implementation and, of published ones, by the pin of
 // the metadata that lists them, each table indexed for one device: rows of two versions of a package never
-// compete. A plain value whose copies share the rows.
+// compete; and what was measured of them. A plain value whose copies share the rows.
 class AvailableKernels {
  public:
   AvailableKernels() = default;  // none, for any device
-  // What Runtime::rows(device) found, less what lies elsewhere.
-  static AvailableKernels create(const DeviceRows& found, ComputeCapability device);
+  // What Runtime::rows(device) found, less what lies elsewhere. Measurements count of devices of this name
+  // (DeviceProperties::name) alone: without one they are left out.
+  static AvailableKernels create(const DeviceRows& found, ComputeCapability device,
+                                 std::string_view device_name = {});
 
   // The tables of an implementation, the one pinned last first; at least one, which is without rows where
   // there are none of the implementation. Valid as long as a copy of this lives.
@@ -47,8 +50,15 @@ class AvailableKernels {
   const KernelIndex& of(std::string_view implementation) const { return *tables(implementation).front(); }
   std::optional<ComputeCapability> device() const { return device_; }  // nullopt: any
 
+  // Other measurements instead: those of the rank that has tuned, say.
+  void use_tuning(TuningTable tuning, std::string_view device_name);
+  const TuningTable& tuning() const { return *tuning_; }
+  const std::string& device_name() const { return device_name_; }
+
  private:
   std::optional<ComputeCapability> device_;
+  std::string device_name_;
+  std::shared_ptr<const TuningTable> tuning_ = std::make_shared<const TuningTable>();
   std::map<std::string, std::vector<std::shared_ptr<const KernelIndex>>, std::less<>> by_implementation_;
 };
 
@@ -76,10 +86,16 @@ struct PlanOptions {
   bool starts_early = false;
   bool explains = false;  // the plan and the declines carry lines for people, and the nearest rows
   TargetPolicy targets = {};
+  // Of that which attends, complete, as a plan's step names it; nullopt: the plan decides. A backend that
+  // would not take it for the problem declines.
+  std::optional<KernelSpec> kernel = std::nullopt;
   std::optional<std::uint32_t> splits = std::nullopt;  // so many KV splits; nullopt: the plan decides
   // KV splits of so many tokens each, a multiple of 128, from where a sequence's visible tokens begin: what
   // is computed of a sequence then has the same bits in every batch. Backends that cannot decline.
   std::optional<std::uint32_t> split_tokens = std::nullopt;
+  // What was measured on the device (AvailableKernels::tuning) goes before the cost model and the order of
+  // the backends, unless kernel, splits or split_tokens are given.
+  bool uses_tuning = true;
   std::shared_ptr<const CostModel> costs = nullptr;  // null: default_cost_model()
   std::vector<MeasuredOccupancy> occupancy = {};     // a plan counts on no more; bind fills it
 };
@@ -246,7 +262,12 @@ struct AttentionPlan {
   // The row of the kernel that attends first, of steps[attention_step()]. Without a digest it is yet to be
   // compiled; without a function name it is only assumed to exist.
   KernelRow row;
-  KernelCost cost;                    // of the same step by the cost model
+  KernelCost cost;  // of the same step by the cost model
+  // Which build of the kernel's source: a template's interface version and text, the pin of what is
+  // published. What was measured of another says nothing of it.
+  std::string kernel_version;
+  // What was measured, when, on which device, where that decided; empty: the cost model and the rules did.
+  std::string measured;
   std::vector<Candidate> candidates;  // empty where tiles were not compared
   std::uint32_t passes = 1;           // kernels looked at one after the other, the chosen one last
   std::vector<std::string> trace;     // what was weighed, where the request asks for it

@@ -68,10 +68,12 @@ Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, co
 // times, with a page table each, so that a run reads other memory than the one before it.
 class TensorBuffers {
  public:
-  // Outputs are poisoned, counters zero.
+  // Outputs are poisoned, counters zero. K and V that have fewer elements than their pages are repeated. They
+  // lie in `memory` where that is given, else in memory of their own. invalid_argument where it is too small.
   static Result<TensorBuffers> create(const std::shared_ptr<const Device>& device,
                                       const AttentionProblem& problem, const AttentionInputs& inputs,
-                                      const WorkspaceSizes& workspace, std::uint32_t copies = 1);
+                                      const WorkspaceSizes& workspace, std::uint32_t copies = 1,
+                                      const DeviceTensor& memory = {});
 
   std::uint32_t copies() const { return copies_; }
   AttentionTensors tensors(std::uint32_t copy = 0) const;  // REQUIRES: copy < copies()

@@ -52,13 +52,14 @@ struct BundleRoot {
 // Writes a bundle atomically. Equal images are stored once; the order of `cubins` does not change the bytes.
 // invalid_argument when two of them have one identity, kind and fingerprint but different contents, for a
 // channel that holds control characters, and for what is above the limits of docs/formats/bundle.md.
-// `files` nullptr: the operating system's.
+// `files` nullptr: the operating system's. `tuning` travels with them.
 Result<void> create_bundle(const std::string& path, std::vector<Cubin> cubins, const BundleOptions& options,
-                           std::shared_ptr<FileSystem> files = nullptr);
+                           std::shared_ptr<FileSystem> files = nullptr, const TuningTable& tuning = {});
 // The same of what a store holds, whose images are read one after the other. corruption when one is gone or
 // damaged.
 Result<void> create_bundle(const std::string& path, Store& store, CubinRecords records,
-                           const BundleOptions& options, std::shared_ptr<FileSystem> files = nullptr);
+                           const BundleOptions& options, std::shared_ptr<FileSystem> files = nullptr,
+                           const TuningTable& tuning = {});
 
 // An open bundle. Thread-safe. Opening it reads its root; each look-up reads and checks the page that it
 // needs, and each image is read and checked when it is asked for: of a file that was replaced or changed
@@ -93,8 +94,8 @@ class Bundle : public Store {
 using BundleParts = std::vector<std::pair<std::shared_ptr<Bundle>, CubinRecords>>;
 // Writes a bundle of kernels of others, atomically: all of several, or a part of one. Frames of which every
 // image is wanted are copied as they are where the profile is theirs and the dictionary that of the first;
-// other images are read, checked and packed anew. invalid_argument as of create_bundle(), corruption for what
-// is damaged.
+// other images are read, checked and packed anew; measurements are merged. invalid_argument as of
+// create_bundle(), corruption for what is damaged.
 Result<void> combine_bundles(const std::string& path, const BundleParts& parts, const BundleOptions& options,
                              std::shared_ptr<FileSystem> files = nullptr);
 
@@ -102,12 +103,14 @@ struct ImportReport {
   std::uint64_t imported = 0;
   std::uint64_t present = 0;          // were there already
   std::vector<StoreFinding> refused;  // damaged, false, or conflicting with what is there: left out
+  std::uint64_t measurements = 0;     // that the bundle has, whatever part of it is imported
 };
 // What becomes of a build whose bytes are not those that lie under the same identity, kind and fingerprint.
 // One of the two is not what it says.
 enum class OnConflict { refuse, replace };
 // Copies every entry into the store, its record marked with CubinOrigin::bundle and the bundle's version.
-// Damaged ones, and those that conflict, are left out and reported; the good ones are in.
+// Damaged ones, and those that conflict, are left out and reported; the good ones are in. Its measurements
+// are merged with the store's.
 Result<ImportReport> import_bundle(Bundle& bundle, WritableStore& store,
                                    OnConflict on_conflict = OnConflict::refuse);
 // The same of some of its entries.

@@ -86,6 +86,7 @@ struct SweepReport {
 //   imports/<number>.import          what is known of an imported folder
 //   records/<0 to 3>/<16 hex hash of the kernel>-<32 hex of the record's SHA-256>.record
 //   downloads/  channels/            what came from servers, by digest, and what their channels named
+//   tuning                           what was measured on devices
 //   locks/  quarantine/  pins/  uses  limit  index.sqlite
 //
 // Thread-safe; any number of processes may share a home. Nothing it holds is trusted before it is checked: an

@@ -3,6 +3,7 @@
 
 #include <cubinet/base/result.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
+#include <cubinet/kernel_table/tuning_table.hpp>
 #include <cubinet/spec/cubin.hpp>
 
 #include <cstdint>
@@ -72,6 +73,8 @@ class Store {
   // Every attention kernel's row: of compiled and bundled machine code whose template declares one, and of
   // published kernels. The same object for as long as nothing changes.
   virtual Result<std::shared_ptr<const StoredRows>> rows() = 0;
+  // What was measured on devices, for those who plan; empty unless said otherwise.
+  virtual Result<TuningTable> tuning() { return TuningTable(); }
   // The verified image of a build that this store listed; nullopt when it is gone or damaged (which is told
   // to the log, and set right where the store may).
   virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
@@ -97,6 +100,7 @@ struct StoreFinding {
     stray_file,
     damaged_index,
     damaged_import,
+    damaged_tuning,
     conflicting_build  // its bytes are not those of the same build that is there
   };
   Kind kind = Kind::damaged_cubin;
@@ -134,6 +138,9 @@ class WritableStore : public Store {
   // the same build, and would take its place, goes with it. An error leaves those before the failing one
   // removed.
   virtual Result<std::uint64_t> remove(const CubinRecords& records) = 0;
+  // Merges measurements with those that are there: none is lost, whoever adds others at the same time. A
+  // place that keeps none is unsupported.
+  virtual Result<void> add_tuning(const TuningTable& table);
   // Waits until nobody else in any process builds this; busy after 10 minutes. The caller looks again before
   // it builds: those who waited for a build that came all have the lock at once. A place that knows no locks
   // gives a lock that keeps nobody out; one that has them and refuses is an error.

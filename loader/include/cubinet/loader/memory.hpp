@@ -19,6 +19,8 @@ class DeviceBuffer {
  public:
   // Zero bytes give a buffer of address 0. A driver error names the size.
   static Result<DeviceBuffer> allocate(std::shared_ptr<const Device> device, std::size_t bytes);
+  // Memory of somebody else's, who frees it, and not before this is destroyed.
+  static DeviceBuffer borrow(std::shared_ptr<const Device> device, std::uint64_t address, std::size_t bytes);
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
   ~DeviceBuffer();
@@ -37,13 +39,14 @@ class DeviceBuffer {
   Result<void> fill(std::byte value) const;
 
  private:
-  DeviceBuffer(std::shared_ptr<const Device> device, std::uint64_t address, std::size_t size)
-      : device_(std::move(device)), address_(address), size_(size) {}
+  DeviceBuffer(std::shared_ptr<const Device> device, std::uint64_t address, std::size_t size, bool owned)
+      : device_(std::move(device)), address_(address), size_(size), owned_(owned) {}
   Result<void> check_range(std::size_t bytes, std::size_t offset) const;
 
   std::shared_ptr<const Device> device_;
   std::uint64_t address_ = 0;
   std::size_t size_ = 0;
+  bool owned_ = true;
 };
 
 // The ordinal of the device on which an address lies. invalid_argument for one that the driver does not know.

@@ -36,6 +36,10 @@ class Stream {
   CUstream handle_ = nullptr;
 };
 
+// Whether work in a stream of the device's, its legacy default stream for one, is being captured or would get
+// into somebody's capture.
+Result<bool> is_capturing(const Device& device, CUstream stream);
+
 // A point in a stream whose time can be taken.
 class Event {
  public:

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tuning/timing_inputs.hpp"
+#include "tuning/tuned_plan.hpp"
+
+#include <cubinet/attention/measure.hpp>
+#include <cubinet/attention/tuning.hpp>
+#include <cubinet/attention/tuning_candidates.hpp>
+#include <cubinet/base/parallel.hpp>
+#include <cubinet/base/stopwatch.hpp>
+#include <cubinet/runtime.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+namespace cubinet {
+namespace {
+
+// Of K and V together that a graph reads: long enough to be timed, short enough for a hundred candidates.
+constexpr double kGraphBytes = 8e9;
+constexpr double kFewestRuns = 4;
+constexpr double kMostRuns = 128;
+// Those that stay after each was timed once: what is this much slower is not the fastest.
+constexpr double kStillFast = 1.1;
+constexpr std::size_t kMostFinalists = 8;
+constexpr int kRounds = 9;
+constexpr int kFewestRounds = 3;
+// The model's choice stays unless another is faster by more than two measurements of one kernel differ.
+constexpr double kGain = 0.99;
+// Compiling takes no more of the budget.
+constexpr double kShareOfBinding = 0.5;
+
+// A candidate that was loaded, and what it took.
+struct TimedCandidate {
+  BoundAttention attention;
+  AttentionPlan planned;  // as its options ask for it
+  std::vector<double> seconds;
+
+  double median() const {  // REQUIRES: one
+    std::vector<double> sorted = seconds;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+Result<void> check_not_capturing(const Device& device, CUstream stream) {
+  for (const CUstream asked : {CUstream{nullptr}, stream}) {
+    CUBINET_TRY_ASSIGN(const bool capturing, is_capturing(device, asked));
+    if (!capturing) continue;
+    return Error{ErrorCode::busy,
+                 "attention is not measured while a stream of " + device.properties().to_string() +
+                     " is being captured",
+                 "measure before the capture begins"};
+  }
+  return {};
+}
+
+std::uint32_t runs_of(double kv_bytes) {
+  const double runs = std::clamp(kGraphBytes / std::max(kv_bytes, 1.0), kFewestRuns, kMostRuns);
+  return std::bit_floor(static_cast<std::uint32_t>(runs));
+}
+
+class Tuning {
+ public:
+  Tuning(Runtime& runtime, std::shared_ptr<const Device> device, AttentionProblem problem, double budget)
+      : runtime_(runtime), device_(std::move(device)), problem_(std::move(problem)), budget_(budget) {}
+
+  Result<TuningTable::Row> run(const DeviceTensor& scratch) {
+    CUBINET_TRY(bind(kShareOfBinding * budget_));
+    CUBINET_TRY(measure(scratch));
+    return row();
+  }
+
+ private:
+  const DeviceProperties& properties() const { return device_->properties(); }
+  DeviceFacts facts() const {
+    return {properties().capability, properties().multiprocessors,
+            properties().maximum_shared_bytes_per_block};
+  }
+
+  Result<void> bind(double seconds);
+  Result<TensorBuffers> buffers(const DeviceTensor& scratch) const;
+  Result<void> measure(const DeviceTensor& scratch);
+  TuningTable::Row row() const;
+
+  Runtime& runtime_;
+  const std::shared_ptr<const Device> device_;
+  const AttentionProblem problem_;
+  const double budget_;
+  const Stopwatch elapsed_;
+  std::vector<TimedCandidate> candidates_;  // the model's choice first
+  std::size_t best_ = 0;                    // of these, as far as they were measured
+};
+
+// Compiles what has to be, on every core.
+Result<void> Tuning::bind(double seconds) {
+  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime_.rows(properties().capability));
+  PlanRequest request;
+  request.problem = problem_;
+  request.device = facts();
+  request.kernels = AvailableKernels::create(found, properties().capability);
+  request.options.may_compile = runtime_.compiler().has_value();
+  CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
+  CUBINET_TRY_ASSIGN(const std::vector<AttentionPlan> plans, tuning_candidates(request, backends));
+  if (plans.empty()) {
+    request.options.uses_tuning = false;
+    CUBINET_TRY_ASSIGN(
+        const AttentionResolution resolution,
+        resolve_attention(request.problem, request.device, request.kernels, backends, request.options));
+    return resolution.error();
+  }
+  std::vector<Result<BoundAttention>> bound(plans.size(), Error{ErrorCode::busy, "the budget is spent"});
+  parallel_for(plans.size(), 0, [&](std::size_t i) {
+    if (i == 0 || elapsed_.seconds() < seconds)
+      bound[i] = BoundAttention::bind(runtime_, plans[i], properties().ordinal);
+  });
+  if (!bound.front()) return bound.front().error();
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (bound[i]) candidates_.push_back({*std::move(bound[i]), plans[i], {}});
+  }
+  return {};
+}
+
+Result<TensorBuffers> Tuning::buffers(const DeviceTensor& scratch) const {
+  WorkspaceSizes largest;
+  for (const TimedCandidate& candidate : candidates_) {
+    const WorkspaceSizes& workspace = candidate.attention.plan().workspace;
+    largest.scratch_bytes = std::max(largest.scratch_bytes, workspace.scratch_bytes);
+    largest.counter_bytes = std::max(largest.counter_bytes, workspace.counter_bytes);
+  }
+  const double kv_bytes = attention_work(problem_, problem_.kv_lengths).kv_bytes;
+  return TensorBuffers::create(device_, problem_, timing_inputs(problem_), largest,
+                               cold_copies(kv_bytes, runs_of(kv_bytes)), scratch);
+}
+
+Result<void> Tuning::measure(const DeviceTensor& scratch) {
+  CUBINET_TRY_ASSIGN(const TensorBuffers tensors_on_device, buffers(scratch));
+  const std::uint32_t runs = runs_of(attention_work(problem_, problem_.kv_lengths).kv_bytes);
+  std::vector<TimedRuns> graphs;
+  for (TimedCandidate& candidate : candidates_) {
+    const auto run = [&](std::uint32_t i, CUstream stream) {
+      AttentionTensors tensors = tensors_on_device.tensors(i % tensors_on_device.copies());
+      if (!problem_.lse) tensors.lse = {};
+      return candidate.attention.run(tensors, stream);
+    };
+    CUBINET_TRY_ASSIGN(TimedRuns graph, TimedRuns::capture(device_, runs, run));
+    graphs.push_back(std::move(graph));
+  }
+  const auto time = [&](std::size_t i) -> Result<void> {
+    CUBINET_TRY_ASSIGN(candidates_[i].seconds.emplace_back(), graphs[i].seconds_a_run(1));
+    return {};
+  };
+  std::vector<std::size_t> order(candidates_.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+    CUBINET_TRY(time(i));
+  }
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return candidates_[a].seconds.front() < candidates_[b].seconds.front();
+  });
+  const double fastest = candidates_[order.front()].seconds.front();
+  std::vector<std::size_t> finalists = {0};
+  for (const std::size_t i : order) {
+    const bool fast = candidates_[i].seconds.front() <= kStillFast * fastest;
+    if (i != 0 && fast && finalists.size() < kMostFinalists) finalists.push_back(i);
+  }
+  // In turn, so that clocks that wander do so for all of them; what was measured before does not count.
+  const auto time_in_turn = [&](const std::vector<std::size_t>& of) -> Result<void> {
+    for (TimedCandidate& candidate : candidates_)
+      candidate.seconds.clear();
+    for (int round = 0; round < kRounds && (round < kFewestRounds || elapsed_.seconds() < budget_); ++round) {
+      for (const std::size_t i : of)
+        CUBINET_TRY(time(i));
+    }
+    return {};
+  };
+  CUBINET_TRY(time_in_turn(finalists));
+  best_ = *std::min_element(finalists.begin(), finalists.end(), [&](std::size_t a, std::size_t b) {
+    return candidates_[a].median() < candidates_[b].median();
+  });
+  // The smallest of several medians is small by luck as well: it is measured once more.
+  return time_in_turn(best_ == 0 ? std::vector<std::size_t>{0} : std::vector<std::size_t>{0, best_});
+}
+
+TuningTable::Row Tuning::row() const {
+  const TimedCandidate& model = candidates_.front();
+  const TimedCandidate* best = &candidates_[best_];
+  if (best->median() > kGain * model.median()) best = &model;
+  TuningTable::Row row;
+  row.problem = tuning_problem(problem_);
+  row.batch = problem_.batch;
+  row.kv_len = problem_.kv_len;
+  row.device = tuning_device(properties().name, facts());
+  row.driver = static_cast<std::uint32_t>(device_->driver()->version());
+  row.version = best->planned.kernel_version;
+  row.backend = best->planned.backend_name();
+  const PlanOptions& options = best->planned.request.options;
+  if (options.kernel) row.kernel = *options.kernel;
+  row.splits = options.splits.value_or(0);
+  row.microseconds = best->median() * 1e6;
+  row.modelled_microseconds = model.median() * 1e6;
+  row.candidates = static_cast<std::uint32_t>(candidates_.size());
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  row.measured = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  return row;
+}
+
+}  // namespace
+
+Result<TuningTable::Row> tune_attention(Runtime& runtime, const AttentionProblem& problem, int device,
+                                        const DeviceTensor& scratch, CUstream stream, double budget_seconds) {
+  CUBINET_TRY(check_problem(problem));
+  CUBINET_TRY_ASSIGN(auto opened, runtime.device(device));
+  CUBINET_TRY(check_not_capturing(*opened, stream));
+  // How the work is divided is measured of sequences that are as long as each other; what a run appends
+  // before it attends is the same whatever attends.
+  AttentionProblem measured = problem;
+  measured.append.reset();
+  measured.kv_lengths.assign(problem.batch, static_cast<std::int32_t>(problem.kv_len));
+  return Tuning(runtime, std::move(opened), std::move(measured), budget_seconds).run(scratch);
+}
+
+}  // namespace cubinet

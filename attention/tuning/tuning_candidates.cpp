@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "append/append_step.hpp"
+
+#include <cubinet/attention/tuning_candidates.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace cubinet {
+namespace {
+
+constexpr double kWorthMeasuring = 1.5;  // times the fastest
+constexpr std::size_t kMostDivisions = 4;
+
+const PlanStep& attending_step(const AttentionPlan& plan) {
+  return plan.steps[plan.attention_step()];
+}
+
+bool is_same_way(const AttentionPlan& a, const AttentionPlan& b) {
+  const PlanStep& one = attending_step(a);
+  const PlanStep& other = attending_step(b);
+  return a.backend == b.backend && one.kernel == other.kernel && one.grid == other.grid &&
+         a.division.kv_splits == b.division.kv_splits && a.steps.size() == b.steps.size();
+}
+
+// nullopt: the backend declines, or what it plans cannot be launched.
+Result<std::optional<AttentionPlan>> plan_with(const AttentionBackend& backend, const PlanRequest& request) {
+  CUBINET_TRY_ASSIGN(Consideration answer, consider(backend, request));
+  auto* plan = std::get_if<AttentionPlan>(&answer);
+  if (plan == nullptr || !plan->launchable()) return std::optional<AttentionPlan>();
+  plan->request = request;
+  plan->backend = backend.shared_from_this();
+  return std::optional(std::move(*plan));
+}
+
+// The same with its kernel named, where the backend takes that.
+Result<AttentionPlan> with_named_kernel(AttentionPlan plan) {
+  const auto* kernel = std::get_if<KernelSpec>(&attending_step(plan).kernel);
+  if (kernel == nullptr) return plan;
+  PlanRequest named = plan.request;
+  named.options.kernel = *kernel;
+  CUBINET_TRY_ASSIGN(auto again, plan_with(*plan.backend, named));
+  return again && is_same_way(*again, plan) ? *std::move(again) : std::move(plan);
+}
+
+class CandidateList {
+ public:
+  explicit CandidateList(std::size_t most_kernels) : most_kernels_(most_kernels) {}
+
+  void add(AttentionPlan plan) {
+    if (std::any_of(plans_.begin(), plans_.end(),
+                    [&](const AttentionPlan& there) { return is_same_way(there, plan); }))
+      return;
+    plans_.push_back(std::move(plan));
+  }
+  // REQUIRES: of one template the fastest by the model come first. Between templates it is asked nothing: it
+  // has been fitted to each of them, if at all, by itself.
+  void add_ranked(AttentionPlan plan) {
+    const auto* kernel = std::get_if<KernelSpec>(&attending_step(plan).kernel);
+    if (kernel == nullptr) return;
+    OfTemplate& others = by_template_[kernel->name];
+    if (others.fastest == 0) others.fastest = plan.cost.time;
+    if (plan.cost.time > kWorthMeasuring * others.fastest) return;
+    const std::string name = kernel->to_string();
+    if (others.divisions.count(name) == 0 && others.divisions.size() == most_kernels_) return;
+    if (others.divisions[name] == kMostDivisions) return;
+    ++others.divisions[name];
+    add(std::move(plan));
+  }
+  std::vector<AttentionPlan> take() { return std::move(plans_); }
+
+ private:
+  struct OfTemplate {
+    double fastest = 0;
+    std::map<std::string, std::size_t> divisions;  // of a kernel, that are listed
+  };
+
+  std::size_t most_kernels_;
+  std::map<std::string, OfTemplate> by_template_;
+  std::vector<AttentionPlan> plans_;
+};
+
+}  // namespace
+
+Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
+                                                     const AttentionBackends& backends,
+                                                     std::size_t most_kernels) {
+  PlanOptions options = request.options;
+  options.uses_tuning = false;
+  options.launches = true;
+  CUBINET_TRY_ASSIGN(AttentionResolution resolution,
+                     resolve_attention(request.problem, request.device, request.kernels, backends, options));
+  if (!resolution.plan) return std::vector<AttentionPlan>();
+  CUBINET_TRY_ASSIGN(AttentionPlan model, with_named_kernel(*std::move(resolution.plan)));
+  const PlanRequest asked{request.problem, request.device, request.kernels, options};
+  CandidateList list(most_kernels);
+  list.add(std::move(model));
+  for (const auto& backend : backends.order_of(backends.rule_for(asked))) {
+    if (options.backend != kAutomaticBackend && options.backend != backend->name()) continue;
+    CUBINET_TRY_ASSIGN(auto own, plan_with(*backend, asked));
+    if (!own) continue;
+    CUBINET_TRY_ASSIGN(AttentionPlan named, with_named_kernel(*std::move(own)));
+    list.add(std::move(named));
+    CUBINET_TRY_ASSIGN(const std::vector<PlanOptions> alternatives, backend->alternatives(asked));
+    PlanRequest tried = asked;
+    for (const PlanOptions& alternative : alternatives) {
+      tried.options = alternative;
+      CUBINET_TRY_ASSIGN(auto plan, plan_with(*backend, tried));
+      if (plan) list.add_ranked(*std::move(plan));
+    }
+  }
+  return list.take();
+}
+
+}  // namespace cubinet

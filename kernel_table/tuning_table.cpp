@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/binary_format.hpp>
+#include <cubinet/base/byte_stream.hpp>
+#include <cubinet/kernel_table/tuning_table.hpp>
+#include <cubinet/spec/kernel_key.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <tuple>
+
+namespace cubinet {
+namespace {
+
+constexpr BinaryFormat kTuningFormat{.name = "a tuning table",
+                                     .magic = "CTUN",
+                                     .damage_remedy = "measure again: cubinet tune",
+                                     .newer_remedy = "use the version of cubinet that wrote it"};
+// What a row has at least: its strings may be empty, its numbers are there.
+constexpr std::size_t kLeastRowBytes = 60;
+
+using Row = TuningTable::Row;
+
+// What there is one row of.
+auto subject_of(const Row& row) {
+  return std::tie(row.device, row.problem, row.batch, row.kv_len, row.driver, row.version);
+}
+
+bool comes_before(const Row& a, const Row& b) {
+  return subject_of(a) < subject_of(b);
+}
+
+Bytes encode_outcome(const Row& row) {
+  ByteWriter writer;
+  writer.string(row.backend);
+  writer.string(row.kernel.name.empty() ? std::string_view() : as_text(identify(row.kernel).encoding()));
+  writer.u32(row.splits);
+  writer.u64(std::bit_cast<std::uint64_t>(row.microseconds));
+  writer.u64(std::bit_cast<std::uint64_t>(row.modelled_microseconds));
+  writer.u32(row.candidates);
+  writer.i64(row.measured);
+  return writer.take();
+}
+
+// Of two rows of one subject that of the later measurement; of one moment whichever, as long as it is the
+// same everywhere.
+bool counts_before(const Row& a, const Row& b) {
+  if (a.measured != b.measured) return a.measured > b.measured;
+  return encode_outcome(a) < encode_outcome(b);
+}
+
+Result<double> read_time(ByteReader& reader) {
+  CUBINET_TRY_ASSIGN(const std::uint64_t bits, reader.u64());
+  const auto time = std::bit_cast<double>(bits);
+  if (!std::isfinite(time) || time < 0) return kTuningFormat.damaged("holds a time that is none");
+  return time;
+}
+
+Result<Row> read_tuning_row(ByteReader& reader) {
+  Row row;
+  CUBINET_TRY_ASSIGN(row.problem, reader.string());
+  CUBINET_TRY_ASSIGN(row.batch, reader.u32());
+  CUBINET_TRY_ASSIGN(row.kv_len, reader.u32());
+  if (row.batch == 0 || row.kv_len == 0) return kTuningFormat.damaged("holds a problem without tokens");
+  CUBINET_TRY_ASSIGN(row.device, reader.string());
+  CUBINET_TRY_ASSIGN(row.driver, reader.u32());
+  CUBINET_TRY_ASSIGN(row.version, reader.string());
+  CUBINET_TRY_ASSIGN(row.backend, reader.string());
+  CUBINET_TRY_ASSIGN(const ByteView kernel, reader.blob());
+  if (!kernel.empty()) {
+    CUBINET_TRY_ASSIGN(row.kernel, decode_kernel(kernel));
+    const Bytes canonical = identify(row.kernel).encoding();
+    if (row.kernel.name.empty() ||
+        !std::equal(kernel.begin(), kernel.end(), canonical.begin(), canonical.end()))
+      return kTuningFormat.damaged("names a kernel in an encoding that is not its own");
+  }
+  CUBINET_TRY_ASSIGN(row.splits, reader.u32());
+  CUBINET_TRY_ASSIGN(row.microseconds, read_time(reader));
+  CUBINET_TRY_ASSIGN(row.modelled_microseconds, read_time(reader));
+  CUBINET_TRY_ASSIGN(row.candidates, reader.u32());
+  CUBINET_TRY_ASSIGN(row.measured, reader.i64());
+  return row;
+}
+
+// Both numbers are at least 1, and a bucket's differ by less than a factor of two.
+double distance(std::uint32_t a, std::uint32_t b) {
+  return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
+}
+
+// Rounded up to a power of two; numbers above 2^31 are as good as one.
+std::uint64_t bucket_of(std::uint32_t number) {
+  return std::bit_ceil(std::uint64_t{number});
+}
+
+}  // namespace
+
+Result<TuningTable> TuningTable::decode(ByteView bytes) {
+  CUBINET_TRY_ASSIGN(auto fields, kTuningFormat.read_checked(bytes));
+  ByteReader& reader = fields.reader;
+  CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
+  if (count > reader.remaining() / kLeastRowBytes) return kTuningFormat.damaged("ends before its last row");
+  TuningTable table;
+  table.rows_.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CUBINET_TRY_ASSIGN(Row row, read_tuning_row(reader));
+    if (!table.rows_.empty() && !comes_before(table.rows_.back(), row))
+      return kTuningFormat.damaged("holds rows that are not in order");
+    table.rows_.push_back(std::move(row));
+  }
+  if (reader.remaining() != 0) return kTuningFormat.damaged("holds bytes after its last row");
+  return table;
+}
+
+Bytes TuningTable::encode() const {
+  ByteWriter writer;
+  kTuningFormat.write_head(writer);
+  writer.u32(static_cast<std::uint32_t>(rows_.size()));
+  for (const Row& row : rows_) {
+    writer.string(row.problem);
+    writer.u32(row.batch);
+    writer.u32(row.kv_len);
+    writer.string(row.device);
+    writer.u32(row.driver);
+    writer.string(row.version);
+    writer.raw(encode_outcome(row));
+  }
+  write_checksum(writer);
+  return writer.take();
+}
+
+Sha256Digest TuningTable::digest() const {
+  return sha256(encode());
+}
+
+void TuningTable::add(Row row) {
+  const auto place = std::lower_bound(rows_.begin(), rows_.end(), row, comes_before);
+  if (place == rows_.end() || comes_before(row, *place)) {
+    rows_.insert(place, std::move(row));
+  } else if (counts_before(row, *place)) {
+    *place = std::move(row);
+  }
+}
+
+void TuningTable::merge(const TuningTable& other) {
+  for (const Row& row : other.rows_)
+    add(row);
+}
+
+std::vector<const Row*> TuningTable::find(std::string_view problem, std::uint32_t batch, std::uint32_t kv_len,
+                                          std::string_view device) const {
+  std::vector<const Row*> found;
+  // They lie side by side.
+  const auto first = std::partition_point(rows_.begin(), rows_.end(), [&](const Row& row) {
+    const int order = device.compare(row.device);
+    return order > 0 || (order == 0 && problem > row.problem);
+  });
+  for (auto row = first; row != rows_.end() && row->device == device && row->problem == problem; ++row) {
+    if (bucket_of(row->batch) == bucket_of(batch) && bucket_of(row->kv_len) == bucket_of(kv_len))
+      found.push_back(&*row);
+  }
+  const auto far = [&](const Row* row) {
+    return std::pair(distance(row->batch, batch), distance(row->kv_len, kv_len));
+  };
+  std::stable_sort(found.begin(), found.end(), [&](const Row* a, const Row* b) {
+    return far(a) != far(b) ? far(a) < far(b) : a->measured > b->measured;
+  });
+  return found;
+}
+
+}  // namespace cubinet

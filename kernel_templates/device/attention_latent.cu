@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cubinet-template
+{
+  "name": "attention_latent",
+  "interface": 1,
+  "summary": "Decode attention of latent heads (576/512, V is K's first columns) over a paged KV cache: products of warpgroups",
+  "minimum_target": "sm_90a",
+  "parameters": [
+    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
+     "summary": "element type of Q"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
+     "summary": "element type of KV: dtype_q"},
+    {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default": "bf16",
+     "summary": "element type of the output"},
+    {"name": "head_dim_qk", "type": "int", "values": [576], "default": 576,
+     "summary": "elements of a row of Q and K"},
+    {"name": "head_dim_v", "type": "int", "values": [512], "default": 512,
+     "summary": "elements of a row of the output: so many of K's are V"},
+    {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 64,
+     "summary": "rows of the Q tile: query heads times query tokens"},
+    {"name": "tile_size_kv", "type": "int", "values": [32], "default": 32,
+     "summary": "KV tokens of one step of a thread block"},
+    {"name": "stages", "type": "int", "minimum": 2, "maximum": 5, "default": 4,
+     "summary": "steps that are in shared memory or under way to it"},
+    {"name": "page_size", "type": "int", "values": [8, 16, 32, 64, 128], "default": 64,
+     "summary": "tokens of a page of the KV cache"},
+    {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
+     "summary": "causal: the last query token sees all of the KV, each earlier one a token less; custom: by bits"},
+    {"name": "sliding_window", "type": "bool", "default": false,
+     "summary": "a query sees only the newest tokens: refused"},
+    {"name": "soft_cap", "type": "bool", "default": false,
+     "summary": "logits are bounded by a tanh: refused"},
+    {"name": "separate_page_tables", "type": "bool", "default": false,
+     "summary": "K and V are looked up by page tables of their own: refused"}
+  ],
+  "constraints": [
+    {"require": "dtype_kv == dtype_q",
+     "message": "dtype_kv must be dtype_q: the tensor cores multiply one type, and nothing is converted"},
+    {"require": "tile_size_q < 64 || stages <= 4",
+     "message": "stages must be 4 or less with 64 rows: more have no room beside them"},
+    {"require": "mask != 'custom'", "message": "mask must be causal or dense: attention_wide has packed masks"},
+    {"require": "!sliding_window", "message": "sliding_window must be false: attention_wide has windows"},
+    {"require": "!soft_cap", "message": "soft_cap must be false: attention_wide has soft caps"},
+    {"require": "!separate_page_tables",
+     "message": "separate_page_tables must be false: latent attention has one pool"}
+  ],
+  "kernels": [
+    {"name": "attention_latent",
+     "threads": "512",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * (tile_size_kv * head_dim_qk * 2 + 16) + 9272",
+     "parameter_bytes": 344,
+     "programmatic_launch": true},
+    {"name": "attention_latent_reduce",
+     "threads": "256",
+     "dynamic_shared_bytes": "0",
+     "parameter_bytes": 344,
+     "programmatic_launch": true}
+  ],
+  "row": {
+    "qkv_layout": "'paged_kv'",
+    "kernel_type": "'keeps'",
+    "mask": "mask",
+    "tile_scheduler": "'static'",
+    "multi_ctas_kv_mode": "'gmem_separate'",
+    "data_type_q": "dtype_q",
+    "data_type_k": "dtype_kv",
+    "data_type_v": "dtype_kv",
+    "data_type_o": "dtype_o",
+    "tile_size_q": "tile_size_q",
+    "tile_size_kv": "tile_size_kv",
+    "step_q": "tile_size_q",
+    "step_kv": "tile_size_kv",
+    "head_dim_qk": "head_dim_qk",
+    "head_dim_v": "head_dim_v",
+    "head_dim_per_cta_v": "head_dim_v",
+    "tokens_per_page": "page_size",
+    "groups_tokens_heads_q": true,
+    "groups_heads_q": true,
+    "stages": "stages",
+    "soft_cap": "soft_cap",
+    "separate_page_tables": "separate_page_tables"
+  }
+}
+*/
+// Grid of attention_latent: parameters.blocks. Each block takes an equal part of the KV of all sequences, piece by
+// piece; what several blocks computed of a tile is brought together as in attention_decode.
+//
+// A block is four warpgroups that meet at barriers in shared memory alone: one copies Q and slices of KV, one has
+// the scores and the softmax, two have half of the output's columns each, since 512 columns of 64 rows do not fit
+// the registers of one. The scores of a slice are computed while the output takes in those before it.
+#include <cubinet/attention_latent_shape.cuh>
+
+#include <cubinet/attention_decode_reduce.cuh>
+#include <cubinet/attention_latent_copy.cuh>
+#include <cubinet/attention_latent_output.cuh>
+#include <cubinet/attention_latent_scores.cuh>
+#include <cubinet/pdl.cuh>
+#include <cubinet/warp_roles.cuh>
+
+namespace cubinet::attention {
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    attention_latent(const __grid_constant__ AttentionDecodeParameters p) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  prefetch_look_ups(p);
+  const SharedLayout layout{shared_address(shared)};
+  if (threadIdx.x == 0) layout.init();
+#pragma unroll 1
+  for (int i = threadIdx.x; i < kWeightsBytes / 8; i += kThreads)
+    store_shared_8(layout.weights() + 8 * i, 0, 0);
+  fence_async_proxy();
+  wait_for_prerequisites();
+  launch_dependents();
+  __syncthreads();
+
+  const int block = static_cast<int>(blockIdx.x);
+  const int role = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
+  if (role == 0) {
+    give_registers<kCopyRegisters>();
+    const WorkDivision division(p, block);
+    Copier copier(p, layout);
+    for_each_piece(p, division, [&](const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
+      copier.piece(piece, rows, tokens);
+    });
+    async_copy_wait<0>();
+  } else if (role == 1) {
+    give_registers<kScoreRegisters>();
+    const WorkDivision division(p, block);
+    Scorer scorer(p, layout);
+    for_each_piece(p, division, [&](const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
+      scorer.piece(p, piece, rows, tokens);
+    });
+  } else {
+    take_registers<kOutputRegisters>();
+    const WorkDivision division(p, block);
+    Accumulator accumulator(p, layout, role - 2);
+    for_each_piece(p, division, [&](const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
+      accumulator.piece(division, piece, rows, tokens);
+    });
+  }
+}
+
+static_assert(attention_latent_reduce_threads == kReduceThreads,
+              "the host's formula of the block size differs");
+
+extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
+    attention_latent_reduce(const __grid_constant__ AttentionDecodeParameters p) {
+  reduce_output_row(p);
+}
+
+}  // namespace cubinet::attention

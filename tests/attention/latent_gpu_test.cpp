@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Latent attention by the products of warpgroups, through plan, bind and run. Needs a GPU of 9.0 and NVRTC.
+#include "decode_gpu_fixture.hpp"
+
+namespace cubinet {
+namespace {
+
+using test::ok;
+using namespace test::gpu;
+
+std::optional<Gpu> latent_gpu() {
+  auto gpu = Gpu::open();
+  if (!gpu || gpu->device->properties().capability == ComputeCapability{9, 0}) return gpu;
+  test::skip("the device is not of 9.0");
+  return std::nullopt;
+}
+
+AttentionProblem latent_tiles(std::uint32_t heads, std::uint32_t page_size = 64) {
+  AttentionProblem problem = many_borders(512, page_size);
+  problem.heads_q = heads;
+  problem.heads_kv = 1;
+  problem.head_dim_qk = 576;
+  problem.lse = true;
+  return problem;
+}
+
+void check_latent(const Gpu& gpu, const AttentionProblem& problem) {
+  for (const std::uint32_t splits : {1U, 3U}) {
+    CHECK(bind(gpu, problem, splits).plan().row.implementation == "attention_latent");
+    check_against_reference(gpu, problem, splits);
+  }
+}
+
+TEST_CASE("Warpgroups compute latent attention as float64 does, of every number of heads and page size") {
+  const auto gpu = latent_gpu();
+  if (!gpu) return;
+  for (const std::uint32_t heads : {1U, 8U, 16U, 24U, 64U, 128U})
+    check_latent(*gpu, latent_tiles(heads));
+  for (const std::uint32_t page_size : {8U, 16U, 32U, 128U})
+    check_latent(*gpu, latent_tiles(16, page_size));
+}
+
+TEST_CASE("Warpgroups compute latent attention of several query tokens, ragged or not, causal or dense") {
+  const auto gpu = latent_gpu();
+  if (!gpu) return;
+  for (const std::uint32_t heads : {8U, 16U, 64U}) {
+    for (const std::uint32_t q_len : {2U, 4U}) {
+      AttentionProblem problem = latent_tiles(heads, 32);
+      problem.q_len = q_len;
+      problem.ragged_q = heads == 16;
+      if (heads == 64) problem.mask = AttentionMask::dense;
+      check_latent(*gpu, problem);
+    }
+  }
+}
+
+TEST_CASE("The output of warpgroups follows its scale, and the logits theirs, with sinks and in every type") {
+  const auto gpu = latent_gpu();
+  if (!gpu) return;
+  for (const DataType type : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
+    for (const bool on_device : {false, true}) {
+      AttentionProblem problem = latent_tiles(16);
+      problem.data_type_o = type;
+      if (type == DataType::fp16) problem.data_type_q = problem.data_type_k = problem.data_type_v = type;
+      problem.output_scale = 3.0;
+      problem.softmax_scale = 0.03;
+      problem.scales_on_device = on_device;
+      problem.sinks = on_device;
+      check_latent(*gpu, problem);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cubinet

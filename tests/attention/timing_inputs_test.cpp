@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tuning/timing_inputs.hpp"
+
+#include "bound_fixture.hpp"
+
+#include <cubinet/attention/reference_values.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace cubinet {
+namespace {
+
+using namespace test;
+
+TEST_CASE("what is timed has the caches of its problem, of a few elements over and over") {
+  const BoundSetting setting;
+  const AttentionProblem problem = generation(4, 1, 40'000, 4, 2, 64, 64);
+  const AttentionInputs inputs = timing_inputs(problem);
+  CHECK(inputs.pages == 4 * 625);
+  CHECK(inputs.k.size() == std::size_t{1} << 22U);
+  std::vector<std::int32_t> pages = inputs.page_table;
+  CHECK_FALSE(std::is_sorted(pages.begin(), pages.end()));
+  std::sort(pages.begin(), pages.end());
+  CHECK(std::adjacent_find(pages.begin(), pages.end()) == pages.end());
+  CHECK(pages.back() == inputs.pages - 1);
+  for (const std::uint16_t bits : inputs.k)
+    REQUIRE(std::isfinite(to_float(bits, problem.data_type_k)));
+  const TensorBuffers buffers = ok(TensorBuffers::create(setting.device, problem, inputs, {}, 2));
+  const std::uint64_t copy = 2500 * 64 * 2 * 64 * 2;
+  CHECK(buffers.tensors().k.bytes == 2 * copy);
+  if (setting.stub.missing()) return;
+  // The stub's memory is the host's.
+  const auto* bytes = reinterpret_cast<const std::byte*>(buffers.tensors().k.address);
+  const auto* first = reinterpret_cast<const std::byte*>(inputs.k.data());
+  for (const std::size_t from : {std::size_t{0}, inputs.k.size() * 2, std::size_t{copy}})
+    CHECK(std::memcmp(bytes + from, first, 1000) == 0);
+}
+
+TEST_CASE("tensors lie in the memory that is given, one behind the other, and not beyond it") {
+  const BoundSetting setting;
+  WorkspaceSizes workspace;
+  workspace.scratch_bytes = 1000;
+  workspace.counter_bytes = 256;
+  const DeviceBuffer memory = ok(DeviceBuffer::allocate(setting.device, 1 << 20));
+  const DeviceTensor given{memory.address() + 8, memory.size() - 8, {}};
+  const TensorBuffers buffers =
+      ok(TensorBuffers::create(setting.device, setting.problem, setting.inputs, workspace, 1, given));
+  const AttentionTensors tensors = buffers.tensors();
+  for (const DeviceTensor& tensor : {tensors.q, tensors.k, tensors.v, tensors.o, tensors.page_table,
+                                     tensors.kv_lengths, tensors.scratch, tensors.counters}) {
+    CHECK(tensor.address >= given.address);
+    CHECK(tensor.address % kWorkspaceAlignment == 0);
+    CHECK(tensor.address + tensor.bytes <= given.address + given.bytes);
+  }
+  CHECK(tensors.q.address + tensors.q.bytes <= tensors.k.address);
+  const auto refused = TensorBuffers::create(setting.device, setting.problem, setting.inputs, workspace, 1,
+                                             {given.address, 10'000, {}});
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+  CHECK(refused.error().message.find("10000 bytes") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bound_fixture.hpp"
+
+#include <cubinet/attention/tuning.hpp>
+#include <cubinet/loader/stream.hpp>
+
+namespace cubinet {
+namespace {
+
+using namespace test;
+
+// A device, and a Runtime on it that has the templates of the library.
+struct TuneSetting {
+  Stub stub;
+  TempDir home;
+  std::shared_ptr<Runtime> runtime = make_runtime(options());
+  std::shared_ptr<const Device> device = ok(runtime->device(0));
+  AttentionProblem problem = generation(2, 1, 100, 4, 2, 64, 64);
+
+  RuntimeOptions options() const {
+    RuntimeOptions made = device_options(home / "h");
+    made.templates = {};
+    return made;
+  }
+  DeviceFacts facts() const {
+    const DeviceProperties& properties = device->properties();
+    return {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block};
+  }
+};
+
+// The model's choice is compiled and timed however small the budget is.
+constexpr double kNoTime = 1e-6;
+
+TEST_CASE("what was measured says of what, on which device, and how a plan takes it") {
+  const TuneSetting setting;
+  if (setting.stub.missing()) return;
+  AttentionProblem problem = setting.problem;
+  problem.append.emplace();
+  const TuningTable::Row row = ok(tune_attention(*setting.runtime, problem, 0, {}, nullptr, kNoTime));
+  CHECK(row.batch == problem.batch);
+  CHECK(row.kv_len == problem.kv_len);
+  CHECK(row.backend == "templates");
+  CHECK(row.kernel.name == "attention_decode");
+  CHECK(row.driver == static_cast<std::uint32_t>(setting.device->driver()->version()));
+  CHECK(row.device.starts_with(setting.device->properties().name + ", "));
+  CHECK(row.candidates >= 1);
+  CHECK(row.microseconds <= row.modelled_microseconds);
+  CHECK(row.measured > 1'700'000'000);
+  AvailableKernels kernels;
+  TuningTable table;
+  table.add(row);
+  kernels.use_tuning(table, setting.device->properties().name);
+  const auto plan = ok(plan_attention(problem, setting.facts(), kernels, ok(AttentionBackends::builtin())));
+  CHECK_FALSE(plan.measured.empty());
+  CHECK(std::get<KernelSpec>(plan.steps[plan.attention_step()].kernel) == row.kernel);
+}
+
+TEST_CASE("nothing is measured while a stream is being captured") {
+  const TuneSetting setting;
+  if (setting.stub.missing()) return;
+  const Stream stream = ok(Stream::create(setting.device));
+  std::optional<Error> refused;
+  ok(Graph::capture(stream, [&]() -> Result<void> {
+    const auto tuned = tune_attention(*setting.runtime, setting.problem, 0, {}, stream.handle(), kNoTime);
+    if (!tuned) refused = tuned.error();
+    return {};
+  }));
+  REQUIRE(refused);
+  CHECK(refused->code == ErrorCode::busy);
+  CHECK(refused->message.find("captured") != std::string::npos);
+}
+
+TEST_CASE("all that is measured with lies in the scratch memory, and one that is too small is refused") {
+  const TuneSetting setting;
+  if (setting.stub.missing()) return;
+  const DeviceBuffer small = ok(DeviceBuffer::allocate(setting.device, 4096));
+  const DeviceTensor scratch{small.address(), small.size(), {}};
+  const auto refused = tune_attention(*setting.runtime, setting.problem, 0, scratch, nullptr, kNoTime);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+  const DeviceBuffer large = ok(DeviceBuffer::allocate(setting.device, 64 << 20));
+  const auto before = setting.stub.calls("cuMemAlloc");
+  ok(tune_attention(*setting.runtime, setting.problem, 0, {large.address(), large.size(), {}}, nullptr,
+                    kNoTime));
+  CHECK(setting.stub.calls("cuMemAlloc") == before);
+}
+
+TEST_CASE("what no backend launches is said as a plan would say it") {
+  const TuneSetting setting;
+  AttentionProblem problem = setting.problem;
+  problem.head_dim_qk = problem.head_dim_v = 72;
+  const auto refused = tune_attention(*setting.runtime, problem, 0, {}, nullptr, kNoTime);
+  CHECK(refused.error().code == ErrorCode::unsupported);
+  CHECK(refused.error().message.find("templates: ") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace cubinet

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_fixture.hpp"
+#include "fake_backend.hpp"
+#include "support/ok.hpp"
+
+#include <cubinet/attention/tuning_candidates.hpp>
+
+#include <set>
+
+namespace cubinet {
+namespace {
+
+using namespace test;
+using decode::llama;
+
+PlanRequest request_of(const AttentionProblem& problem) {
+  return decode::request(problem);
+}
+
+std::string kernel_of(const AttentionPlan& plan) {
+  return std::get<KernelSpec>(plan.steps[plan.attention_step()].kernel).to_string();
+}
+
+TEST_CASE("what the model chooses is measured first, with kernels and splits beside it") {
+  const PlanRequest request = request_of(llama(8, 8192));
+  const auto candidates = ok(tuning_candidates(request, builtin_backends()));
+  REQUIRE(candidates.size() > 10);
+  const auto modelled = ok(plan_attention(request.problem, request.device, {}, builtin_backends()));
+  CHECK(kernel_of(candidates.front()) == kernel_of(modelled));
+  CHECK(candidates.front().division.kv_splits == modelled.division.kv_splits);
+  std::set<std::string> kernels;
+  std::set<std::string> ways;
+  for (const AttentionPlan& plan : candidates) {
+    CHECK(plan.launchable());
+    REQUIRE(plan.request.options.kernel);
+    CHECK(plan.request.options.kernel->to_string() == kernel_of(plan));
+    kernels.insert(kernel_of(plan));
+    ways.insert(kernel_of(plan) + std::to_string(plan.division.kv_splits) + " " +
+                std::to_string(plan.steps.front().grid[0]));
+  }
+  CHECK(ways.size() == candidates.size());
+  CHECK(kernels.size() > 4);
+  CHECK(kernels.size() <= 13);
+}
+
+TEST_CASE("a candidate is planned again from its options alone") {
+  const PlanRequest request = request_of(llama(8, 8192));
+  for (const AttentionPlan& plan : ok(tuning_candidates(request, builtin_backends()))) {
+    const auto again =
+        ok(plan_attention(request.problem, request.device, {}, builtin_backends(), plan.request.options));
+    CHECK(kernel_of(again) == kernel_of(plan));
+    CHECK(again.steps.front().grid == plan.steps.front().grid);
+    CHECK(again.workspace == plan.workspace);
+  }
+}
+
+TEST_CASE("few kernels are compiled where few are wanted") {
+  std::set<std::string> kernels;
+  for (const AttentionPlan& plan :
+       ok(tuning_candidates(request_of(llama(8, 8192)), builtin_backends(), /*most_kernels=*/2)))
+    kernels.insert(kernel_of(plan));
+  CHECK(kernels.size() <= 3);
+}
+
+TEST_CASE("of what nothing launches nothing is measured") {
+  AttentionProblem problem = llama(8, 8192);
+  problem.head_dim_qk = problem.head_dim_v = 72;
+  CHECK(ok(tuning_candidates(request_of(problem), builtin_backends())).empty());
+}
+
+TEST_CASE("every backend that serves is a candidate") {
+  AttentionBackends backends = builtin_backends();
+  ok(backends.add(std::make_shared<const FakeBackend>("mine")));
+  std::set<std::string> names;
+  for (const AttentionPlan& plan : ok(tuning_candidates(request_of(llama(8, 8192)), backends)))
+    names.emplace(plan.backend_name());
+  CHECK(names == std::set<std::string>{"mine", "templates"});
+}
+
+TEST_CASE("the version of a template changes with its text") {
+  const auto one = decode::template_of(kAttentionDecode);
+  CHECK(version_of(*one) == version_of(*decode::template_of(kAttentionDecode)));
+  const auto other = ok(KernelTemplate::parse(one->source() + "\n", "other.cu"));
+  CHECK(version_of(*other) != version_of(*one));
+  CHECK(version_of(*one).starts_with("interface "));
+}
+
+}  // namespace
+}  // namespace cubinet

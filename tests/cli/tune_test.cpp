@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver_setting.hpp"
+#include "support/skip.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+using namespace cubinet::test;
+
+namespace {
+
+const std::vector<std::string> kProblem = {"--batch",    "2", "--kv-len",      "40", "--heads-q",   "4",
+                                           "--heads-kv", "2", "--head-dim-qk", "64", "--page-size", "16"};
+
+ToolResult tool(const Sandbox& sandbox, std::vector<std::string> words,
+                const std::vector<std::string>& more = {}) {
+  words.insert(words.end(), more.begin(), more.end());
+  words.push_back("--json");
+  ToolResult result = sandbox.run(words, with_driver());
+  CAPTURE(result.err);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("tune measures into the home, a bundle takes it along, and whoever has that plans with it") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
+  const Sandbox sandbox;
+  const ToolResult tuned = tool(sandbox, {"tune", "--budget", "1"}, kProblem);
+  CAPTURE(tuned.err);
+  REQUIRE(tuned.status == 0);
+  const auto row = tuned.json()["results"][0];
+  CHECK(row["backend"] == "templates");
+  CHECK(row["batch"] == 2);
+  CHECK(row["candidates"].get<int>() >= 1);
+  const auto shown = tool(sandbox, {"tune", "--show"}).json();
+  CHECK(shown["rows"].size() == 1);
+  CHECK(shown["stale"] == 0);
+
+  const std::string device = row["device"].get<std::string>();
+  CAPTURE(device);
+  const std::string name = device.substr(0, device.find(','));
+  CHECK(tool(sandbox, {"select", "attention", "--device", "9.0", "--backend", "templates"}, kProblem)
+            .json()["measured"]
+            .is_null());
+  const auto named =
+      tool(sandbox,
+           {"select", "attention", "--device", device.substr(name.size() + 2, 3), "--sm-count",
+            device.substr(name.size() + 7, device.find(" multi") - name.size() - 7), "--device-name", name},
+           kProblem);
+  CAPTURE(named.err);
+  CHECK(contains(named.json()["measured"].get<std::string>(), name));
+  const std::string bundle = sandbox.path("b.bundle");
+  REQUIRE(tool(sandbox, {"bundle", "create", "-o", bundle, "--tuning"}).status == 0);
+  // Another home, and no compiler.
+  const Sandbox other;
+  std::vector<std::string> run = {"run",      "decode", "--iterations", "1",
+                                  "--bundle", bundle,   "--nvrtc",      "/nowhere/libnvrtc.so"};
+  const ToolResult ran = tool(other, run, kProblem);
+  CAPTURE(ran.out);
+  CAPTURE(ran.err);
+  REQUIRE(ran.status == 1);  // the stub computes nothing
+  CHECK(contains(ran.json()["measured"].get<std::string>(), "measured 20"));
+  CHECK(ran.json()["kernel"]["source"] == "bundle");
+  CHECK(tool(other, {"bundle", "import", bundle}).json()["imports"][0]["measurements"] == 1);
+  CHECK(tool(other, {"tune", "--show"}).json()["digest"] == shown["digest"]);
+}
+
+TEST_CASE("a table is a file where one is named, and files are merged") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
+  const Sandbox sandbox;
+  const std::string file = sandbox.path("t.tuning");
+  sandbox.write("s.txt",
+                "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16 --batch 1,2\n");
+  const std::vector<std::string> sweep = {"tune",     "--budget", "1", "--sweep", sandbox.path("s.txt"),
+                                          "--output", file};
+  REQUIRE(tool(sandbox, sweep).json()["results"].size() == 2);
+  CHECK(tool(sandbox, {"tune", "--show"}).json()["rows"].empty());
+  CHECK(tool(sandbox, {"tune", "--show", "--output", file}).json()["rows"].size() == 2);
+  CHECK(tool(sandbox, {"tune", "--merge", file}).json()["merged"] == 2);
+  CHECK(tool(sandbox, {"tune", "--show"}).json()["rows"].size() == 2);
+  const std::string before = sandbox.read("t.tuning");
+  sandbox.write("broken.tuning", before.substr(0, before.size() - 1));
+  CHECK(tool(sandbox, {"tune", "--merge", sandbox.path("broken.tuning")}).status == 1);
+  CHECK(tool(sandbox, {"tune", "--merge", sandbox.path("none.tuning")}).status == 2);
+}
+
+TEST_CASE("a dry run lists what would be measured and makes nothing") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("asks a device");
+  const Sandbox sandbox;
+  const auto listed = tool(sandbox, {"tune", "--dry-run"}, kProblem).json();
+  CHECK(listed["results"][0]["candidates"].size() > 3);
+  CHECK_FALSE(std::filesystem::exists(sandbox.home() / "tuning"));
+}
+
+TEST_CASE("tune refuses what is no problem, and what contradicts itself") {
+  const Sandbox sandbox;
+  CHECK(tool(sandbox, {"tune"}).status == 2);
+  CHECK(tool(sandbox, {"tune", "--kv-len", "10"}).status == 2);
+  CHECK(tool(sandbox, {"tune", "--sweep", sandbox.path("none.txt")}).status == 2);
+  CHECK(tool(sandbox, {"tune", "--show", "--sweep", sandbox.path("none.txt")}).status == 2);
+  CHECK(tool(sandbox, {"tune", "--show", "--merge", "t"}).status == 2);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/measured_row.hpp"
+#include "support/ok.hpp"
+
+#include <cubinet/kernel_table/tuning_table.hpp>
+
+#include <algorithm>
+#include <random>
+
+using namespace cubinet;
+using test::ok;
+
+namespace {
+
+TuningTable::Row row_of(std::uint32_t batch, std::uint32_t kv_len, std::int64_t measured = 1'800'000'000) {
+  TuningTable::Row row = test::measured_row(batch, measured);
+  row.kv_len = kv_len;
+  return row;
+}
+
+TuningTable table_of(const std::vector<TuningTable::Row>& rows) {
+  TuningTable table;
+  for (const TuningTable::Row& row : rows)
+    table.add(row);
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("a tuning table is read as it was written") {
+  TuningTable::Row choice_of_a_backend = row_of(1, 1024);
+  choice_of_a_backend.backend = "published";
+  choice_of_a_backend.kernel = {};
+  const TuningTable table = table_of({row_of(64, 8192), choice_of_a_backend});
+  CHECK(ok(TuningTable::decode(table.encode())) == table);
+  CHECK(ok(TuningTable::decode(TuningTable().encode())).empty());
+}
+
+TEST_CASE("no byte of a tuning table can be another, and none can be missing") {
+  const Bytes bytes = table_of({row_of(64, 8192), row_of(1, 1024)}).encode();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    Bytes damaged = bytes;
+    damaged[i] ^= std::byte{1};
+    CHECK_FALSE(TuningTable::decode(damaged).has_value());
+    CHECK_FALSE(TuningTable::decode(ByteView(bytes).first(i)).has_value());
+  }
+}
+
+TEST_CASE("equal rows make one digest, whatever the order in which they came") {
+  std::vector<TuningTable::Row> rows = {row_of(64, 8192), row_of(1, 1024), row_of(64, 4096), row_of(3, 8192)};
+  const Sha256Digest digest = table_of(rows).digest();
+  std::mt19937 generator(7);
+  for (int i = 0; i < 20; ++i) {
+    std::shuffle(rows.begin(), rows.end(), generator);
+    CHECK(table_of(rows).digest() == digest);
+  }
+}
+
+TEST_CASE("of two measurements of one subject the later counts, whoever is merged into whom") {
+  TuningTable::Row later = row_of(64, 8192, 1'900'000'000);
+  later.microseconds = 50;
+  const TuningTable old_table = table_of({row_of(64, 8192), row_of(1, 1024)});
+  const TuningTable new_table = table_of({later, row_of(2, 1024)});
+  TuningTable one = old_table;
+  one.merge(new_table);
+  TuningTable other = new_table;
+  other.merge(old_table);
+  CHECK(one == other);
+  REQUIRE(one.rows().size() == 3);
+  CHECK(one.find(later.problem, 64, 8192, later.device).front()->microseconds == 50);
+}
+
+TEST_CASE("measurements of one moment that differ are merged alike everywhere") {
+  TuningTable::Row other = row_of(64, 8192);
+  other.splits = 5;
+  TuningTable one = table_of({row_of(64, 8192)});
+  one.merge(table_of({other}));
+  TuningTable two = table_of({other});
+  two.merge(table_of({row_of(64, 8192)}));
+  CHECK(one.digest() == two.digest());
+}
+
+TEST_CASE("another driver, device or version of a kernel replaces nothing") {
+  TuningTable table = table_of({row_of(64, 8192)});
+  for (auto change : {+[](TuningTable::Row& row) { row.driver = 12'080; },
+                      +[](TuningTable::Row& row) { row.device = "NVIDIA H100, 9.0, 132 multiprocessors"; },
+                      +[](TuningTable::Row& row) { row.version = "5:0123456789abcdef"; }}) {
+    TuningTable::Row row = row_of(64, 8192, 1'900'000'000);
+    change(row);
+    table.add(row);
+  }
+  CHECK(table.rows().size() == 4);
+}
+
+TEST_CASE("a bucket holds the lengths that round up to its powers of two, the nearest first") {
+  const TuningTable table =
+      table_of({row_of(33, 8192), row_of(64, 8192), row_of(64, 5000), row_of(32, 8192)});
+  const auto find = [&](std::uint32_t batch, std::uint32_t kv_len) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+    for (const auto* row : table.find(row_of(1, 1).problem, batch, kv_len, row_of(1, 1).device))
+      found.emplace_back(row->batch, row->kv_len);
+    return found;
+  };
+  CHECK(find(64, 8192) == decltype(find(1, 1)){{64, 8192}, {64, 5000}, {33, 8192}});
+  CHECK(find(40, 8000) == decltype(find(1, 1)){{33, 8192}, {64, 8192}, {64, 5000}});
+  CHECK(find(32, 8192) == decltype(find(1, 1)){{32, 8192}});
+  CHECK(find(64, 4096).empty());
+  CHECK(find(65, 8192).empty());
+  CHECK(table.find(row_of(1, 1).problem, 64, 8192, "NVIDIA H100, 9.0, 132 multiprocessors").empty());
+  CHECK(table.find("decode(heads_q=32)", 64, 8192, row_of(1, 1).device).empty());
+}
