@@ -17,14 +17,17 @@ bool is_converted_for_wgmma(const AttentionProblem& problem) {
   return bits_of(problem.data_type_k) == 8;
 }
 
-std::string gap_of_wgmma(const AttentionProblem&, ComputeCapability device) {
-  if (device == kWgmmaDevice) return "";
-  return "attention_decode_wgmma has instructions of devices of " + kWgmmaDevice.to_string() + " alone";
+std::string gap_of_wgmma(const AttentionProblem& problem, ComputeCapability device) {
+  if (device != kWgmmaDevice)
+    return "attention_decode_wgmma has instructions of devices of " + kWgmmaDevice.to_string() + " alone";
+  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
+  if (rows > kWgmmaRows / 2) return "";
+  return "attention_decode_wgmma has tiles of " + std::to_string(kWgmmaRows) + " rows, of which " +
+         std::to_string(rows) + " would be used";
 }
 
-bool fills_tiles(const AttentionProblem& problem, ComputeCapability device) {
-  return device == kWgmmaDevice && problem.head_dim_v <= 256 &&
-         problem.group_size() * std::uint64_t{problem.q_len} > kWgmmaRows / 2;
+bool wgmma_preferred(const AttentionProblem& problem, ComputeCapability device) {
+  return gap_of_wgmma(problem, device).empty() && problem.head_dim_v <= 256;
 }
 
 DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& tile) {
@@ -56,12 +59,9 @@ std::vector<DecodeTileWish> tiles_of_wgmma(const AttentionProblem&) {
 }  // namespace
 
 const DecodeFamily kAttentionDecodeWgmma = {
-    "attention_decode_wgmma",
-    gap_of_wgmma,
-    fills_tiles,
-    "on an H200 0.86 of attention_decode's time with bf16, 0.7 with e4m3",
-    tiles_of_wgmma,
-    block_of_wgmma,
+    "attention_decode_wgmma", gap_of_wgmma,
+    wgmma_preferred,          "on an H200 0.86 of attention_decode's time with bf16, 0.7 with e4m3",
+    tiles_of_wgmma,           block_of_wgmma,
 };
 
 }  // namespace cubinet

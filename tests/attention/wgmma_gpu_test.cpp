@@ -2,7 +2,7 @@
 // Tiles of 64 rows by the products of warpgroups, through plan, bind and run. Needs a GPU of 9.0 and NVRTC.
 #include "decode_gpu_fixture.hpp"
 
-#include <cstring>
+#include <memory>
 
 namespace cubinet {
 namespace {
@@ -86,17 +86,21 @@ TEST_CASE("Both families agree with each other, and warpgroups with themselves t
   const Outputs first = decode(*gpu, attention, inputs);
   for (int i = 0; i < 5; ++i)
     CHECK(decode(*gpu, attention, inputs).o == first.o);
+  RuntimeOptions portable;
+  portable.targets.pinned = SmTarget{9, 0, TargetKind::baseline};
+  const std::shared_ptr<Runtime> runtime = ok(Runtime::create(portable));
   const DeviceProperties& properties = gpu->device->properties();
   PlanOptions options;
-  options.targets.pinned = SmTarget{9, 0, TargetKind::baseline};
-  const AttentionPlan portable = ok(plan_attention(
+  options.targets = portable.targets;
+  const AttentionPlan plan = ok(plan_attention(
       problem, {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block},
       {}, ok(AttentionBackends::builtin()), options));
-  CHECK(portable.row.implementation == "attention_decode");
-  const Outputs other = decode(*gpu, ok(BoundAttention::bind(*gpu->runtime, portable, 0)), inputs);
-  const AttentionDeviation apart =
-      ok(compare_attention(problem, ok(attention_reference(problem, inputs)), other.o, other.lse));
-  CHECK(apart.worst_row < 1e-2);
+  CHECK(plan.row.implementation == "attention_decode");
+  const Outputs other =
+      decode(Gpu{runtime, ok(runtime->device(0))}, ok(BoundAttention::bind(*runtime, plan, 0)), inputs);
+  const AttentionOutputs reference = ok(attention_reference(problem, inputs));
+  for (const Outputs* outputs : {&first, &other})
+    CHECK(ok(compare_attention(problem, reference, outputs->o, outputs->lse)).worst_row < 1e-2);
 }
 
 }  // namespace
