@@ -13,8 +13,9 @@ constexpr TileCosts kB200 = {
 
 // 132 multiprocessors, 4.4 TB/s read by a streaming kernel. On another device the ratios hold as far as its
 // memory is as fast for its multiprocessors; the choice between splits needs no more.
-constexpr TrafficCosts kH200 = {33.3e3, 75e3, 52e3, 34e3, 1.25, 0.15,
-                                1.0,    5.0,  0.08, 0.6,  8.0,  "measured on an H200 (docs/kernels.md)"};
+constexpr TrafficCosts kH200 = {
+    33.3e3, {75e3, 52e3}, {{{26e3, 20.8e3}, {42e3, 34e3}, {32e3, 36e3}}}, 1.25, 0.15, 1.0, 5.0, 0.08,
+    0.6,    8.0,          "measured on an H200 (docs/kernels.md)"};
 
 template <class Costs>
 const Costs& costs_for(const std::vector<DeviceCosts<Costs>>& table, ComputeCapability device) {

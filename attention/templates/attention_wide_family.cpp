@@ -19,18 +19,22 @@ bool wide_preferred(const AttentionProblem&, ComputeCapability) {
   return true;
 }
 
+// The weights of a step are computed once where shared memory has room for it.
+bool shares_weights(const AttentionProblem& problem, const DecodeTile& tile) {
+  return tile.q < 64 && tile.kv >= 32 && (!problem.is_mla_generation() || tile.stages >= 4);
+}
+
 DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& tile) {
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
   // Of a step and the next one, of each part of the head dim that warps share among them.
   const std::uint32_t parts = std::max(64 / tile.q / (tile.kv == 16 ? 1U : 2U), 1U);
   const std::uint32_t logits = 2 * parts * tile.q * (tile.kv + 8) * 4;
+  const std::uint32_t weights =
+      shares_weights(problem, tile) ? 2 * tile.q * (tile.kv * kProductElementBytes + 20) : 0;
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
   const std::uint32_t q_bytes = tile.q * problem.head_dim_qk * kProductElementBytes;
   const std::uint32_t q_scales = bits_of(problem.data_type_k) == 8 ? tile.q * 4 : 0;
-  // Of 16 rows warps of their own compute the logits.
-  const bool two_teams = tile.q == 16;
-  return {two_teams ? 512U : 256U, q_bytes + std::max(ring + logits, merge) + q_scales,
-          two_teams ? 128U : 255U, std::min(tile.kv, 32U)};
+  return {256, q_bytes + std::max(ring + logits + weights, merge) + q_scales, 255, std::min(tile.kv, 32U)};
 }
 
 // As few tiles as the rows need, and the deepest ring that fits beside one.

@@ -145,6 +145,7 @@ class DecodeDivision {
     work.blocks_per_multiprocessor = tile_.blocks_per_multiprocessor;
     work.tile_size_q = tile_.shape.q;
     work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
+    work.row_bytes = kv_row_bytes(problem_);
     work.splits = static_cast<std::uint32_t>(
         splits.split_is_unit ? splits.count : std::min<double>(of_longest, splits.blocks));
     work.longest_tokens = static_cast<std::uint64_t>(longest);

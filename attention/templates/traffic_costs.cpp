@@ -13,13 +13,18 @@ double combined(double a, double b) {
   return a * b / std::pow(std::pow(a, 6) + std::pow(b, 6), 1.0 / 6);
 }
 
+const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelWork& work) {
+  if (work.element_bits > 8) return costs.wide;
+  return costs.narrow[work.row_bytes <= 128 ? 0 : work.row_bytes <= 256 ? 1 : 2];
+}
+
 // Blocks that all run at once on so many multiprocessors.
 double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, double bytes,
             double multiprocessors) {
   if (bytes <= 0) return 0;
   const double memory = work.multiprocessors * costs.memory_rate_per_multiprocessor;
-  const double block_rate = work.element_bits == 8 ? costs.narrow_block_rate : costs.block_rate;
-  const double readers = std::min(multiprocessors * costs.multiprocessor_rate,
+  const auto [multiprocessor_rate, block_rate] = readers_of(costs, work);
+  const double readers = std::min(multiprocessors * multiprocessor_rate,
                                   blocks * std::min(block_rate, work.ring_bytes / costs.latency));
   return bytes / combined(memory, readers);
 }

@@ -3,16 +3,22 @@
 
 #include <cubinet/attention/cost_model.hpp>
 
+#include <array>
+
 namespace cubinet {
 
 // The constants of a model of memory traffic. Rates are bytes a microsecond, times microseconds.
 struct TrafficCosts {
+  // What reads on its own.
+  struct Readers {
+    double multiprocessor;  // one of a few
+    double block;           // one alone, however deep its ring
+  };
   double memory_rate_per_multiprocessor;  // all of them reading
-  double multiprocessor_rate;             // one of a few that read
-  double block_rate;                      // one block alone, however deep its ring
-  double narrow_block_rate;               // the same of elements of 8 bits, which it converts
-  double latency;                         // a ring's bytes arrive in this time, at best
-  double imbalance;  // of the time, where some multiprocessors have a block more than others
+  Readers wide;                           // elements of 16 bits
+  std::array<Readers, 3> narrow;  // of 8, which are converted: rows of up to 128 and 256 bytes, and longer
+  double latency;                 // a ring's bytes arrive in this time, at best
+  double imbalance;               // of the time, where some multiprocessors have a block more than others
   double start;
   double reduction;            // a second kernel after the first has drained
   double reduction_per_split;  // partial results to read back

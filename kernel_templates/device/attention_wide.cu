@@ -52,8 +52,8 @@
   ],
   "kernels": [
     {"name": "attention_wide",
-     "threads": "tile_size_q == 16 ? 512 : 256",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk == 576 ? 576 : 1024) * bytes(dtype_kv) + 2 * max(64 / tile_size_q / (tile_size_kv == 16 ? 1 : 2), 1) * tile_size_q * (tile_size_kv + 8) * 4, tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
+     "threads": "256",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk == 576 ? 576 : 1024) * bytes(dtype_kv) + 2 * max(64 / tile_size_q / (tile_size_kv == 16 ? 1 : 2), 1) * tile_size_q * (tile_size_kv + 8) * 4 + (tile_size_q < 64 && tile_size_kv >= 32 && (head_dim_qk == 512 || stages >= 4) ? 2 * tile_size_q * (tile_size_kv * 2 + 20) : 0), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_wide_reduce",
@@ -91,11 +91,11 @@
 // Grid of attention_wide: parameters.blocks times heads_kv. Each block takes an equal part of the KV of all
 // sequences, piece by piece; what several blocks computed of a tile is brought together as in attention_decode.
 //
-// The accumulators of 512 columns do not fit a warp's registers. So each of eight warps has 64 of them, of all rows, and
-// all of the tokens; the logits, which every warp needs, are computed by parts (rows, tokens and, of few, parts of the
-// head dim) and exchanged through shared memory, the next step's while this one's are used: one barrier a step, at
-// which its K and V have come, the logits are there, and a place of the ring is free. Of 16 rows, which leave them the
-// registers, eight warps more compute the logits, beside those that use them.
+// The accumulators of 512 columns do not fit a warp's registers. So each of the eight warps has 64 of them, of all rows,
+// and all of the tokens. The logits are computed by parts (rows, tokens and, of few, parts of the head dim) and exchanged
+// through shared memory; so are the weights that are made of them, a row by a few lanes. In one step, between two
+// barriers, the warps compute the logits of a step, the weights of the one before it and the product with V of the one
+// before that. Where that is too much for shared memory, of 64 rows, every warp makes all weights for itself.
 #include <cubinet/attention_wide_shape.cuh>
 
 #include <cubinet/attention_decode_division.cuh>
@@ -104,6 +104,7 @@
 #include <cubinet/attention_decode_softmax.cuh>
 #include <cubinet/attention_wide_product.cuh>
 #include <cubinet/attention_wide_stream.cuh>
+#include <cubinet/attention_wide_weights.cuh>
 #include <cubinet/pdl.cuh>
 
 namespace cubinet::attention {
@@ -119,12 +120,16 @@ class ColumnMerge {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = tile * kWarpRows + lane / 4 + 8 * half;
-        const float total = lanes_sum<4>(state.rows[tile].sum[half]);
-        if (warp == 0 && lane % 4 == 0)
-          store_shared_floats(extremes(row), state.rows[tile].maximum[half], total);
+        if constexpr (!kSharesWeights) {
+          const float total = lanes_sum<4>(state.rows[tile].sum[half]);
+          if (warp == 0 && lane % 4 == 0) put_extremes(row, state.rows[tile].maximum[half], total);
+        }
         put_row(state.rows[tile].output, half, output_ + (row * kMergeStride + warp * kWarpColumns) * 4, lane % 4);
       }
     }
+  }
+  __device__ void put_extremes(int row, float maximum, float sum) const {
+    store_shared_floats(extremes(row), maximum, sum);
   }
 
   // Normalised output of one row, 8 elements from element `first` on; returns the base-2 log-sum-exp.
@@ -186,68 +191,118 @@ struct LaneRows {
         draft_mask(p, sequence, rows, row) {}
 };
 
-// The softmax scale of a lane's rows, times log2(e).
-struct RowScales {
-  float log2[kRowTiles][2];
+// The softmax scale of a row, times log2(e). It is above 0, which is made sure of so that what was loaded is there before
+// the loop, which would otherwise wait in every step for what it loads itself into the same scoreboard: the next page's
+// number.
+__device__ inline float scale_of_row(const AttentionDecodeParameters& p, SharedAddress scales, int row) {
+  const float scale = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                                   : p.softmax_scale_log2;
+  if constexpr (kConvertsKv) return scale * kE4m3Scale * load_shared_float(scales + 4 * row);
+  return scale;
+}
 
-  __device__ RowScales(const AttentionDecodeParameters& p, SharedAddress of_q, int lane) {
-    // It is above 0, which is made sure of so that what was loaded is there before the loop, which would otherwise
-    // wait in every step for what it loads itself into the same scoreboard: the next page's number.
-    const float scale = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                                     : p.softmax_scale_log2;
+// A step's weights and its product with V, by a warp that makes all of them for itself.
+class OwnWeights {
+ public:
+  __device__ OwnWeights(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
+                        SharedAddress scales, int lane)
+      : p_(p), rows_(rows), sequence_(sequence), lane_(lane) {
 #pragma unroll
-    for (int tile = 0; tile < kRowTiles; ++tile) {
+    for (int row = 0; row < 2 * kRowTiles; ++row)
+      scale_log2_[row] = scale_of_row(p, scales, lane / 4 + 8 * row);
+  }
+
+  __device__ void take(WideState& state, const WideProduct& product, int step, int token, const KvRange& seen_by_all,
+                       SharedAddress v_step) const {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        log2[tile][half] = scale;
-        if constexpr (kConvertsKv)
-          log2[tile][half] *= kE4m3Scale * load_shared_float(of_q + 4 * (tile * kWarpRows + lane / 4 + 8 * half));
+    for (int slice = 0; slice < tile_size_kv / kSlice; ++slice) {
+      const int first = token + slice * kSlice;
+      Weights weights[kRowTiles];
+#pragma unroll
+      for (int tile = 0; tile < kRowTiles; ++tile) {
+        FragmentD scores[kTilesS];
+        product.load_scores(scores, tile, step, slice);
+        float scale_log2[2] = {scale_log2_[2 * tile], scale_log2_[2 * tile + 1]};
+        SoftCap<soft_cap>(p_, scale_log2).apply(scores);
+        if (!seen_by_all.holds_slice(first)) {
+          const LaneRows of_lane(p_, rows_, sequence_, tile * kWarpRows + lane_ / 4);
+          mask_scores(scores, of_lane.visible, of_lane.draft_mask, first, lane_);
+        }
+        weights[tile] = softmax(state.rows[tile], scores, scale_log2);
       }
+      product.multiply_pv(state, weights, v_step, slice);
     }
   }
+
+ private:
+  const AttentionDecodeParameters& p_;
+  const PackedRows& rows_;
+  const Sequence& sequence_;
+  int lane_;
+  float scale_log2_[2 * kRowTiles];
 };
 
-// All steps of a piece, of which a warp computes its part of the logits, its columns of the output, or both.
-template <bool kLogits, bool kOutput>
-__device__ inline void walk(WideState& state, WideStream& stream, const AttentionDecodeParameters& p,
-                            const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared) {
+// All steps of a piece; their result goes to `merge`.
+__device__ inline void walk(WideStream& stream, const AttentionDecodeParameters& p, const PackedRows& rows,
+                            const Sequence& sequence, SharedAddress q_shared, const ColumnMerge& merge) {
   const int lane = threadIdx.x % 32;
-  stream.wait();
-  __syncthreads();
-  const WideProduct<kLogits> product(q_shared, q_shared + kQBytes + kRingBytes, threadIdx.x / 32 % kWarps, lane);
-  const RowScales of_rows(p, q_shared + kQBytes + kWorkBytes, lane);
+  const int warp = threadIdx.x / 32;
+  const SharedAddress scales = q_shared + kQBytes + kWorkBytes;
+  const SharedAddress logits = q_shared + kQBytes + kRingBytes;
   const KvRange seen_by_all{
       visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
       kCustomMask ? sequence.length - sequence.q_len : visible_to(p, sequence, rows.token(0)).end};
+  stream.wait();
+  __syncthreads();
+  const WideProduct product(q_shared, logits, warp, lane);
+  WideState state{};
+  if constexpr (kSharesWeights) {
+    SharedWeights weights(p, rows, sequence, scale_of_row(p, scales, SharedWeights::row()),
+                          logits + 2 * kLogitBytes);
 #pragma unroll 1
-  for (int step = -1; step < stream.count(); ++step) {
-    if (step >= 0) stream.wait();
-    __syncthreads();
-    stream.release();
-    if (kLogits && step + 1 < stream.count()) product.multiply_qk(stream.k_step(), step + 1);
-    if (kOutput && step >= 0) {
-#pragma unroll
-      for (int slice = 0; slice < tile_size_kv / kSlice; ++slice) {
-        const int token = stream.token(step) + slice * kSlice;
-        Weights weights[kRowTiles];
-#pragma unroll
-        for (int tile = 0; tile < kRowTiles; ++tile) {
-          FragmentD scores[kTilesS];
-          product.load_scores(scores, tile, step, slice);
-          float scale_log2[2] = {of_rows.log2[tile][0], of_rows.log2[tile][1]};
-          SoftCap<soft_cap>(p, scale_log2).apply(scores);
-          if (!seen_by_all.holds_slice(token)) {
-            const LaneRows of_lane(p, rows, sequence, tile * kWarpRows + lane / 4);
-            mask_scores(scores, of_lane.visible, of_lane.draft_mask, token, lane);
-          }
-          weights[tile] = softmax(state.rows[tile], scores, scale_log2);
-        }
-        product.multiply_pv(state, weights, stream.v_step(), slice);
+    for (int step = -kLead; step < stream.count(); ++step) {
+      if (step > -kLead) stream.wait();
+      __syncthreads();
+      stream.release();
+      if (step + 2 < stream.count()) product.multiply_qk(stream.k_step(), step + 2);
+      if (step + 1 >= 0 && step + 1 < stream.count()) {
+        const int token = stream.token(step + 1);
+        weights.weigh(product, step + 1, token,
+                      token + tile_size_kv <= seen_by_all.end && (!sliding_window || token >= seen_by_all.begin));
       }
+      if (step >= 0) {
+        weights.correct(state, step, lane);
+#pragma unroll
+        for (int slice = 0; slice < tile_size_kv / kSlice; ++slice) {
+          Weights of_slice[kRowTiles];
+          weights.load(of_slice, step, slice, lane);
+          product.multiply_pv(state, of_slice, stream.v_step(), slice);
+        }
+      }
+      stream.advance();
     }
-    stream.advance();
+    async_copy_wait<0>();
+    __syncthreads();
+    const float sum = weights.sum();
+    if (threadIdx.x % SharedWeights::kLanes == 0) merge.put_extremes(SharedWeights::row(), weights.maximum(), sum);
+  } else {
+#pragma unroll
+    for (int tile = 0; tile < kRowTiles; ++tile)
+      state.rows[tile].maximum[0] = state.rows[tile].maximum[1] = negative_infinity();
+    const OwnWeights weights(p, rows, sequence, scales, lane);
+#pragma unroll 1
+    for (int step = -kLead; step < stream.count(); ++step) {
+      if (step > -kLead) stream.wait();
+      __syncthreads();
+      stream.release();
+      if (step + 1 < stream.count()) product.multiply_qk(stream.k_step(), step + 1);
+      if (step >= 0) weights.take(state, product, step, stream.token(step), seen_by_all, stream.v_step());
+      stream.advance();
+    }
+    async_copy_wait<0>();
+    __syncthreads();
   }
-  async_copy_wait<0>();
+  merge.put(state, warp, lane);
   __syncthreads();
 }
 
@@ -268,19 +323,8 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   WideStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, work);
   stream.fill();
 
-  const int warp = threadIdx.x / 32;
   const ColumnMerge merge(work);
-  WideState state{};
-#pragma unroll
-  for (int tile = 0; tile < kRowTiles; ++tile)
-    state.rows[tile].maximum[0] = state.rows[tile].maximum[1] = negative_infinity();
-  if (kTeams == 2 && warp >= kWarps) {
-    walk<true, false>(state, stream, p, rows, sequence, q_shared);
-  } else {
-    walk<kTeams == 1, true>(state, stream, p, rows, sequence, q_shared);
-    merge.put(state, warp, threadIdx.x % 32);
-  }
-  __syncthreads();
+  walk(stream, p, rows, sequence, q_shared, merge);
   store_piece(p, merge, rows, division, piece, head_kv);
 }
 

@@ -51,6 +51,29 @@ TEST_CASE("The model is within a quarter of what was measured") {
   }
 }
 
+// The same device, 16 sequences of 4096 tokens; head dims 64, 128 and, of twice the heads of Q, 256, steps of
+// 64 KiB and less.
+TEST_CASE("Elements of eight bits are split no more than was fastest, of every length of a row") {
+  struct Row {
+    std::uint32_t row_bytes;
+    double measured[2];  // not split, two splits
+  };
+  for (const Row& row : {Row{128, {26.2, 27.3}}, Row{256, {35.8, 40.3}}, Row{512, {67.5, 76.3}}}) {
+    CAPTURE(row.row_bytes);
+    double estimated[2];
+    for (const int splits : {1, 2}) {
+      KernelWork work =
+          on_h200(128.0 * splits, 16 * 4096 * 8.0 * row.row_bytes, static_cast<std::uint32_t>(splits));
+      work.element_bits = 8;
+      work.row_bytes = row.row_bytes;
+      work.ring_bytes = 64 * 1024;
+      estimated[splits - 1] = estimate(work);
+      CHECK(estimated[splits - 1] == doctest::Approx(row.measured[splits - 1]).epsilon(0.1));
+    }
+    CHECK(0.98 * estimated[0] < estimated[1]);  // what a plan asks of a split
+  }
+}
+
 TEST_CASE("Empty blocks, more splits and a longer longest block cost time") {
   const KernelWork base = on_h200(128, kv_bytes(1, 4096), 16);
   KernelWork more = base;
@@ -74,6 +97,15 @@ TEST_CASE("The estimate grows with grids of any size") {
     const double more = estimate(on_h200(1e6 * factor, 1e12 * factor, 1));
     CHECK(more / once == doctest::Approx(factor).epsilon(0.01));
   }
+}
+
+TEST_CASE("A second wave costs its turnover where one block alone fits a multiprocessor") {
+  KernelWork one = on_h200(256, kv_bytes(64, 8192), 1);
+  KernelWork half = one;
+  half.blocks = 128;
+  const double with_neighbour = estimate(one) - estimate(half);
+  one.blocks_per_multiprocessor = half.blocks_per_multiprocessor = 1;
+  CHECK(estimate(one) - estimate(half) > with_neighbour + 4);
 }
 
 }  // namespace

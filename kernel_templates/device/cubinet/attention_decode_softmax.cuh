@@ -37,11 +37,12 @@ class SoftCap {
 #pragma unroll
     for (int tile = 0; tile < kTilesS; ++tile) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float power = exp2_approx(scores[tile].r[i] * twice_[i >> 1]);
-        scores[tile].r[i] = fmaf(-2.0f, reciprocal_approx(power + 1.0f), 1.0f);
-      }
+      for (int i = 0; i < 4; ++i)
+        scores[tile].r[i] = bounded(scores[tile].r[i], i >> 1);
     }
+  }
+  __device__ float bounded(float score, int half) const {
+    return fmaf(-2.0f, reciprocal_approx(exp2_approx(score * twice_[half]) + 1.0f), 1.0f);
   }
 
  private:
@@ -53,6 +54,7 @@ class SoftCap<false> {
  public:
   __device__ SoftCap(const AttentionDecodeParameters&, float (&)[2]) {}
   __device__ void apply(FragmentD (&)[kTilesS]) const {}
+  __device__ float bounded(float score, int) const { return score; }
 };
 
 // Which of its sequence's query tokens each of a lane's two rows sees, where bits say it.

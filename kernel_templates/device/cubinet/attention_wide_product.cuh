@@ -13,8 +13,6 @@ struct WideState {
   RowState rows[kRowTiles];
 };
 
-// Of a warp that computes logits or only uses them.
-template <bool kLogits>
 class WideProduct {
  public:
   __device__ WideProduct(SharedAddress q_shared, SharedAddress logits, int warp, int lane)
@@ -26,13 +24,11 @@ class WideProduct {
         q_(advanced_in<kRowBytesQ>(
             q_shared + swizzled<kRowBytesQ>(first_row_ + lane % 16, lane / 16), 4 * part_)),
         logits_(logits) {
-    if constexpr (kLogits) {
 #pragma unroll
-      for (int pair = 0; pair < kKeptPairs; ++pair) {
-        if (!has_pair(pair)) break;
-        q_fragments_[2 * pair] = load_q(pair, 0);
-        q_fragments_[2 * pair + 1] = load_q(pair, 1);
-      }
+    for (int pair = 0; pair < kKeptPairs; ++pair) {
+      if (!has_pair(pair)) break;
+      q_fragments_[2 * pair] = load_q(pair, 0);
+      q_fragments_[2 * pair + 1] = load_q(pair, 1);
     }
   }
 
@@ -85,6 +81,9 @@ class WideProduct {
       store_shared_floats(target + tile * 32 + 8 * kLogitStride * 4, sums[tile].r[2], sums[tile].r[3]);
     }
   }
+
+  // Of a step: [kWarpsDim][tile_size_q][kLogitStride] floats.
+  __device__ SharedAddress of_step(int step) const { return logits_ + (step & 1) * kLogitBytes; }
 
   // Raw logits of 16 rows and a slice of a step, as tiles of 16x8.
   __device__ void load_scores(FragmentD (&scores)[kTilesS], int row_tile, int step, int slice) const {
@@ -156,7 +155,6 @@ class WideProduct {
   __device__ FragmentA q_fragment(int pair, int second) const {
     return pair < kKeptPairs ? q_fragments_[2 * pair + second] : load_q(pair, second);
   }
-  __device__ SharedAddress of_step(int step) const { return logits_ + (step & 1) * kLogitBytes; }
 
   int lane_;
   int first_row_;  // of the warp's part of the logits
@@ -165,7 +163,7 @@ class WideProduct {
   int first_column_;  // of the output
   SharedAddress q_;
   SharedAddress logits_;
-  FragmentA q_fragments_[kLogits ? 2 * kKeptPairs + 1 : 1];
+  FragmentA q_fragments_[2 * kKeptPairs + 1];
 };
 
 }  // namespace cubinet::attention

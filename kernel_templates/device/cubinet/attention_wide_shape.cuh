@@ -13,9 +13,8 @@ using Product = ProductOf<dtype_kv>::Type;
 constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
 constexpr bool kLatent = head_dim_qk == 576;  // V is the first columns of K
 
-constexpr int kWarps = 8;                          // that have the columns of the output, or the logits
-constexpr int kTeams = tile_size_q == 16 ? 2 : 1;  // one of each, or one of both
-constexpr int kThreads = 32 * kWarps * kTeams;
+constexpr int kWarps = 8;
+constexpr int kThreads = 32 * kWarps;
 constexpr int kWarpRows = 16;
 constexpr int kRowTiles = tile_size_q / kWarpRows;
 // Tokens of a step whose weights a warp holds at a time. Beside the accumulators of 64 rows there are few registers.
@@ -23,7 +22,7 @@ constexpr bool kFewRegisters = tile_size_q == 64 && (soft_cap || mask == mask_va
 constexpr int kSlice = minimum(tile_size_kv, kFewRegisters ? 16 : 32);
 constexpr int kWarpColumns = head_dim_v / kWarps;
 constexpr int kTilesV = kWarpColumns / 8;
-constexpr int kRegisters = kTeams == 2 ? 128 : 255;
+constexpr int kRegisters = 255;
 
 // How the logits of a step are divided among the warps: rows, tokens and parts of the head dim.
 constexpr int kWarpsRows = kRowTiles;
@@ -32,8 +31,13 @@ constexpr int kWarpsDim = kWarps / kWarpsRows / kWarpsTokens;
 constexpr int kWarpTokens = tile_size_kv / kWarpsTokens;
 constexpr int kPairs = head_dim_qk / 32;                    // of products of 16 columns
 constexpr int kWarpPairs = divide_up(kPairs, kWarpsDim);  // every kWarpsDim-th
-// How much of a warp's part of Q its registers hold: that of one row tile, but for what conversions need.
-constexpr int kKeptPairs = tile_size_q > 16 ? 0 : kConvertsKv ? kWarpPairs - 3 : kWarpPairs;
+// How much of a warp's part of Q its registers hold: that of one row tile.
+constexpr int kKeptPairs = tile_size_q > 16 ? 0 : kWarpPairs;
+// Whether the weights of a step are computed once, and exchanged too. Of what is both K and V a step more is in use then,
+// for which there is not always room.
+constexpr bool kSharesWeights = tile_size_q < 64 && tile_size_kv >= 32 && (!kLatent || stages >= 4);
+// How many steps ahead of the product P V the logits are computed.
+constexpr int kLead = kSharesWeights ? 2 : 1;
 
 constexpr int kElementBytes = sizeof(dtype_kv);
 constexpr int kPairChunks = 4 * kElementBytes / int{sizeof(Product)};  // of 16 bytes of K
@@ -47,9 +51,12 @@ constexpr int kQBytes = tile_size_q * kRowBytesQ;
 // 8 floats of padding put the rows that one instruction touches into different banks.
 constexpr int kLogitStride = tile_size_kv + 8;
 constexpr int kLogitBytes = kWarpsDim * tile_size_q * kLogitStride * 4;  // of a step
+// 16 bytes of padding do the same for ldmatrix.
+constexpr int kWeightStride = tile_size_kv * int{sizeof(Product)} + 16;  // bytes
+constexpr int kWeightBytes = kSharesWeights ? tile_size_q * (kWeightStride + 4) : 0;  // and corrections, of a step
 constexpr int kMergeStride = head_dim_v + 8;
 constexpr int kMergeBytes = tile_size_q * (kMergeStride + 2) * 4;
-constexpr int kWorkBytes = maximum(kRingBytes + 2 * kLogitBytes, kMergeBytes);
+constexpr int kWorkBytes = maximum(kRingBytes + 2 * (kLogitBytes + kWeightBytes), kMergeBytes);
 constexpr int kQScaleBytes = kConvertsKv ? tile_size_q * 4 : 0;
 constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes;
 

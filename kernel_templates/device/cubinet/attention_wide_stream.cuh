@@ -55,8 +55,8 @@ class RowCopy {
   long long token_stride_;
 };
 
-// The steps of a piece on their way through the rings. K is brought a step before V, as it is used; what is both
-// comes with V's predecessor.
+// The steps of a piece on their way through the rings. K is brought kLead steps before V, as it is used; what is both
+// stays for as long.
 class WideStream {
  public:
   // `range` is the piece's; tokens before `oldest` are outside every row's window and are not read.
@@ -76,7 +76,6 @@ class WideStream {
 
   __device__ void fill() {
     next_pages_ = pages(0, 0);
-    if constexpr (separate_page_tables) next_v_pages_ = pages(0, v_table_offset_);
 #pragma unroll 1
     for (int i = 0; i < kAhead; ++i)
       bring();
@@ -87,19 +86,19 @@ class WideStream {
   // The places that the step before read are filled again.
   __device__ void release() { bring(); }
 
-  // Of the step behind the one whose V is v_step().
+  // Of the step kLead behind the one whose V is v_step().
   __device__ SharedAddress k_step() const { return ring_ + k_slot_ * kStepBytesK; }
   __device__ SharedAddress v_step() const {
-    return kLatent ? ring_ + v_slot_ * kStepBytesK : ring_ + stages * kStepBytesK + v_slot_ * kStepBytesV;
+    const int slot = k_slot_ < kLead ? k_slot_ - kLead + stages : k_slot_ - kLead;
+    return kLatent ? ring_ + slot * kStepBytesK : ring_ + stages * kStepBytesK + slot * kStepBytesV;
   }
-  __device__ void advance() {
-    v_slot_ = k_slot_;
-    k_slot_ = k_slot_ + 1 == stages ? 0 : k_slot_ + 1;
-  }
+  __device__ void advance() { k_slot_ = next_slot(k_slot_); }
 
  private:
-  // Steps that are under way before the first is used. One place is what the step in use has as V.
-  static constexpr int kAhead = kLatent ? stages - 2 : stages - 1;
+  // Steps that are under way before the first is used. What is both K and V keeps kLead places more.
+  static constexpr int kAhead = stages - 1 - (kLatent ? kLead : 0);
+
+  __device__ static int next_slot(int slot) { return slot + 1 == stages ? 0 : slot + 1; }
 
   __device__ RowPages pages(int step, long long offset) const {
     RowPages of_rows;
@@ -118,18 +117,18 @@ class WideStream {
     next_pages_ = pages(brought_ + 1, 0);  // read a whole step ahead of its use, to hide what the look-up takes
     if (brought_ < count_) copy_k_.copy(ring_ + slot_ * kStepBytesK, token(brought_), k_pages, readable_);
     if constexpr (!kLatent) {
-      if (brought_ > 0 && brought_ <= count_)
-        copy_v_.copy(ring_ + stages * kStepBytesK + last_slot_ * kStepBytesV, token(brought_ - 1), v_pages_, readable_);
-      v_pages_ = k_pages;
-      if constexpr (separate_page_tables) {
-        v_pages_ = next_v_pages_;
-        next_v_pages_ = pages(brought_ + 1, v_table_offset_);
+      const int v = brought_ - kLead;
+      const RowPages v_pages = next_v_pages_;
+      next_v_pages_ = pages(v + 1, separate_page_tables ? v_table_offset_ : 0);
+      if (v >= 0) {
+        if (v < count_)
+          copy_v_.copy(ring_ + stages * kStepBytesK + v_slot_ * kStepBytesV, token(v), v_pages, readable_);
+        v_slot_ = next_slot(v_slot_);
       }
-      last_slot_ = slot_;
     }
     async_copy_commit();
     ++brought_;
-    slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
+    slot_ = next_slot(slot_);
   }
 
   GlobalAddress table_;
@@ -142,12 +141,10 @@ class WideStream {
   SharedAddress ring_;
   int brought_ = 0;  // steps of K
   int slot_ = 0;     // of the next
-  int last_slot_ = 0;
-  int k_slot_ = 0;
-  int v_slot_ = 0;
+  int v_slot_ = 0;   // of V's next
+  int k_slot_ = 0;   // of k_step()
   RowPages next_pages_ = {};
   RowPages next_v_pages_ = {};
-  RowPages v_pages_ = {};
 };
 
 }  // namespace cubinet::attention

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// How the template `attention_latent` brings Q and KV into shared memory.
+#include <cubinet/async_copy.cuh>
+#include <cubinet/attention_latent_layout.cuh>
+#include <cubinet/swizzle.cuh>
+
+namespace cubinet::attention {
+
+// The warpgroup that copies. A thread has one chunk of 16 bytes of each block of some rows.
+class Copier {
+ public:
+  __device__ Copier(const AttentionDecodeParameters& p, const SharedLayout& layout)
+      : p_(p), layout_(layout), row_(threadIdx.x % kWarpgroup / 8), chunk_(threadIdx.x % 8) {}
+
+  __device__ void piece(const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
+    const int slices = tokens.slices();
+    const GlobalAddress table = p_.page_table + 4 * (piece.sequence.index * p_.page_table_stride);
+    int pages[kRows];
+    look_up(pages, table, tokens, 0);
+    copy_q(piece.sequence, rows);
+#pragma unroll 1
+    for (int i = 0; i < slices; ++i) {
+      const int token = tokens.begin + i * kSlice;
+      GlobalAddress sources[kRows];
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        const int own = token + row_ + k * kRowsAtOnce;
+        sources[k] =
+            p_.k +
+            sizeof(dtype_kv) * (pages[k] * p_.k_page_stride + (own & (page_size - 1)) * p_.k_token_stride) +
+            chunk_ * 16;
+      }
+      look_up(pages, table, tokens, i + 1);
+      mbarrier_wait(layout_.kv_empty(place_.index), place_.phase ^ 1);
+      const SharedAddress target = layout_.kv(place_.index) + swizzled<kBlockRowBytes>(row_, chunk_);
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        const bool valid = token + row_ + k * kRowsAtOnce < tokens.end;
+#pragma unroll
+        for (int block = 0; block < kBlocksQk; ++block)
+          async_copy_16_or_zero(target + block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes,
+                                sources[k] + block * kBlockRowBytes, valid);
+      }
+      mbarrier_arrive_with_copies(layout_.kv_full(place_.index));
+      place_.advance();
+    }
+  }
+
+ private:
+  static constexpr int kRowsAtOnce = kWarpgroup / 8;
+  static constexpr int kRows = kSlice / kRowsAtOnce;
+  static_assert(kRowsAtOnce % 8 == 0, "a thread's rows have one swizzle");
+
+  __device__ void look_up(int (&pages)[kRows], GlobalAddress table, const PieceTokens& tokens,
+                          int slice) const {
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      const int token = tokens.begin + slice * kSlice + row_ + k * kRowsAtOnce;
+      pages[k] = token < tokens.end
+                     ? load_global_constant_int(table + 4ull * static_cast<unsigned>(token / page_size))
+                     : 0;
+    }
+  }
+
+  __device__ void copy_q(const Sequence& sequence, const PackedRows& rows) {
+    mbarrier_wait(layout_.q_empty(), q_phase_ ^ 1);
+    const GlobalAddress base =
+        p_.q + sizeof(dtype_q) * sequence.first_element(p_, p_.q_batch_stride, p_.q_token_stride) +
+        chunk_ * 16;
+#pragma unroll 1
+    for (int row = row_; row < tile_size_q; row += kRowsAtOnce) {
+      const int packed = minimum(rows.first + row, rows.count - 1);
+      const int token = rows.group.quotient(packed);
+      const int head = packed - token * rows.group.divisor;
+      const GlobalAddress source =
+          base + sizeof(dtype_q) * (token * p_.q_token_stride + head * p_.q_head_stride);
+      const SharedAddress target = layout_.q() + swizzled<kBlockRowBytes>(row, chunk_);
+#pragma unroll
+      for (int block = 0; block < kBlocksQk; ++block)
+        async_copy_16_or_zero(target + block * kQBlockBytes, source + block * kBlockRowBytes,
+                              rows.holds(row));
+    }
+    mbarrier_arrive_with_copies(layout_.q_full());
+    q_phase_ ^= 1;
+  }
+
+  const AttentionDecodeParameters& p_;
+  const SharedLayout& layout_;
+  int row_;
+  int chunk_;
+  RingPlace<stages> place_;
+  unsigned q_phase_ = 0;
+};
+
+}  // namespace cubinet::attention
