@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 // What decode attention computes on a GPU through plan, bind and run, held against float64.
@@ -23,16 +24,19 @@ namespace cubinet::test::gpu {
 struct Gpu {
   std::shared_ptr<Runtime> runtime;
   std::shared_ptr<const Device> device;
+  TargetPolicy targets;
 
-  static std::optional<Gpu> open() {
-    const auto made = Runtime::create({});
+  static std::optional<Gpu> open(const TargetPolicy& targets = {}) {
+    RuntimeOptions options;
+    options.targets = targets;
+    const auto made = Runtime::create(std::move(options));
     REQUIRE(made);
     auto opened = (*made)->device(0);
     if (!opened) {
       test::skip(opened.error().to_line());
       return std::nullopt;
     }
-    return Gpu{*made, *opened};
+    return Gpu{*made, *opened, targets};
   }
 };
 
@@ -43,6 +47,7 @@ inline BoundAttention bind(const Gpu& gpu, const AttentionProblem& problem, std:
   PlanOptions options;
   if (splits > 0) options.splits = splits;
   options.starts_early = starts_early;
+  options.targets = gpu.targets;
   const AttentionPlan plan = ok(plan_attention(
       problem, {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block},
       {}, ok(AttentionBackends::builtin()), options));

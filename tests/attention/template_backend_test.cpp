@@ -119,7 +119,7 @@ TEST_CASE("what the template would ignore or does not know is declined by name")
 }
 
 TEST_CASE("the family that has the head dims makes the plan, and what others lack stands in its trace") {
-  Known known = Known::on(test::kH200);
+  Known known = Known::on({{8, 0}, 108, 0});
   known.options.explains = true;
   AttentionProblem problem = kTemplateDecode;
   problem.head_dim_qk = 576;

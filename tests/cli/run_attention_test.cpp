@@ -106,10 +106,11 @@ TEST_CASE("run decode tells why no backend runs a problem") {
 TEST_CASE("prefill and latent decode take the same way, and tell who runs them or why nobody does") {
   if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub computes nothing");
   const Sandbox sandbox;
+  ToolSetting setting = with_driver();
+  setting.environment.emplace_back("CUBINET_STUB_CAPABILITY", "8.0");
   const auto run = [&](const char* operation) {
     return sandbox.run(
-        {"run", operation, "--kv-len", "128", "--heads-q", "16", "--iterations", "1", "--json"},
-        with_driver());
+        {"run", operation, "--kv-len", "128", "--heads-q", "16", "--iterations", "1", "--json"}, setting);
   };
   const ToolResult prefill = run("prefill");
   CHECK(prefill.status == 1);
