@@ -129,8 +129,8 @@ __device__ inline void q_part_as_fp16(const uint4& bits, float factor, unsigned 
   }
 }
 
-// A part where the tensor cores look for it; where `kByBytes` in the order in which the bytes of K come to them: of
-// 16 elements the pairs 0, 2, 4 and 6 lie before the pairs 1, 3, 5 and 7.
+// A part as fp16, where `kByBytes` in the order in which the bytes of K come to the tensor cores: of 16 elements the
+// pairs 0, 2, 4 and 6 lie before the pairs 1, 3, 5 and 7.
 template <class Layout = SwizzledRows<kRowBytesQ>, bool kByBytes = true>
 __device__ inline void store_q_part(const uint4& bits, float factor, int row, int part, SharedAddress q_shared) {
   unsigned pairs[4];

@@ -106,10 +106,6 @@ __device__ inline void store_shared_floats(SharedAddress address, float first, f
   asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second) : "memory");
 }
 
-__device__ inline void store_shared_word(SharedAddress address, unsigned v) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
-}
-
 __device__ inline void store_shared_8(SharedAddress address, unsigned first, unsigned second) {
   asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(first), "r"(second) : "memory");
 }
