@@ -3,6 +3,7 @@
 #include "tuning/tuned_plan.hpp"
 
 #include <cubinet/attention/measure.hpp>
+#include <cubinet/attention/reference_values.hpp>
 #include <cubinet/attention/tuning.hpp>
 #include <cubinet/attention/tuning_candidates.hpp>
 #include <cubinet/base/parallel.hpp>
@@ -13,6 +14,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 namespace cubinet {
@@ -29,6 +31,10 @@ constexpr int kRounds = 9;
 constexpr int kFewestRounds = 3;
 // The model's choice stays unless another is faster by more than two measurements of one kernel differ.
 constexpr double kGain = 0.99;
+// How far outputs of two right kernels may be apart, as parts of their norm: of types of eight bits, which
+// round queries or the output, and of the others.
+constexpr double kApartOfNarrow = 0.1;
+constexpr double kApart = 0.02;
 // Compiling takes no more of the budget.
 constexpr double kShareOfBinding = 0.5;
 
@@ -57,6 +63,22 @@ Result<void> check_not_capturing(const Device& device, CUstream stream) {
   return {};
 }
 
+// The output of a run, as what others are compared with.
+AttentionOutputs outputs_of(const AttentionProblem& problem, const Bytes& o) {
+  const DataType type = problem.data_type_o;
+  const std::size_t bytes = bits_of(type) / 8;
+  AttentionOutputs outputs;
+  outputs.o.reserve(o.size() / bytes);
+  for (std::size_t at = 0; at + bytes <= o.size(); at += bytes) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, o.data() + at, bytes);
+    outputs.o.push_back(type == DataType::fp32 ? std::bit_cast<float>(bits)
+                                               : to_float(static_cast<std::uint16_t>(bits), type));
+  }
+  outputs.lse.resize(outputs.o.size() / problem.head_dim_v);
+  return outputs;
+}
+
 std::uint32_t runs_of(double kv_bytes) {
   const double runs = std::clamp(kGraphBytes / std::max(kv_bytes, 1.0), kFewestRuns, kMostRuns);
   return std::bit_floor(static_cast<std::uint32_t>(runs));
@@ -82,6 +104,9 @@ class Tuning {
 
   Result<void> bind(double seconds);
   Result<TensorBuffers> buffers(const DeviceTensor& scratch) const;
+  Result<void> run_one(const TimedCandidate& candidate, const TensorBuffers& tensors, std::uint32_t copy,
+                       CUstream stream) const;
+  Result<void> keep_those_that_agree(const TensorBuffers& tensors);
   Result<void> measure(const DeviceTensor& scratch);
   TuningTable::Row row() const;
 
@@ -135,15 +160,44 @@ Result<TensorBuffers> Tuning::buffers(const DeviceTensor& scratch) const {
                                cold_copies(kv_bytes, runs_of(kv_bytes)), scratch);
 }
 
+Result<void> Tuning::run_one(const TimedCandidate& candidate, const TensorBuffers& tensors,
+                             std::uint32_t copy, CUstream stream) const {
+  AttentionTensors of_run = tensors.tensors(copy);
+  if (!problem_.lse) of_run.lse = {};
+  return candidate.attention.run(of_run, stream);
+}
+
+// A candidate that computes something else than what the model chooses is none, however fast it is.
+Result<void> Tuning::keep_those_that_agree(const TensorBuffers& tensors) {
+  CUBINET_TRY_ASSIGN(const Stream stream, Stream::create(device_));
+  const bool narrow = bits_of(problem_.data_type_q) == 8 || bits_of(problem_.data_type_o) == 8;
+  AttentionOutputs expected;
+  std::vector<TimedCandidate> kept;
+  for (TimedCandidate& candidate : candidates_) {
+    CUBINET_TRY(tensors.poison(/*scratch=*/false));
+    CUBINET_TRY(run_one(candidate, tensors, 0, stream.handle()));
+    CUBINET_TRY(stream.synchronize());
+    CUBINET_TRY_ASSIGN(const Bytes o, tensors.output());
+    if (kept.empty()) {
+      expected = outputs_of(problem_, o);
+    } else {
+      CUBINET_TRY_ASSIGN(const AttentionDeviation apart, compare_attention(problem_, expected, o, {}));
+      if (!(apart.all_rows <= (narrow ? kApartOfNarrow : kApart))) continue;
+    }
+    kept.push_back(std::move(candidate));
+  }
+  candidates_ = std::move(kept);
+  return {};
+}
+
 Result<void> Tuning::measure(const DeviceTensor& scratch) {
   CUBINET_TRY_ASSIGN(const TensorBuffers tensors_on_device, buffers(scratch));
+  CUBINET_TRY(keep_those_that_agree(tensors_on_device));
   const std::uint32_t runs = runs_of(attention_work(problem_, problem_.kv_lengths).kv_bytes);
   std::vector<TimedRuns> graphs;
   for (TimedCandidate& candidate : candidates_) {
     const auto run = [&](std::uint32_t i, CUstream stream) {
-      AttentionTensors tensors = tensors_on_device.tensors(i % tensors_on_device.copies());
-      if (!problem_.lse) tensors.lse = {};
-      return candidate.attention.run(tensors, stream);
+      return run_one(candidate, tensors_on_device, i % tensors_on_device.copies(), stream);
     };
     CUBINET_TRY_ASSIGN(TimedRuns graph, TimedRuns::capture(device_, runs, run));
     graphs.push_back(std::move(graph));

@@ -52,7 +52,7 @@
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
-     "threads": "256",
+     "threads": "128",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 344,
      "programmatic_launch": true}

@@ -6,10 +6,10 @@
   "summary": "Decode attention of latent heads (576/512, V is K's first columns) over a paged KV cache: products of warpgroups",
   "minimum_target": "sm_90a",
   "parameters": [
-    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
+    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
      "summary": "element type of Q"},
-    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16"], "default": "bf16",
-     "summary": "element type of KV: dtype_q"},
+    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
+     "summary": "element type of KV: dtype_q, or e4m3, which is converted to fp16 once for all rows"},
     {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default": "bf16",
      "summary": "element type of the output"},
     {"name": "head_dim_qk", "type": "int", "values": [576], "default": 576,
@@ -34,10 +34,10 @@
      "summary": "K and V are looked up by page tables of their own: refused"}
   ],
   "constraints": [
-    {"require": "dtype_kv == dtype_q",
-     "message": "dtype_kv must be dtype_q: the tensor cores multiply one type, and nothing is converted"},
-    {"require": "tile_size_q < 64 || stages <= 4",
-     "message": "stages must be 4 or less with 64 rows: more have no room beside them"},
+    {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
+     "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
+    {"require": "stages <= (tile_size_q == 64 || tile_size_q == 32 && dtype_kv == 'e4m3' ? 4 : 5)",
+     "message": "stages must be 4 or less with 64 rows, and with 32 and KV of e4m3: more have no room beside them"},
     {"require": "mask != 'custom'", "message": "mask must be causal or dense: attention_wide has packed masks"},
     {"require": "!sliding_window", "message": "sliding_window must be false: attention_wide has windows"},
     {"require": "!soft_cap", "message": "soft_cap must be false: attention_wide has soft caps"},
@@ -47,7 +47,7 @@
   "kernels": [
     {"name": "attention_latent",
      "threads": "512",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * (tile_size_kv * head_dim_qk * 2 + 16) + 9272",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? (tile_size_q == 64 ? 2 : 3) : stages) * (tile_size_kv * head_dim_qk * 2 + 16) + (dtype_kv == 'e4m3' ? stages * tile_size_kv * head_dim_qk + 256 : 0) + 9272",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_latent_reduce",
@@ -91,7 +91,7 @@
 #include <cubinet/attention_latent_shape.cuh>
 
 #include <cubinet/attention_decode_reduce.cuh>
-#include <cubinet/attention_latent_copy.cuh>
+#include <cubinet/attention_latent_convert.cuh>
 #include <cubinet/attention_latent_output.cuh>
 #include <cubinet/attention_latent_scores.cuh>
 #include <cubinet/pdl.cuh>
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (role == 0) {
     give_registers<kCopyRegisters>();
     const WorkDivision division(p, block);
-    Copier copier(p, layout);
+    CopierOf<kConvertsKv>::Type copier(p, layout);
     for_each_piece(p, division, [&](const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
       copier.piece(piece, rows, tokens);
     });

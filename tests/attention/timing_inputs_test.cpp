@@ -25,8 +25,8 @@ TEST_CASE("what is timed has the caches of its problem, of a few elements over a
   std::sort(pages.begin(), pages.end());
   CHECK(std::adjacent_find(pages.begin(), pages.end()) == pages.end());
   CHECK(pages.back() == inputs.pages - 1);
-  for (const std::uint16_t bits : inputs.k)
-    REQUIRE(std::isfinite(to_float(bits, problem.data_type_k)));
+  CHECK(std::all_of(inputs.k.begin(), inputs.k.end(),
+                    [&](std::uint16_t bits) { return std::isfinite(to_float(bits, problem.data_type_k)); }));
   const TensorBuffers buffers = ok(TensorBuffers::create(setting.device, problem, inputs, {}, 2));
   const std::uint64_t copy = 2500 * 64 * 2 * 64 * 2;
   CHECK(buffers.tensors().k.bytes == 2 * copy);

@@ -84,6 +84,15 @@ TEST_CASE("all that is measured with lies in the scratch memory, and one that is
   CHECK(setting.stub.calls("cuMemAlloc") == before);
 }
 
+TEST_CASE("a candidate whose output is not that of the choice of the model is out") {
+  const TuneSetting setting;
+  if (setting.stub.missing()) return;
+  // The stub computes nothing, so that no output is like another.
+  const TuningTable::Row row = ok(tune_attention(*setting.runtime, setting.problem, 0, {}, nullptr, 2));
+  CHECK(row.candidates == 1);
+  CHECK(row.splits == 0);
+}
+
 TEST_CASE("what no backend launches is said as a plan would say it") {
   const TuneSetting setting;
   AttentionProblem problem = setting.problem;

@@ -63,6 +63,8 @@ TEST_CASE(
       request.spec.set(type, rows == 16 ? "fp16" : "bf16");
     if (rows == 32) request.spec.set("dtype_o", "e4m3").set("page_size", 8);
     requests.push_back(request);
+    if (rows > 16) request.spec.set("dtype_kv", "e4m3").set("stages", 4);
+    requests.push_back(request);
   }
   parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
     const auto output = nvrtc->compile(requests[i]);

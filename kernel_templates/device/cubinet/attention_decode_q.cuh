@@ -105,10 +105,8 @@ struct QFactor {
   }
 };
 
-// A part as fp16, in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4
-// and 6 lie before the pairs 1, 3, 5 and 7.
-__device__ inline void store_q_part(const uint4& bits, float factor, int row, int part, SharedAddress q_shared) {
-  unsigned pairs[4];
+// A part as fp16.
+__device__ inline void q_part_as_fp16(const uint4& bits, float factor, unsigned (&pairs)[4]) {
   if constexpr (sizeof(dtype_q) == 1) {
     const Fp16Pairs low = unpack4_e4m3(bits.x);
     const Fp16Pairs high = unpack4_e4m3(bits.y);
@@ -128,6 +126,13 @@ __device__ inline void store_q_part(const uint4& bits, float factor, int row, in
     for (int i = 0; i < 4; ++i)
       pairs[i] = pack2<fp16>(values[2 * i] * factor, values[2 * i + 1] * factor);
   }
+}
+
+// A part in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4 and 6 lie
+// before the pairs 1, 3, 5 and 7.
+__device__ inline void store_q_part(const uint4& bits, float factor, int row, int part, SharedAddress q_shared) {
+  unsigned pairs[4];
+  q_part_as_fp16(bits, factor, pairs);
   const SharedAddress first = q_shared + swizzled<kRowBytesQ>(row, part / 2 * 2) + part % 2 * 8;
   store_shared_8(first, pairs[0], pairs[2]);
   store_shared_8(advanced(first, 1), pairs[1], pairs[3]);

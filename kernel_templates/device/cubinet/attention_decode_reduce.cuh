@@ -9,8 +9,10 @@
 
 namespace cubinet::attention {
 
-constexpr int kReduceThreads = 256;
-constexpr int kReduceBlocksPerSm = 4;
+// As many pieces of a row are on their way at once as a short sequence has, and no more threads: of many rows
+// that have few pieces, blocks are counted.
+constexpr int kReduceThreads = head_dim_v > 256 ? 256 : 128;
+constexpr int kReduceBlocksPerSm = 1024 / kReduceThreads;
 
 // A row's partial results.
 class PartialRow {

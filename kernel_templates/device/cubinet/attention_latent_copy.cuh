@@ -7,6 +7,16 @@
 
 namespace cubinet::attention {
 
+// Where a row of Q lies; behind the last it is the last.
+__device__ inline GlobalAddress q_row(const AttentionDecodeParameters& p, const Sequence& sequence,
+                                      const PackedRows& rows, int row) {
+  const int packed = minimum(rows.first + row, rows.count - 1);
+  const int token = rows.group.quotient(packed);
+  const int head = packed - token * rows.group.divisor;
+  return p.q + sizeof(dtype_q) * (sequence.first_element(p, p.q_batch_stride, p.q_token_stride) +
+                                  token * p.q_token_stride + head * p.q_head_stride);
+}
+
 // The warpgroup that copies. A thread has one chunk of 16 bytes of each block of some rows.
 class Copier {
  public:
@@ -65,16 +75,9 @@ class Copier {
 
   __device__ void copy_q(const Sequence& sequence, const PackedRows& rows) {
     mbarrier_wait(layout_.q_empty(), q_phase_ ^ 1);
-    const GlobalAddress base =
-        p_.q + sizeof(dtype_q) * sequence.first_element(p_, p_.q_batch_stride, p_.q_token_stride) +
-        chunk_ * 16;
 #pragma unroll 1
     for (int row = row_; row < tile_size_q; row += kRowsAtOnce) {
-      const int packed = minimum(rows.first + row, rows.count - 1);
-      const int token = rows.group.quotient(packed);
-      const int head = packed - token * rows.group.divisor;
-      const GlobalAddress source =
-          base + sizeof(dtype_q) * (token * p_.q_token_stride + head * p_.q_head_stride);
+      const GlobalAddress source = q_row(p_, sequence, rows, row) + chunk_ * 16;
       const SharedAddress target = layout_.q() + swizzled<kBlockRowBytes>(row, chunk_);
 #pragma unroll
       for (int block = 0; block < kBlocksQk; ++block)
@@ -89,7 +92,7 @@ class Copier {
   const SharedLayout& layout_;
   int row_;
   int chunk_;
-  RingPlace<stages> place_;
+  RingPlace<kPlaces> place_;
   unsigned q_phase_ = 0;
 };
 

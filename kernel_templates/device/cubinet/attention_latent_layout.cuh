@@ -12,22 +12,24 @@ struct SharedLayout {
 
   __device__ SharedAddress q() const { return base; }
   __device__ SharedAddress kv(int stage) const { return base + kKvOffset + stage * kStageBytes; }
+  __device__ SharedAddress raw(int stage) const { return base + kRawOffset + stage * kRawStageBytes; }
+  __device__ SharedAddress q_scale(int row) const { return base + kQScalesOffset + 4 * row; }
   __device__ SharedAddress weights() const { return base + kWeightsOffset; }
   __device__ SharedAddress factor(int buffer, int row) const {
     return base + kFactorsOffset + buffer * kRowFactorsBytes + 4 * row;
   }
   __device__ SharedAddress lse(int buffer, int row) const { return factor(buffer, row) + 4 * kProductRows; }
   __device__ SharedAddress kv_full(int stage) const { return base + kBarriersOffset + 8 * stage; }
-  __device__ SharedAddress kv_empty(int stage) const { return kv_full(stages + stage); }
-  __device__ SharedAddress weights_full(int buffer) const { return kv_full(2 * stages + buffer); }
-  __device__ SharedAddress weights_empty(int buffer) const { return kv_full(2 * stages + 2 + buffer); }
-  __device__ SharedAddress q_full() const { return kv_full(2 * stages + 4); }
-  __device__ SharedAddress q_empty() const { return kv_full(2 * stages + 5); }
-  __device__ SharedAddress is_last() const { return kv_full(2 * stages + 6); }
+  __device__ SharedAddress kv_empty(int stage) const { return kv_full(kPlaces + stage); }
+  __device__ SharedAddress weights_full(int buffer) const { return kv_full(2 * kPlaces + buffer); }
+  __device__ SharedAddress weights_empty(int buffer) const { return kv_full(2 * kPlaces + 2 + buffer); }
+  __device__ SharedAddress q_full() const { return kv_full(2 * kPlaces + 4); }
+  __device__ SharedAddress q_empty() const { return kv_full(2 * kPlaces + 5); }
+  __device__ SharedAddress is_last() const { return kv_full(2 * kPlaces + 6); }
 
   __device__ void init() const {
 #pragma unroll 1
-    for (int stage = 0; stage < stages; ++stage) {
+    for (int stage = 0; stage < kPlaces; ++stage) {
       mbarrier_init(kv_full(stage), kWarpgroup);
       mbarrier_init(kv_empty(stage), kOutputWarps);
     }

@@ -3,6 +3,7 @@
 // The output of the template `attention_latent`.
 #include <cubinet/attention_decode_reduce.cuh>
 #include <cubinet/attention_latent_layout.cuh>
+#include <cubinet/swizzle.cuh>
 #include <cubinet/warp_roles.cuh>
 #include <cubinet/wgmma.cuh>
 
@@ -42,21 +43,28 @@ class Accumulator {
         }
       }
       fence_async_proxy();
-      const MatrixDescriptor weights = rows_of_k(layout_.weights() + buffer_.index * (kBlockRowBytes / 2));
+      // In registers: the two warpgroups would read them again for each product of columns.
+      FragmentA weights[kSlice / 16];
+#pragma unroll
+      for (int step = 0; step < kSlice / 16; ++step)
+        load_matrix_x4(weights[step].r,
+                       layout_.weights() +
+                           swizzled<kBlockRowBytes>(first_row + (lane & 15),
+                                                    buffer_.index * (kSlice / 8) + step * 2 + (lane >> 4)));
       const MatrixDescriptor v = columns_of_k(
           layout_.kv(place_.index) + first_column_ / kBlockElements * kKvBlockBytes, kKvBlockBytes);
-      wgmma_begin(output[0], output[1]);
+      wgmma_begin(output[0], output[1], weights);
 #pragma unroll
       for (int step = 0; step < kSlice / 16; ++step) {
 #pragma unroll
         for (int part = 0; part < 2; ++part)
-          Wgmma<dtype_kv, kColumns / 2>::template multiply<LayoutB::columns_of_k>(
-              output[part], descriptor_behind(weights, step * 32),
+          Wgmma<Product, kColumns / 2>::template multiply<LayoutB::columns_of_k>(
+              output[part], weights[step],
               descriptor_behind(v, part * (kBlocksOfPart * kKvBlockBytes) + step * 16 * kBlockRowBytes),
               true);
       }
       wgmma_commit();
-      wgmma_wait<0>(output[0], output[1]);
+      wgmma_wait<0>(output[0], output[1], weights);
       if (lane == 0) {
         mbarrier_arrive(layout_.kv_empty(place_.index));
         mbarrier_arrive(layout_.weights_empty(buffer_.index));
@@ -141,7 +149,7 @@ class Accumulator {
   const AttentionDecodeParameters& p_;
   const SharedLayout& layout_;
   int first_column_;
-  RingPlace<stages> place_;
+  RingPlace<kPlaces> place_;
   RingPlace<2> buffer_;
 };
 

@@ -12,8 +12,9 @@ class Scorer {
  public:
   __device__ Scorer(const AttentionDecodeParameters& p, const SharedLayout& layout)
       : layout_(layout), warp_(threadIdx.x % kWarpgroup / 32), lane_(threadIdx.x % 32) {
-    scale_log2_ = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                               : p.softmax_scale_log2;
+    softmax_scale_log2_ = p.softmax_scale_address != 0
+                              ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                              : p.softmax_scale_log2;
   }
 
   __device__ void piece(const AttentionDecodeParameters& p, const Piece& piece, const PackedRows& rows,
@@ -28,6 +29,14 @@ class Scorer {
     }
     mbarrier_wait(layout_.q_full(), q_phase_);
     q_phase_ ^= 1;
+    scale_log2_[0] = scale_log2_[1] = softmax_scale_log2_;
+    if constexpr (kConvertsKv) {
+      if (has_rows()) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          scale_log2_[half] *= kE4m3Scale * load_shared_float(layout_.q_scale(row() + 8 * half));
+      }
+    }
     FragmentD even[kTiles];
     FragmentD odd[kTiles];
     if (slices > 0) {
@@ -83,9 +92,9 @@ class Scorer {
     wgmma_begin(scores);
 #pragma unroll
     for (int step = 0; step < head_dim_qk / 16; ++step)
-      Wgmma<dtype_kv, kSlice>::multiply(scores, descriptor_behind(q, step / 4 * kQBlockBytes + step % 4 * 32),
-                                        descriptor_behind(k, step / 4 * kKvBlockBytes + step % 4 * 32),
-                                        step > 0);
+      Wgmma<Product, kSlice>::multiply(scores, descriptor_behind(q, step / 4 * kQBlockBytes + step % 4 * 32),
+                                       descriptor_behind(k, step / 4 * kKvBlockBytes + step % 4 * 32),
+                                       step > 0);
     wgmma_commit();
     place_.advance();
   }
@@ -110,7 +119,7 @@ class Scorer {
 #pragma unroll
         for (int tile = 1; tile < kTiles; ++tile)
           newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-        const float maximum_now = fmaxf(maximum_[half], lanes_max<4>(newest) * scale_log2_);
+        const float maximum_now = fmaxf(maximum_[half], lanes_max<4>(newest) * scale_log2_[half]);
         // A row that has seen no token yet: any finite offset makes all its weights 0 rather than NaN.
         const float offset = maximum_now == negative_infinity() ? 0.0f : maximum_now;
         const float correction = exp2_approx(maximum_[half] - offset);
@@ -120,11 +129,11 @@ class Scorer {
         const SharedAddress target = layout_.weights() + (lane_ & 3) * 4;
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
-          const float first = exp2_approx(scores[tile].r[2 * half] * scale_log2_ - offset);
-          const float second = exp2_approx(scores[tile].r[2 * half + 1] * scale_log2_ - offset);
+          const float first = exp2_approx(scores[tile].r[2 * half] * scale_log2_[half] - offset);
+          const float second = exp2_approx(scores[tile].r[2 * half + 1] * scale_log2_[half] - offset);
           sum += first + second;
           store_shared_4(target + swizzled<kBlockRowBytes>(own, buffer_.index * kTiles + tile),
-                         pack2<dtype_kv>(first, second));
+                         pack2<Product>(first, second));
         }
         sum_[half] = sum_[half] * correction + sum;
         if ((lane_ & 3) == 0) store_shared_float(layout_.factor(buffer_.index, own), correction);
@@ -162,12 +171,13 @@ class Scorer {
   const SharedLayout& layout_;
   int warp_;
   int lane_;
-  float scale_log2_;
+  float softmax_scale_log2_;
+  float scale_log2_[2] = {};
   int seen_by_all_ = 0;
   int visible_[2] = {};
   float maximum_[2] = {};
   float sum_[2] = {};
-  RingPlace<stages> place_;
+  RingPlace<kPlaces> place_;
   RingPlace<2> buffer_;
   unsigned q_phase_ = 0;
 };

@@ -124,6 +124,12 @@ __device__ inline unsigned load_shared_4(SharedAddress address) {
   return v;
 }
 
+__device__ inline void store_shared_16(SharedAddress address, const unsigned (&words)[4]) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]), "r"(words[1]),
+               "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+
 __device__ inline void store_shared_float(SharedAddress address, float v) {
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(v) : "memory");
 }
