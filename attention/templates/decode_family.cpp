@@ -10,6 +10,7 @@ namespace {
 // A family more is a file of its own, and a line here. Those that are made for fewer devices or problems
 // stand before those that serve more, which they fall back to.
 constexpr std::array kFamilies = {
+    &kAttentionDecodeWgmma,
     &kAttentionLatent,
     &kAttentionDecode,
     &kAttentionWide,

@@ -52,6 +52,7 @@ struct DecodeFamily {
 
 // Each in the file of its name.
 extern const DecodeFamily kAttentionDecode;
+extern const DecodeFamily kAttentionDecodeWgmma;
 extern const DecodeFamily kAttentionLatent;
 extern const DecodeFamily kAttentionWide;
 

@@ -25,6 +25,21 @@ std::shared_ptr<Compiler> open_compiler(const CompilerSearch& search) {
   return *opened;
 }
 
+// NVRTC's word on what is compiled holds ptxas's on products of warpgroups that it serialised; what is
+// spilled lies on a stack.
+void check_without_a_word(Compiler& nvrtc, const std::vector<CompileRequest>& requests) {
+  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
+    CAPTURE(requests[i].spec.to_string());
+    const auto output = nvrtc.compile(requests[i]);
+    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+    CHECK_MESSAGE(output->record.warnings.empty(), output->record.warnings);
+    const auto report = report_cubin(*output->image);
+    REQUIRE(report);
+    for (const KernelResources& kernel : report->kernels)
+      CHECK(kernel.stack_bytes == 0);
+  });
+}
+
 void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
   std::vector<CompileRequest> requests;
   for (const char* target : targets) {
@@ -32,22 +47,38 @@ void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
                              "attention_wide", "rms_norm"})
       requests.push_back(test::builtin_request(name, target));
   }
-  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
-    const auto output = nvrtc.compile(requests[i]);
-    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
-    CHECK(output->record.warnings.empty());
-  });
+  check_without_a_word(nvrtc, requests);
 }
 
 }  // namespace
 
-TEST_CASE("the templates of the library compile for old and new targets without a warning") {
+TEST_CASE("the templates of the library compile for old and new targets without a warning or a stack") {
   check_templates(*open_compiler(test::compiler_search()), {"sm_80", "sm_90a", "sm_100f", "sm_120f"});
 }
 
 TEST_CASE("the templates of the library compile under a later release without a warning") {
   const auto search = test::later_compiler_search();
   if (search) check_templates(*open_compiler(*search), {"sm_80", "sm_90a", "sm_107a", "sm_107f"});
+}
+
+TEST_CASE(
+    "the products of warpgroups are pipelined in all kernels of sixty four rows, and nothing is spilled") {
+  std::vector<CompileRequest> requests;
+  for (const int head_dim : {64, 128, 256}) {
+    for (const char* type : {"bf16", "fp16", "e4m3"}) {
+      const bool converts = std::string_view(type) == "e4m3";
+      CompileRequest request = test::builtin_request("attention_decode_wgmma", "sm_90a");
+      request.spec.set("head_dim_qk", head_dim).set("head_dim_v", head_dim).set("dtype_kv", type);
+      request.spec.set("dtype_q", converts ? "bf16" : type);
+      request.spec.set("stages", head_dim == 256 ? 2 : 3);
+      requests.push_back(request);
+      request.spec.set("mask", "custom").set("sliding_window", ParameterValue(true));
+      request.spec.set("soft_cap", ParameterValue(true)).set("separate_page_tables", ParameterValue(true));
+      request.spec.set("page_size", 16);
+      requests.push_back(request);
+    }
+  }
+  check_without_a_word(*open_compiler(test::compiler_search()), requests);
 }
 
 TEST_CASE(
@@ -66,15 +97,7 @@ TEST_CASE(
     if (rows > 16) request.spec.set("dtype_kv", "e4m3").set("stages", 4);
     requests.push_back(request);
   }
-  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
-    const auto output = nvrtc->compile(requests[i]);
-    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
-    CHECK_MESSAGE(output->record.warnings.empty(), output->record.warnings);
-    const auto report = report_cubin(*output->image);
-    REQUIRE(report);
-    for (const KernelResources& kernel : report->kernels)
-      CHECK_MESSAGE(kernel.stack_bytes == 0, requests[i].spec.to_string());
-  });
+  check_without_a_word(*nvrtc, requests);
 }
 
 TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs from sm 89 on") {
@@ -188,8 +211,9 @@ TEST_CASE("the source of each template compiles alone, without a header beside i
   REQUIRE(compiler);
   const auto api = NvrtcApi::open((*compiler)->location().library, (*compiler)->location().builtins);
   REQUIRE(api);
-  for (const char* name : {"attention_append", "attention_decode", "attention_latent", "attention_lse",
-                           "attention_reduction", "attention_wide", "rms_norm"}) {
+  for (const char* name :
+       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent", "attention_lse",
+        "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto source = specialised_source(test::builtin_request(name, "sm_90a"));
     REQUIRE(source);
     CHECK(source->find("#include") == std::string::npos);

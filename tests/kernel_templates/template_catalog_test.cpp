@@ -15,9 +15,10 @@ using namespace cubinet;
 TEST_CASE("the templates that come with the library are found") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  CHECK(catalog->list().size() == 7);
-  for (const char* name : {"attention_append", "attention_decode", "attention_latent", "attention_lse",
-                           "attention_reduction", "attention_wide", "rms_norm"}) {
+  CHECK(catalog->list().size() == 8);
+  for (const char* name :
+       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent", "attention_lse",
+        "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto found = catalog->find(name);
     REQUIRE(found);
     CHECK((*found)->name() == name);
@@ -41,6 +42,8 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
       CHECK(entry.parameter_bytes == bytes);
   };
   check_entries(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
+                sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entries(KernelSpec{"attention_decode_wgmma", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
                 sizeof(kernel_templates::AttentionDecodeParameters));
   check_entries(KernelSpec{"attention_latent", {}}, 2, sizeof(kernel_templates::AttentionDecodeParameters));
   check_entries(KernelSpec{"attention_wide", {}}.set("head_dim_qk", 576).set("head_dim_v", 512), 2,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the template `attention_decode` brings K and V into shared memory.
+// How the templates `attention_decode` and `attention_decode_wgmma` bring K and V into shared memory.
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention_decode_rows.cuh>
 #include <cubinet/swizzle.cuh>
@@ -20,8 +20,19 @@ struct SlicePages {
   int page[kPageTables][kPagesOfSlice];
 };
 
+__device__ inline SlicePages of_lane(const SlicePages& pages, int lane) {
+  SlicePages of_one;
+#pragma unroll
+  for (int table = 0; table < kPageTables; ++table) {
+#pragma unroll
+    for (int i = 0; i < kPagesOfSlice; ++i)
+      of_one.page[table][i] = __shfl_sync(0xffffffffu, pages.page[table][i], lane);
+  }
+  return of_one;
+}
+
 // Copies slices of one of K and V. Holds this thread's part of the addresses.
-template <int kRowBytes, int kTable>
+template <int kRowBytes, int kTable, class Layout = SwizzledRows<kRowBytes>>
 class SliceCopy {
  public:
   __device__ SliceCopy(GlobalAddress base, long long page_stride, long long token_stride,
@@ -31,7 +42,7 @@ class SliceCopy {
         page_stride_(page_stride * kElementBytes),
         token_stride_(token_stride * kElementBytes),
         row_(thread / kChunks),
-        target_(swizzled<kRowBytes>(row_, thread % kChunks)) {}
+        target_(Layout::place(row_, thread % kChunks)) {}
 
   // Tokens outside `range` become zeros and are not read: a page that is not in use, or the rest of one,
   // may hold anything, NaN included, and 0 * NaN in P V would be NaN.
@@ -98,7 +109,7 @@ class SliceCopy {
 
   // An address so many rows further, in the same chunk.
   __device__ static SharedAddress moved(SharedAddress address, int rows) {
-    return advanced(address, swizzle_of<kRowBytes>(rows)) + rows * kRowBytes;
+    return advanced(address, swizzle_of<Layout::kStep>(rows)) + rows * Layout::kStep;
   }
 
   GlobalAddress base_;
@@ -221,17 +232,6 @@ class KvStream {
   }
 
  private:
-  __device__ static SlicePages of_lane(const SlicePages& pages, int lane) {
-    SlicePages of_one;
-#pragma unroll
-    for (int table = 0; table < kPageTables; ++table) {
-#pragma unroll
-      for (int i = 0; i < kPagesOfSlice; ++i)
-        of_one.page[table][i] = __shfl_sync(0xffffffffu, pages.page[table][i], lane);
-    }
-    return of_one;
-  }
-
   SliceWalk walk_;
   KvRange readable_;
   SliceCopy<kRowBytesK, 0> copy_k_;

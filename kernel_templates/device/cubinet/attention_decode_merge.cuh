@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The end of a split of the template `attention_decode`: the warps' results become rows of the output.
+// The end of a split of the templates `attention_decode` and `attention_decode_wgmma`: the warps' results become rows
+// of the output.
 #include <cubinet/attention_decode_output.cuh>
 #include <cubinet/attention_decode_softmax.cuh>
 
 namespace cubinet::attention {
 
 // The shared memory of the ring, used again to bring the warps' results together.
+template <bool kColumnsInPairs = kConvertsKv>
 class MergeBuffer {
  public:
   __device__ explicit MergeBuffer(SharedAddress memory) : output_(memory) {}
@@ -17,7 +19,7 @@ class MergeBuffer {
       const int row = group_kv * tile_size_q + first_row + (lane >> 2) + 8 * half;
       const float total = lanes_sum<4>(state.sum[half]);
       if ((lane & 3) == 0) store_shared_floats(extremes(row), state.maximum[half], total);
-      put_row(state.output, half, output_ + row * (kMergeStride * 4), lane & 3);
+      put_row<kColumnsInPairs>(state.output, half, output_ + row * (kMergeStride * 4), lane & 3);
     }
   }
 

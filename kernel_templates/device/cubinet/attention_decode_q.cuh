@@ -48,6 +48,7 @@ class QRows {
   long long head_stride_;
 };
 
+template <class Layout = SwizzledRows<kRowBytesQ>>
 __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRows& rows,
                               const Sequence& sequence, int head_kv, SharedAddress q_shared) {
   using Source = QRows<kRowBytesQ / 16>;
@@ -56,7 +57,7 @@ __device__ inline void copy_q(const AttentionDecodeParameters& p, const PackedRo
 #pragma unroll 1
   for (int i = 0; i < Source::kIterations; ++i) {
     const int row = Source::row(i);
-    async_copy_16_or_zero(q_shared + swizzled<kRowBytesQ>(row, Source::part()), source.source(row),
+    async_copy_16_or_zero(q_shared + Layout::place(row, Source::part()), source.source(row),
                           rows.holds(row));
   }
 }
@@ -128,17 +129,23 @@ __device__ inline void q_part_as_fp16(const uint4& bits, float factor, unsigned 
   }
 }
 
-// A part in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4 and 6 lie
-// before the pairs 1, 3, 5 and 7.
+// A part as fp16, where `kByBytes` in the order in which the bytes of K come to the tensor cores: of 16 elements the
+// pairs 0, 2, 4 and 6 lie before the pairs 1, 3, 5 and 7.
+template <class Layout = SwizzledRows<kRowBytesQ>, bool kByBytes = true>
 __device__ inline void store_q_part(const uint4& bits, float factor, int row, int part, SharedAddress q_shared) {
   unsigned pairs[4];
   q_part_as_fp16(bits, factor, pairs);
-  const SharedAddress first = q_shared + swizzled<kRowBytesQ>(row, part / 2 * 2) + part % 2 * 8;
-  store_shared_8(first, pairs[0], pairs[2]);
-  store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
+  if constexpr (kByBytes) {
+    const SharedAddress first = q_shared + Layout::place(row, part / 2 * 2) + part % 2 * 8;
+    store_shared_8(first, pairs[0], pairs[2]);
+    store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
+  } else {
+    store_shared_16(q_shared + Layout::place(row, part), pairs);
+  }
 }
 
 // Q as fp16. Some rows are on their way from the start.
+template <class Layout = SwizzledRows<kRowBytesQ>, bool kByBytes = true>
 class QConversion {
  public:
   __device__ QConversion(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
@@ -175,7 +182,7 @@ class QConversion {
     float largest = largest_of_part(bits);
     if constexpr (is_same<dtype_q, bf16>) largest = lanes_max<kParts>(largest);
     const QFactor of_row(largest);
-    store_q_part(bits, of_row.factor, row, part, q_shared);
+    store_q_part<Layout, kByBytes>(bits, of_row.factor, row, part, q_shared);
     if (part == 0) store_shared_float(scales + 4 * row, of_row.scale);
   }
 

@@ -149,21 +149,21 @@ __device__ inline Weights softmax(RowState& state, FragmentD (&scores)[kTilesS],
 
 // One of a lane's two rows to where rows are stored from, as floats. Of elements of eight bits, of which ldmatrix brings
 // both columns side by side, even columns make one tile and odd ones the next.
-  __device__ inline void put_row(const FragmentD (&output)[kTilesV], int half, SharedAddress target,
-                                 int column) {
-    if constexpr (kConvertsKv) {
+template <bool kColumnsInPairs = kConvertsKv>
+__device__ inline void put_row(const FragmentD (&output)[kTilesV], int half, SharedAddress target, int column) {
+  if constexpr (kColumnsInPairs) {
 #pragma unroll
-      for (int tile = 0; tile < kTilesV; tile += 2) {
-        const float* const even = output[tile].r + 2 * half;
-        const float* const odd = output[tile + 1].r + 2 * half;
-        store_shared_floats_4(target + tile * 32 + column * 16, even[0], odd[0], even[1], odd[1]);
-      }
-    } else {
-#pragma unroll
-      for (int tile = 0; tile < kTilesV; ++tile)
-        store_shared_floats(target + tile * 32 + column * 8, output[tile].r[2 * half],
-                            output[tile].r[2 * half + 1]);
+    for (int tile = 0; tile < kTilesV; tile += 2) {
+      const float* const even = output[tile].r + 2 * half;
+      const float* const odd = output[tile + 1].r + 2 * half;
+      store_shared_floats_4(target + tile * 32 + column * 16, even[0], odd[0], even[1], odd[1]);
     }
+  } else {
+#pragma unroll
+    for (int tile = 0; tile < kTilesV; ++tile)
+      store_shared_floats(target + tile * 32 + column * 8, output[tile].r[2 * half],
+                          output[tile].r[2 * half + 1]);
   }
+}
 
 }  // namespace cubinet::attention

@@ -66,7 +66,7 @@ class SharedWeights {
     sum_ = sum_ * correction + sum;
 #pragma unroll
     for (int i = 0; i < kTokens; i += 2)
-      store_shared_word(weights(step) + row() * kWeightStride + (first + i) * int{sizeof(Product)},
+      store_shared_4(weights(step) + row() * kWeightStride + (first + i) * int{sizeof(Product)},
                         pack2<Product>(scores[i], scores[i + 1]));
     if (first == 0) store_shared_float(corrections(step) + 4 * row(), correction);
   }

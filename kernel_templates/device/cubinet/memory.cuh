@@ -106,12 +106,14 @@ __device__ inline void store_shared_floats(SharedAddress address, float first, f
   asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second) : "memory");
 }
 
-__device__ inline void store_shared_word(SharedAddress address, unsigned v) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
-}
-
 __device__ inline void store_shared_8(SharedAddress address, unsigned first, unsigned second) {
   asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(first), "r"(second) : "memory");
+}
+
+__device__ inline void store_shared_16(SharedAddress address, const unsigned (&words)[4]) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]), "r"(words[1]),
+               "r"(words[2]), "r"(words[3])
+               : "memory");
 }
 
 __device__ inline void store_shared_4(SharedAddress address, unsigned v) {
@@ -122,12 +124,6 @@ __device__ inline unsigned load_shared_4(SharedAddress address) {
   unsigned v;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
   return v;
-}
-
-__device__ inline void store_shared_16(SharedAddress address, const unsigned (&words)[4]) {
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]), "r"(words[1]),
-               "r"(words[2]), "r"(words[3])
-               : "memory");
 }
 
 __device__ inline void store_shared_float(SharedAddress address, float v) {

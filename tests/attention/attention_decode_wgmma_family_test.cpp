@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_fixture.hpp"
+#include "templates/decode_family.hpp"
+
+namespace cubinet {
+namespace {
+
+using namespace test::decode;
+
+const char* first_of(const AttentionProblem& problem, ComputeCapability device) {
+  return decode_families(problem, device).front()->name;
+}
+
+TEST_CASE("More than half of sixty four rows go to warpgroups on Hopper, and nowhere else") {
+  for (const ComputeCapability device : {kAmpere.capability, kGeForce.capability, ComputeCapability{10, 0}}) {
+    CHECK(std::string(first_of(llama(4, 5000, 8), device)) == "attention_decode");
+    CHECK(kAttentionDecodeWgmma.gap(llama(4, 5000, 8), device).find("9.0") != std::string::npos);
+  }
+  CHECK(std::string(first_of(llama(4, 5000, 4), kHopper.capability)) == "attention_decode");
+  CHECK(std::string(first_of(llama(4, 5000, 5), kHopper.capability)) == "attention_decode_wgmma");
+  CHECK(std::string(first_of(llama(4, 5000, 100), kHopper.capability)) == "attention_decode_wgmma");
+}
+
+TEST_CASE(
+    "Two blocks of a warpgroup share a multiprocessor, with the deepest ring that leaves room for both") {
+  AttentionProblem problem = llama(16, 4096, 8);
+  const auto tile = [&](std::uint32_t head_dim, DataType type) {
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    problem.data_type_k = problem.data_type_v = type;
+    const DecodePlan made = plan(request(problem), kAttentionDecodeWgmma);
+    CHECK(made.blocks_per_multiprocessor == (head_dim == 256 ? 1 : 2));
+    return made.tile;
+  };
+  CHECK(tile(64, DataType::bf16) == DecodeTile{64, 64, 6});
+  CHECK(tile(128, DataType::bf16) == DecodeTile{64, 64, 3});
+  CHECK(tile(256, DataType::bf16) == DecodeTile{64, 64, 3});
+  CHECK(tile(128, DataType::e4m3) == DecodeTile{64, 64, 4});
+}
+
+}  // namespace
+}  // namespace cubinet
