@@ -21,7 +21,7 @@ bool wide_preferred(const AttentionProblem&, ComputeCapability) {
 
 // The weights of a step are computed once where shared memory has room for it.
 bool shares_weights(const AttentionProblem& problem, const DecodeTile& tile) {
-  return tile.q < 64 && tile.kv >= 32 && (!problem.is_mla_generation() || tile.stages >= 4);
+  return tile.q < 64 && tile.kv >= 32 && tile.stages >= (problem.is_mla_generation() ? 4U : 3U);
 }
 
 DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& tile) {

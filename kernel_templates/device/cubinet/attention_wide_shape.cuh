@@ -35,7 +35,7 @@ constexpr int kWarpPairs = divide_up(kPairs, kWarpsDim);  // every kWarpsDim-th
 constexpr int kKeptPairs = tile_size_q > 16 ? 0 : kWarpPairs;
 // Whether the weights of a step are computed once, and exchanged too. Of what is both K and V a step more is in use then,
 // for which there is not always room.
-constexpr bool kSharesWeights = tile_size_q < 64 && tile_size_kv >= 32 && (!kLatent || stages >= 4);
+constexpr bool kSharesWeights = tile_size_q < 64 && tile_size_kv >= 32 && stages >= (kLatent ? 4 : 3);
 // How many steps ahead of the product P V the logits are computed.
 constexpr int kLead = kSharesWeights ? 2 : 1;
 
