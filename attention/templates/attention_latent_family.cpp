@@ -23,7 +23,7 @@ std::string gap_of_latent(const AttentionProblem&, ComputeCapability device) {
 }
 
 bool latent_preferred(const AttentionProblem& problem, ComputeCapability device) {
-  return device == kLatentDevice && latent_rows(problem) > 16;
+  return device == kLatentDevice && problem.is_mla_generation() && latent_rows(problem) > 16;
 }
 
 // The places of the ring and, where KV is converted, those of what it becomes.
