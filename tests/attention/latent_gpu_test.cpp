@@ -64,10 +64,12 @@ TEST_CASE("The output of warpgroups follows its scale, and the logits theirs, wi
       AttentionProblem problem = latent_tiles(40);
       problem.data_type_o = type;
       if (type == DataType::fp16) problem.data_type_q = problem.data_type_k = problem.data_type_v = type;
-      problem.output_scale = 3.0;
+      // Not so large that the rounding of P, of bf16, is several steps of an output near 0.
+      problem.output_scale = type == DataType::e4m3 ? 0.5 : 3.0;
       problem.softmax_scale = 0.03;
       problem.scales_on_device = on_device;
-      problem.sinks = on_device;
+      // A sink may leave rows below the smallest numbers of the narrower types.
+      problem.sinks = on_device && type == DataType::bf16;
       check_latent(*gpu, problem);
     }
   }
