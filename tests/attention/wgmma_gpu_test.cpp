@@ -96,8 +96,8 @@ TEST_CASE("Both families agree with each other, and warpgroups with themselves t
       problem, {properties.capability, properties.multiprocessors, properties.maximum_shared_bytes_per_block},
       {}, ok(AttentionBackends::builtin()), options));
   CHECK(plan.row.implementation == "attention_decode");
-  const Outputs other =
-      decode(Gpu{runtime, ok(runtime->device(0))}, ok(BoundAttention::bind(*runtime, plan, 0)), inputs);
+  const Outputs other = decode(Gpu{runtime, ok(runtime->device(0)), portable.targets},
+                               ok(BoundAttention::bind(*runtime, plan, 0)), inputs);
   const AttentionOutputs reference = ok(attention_reference(problem, inputs));
   for (const Outputs* outputs : {&first, &other})
     CHECK(ok(compare_attention(problem, reference, outputs->o, outputs->lse)).worst_row < 1e-2);
