@@ -31,7 +31,7 @@ TEST_CASE("a kernel of ours that is not split reduces nothing") {
   known.options.splits = 2;
   const auto split = describe(test::plan_of(problem, "auto", known));
   CHECK(split["multi_ctas_kv_mode"] == "gmem_separate");
-  CHECK(split["launch"]["reduction"]["threads"] == 256);
+  CHECK(split["launch"]["reduction"]["threads"] == 128);
 }
 
 TEST_CASE("a window that is absent is null") {
