@@ -44,11 +44,17 @@ Result<PeerProcess> PeerProcess::start(const std::string& option) {
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  // A group of its own: where it has to be killed, what it has started goes with it.
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
   char shell[] = "/bin/sh";
   char flag[] = "-c";
   char* const arguments[] = {shell, flag, command.data(), nullptr};
   pid_t process = -1;
-  const int failure = ::posix_spawn(&process, shell, &actions, nullptr, arguments, environ);
+  const int failure = ::posix_spawn(&process, shell, &actions, &attributes, arguments, environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   if (failure != 0) {
@@ -72,7 +78,7 @@ PeerProcess::~PeerProcess() {
     if (::waitpid(process_, nullptr, WNOHANG) != 0) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  ::kill(process_, SIGKILL);
+  ::kill(-process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
 }
 
