@@ -9,12 +9,7 @@ namespace {
 
 constexpr std::uint32_t kWarpRows = 16;
 constexpr std::uint32_t kMaximumWarps = 8;  // the template's limit
-constexpr std::uint32_t kProductBytes = 2;  // of an element that is multiplied: bf16 or fp16
 constexpr std::uint32_t kMostStages = 6;
-
-bool is_narrow(const AttentionProblem& problem) {
-  return bits_of(problem.data_type_k) == 8;
-}
 
 std::uint32_t widest_head(const AttentionProblem& problem) {
   return std::max(problem.head_dim_qk, problem.head_dim_v);
@@ -22,7 +17,7 @@ std::uint32_t widest_head(const AttentionProblem& problem) {
 
 // Tokens that a warp takes at a time.
 std::uint32_t slice_of(const AttentionProblem& problem, std::uint32_t tile_q) {
-  return (tile_q == 64 || is_narrow(problem)) && problem.head_dim_v <= 128 ? 32 : 16;
+  return (tile_q == 64 || converts_kv(problem)) && problem.head_dim_v <= 128 ? 32 : 16;
 }
 
 std::string gap_of_decode(const AttentionProblem& problem, ComputeCapability) {
@@ -40,7 +35,7 @@ DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& t
   const std::uint32_t warps_kv = tile.kv / block.slice;
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
   const std::uint32_t merge = tile.q * warps_kv * (problem.head_dim_v + 10) * 4;
-  const std::uint32_t q_scales = is_narrow(problem) ? tile.q * 4 : 0;
+  const std::uint32_t q_scales = converts_kv(problem) ? tile.q * 4 : 0;
   block.threads = 32 * (tile.q / kWarpRows) * warps_kv;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge) + q_scales;
   block.registers = widest_head(problem) <= 64 ? 128 : 255;
@@ -50,7 +45,7 @@ DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& t
 // Of elements of eight bits more than 64 KiB under way are a little slower, unless fewer would let a third
 // block in.
 std::uint32_t most_stages(const AttentionProblem& problem, std::uint32_t kv) {
-  if (!is_narrow(problem) || widest_head(problem) <= 64) return kMostStages;
+  if (!converts_kv(problem) || widest_head(problem) <= 64) return kMostStages;
   return std::clamp(64 * 1024 / (kv * kv_row_bytes(problem)), 2U, kMostStages);
 }
 
@@ -58,12 +53,11 @@ std::uint32_t most_stages(const AttentionProblem& problem, std::uint32_t kv) {
 // ends beside another's stream, and 64 KiB to 96 KiB under way are what keeps memory busy.
 std::vector<DecodeTileWish> tiles_of_decode(const AttentionProblem& problem) {
   std::vector<DecodeTileWish> wishes;
-  const std::uint32_t rows = problem.group_size() * std::min(problem.q_len, 64U);
   // Steps of 32 KiB: 128 tokens of head dim 64, 64 of 128, 32 of 256, of 16 bits each.
   std::uint32_t preferred = 128;
   while (preferred > 16 && preferred * kv_row_bytes(problem) > 32 * 1024)
     preferred /= 2;
-  for (std::uint32_t q = rows <= 16 ? 16 : rows <= 32 ? 32 : 64; q >= 16; q /= 2) {
+  for (std::uint32_t q = smallest_tile_q(problem); q >= 16; q /= 2) {
     const std::uint32_t slice = slice_of(problem, q);
     // Where eight warps that take twice the tokens have the registers of a multiprocessor to themselves,
     // two blocks of four, which do not wait for each other, are faster.

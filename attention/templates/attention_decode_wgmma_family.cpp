@@ -9,18 +9,13 @@ namespace {
 
 constexpr ComputeCapability kWgmmaDevice{9, 0};
 constexpr std::uint32_t kWgmmaRows = 64;
-constexpr std::uint32_t kWgmmaSlice = 64;        // tokens of a step
-constexpr std::uint32_t kWgmmaElementBytes = 2;  // of an element that is multiplied: bf16 or fp16
+constexpr std::uint32_t kWgmmaSlice = 64;  // tokens of a step
 constexpr std::uint32_t kMostWgmmaStages = 6;
-
-bool is_converted_for_wgmma(const AttentionProblem& problem) {
-  return bits_of(problem.data_type_k) == 8;
-}
 
 std::string gap_of_wgmma(const AttentionProblem& problem, ComputeCapability device) {
   if (device != kWgmmaDevice)
     return "attention_decode_wgmma has instructions of devices of " + kWgmmaDevice.to_string() + " alone";
-  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
+  const std::uint64_t rows = rows_of_kv_head(problem);
   if (rows > kWgmmaRows / 2) return "";
   return "attention_decode_wgmma has tiles of " + std::to_string(kWgmmaRows) + " rows, of which " +
          std::to_string(rows) + " would be used";
@@ -31,9 +26,9 @@ bool wgmma_preferred(const AttentionProblem& problem, ComputeCapability device) 
 }
 
 DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& tile) {
-  const bool converts = is_converted_for_wgmma(problem);
+  const bool converts = converts_kv(problem);
   const std::uint32_t columns = problem.head_dim_qk + problem.head_dim_v;
-  const std::uint32_t converted = converts ? columns * kWgmmaElementBytes : 0;
+  const std::uint32_t converted = converts ? columns * kProductBytes : 0;
   const std::uint32_t work = tile.kv * (tile.stages * kv_row_bytes(problem) + converted);
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
   const std::uint32_t q_scales = converts ? tile.q * 4 : 0;
@@ -41,7 +36,7 @@ DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& ti
   DecodeBlock block;
   block.slice = tile.kv;
   block.threads = 128;
-  block.shared_bytes = tile.q * problem.head_dim_qk * kWgmmaElementBytes + std::max(work, merge) + q_scales;
+  block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(work, merge) + q_scales;
   block.registers = widest > 64 ? 255 : 168;
   return block;
 }

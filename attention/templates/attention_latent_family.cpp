@@ -7,15 +7,7 @@ namespace {
 
 constexpr ComputeCapability kLatentDevice{9, 0};
 constexpr std::uint32_t kLatentSlice = 32;
-constexpr std::uint32_t kLatentRowBytes = 576 * 2;  // of what is multiplied
-
-bool is_converted_latent(const AttentionProblem& problem) {
-  return bits_of(problem.data_type_k) == 8;
-}
-
-std::uint64_t latent_rows(const AttentionProblem& problem) {
-  return std::uint64_t{problem.group_size()} * problem.q_len;
-}
+constexpr std::uint32_t kLatentRowBytes = 576 * kProductBytes;
 
 std::string gap_of_latent(const AttentionProblem&, ComputeCapability device) {
   if (device == kLatentDevice) return "";
@@ -23,12 +15,12 @@ std::string gap_of_latent(const AttentionProblem&, ComputeCapability device) {
 }
 
 bool latent_preferred(const AttentionProblem& problem, ComputeCapability device) {
-  return device == kLatentDevice && problem.is_mla_generation() && latent_rows(problem) > 16;
+  return device == kLatentDevice && problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
 }
 
 // The places of the ring and, where KV is converted, those of what it becomes.
 DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& tile) {
-  const bool converts = is_converted_latent(problem);
+  const bool converts = converts_kv(problem);
   const std::uint32_t places = !converts ? tile.stages : tile.q == 64 ? 2 : 3;
   DecodeBlock block;
   block.threads = 512;
@@ -41,11 +33,9 @@ DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& t
 
 // As few tiles as the rows need, and the deepest ring that fits beside one.
 std::vector<DecodeTileWish> tiles_of_latent(const AttentionProblem& problem) {
-  const std::uint64_t rows = latent_rows(problem);
-  const std::uint32_t q = rows <= 16 ? 16 : rows <= 32 ? 32 : 64;
+  const std::uint32_t q = smallest_tile_q(problem);
   std::vector<DecodeTileWish> wishes;
-  for (std::uint32_t stages = q == 64 || (q == 32 && is_converted_latent(problem)) ? 4 : 5; stages >= 2;
-       --stages)
+  for (std::uint32_t stages = q == 64 || (q == 32 && converts_kv(problem)) ? 4 : 5; stages >= 2; --stages)
     wishes.push_back({{q, kLatentSlice, stages}, 1});
   return wishes;
 }

@@ -7,7 +7,6 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint32_t kProductElementBytes = 2;  // of what is multiplied
 constexpr std::uint32_t kMostWideStages = 6;
 
 // The template's declaration says all of it.
@@ -30,20 +29,19 @@ DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& til
   const std::uint32_t parts = std::max(64 / tile.q / (tile.kv == 16 ? 1U : 2U), 1U);
   const std::uint32_t logits = 2 * parts * tile.q * (tile.kv + 8) * 4;
   const std::uint32_t weights =
-      shares_weights(problem, tile) ? 2 * tile.q * (tile.kv * kProductElementBytes + 20) : 0;
+      shares_weights(problem, tile) ? 2 * tile.q * (tile.kv * kProductBytes + 20) : 0;
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
-  const std::uint32_t q_bytes = tile.q * problem.head_dim_qk * kProductElementBytes;
-  const std::uint32_t q_scales = bits_of(problem.data_type_k) == 8 ? tile.q * 4 : 0;
+  const std::uint32_t q_bytes = tile.q * problem.head_dim_qk * kProductBytes;
+  const std::uint32_t q_scales = converts_kv(problem) ? tile.q * 4 : 0;
   return {256, q_bytes + std::max(ring + logits + weights, merge) + q_scales, 255, std::min(tile.kv, 32U)};
 }
 
 // As few tiles as the rows need, and the deepest ring that fits beside one.
 std::vector<DecodeTileWish> tiles_of_wide(const AttentionProblem& problem) {
   std::vector<DecodeTileWish> wishes;
-  const bool narrow = bits_of(problem.data_type_k) == 8;
-  const std::uint32_t rows = problem.group_size() * std::min(problem.q_len, 64U);
+  const bool narrow = converts_kv(problem);
   const std::uint32_t least = problem.is_mla_generation() ? 3 : 2;  // stages
-  for (std::uint32_t q = rows <= 16 ? 16 : rows <= 32 ? 32 : 64; q >= 16; q /= 2) {
+  for (std::uint32_t q = smallest_tile_q(problem); q >= 16; q /= 2) {
     const std::uint32_t most = narrow && q < 64 ? 64 : 32;  // of a step; of eight bits there are no others
     for (std::uint32_t kv = most; kv >= (narrow ? most : 16); kv /= 2) {
       for (std::uint32_t stages = kMostWideStages; stages >= least; --stages)

@@ -137,7 +137,7 @@ class DecodeDivision {
     const double working = std::ceil(all_units / share);
     const double longest = std::min(share * splits.unit, tokens * q_tiles);
     const double of_longest = std::ceil(divide_up(longest_reach(), splits.unit) / share);
-    const double bytes_of_row = kv_row_bytes(problem_);
+    const std::uint32_t row_bytes = kv_row_bytes(problem_);
     KernelWork work;
     work.implementation = family_.name;
     work.device = request_.device.capability;
@@ -145,15 +145,15 @@ class DecodeDivision {
     work.blocks_per_multiprocessor = tile_.blocks_per_multiprocessor;
     work.tile_size_q = tile_.shape.q;
     work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
-    work.row_bytes = kv_row_bytes(problem_);
+    work.row_bytes = row_bytes;
     work.splits = static_cast<std::uint32_t>(
         splits.split_is_unit ? splits.count : std::min<double>(of_longest, splits.blocks));
     work.longest_tokens = static_cast<std::uint64_t>(longest);
     work.blocks = working * problem_.heads_kv;
     work.empty_blocks = (splits.blocks - working) * problem_.heads_kv;
-    work.bytes = tokens * columns * bytes_of_row;
-    work.largest_block_bytes = longest * bytes_of_row;
-    work.ring_bytes = static_cast<double>(tile_.shape.stages) * tile_.shape.kv * bytes_of_row;
+    work.bytes = tokens * columns * row_bytes;
+    work.largest_block_bytes = longest * row_bytes;
+    work.ring_bytes = static_cast<double>(tile_.shape.stages) * tile_.shape.kv * row_bytes;
     return request_.costs().cost(work);
   }
 

@@ -26,6 +26,19 @@ std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
   return a / b + (a % b != 0 ? 1U : 0U);
 }
 
+bool converts_kv(const AttentionProblem& problem) {
+  return bits_of(problem.data_type_k) == 8;
+}
+
+std::uint64_t rows_of_kv_head(const AttentionProblem& problem) {
+  return std::uint64_t{problem.group_size()} * problem.q_len;
+}
+
+std::uint32_t smallest_tile_q(const AttentionProblem& problem) {
+  const std::uint64_t rows = rows_of_kv_head(problem);
+  return rows <= 16 ? 16 : rows <= 32 ? 32 : 64;
+}
+
 std::uint32_t kv_row_bytes(const AttentionProblem& problem) {
   const std::uint32_t columns = problem.head_dim_qk + (problem.is_mla_generation() ? 0 : problem.head_dim_v);
   return columns * static_cast<std::uint32_t>(bits_of(problem.data_type_k)) / 8;
@@ -40,7 +53,7 @@ std::vector<const DecodeFamily*> decode_families(const AttentionProblem& problem
 
 std::string decode_gap(const AttentionProblem& problem, ComputeCapability device) {
   if (!problem.is_generation()) return "decode attention is for generation, and the problem is prefill";
-  const std::uint64_t rows = std::uint64_t{problem.group_size()} * problem.q_len;
+  const std::uint64_t rows = rows_of_kv_head(problem);
   if (rows > kMaximumRows) {
     return "a group of " + std::to_string(problem.group_size()) + " times " + std::to_string(problem.q_len) +
            " query tokens is " + std::to_string(rows) +

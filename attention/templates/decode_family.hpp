@@ -67,6 +67,14 @@ KernelSpec decode_specification(const DecodeFamily& family, const AttentionProbl
 KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem,
                                 const DecodeTile& tile);
 
+// Bytes of an element that is multiplied: bf16 or fp16.
+inline constexpr std::uint32_t kProductBytes = 2;
+// KV has eight bits, which are multiplied as fp16.
+bool converts_kv(const AttentionProblem& problem);
+// Query heads of one KV head times query tokens.
+std::uint64_t rows_of_kv_head(const AttentionProblem& problem);
+// Rows of the smallest tile that holds these, 64 where none does.
+std::uint32_t smallest_tile_q(const AttentionProblem& problem);
 // Of K and V of a token and KV head, which latent attention has once.
 std::uint32_t kv_row_bytes(const AttentionProblem& problem);
 std::uint32_t divide_up(std::uint32_t a, std::uint32_t b);
