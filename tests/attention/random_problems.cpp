@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "random_problems.hpp"
+
+#include <cubinet/attention/reference_values.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cubinet::test {
+namespace {
+
+constexpr double kMostWork = 1.5e8;
+constexpr double kMostKvElements = 4e7;
+
+// The elements of a pool of K.
+double kv_elements(const AttentionProblem& problem) {
+  const double tokens = std::ceil(static_cast<double>(problem.kv_len) / problem.tokens_per_page) *
+                        problem.tokens_per_page * problem.batch;
+  return tokens * problem.heads_kv * problem.head_dim_qk;
+}
+
+bool is_too_large(const AttentionProblem& problem) {
+  return reference_work(problem) > kMostWork || kv_elements(problem) > kMostKvElements;
+}
+
+void pick_types(AttentionProblem& kind, Dice& dice) {
+  kind.data_type_q = dice.pick({DataType::bf16, DataType::bf16, DataType::fp16, DataType::e4m3});
+  const bool narrow = kind.data_type_q == DataType::e4m3 || dice.one_of(3);
+  kind.data_type_k = kind.data_type_v = narrow ? DataType::e4m3 : kind.data_type_q;
+  const DataType wide = kind.data_type_q == DataType::fp16 ? DataType::fp16 : DataType::bf16;
+  kind.data_type_o = dice.pick({wide, wide, DataType::fp32, DataType::e4m3});
+}
+
+}  // namespace
+
+std::uint32_t Dice::size(std::uint32_t least, std::uint32_t most) {
+  const double low = std::log(static_cast<double>(least));
+  const double high = std::log(static_cast<double>(most) + 1);
+  const double drawn = std::uniform_real_distribution<double>(low, high)(generator_);
+  return std::clamp(static_cast<std::uint32_t>(std::exp(drawn)), least, most);
+}
+
+AttentionProblem random_kind(Dice& dice) {
+  AttentionProblem kind;
+  pick_types(kind, dice);
+  const std::uint32_t head_dim = dice.pick({64U, 128U, 128U, 256U, 512U, 576U, 576U});
+  kind.head_dim_qk = head_dim;
+  kind.head_dim_v = head_dim == 576 ? 512 : head_dim;
+  // Head dims of Q and K on one side, of V on the other, need not be the same.
+  if (head_dim <= 256 && dice.one_of(8)) kind.head_dim_v = dice.pick({64U, 128U, 256U});
+  kind.tokens_per_page = dice.pick({8U, 16U, 32U, 64U, 64U, 128U});
+  const bool latent = kind.is_mla_generation();
+  kind.mask = dice.pick({AttentionMask::causal, AttentionMask::causal, AttentionMask::dense});
+  // What latent attention on Hopper leaves to the portable kernel is not to be most of what is tried.
+  const unsigned rare = latent ? 12 : 4;
+  if (dice.one_of(rare)) kind.mask = AttentionMask::custom;
+  if (kind.mask != AttentionMask::dense && dice.one_of(rare)) kind.window = 1;  // sizes say how many
+  if (dice.one_of(rare)) kind.soft_cap = dice.pick({20.0, 50.0});
+  kind.separate_page_tables = !latent && dice.one_of(4);
+  return kind;
+}
+
+AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
+  AttentionProblem problem = kind;
+  const bool latent = kind.is_mla_generation();
+  problem.q_len = dice.one_of(2) ? 1 : latent ? dice.size(1, 4) : dice.size(1, 16);
+  problem.heads_kv = latent ? 1 : dice.pick({1U, 1U, 2U, 3U, 8U});
+  const std::uint32_t group = latent ? dice.pick({8U, 12U, 16U, 16U, 20U, 32U, 48U, 64U, 128U})
+                                     : dice.pick({1U, 2U, 4U, 5U, 7U, 8U, 8U, 12U, 16U});
+  problem.heads_q = group * problem.heads_kv;
+  problem.batch = dice.one_of(3) ? 1 : dice.size(1, 300);
+  problem.kv_len = std::max(problem.q_len, dice.one_of(8) ? dice.size(1, 131'072) : dice.size(1, 4'096));
+  if (dice.one_of(3)) {  // beside a border
+    const std::uint32_t border = dice.pick({problem.tokens_per_page, 32U, 64U, 128U, 512U});
+    const std::uint32_t times = std::max(problem.kv_len / border, 1U);
+    problem.kv_len = std::max(times * border + dice.pick({0U, 1U}) - dice.pick({0U, 1U}), problem.q_len);
+  }
+  while (is_too_large(problem)) {
+    if (problem.batch > 1 && dice.one_of(2)) {
+      problem.batch /= 2;
+    } else {
+      problem.kv_len = std::max(problem.kv_len / 2, problem.q_len);
+    }
+  }
+  if (kind.window != kUnlimited)
+    problem.window = dice.one_of(4) ? 1 : dice.size(1, std::max(problem.kv_len, 2U));
+  problem.ragged_q = dice.one_of(4);
+  problem.kv_order = dice.pick({KvOrder::nhd, KvOrder::hnd});
+  problem.lse = dice.one_of(2);
+  problem.scales_on_device = dice.one_of(4);
+  // What a sink leaves of a row may be below the smallest numbers of the narrower types.
+  const bool wide_output = kind.data_type_o == DataType::bf16 || kind.data_type_o == DataType::fp32;
+  problem.sinks = wide_output && dice.one_of(3);
+  // Not so large that the rounding of P, of 16 bits, is a step of an output of e4m3 near 0.
+  if (dice.one_of(3)) problem.output_scale = kind.data_type_o == DataType::e4m3 ? 0.25 : 3.0;
+  if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
+  return problem;
+}
+
+std::vector<std::int32_t> random_lengths(const AttentionProblem& problem, Dice& dice) {
+  const auto pattern = dice.one_of(2) ? LengthPattern::borders : LengthPattern::uniform;
+  std::vector<std::int32_t> lengths = make_kv_lengths(problem, pattern);
+  if (!dice.one_of(2)) return lengths;
+  const bool one_long = dice.one_of(2);
+  for (std::size_t i = 1; i < lengths.size(); ++i) {
+    const std::uint32_t most = one_long ? std::max(problem.kv_len / 16, problem.q_len) : problem.kv_len;
+    lengths[i] = dice.one_of(8) ? 0 : static_cast<std::int32_t>(dice.size(problem.q_len, most));
+  }
+  return lengths;
+}
+
+double reference_work(const AttentionProblem& problem) {
+  return static_cast<double>(problem.batch) * problem.q_len * problem.heads_q * problem.kv_len *
+         (problem.head_dim_qk + problem.head_dim_v);
+}
+
+}  // namespace cubinet::test
