@@ -9,9 +9,9 @@
 #   COMMIT   what was built, for the results; default: the commit that the tree was configured at
 #   FOLDER   published cubins, as scripts/import_published.sh fetches them: for the part published
 #   -k       cases.json and corpus.bundle, as scripts/corpus/cases.py writes them: for the part corpus
-#   PART     tests (with the examples), published (published kernels against float64, on a device of 10.x), benchmarks,
-#            sanitizer, peers, corpus, tune (a table of measurements from nothing; all seven without one); or one of a
-#            group alone:
+#   PART     tests (with the examples), random (2,500 random problems of decode attention against float64), published
+#            (published kernels against float64, on a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a
+#            table of measurements from nothing; all eight without one); or one of a group alone:
 #            compile, load, bundle, launch, decode, step, table; launch_peers, attention_table, first_kernel, raw_path
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
@@ -45,14 +45,14 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | decode | step | launch_peers | attention_table | first_kernel | raw_path)
+    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | decode | step | launch_peers | attention_table | first_kernel | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
     *) usage ;;
   esac
 done
-((${#parts[@]})) || parts=(tests published "${verbs[@]}" sanitizer "${peers[@]}" corpus tune)
+((${#parts[@]})) || parts=(tests random published "${verbs[@]}" sanitizer "${peers[@]}" corpus tune)
 
 [[ -f $list && -x $bench ]] || die "$tree holds no build: build the portable preset first and bring build/portable along"
 command -v nvidia-smi >/dev/null || die "there is no nvidia-smi, so no NVIDIA driver: this script needs a GPU"
@@ -74,24 +74,36 @@ passed=0 failed=0 skipped=0
 
 json_string() { printf '%s' "$1" | sed 's/\\/\\\\/g; s/"/\\"/g' | tr -d '\000-\037'; }
 
-# Runs one test, counts its outcome and writes it down.
-record() { # EXECUTABLE NAME COMMAND...
-  local executable=$1 name=$2 start seconds outcome status=0
-  shift 2
+# Most of a test's time is compiling; several at a time leave the GPU to the one that has compiled.
+tests_at_a_time=$(($(nproc) < 8 ? $(nproc) : 8))
+outcomes=$results/outcomes
+tests=0
+
+# Runs one test and writes its outcome down, as the file AT.
+run_test() { # AT EXECUTABLE NAME COMMAND...
+  local at=$1 executable=$2 name=$3 start seconds outcome=passed status=0
+  shift 3
   start=$(date +%s.%N)
-  timeout 600 "$@" >"$results/output.txt" 2>&1 || status=$?
+  timeout 600 "$@" >"$at.txt" 2>&1 || status=$?
   seconds=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "%.3f", b - a }')
   case $status in
-    0) outcome=passed passed=$((passed + 1)) ;;
-    77) outcome=skipped skipped=$((skipped + 1)) ;;
+    0) ;;
+    77) outcome=skipped ;;
     *)
-      outcome=failed failed=$((failed + 1))
-      printf '%s: %s (status %s)\n' "$executable" "$name" "$status" >&2
-      tail -n 40 "$results/output.txt" >&2
+      outcome=failed
+      printf '%s: %s (status %s)\n%s\n' "$executable" "$name" "$status" "$(tail -n 40 "$at.txt")" >&2
       ;;
   esac
+  rm -f "$at.txt"
   printf '{"executable": "%s", "test": "%s", "outcome": "%s", "seconds": %s}\n' "$executable" \
-    "$(json_string "$name")" "$outcome" "$seconds" >>"$results/tests.jsonl"
+    "$(json_string "$name")" "$outcome" "$seconds" >"$at"
+}
+
+# The same behind what follows, once there is room.
+begin_test() { # EXECUTABLE NAME COMMAND...
+  tests=$((tests + 1))
+  while (($(jobs -pr | wc -l) >= tests_at_a_time)); do wait -n || true; done
+  run_test "$outcomes/$(printf '%05d' "$tests")" "$@" &
 }
 
 # One process a test case, as ctest would do it: a test that ends the process fails alone.
@@ -102,18 +114,20 @@ run_tests() { # EXECUTABLE
   ((${#names[@]})) || die "$1 holds no test case"
   for name in "${names[@]}"; do
     # A comma in doctest's filter separates two filters unless it is escaped.
-    record "$(basename "$1")" "$name" "$program" "--test-case=${name//,/\\,}"
+    begin_test "$(basename "$1")" "$name" "$program" "--test-case=${name//,/\\,}"
   done
 }
 
 # An example compares what its kernel computed, and ends with 1 when that is wrong.
 run_example() { # EXECUTABLE
-  local home
   local -a template=()
   [[ $1 != */example_scale_add ]] || template=("$root/examples/custom_template/scale_add.cu")
-  home=$(mktemp -d)
-  record "$(basename "$1")" "its result is right" "$tree/$1" "${template[@]}" "$home" ${cuda_root:+"$cuda_root"}
-  rm -rf "$home"
+  # shellcheck disable=SC2016
+  begin_test "$(basename "$1")" "its result is right" bash -c 'toolkit=$1 home=$(mktemp -d) status=0
+    shift
+    "$@" "$home" ${toolkit:+"$toolkit"} || status=$?
+    rm -rf "$home"
+    exit $status' - "$cuda_root" "$tree/$1" "${template[@]}"
 }
 
 # Runs one measurement, which writes its own JSON, or one command; a failing one is counted and the others still run.
@@ -149,25 +163,31 @@ peer() { # SCRIPT MODULES ARGUMENTS...
   fi
 }
 
+outcomes_of() { grep -ho "\"outcome\": \"$1\"" "$outcomes"/* | wc -l || true; }
+
 run_all_tests() {
-  # Other parts may have been run, and counted, before.
-  local path before=("$passed" "$failed" "$skipped")
-  rm -f "$results/tests.jsonl"
+  local path ended
+  rm -rf "$outcomes"
+  mkdir -p "$outcomes"
+  tests=0
   while read -r path; do
     case $path in
       examples/*) run_example "$path" ;;
       *) run_tests "$path" ;;
     esac
   done <"$list"
-  rm -f "$results/output.txt"
+  wait
+  ended=$(find "$outcomes" -name '?????' | wc -l)
+  ((ended == tests)) || die "$tests tests were begun and $ended have an outcome"
+  local -A count=([passed]=$(outcomes_of passed) [failed]=$(outcomes_of failed) [skipped]=$(outcomes_of skipped))
   {
     printf '{"device": "%s", "passed": %d, "failed": %d, "skipped": %d, "tests": [\n' \
-      "$(json_string "$(head -n 1 "$results/device.txt")")" "$((passed - before[0]))" "$((failed - before[1]))" \
-      "$((skipped - before[2]))"
-    sed '$!s/$/,/' "$results/tests.jsonl"
+      "$(json_string "$(head -n 1 "$results/device.txt")")" "${count[passed]}" "${count[failed]}" "${count[skipped]}"
+    sed '$!s/$/,/' <(cat "$outcomes"/*)
     printf ']}\n'
   } >"$results/tests.json"
-  rm -f "$results/tests.jsonl"
+  rm -rf "$outcomes"
+  passed=$((passed + count[passed])) failed=$((failed + count[failed])) skipped=$((skipped + count[skipped]))
 }
 
 run_benchmark() { # VERB
@@ -179,6 +199,12 @@ run_benchmark() { # VERB
     if nvcc=$(command -v nvcc); then more=(--nvcc "$nvcc"); fi
   fi
   measure "$1" "$bench" "${nvrtc[@]}" "${commit[@]}" "${rounds[@]}" -o "$results/$1.json" "$1" "${more[@]}"
+}
+
+# All of what the tests of the same names run a little of.
+run_random() {
+  CUBINET_TEST_EVERY=1 measure random "$tree/tests/attention/test_attention_gpu" \
+    --test-case='Every family computes random problems*,The shapes that the prior system*,Long sequences*'
 }
 
 skip() { # REASON
@@ -295,6 +321,7 @@ run_tune() {
 for part in "${parts[@]}"; do
   case $part in
     tests) run_all_tests ;;
+    random) run_random ;;
     published) run_published ;;
     sanitizer) run_sanitizer ;;
     launch_peers) peer launch_peers "cupy cuda triton torch" ;;

@@ -70,7 +70,7 @@ case "$*" in *compute_cap*) echo {capability} ;; *) echo 'A GPU, 1.2' ;; esac
                           ("example_scale_add", "its result is right", "passed"),
                           ("test_loader_stub", "one, and a comma", "passed"),
                           ("test_loader_stub", "another", "skipped")])
-        self.assertIn("--test-case=one\\, and a comma", self.calls[-2])
+        self.assertTrue(any(call.endswith("--test-case=one\\, and a comma") for call in self.calls))
 
     def test_an_example_with_a_wrong_result_is_a_failure(self):
         make_program(self.root / "build/portable/examples/example_rms_norm", "exit 1\n")
@@ -142,6 +142,14 @@ while [[ $1 != */cubinet_bench && $1 != */test_attention_stand_in_gpu ]]; do shi
         done = self.check("sanitizer")
         self.assertEqual(done.stdout, "2 passed, 4 failed, 2 skipped\n")  # the bench always fails here
         self.assertEqual(sum("--test-case=one\\, and a comma" in call for call in self.calls), 2)
+
+    def test_all_of_the_random_problems_are_one_outcome(self):
+        self.assertEqual(self.check("random").stdout, "0 passed, 1 failed\n")  # it was not built
+        make_program(self.root / "build/portable/tests/attention/test_attention_gpu",
+                     'printf "%s\\n" "$CUBINET_TEST_EVERY $*" >>"$TMPDIR/calls"\n')
+        done = self.check("random")
+        self.assertEqual(done.stdout, "1 passed, 0 failed\n")
+        self.assertTrue(self.calls[-1].startswith("1 --test-case=Every family computes random problems*,"))
 
     def test_the_corpus_is_run_from_its_folder_and_skipped_without_one(self):
         done = self.check("corpus")
