@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_problems.hpp"
 
+#include <utility>
+
 namespace cubinet::bench {
 namespace {
 
@@ -31,26 +33,57 @@ std::vector<NamedProblem> llama_problems() {
 }
 
 std::vector<NamedProblem> small_problems() {
-  std::vector<NamedProblem> problems = {
-      {"page 16", llama(4, 210, 16)},        {"page 128", llama(4, 300, 128)},
-      {"head dim 64", llama(4, 150, 64)},    {"head dim 256", llama(3, 140, 32)},
-      {"split KV", llama(1, 2100, 64)},      {"several query tokens", llama(3, 170, 16)},
-      {"sliding window", llama(3, 260, 16)}, {"fp16", llama(3, 129, 64)},
-      {"one query head", llama(3, 100, 16)},
+  std::vector<NamedProblem> problems;
+  // `change` makes of eight groups of eight heads what the name says.
+  const auto add = [&](const char* name, AttentionProblem problem, const auto& change) {
+    change(problem);
+    problems.push_back({name, std::move(problem)});
   };
-  const auto find = [&problems](const char* name) -> AttentionProblem& {
-    for (NamedProblem& entry : problems) {
-      if (entry.name == name) return entry.problem;
-    }
-    return problems.front().problem;
+  const auto as_it_is = [](AttentionProblem&) {};
+  const auto e4m3 = [](AttentionProblem& p) { p.data_type_k = p.data_type_v = DataType::e4m3; };
+  const auto head_dim = [](std::uint32_t columns) {
+    return [columns](AttentionProblem& p) { p.head_dim_qk = p.head_dim_v = columns; };
   };
-  find("head dim 64").head_dim_qk = find("head dim 64").head_dim_v = 64;
-  find("head dim 256").head_dim_qk = find("head dim 256").head_dim_v = 256;
-  find("several query tokens").q_len = 4;
-  find("sliding window").window = 100;
-  AttentionProblem& half = find("fp16");
-  half.data_type_q = half.data_type_k = half.data_type_v = half.data_type_o = DataType::fp16;
-  find("one query head").heads_q = 8;
+  const auto latent = [](std::uint32_t heads, DataType type = DataType::bf16) {
+    return [heads, type](AttentionProblem& p) {
+      p.heads_q = heads;
+      p.heads_kv = 1;
+      p.head_dim_qk = 576;
+      p.head_dim_v = 512;
+      p.data_type_q = p.data_type_k = p.data_type_v = type;
+    };
+  };
+  add("page 16", llama(4, 210, 16), as_it_is);
+  add("page 128", llama(4, 300, 128), as_it_is);
+  add("head dim 64", llama(4, 150, 64), head_dim(64));
+  add("head dim 256", llama(3, 140, 32), head_dim(256));
+  add("head dim 512", llama(3, 140, 32), head_dim(512));
+  add("split KV", llama(1, 2100, 64), as_it_is);
+  add("several query tokens", llama(3, 170, 16), [](AttentionProblem& p) { p.q_len = 4; });
+  add("more than 32 rows", llama(3, 170, 16), [](AttentionProblem& p) { p.q_len = 8; });
+  add("packed mask", llama(3, 170, 16), [](AttentionProblem& p) {
+    p.q_len = 8;
+    p.mask = AttentionMask::custom;
+  });
+  add("sliding window", llama(3, 260, 16), [](AttentionProblem& p) { p.window = 100; });
+  add("fp16", llama(3, 129, 64), [](AttentionProblem& p) {
+    p.data_type_q = p.data_type_k = p.data_type_v = p.data_type_o = DataType::fp16;
+  });
+  add("KV of e4m3", llama(3, 129, 64), e4m3);
+  add("KV of e4m3, more than 32 rows", llama(3, 129, 64), [&](AttentionProblem& p) {
+    e4m3(p);
+    p.q_len = 8;
+  });
+  add("one query head", llama(3, 100, 16), [](AttentionProblem& p) { p.heads_q = 8; });
+  add("latent, 16 rows", llama(3, 170, 64), latent(16));
+  add("latent, 16 rows, e4m3", llama(3, 170, 64), latent(16, DataType::e4m3));
+  add("latent, 64 rows", llama(3, 170, 64), latent(64));
+  add("latent, 128 rows, e4m3", llama(2, 170, 32), latent(128, DataType::e4m3));
+  // What Hopper's own kernels of latent attention leave to the portable one.
+  add("latent, soft cap", llama(3, 170, 64), [&](AttentionProblem& p) {
+    latent(16)(p);
+    p.soft_cap = 30.0;
+  });
   return problems;
 }
 
