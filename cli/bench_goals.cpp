@@ -13,17 +13,18 @@
 namespace cubinet::cli {
 namespace {
 
-enum class GoalKind { read, us, teraflops, row, peer };
+enum class GoalKind { read, us, teraflops, row, peer, error };
 
 constexpr struct {
   std::string_view name;
   GoalKind kind;
   bool names_another;
 } kGoalKinds[] = {{"read", GoalKind::read, false},
-              {"us", GoalKind::us, false},
-              {"teraflops", GoalKind::teraflops, false},
-              {"row", GoalKind::row, true},
-              {"peer", GoalKind::peer, true}};
+                  {"us", GoalKind::us, false},
+                  {"teraflops", GoalKind::teraflops, false},
+                  {"row", GoalKind::row, true},
+                  {"peer", GoalKind::peer, true},
+                  {"error", GoalKind::error, true}};
 
 struct Goal {
   GoalKind kind = GoalKind::us;
@@ -32,8 +33,9 @@ struct Goal {
 };
 
 Result<Goal> parse_goal(const std::string& text) {
-  const Error wrong{ErrorCode::invalid_argument, "--goal: '" + printable(text) + "' is no goal",
-                    "say read:SHARE, us:NUMBER, teraflops:NUMBER, row:TAG:RATIO or peer:NAME:RATIO"};
+  const Error wrong{
+      ErrorCode::invalid_argument, "--goal: '" + printable(text) + "' is no goal",
+      "say read:SHARE, us:NUMBER, teraflops:NUMBER, row:TAG:RATIO, peer:NAME:RATIO or error:NAME:RATIO"};
   const std::size_t first = text.find(':');
   const std::size_t last = text.rfind(':');
   if (first == std::string::npos) return wrong;
@@ -49,6 +51,13 @@ Result<Goal> parse_goal(const std::string& text) {
   if (read.ec != std::errc() || read.ptr != end || !std::isfinite(goal.value) || goal.value <= 0)
     return wrong;
   return goal;
+}
+
+const PeerTimes* find_peer(const BenchRow& row, const std::string& name) {
+  for (const PeerTimes& peer : row.peers) {
+    if (peer.name == name) return &peer;
+  }
+  return nullptr;
 }
 
 const BenchRow* find_tagged(const std::vector<BenchRow>& rows, const BenchRow& before,
@@ -77,10 +86,14 @@ std::optional<double> reached(const std::vector<BenchRow>& rows, const BenchRow&
       return seconds / median_of(other->seconds);
     }
     case GoalKind::peer: {
-      const auto peer = std::find_if(row.peers.begin(), row.peers.end(),
-                                     [&](const PeerTimes& times) { return times.name == goal.other; });
-      if (peer == row.peers.end() || peer->seconds.empty()) return std::nullopt;
+      const PeerTimes* const peer = find_peer(row, goal.other);
+      if (peer == nullptr || peer->seconds.empty()) return std::nullopt;
       return median_ratio(row.seconds, peer->seconds);
+    }
+    case GoalKind::error: {
+      const PeerTimes* const peer = find_peer(row, goal.other);
+      if (peer == nullptr || !peer->error || !(*peer->error > 0)) return std::nullopt;
+      return row.verdict.error.all_rows / *peer->error;
     }
   }
   return std::nullopt;

@@ -16,6 +16,8 @@ namespace cubinet::cli {
 //   teraflops:527   at least
 //   row:TAG:1.15    at most 1.15 times what the one row before it with this tag takes
 //   peer:NAME:0.9   at most 0.9 times what this peer takes, in the same rounds
+//   error:NAME:1.1  over the whole output at most 1.1 times as far from float64 as this peer, of the same
+//   inputs
 // Fills in `goals` of every row. A goal that cannot be judged, since there is no time, is missed.
 void judge_goals(std::vector<BenchRow>& rows);
 

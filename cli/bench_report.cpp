@@ -143,6 +143,7 @@ nlohmann::json describe_peers(const BenchRow& row) {
       described["ratio"] = median_ratio(row.seconds, peer.seconds);
       described["rounds"] = peer.seconds;
     }
+    if (peer.error) described["all_rows_error"] = *peer.error;
     peers.push_back(std::move(described));
   }
   return peers;

@@ -19,6 +19,8 @@ struct PeerTimes {
   std::string name;
   std::string what;             // how it calls itself, or why it has no times
   std::vector<double> seconds;  // of one run; empty: it could not, or would not
+  // ||o - ref|| / ||ref|| over its whole output, of our inputs; nullopt: it was not asked, or gave none.
+  std::optional<double> error = std::nullopt;
 };
 
 // A goal of the case and where the row stands.

@@ -3,7 +3,8 @@
 """Another implementation for `cubinet bench attention --peer NAME=COMMAND`: answers each line of JSON on stdin with one
 on stdout. {"problem": {...}, "runs": N, "copies": N} makes inputs of its own and captures N runs in a CUDA graph, over
 as many caches in turn as ours: {"ready": what it is} or {"declined": why}. {"time": 1} launches the graph once
-unmeasured and once measured: {"seconds": of one run}."""
+unmeasured and once measured: {"seconds": of one run}. With "inputs", a folder, they are those of its files q, k, v and
+page_table, and {"output": FILE} writes what one run of them gives: {"written": FILE}."""
 import argparse
 import json
 import os
@@ -28,12 +29,28 @@ class Paged:
     """The page table of a batch, its pages in random order, in a cache of `copies` times as many."""
 
     def __init__(self, torch, problem, copies):
+        self.torch = torch
+        self.folder = problem.get("inputs")
         self.page = problem["page_size"]
         self.lengths = problem["kv_lengths"]
         self.counts = [-(-length // self.page) for length in self.lengths]
         self.pages = sum(self.counts)
         self.all = self.pages * copies
         self.orders = [(torch.randperm(self.pages) + copy * self.pages).to(torch.int32) for copy in range(copies)]
+        if self.folder:
+            table = self.file("page_table", torch.int32).reshape(len(self.lengths), -1)
+            self.orders = [torch.cat([row[:count] for row, count in zip(table, self.counts)])]
+            self.all = -1  # what is in the files
+
+    def file(self, name, kind):
+        with open(os.path.join(self.folder, name), "rb") as content:
+            return self.torch.frombuffer(bytearray(content.read()), dtype=kind)
+
+    def tensor(self, name, shape, kind, factor=1.0):
+        """An input: of its file, or random. Its first dimension is -1 where the file has to say it."""
+        if not self.folder:
+            return random(self.torch, shape, kind, factor)
+        return self.file(name, types(self.torch)[kind]).reshape(shape).cuda()
 
     def starts(self, torch):
         starts = [0]
@@ -69,8 +86,11 @@ def flashinfer_calls(problem, copies):
     heads, heads_kv, dim = problem["heads_q"], problem["heads_kv"], problem["head_dim_qk"]
     batch, q_len = problem["batch"], problem["q_len"]
     kinds = types(torch)
-    cache = random(torch, (paged.all, 2, paged.page, heads_kv, dim), problem["dtype_kv"])
-    query = random(torch, (batch * q_len, heads, dim), problem["dtype_q"], 4)
+    if paged.folder:
+        cache = tuple(paged.tensor(name, (-1, paged.page, heads_kv, dim), problem["dtype_kv"]) for name in "kv")
+    else:
+        cache = random(torch, (paged.all, 2, paged.page, heads_kv, dim), problem["dtype_kv"])
+    query = paged.tensor("q", (batch * q_len, heads, dim), problem["dtype_q"], 4)
     output = torch.empty_like(query)
     common = dict(q_data_type=kinds[problem["dtype_q"]], kv_data_type=kinds[problem["dtype_kv"]],
                   window_left=problem["window"] - 1 if "window" in problem else -1,
@@ -102,8 +122,8 @@ def flashinfer_latent_calls(problem, copies):
         raise Declined("FlashInfer's latent attention on 9.0 takes bf16")
     paged = Paged(torch, problem, copies)
     heads, batch, q_len = problem["heads_q"], problem["batch"], problem["q_len"]
-    pool = random(torch, (paged.all, paged.page, 576), "bf16")
-    query = random(torch, (batch * q_len, heads, 576), "bf16", 2)
+    pool = paged.tensor("k", (paged.all, paged.page, 576), "bf16")
+    query = paged.tensor("q", (batch * q_len, heads, 576), "bf16", 2)
     output = torch.empty(batch * q_len, heads, 512, dtype=torch.bfloat16, device="cuda")
     q_starts = torch.arange(batch + 1, dtype=torch.int32) * q_len
     lengths = torch.tensor(paged.lengths, dtype=torch.int32)
@@ -132,8 +152,8 @@ def flash_mla_calls(problem, copies):
     kind = problem["dtype_kv"]
     if kind != problem["dtype_q"]:
         raise Declined("FlashMLA takes Q of the cache's type")
-    pool = random(torch, (paged.all, 64, 1, 576), kind)
-    query = random(torch, (batch, q_len, heads, 576), kind, 2)
+    pool = paged.tensor("k", (paged.all, 64, 1, 576), kind)
+    query = paged.tensor("q", (batch, q_len, heads, 576), kind, 2)
     lengths = torch.tensor(paged.lengths, dtype=torch.int32, device="cuda")
     scale = torch.ones(1, dtype=torch.float32, device="cuda")
     more = {"use_legacy": True, "softmax_scale": 192 ** -0.5, "causal": True}
@@ -146,7 +166,7 @@ def flash_mla_calls(problem, copies):
             division.tile_scheduler_metadata, division.num_splits = get_mla_decoding_metadata(
                 lengths, q_len * heads, 1, is_fp8_kvcache=True, use_legacy=True)
         calls.append(lambda table=paged.table(torch, copy), division=division: flash_mla_with_kvcache(
-            query, pool, table, lengths, 512, division, **more))
+            query, pool, table, lengths, 512, division, **more)[0])
     return "FlashMLA (sgl-flash-mla)", calls
 
 
@@ -161,13 +181,20 @@ def cudnn_calls(problem, copies):
     if problem["sinks"] or "window" in problem or "soft_cap" in problem:
         raise Declined("cuDNN is asked for neither sinks, window nor soft cap here")
     heads, heads_kv, batch = problem["heads_q"], problem["heads_kv"], problem["batch"]
-    shape = (copies, batch, heads_kv, lengths.pop(), problem["head_dim_qk"])
-    keys, values = (random(torch, shape, problem["dtype_kv"]) for _ in range(2))
-    query = random(torch, (batch, heads, 1, problem["head_dim_qk"]), problem["dtype_q"], 4)
+    length, dim = lengths.pop(), problem["head_dim_qk"]
+    paged = Paged(torch, problem, 1)
+    query = paged.tensor("q", (batch, heads, 1, dim), problem["dtype_q"], 4)
+    if paged.folder:
+        table = paged.table(torch, 0).long()
+        pools = (paged.tensor(name, (-1, paged.page, heads_kv, dim), problem["dtype_kv"]) for name in "kv")
+        keys, values = (pool[table].reshape(1, batch, -1, heads_kv, dim)[:, :, :length].transpose(2, 3).contiguous()
+                        for pool in pools)
+    else:
+        keys, values = (random(torch, (copies, batch, heads_kv, length, dim), problem["dtype_kv"]) for _ in range(2))
 
     def call(copy):
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-            torch.nn.functional.scaled_dot_product_attention(query, keys[copy], values[copy], enable_gqa=True)
+            return torch.nn.functional.scaled_dot_product_attention(query, keys[copy], values[copy], enable_gqa=True)
 
     return f"cuDNN {torch.backends.cudnn.version()}, contiguous KV", [lambda copy=copy: call(copy)
                                                                       for copy in range(copies)]
@@ -207,10 +234,20 @@ def answer(state, make_calls, question):
         return {"seconds": state["graph"].seconds()}
     import torch
 
+    if "output" in question:
+        output = state["graph"].calls[0]()
+        torch.cuda.synchronize()
+        with open(question["output"], "wb") as file:
+            file.write(output.contiguous().view(torch.uint8).cpu().numpy().tobytes())
+        return {"written": question["output"]}
+
     state.clear()  # the last problem's memory
     torch.cuda.empty_cache()
     try:
-        what, calls = make_calls(question["problem"], question["copies"])
+        problem = question["problem"]
+        if "inputs" in question:
+            problem["inputs"] = question["inputs"]
+        what, calls = make_calls(problem, 1 if "inputs" in question else question["copies"])
         state["graph"] = Graph(calls, question["runs"])
     except Declined as reason:
         return {"declined": str(reason)}

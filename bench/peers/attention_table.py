@@ -9,6 +9,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 
 from rounds import write
 
@@ -31,6 +32,8 @@ def main():
     parser.add_argument("--tool", required=True, help="the executable cubinet")
     parser.add_argument("--bench", help=argparse.SUPPRESS)  # the other scripts' executable
     parser.add_argument("--sweep", action="append", required=True, help="a file of cases; may be repeated")
+    parser.add_argument("--errors", action="append", default=[],
+                        help="a file of cases whose outputs are compared too; may be repeated")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--output")
@@ -41,8 +44,10 @@ def main():
         if importlib.util.find_spec(module) is not None:
             command += ["--peer", f"{name}={shlex.join([sys.executable, script, peer])}"]
     rows, status = [], 0
-    for sweep in options.sweep:
-        ran = subprocess.run([*command, "--sweep", sweep], stdout=subprocess.PIPE, text=True, check=False)
+    for sweep in [*options.sweep, *options.errors]:
+        with tempfile.TemporaryDirectory() as folder:
+            more = ["--peer-inputs", folder] if sweep in options.errors else []
+            ran = subprocess.run([*command, "--sweep", sweep, *more], stdout=subprocess.PIPE, text=True, check=False)
         document = json.loads(ran.stdout)
         if "results" not in document:
             print(document, file=sys.stderr)

@@ -5,6 +5,7 @@
 #include "interrupt.hpp"
 #include "option_lines.hpp"
 #include "output_file.hpp"
+#include "peer_inputs.hpp"
 #include "peer_process.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
@@ -24,6 +25,7 @@ struct BenchOptions {
   std::string sweep;
   std::string csv;
   std::vector<std::string> peers;
+  std::string peer_inputs;
   int iterations = 20;
   int device = 0;
   std::uint64_t seed = 1;
@@ -44,15 +46,14 @@ struct Bench {
 constexpr std::chrono::seconds kToPrepare{900};
 constexpr std::chrono::seconds kToMeasure{120};
 
-// Fills in what the peer calls itself, or why it does not take part.
-Result<void> prepare_peer(PeerProcess& peer, const nlohmann::json& question, PeerTimes& times) {
+// What it answers under this name, or why it does not take part.
+Result<std::string> ask_for(const char* name, PeerProcess& peer, const nlohmann::json& question) {
   CUBINET_TRY_ASSIGN(const nlohmann::json answer, peer.ask(question, kToPrepare));
-  const auto text = [&](const char* name) {
-    const auto found = answer.find(name);
+  const auto text = [&](const char* key) {
+    const auto found = answer.find(key);
     return found != answer.end() && found->is_string() ? found->get<std::string>() : std::string();
   };
-  times.what = text("ready");
-  if (!times.what.empty()) return {};
+  if (std::string found = text(name); !found.empty()) return found;
   const std::string declined = text("declined");
   return Error{ErrorCode::unsupported, declined.empty() ? "it answered " + answer.dump() : declined};
 }
@@ -72,8 +73,11 @@ Result<void> measure_rounds(const Bench& bench, const TimedRuns& runs, const Tim
   std::vector<std::optional<Error>> out(bench.peers.size());
   for (std::size_t i = 0; i < bench.peers.size(); ++i) {
     row.peers.push_back({bench.peers[i].name(), "", {}});
-    if (auto ready = prepare_peer(bench.peers[i], question, row.peers[i]); !ready)
+    if (auto ready = ask_for("ready", bench.peers[i], question)) {
+      row.peers[i].what = *std::move(ready);
+    } else {
       out[i] = std::move(ready).error();
+    }
   }
   const auto measure_peer = [&](std::size_t i) {
     if (out[i]) return;
@@ -96,6 +100,34 @@ Result<void> measure_rounds(const Bench& bench, const TimedRuns& runs, const Tim
     if (!out[i]) continue;
     row.peers[i].what = out[i]->to_line();
     row.peers[i].seconds.clear();  // no ratio of a part of the rounds
+  }
+  return {};
+}
+
+// What each peer that took part computes of our inputs, beside the reference.
+Result<void> measure_errors(const Bench& bench, const AttentionInputs& inputs,
+                            const AttentionOutputs& reference, nlohmann::json question, BenchRow& row) {
+  FileSystem& files = *bench.context.files();
+  // Theirs has another working directory, perhaps.
+  const std::filesystem::path folder = std::filesystem::absolute(bench.options.peer_inputs);
+  CUBINET_TRY(write_peer_inputs(files, folder, row.problem, inputs));
+  question["inputs"] = folder.string();
+  for (std::size_t i = 0; i < bench.peers.size(); ++i) {
+    PeerTimes& peer = row.peers[i];
+    if (peer.seconds.empty()) continue;
+    const auto error = [&]() -> Result<double> {
+      CUBINET_TRY(ask_for("ready", bench.peers[i], question));
+      const std::filesystem::path output = folder / "output";
+      CUBINET_TRY(ask_for("written", bench.peers[i], {{"output", output.string()}}));
+      CUBINET_TRY_ASSIGN(const AttentionDeviation apart,
+                         compare_peer_output(files, output, row.problem, reference));
+      return apart.all_rows;
+    }();
+    if (error) {
+      peer.error = *error;
+    } else {
+      peer.what += "; no output: " + error.error().to_line();
+    }
   }
   return {};
 }
@@ -145,8 +177,11 @@ Result<void> measure_row(const Bench& bench, const AttentionInputs& inputs, cons
   CUBINET_TRY_ASSIGN(const TimedRuns reads, TimedRuns::capture(bench.device, kRunsOfBench, read));
   nlohmann::json problem = describe_case(row);
   problem["kv_lengths"] = inputs.kv_lengths;
-  return measure_rounds(bench, runs, reads,
-                        {{"problem", std::move(problem)}, {"runs", kRunsOfBench}, {"copies", copies}}, row);
+  const nlohmann::json question = {
+      {"problem", std::move(problem)}, {"runs", kRunsOfBench}, {"copies", copies}};
+  CUBINET_TRY(measure_rounds(bench, runs, reads, question, row));
+  return bench.options.peer_inputs.empty() ? Result<void>()
+                                           : measure_errors(bench, inputs, reference, question, row);
 }
 
 // A row a backend. An error is of the case itself; what one backend cannot do stands in its row.
@@ -261,6 +296,8 @@ void add_bench(CLI::App& root, Action& chosen) {
                    "Another implementation, a process that is asked in the same rounds; may be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME=COMMAND");
+  add_text(*verb, "--peer-inputs", options->peer_inputs, "FOLDER",
+           "Give the peers our inputs too, as files there, and compare what they compute of them");
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Rounds to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 using namespace cubinet::test;
 
@@ -86,6 +87,30 @@ TEST_CASE("bench attention asks its peers in every round, leaves out one that fa
   CHECK(row["goals"][2]["met"] == false);
   // Without a GPU nothing is right, and so nothing reached.
   CHECK(row["goals"][0]["met"] == row["correct"]);
+}
+
+TEST_CASE("bench attention holds what peers compute of its inputs against the same reference") {
+  const Sandbox sandbox;
+  const std::string folder = sandbox.path("inputs");
+  std::filesystem::create_directory(folder);
+  // Zeros, which are as far from the reference as the reference is long: 4 heads of 64, bf16.
+  const std::string peer =
+      "P=while read l; do case \"$l\" in *kv_lengths*) echo '{\"ready\": \"it\"}';; *output*) head -c 512 "
+      "/dev/zero >" +
+      folder + "/output; echo '{\"written\": \"it\"}';; *) echo '{\"seconds\": 50}';; esac; done";
+  const ToolResult result =
+      bench(sandbox, {"--kv-len",      "40",           "--heads-q",     "4",    "--heads-kv",   "2",
+                      "--head-dim-qk", "64",           "--page-size",   "16",   "--peer",       peer,
+                      "--peer",        "Gone=exit 1",  "--peer-inputs", folder, "--iterations", "3",
+                      "--goal",        "error:Gone:1", "--json"});
+  CAPTURE(result.err);
+  CAPTURE(result.out);
+  const auto row = result.json()["results"][0];
+  REQUIRE(row.contains("peers"));
+  CHECK(row["peers"][0]["all_rows_error"] == 1.0);
+  CHECK_FALSE(row["peers"][1].contains("all_rows_error"));
+  CHECK(row["goals"][0]["met"] == false);
+  CHECK(std::filesystem::file_size(folder + "/q") == 512);
 }
 
 TEST_CASE("bench attention refuses what is no case before it measures another") {

@@ -20,7 +20,8 @@ BenchRow row_of(const char* tag, std::vector<std::string> goals) {
   row.work.operations = 2e9;
   row.seconds = {10e-6, 11e-6, 12e-6};
   row.read_seconds = {9e-6, 9.9e-6, 10.8e-6};
-  row.peers = {{"Fast", "1.0", {20e-6, 22e-6, 24e-6}}, {"Gone", "it declined", {}}};
+  row.peers = {{"Fast", "1.0", {20e-6, 22e-6, 24e-6}, 2e-3}, {"Gone", "it declined", {}, {}}};
+  row.verdict.error.all_rows = 1e-3;
   return row;
 }
 
@@ -46,11 +47,14 @@ TEST_CASE("a goal is met at its bound and missed beyond") {
   CHECK_FALSE(met("row:first:0.99", row));
   CHECK(met("peer:Fast:0.5", row));
   CHECK_FALSE(met("peer:Fast:0.49", row));
+  CHECK(met("error:Fast:0.5", row));
+  CHECK_FALSE(met("error:Fast:0.49", row));
 }
 
 TEST_CASE("what was not measured, or is wrong, reaches nothing") {
   CHECK_FALSE(met("peer:Gone:100", row_of("second", {})));
   CHECK_FALSE(met("peer:Nobody:100", row_of("second", {})));
+  CHECK_FALSE(met("error:Gone:100", row_of("second", {})));
   BenchRow wrong = row_of("second", {});
   wrong.verdict.error.worst_row = 1;
   CHECK_FALSE(met("us:100", wrong));
