@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
-         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "import"]
+         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "import"]
 HEADING = "## The last run"
 
 
@@ -54,11 +54,24 @@ def judged(goal):
     return f"{goal['goal']}: {'met' if goal['met'] else '**missed**'}, {reached}"
 
 
+def case_of(row):
+    return (f"{row['case_tag']}: {row['batch']} x {row['mean_kv_length']:.0f}, q {row['q_len']}, {row['heads_q']}/{row['heads_kv']}"
+            f" x {row['head_dim_qk']}, {row['dtype_q']}:{row['dtype_kv']}, page {row['page_size']}")
+
+
+def errors(document):
+    lines = ["| case | ours, \u2016o \u2212 ref\u2016 / \u2016ref\u2016 | peers | goals |", "|---|---|---|---|"]
+    for row in document["rows"]:
+        peers = "<br>".join(f"{peer['name']} {peer['all_rows_error']:.2e}" for peer in row["peers"] if "all_rows_error" in peer)
+        goals = "<br>".join(judged(goal) for goal in row["goals"])
+        lines.append(f"| {case_of(row)} | {row['relative_error']['all_rows']:.2e} | {peers} | {goals} |")
+    return lines
+
+
 def attention(document):
     lines = ["| case | us | TB/s of KV | of reading alone | TFLOP/s | peers, us | goals |", "|---|---|---|---|---|---|---|"]
     for row in document["rows"]:
-        name = (f"{row['case_tag']}: {row['batch']} x {row['mean_kv_length']:.0f}, q {row['q_len']}, {row['heads_q']}/{row['heads_kv']}"
-                f" x {row['head_dim_qk']}, {row['dtype_q']}:{row['dtype_kv']}, page {row['page_size']}")
+        name = case_of(row)
         goals = "<br>".join(judged(goal) for goal in row.get("goals", []))
         if "seconds" not in row:
             lines.append(f"| {name} | {row['error']['message']} | | | | | {goals} |")
@@ -149,7 +162,7 @@ def last_run():
         gpu = f"{machine['gpu']}, driver {machine['driver']}, " if machine["gpu"] else ""
         out += ["", f"### {name}", "", f"{gpu}{machine['cpu']} ({machine['cores']}"
                 f" cores), {document['date'][:10]}, commit {document['commit']}.", ""]
-        out += {"decode": decode, "attention_table": attention}.get(name, comparison)(document)
+        out += {"decode": decode, "attention_table": attention, "attention_errors": errors}.get(name, comparison)(document)
     return out
 
 

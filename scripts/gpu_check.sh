@@ -327,7 +327,10 @@ for part in "${parts[@]}"; do
     launch_peers) peer launch_peers "cupy cuda triton torch" ;;
     attention_table)
       peer attention_table "torch" --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/decode.txt" \
-        --sweep "$root/bench/sweeps/latent.txt" --errors "$root/bench/sweeps/errors.txt"
+        --sweep "$root/bench/sweeps/latent.txt"
+      ! have_modules torch || measure attention_errors python3 "$root/bench/peers/attention_table.py" "${commit[@]}" \
+        --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/errors.txt" --errors --rounds 1 \
+        --output "$results/attention_errors.json"
       ;;
     first_kernel) run_first_kernel ;;
     raw_path) peer raw_path json ${cuda_root:+--toolkit "$cuda_root"} ;;

@@ -32,8 +32,7 @@ def main():
     parser.add_argument("--tool", required=True, help="the executable cubinet")
     parser.add_argument("--bench", help=argparse.SUPPRESS)  # the other scripts' executable
     parser.add_argument("--sweep", action="append", required=True, help="a file of cases; may be repeated")
-    parser.add_argument("--errors", action="append", default=[],
-                        help="a file of cases whose outputs are compared too; may be repeated")
+    parser.add_argument("--errors", action="store_true", help="what each computes of the same inputs is compared, too")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--output")
@@ -44,9 +43,9 @@ def main():
         if importlib.util.find_spec(module) is not None:
             command += ["--peer", f"{name}={shlex.join([sys.executable, script, peer])}"]
     rows, status = [], 0
-    for sweep in [*options.sweep, *options.errors]:
+    for sweep in options.sweep:
         with tempfile.TemporaryDirectory() as folder:
-            more = ["--peer-inputs", folder] if sweep in options.errors else []
+            more = ["--peer-inputs", folder] if options.errors else []
             ran = subprocess.run([*command, "--sweep", sweep, *more], stdout=subprocess.PIPE, text=True, check=False)
         document = json.loads(ran.stdout)
         if "results" not in document:
@@ -54,7 +53,7 @@ def main():
             return 1
         status = max(status, ran.returncode)
         rows += [short(row) for row in document["results"]]
-    write(options.output, "attention_table", options.commit, rows)
+    write(options.output, "attention_errors" if options.errors else "attention_table", options.commit, rows)
     goals = [goal for row in rows for goal in row.get("goals", [])]
     print(f"{sum(goal['met'] for goal in goals)} of {len(goals)} goals are reached", file=sys.stderr)
     return status

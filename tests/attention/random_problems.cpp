@@ -63,7 +63,7 @@ AttentionProblem random_kind(Dice& dice) {
 AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   AttentionProblem problem = kind;
   const bool latent = kind.is_mla_generation();
-  problem.q_len = dice.one_of(2) ? 1 : latent ? dice.size(1, 4) : dice.size(1, 16);
+  problem.q_len = dice.one_of(3) ? 1 : latent ? dice.size(1, 4) : dice.size(1, 16);
   problem.heads_kv = latent ? 1 : dice.pick({1U, 1U, 2U, 3U, 8U});
   const std::uint32_t group = latent ? dice.pick({8U, 12U, 16U, 16U, 20U, 32U, 48U, 64U, 128U})
                                      : dice.pick({1U, 2U, 4U, 5U, 7U, 8U, 8U, 12U, 16U});
@@ -91,8 +91,10 @@ AttentionProblem random_sizes(const AttentionProblem& kind, Dice& dice) {
   // What a sink leaves of a row may be below the smallest numbers of the narrower types.
   const bool wide_output = kind.data_type_o == DataType::bf16 || kind.data_type_o == DataType::fp32;
   problem.sinks = wide_output && dice.one_of(3);
-  // Not so large that the rounding of P, of 16 bits, is a step of an output of e4m3 near 0.
   if (dice.one_of(3)) problem.output_scale = kind.data_type_o == DataType::e4m3 ? 0.25 : 3.0;
+  // Weights that are rounded to bf16 leave 2^-9 of the largest V, which is not to be more than a step of an
+  // output of e4m3 near 0, 2^-9 as well.
+  if (kind.data_type_o == DataType::e4m3 && kind.data_type_k == DataType::bf16) problem.output_scale = 0.125;
   if (dice.one_of(4)) problem.softmax_scale = 0.5 * problem.scale();
   return problem;
 }
