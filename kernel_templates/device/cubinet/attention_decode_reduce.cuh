@@ -75,29 +75,35 @@ struct PartialSum {
         for (int i = 0; i < kElements / 4; ++i)
           parts[k][i] = load_global_16_or_zero(row.output(index) + 4 * element + 16 * i, piece < count);
       }
-      float newest = highest;
+      take(lse, parts);
+    }
+  }
+
+  // Pieces that have come.
+  template <int kPieces>
+  __device__ void take(const float (&lse)[kPieces], const uint4 (&parts)[kPieces][kElements / 4]) {
+    float newest = highest;
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k)
-        newest = fmaxf(newest, lse[k]);
-      const float offset = newest == negative_infinity() ? 0.0f : newest;
-      const float correction = exp2_approx(highest - offset);
-      highest = newest;
-      total *= correction;
+    for (int k = 0; k < kPieces; ++k)
+      newest = fmaxf(newest, lse[k]);
+    const float offset = newest == negative_infinity() ? 0.0f : newest;
+    const float correction = exp2_approx(highest - offset);
+    highest = newest;
+    total *= correction;
 #pragma unroll
-      for (int i = 0; i < kElements; ++i)
-        values[i] *= correction;
+    for (int i = 0; i < kElements; ++i)
+      values[i] *= correction;
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const float weight = exp2_approx(lse[k] - offset);
-        total += weight;
+    for (int k = 0; k < kPieces; ++k) {
+      const float weight = exp2_approx(lse[k] - offset);
+      total += weight;
 #pragma unroll
-        for (int i = 0; i < kElements; i += 4) {
-          float part[4];
-          Vector16<fp32>::unpack(parts[k][i / 4], part);
+      for (int i = 0; i < kElements; i += 4) {
+        float part[4];
+        Vector16<fp32>::unpack(parts[k][i / 4], part);
 #pragma unroll
-          for (int j = 0; j < 4; ++j)
-            values[i + j] = fmaf(weight, part[j], values[i + j]);
-        }
+        for (int j = 0; j < 4; ++j)
+          values[i + j] = fmaf(weight, part[j], values[i + j]);
       }
     }
   }
