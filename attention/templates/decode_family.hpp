@@ -54,6 +54,7 @@ struct DecodeFamily {
 extern const DecodeFamily kAttentionDecode;
 extern const DecodeFamily kAttentionDecodeWgmma;
 extern const DecodeFamily kAttentionLatent;
+extern const DecodeFamily kAttentionLatentNarrow;
 extern const DecodeFamily kAttentionWide;
 
 // All of them in the order in which they are asked: those that are preferred, then the others.

@@ -22,6 +22,10 @@ TEST_CASE("Every family is a template whose declaration takes what its tiles are
         AttentionProblem problem = llama(4, 5000, q_len);
         problem.head_dim_qk = qk;
         problem.head_dim_v = v;
+        if (problem.is_mla_generation()) {
+          problem.heads_q = problem.group_size();
+          problem.heads_kv = 1;
+        }
         problem.data_type_k = problem.data_type_v = type;
         for (const DecodeFamily* family : decode_families(problem, kHopper.capability)) {
           if (!family->gap(problem, kHopper.capability).empty()) continue;

@@ -117,7 +117,7 @@ TEST_CASE("Rows of a batch with one long sequence have the same bits on every ru
     problem.batch = 40;
     problem.kv_len = 9000;
     const BoundAttention attention = bind(*gpu, problem);
-    CHECK(attention.plan().row.implementation == "attention_wide");
+    if (head_dim == 512) CHECK(attention.plan().row.implementation == "attention_wide");
     std::vector<std::int32_t> lengths(problem.batch);
     for (std::size_t i = 0; i < lengths.size(); ++i)
       lengths[i] = static_cast<std::int32_t>(20 + i * 37 % 300);

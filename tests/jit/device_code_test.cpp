@@ -100,6 +100,24 @@ TEST_CASE(
   check_without_a_word(*nvrtc, requests);
 }
 
+TEST_CASE("latent attention of few rows compiles for all its types, without a warning or a stack") {
+  const auto nvrtc = open_compiler(test::compiler_search());
+  std::vector<CompileRequest> requests;
+  for (const int page_size : {8, 64}) {
+    const char* const type = page_size == 8 ? "bf16" : "fp16";
+    CompileRequest request = test::builtin_request("attention_latent_narrow", "sm_90a");
+    request.spec.set("mask", page_size == 8 ? "dense" : "causal").set("page_size", page_size);
+    for (const char* of : {"dtype_q", "dtype_kv", "dtype_o"})
+      request.spec.set(of, type);
+    requests.push_back(request);
+    request.spec.set("dtype_kv", "e4m3");
+    requests.push_back(request);
+    request.spec.set("dtype_q", "e4m3").set("dtype_o", "e4m3");
+    requests.push_back(request);
+  }
+  check_without_a_word(*nvrtc, requests);
+}
+
 TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs from sm 89 on") {
   const auto nvrtc = open_compiler(test::compiler_search());
   std::vector<CompileRequest> requests;
@@ -212,8 +230,8 @@ TEST_CASE("the source of each template compiles alone, without a header beside i
   const auto api = NvrtcApi::open((*compiler)->location().library, (*compiler)->location().builtins);
   REQUIRE(api);
   for (const char* name :
-       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent", "attention_lse",
-        "attention_reduction", "attention_wide", "rms_norm"}) {
+       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent",
+        "attention_latent_narrow", "attention_lse", "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto source = specialised_source(test::builtin_request(name, "sm_90a"));
     REQUIRE(source);
     CHECK(source->find("#include") == std::string::npos);
