@@ -77,6 +77,10 @@ if(CUBINET_SANITIZE MATCHES "address")
   endif()
 endif()
 if(CUBINET_SANITIZE MATCHES "thread")
+  # As above.
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_definitions(cubinet_settings INTERFACE __SANITIZE_THREAD__)
+  endif()
   # ThreadSanitizer's shadow memory collides with what a kernel with much address-space randomisation maps.
   find_program(CUBINET_SETARCH setarch)
   mark_as_advanced(CUBINET_SETARCH)

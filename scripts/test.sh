@@ -21,8 +21,8 @@ done
 
 passed=0 failed=0 skipped=0
 jobs=$(nproc)
-# Warnings are errors with the compilers that the trees are kept clean with; others may know more of them. AddressSanitizer's
-# tree is compiled by Clang, in two thirds of GCC's time, and shows that it accepts every source.
+# Warnings are errors with the compilers that the trees are kept clean with; others may know more of them. The sanitizers'
+# trees are compiled by Clang, in two thirds of GCC's time, and show that it accepts every source.
 declare -A warnings_as_errors=([asan]=OFF [tsan]=OFF [portable]=OFF [dev]=OFF)
 
 # Which tests a tree runs, and which of these it leaves to the others, by their labels (CONTRIBUTING.md says what each
@@ -88,8 +88,8 @@ run_tree() {
 
 setup
 (install_packages "${test_packages[@]}") || say "warning: the tests that start ${test_packages[*]} are skipped"
-[[ $("${CXX:-g++}" -dumpversion) != 12* ]] || warnings_as_errors[portable]=ON warnings_as_errors[dev]=ON warnings_as_errors[tsan]=ON
-[[ $(clang++ -dumpversion) != 14* ]] || warnings_as_errors[asan]=ON
+[[ $("${CXX:-g++}" -dumpversion) != 12* ]] || warnings_as_errors[portable]=ON warnings_as_errors[dev]=ON
+[[ $(clang++ -dumpversion) != 14* ]] || warnings_as_errors[asan]=ON warnings_as_errors[tsan]=ON
 mkdir -p "$root/build"
 missing=""
 install_test_wheels || missing="NVRTC 13.5 could not be fetched from PyPI: the tests of two releases of NVRTC have NOT been run"
