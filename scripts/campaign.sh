@@ -14,6 +14,7 @@
 #          chance: at least 100000 faults
 #   herd   64 processes of 8 threads want 8 kernels at one moment, 1000 times; a build takes 200 ms
 #   fleet  4000 clients, through a proxy that spoils two answers of five, and a dead mirror; wants nginx
+#   device every specification of device code that the tests name compiles: scripts/test.sh takes one of three of each kind
 #   RESULTS  a folder, default build/campaign; JOBS: default the processors
 #   TREE     where all but the first find their tests, default build/dev: scripts/test.sh dev beforehand
 # The last line of a part says what was done and found; exit status 0 when nothing was.
@@ -29,7 +30,7 @@ while (($#)); do
     -j) jobs=${2:?} && shift 2 ;;
     -n) executions=${2:?} && shift 2 ;;
     -t) tree=$(realpath "${2:?}") && shift 2 ;;
-    fuzz | bytes | power | kills | faults | herd | fleet) parts+=("$1") && shift ;;
+    fuzz | bytes | power | kills | faults | herd | fleet | device) parts+=("$1") && shift ;;
     *) usage ;;
   esac
 done
@@ -165,6 +166,12 @@ fleet() {
   begin fleet
   CUBINET_TEST_EVERY=1 run_tests fleet distribution/test_distribution 'a fleet that*' && sed 's/^/fleet: /' "$results/fleet.counts" &&
     summed fleet 4000 'clients of a fleet'
+}
+
+device() {
+  begin device
+  CUBINET_TEST_EVERY=1 run_tests device jit/test_jit_plain '*compile*' '*nothing is spilled*' '*registers to spill*' &&
+    summed device 40 specifications
 }
 
 memory=/tmp
