@@ -18,12 +18,16 @@ const std::map<std::string, std::string, std::less<>>& embedded_headers() {
 }
 
 Result<TemplateCatalog> TemplateCatalog::builtin() {
-  TemplateCatalog catalog;
-  for (const EmbeddedFile& file : embedded_template_files()) {
-    CUBINET_TRY_ASSIGN(auto parsed, KernelTemplate::parse(std::string(file.text()), file.name));
-    CUBINET_TRY(catalog.add(std::move(parsed)));
-  }
-  return catalog;
+  // Read once: the tool, each Runtime and each planner of attention have a catalog.
+  static const Result<TemplateCatalog> read = []() -> Result<TemplateCatalog> {
+    TemplateCatalog catalog;
+    for (const EmbeddedFile& file : embedded_template_files()) {
+      CUBINET_TRY_ASSIGN(auto parsed, KernelTemplate::parse(std::string(file.text()), file.name));
+      CUBINET_TRY(catalog.add(std::move(parsed)));
+    }
+    return catalog;
+  }();
+  return read;
 }
 
 Result<void> TemplateCatalog::add(std::shared_ptr<const KernelTemplate> kernel_template) {

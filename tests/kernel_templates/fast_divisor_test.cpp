@@ -16,13 +16,14 @@ constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
 // Wrong quotients among the numerators beside multiples of the divisor, where a multiplier that is off by
 // one shows, and at both ends.
 std::uint64_t wrong_quotients(std::int64_t divisor, std::int64_t multiples) {
-  const auto fast = make_fast_divisor(divisor);
-  if (!fast) return 1;
+  const auto made = make_fast_divisor(divisor);
+  if (!made) return 1;
+  const FastDivisor fast = *made;
   std::uint64_t wrong = 0;
   const auto check = [&](std::int64_t n) {
     if (n < 0 || n > kLargest) return;
     const auto number = static_cast<std::int32_t>(n);
-    if (fast->quotient(number) != n / divisor || fast->remainder(number) != n % divisor) ++wrong;
+    if (fast.quotient(number) != n / divisor || fast.remainder(number) != n % divisor) ++wrong;
   };
   const std::int64_t last = kLargest / divisor;
   for (std::int64_t i = 0; i <= multiples && i <= last; ++i) {

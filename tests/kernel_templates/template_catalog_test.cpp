@@ -118,6 +118,7 @@ TEST_CASE("a template is added once, and to one copy of the catalogue alone") {
   CHECK(copy.add(*sample));
   CHECK(copy.find("sample"));
   CHECK_FALSE(builtin->find("sample"));
+  CHECK_FALSE(TemplateCatalog::builtin()->find("sample"));
   CHECK_FALSE(copy.add(*sample));
   CHECK_FALSE(copy.add(nullptr));
 }
