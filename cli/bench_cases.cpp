@@ -51,6 +51,23 @@ Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const At
   return lengths;
 }
 
+namespace {
+
+// Whether its options are a problem together, said with the line.
+Result<void> check_case(const BenchCase& given, const OptionLine& line) {
+  auto checked = [&]() -> Result<void> {
+    CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(given.problem));
+    CUBINET_TRY(kv_lengths_of(given, problem));
+    return {};
+  }();
+  if (checked) return checked;
+  Error error = std::move(checked).error();
+  error.message = line.where + ": " + error.message;
+  return error;
+}
+
+}  // namespace
+
 Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::string& file) {
   CUBINET_TRY_ASSIGN(const std::vector<OptionLine> lines, parse_option_lines(text, file));
   std::vector<BenchCase> cases;
@@ -58,6 +75,7 @@ Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::str
     CLI::App options;
     add_bench_case_arguments(options, cases.emplace_back());
     CUBINET_TRY(parse_options(options, line));
+    CUBINET_TRY(check_case(cases.back(), line));
   }
   return cases;
 }

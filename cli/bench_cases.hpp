@@ -29,7 +29,8 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments);
 // One a sequence. invalid_argument names the option.
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem);
 
-// The cases of a sweep's file, in the options of a case (option_lines.hpp).
+// The cases of a sweep's file, in the options of a case (option_lines.hpp). invalid_argument names the line
+// of one that is no problem.
 Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::string& file);
 
 }  // namespace cubinet::cli

@@ -22,6 +22,8 @@ namespace cubinet::cli {
 namespace {
 
 constexpr std::size_t kLongestAnswer = 1 << 20;
+// What lies deeper in an answer is left out: it means nothing, and what prints it goes as deep.
+constexpr int kDeepestAnswer = 8;
 
 Error system_error(const std::string& what) {
   return Error{ErrorCode::io, what + ": " + std::strerror(errno)};
@@ -84,21 +86,31 @@ PeerProcess::~PeerProcess() {
 
 Result<nlohmann::json> PeerProcess::ask(const nlohmann::json& question, std::chrono::seconds patience) {
   if (socket_ < 0) return gone("has ended before");
-  const std::string line = question.dump() + "\n";
-  for (std::size_t sent = 0; sent < line.size();) {
-    const ssize_t count = ::send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return gone("has ended");
-    sent += static_cast<std::size_t>(count);
-  }
-  CUBINET_TRY_ASSIGN(const std::string answer, read_line(patience));
-  nlohmann::json parsed = nlohmann::json::parse(answer, nullptr, false);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  // A case's tag may be any bytes.
+  CUBINET_TRY(write(question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", end));
+  CUBINET_TRY_ASSIGN(const std::string answer, read_line(end));
+  const auto is_shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    return depth <= kDeepestAnswer;
+  };
+  nlohmann::json parsed = nlohmann::json::parse(answer, is_shallow, false);
   if (!parsed.is_object()) return gone("answered what is no object of JSON: " + answer.substr(0, 100));
   return parsed;
 }
 
-Result<std::string> PeerProcess::read_line(std::chrono::seconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
+// A question may be longer than the socket's buffer, and a peer may read none of it.
+Result<void> PeerProcess::write(std::string_view text, TimePoint end) {
+  while (!text.empty()) {
+    CUBINET_TRY(wait(POLLOUT, end));
+    const ssize_t count = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) return gone("has ended");
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<std::string> PeerProcess::read_line(TimePoint end) {
   for (;;) {
     if (const std::size_t at = unread_.find('\n'); at != std::string::npos) {
       std::string line = unread_.substr(0, at);
@@ -106,18 +118,24 @@ Result<std::string> PeerProcess::read_line(std::chrono::seconds patience) {
       return line;
     }
     if (unread_.size() > kLongestAnswer) return gone("answers without end");
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    if (left <= 0) return gone(fmt::format("gave no answer in {} s", patience.count()));
-    pollfd wanted = {socket_, POLLIN, 0};
-    const int ready = ::poll(&wanted, 1, static_cast<int>(left));
-    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-    if (ready < 0) return gone(std::strerror(errno));
+    CUBINET_TRY(wait(POLLIN, end));
     char buffer[4096];
     const ssize_t count = ::recv(socket_, buffer, sizeof(buffer), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return gone("has ended");
     unread_.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+Result<void> PeerProcess::wait(short event, TimePoint end) {
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return gone("gave no answer in time");
+    pollfd wanted = {socket_, event, 0};
+    const int ready = ::poll(&wanted, 1, static_cast<int>(left));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return gone(std::strerror(errno));
   }
 }
 

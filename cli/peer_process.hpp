@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 
 namespace cubinet::cli {
@@ -25,16 +26,19 @@ class PeerProcess {
   ~PeerProcess();
 
   const std::string& name() const { return name_; }
-  // The answer to a question. An error where the process is gone, says nothing in time or what is no object
-  // of JSON; it is asked nothing more then.
+  // The answer to a question, without what lies deep in it. An error where the process is gone, reads or says
+  // nothing in time, or says what is no object of JSON; it is asked nothing more then.
   Result<nlohmann::json> ask(const nlohmann::json& question, std::chrono::seconds patience);
 
  private:
   PeerProcess(std::string name, pid_t process, int socket)
       : name_(std::move(name)), process_(process), socket_(socket) {}
 
-  Result<std::string> read_line(std::chrono::seconds patience);
-  Error gone(const std::string& what);  // closes the socket
+  using TimePoint = std::chrono::steady_clock::time_point;
+  Result<void> write(std::string_view text, TimePoint end);
+  Result<std::string> read_line(TimePoint end);
+  Result<void> wait(short event, TimePoint end);  // of poll
+  Error gone(const std::string& what);            // closes the socket
 
   std::string name_;
   pid_t process_ = -1;

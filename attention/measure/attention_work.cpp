@@ -36,4 +36,19 @@ AttentionWork attention_work(const AttentionProblem& problem, const std::vector<
   return work;
 }
 
+Result<void> check_memory(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths,
+                          const DeviceProperties& device) {
+  double bytes = attention_work(problem, kv_lengths).kv_bytes;
+  if (problem.layout == QkvLayout::paged_kv)
+    bytes += sizeof(std::int32_t) * static_cast<double>(problem.batch) * problem.pages_per_sequence();
+  if (bytes <= static_cast<double>(device.memory_bytes)) return {};
+  const auto gibibytes = [](double count) {
+    return std::to_string(static_cast<std::uint64_t>(count / (std::uint64_t{1} << 30U))) + " GiB";
+  };
+  return Error{ErrorCode::unavailable,
+               "K, V and the page table alone take " + gibibytes(bytes) + ", and " + device.to_string() +
+                   " has " + gibibytes(static_cast<double>(device.memory_bytes)),
+               "ask for a smaller batch or fewer tokens"};
+}
+
 }  // namespace cubinet

@@ -90,6 +90,10 @@ class Tuning {
       : runtime_(runtime), device_(std::move(device)), problem_(std::move(problem)), budget_(budget) {}
 
   Result<TuningTable::Row> run(const DeviceTensor& scratch) {
+    // All that a sequence has, not what a window shows of it.
+    AttentionProblem whole = problem_;
+    whole.window = kUnlimited;
+    CUBINET_TRY(check_memory(whole, problem_.kv_lengths, properties()));
     CUBINET_TRY(bind(kShareOfBinding * budget_));
     CUBINET_TRY(measure(scratch));
     return row();

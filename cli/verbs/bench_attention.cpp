@@ -118,6 +118,7 @@ Result<void> measure_errors(const Bench& bench, const AttentionInputs& inputs,
     const auto error = [&]() -> Result<double> {
       CUBINET_TRY(ask_for("ready", bench.peers[i], question));
       const std::filesystem::path output = folder / "output";
+      CUBINET_TRY(files.remove(output));  // of the peer before
       CUBINET_TRY(ask_for("written", bench.peers[i], {{"output", output.string()}}));
       CUBINET_TRY_ASSIGN(const AttentionDeviation apart,
                          compare_peer_output(files, output, row.problem, reference));
@@ -184,26 +185,41 @@ Result<void> measure_row(const Bench& bench, const AttentionInputs& inputs, cons
                                            : measure_errors(bench, inputs, reference, question, row);
 }
 
-// A row a backend. An error is of the case itself; what one backend cannot do stands in its row.
+// Rows are there, one a backend, with their case and problem. An error is of the case itself; what one
+// backend cannot do stands in its row.
+Result<void> measure_rows(const Bench& bench, const std::vector<std::int32_t>& lengths,
+                          std::vector<BenchRow>& rows) {
+  const AttentionProblem& problem = rows.front().problem;
+  CUBINET_TRY(check_memory(problem, lengths, bench.device->properties()));
+  CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
+                     inputs_in_memory(bench.context, problem, lengths, bench.options.seed));
+  CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
+                     attention_reference(problem, inputs, bench.context.jobs()));
+  const AttentionWork work = attention_work(problem, lengths, inputs.q_lengths);
+  for (BenchRow& row : rows) {
+    row.work = work;
+    if (auto measured = measure_row(bench, inputs, reference, row); !measured)
+      row.error = std::move(measured).error();
+  }
+  return {};
+}
+
 Result<std::vector<BenchRow>> measure_case(const Bench& bench, const BenchCase& given) {
   BenchRow row;
   row.measured = given;
   CUBINET_TRY_ASSIGN(row.problem, attention_problem_of(given.problem));
   CUBINET_TRY_ASSIGN(const std::vector<std::int32_t> lengths, kv_lengths_of(given, row.problem));
-  CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
-                     inputs_in_memory(bench.context, row.problem, lengths, bench.options.seed));
-  CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
-                     attention_reference(row.problem, inputs, bench.context.jobs()));
-  row.work = attention_work(row.problem, lengths, inputs.q_lengths);
   for (const std::int32_t length : lengths)
     row.mean_kv_length += static_cast<double>(length) / static_cast<double>(lengths.size());
+  const std::vector<std::string> automatic = {std::string(kAutomaticBackend)};
   std::vector<BenchRow> rows;
-  for (const std::string& backend :
-       given.backends.empty() ? std::vector<std::string>{std::string(kAutomaticBackend)} : given.backends) {
-    row.requested = backend;
+  for (const std::string& backend : given.backends.empty() ? automatic : given.backends) {
     rows.push_back(row);
-    if (auto measured = measure_row(bench, inputs, reference, rows.back()); !measured)
-      rows.back().error = std::move(measured).error();
+    rows.back().requested = backend;
+  }
+  if (const auto measured = measure_rows(bench, lengths, rows); !measured) {
+    for (BenchRow& failed : rows)
+      failed.error = measured.error();
   }
   return rows;
 }
@@ -228,6 +244,9 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchOptions& o
     CUBINET_TRY(kv_lengths_of(given, problem));
   }
   CUBINET_TRY(check_goals(cases));
+  if (!options.peer_inputs.empty()) {  // a name in it is as good as any
+    CUBINET_TRY(check_output_file(*context.files(), options.peer_inputs + "/output"));
+  }
   std::filesystem::path csv;
   if (!options.csv.empty()) {
     CUBINET_TRY_ASSIGN(
@@ -241,11 +260,17 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchOptions& o
   std::vector<PeerProcess> peers;
   for (const std::string& option : options.peers) {
     CUBINET_TRY_ASSIGN(PeerProcess peer, PeerProcess::start(option));
+    for (const PeerProcess& other : peers) {
+      if (other.name() != peer.name()) continue;
+      return Error{ErrorCode::invalid_argument, "--peer: two are named '" + printable(peer.name()) + "'",
+                   "give each a name of its own, by which goals know it"};
+    }
     peers.push_back(std::move(peer));
   }
   const Bench bench{context, options, runtime, device, std::move(reader), peers};
   std::vector<BenchRow> rows;
   bool good = true;
+  std::optional<Error> not_written;
   for (const BenchCase& given : cases) {
     CUBINET_TRY_ASSIGN(const std::vector<BenchRow> measured, measure_case(bench, given));
     rows.insert(rows.end(), measured.begin(), measured.end());
@@ -254,10 +279,10 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchOptions& o
       good = good && rows[i].good();
       context.console().text(to_line(rows[i]));
     }
-    if (!csv.empty()) {
-      // As far as it has come: a sweep may take an hour.
-      CUBINET_TRY(write_file_atomically(*context.files(), csv, as_bytes(csv_of(rows, options.seed))));
-    }
+    if (csv.empty()) continue;
+    // As far as it has come: a sweep may take an hour, and what cannot be written now may be in the end.
+    const auto written = write_file_atomically(*context.files(), csv, as_bytes(csv_of(rows, options.seed)));
+    not_written = written ? std::nullopt : std::optional(written.error());
   }
   if (const std::string summary = summary_of_goals(rows); !summary.empty()) context.console().text(summary);
   nlohmann::json results = nlohmann::json::array();
@@ -268,6 +293,7 @@ Result<ExitStatus> bench_attention(const Context& context, const BenchOptions& o
                               {"rounds", options.iterations},
                               {"seed", options.seed},
                               {"results", std::move(results)}});
+  if (not_written) return *std::move(not_written);
   return good ? ExitStatus::done : ExitStatus::negative;
 }
 

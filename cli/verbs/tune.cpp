@@ -12,6 +12,7 @@
 
 #include <cubinet/attention/tuning.hpp>
 #include <cubinet/attention/tuning_candidates.hpp>
+#include <cubinet/base/file_lock.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
 
@@ -19,6 +20,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace cubinet::cli {
 namespace {
@@ -124,6 +127,36 @@ Result<ExitStatus> show_measured(const Context& context, const TuneOptions& opti
   return ExitStatus::done;
 }
 
+// Held while a table is read, merged into and replaced, so that of two who measure into one file neither
+// loses a row. Nothing is held where the file system has no locks.
+class TableLock {
+ public:
+  TableLock(FileSystem& files, std::filesystem::path path, std::unique_ptr<FileLock> lock)
+      : files_(files), path_(std::move(path)), lock_(std::move(lock)) {}
+  TableLock(TableLock&&) = default;
+  ~TableLock() {
+    if (lock_ != nullptr) (void)files_.remove(path_);
+  }
+
+ private:
+  FileSystem& files_;
+  std::filesystem::path path_;
+  std::unique_ptr<FileLock> lock_;
+};
+
+Result<TableLock> lock_beside(FileSystem& files, const std::filesystem::path& file) {
+  constexpr double kPatience = 10;  // seconds; a merge takes milliseconds
+  const std::filesystem::path path = file.parent_path() / ("." + file.filename().string() + ".lock");
+  for (const Stopwatch waited; waited.seconds() < kPatience;) {
+    auto lock = files.lock(path);
+    if (!lock && knows_no_locks(lock.error())) return TableLock(files, path, nullptr);
+    if (!lock) return lock.error();
+    if (*lock != nullptr) return TableLock(files, path, *std::move(lock));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return Error{ErrorCode::busy, "'" + file.string() + "' is being written by another process", "try again"};
+}
+
 // Where the rows go: a file that was named, or the home.
 class Destination {
  public:
@@ -144,6 +177,7 @@ class Destination {
   std::string place() const { return home_ != nullptr ? home_->description().place : file_.string(); }
   Result<void> add(const TuningTable& table) const {
     if (home_ != nullptr) return home_->add_tuning(table);
+    CUBINET_TRY_ASSIGN(const auto alone, lock_beside(*context_.files(), file_));
     CUBINET_TRY_ASSIGN(TuningTable merged, read_table(context_, file_.string(), true));
     merged.merge(table);
     return write_file_atomically(*context_.files(), file_, merged.encode());
@@ -279,10 +313,11 @@ void add_tune(CLI::App& root, Action& chosen) {
                                  "Merge the table of a file into the home's; measure nothing");
   shown->excludes(sweep)->excludes(merged);
   merged->excludes(sweep);
+  CLI::Option* dry = verb->add_flag("--dry-run", options->dry_run, "Print what would be measured");
+  dry->excludes(shown)->excludes(merged);
   add_text(*verb, "-o,--output", options->output, "FILE",
            "A table to merge into, instead of the home's; with --show, to print");
   add_integer(*verb, "--budget", options->budget, 1, 86'400, "Seconds for a problem, about (default: 10)");
-  verb->add_flag("--dry-run", options->dry_run, "Print what would be measured");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");
   add_places(*verb, options->places);
   add_written_cache(*verb, options->places);

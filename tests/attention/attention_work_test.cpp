@@ -41,6 +41,18 @@ TEST_CASE("a sequence without queries reads nothing, and e4m3 is a byte") {
   CHECK(attention_work(problem, {100, 100}, {1, 0}).bytes == 100.0 * 2 * 128 + 4.0 * 128 * 2);
 }
 
+TEST_CASE("what K, V and the page table take has to fit the device") {
+  DeviceProperties device;
+  device.memory_bytes = 100'000;
+  AttentionProblem problem = generation(2, 1, 100, 4, 2, 64, 64);
+  CHECK_FALSE(check_memory(problem, {100, 100}, device));
+  CHECK(check_memory(problem, {50, 50}, device));
+  problem.window = 10;
+  CHECK(check_memory(problem, {100, 100}, device));
+  device.memory_bytes = 11'000;  // the pages' numbers beside what is seen of them
+  CHECK_FALSE(check_memory(generation(1, 1, 1'000'000, 4, 2, 64, 64), {1}, device));
+}
+
 TEST_CASE("latent attention reads one pool, and computes with both") {
   const AttentionWork work = attention_work(generation(1, 1, 100, 16, 16, 576, 512), {100});
   CHECK(work.kv_bytes == 100.0 * 576 * 2);

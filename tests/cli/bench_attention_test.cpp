@@ -113,6 +113,42 @@ TEST_CASE("bench attention holds what peers compute of its inputs against the sa
   CHECK(std::filesystem::file_size(folder + "/q") == 512);
 }
 
+TEST_CASE("a case that no device holds is a row with its reason, and the next one is measured") {
+  const Sandbox sandbox;
+  sandbox.write("s.txt",
+                "--batch 1000 --kv-len 1000000000 --heads-q 4 --head-dim-qk 64 --page-size 16 --backend auto "
+                "--backend templates\n"
+                "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16\n");
+  const ToolResult result = bench(sandbox, {"--sweep", sandbox.path("s.txt"), "--iterations", "1", "--json"});
+  CAPTURE(result.err);
+  CHECK(result.status == 1);
+  const auto results = result.json()["results"];
+  REQUIRE(results.size() == 3);
+  CHECK(contains(results[0]["error"]["message"].get<std::string>(), "alone take "));
+  CHECK(results[1]["requested"] == "templates");
+  CHECK(results[1]["error"]["code"] == "unavailable");
+  CHECK(results[2].contains("seconds"));
+}
+
+TEST_CASE("an output of a peer is its own, not that of the one before") {
+  const Sandbox sandbox;
+  const std::string folder = sandbox.path("inputs");
+  std::filesystem::create_directory(folder);
+  const auto peer = [&](const std::string& name, const std::string& writes) {
+    return name + "=while read l; do case \"$l\" in *kv_lengths*) echo '{\"ready\": \"it\"}';; *output*) " +
+           writes + "; echo '{\"written\": \"it\"}';; *) echo '{\"seconds\": 50}';; esac; done";
+  };
+  const ToolResult result = bench(
+      sandbox, {"--kv-len", "40", "--heads-q", "4", "--heads-kv", "2", "--head-dim-qk", "64", "--page-size",
+                "16", "--peer", peer("A", "head -c 512 /dev/zero >" + folder + "/output"), "--peer",
+                peer("B", "true"), "--peer-inputs", folder, "--iterations", "1", "--json"});
+  CAPTURE(result.err);
+  const auto peers = result.json()["results"][0]["peers"];
+  CHECK(peers[0]["all_rows_error"] == 1.0);
+  CHECK_FALSE(peers[1].contains("all_rows_error"));
+  CHECK(contains(peers[1]["what"].get<std::string>(), "no output"));
+}
+
 TEST_CASE("bench attention refuses what is no case before it measures another") {
   const Sandbox sandbox;
   CHECK(bench(sandbox, {}).status == 2);
@@ -123,4 +159,8 @@ TEST_CASE("bench attention refuses what is no case before it measures another") 
   CHECK(bench(sandbox, {"--sweep", sandbox.path("s.txt"), "--batch", "3"}).status == 2);
   CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--goal", "fast"}).status == 2);
   CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--peer", "cat"}).status == 2);
+  CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--peer", "P=cat", "--peer", "P=cat"}).status ==
+        2);
+  CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--peer-inputs", sandbox.path("none")}).status ==
+        2);
 }

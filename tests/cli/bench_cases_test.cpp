@@ -36,6 +36,13 @@ TEST_CASE("what is no case is refused with its line") {
   const auto refused = parse_sweep("--kv-len 1 --heads-q 1\n--heads-q 1", "s.txt");
   REQUIRE_FALSE(refused);
   CHECK(contains(refused.error().message, "'s.txt', line 2: --kv-len"));
+  for (const char* wrong : {"--kv-lengths 2", "--heads-kv 3", "--q-len 2"}) {
+    CAPTURE(wrong);
+    const auto no_problem =
+        parse_sweep("# a\n--kv-len 1 --heads-q 1\n--kv-len 1 --heads-q 4 " + std::string(wrong), "s.txt");
+    REQUIRE_FALSE(no_problem);
+    CHECK(contains(no_problem.error().message, "'s.txt', line 3: "));
+  }
 }
 
 TEST_CASE("lengths are those given, the last one for the rest of the batch") {

@@ -54,6 +54,27 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a question of any bytes is asked, and an answer of any depth is understood") {
+  PeerProcess peer = started(R"(while read line; do echo '{"ready": "it", "seen": '"$line"'}'; done)");
+  const auto echoed = peer.ask({{"tag", "\xff"}}, kLong);
+  REQUIRE(echoed.has_value());
+  CHECK((*echoed)["seen"]["tag"] == "\xef\xbf\xbd");
+  PeerProcess deep =
+      started(R"(read line; printf '{"ready": "it", "x": '; head -c 400000 /dev/zero | tr '\0' '['; )"
+              R"(head -c 400000 /dev/zero | tr '\0' ']'; echo '}'; cat >/dev/null)");
+  const auto answer = deep.ask({{"time", 1}}, kLong);
+  REQUIRE(answer.has_value());
+  CHECK((*answer)["ready"] == "it");
+  CHECK(answer->dump().size() < 100);
+}
+
+TEST_CASE("a peer that reads nothing of a long question is given up in time") {
+  PeerProcess peer = started("sleep 30");
+  const auto answer = peer.ask({{"kv_lengths", std::vector<int>(1'000'000, 1)}}, std::chrono::seconds(1));
+  REQUIRE_FALSE(answer.has_value());
+  CHECK(contains(answer.error().message, "the peer P gave no answer in time"));
+}
+
 TEST_CASE("what is no name and command is refused") {
   for (const char* option : {"", "=", "P", "P=", "=cat"}) {
     CAPTURE(option);

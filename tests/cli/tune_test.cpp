@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 using namespace cubinet::test;
 
@@ -95,6 +96,41 @@ TEST_CASE("a dry run lists what would be measured and makes nothing") {
   CHECK_FALSE(std::filesystem::exists(sandbox.home() / "tuning"));
 }
 
+TEST_CASE("a problem that no device holds is told at once, and the next one is measured") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
+  const Sandbox sandbox;
+  sandbox.write("s.txt",
+                "--batch 1000 --kv-len 1000000000 --heads-q 4 --head-dim-qk 64 --page-size 16 --window 1\n"
+                "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16\n");
+  const ToolResult tuned = tool(sandbox, {"tune", "--budget", "1", "--sweep", sandbox.path("s.txt")});
+  CHECK(tuned.status == 1);
+  const auto results = tuned.json()["results"];
+  REQUIRE(results.size() == 2);
+  CHECK(contains(results[0]["error"]["message"].get<std::string>(), "alone take "));
+  CHECK(results[1]["backend"] == "templates");
+}
+
+TEST_CASE("two that measure into one file at once lose no row, and leave nothing but the table") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
+  const Sandbox sandbox;
+  std::filesystem::create_directory(sandbox.path("out"));
+  std::vector<std::thread> processes;
+  for (const char* batches : {"1,2,3,4", "5,6,7,8"}) {
+    processes.emplace_back([&sandbox, batches] {
+      const std::string name = std::string("s") + batches[0];
+      sandbox.write(name, "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16 --batch " +
+                              std::string(batches) + "\n");
+      tool(sandbox,
+           {"tune", "--budget", "1", "--sweep", sandbox.path(name), "--output", sandbox.path("out/t")});
+    });
+  }
+  for (std::thread& process : processes)
+    process.join();
+  CHECK(tool(sandbox, {"tune", "--show", "--output", sandbox.path("out/t")}).json()["rows"].size() == 8);
+  const std::filesystem::directory_iterator left(sandbox.path("out"));
+  CHECK(std::distance(begin(left), end(left)) == 1);
+}
+
 TEST_CASE("tune refuses what is no problem, and what contradicts itself") {
   const Sandbox sandbox;
   CHECK(tool(sandbox, {"tune"}).status == 2);
@@ -102,4 +138,5 @@ TEST_CASE("tune refuses what is no problem, and what contradicts itself") {
   CHECK(tool(sandbox, {"tune", "--sweep", sandbox.path("none.txt")}).status == 2);
   CHECK(tool(sandbox, {"tune", "--show", "--sweep", sandbox.path("none.txt")}).status == 2);
   CHECK(tool(sandbox, {"tune", "--show", "--merge", "t"}).status == 2);
+  CHECK(tool(sandbox, {"tune", "--dry-run", "--merge", "t"}).status == 2);
 }

@@ -27,6 +27,11 @@ struct AttentionWork {
 AttentionWork attention_work(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths,
                              const std::vector<std::int32_t>& q_lengths = {});
 
+// unavailable where K and V that some query sees and the page table alone are more than the device has: asked
+// before the host, which may have less, makes them.
+Result<void> check_memory(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths,
+                          const DeviceProperties& device);
+
 // Of `kv_bytes` bytes of K and V, how many copies `runs` runs have to read in turn that none finds its own in
 // an L2: at least 256 MB together, several times the largest. Divides `runs`, so that the turns go on evenly
 // from one launch of a graph to the next: of 16 copies the first 4 would be read again after 4 of 20 runs.
