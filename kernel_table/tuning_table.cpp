@@ -79,6 +79,8 @@ Result<Row> read_tuning_row(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(row.modelled_microseconds, read_time(reader));
   CUBINET_TRY_ASSIGN(row.candidates, reader.u32());
   CUBINET_TRY_ASSIGN(row.measured, reader.i64());
+  if (row.measured < 0 || row.measured > kLatestMeasurement)
+    return kTuningFormat.damaged("holds a date that is none");
   return row;
 }
 
@@ -139,6 +141,11 @@ void TuningTable::add(Row row) {
   } else if (counts_before(row, *place)) {
     *place = std::move(row);
   }
+}
+
+const Row* TuningTable::find(const Row& row) const {
+  const auto place = std::lower_bound(rows_.begin(), rows_.end(), row, comes_before);
+  return place == rows_.end() || comes_before(row, *place) ? nullptr : &*place;
 }
 
 void TuningTable::merge(const TuningTable& other) {

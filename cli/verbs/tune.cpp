@@ -180,7 +180,24 @@ class Destination {
     CUBINET_TRY_ASSIGN(const auto alone, lock_beside(*context_.files(), file_));
     CUBINET_TRY_ASSIGN(TuningTable merged, read_table(context_, file_.string(), true));
     merged.merge(table);
-    return write_file_atomically(*context_.files(), file_, merged.encode());
+    const Bytes bytes = merged.encode();
+    if (bytes.size() > kMaximumTuningBytes) {
+      return Error{ErrorCode::unavailable,
+                   fmt::format("'{}' would have {} bytes, and {} are allowed", file_.string(), bytes.size(),
+                               kMaximumTuningBytes),
+                   "name another file, and measure what is used"};
+    }
+    return write_file_atomically(*context_.files(), file_, bytes);
+  }
+  // What was measured now counts, though a clock that was ahead once has dated what is there later.
+  Result<void> add_measured(TuningTable::Row& row) const {
+    const auto held = home_ != nullptr ? home_->tuning() : read_table(context_, file_.string(), true);
+    const TuningTable::Row* const before = held ? held->find(row) : nullptr;
+    if (before != nullptr && before->measured >= row.measured)
+      row.measured = std::min(before->measured + 1, kLatestMeasurement);
+    TuningTable measured;
+    measured.add(row);
+    return add(measured);
   }
 
  private:
@@ -266,7 +283,7 @@ Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
   bool good = true;
   for (const AttentionProblem& problem : problems) {
     const Stopwatch one;
-    const auto row = tune_attention(*runtime, problem, options.device, {}, nullptr, options.budget);
+    auto row = tune_attention(*runtime, problem, options.device, {}, nullptr, options.budget);
     if (!row) {
       good = false;
       nlohmann::json failed = error_document(row.error());
@@ -276,9 +293,7 @@ Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
       continue;
     }
     // One by one: a sweep may take an hour.
-    TuningTable measured;
-    measured.add(*row);
-    CUBINET_TRY(destination.add(measured));
+    CUBINET_TRY(destination.add_measured(*row));
     context.console().text(fmt::format("{}; {} in {:.1f} s", line_of(*row),
                                        plural(row->candidates, "candidate"), one.seconds()));
     results.push_back(describe_measured(*row));

@@ -2,12 +2,16 @@
 #include "driver_setting.hpp"
 #include "support/skip.hpp"
 
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/kernel_table/tuning_table.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
 
+using namespace cubinet;
 using namespace cubinet::test;
 
 namespace {
@@ -108,6 +112,38 @@ TEST_CASE("a problem that no device holds is told at once, and the next one is m
   REQUIRE(results.size() == 2);
   CHECK(contains(results[0]["error"]["message"].get<std::string>(), "alone take "));
   CHECK(results[1]["backend"] == "templates");
+}
+
+TEST_CASE(
+    "what is measured replaces what a clock that was ahead has dated later, in a file that can be read "
+    "back") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
+  const Sandbox sandbox;
+  const std::string file = sandbox.path("t");
+  const std::vector<std::string> tune = {"tune", "--budget", "1", "--output", file};
+  REQUIRE(tool(sandbox, tune, kProblem).status == 0);
+  const auto bytes = [](const std::string& text) { return as_bytes(text); };
+  auto table = TuningTable::decode(bytes(sandbox.read("t")));
+  REQUIRE(table);
+  TuningTable::Row row = table->rows().front();
+  row.measured = 4'000'000'000;
+  row.candidates = 99;
+  table->add(row);
+  sandbox.write("t", std::string(as_text(table->encode())));
+  CHECK(tool(sandbox, tune, kProblem).json()["results"][0]["measured"] == 4'000'000'001);
+  const auto rows = tool(sandbox, {"tune", "--show", "--output", file}).json()["rows"];
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0]["candidates"] != 99);
+  row.problem = std::string(kMaximumTuningBytes - 4000, 'x');
+  table->add(row);
+  sandbox.write("large", std::string(as_text(table->encode())));
+  CHECK(tool(sandbox, {"tune", "--merge", sandbox.path("large"), "--output", file}).status == 0);
+  row.problem.front() = 'y';
+  TuningTable more;
+  more.add(row);
+  sandbox.write("more", std::string(as_text(more.encode())));
+  CHECK(tool(sandbox, {"tune", "--merge", sandbox.path("more"), "--output", file}).status == 3);
+  CHECK(tool(sandbox, {"tune", "--show", "--output", file}).status == 0);
 }
 
 TEST_CASE("two that measure into one file at once lose no row, and leave nothing but the table") {

@@ -56,6 +56,22 @@ TEST_CASE("equal rows make one digest, whatever the order in which they came") {
   }
 }
 
+TEST_CASE("a date that is none is damage, and the row of a subject is found whenever it was measured") {
+  for (const std::int64_t when : {std::int64_t{-1}, kLatestMeasurement + 1, INT64_MAX, INT64_MIN}) {
+    CAPTURE(when);
+    const auto decoded = TuningTable::decode(table_of({row_of(64, 8192, when)}).encode());
+    REQUIRE_FALSE(decoded);
+    CHECK(decoded.error().code == ErrorCode::corruption);
+  }
+  const TuningTable table = table_of({row_of(64, 8192, kLatestMeasurement), row_of(1, 1024)});
+  CHECK(ok(TuningTable::decode(table.encode())) == table);
+  const TuningTable::Row* const found = table.find(row_of(64, 8192));
+  REQUIRE(found != nullptr);
+  CHECK(found->measured == kLatestMeasurement);
+  CHECK(table.find(row_of(64, 4096)) == nullptr);
+  CHECK(table.find(row_of(65, 8192)) == nullptr);
+}
+
 TEST_CASE("of two measurements of one subject the later counts, whoever is merged into whom") {
   TuningTable::Row later = row_of(64, 8192, 1'900'000'000);
   later.microseconds = 50;

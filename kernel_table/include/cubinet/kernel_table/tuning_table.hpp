@@ -37,7 +37,7 @@ class TuningTable {
     double microseconds = 0;           // of a run
     double modelled_microseconds = 0;  // of what is planned without measurements, in the same minute
     std::uint32_t candidates = 0;      // that were timed
-    std::int64_t measured = 0;         // when, in seconds since 1970
+    std::int64_t measured = 0;         // when, in seconds since 1970, before the year 10000
 
     friend bool operator==(const Row&, const Row&) = default;
   };
@@ -53,6 +53,8 @@ class TuningTable {
   bool empty() const { return rows_.empty(); }
   // A row of the same problem, lengths, device, driver and version is replaced by one measured later.
   void add(Row row);
+  // The row of the same; nullptr where there is none. Valid until the table changes.
+  const Row* find(const Row& row) const;
   // The rows of both. Who is merged into whom makes no difference.
   void merge(const TuningTable& other);
 
@@ -67,6 +69,8 @@ class TuningTable {
   std::vector<Row> rows_;
 };
 
+// When no row was measured later.
+inline constexpr std::int64_t kLatestMeasurement = 253'402'300'799;
 // No table is larger.
 inline constexpr std::uint64_t kMaximumTuningBytes = std::uint64_t{16} << 20;
 
