@@ -14,8 +14,10 @@ constexpr TileCosts kB200 = {
 // 132 multiprocessors, 4.4 TB/s read by a streaming kernel. On another device the ratios hold as far as its
 // memory is as fast for its multiprocessors; the choice between splits needs no more.
 constexpr TrafficCosts kH200 = {
-    33.3e3, {75e3, 52e3}, {{{26e3, 20.8e3}, {42e3, 34e3}, {32e3, 36e3}}}, 1.25, 0.15, 1.0, 5.0, 0.08,
-    0.6,    8.0,          "measured on an H200 (docs/kernels.md)"};
+    33.3e3, {54e3, 54e3}, {{{29e3, 21e3}, {33e3, 31e3}, {33e3, 36e3}}},
+    1.2,    0.11,         1.1,
+    3.6,    0.025,        0.6,
+    8.0,    1.7,          "measured on an H200: 36 problems, 1,953 kernels and splits (docs/kernels.md)"};
 
 template <class Costs>
 const Costs& costs_for(const std::vector<DeviceCosts<Costs>>& table, ComputeCapability device) {

@@ -7,17 +7,24 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint32_t kWarpRows = 16;
+constexpr std::uint32_t kTileRows = 16;     // of the smallest tile that is multiplied
 constexpr std::uint32_t kMaximumWarps = 8;  // the template's limit
+constexpr std::uint32_t kMostTokens = 128;  // of a step
 constexpr std::uint32_t kMostStages = 6;
 
 std::uint32_t widest_head(const AttentionProblem& problem) {
   return std::max(problem.head_dim_qk, problem.head_dim_v);
 }
 
+// A warp multiplies what it converted with two tiles of rows.
+std::uint32_t rows_of_warp(const AttentionProblem& problem, std::uint32_t tile_q) {
+  return tile_q == 32 && converts_kv(problem) && problem.head_dim_v <= 128 ? 2 * kTileRows : kTileRows;
+}
+
 // Tokens that a warp takes at a time.
 std::uint32_t slice_of(const AttentionProblem& problem, std::uint32_t tile_q) {
-  return (tile_q == 64 || converts_kv(problem)) && problem.head_dim_v <= 128 ? 32 : 16;
+  const std::uint32_t columns = problem.head_dim_v * (rows_of_warp(problem, tile_q) / kTileRows);
+  return (tile_q == 64 || converts_kv(problem)) && columns <= 128 ? 32 : 16;
 }
 
 std::string gap_of_decode(const AttentionProblem& problem, ComputeCapability) {
@@ -36,38 +43,68 @@ DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& t
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
   const std::uint32_t merge = tile.q * warps_kv * (problem.head_dim_v + 10) * 4;
   const std::uint32_t q_scales = converts_kv(problem) ? tile.q * 4 : 0;
-  block.threads = 32 * (tile.q / kWarpRows) * warps_kv;
+  block.threads = 32 * (tile.q / rows_of_warp(problem, tile.q)) * warps_kv;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge) + q_scales;
-  block.registers = widest_head(problem) <= 64 ? 128 : 255;
+  block.registers = widest_head(problem) > 64 || rows_of_warp(problem, tile.q) > kTileRows ? 255 : 128;
   return block;
 }
 
-// Of elements of eight bits more than 64 KiB under way are a little slower, unless fewer would let a third
-// block in.
-std::uint32_t most_stages(const AttentionProblem& problem, std::uint32_t kv) {
-  if (!converts_kv(problem) || widest_head(problem) <= 64) return kMostStages;
-  return std::clamp(64 * 1024 / (kv * kv_row_bytes(problem)), 2U, kMostStages);
+// Tokens of a step of so many bytes, and of no fewer warps.
+std::uint32_t tokens_of_step(const AttentionProblem& problem, std::uint32_t q, std::uint32_t bytes,
+                             std::uint32_t warps) {
+  const std::uint32_t warps_q = q / rows_of_warp(problem, q);
+  const std::uint32_t slice = slice_of(problem, q);
+  std::uint32_t tokens = std::min(kMaximumWarps / warps_q * slice, kMostTokens);
+  while (tokens * kv_row_bytes(problem) > bytes && tokens > warps * slice)
+    tokens /= 2;
+  return tokens;
 }
 
-// The deepest ring of which two blocks share a multiprocessor, else of which one fits. One block starts and
-// ends beside another's stream, and 64 KiB to 96 KiB under way are what keeps memory busy.
+// 64 KiB under way keep a multiprocessor's share of the memory busy, and more is slower: two stages of what
+// its blocks take at a step. Where there are many tiles these are many small blocks, all of which run at once
+// and whose warps wait for nobody; a block that has a multiprocessor to itself takes as much alone, by four
+// warps.
+std::vector<DecodeTileWish> tiles_up_to_32_rows(const AttentionProblem& problem, std::uint32_t q) {
+  struct Step {
+    double tiles;
+    std::uint32_t bytes;
+    std::uint32_t warps;
+  };
+  std::vector<DecodeTileWish> wishes;
+  const std::uint32_t slice = slice_of(problem, q);
+  // Two warps, which share a slice, wait for each other; a third stage covers that.
+  const std::uint32_t stages = q / rows_of_warp(problem, q) > 1 ? 3 : 2;
+  for (const Step& step : {Step{3.5, 8 * 1024, 1}, Step{1.75, 16 * 1024, 2}, Step{0, 32 * 1024, 4}}) {
+    // A warp that multiplies two tiles is bound by that as much as by memory.
+    const std::uint32_t warps = std::max(step.warps, rows_of_warp(problem, q) / kTileRows);
+    wishes.emplace_back(DecodeTile{q, tokens_of_step(problem, q, step.bytes, warps), stages}, 1, step.tiles);
+  }
+  for (std::uint32_t kv = wishes.back().tile.kv; kv >= slice; kv /= 2)
+    wishes.emplace_back(DecodeTile{q, kv, 2}, 1);
+  return wishes;
+}
+
+// Four warps share what they read: the deepest ring of which two blocks share a multiprocessor, else of which
+// one fits.
+std::vector<DecodeTileWish> tiles_of_64_rows(const AttentionProblem& problem) {
+  std::vector<DecodeTileWish> wishes;
+  const std::uint32_t slice = slice_of(problem, 64);
+  const std::uint32_t warps_kv = slice == 32 && widest_head(problem) > 64 ? 1 : kMaximumWarps / 4;
+  for (std::uint32_t kv = warps_kv * slice; kv >= slice; kv /= 2) {
+    for (const std::uint32_t blocks : {2U, 1U}) {
+      for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
+        wishes.emplace_back(DecodeTile{64, kv, stages}, blocks);
+    }
+  }
+  return wishes;
+}
+
+// Smaller tiles than one that holds all rows are for devices on which that does not fit.
 std::vector<DecodeTileWish> tiles_of_decode(const AttentionProblem& problem) {
   std::vector<DecodeTileWish> wishes;
-  // Steps of 32 KiB: 128 tokens of head dim 64, 64 of 128, 32 of 256, of 16 bits each.
-  std::uint32_t preferred = 128;
-  while (preferred > 16 && preferred * kv_row_bytes(problem) > 32 * 1024)
-    preferred /= 2;
-  for (std::uint32_t q = smallest_tile_q(problem); q >= 16; q /= 2) {
-    const std::uint32_t slice = slice_of(problem, q);
-    // Where eight warps that take twice the tokens have the registers of a multiprocessor to themselves,
-    // two blocks of four, which do not wait for each other, are faster.
-    const std::uint32_t warps = slice == 32 && widest_head(problem) > 64 ? 4 : kMaximumWarps;
-    for (std::uint32_t kv = std::min(preferred, warps * kWarpRows / q * slice); kv >= slice; kv /= 2) {
-      for (const std::uint32_t blocks : {2U, 1U}) {
-        for (std::uint32_t stages = most_stages(problem, kv); stages >= 2; --stages)
-          wishes.push_back({{q, kv, stages}, blocks});
-      }
-    }
+  for (std::uint32_t q = smallest_tile_q(problem); q >= kTileRows; q /= 2) {
+    const auto of_q = q == 64 ? tiles_of_64_rows(problem) : tiles_up_to_32_rows(problem, q);
+    wishes.insert(wishes.end(), of_q.begin(), of_q.end());
   }
   return wishes;
 }

@@ -11,6 +11,7 @@ constexpr ComputeCapability kWgmmaDevice{9, 0};
 constexpr std::uint32_t kWgmmaRows = 64;
 constexpr std::uint32_t kWgmmaSlice = 64;  // tokens of a step
 constexpr std::uint32_t kMostWgmmaStages = 6;
+constexpr std::uint32_t kMostConvertedStages = 3;  // four are 1 % slower: what is converted is bound by that
 
 std::string gap_of_wgmma(const AttentionProblem& problem, ComputeCapability device) {
   if (device != kWgmmaDevice)
@@ -42,11 +43,12 @@ DecodeBlock block_of_wgmma(const AttentionProblem& problem, const DecodeTile& ti
 }
 
 // The deepest ring of which two blocks share a multiprocessor, else of which one fits.
-std::vector<DecodeTileWish> tiles_of_wgmma(const AttentionProblem&) {
+std::vector<DecodeTileWish> tiles_of_wgmma(const AttentionProblem& problem) {
   std::vector<DecodeTileWish> wishes;
   for (const std::uint32_t blocks : {2U, 1U}) {
-    for (std::uint32_t stages = kMostWgmmaStages; stages >= 2; --stages)
-      wishes.push_back({{kWgmmaRows, kWgmmaSlice, stages}, blocks});
+    for (std::uint32_t stages = converts_kv(problem) ? kMostConvertedStages : kMostWgmmaStages; stages >= 2;
+         --stages)
+      wishes.emplace_back(DecodeTile{kWgmmaRows, kWgmmaSlice, stages}, blocks);
   }
   return wishes;
 }

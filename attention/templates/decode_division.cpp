@@ -153,8 +153,26 @@ class DecodeDivision {
     work.empty_blocks = (splits.blocks - working) * problem_.heads_kv;
     work.bytes = tokens * columns * row_bytes;
     work.largest_block_bytes = longest * row_bytes;
+    work.pieces = pieces(share, splits.unit, all_units);
     work.ring_bytes = static_cast<double>(tile_.shape.stages) * tile_.shape.kv * row_bytes;
     return request_.costs().cost(work);
+  }
+
+  // Tiles of which a block has a part, whose share is so many units of all.
+  double pieces(double share, std::uint32_t unit, double all_units) const {
+    const auto all_tiles = static_cast<double>(tiles());
+    if (all_tiles <= 1) return 1;
+    if (share * all_tiles >= all_units) return std::ceil(share * all_tiles / all_units);
+    const auto ends_with_a_block = [&](std::uint32_t length) {
+      return std::fmod(std::max(divide_up(readable_tokens(length), unit), 1U), share) == 0;
+    };
+    const bool aligned =
+        problem_.kv_lengths.empty()
+            ? ends_with_a_block(problem_.kv_len)
+            : std::all_of(problem_.kv_lengths.begin(), problem_.kv_lengths.end(), [&](std::int32_t length) {
+                return ends_with_a_block(static_cast<std::uint32_t>(length));
+              });
+    return aligned ? 1 : 2;
   }
 
   const PlanRequest& request_;

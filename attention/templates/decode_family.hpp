@@ -19,10 +19,15 @@ struct DecodeTile {
   friend bool operator==(const DecodeTile&, const DecodeTile&) = default;
 };
 
-// What a tile is good for: to be taken where so many blocks of it share a multiprocessor.
+// What a tile is good for: to be taken where so many blocks of it share a multiprocessor, and where there are
+// as many tiles, of all sequences and KV heads, for each multiprocessor.
 struct DecodeTileWish {
   DecodeTile tile;
-  std::uint32_t blocks = 1;
+  std::uint32_t blocks;
+  double tiles;
+
+  DecodeTileWish(const DecodeTile& of, std::uint32_t least_blocks, double least_tiles = 0)
+      : tile(of), blocks(least_blocks), tiles(least_tiles) {}
 };
 
 // A block of the main kernel.

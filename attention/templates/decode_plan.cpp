@@ -17,7 +17,15 @@ struct Choice {
 };
 
 std::optional<FittingTile> tile_by_rule(const PlanRequest& request, const DecodeFamily& family) {
+  // Splits of a fixed length are computed by the same tile in every batch.
+  const auto tiles_for_each = [&](const DecodeTile& tile) {
+    const AttentionProblem& problem = request.problem;
+    if (request.options.split_tokens) return 0.0;
+    const double q_tiles = divide_up(problem.group_size() * problem.q_len, tile.q);
+    return q_tiles * problem.batch * problem.heads_kv / request.device.sm_count;
+  };
   for (const DecodeTileWish& wish : family.tiles(request.problem)) {
+    if (wish.tiles > tiles_for_each(wish.tile)) continue;
     if (const auto tile = fitting_tile(request, family, wish.tile, wish.blocks)) return tile;
   }
   return std::nullopt;

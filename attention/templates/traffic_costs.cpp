@@ -61,6 +61,7 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
   if (work.blocks_per_multiprocessor == 1)
     time += costs.turnover * std::max(std::ceil(work.blocks / slots) - 1, 0.0);
+  time += costs.piece * (work.pieces - 1);
   if (work.splits > 1) time += costs.reduction + costs.reduction_per_split * work.splits;
   return time;
 }

@@ -24,6 +24,7 @@ struct TrafficCosts {
   double reduction_per_split;  // partial results to read back
   double empty_block;          // to be scheduled, read a length, end
   double turnover;  // from one wave to the next, where no other block's stream covers an end and a start
+  double piece;     // a block's second tile: the first one's end and its own start, which nothing covers
   const char* source;
 };
 

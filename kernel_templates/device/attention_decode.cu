@@ -47,8 +47,8 @@
   ],
   "kernels": [
     {"name": "attention_decode",
-     "threads": "tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
+     "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 64 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || (dtype_kv == 'e4m3' && (tile_size_q != 32 || head_dim_v <= 64))) && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
@@ -109,46 +109,62 @@ __device__ inline SharedAddress q_scales(SharedAddress q_shared) {
   return q_shared + kQBytes + kWorkBytes;
 }
 
+// What the logits of two rows of a lane are multiplied by, of which `row` is the first: as base-2 logits, and
+// before that where they are bounded.
+struct RowScales {
+  float log2[2];
+  SoftCap<soft_cap> cap;
+
+  __device__ RowScales(const AttentionDecodeParameters& p, float scale, SharedAddress q_shared, int row)
+      : log2{of_row(scale, q_shared, row), of_row(scale, q_shared, row + 8)}, cap(p, log2) {}
+
+ private:
+  __device__ static float of_row(float scale, SharedAddress q_shared, int row) {
+    return kConvertsKv ? scale * (kE4m3Scale * load_shared_float(q_scales(q_shared) + 4 * row)) : scale;
+  }
+};
+
 // All slices of one group of warps. `first_row` is this warp's first row of the tile.
-__device__ inline void consume(RowState& state, KvStream& stream, const AttentionDecodeParameters& p,
+__device__ inline void consume(RowState (&states)[kRowTiles], KvStream& stream, const AttentionDecodeParameters& p,
                                const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared,
                                int first_row) {
   const int lane = threadIdx.x % 32;
   const SharedAddress q_warp = q_shared + first_row * kRowBytesQ;
   const QFragments q_fragments(q_warp, lane);
-  const KvRange visible[2] = {visible_to(p, sequence, rows.token(first_row + lane / 4)),
-                              visible_to(p, sequence, rows.token(first_row + lane / 4 + 8))};
   const KvRange seen_by_all{
       visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
       kCustomMask ? sequence.length - sequence.q_len : visible_to(p, sequence, rows.token(0)).end};
-  const DraftMask draft_mask(p, sequence, rows, first_row + lane / 4);
-  float scale_log2[2];
   // A scale is above 0. That is made sure of here so that what was loaded is there before the loop, which
   // would otherwise wait in every slice for what it loads itself into the same scoreboard: the next page's
   // number.
-  scale_log2[0] = scale_log2[1] = p.softmax_scale_address != 0
-                                      ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                      : p.softmax_scale_log2;
-  if constexpr (kConvertsKv) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      scale_log2[half] *=
-          kE4m3Scale * load_shared_float(q_scales(q_shared) + 4 * (first_row + lane / 4 + 8 * half));
-  }
-  const SoftCap<soft_cap> soft_cap_of_rows(p, scale_log2);
+  const float scale = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                                   : p.softmax_scale_log2;
+  const RowScales kept(p, scale, q_shared, first_row + lane / 4);
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);
-    FragmentD scores[kTilesS];
+    Scores scores[kRowTiles];
     stream.wait();
     multiply_qk(scores, q_fragments, q_warp, stream.k_slice(), lane);
     stream.release_k(i);
 
-    soft_cap_of_rows.apply(scores);
-    if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, draft_mask, token, lane);
-    const Weights weights = softmax(state, scores, scale_log2);
+    const bool is_masked = !seen_by_all.holds_slice(token);
+    Weights weights[kRowTiles];
+#pragma unroll
+    for (int tile = 0; tile < kRowTiles; ++tile) {
+      // Two tiles leave no registers for what is read again as soon.
+      const int row = first_row + lane / 4 + 16 * tile;
+      const RowScales scales = kRowTiles == 1 ? kept : RowScales(p, scale, q_shared, row);
+      scales.cap.apply(scores[tile]);
+      if (is_masked) {
+        const KvRange visible[2] = {visible_to(p, sequence, rows.token(row)),
+                                    visible_to(p, sequence, rows.token(row + 8))};
+        mask_scores(scores[tile], visible, DraftMask(p, sequence, rows, row), token, lane);
+      }
+      weights[tile] = softmax(states[tile], scores[tile], scales.log2);
+    }
 
     stream.wait();
-    multiply_pv(state, weights, stream.v_slice(), lane);
+    multiply_pv(states, weights, stream.v_slice(), lane);
     stream.release_v(i);
   }
   stream.pass_missing_barriers();
@@ -177,14 +193,18 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   }
   __syncthreads();
 
-  RowState state{};
-  state.maximum[0] = state.maximum[1] = negative_infinity();
-  consume(state, stream, p, rows, sequence, q_shared, first_row);
+  RowState states[kRowTiles] = {};
+#pragma unroll
+  for (int i = 0; i < 2 * kRowTiles; ++i)
+    states[i / 2].maximum[i % 2] = negative_infinity();
+  consume(states, stream, p, rows, sequence, q_shared, first_row);
 
   async_copy_wait<0>();
   __syncthreads();
   const MergeBuffer merge(q_shared + kQBytes);
-  merge.put(state, group_kv, first_row, threadIdx.x % 32);
+#pragma unroll
+  for (int tile = 0; tile < kRowTiles; ++tile)
+    merge.put(states[tile], group_kv, first_row + 16 * tile, threadIdx.x % 32);
   __syncthreads();
   store_piece(p, merge, rows, division, piece, head_kv);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The products of the template `attention_decode`: one warp, 16 rows, one slice at a time.
+// The products of the template `attention_decode`: one warp, kRowTiles tiles of 16 rows, one slice at a time.
 #include <cubinet/attention_decode_shape.cuh>
 #include <cubinet/attention_decode_softmax.cuh>
 #include <cubinet/mma.cuh>
@@ -8,9 +8,9 @@
 
 namespace cubinet::attention {
 
-__device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int step) {
+__device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int tile, int step) {
   FragmentA a;
-  load_matrix_x4(a.r, advanced(q_warp + swizzled<kRowBytesQ>(lane & 15, lane >> 4), 2 * step));
+  load_matrix_x4(a.r, advanced(q_warp + swizzled<kRowBytesQ>(lane & 15, lane >> 4), 2 * step) + tile * 16 * kRowBytesQ);
   return a;
 }
 
@@ -21,15 +21,15 @@ class QFragments {
     if constexpr (kQInRegisters) {
 #pragma unroll
       for (int step = 0; step < kStepsQk; ++step)
-        kept_[step] = load_q_fragment(q_warp, lane, step);
+        kept_[step] = load_q_fragment(q_warp, lane, 0, step);
     }
   }
 
-  __device__ FragmentA get(SharedAddress q_warp, int lane, int step) const {
+  __device__ FragmentA get(SharedAddress q_warp, int lane, int tile, int step) const {
     if constexpr (kQInRegisters) {
       return kept_[step];
     } else {
-      return load_q_fragment(q_warp, lane, step);
+      return load_q_fragment(q_warp, lane, tile, step);
     }
   }
 
@@ -42,58 +42,66 @@ class QFragments {
 constexpr int kChains = kTilesS == 2 ? 2 : 1;
 
 // Raw logits of 16 rows and the slice's tokens, as tiles of 16x8.
-__device__ inline void multiply_qk(FragmentD (&scores)[kTilesS], const QFragments& q_fragments,
+using Scores = FragmentD[kTilesS];
+
+__device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments& q_fragments,
                                    SharedAddress q_warp, SharedAddress k_slice, int lane) {
-  FragmentD sums[kChains][kTilesS] = {};
+  Scores sums[kRowTiles][kChains] = {};
   const SharedAddress k_lane =
       k_slice + swizzled<kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
   // What one ldmatrix brings of 16 tokens is a step of 16 columns, of elements of eight bits two.
   constexpr int kStepsAtOnce = kConvertsKv ? 2 : 1;
-#pragma unroll
+#pragma unroll (kRowTiles == 1 ? kStepsQk : 2)
   for (int first = 0; first < kStepsQk; first += kStepsAtOnce) {
-    FragmentA a[kStepsAtOnce];
+    FragmentA a[kRowTiles][kStepsAtOnce];
 #pragma unroll
-    for (int i = 0; i < kStepsAtOnce; ++i)
-      a[i] = q_fragments.get(q_warp, lane, first + i);
+    for (int i = 0; i < kRowTiles * kStepsAtOnce; ++i)
+      a[i / kStepsAtOnce][i % kStepsAtOnce] =
+          q_fragments.get(q_warp, lane, i / kStepsAtOnce, first + i % kStepsAtOnce);
 #pragma unroll
     for (int tile = 0; tile < kTilesS; tile += 2) {
       unsigned k[4];
       load_matrix_x4(k, advanced(k_lane, 2 * first / kStepsAtOnce) + tile * 8 * kRowBytesK);
 #pragma unroll
       for (int i = 0; i < kStepsAtOnce; ++i) {
-        FragmentD* const target = sums[(first + i) % kChains] + tile;
+        Fp16Pairs left{k[0], k[1]};
+        Fp16Pairs right{k[2], k[3]};
         if constexpr (kConvertsKv) {
-          const Fp16Pairs left = unpack4_e4m3(k[i]);
-          const Fp16Pairs right = unpack4_e4m3(k[2 + i]);
-          mma_16x8x16<Product>(target[0], a[i], left.low, left.high);
-          mma_16x8x16<Product>(target[1], a[i], right.low, right.high);
-        } else {
-          mma_16x8x16<Product>(target[0], a[i], k[0], k[1]);
-          mma_16x8x16<Product>(target[1], a[i], k[2], k[3]);
+          left = unpack4_e4m3(k[i]);
+          right = unpack4_e4m3(k[2 + i]);
+        }
+#pragma unroll
+        for (int rows = 0; rows < kRowTiles; ++rows) {
+          FragmentD* const target = sums[rows][(first + i) % kChains] + tile;
+          mma_16x8x16<Product>(target[0], a[rows][i], left.low, left.high);
+          mma_16x8x16<Product>(target[1], a[rows][i], right.low, right.high);
         }
       }
     }
   }
 #pragma unroll
-  for (int tile = 0; tile < kTilesS; ++tile) {
+  for (int rows = 0; rows < kRowTiles; ++rows) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      scores[tile].r[i] =
-          kChains == 2 ? sums[0][tile].r[i] + sums[kChains - 1][tile].r[i] : sums[0][tile].r[i];
+    for (int tile = 0; tile < kTilesS; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float sum = sums[rows][0][tile].r[i];
+        scores[rows][tile].r[i] = kChains == 2 ? sum + sums[rows][kChains - 1][tile].r[i] : sum;
+      }
+    }
   }
 }
 
 // Of elements of eight bits, ldmatrix takes two columns for one and brings both of a token side by side: of
 // 16 columns the even ones make the first tile of the output, the odd ones the second.
-__device__ inline void multiply_pv(RowState& state, const Weights& weights, SharedAddress v_slice, int lane) {
+__device__ inline void multiply_pv(RowState (&states)[kRowTiles], const Weights (&weights)[kRowTiles],
+                                   SharedAddress v_slice, int lane) {
   const SharedAddress v_lane = v_slice + swizzled<kRowBytesV>(lane & 15, lane >> 4);
   constexpr int kTilesAtOnce = kConvertsKv ? 4 : 2;
 #pragma unroll
   for (int step = 0; step < kSlice / 16; ++step) {
-    const FragmentA& a = weights.steps[step];
 #pragma unroll
     for (int tile = 0; tile < kTilesV; tile += kTilesAtOnce) {
-      FragmentD* const output = state.output + tile;
       unsigned v[4];
       load_matrix_x4_transposed(v, advanced(v_lane, 2 * tile / kTilesAtOnce) + step * 16 * kRowBytesV);
       if constexpr (kConvertsKv) {
@@ -102,12 +110,17 @@ __device__ inline void multiply_pv(RowState& state, const Weights& weights, Shar
           // Bytes 0 and 2 are one column's.
           const Fp16Pairs older = unpack4_e4m3(__byte_perm(v[2 * i], 0, 0x3120));
           const Fp16Pairs newer = unpack4_e4m3(__byte_perm(v[2 * i + 1], 0, 0x3120));
-          mma_16x8x16<Product>(output[2 * i], a, older.low, newer.low);
-          mma_16x8x16<Product>(output[2 * i + 1], a, older.high, newer.high);
+#pragma unroll
+          for (int rows = 0; rows < kRowTiles; ++rows) {
+            FragmentD* const output = states[rows].output + tile + 2 * i;
+            mma_16x8x16<Product>(output[0], weights[rows].steps[step], older.low, newer.low);
+            mma_16x8x16<Product>(output[1], weights[rows].steps[step], older.high, newer.high);
+          }
         }
-      } else {
-        mma_16x8x16<Product>(output[0], a, v[0], v[1]);
-        mma_16x8x16<Product>(output[1], a, v[2], v[3]);
+      } else {  // one tile of rows
+        FragmentD* const output = states[0].output + tile;
+        mma_16x8x16<Product>(output[0], weights[0].steps[step], v[0], v[1]);
+        mma_16x8x16<Product>(output[1], weights[0].steps[step], v[2], v[3]);
       }
     }
   }

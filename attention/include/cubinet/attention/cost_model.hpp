@@ -25,6 +25,7 @@ struct KernelWork {
   double empty_blocks = 0;           // that find none: splits which a short sequence does not use
   double bytes = 0;                  // of K and V, all blocks together
   double largest_block_bytes = 0;
+  double pieces = 1;      // tiles of which the busiest block has a part
   double ring_bytes = 0;  // what one block keeps under way
 };
 
