@@ -86,12 +86,13 @@ class DecodeDivision {
     return std::uint64_t{problem_.batch} * divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q);
   }
 
-  // For one KV head. What is left of lengths that are not alike is little beside a quarter of a block's work,
-  // and partial results of more blocks would be a larger workspace.
+  // For one KV head: eight for each multiprocessor, or as many as it holds. What is left of lengths that are
+  // not alike is little beside a block's work then, and partial results of more blocks would be a larger
+  // workspace.
   std::uint64_t most_blocks() const {
-    constexpr std::uint64_t waves = 4;
+    constexpr std::uint32_t enough = 8;
     const std::uint64_t slots =
-        waves * request_.device.sm_count * std::uint64_t{tile_.blocks_per_multiprocessor};
+        std::uint64_t{request_.device.sm_count} * std::max(tile_.blocks_per_multiprocessor, enough);
     return std::max<std::uint64_t>(slots / problem_.heads_kv, 1);
   }
 

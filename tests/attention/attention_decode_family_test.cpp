@@ -60,7 +60,42 @@ TEST_CASE("A warp takes twice the tokens of eight bits, in rings of 64 KiB that 
   REQUIRE(entries);
   CHECK(entries->front().threads == 128);
   problem.head_dim_qk = problem.head_dim_v = 64;
-  CHECK(plan(problem).tile == DecodeTile{16, 128, 6});
+  CHECK(plan(problem).tile == DecodeTile{16, 128, 2});
+}
+
+TEST_CASE("Steps are the smaller the more tiles there are, but for splits that are the same in every batch") {
+  const auto tokens = [](std::uint32_t batch, std::uint32_t head_dim, std::uint32_t q_len, DataType type) {
+    AttentionProblem problem = llama(batch, 4096, q_len);
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    problem.data_type_k = problem.data_type_v = type;
+    return plan(problem).tile.kv;
+  };
+  for (const auto& [batch, of_64, of_128, of_256] :
+       {std::array{16U, 128U, 64U, 64U}, std::array{32U, 64U, 32U, 32U}, std::array{64U, 32U, 16U, 16U}}) {
+    CHECK(tokens(batch, 64, 1, DataType::bf16) == of_64);
+    CHECK(tokens(batch, 128, 1, DataType::bf16) == of_128);
+    CHECK(tokens(batch, 256, 1, DataType::bf16) == of_256);
+  }
+  CHECK(tokens(64, 128, 1, DataType::e4m3) == 32);
+  CHECK(tokens(64, 64, 1, DataType::e4m3) == 64);
+  PlanRequest fixed = request(llama(64, 4096));
+  fixed.options.split_tokens = 512;
+  CHECK(plan(fixed).tile == plan(llama(1, 4096)).tile);
+}
+
+TEST_CASE("A warp multiplies what it converted with both tiles of 32 rows") {
+  for (const auto& [head_dim, kv, threads] :
+       {std::array{64U, 128U, 128U}, std::array{128U, 128U, 256U}, std::array{256U, 64U, 256U}}) {
+    AttentionProblem problem = llama(16, 4096, 4);
+    problem.head_dim_qk = problem.head_dim_v = head_dim;
+    problem.data_type_k = problem.data_type_v = DataType::e4m3;
+    const DecodePlan made = plan(problem);
+    CHECK(made.tile.q == 32);
+    CHECK(made.tile.kv == kv);
+    const auto entries = template_of(kAttentionDecode)->entry_points(made.spec);
+    REQUIRE(entries);
+    CHECK(entries->front().threads == threads);
+  }
 }
 
 TEST_CASE("Of sixty four rows a warp takes twice the tokens where its accumulators leave it the registers") {
@@ -78,7 +113,7 @@ TEST_CASE("Of sixty four rows a warp takes twice the tokens where its accumulato
 }
 
 TEST_CASE("Smaller shared memory gets a shallower ring, none at all an error") {
-  CHECK(number(plan(llama(16, 4096), kHopper), "stages") == 3);
+  CHECK(number(plan(llama(16, 4096), kHopper), "stages") == 2);
   CHECK(number(plan(llama(16, 4096), kAmpere), "stages") == 2);
   CHECK(number(plan(llama(16, 4096), kGeForce), "stages") == 2);
   const auto none = plan_decode(request(llama(16, 4096), {{8, 0}, 16, 8 * 1024}), kAttentionDecode);

@@ -36,7 +36,7 @@ TEST_CASE("published kernels cost their own unit, templates and unknown kernels 
 TEST_CASE("a measured device has its own row, every other one the first") {
   CostTables tables = builtin_cost_tables();
   tables.traffic.push_back({{8, 0}, tables.traffic.front().costs});
-  tables.traffic.back().costs.start = 1000;
+  tables.traffic.back().costs.start += 999;
   tables.tiles.push_back({{12, 0}, tables.tiles.front().costs});
   tables.tiles.back().costs.main_loop = {100, 100, 100, 100, 100};
   const auto model = cost_model_of(tables);

@@ -24,8 +24,8 @@ TEST_CASE("A plan that is not split has a block a tile, and the workspace of the
 
 TEST_CASE("One sequence that is not split, and tiles of one unit, need no workspace") {
   CHECK(plan(preferring(llama(1, 8192), 1)).workspace == WorkspaceSizes{});
-  CHECK(plan(llama(64, 64)).workspace == WorkspaceSizes{});
-  CHECK(plan(llama(64, 65)).workspace != WorkspaceSizes{});
+  CHECK(plan(llama(16, 64)).workspace == WorkspaceSizes{});
+  CHECK(plan(llama(16, 65)).workspace != WorkspaceSizes{});
   // With query tokens of its own a sequence may have fewer tiles than the plan counts blocks for.
   AttentionProblem ragged = llama(1, 8192, 16);
   CHECK(plan(preferring(ragged, 1)).workspace == WorkspaceSizes{});
@@ -34,14 +34,15 @@ TEST_CASE("One sequence that is not split, and tiles of one unit, need no worksp
 }
 
 TEST_CASE(
-    "The workspace does not depend on lengths that are known, and tiles beyond four waves share blocks") {
+    "The workspace does not depend on lengths that are known, and tiles beyond eight for each multiprocessor "
+    "share blocks") {
   AttentionProblem problem = llama(16, 4096);
   const WorkspaceSizes blind = plan(preferring(problem, 1)).workspace;
   problem.kv_lengths.assign(16, 100);
   CHECK(plan(preferring(problem, 1)).workspace == blind);
   const DecodePlan many = plan(llama(1024, 4096));
-  CHECK(many.blocks_per_multiprocessor == 2);
-  CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 are four waves of 264
+  CHECK(many.blocks_per_multiprocessor == 8);
+  CHECK(many.parameters.blocks.divisor == 128);  // 8 tiles each; 132 would be eight for each multiprocessor
   CHECK(many.workspace.partial_stats_bytes == std::uint64_t{2} * 128 * 8 * 8 * 4);
 }
 
