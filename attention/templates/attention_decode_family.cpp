@@ -23,8 +23,7 @@ std::uint32_t rows_of_warp(const AttentionProblem& problem, std::uint32_t tile_q
 
 // Tokens that a warp takes at a time.
 std::uint32_t slice_of(const AttentionProblem& problem, std::uint32_t tile_q) {
-  const std::uint32_t columns = problem.head_dim_v * (rows_of_warp(problem, tile_q) / kTileRows);
-  return (tile_q == 64 || converts_kv(problem)) && columns <= 128 ? 32 : 16;
+  return (tile_q == 64 || converts_kv(problem)) && problem.head_dim_v <= 128 ? 32 : 16;
 }
 
 std::string gap_of_decode(const AttentionProblem& problem, ComputeCapability) {
@@ -42,7 +41,8 @@ DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& t
   const std::uint32_t warps_kv = tile.kv / block.slice;
   const std::uint32_t ring = tile.stages * tile.kv * kv_row_bytes(problem);
   const std::uint32_t merge = tile.q * warps_kv * (problem.head_dim_v + 10) * 4;
-  const std::uint32_t q_scales = converts_kv(problem) ? tile.q * 4 : 0;
+  const std::uint32_t kept = rows_of_warp(problem, tile.q) > kTileRows ? 64 : 0;
+  const std::uint32_t q_scales = converts_kv(problem) ? tile.q * 4 + kept : 0;
   block.threads = 32 * (tile.q / rows_of_warp(problem, tile.q)) * warps_kv;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge) + q_scales;
   block.registers = widest_head(problem) > 64 || rows_of_warp(problem, tile.q) > kTileRows ? 255 : 128;

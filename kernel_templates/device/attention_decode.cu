@@ -47,8 +47,8 @@
   ],
   "kernels": [
     {"name": "attention_decode",
-     "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 64 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || (dtype_kv == 'e4m3' && (tile_size_q != 32 || head_dim_v <= 64))) && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
+     "threads": "tile_size_q * tile_size_kv / (tile_size_q == 32 && dtype_kv == 'e4m3' && head_dim_v <= 128 ? 32 : (tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 16 : 8)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(stages * tile_size_kv * (head_dim_qk + head_dim_v) * bytes(dtype_kv), tile_size_q * tile_size_kv / ((tile_size_q == 64 || dtype_kv == 'e4m3') && head_dim_v <= 128 ? 32 : 16) * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + (tile_size_q == 32 && head_dim_v <= 128 ? 64 : 0) : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_decode_reduce",
@@ -109,6 +109,39 @@ __device__ inline SharedAddress q_scales(SharedAddress q_shared) {
   return q_shared + kQBytes + kWorkBytes;
 }
 
+// Where a block keeps its piece.
+__device__ inline SharedAddress piece_place(SharedAddress q_shared) {
+  return q_scales(q_shared) + 4 * tile_size_q;
+}
+
+// The block's piece, which the loop over the KV has no registers for where a warp has two tiles of rows: it is
+// in shared memory meanwhile. A barrier stands between `keep_piece` and the first `recall_piece`, and before it
+// is kept again.
+__device__ inline void keep_piece(const Piece& piece, SharedAddress q_shared) {
+  if (kRowTiles == 1 || threadIdx.x != 0) return;
+  unsigned words[sizeof(Piece) / 4];
+  memcpy(words, &piece, sizeof(Piece));
+#pragma unroll
+  for (int i = 0; i < int{sizeof(Piece) / 4}; ++i)
+    store_shared_4(piece_place(q_shared) + 4 * i, words[i]);
+}
+__device__ inline Piece recall_piece(const Piece& piece, SharedAddress q_shared) {
+  Piece kept = piece;
+  if constexpr (kRowTiles == 2) {
+    unsigned words[sizeof(Piece) / 4];
+#pragma unroll
+    for (int i = 0; i < int{sizeof(Piece) / 4}; ++i)
+      words[i] = load_shared_4(piece_place(q_shared) + 4 * i);
+    memcpy(&kept, words, sizeof(Piece));
+  }
+  return kept;
+}
+static_assert(kRowTiles == 1 || sizeof(Piece) <= kPieceBytes, "the piece has its place");
+
+__device__ inline PackedRows rows_of(const AttentionDecodeParameters& p, const Piece& piece) {
+  return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
+}
+
 // What the logits of two rows of a lane are multiplied by, of which `row` is the first: as base-2 logits, and
 // before that where they are bounded.
 struct RowScales {
@@ -126,9 +159,10 @@ struct RowScales {
 
 // All slices of one group of warps. `first_row` is this warp's first row of the tile.
 __device__ inline void consume(RowState (&states)[kRowTiles], KvStream& stream, const AttentionDecodeParameters& p,
-                               const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared,
-                               int first_row) {
+                               const Piece& piece, SharedAddress q_shared, int first_row) {
   const int lane = threadIdx.x % 32;
+  const Sequence& sequence = piece.sequence;
+  const PackedRows rows = rows_of(p, piece);
   const SharedAddress q_warp = q_shared + first_row * kRowBytesQ;
   const QFragments q_fragments(q_warp, lane);
   const KvRange seen_by_all{
@@ -156,9 +190,11 @@ __device__ inline void consume(RowState (&states)[kRowTiles], KvStream& stream, 
       const RowScales scales = kRowTiles == 1 ? kept : RowScales(p, scale, q_shared, row);
       scales.cap.apply(scores[tile]);
       if (is_masked) {
-        const KvRange visible[2] = {visible_to(p, sequence, rows.token(row)),
-                                    visible_to(p, sequence, rows.token(row + 8))};
-        mask_scores(scores[tile], visible, DraftMask(p, sequence, rows, row), token, lane);
+        const Piece now = recall_piece(piece, q_shared);
+        const PackedRows rows_now = rows_of(p, now);
+        const KvRange visible[2] = {visible_to(p, now.sequence, rows_now.token(row)),
+                                    visible_to(p, now.sequence, rows_now.token(row + 8))};
+        mask_scores(scores[tile], visible, DraftMask(p, now.sequence, rows_now, row), token, lane);
       }
       weights[tile] = softmax(states[tile], scores[tile], scales.log2);
     }
@@ -171,10 +207,10 @@ __device__ inline void consume(RowState (&states)[kRowTiles], KvStream& stream, 
 }
 
 // One piece of the block's work, in memory that nobody reads or writes any more.
-__device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division,
-                               const Piece& piece, int head_kv, SharedAddress q_shared) {
+__device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division, Piece& piece,
+                               int head_kv, SharedAddress q_shared) {
   const Sequence& sequence = piece.sequence;
-  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
+  const PackedRows rows = rows_of(p, piece);
   const int group_kv = threadIdx.x / kGroupThreads;
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
@@ -191,22 +227,24 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
     stream.fill();
     stream.wait_for_what_preceded();
   }
+  keep_piece(piece, q_shared);
   __syncthreads();
 
   RowState states[kRowTiles] = {};
 #pragma unroll
   for (int i = 0; i < 2 * kRowTiles; ++i)
     states[i / 2].maximum[i % 2] = negative_infinity();
-  consume(states, stream, p, rows, sequence, q_shared, first_row);
+  consume(states, stream, p, piece, q_shared, first_row);
 
   async_copy_wait<0>();
   __syncthreads();
+  piece = recall_piece(piece, q_shared);
   const MergeBuffer merge(q_shared + kQBytes);
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile)
     merge.put(states[tile], group_kv, first_row + 16 * tile, threadIdx.x % 32);
   __syncthreads();
-  store_piece(p, merge, rows, division, piece, head_kv);
+  store_piece(p, merge, rows_of(p, piece), division, piece, head_kv);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
@@ -222,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   const WorkDivision division(p, block);
 #pragma unroll 1
   for (int unit = division.begin(); unit < division.end();) {
-    const Piece piece = division.piece(p, unit);
+    Piece piece = division.piece(p, unit);
     compute(p, division, piece, head_kv, shared_address(shared));
     unit = piece.end;
     if (unit < division.end()) __syncthreads();

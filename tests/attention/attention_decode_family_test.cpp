@@ -85,7 +85,7 @@ TEST_CASE("Steps are the smaller the more tiles there are, but for splits that a
 
 TEST_CASE("A warp multiplies what it converted with both tiles of 32 rows") {
   for (const auto& [head_dim, kv, threads] :
-       {std::array{64U, 128U, 128U}, std::array{128U, 128U, 256U}, std::array{256U, 64U, 256U}}) {
+       {std::array{64U, 128U, 128U}, std::array{128U, 128U, 128U}, std::array{256U, 64U, 256U}}) {
     AttentionProblem problem = llama(16, 4096, 4);
     problem.head_dim_qk = problem.head_dim_v = head_dim;
     problem.data_type_k = problem.data_type_v = DataType::e4m3;

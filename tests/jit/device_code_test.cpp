@@ -168,7 +168,8 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
   };
   constexpr Shape kShapes[] = {
       {64, 16, 128, 3, 8, "bf16", true, true},   {64, 16, 128, 6, 8, "e4m3", true, true},
-      {64, 32, 64, 6, 8, "e4m3", true, true},    {64, 64, 64, 3, 64, "bf16", false, false},
+      {64, 32, 64, 6, 8, "e4m3", true, true},    {128, 32, 64, 2, 64, "e4m3", false, false},
+      {128, 32, 128, 2, 8, "e4m3", true, true},  {64, 64, 64, 3, 64, "bf16", false, false},
       {64, 64, 32, 6, 8, "bf16", true, false},   {64, 64, 32, 6, 16, "e4m3", true, false},
       {128, 16, 64, 3, 16, "bf16", false, true}, {128, 64, 32, 3, 8, "bf16", true, true},
       {128, 64, 32, 4, 8, "e4m3", true, true},   {256, 16, 32, 3, 8, "bf16", true, true},

@@ -22,7 +22,7 @@ constexpr int kRowTiles = kConvertsKv && tile_size_q == 32 && head_dim_v <= 128 
 // eight bits take longer from their arrival to their product: twice as many halve that, and give a warp
 // independent products while one waits for another. Beside the accumulators of 256 columns they have no
 // registers.
-constexpr int kSlice = (tile_size_q == 64 || kConvertsKv) && kRowTiles * head_dim_v <= 128 ? 32 : 16;
+constexpr int kSlice = (tile_size_q == 64 || kConvertsKv) && head_dim_v <= 128 ? 32 : 16;
 constexpr int kPagesOfSlice = maximum(kSlice / page_size, 1);
 constexpr int kPageTables = separate_page_tables ? 2 : 1;
 constexpr int kWarpRows = 16 * kRowTiles;
@@ -42,7 +42,8 @@ constexpr int kQBytes = tile_size_q * kRowBytesQ;
 constexpr int kMergeStride = head_dim_v + 8;
 constexpr int kMergeBytes = kWarpsKv * tile_size_q * (kMergeStride + 2) * 4;
 constexpr int kWorkBytes = maximum(kWarpsKv * kRingBytes, kMergeBytes);
-constexpr int kQScaleBytes = kConvertsKv ? tile_size_q * 4 : 0;
+constexpr int kPieceBytes = kRowTiles == 2 ? 64 : 0;  // see keep_piece
+constexpr int kQScaleBytes = kConvertsKv ? tile_size_q * 4 + kPieceBytes : 0;
 constexpr int kSharedBytes = kQBytes + kWorkBytes + kQScaleBytes;
 // Q's fragments of a head dim of 256 beside its accumulators would not fit the registers. Those of 64 have
 // half as many, which slices of 32 tokens with a window or several pages pass by a word or two.
