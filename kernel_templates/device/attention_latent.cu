@@ -18,10 +18,10 @@
      "summary": "elements of a row of the output: so many of K's are V"},
     {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 64,
      "summary": "rows of the Q tile: query heads times query tokens"},
-    {"name": "tile_size_kv", "type": "int", "values": [32], "default": 32,
-     "summary": "KV tokens of one step of a thread block"},
-    {"name": "stages", "type": "int", "minimum": 2, "maximum": 5, "default": 4,
-     "summary": "steps that are in shared memory or under way to it"},
+    {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
+     "summary": "KV tokens of one slice"},
+    {"name": "stages", "type": "int", "minimum": 2, "maximum": 2, "default": 2,
+     "summary": "slices that are in shared memory or under way to it"},
     {"name": "page_size", "type": "int", "values": [8, 16, 32, 64, 128], "default": 64,
      "summary": "tokens of a page of the KV cache"},
     {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
@@ -36,8 +36,6 @@
   "constraints": [
     {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
      "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
-    {"require": "stages <= (tile_size_q == 64 || tile_size_q == 32 && dtype_kv == 'e4m3' ? 4 : 5)",
-     "message": "stages must be 4 or less with 64 rows, and with 32 and KV of e4m3: more have no room beside them"},
     {"require": "mask != 'custom'", "message": "mask must be causal or dense: attention_wide has packed masks"},
     {"require": "!sliding_window", "message": "sliding_window must be false: attention_wide has windows"},
     {"require": "!soft_cap", "message": "soft_cap must be false: attention_wide has soft caps"},
@@ -46,8 +44,8 @@
   ],
   "kernels": [
     {"name": "attention_latent",
-     "threads": "512",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? (tile_size_q == 64 ? 2 : 3) : stages) * (tile_size_kv * head_dim_qk * 2 + 16) + (dtype_kv == 'e4m3' ? stages * tile_size_kv * head_dim_qk + 256 : 0) + 9272",
+     "threads": "384",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9720",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_latent_reduce",
@@ -85,15 +83,14 @@
 // Grid of attention_latent: parameters.blocks. Each block takes an equal part of the KV of all sequences, piece by
 // piece; what several blocks computed of a tile is brought together as in attention_decode.
 //
-// A block is four warpgroups that meet at barriers in shared memory alone: one copies Q and slices of KV, one has
-// the scores and the softmax, two have half of the output's columns each, since 512 columns of 64 rows do not fit
-// the registers of one. The scores of a slice are computed while the output takes in those before it.
+// A block is three warpgroups that meet at barriers in shared memory alone: one copies Q and slices of KV, two
+// multiply. Each of these has the scores of every other slice and half of the output's columns of all of them,
+// since 512 columns of 64 rows do not fit the registers of one; while one weighs its scores, the other multiplies.
 #include <cubinet/attention_latent_shape.cuh>
 
 #include <cubinet/attention_decode_reduce.cuh>
 #include <cubinet/attention_latent_convert.cuh>
-#include <cubinet/attention_latent_output.cuh>
-#include <cubinet/attention_latent_scores.cuh>
+#include <cubinet/attention_latent_products.cuh>
 #include <cubinet/pdl.cuh>
 #include <cubinet/warp_roles.cuh>
 
@@ -105,10 +102,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   prefetch_look_ups(p);
   const SharedLayout layout{shared_address(shared)};
   if (threadIdx.x == 0) layout.init();
-#pragma unroll 1
-  for (int i = threadIdx.x; i < kWeightsBytes / 8; i += kThreads)
-    store_shared_8(layout.weights() + 8 * i, 0, 0);
-  fence_async_proxy();
   wait_for_prerequisites();
   launch_dependents();
   __syncthreads();
@@ -123,19 +116,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       copier.piece(piece, rows, tokens);
     });
     async_copy_wait<0>();
-  } else if (role == 1) {
-    give_registers<kScoreRegisters>();
-    const WorkDivision division(p, block);
-    Scorer scorer(p, layout);
-    for_each_piece(p, division, [&](const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
-      scorer.piece(p, piece, rows, tokens);
-    });
   } else {
-    take_registers<kOutputRegisters>();
+    take_registers<kProductRegisters>();
     const WorkDivision division(p, block);
-    Accumulator accumulator(p, layout, role - 2);
-    for_each_piece(p, division, [&](const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
-      accumulator.piece(division, piece, rows, tokens);
+    Multiplier multiplier(p, layout, role - 1);
+    for_each_piece(p, division, [&](Piece& piece, const PackedRows&, const PieceTokens& tokens) {
+      multiplier.piece(division, piece, tokens);
     });
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How the template `attention_latent` brings KV of e4m3, which is multiplied as fp16: converted once for all
-// rows, by the threads that copied it.
+// rows on its way through registers.
 #include <cubinet/attention_decode_q.cuh>
 #include <cubinet/attention_latent_copy.cuh>
 
 namespace cubinet::attention {
 
-// As Copier. A thread has every fourth chunk of 16 bytes of one row, whose place in the ring is its own:
-// nobody else has to wait for it.
+// As Copier. A thread has 16 elements of each block of two rows; what it has of some blocks is always on its
+// way, that of the next slice too.
 class Converter {
  public:
   __device__ Converter(const AttentionDecodeParameters& p, const SharedLayout& layout)
@@ -16,74 +16,95 @@ class Converter {
 
   __device__ void piece(const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
     const int slices = tokens.slices();
+    token_ = tokens.begin + row();
+    end_ = tokens.end;
     table_ = p_.page_table + 4 * (piece.sequence.index * p_.page_table_stride);
-    next_page_ = page(tokens, 0);
-#pragma unroll 1
-    for (int i = 0; i < stages; ++i)
-      copy(tokens, i, slices, i);
+    look_up();
+    aim();
+    Ring ring;
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      load(ring[i], i);
     convert_q(piece.sequence, rows);
-    int raw = 0;
 #pragma unroll 1
-    for (int i = 0; i < slices; ++i) {
-      async_copy_wait<stages - 1>();
-      mbarrier_wait(layout_.kv_empty(place_.index), place_.phase ^ 1);
-      convert(raw);
-      fence_async_proxy();
-      mbarrier_arrive(layout_.kv_full(place_.index));
-      place_.advance();
-      copy(tokens, i + stages, slices, raw);
-      raw = raw + 1 == stages ? 0 : raw + 1;
-    }
+    for (int i = 0; i < slices; ++i)
+      slice(ring, i & 1);
   }
 
  private:
-  static constexpr int kThreadsOfRow = kWarpgroup / kSlice;
-  static constexpr int kChunks = head_dim_qk / 16 / kThreadsOfRow;
-  static_assert(kThreadsOfRow == 4 && kChunks == kBlocksQk, "a thread has a quarter of each block of a row");
+  static constexpr int kThreadsOfRow = 4;
+  static constexpr int kRowsAtOnce = kWarpgroup / kThreadsOfRow;
+  static constexpr int kRows = kSlice / kRowsAtOnce;
+  // Blocks that are on their way.
+  static constexpr int kAhead = 3;
+  static_assert(kBlocksQk % kAhead == 0, "a block's place is the same in every slice");
+  struct Bits {
+    uint4 of[kRows];
+  };
+  using Ring = Bits[kAhead];
 
-  __device__ int row() const {
-    return thread_ / kThreadsOfRow;
-  }
-  __device__ int part() const {
-    return thread_ % kThreadsOfRow;
-  }
+  __device__ int row() const { return thread_ / kThreadsOfRow; }
+  __device__ int part() const { return thread_ % kThreadsOfRow; }
 
-  __device__ int page(const PieceTokens& tokens, int slice) const {
-    const int token = tokens.begin + slice * kSlice + row();
-    return token < tokens.end
-               ? load_global_constant_int(table_ + 4ull * static_cast<unsigned>(token / page_size))
-               : 0;
-  }
-
-  __device__ void copy(const PieceTokens& tokens, int slice, int slices, int raw) {
-    if (slice < slices) {
-      const int token = tokens.begin + slice * kSlice + row();
-      const GlobalAddress source =
-          p_.k + next_page_ * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride + part() * 16;
-      next_page_ = page(tokens, slice + 1);
-      const SharedAddress target = layout_.raw(raw) + thread_ * 16;
+  // The pages of the next slice that is to be aimed at, whose first token of the thread is token_.
+  __device__ void look_up() {
 #pragma unroll
-      for (int i = 0; i < kChunks; ++i)
-        async_copy_16_or_zero(target + i * (kWarpgroup * 16), source + i * (kThreadsOfRow * 16),
-                              token < tokens.end);
+    for (int k = 0; k < kRows; ++k) {
+      const int token = token_ + k * kRowsAtOnce;
+      pages_[k] = token < end_ ? load_global_constant_int(table_ + 4ull * static_cast<unsigned>(token / page_size))
+                               : 0;
     }
-    async_copy_commit();
+  }
+  __device__ void aim() {
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      const int token = token_ + k * kRowsAtOnce;
+      sources_[k] =
+          p_.k + pages_[k] * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride + part() * 16;
+      valid_[k] = token < end_;
+    }
+    token_ += kSlice;
+    look_up();
+  }
+  // What is aimed at, where anything is: behind the piece's end nothing is valid.
+  __device__ void load(Bits& bits, int position) const {
+#pragma unroll
+    for (int k = 0; k < kRows; ++k)
+      bits.of[k] = load_global_16_or_zero(sources_[k] + block_at(position) * kBlockElements, valid_[k]);
   }
 
-  // Both the chunks that eight threads read together and those that they write lie in all banks.
-  __device__ void convert(int raw) const {
-    const SharedAddress source = layout_.raw(raw) + thread_ * 16;
-    const SharedAddress target = layout_.kv(place_.index) + swizzled<kBlockRowBytes>(row(), 2 * part());
-#pragma unroll 3
-    for (int i = 0; i < kChunks; ++i) {
-      const uint4 bits = load_shared_16(source + i * (kWarpgroup * 16));
-      const Fp16Pairs a = unpack4_e4m3(bits.x);
-      const Fp16Pairs b = unpack4_e4m3(bits.y);
-      const Fp16Pairs c = unpack4_e4m3(bits.z);
-      const Fp16Pairs d = unpack4_e4m3(bits.w);
-      store_shared_16(target + i * kKvBlockBytes, {a.low, a.high, b.low, b.high});
-      store_shared_16(advanced(target, 1) + i * kKvBlockBytes, {c.low, c.high, d.low, d.high});
+  __device__ void slice(Ring& ring, int slot) {
+    const unsigned parity = (phases_ >> slot & 1) ^ 1;
+    // The chunks that eight threads write together lie in all banks.
+    const SharedAddress low = layout_.kv(slot) + swizzled<kBlockRowBytes>(row(), 2 * part());
+    const SharedAddress high = advanced(low, 1);
+#pragma unroll
+    for (int position = 0; position < kBlocksQk; ++position) {
+      const int block = block_at(position);
+      if (block == kBlocksQk - 1) mbarrier_wait(layout_.kv_empty(slot, Part::rest), parity);
+      if (block == 0) mbarrier_wait(layout_.kv_empty(slot, Part::first_half), parity);
+      if (block == kBlocksOfHalf) mbarrier_wait(layout_.kv_empty(slot, Part::second_half), parity);
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        const uint4& bits = ring[position % kAhead].of[k];
+        const int place = block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes;
+        convert(bits.x, bits.y, low + place);
+        convert(bits.z, bits.w, high + place);
+      }
+      if (position == kBlocksQk - kAhead) aim();
+      load(ring[position % kAhead], (position + kAhead) % kBlocksQk);
+      if (position % kBlocksOfGroup == kBlocksOfGroup - 1) {
+        fence_async_proxy();
+        mbarrier_arrive(layout_.kv_full(slot, position / kBlocksOfGroup));
+      }
     }
+    phases_ ^= 1u << slot;
+  }
+
+  __device__ static void convert(unsigned first, unsigned second, SharedAddress target) {
+    const Fp16Pairs a = unpack4_e4m3(first);
+    const Fp16Pairs b = unpack4_e4m3(second);
+    store_shared_16(target, {a.low, a.high, b.low, b.high});
   }
 
   // Q as fp16, each row times a power of two.
@@ -119,9 +140,13 @@ class Converter {
   const AttentionDecodeParameters& p_;
   const SharedLayout& layout_;
   int thread_;
+  int token_ = 0;
+  int end_ = 0;
   GlobalAddress table_ = 0;
-  int next_page_ = 0;
-  RingPlace<kPlaces> place_;
+  int pages_[kRows] = {};
+  GlobalAddress sources_[kRows] = {};
+  bool valid_[kRows] = {};
+  unsigned phases_ = 0;  // a bit of each slot
   unsigned q_phase_ = 0;
 };
 

@@ -42,18 +42,24 @@ class Copier {
             chunk_ * 16;
       }
       look_up(pages, table, tokens, i + 1);
-      mbarrier_wait(layout_.kv_empty(place_.index), place_.phase ^ 1);
-      const SharedAddress target = layout_.kv(place_.index) + swizzled<kBlockRowBytes>(row_, chunk_);
+      const int slot = i & 1;
+      const unsigned parity = (phases_ >> slot & 1) ^ 1;
+      const SharedAddress target = layout_.kv(slot) + swizzled<kBlockRowBytes>(row_, chunk_);
 #pragma unroll
-      for (int k = 0; k < kRows; ++k) {
-        const bool valid = token + row_ + k * kRowsAtOnce < tokens.end;
+      for (int position = 0; position < kBlocksQk; ++position) {
+        const int block = block_at(position);
+        if (block == kBlocksQk - 1) mbarrier_wait(layout_.kv_empty(slot, Part::rest), parity);
+        if (block == 0) mbarrier_wait(layout_.kv_empty(slot, Part::first_half), parity);
+        if (block == kBlocksOfHalf) mbarrier_wait(layout_.kv_empty(slot, Part::second_half), parity);
 #pragma unroll
-        for (int block = 0; block < kBlocksQk; ++block)
+        for (int k = 0; k < kRows; ++k)
           async_copy_16_or_zero(target + block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes,
-                                sources[k] + block * kBlockRowBytes, valid);
+                                sources[k] + block * kBlockRowBytes,
+                                token + row_ + k * kRowsAtOnce < tokens.end);
+        if (position % kBlocksOfGroup == kBlocksOfGroup - 1)
+          mbarrier_arrive_with_copies(layout_.kv_full(slot, position / kBlocksOfGroup));
       }
-      mbarrier_arrive_with_copies(layout_.kv_full(place_.index));
-      place_.advance();
+      phases_ ^= 1u << slot;
     }
   }
 
@@ -92,7 +98,7 @@ class Copier {
   const SharedLayout& layout_;
   int row_;
   int chunk_;
-  RingPlace<kPlaces> place_;
+  unsigned phases_ = 0;  // a bit of each slot
   unsigned q_phase_ = 0;
 };
 

@@ -6,54 +6,40 @@
 
 namespace cubinet::attention {
 
+// The parts of a slice that are given back one by one: a half of V by the warpgroup that has these columns,
+// the rest by the one that has the slice's scores.
+enum class Part { first_half, second_half, rest };
+
 // What the warpgroups tell each other by, and where the data lie.
 struct SharedLayout {
   SharedAddress base;
 
   __device__ SharedAddress q() const { return base; }
-  __device__ SharedAddress kv(int stage) const { return base + kKvOffset + stage * kStageBytes; }
-  __device__ SharedAddress raw(int stage) const { return base + kRawOffset + stage * kRawStageBytes; }
+  __device__ SharedAddress kv(int slot) const { return base + kKvOffset + slot * kSlotBytes; }
+  // A thread's own, 16 bytes of each of four parts.
+  __device__ SharedAddress weights(int thread) const { return base + kWeightsOffset + thread * 16; }
+  __device__ SharedAddress maxima(int thread) const { return base + kMaximaOffset + thread * 8; }
+  __device__ SharedAddress piece(int warp) const { return base + kPiecesOffset + warp * kPieceBytes; }
   __device__ SharedAddress q_scale(int row) const { return base + kQScalesOffset + 4 * row; }
-  __device__ SharedAddress weights() const { return base + kWeightsOffset; }
-  __device__ SharedAddress factor(int buffer, int row) const {
-    return base + kFactorsOffset + buffer * kRowFactorsBytes + 4 * row;
+  __device__ SharedAddress kv_full(int slot, int group) const {
+    return base + kBarriersOffset + 8 * (slot * kGroups + group);
   }
-  __device__ SharedAddress lse(int buffer, int row) const { return factor(buffer, row) + 4 * kProductRows; }
-  __device__ SharedAddress kv_full(int stage) const { return base + kBarriersOffset + 8 * stage; }
-  __device__ SharedAddress kv_empty(int stage) const { return kv_full(kPlaces + stage); }
-  __device__ SharedAddress weights_full(int buffer) const { return kv_full(2 * kPlaces + buffer); }
-  __device__ SharedAddress weights_empty(int buffer) const { return kv_full(2 * kPlaces + 2 + buffer); }
-  __device__ SharedAddress q_full() const { return kv_full(2 * kPlaces + 4); }
-  __device__ SharedAddress q_empty() const { return kv_full(2 * kPlaces + 5); }
-  __device__ SharedAddress is_last() const { return kv_full(2 * kPlaces + 6); }
+  __device__ SharedAddress kv_empty(int slot, Part part) const {
+    return kv_full(2, slot * 3 + static_cast<int>(part));
+  }
+  __device__ SharedAddress q_full() const { return kv_full(2, 6); }
+  __device__ SharedAddress q_empty() const { return kv_full(2, 7); }
+  __device__ SharedAddress is_last() const { return kv_full(2, 8); }
 
   __device__ void init() const {
 #pragma unroll 1
-    for (int stage = 0; stage < kPlaces; ++stage) {
-      mbarrier_init(kv_full(stage), kWarpgroup);
-      mbarrier_init(kv_empty(stage), kOutputWarps);
-    }
+    for (int i = 0; i < 2 * kGroups; ++i)
+      mbarrier_init(kv_full(0, i), kWarpgroup);
 #pragma unroll 1
-    for (int buffer = 0; buffer < 2; ++buffer) {
-      mbarrier_init(weights_full(buffer), 4);
-      mbarrier_init(weights_empty(buffer), kOutputWarps);
-    }
+    for (int i = 0; i < 6; ++i)
+      mbarrier_init(kv_full(2, i), 4);
     mbarrier_init(q_full(), kWarpgroup);
-    mbarrier_init(q_empty(), 4);
-  }
-};
-
-// Which place of a ring is next, and the parity of its phase.
-template <int kPlaces>
-struct RingPlace {
-  int index = 0;
-  unsigned phase = 0;
-
-  __device__ void advance() {
-    if (++index == kPlaces) {
-      index = 0;
-      phase ^= 1;
-    }
+    mbarrier_init(q_empty(), 8);
   }
 };
 
@@ -77,13 +63,43 @@ __device__ inline PackedRows rows_of(const AttentionDecodeParameters& p, const P
   return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
 }
 
+// A piece leaves its registers to accumulators while slices are multiplied, of each warp by itself.
+__device__ inline void store_piece(SharedAddress place, const Piece& piece) {
+  __syncwarp();
+  if (threadIdx.x % 32 != 0) return;
+  const int fields[12] = {piece.sequence.index, piece.sequence.length, piece.sequence.q_first,
+                          piece.sequence.q_len, piece.kv_begin,        piece.q_tile,
+                          piece.tile_begin,     piece.tile_end,        piece.begin,
+                          piece.end,            0,                     0};
+#pragma unroll
+  for (int i = 0; i < 12; i += 4)
+    store_shared_16(place + 4 * i, {unsigned(fields[i]), unsigned(fields[i + 1]), unsigned(fields[i + 2]), unsigned(fields[i + 3])});
+}
+// The same in all lanes.
+__device__ inline void load_piece(SharedAddress place, Piece& piece) {
+  __syncwarp();
+  const uint4 a = load_shared_16(place);
+  const uint4 b = load_shared_16(place + 16);
+  const uint4 c = load_shared_16(place + 32);
+  piece.sequence.index = a.x;
+  piece.sequence.length = a.y;
+  piece.sequence.q_first = a.z;
+  piece.sequence.q_len = a.w;
+  piece.kv_begin = b.x;
+  piece.q_tile = b.y;
+  piece.tile_begin = b.z;
+  piece.tile_end = b.w;
+  piece.begin = c.x;
+  piece.end = c.y;
+}
+
 // Calls `work` for each of the block's pieces.
 template <typename Work>
 __device__ inline void for_each_piece(const AttentionDecodeParameters& p, const WorkDivision& division,
                                       Work work) {
 #pragma unroll 1
   for (int unit = division.begin(); unit < division.end();) {
-    const Piece piece = division.piece(p, unit);
+    Piece piece = division.piece(p, unit);
     const PackedRows rows = rows_of(p, piece);
     work(piece, rows, PieceTokens(p, piece, rows));
     unit = piece.end;

@@ -21,5 +21,9 @@ __device__ inline void give_registers() {
 __device__ inline void synchronize_warps(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
+// The same without waiting: for those who bring what the others wait for.
+__device__ inline void arrive_at_barrier(int barrier, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
 
 }  // namespace cubinet

@@ -57,6 +57,11 @@ __device__ inline void keep_in_order(FragmentA (&a)[kSteps]) {
     asm volatile("" : "+r"(a[step].r[0]), "+r"(a[step].r[1]), "+r"(a[step].r[2]), "+r"(a[step].r[3]));
 }
 
+// Again, where something else came between products of the same registers.
+__device__ inline void wgmma_resume() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
 // Before the first product, and before one whose registers were read or written since the last.
 template <typename... Fragments>
 __device__ inline void wgmma_begin(Fragments&... registers) {

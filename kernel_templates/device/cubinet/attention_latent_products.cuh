@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The products of the template `attention_latent`.
+#include <cubinet/attention_latent_output.cuh>
+#include <cubinet/attention_latent_scores.cuh>
+#include <cubinet/warp_roles.cuh>
+
+namespace cubinet::attention {
+
+// One of the two warpgroups that multiply. Slices come in pairs, one in each slot: warpgroup 0 has the scores
+// of the first, warpgroup 1 of the second, and each has half of the output's columns of both. What they need
+// of each other a thread has of the thread of the same place: fragments of products are the same in both.
+class Multiplier {
+ public:
+  __device__ Multiplier(const AttentionDecodeParameters& p, const SharedLayout& layout, int half)
+      : p_(p), layout_(layout), half_(half), thread_(threadIdx.x % kWarpgroup) {
+    softmax_scale_log2_ = p.softmax_scale_address != 0
+                              ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                              : p.softmax_scale_log2;
+  }
+
+  __device__ void piece(const WorkDivision& division, Piece& piece, const PieceTokens& tokens) {
+    const int slices = tokens.slices();
+    const SharedAddress stored_piece = layout_.piece(half_ * 4 + thread_ / 32);
+    store_piece(stored_piece, piece);
+    mbarrier_wait(layout_.q_full(), q_phase_);
+    fence_async_proxy();
+    q_phase_ ^= 1;
+    RowSoftmax softmax(p_, layout_, piece, rows_of(p_, piece), row(), softmax_scale_log2_);
+    Output output = {};
+    const int end = tokens.begin + slices * kSlice;
+#pragma unroll 1
+    for (int token = tokens.begin; token < end; token += 2 * kSlice)
+      pair(softmax, output, token, token + kSlice < end);
+    if (lane() == 0) mbarrier_arrive(layout_.q_empty());
+
+    load_piece(stored_piece, piece);
+    const PackedRows rows = rows_of(p_, piece);
+    float sums[2] = {softmax.sum(0), softmax.sum(1)};
+    add_other(sums);
+    RowEnds ends;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const bool any = sums[half] > 0.0f;
+      ends.factor[half] = any ? reciprocal_approx(sums[half]) : 0.0f;
+      ends.lse[half] = any ? softmax.maxima[half] + log2_approx(sums[half]) : negative_infinity();
+    }
+    if (has_rows()) store(p_, division, piece, rows, output, ends, row(), half_ * kColumns);
+    if (p_.counters != 0 && !piece.is_whole()) reduce_if_last(p_, layout_, division, piece, rows);
+  }
+
+ private:
+  __device__ int lane() const { return thread_ % 32; }
+  __device__ int row() const { return thread_ / 32 * 16 + lane() / 4; }
+  __device__ bool has_rows() const { return thread_ / 32 * 16 < tile_size_q; }
+
+  // Two slices, or the last alone.
+  __device__ void pair(RowSoftmax& softmax, Output& output, int token, bool two) {
+    FragmentD scores[RowSoftmax::kTiles];
+    if (half_ == 0 || two) multiply_scores(scores);
+    Weights weights = {};
+    if (half_ == 0) {
+      if (has_rows()) softmax.weigh(scores, token, weights);
+      send(softmax, weights);
+    } else {
+      receive(softmax, weights);
+    }
+    correct(softmax, output);
+    multiply_values(output, weights, 0);
+    Weights second_weights = {};
+    if (half_ == 0) {
+      receive(softmax, second_weights);
+    } else {
+      if (two && has_rows()) softmax.weigh(scores, token + kSlice, second_weights);
+      send(softmax, second_weights);
+    }
+    release_values(output, weights, 0);
+    if (!two) return;
+    correct(softmax, output);
+    multiply_values(output, second_weights, 1);
+    release_values(output, second_weights, 1);
+  }
+
+  // Of the warpgroup's slice. Ends when they are there.
+  __device__ void multiply_scores(FragmentD (&scores)[RowSoftmax::kTiles]) {
+    const MatrixDescriptor q = rows_of_k(layout_.q());
+    const MatrixDescriptor k = rows_of_k(layout_.kv(half_));
+    wgmma_begin(scores);
+#pragma unroll
+    for (int position = 0; position < kBlocksQk; ++position) {
+      const int block = block_at(position);
+      if (position % kBlocksOfGroup == 0) {
+        mbarrier_wait(layout_.kv_full(half_, position / kBlocksOfGroup), kv_phase_);
+        fence_async_proxy();
+        wgmma_resume();
+      }
+#pragma unroll
+      for (int step = 0; step < 4; ++step)
+        Wgmma<Product, kSlice>::multiply(scores, descriptor_behind(q, block * kQBlockBytes + step * 32),
+                                         descriptor_behind(k, block * kKvBlockBytes + step * 32),
+                                         position + step > 0);
+    }
+    wgmma_commit();
+    wgmma_wait<0>(scores);
+    kv_phase_ ^= 1;
+    if (lane() == 0) mbarrier_arrive(layout_.kv_empty(half_, Part::rest));
+  }
+
+  // Starts to take a slice's columns into the output.
+  __device__ void multiply_values(Output& output, Weights& weights, int slot) const {
+    const MatrixDescriptor v =
+        columns_of_k(layout_.kv(slot) + half_ * kBlocksOfHalf * kKvBlockBytes, kKvBlockBytes);
+    wgmma_begin(output, weights);
+#pragma unroll
+    for (int step = 0; step < kSlice / 16; ++step)
+      Wgmma<Product, kColumns>::template multiply<LayoutB::columns_of_k>(
+          output, weights[step], descriptor_behind(v, step * 16 * kBlockRowBytes), true);
+    wgmma_commit();
+  }
+  // Ends it.
+  __device__ void release_values(Output& output, Weights& weights, int slot) const {
+    wgmma_wait<0>(output, weights);
+    if (lane() == 0)
+      mbarrier_arrive(layout_.kv_empty(slot, half_ == 0 ? Part::first_half : Part::second_half));
+  }
+
+  // Accumulators follow the maxima, which settle after a few slices.
+  __device__ static void correct(const RowSoftmax& softmax, Output& output) {
+    const float upper = softmax.corrections[0];
+    const float lower = softmax.corrections[1];
+    if (!__any_sync(kAllLanes, upper != 1.0f || lower != 1.0f)) return;
+#pragma unroll
+    for (int tile = 0; tile < kOutputTiles; ++tile) {
+      output[tile].r[0] *= upper;
+      output[tile].r[1] *= upper;
+      output[tile].r[2] *= lower;
+      output[tile].r[3] *= lower;
+    }
+  }
+
+  // Messages go to and fro between two warps, so that what was sent was read before the next is.
+  __device__ int barrier_of(int sender) const { return 2 + sender * 4 + thread_ / 32; }
+  __device__ void announce() const { arrive_at_barrier(barrier_of(half_), 64); }
+  __device__ void await() const { synchronize_warps(barrier_of(1 - half_), 64); }
+
+  __device__ void send(const RowSoftmax& softmax, const Weights& weights) const {
+#pragma unroll
+    for (int step = 0; step < kSlice / 16; ++step)
+      store_shared_16(layout_.weights(thread_) + step * (kWarpgroup * 16), weights[step].r);
+    store_shared_floats(layout_.maxima(thread_), softmax.maxima[0], softmax.maxima[1]);
+    announce();
+  }
+  __device__ void receive(RowSoftmax& softmax, Weights& weights) const {
+    await();
+    const float2 maxima = load_shared_floats(layout_.maxima(thread_));
+    softmax.advance(0, maxima.x);
+    softmax.advance(1, maxima.y);
+#pragma unroll
+    for (int step = 0; step < kSlice / 16; ++step) {
+      const uint4 words = load_shared_16(layout_.weights(thread_) + step * (kWarpgroup * 16));
+      weights[step] = {{words.x, words.y, words.z, words.w}};
+    }
+  }
+  // What each has of a sum, to the other's: in the place of maxima.
+  __device__ void add_other(float (&sums)[2]) const {
+    const SharedAddress place = layout_.maxima(thread_);
+    if (half_ == 1) await();
+    const float2 other = load_shared_floats(place);
+    if (half_ == 1) __syncwarp();
+    store_shared_floats(place, sums[0], sums[1]);
+    announce();
+    if (half_ == 0) {
+      await();
+      const float2 answer = load_shared_floats(place);
+      sums[0] += answer.x;
+      sums[1] += answer.y;
+    } else {
+      sums[0] += other.x;
+      sums[1] += other.y;
+    }
+  }
+
+  const AttentionDecodeParameters& p_;
+  const SharedLayout& layout_;
+  int half_;
+  int thread_;
+  float softmax_scale_log2_;
+  unsigned kv_phase_ = 0;
+  unsigned q_phase_ = 0;
+};
+
+}  // namespace cubinet::attention
