@@ -6,7 +6,7 @@ namespace cubinet {
 namespace {
 
 constexpr ComputeCapability kLatentDevice{9, 0};
-constexpr std::uint32_t kLatentSlice = 32;
+constexpr std::uint32_t kLatentSlice = 64;
 constexpr std::uint32_t kLatentRowBytes = 576 * kProductBytes;
 
 std::string gap_of_latent(const AttentionProblem&, ComputeCapability device) {
@@ -18,26 +18,19 @@ bool latent_preferred(const AttentionProblem& problem, ComputeCapability device)
   return device == kLatentDevice && problem.is_mla_generation() && rows_of_kv_head(problem) > 16;
 }
 
-// The places of the ring and, where KV is converted, those of what it becomes.
+// Two slices as they are multiplied, whatever they are stored as, and what the warpgroups tell each other.
 DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& tile) {
-  const bool converts = converts_kv(problem);
-  const std::uint32_t places = !converts ? tile.stages : tile.q == 64 ? 2 : 3;
   DecodeBlock block;
-  block.threads = 512;
-  block.shared_bytes = tile.q * kLatentRowBytes + places * (tile.kv * kLatentRowBytes + 16) +
-                       (converts ? tile.stages * tile.kv * kLatentRowBytes / 2 + 256 : 0) + 9272;
-  block.registers = 128;
+  block.threads = 384;
+  block.shared_bytes = (tile.q + tile.stages * tile.kv) * kLatentRowBytes + (converts_kv(problem) ? 256 : 0) + 10232;
+  block.registers = 168;
   block.slice = kLatentSlice;
   return block;
 }
 
-// As few tiles as the rows need, and the deepest ring that fits beside one.
+// As few tiles as the rows need.
 std::vector<DecodeTileWish> tiles_of_latent(const AttentionProblem& problem) {
-  const std::uint32_t q = smallest_tile_q(problem);
-  std::vector<DecodeTileWish> wishes;
-  for (std::uint32_t stages = q == 64 || (q == 32 && converts_kv(problem)) ? 4 : 5; stages >= 2; --stages)
-    wishes.push_back({{q, kLatentSlice, stages}, 1});
-  return wishes;
+  return {{{smallest_tile_q(problem), kLatentSlice, 2}, 1}};
 }
 
 }  // namespace

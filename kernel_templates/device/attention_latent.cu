@@ -45,7 +45,7 @@
   "kernels": [
     {"name": "attention_latent",
      "threads": "384",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9720",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 10232",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_latent_reduce",

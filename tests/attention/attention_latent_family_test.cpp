@@ -28,21 +28,20 @@ TEST_CASE("Latent attention of more than sixteen rows goes to warpgroups on Hopp
   }
 }
 
-TEST_CASE("Tiles of warpgroups have the rows that there are, and the deepest ring beside them") {
-  CHECK(plan(request(latent_of(8)), kAttentionLatent).tile == DecodeTile{16, 32, 5});
-  CHECK(plan(request(latent_of(16, 2)), kAttentionLatent).tile == DecodeTile{32, 32, 5});
-  CHECK(plan(request(latent_of(64)), kAttentionLatent).tile == DecodeTile{64, 32, 4});
-  CHECK(plan(request(latent_of(128, 4)), kAttentionLatent).q_tiles == 8);
-}
-
-TEST_CASE("Converted KV has a ring of its own beside what is multiplied") {
-  for (const std::uint32_t heads : {16U, 32U, 64U}) {
-    AttentionProblem problem = latent_of(heads);
-    problem.data_type_k = problem.data_type_v = DataType::e4m3;
-    const DecodePlan made = plan(request(problem), kAttentionLatent);
-    CHECK(made.tile == DecodeTile{heads, 32, heads == 16 ? 5U : 4U});
-    CHECK(made.shared_bytes <= kHopper.shared_limit());
+TEST_CASE("Tiles of warpgroups have the rows that there are, and room for two slices beside them") {
+  for (const DataType type : {DataType::bf16, DataType::e4m3}) {
+    const auto tile = [type](std::uint32_t heads, std::uint32_t q_len) {
+      AttentionProblem problem = latent_of(heads, q_len);
+      problem.data_type_k = problem.data_type_v = type;
+      const DecodePlan made = plan(request(problem), kAttentionLatent);
+      CHECK(made.shared_bytes <= kHopper.shared_limit());
+      return made.tile;
+    };
+    CHECK(tile(8, 1) == DecodeTile{16, 64, 2});
+    CHECK(tile(16, 2) == DecodeTile{32, 64, 2});
+    CHECK(tile(64, 1) == DecodeTile{64, 64, 2});
   }
+  CHECK(plan(request(latent_of(128, 4)), kAttentionLatent).q_tiles == 8);
 }
 
 }  // namespace

@@ -7,6 +7,39 @@
 
 namespace cubinet::attention {
 
+// Q as fp16, each row times a power of two, by threads that have come together and will again.
+template <int kThreadsOfAll>
+__device__ inline void convert_q(const AttentionDecodeParameters& p, const SharedLayout& layout,
+                                 const Sequence& sequence, const PackedRows& rows, int thread) {
+  const int chunk = thread % 8;
+#pragma unroll 1
+  for (int row = thread / 8; row < tile_size_q; row += kThreadsOfAll / 8) {
+    const GlobalAddress source = q_row(p, sequence, rows, row) + chunk * 8 * sizeof(dtype_q);
+    constexpr int kStep = kBlockElements * int{sizeof(dtype_q)};
+    uint4 parts[kBlocksQk];
+#pragma unroll
+    for (int block = 0; block < kBlocksQk; ++block)
+      parts[block] = load_q_part(source + block * kStep);
+    float largest = 0.0f;
+    if constexpr (is_same<dtype_q, bf16>) {
+#pragma unroll
+      for (int block = 0; block < kBlocksQk; ++block)
+        largest = fmaxf(largest, largest_of_part(parts[block]));
+      largest = lanes_max<8>(largest);
+    }
+    const QFactor of_row(largest);
+    const SharedAddress target = layout.q() + swizzled<kBlockRowBytes>(row, chunk);
+#pragma unroll
+    for (int block = 0; block < kBlocksQk; ++block) {
+      unsigned pairs[4];
+      q_part_as_fp16(parts[block], of_row.factor, pairs);
+      store_shared_16(target + block * kQBlockBytes, pairs);
+    }
+    if (chunk == 0) store_shared_float(layout.q_scale(row), of_row.scale);
+  }
+  fence_async_proxy();
+}
+
 // As Copier. A thread has 16 elements of each block of two rows; what it has of some blocks is always on its
 // way, that of the next slice too.
 class Converter {
@@ -14,18 +47,17 @@ class Converter {
   __device__ Converter(const AttentionDecodeParameters& p, const SharedLayout& layout)
       : p_(p), layout_(layout), thread_(threadIdx.x % kWarpgroup) {}
 
-  __device__ void piece(const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
+  __device__ void piece(const Piece& piece, const PackedRows&, const PieceTokens& tokens) {
     const int slices = tokens.slices();
     token_ = tokens.begin + row();
     end_ = tokens.end;
-    table_ = p_.page_table + 4 * (piece.sequence.index * p_.page_table_stride);
+    sequence_ = piece.sequence.index;
     look_up();
     aim();
     Ring ring;
 #pragma unroll
     for (int i = 0; i < kAhead; ++i)
       load(ring[i], i);
-    convert_q(piece.sequence, rows);
 #pragma unroll 1
     for (int i = 0; i < slices; ++i)
       slice(ring, i & 1);
@@ -48,10 +80,11 @@ class Converter {
 
   // The pages of the next slice that is to be aimed at, whose first token of the thread is token_.
   __device__ void look_up() {
+    const GlobalAddress table = p_.page_table + 4 * (sequence_ * p_.page_table_stride);
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
       const int token = token_ + k * kRowsAtOnce;
-      pages_[k] = token < end_ ? load_global_constant_int(table_ + 4ull * static_cast<unsigned>(token / page_size))
+      pages_[k] = token < end_ ? load_global_constant_int(table + 4ull * static_cast<unsigned>(token / page_size))
                                : 0;
     }
   }
@@ -107,47 +140,16 @@ class Converter {
     store_shared_16(target, {a.low, a.high, b.low, b.high});
   }
 
-  // Q as fp16, each row times a power of two.
-  __device__ void convert_q(const Sequence& sequence, const PackedRows& rows) {
-    mbarrier_wait(layout_.q_empty(), q_phase_ ^ 1);
-    const int chunk = thread_ % 8;
-#pragma unroll 1
-    for (int row = thread_ / 8; row < tile_size_q; row += kWarpgroup / 8) {
-      const GlobalAddress source = q_row(p_, sequence, rows, row) + chunk * 8 * sizeof(dtype_q);
-      constexpr int kStep = kBlockElements * int{sizeof(dtype_q)};
-      float largest = 0.0f;
-      if constexpr (is_same<dtype_q, bf16>) {
-#pragma unroll 3
-        for (int block = 0; block < kBlocksQk; ++block)
-          largest = fmaxf(largest, largest_of_part(load_q_part(source + block * kStep)));
-        largest = lanes_max<8>(largest);
-      }
-      const QFactor of_row(largest);
-      const SharedAddress target = layout_.q() + swizzled<kBlockRowBytes>(row, chunk);
-#pragma unroll 3
-      for (int block = 0; block < kBlocksQk; ++block) {
-        unsigned pairs[4];
-        q_part_as_fp16(load_q_part(source + block * kStep), of_row.factor, pairs);
-        store_shared_16(target + block * kQBlockBytes, pairs);
-      }
-      if (chunk == 0) store_shared_float(layout_.q_scale(row), of_row.scale);
-    }
-    fence_async_proxy();
-    mbarrier_arrive(layout_.q_full());
-    q_phase_ ^= 1;
-  }
-
   const AttentionDecodeParameters& p_;
   const SharedLayout& layout_;
   int thread_;
   int token_ = 0;
   int end_ = 0;
-  GlobalAddress table_ = 0;
+  int sequence_ = 0;
   int pages_[kRows] = {};
   GlobalAddress sources_[kRows] = {};
   bool valid_[kRows] = {};
   unsigned phases_ = 0;  // a bit of each slot
-  unsigned q_phase_ = 0;
 };
 
 template <bool kConverts>

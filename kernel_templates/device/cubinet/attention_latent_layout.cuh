@@ -20,6 +20,10 @@ struct SharedLayout {
   __device__ SharedAddress weights(int thread) const { return base + kWeightsOffset + thread * 16; }
   __device__ SharedAddress maxima(int thread) const { return base + kMaximaOffset + thread * 8; }
   __device__ SharedAddress piece(int warp) const { return base + kPiecesOffset + warp * kPieceBytes; }
+  // Of the rows of a warpgroup: where the tokens end that they see.
+  __device__ SharedAddress visible(int warpgroup, int row) const {
+    return base + kVisibleOffset + (warpgroup * kProductRows + row) * 4;
+  }
   __device__ SharedAddress q_scale(int row) const { return base + kQScalesOffset + 4 * row; }
   __device__ SharedAddress kv_full(int slot, int group) const {
     return base + kBarriersOffset + 8 * (slot * kGroups + group);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The products of the template `attention_latent`.
+#include <cubinet/attention_latent_convert.cuh>
 #include <cubinet/attention_latent_output.cuh>
 #include <cubinet/attention_latent_scores.cuh>
 #include <cubinet/warp_roles.cuh>
@@ -23,17 +24,15 @@ class Multiplier {
     const int slices = tokens.slices();
     const SharedAddress stored_piece = layout_.piece(half_ * 4 + thread_ / 32);
     store_piece(stored_piece, piece);
-    mbarrier_wait(layout_.q_full(), q_phase_);
-    fence_async_proxy();
-    q_phase_ ^= 1;
-    RowSoftmax softmax(p_, layout_, piece, rows_of(p_, piece), row(), softmax_scale_log2_);
+    await_q(piece);
+    RowSoftmax softmax(p_, layout_, piece, rows_of(p_, piece), half_, row(), softmax_scale_log2_);
     Output output = {};
-    const int end = tokens.begin + slices * kSlice;
 #pragma unroll 1
-    for (int token = tokens.begin; token < end; token += 2 * kSlice)
-      pair(softmax, output, token, token + kSlice < end);
-    if (lane() == 0) mbarrier_arrive(layout_.q_empty());
-
+    for (int i = 0; i < slices; ++i)
+      slice(softmax, output, tokens.begin + i * kSlice, i & 1);
+    // The next message is warpgroup 0's.
+    if (slices % 2 != 0) half_ == 1 ? announce() : await();
+    if (!kConvertsKv && lane() == 0) mbarrier_arrive(layout_.q_empty());
     load_piece(stored_piece, piece);
     const PackedRows rows = rows_of(p_, piece);
     float sums[2] = {softmax.sum(0), softmax.sum(1)};
@@ -50,35 +49,35 @@ class Multiplier {
   }
 
  private:
+  __device__ void await_q(const Piece& piece) {
+    if constexpr (kConvertsKv) {
+      synchronize_warps(1, 2 * kWarpgroup);
+      convert_q<2 * kWarpgroup>(p_, layout_, piece.sequence, rows_of(p_, piece), half_ * kWarpgroup + thread_);
+      synchronize_warps(1, 2 * kWarpgroup);
+    } else {
+      mbarrier_wait(layout_.q_full(), q_phase_);
+      fence_async_proxy();
+      q_phase_ ^= 1;
+    }
+  }
+
   __device__ int lane() const { return thread_ % 32; }
   __device__ int row() const { return thread_ / 32 * 16 + lane() / 4; }
   __device__ bool has_rows() const { return thread_ / 32 * 16 < tile_size_q; }
 
-  // Two slices, or the last alone.
-  __device__ void pair(RowSoftmax& softmax, Output& output, int token, bool two) {
-    FragmentD scores[RowSoftmax::kTiles];
-    if (half_ == 0 || two) multiply_scores(scores);
+  // Its place is given back before anything else is waited for.
+  __device__ void slice(RowSoftmax& softmax, Output& output, int token, int slot) {
     Weights weights = {};
-    if (half_ == 0) {
+    if (slot == half_) {
+      FragmentD scores[RowSoftmax::kTiles];
+      multiply_scores(scores);
       if (has_rows()) softmax.weigh(scores, token, weights);
       send(softmax, weights);
     } else {
       receive(softmax, weights);
     }
-    correct(softmax, output);
-    multiply_values(output, weights, 0);
-    Weights second_weights = {};
-    if (half_ == 0) {
-      receive(softmax, second_weights);
-    } else {
-      if (two && has_rows()) softmax.weigh(scores, token + kSlice, second_weights);
-      send(softmax, second_weights);
-    }
-    release_values(output, weights, 0);
-    if (!two) return;
-    correct(softmax, output);
-    multiply_values(output, second_weights, 1);
-    release_values(output, second_weights, 1);
+    correct(softmax.corrections, output);
+    multiply_values(output, weights, slot);
   }
 
   // Of the warpgroup's slice. Ends when they are there.
@@ -106,7 +105,7 @@ class Multiplier {
     if (lane() == 0) mbarrier_arrive(layout_.kv_empty(half_, Part::rest));
   }
 
-  // Starts to take a slice's columns into the output.
+  // Takes a slice's columns into the output.
   __device__ void multiply_values(Output& output, Weights& weights, int slot) const {
     const MatrixDescriptor v =
         columns_of_k(layout_.kv(slot) + half_ * kBlocksOfHalf * kKvBlockBytes, kKvBlockBytes);
@@ -116,18 +115,15 @@ class Multiplier {
       Wgmma<Product, kColumns>::template multiply<LayoutB::columns_of_k>(
           output, weights[step], descriptor_behind(v, step * 16 * kBlockRowBytes), true);
     wgmma_commit();
-  }
-  // Ends it.
-  __device__ void release_values(Output& output, Weights& weights, int slot) const {
     wgmma_wait<0>(output, weights);
     if (lane() == 0)
       mbarrier_arrive(layout_.kv_empty(slot, half_ == 0 ? Part::first_half : Part::second_half));
   }
 
   // Accumulators follow the maxima, which settle after a few slices.
-  __device__ static void correct(const RowSoftmax& softmax, Output& output) {
-    const float upper = softmax.corrections[0];
-    const float lower = softmax.corrections[1];
+  __device__ static void correct(const float (&factors)[2], Output& output) {
+    const float upper = factors[0];
+    const float lower = factors[1];
     if (!__any_sync(kAllLanes, upper != 1.0f || lower != 1.0f)) return;
 #pragma unroll
     for (int tile = 0; tile < kOutputTiles; ++tile) {

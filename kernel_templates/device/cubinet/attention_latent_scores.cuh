@@ -15,17 +15,16 @@ class RowSoftmax {
  public:
   static constexpr int kTiles = kSlice / 8;
 
-  // Q's scales have to be there.
+  // What is seldom looked at is kept in shared memory: registers are for accumulators.
   __device__ RowSoftmax(const AttentionDecodeParameters& p, const SharedLayout& layout, const Piece& piece,
-                        const PackedRows& rows, int row, float softmax_scale_log2)
-      : seen_by_all_(visible_to(p, piece.sequence, rows.token(0)).end) {
+                        const PackedRows& rows, int warpgroup, int row, float softmax_scale_log2)
+      : q_scales_(layout.q_scale(row)),
+        visible_(layout.visible(warpgroup, row)),
+        seen_by_all_(visible_to(p, piece.sequence, rows.token(0)).end),
+        softmax_scale_log2_(softmax_scale_log2) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      visible_[half] = visible_to(p, piece.sequence, rows.token(row + 8 * half)).end;
-      scale_log2_[half] = softmax_scale_log2;
-      if constexpr (kConvertsKv)
-        scale_log2_[half] *= kE4m3Scale * load_shared_float(layout.q_scale(row + 8 * half));
-    }
+    for (int half = 0; half < 2; ++half)
+      store_shared_4(visible_ + 32 * half, visible_to(p, piece.sequence, rows.token(row + 8 * half)).end);
   }
 
   // Makes the slice's scores weights, takes them into the sums, and the maxima become those of all slices up to
@@ -38,12 +37,13 @@ class RowSoftmax {
 #pragma unroll
       for (int tile = 1; tile < kTiles; ++tile)
         newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-      advance(half, fmaxf(maxima[half], lanes_max<4>(newest) * scale_log2_[half]));
+      const float scale_log2 = scale_of(half);
+      advance(half, fmaxf(maxima[half], lanes_max<4>(newest) * scale_log2));
       const float offset = offset_of(maxima[half]);
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
-        const float first = exp2_approx(scores[tile].r[2 * half] * scale_log2_[half] - offset);
-        const float second = exp2_approx(scores[tile].r[2 * half + 1] * scale_log2_[half] - offset);
+        const float first = exp2_approx(scores[tile].r[2 * half] * scale_log2 - offset);
+        const float second = exp2_approx(scores[tile].r[2 * half + 1] * scale_log2 - offset);
         sums_[half] += first + second;
         weights[tile / 2].r[tile % 2 * 2 + half] = pack2<Product>(first, second);
       }
@@ -69,20 +69,28 @@ class RowSoftmax {
     return maximum == negative_infinity() ? 0.0f : maximum;
   }
 
+  __device__ float scale_of(int half) const {
+    if constexpr (kConvertsKv)
+      return softmax_scale_log2_ * kE4m3Scale * load_shared_float(q_scales_ + 32 * half);
+    return softmax_scale_log2_;
+  }
+
   __device__ void hide(FragmentD (&scores)[kTiles], int token) const {
 #pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
+    for (int half = 0; half < 2; ++half) {
+      const int left = static_cast<int>(load_shared_4(visible_ + 32 * half)) - token - static_cast<int>(threadIdx.x & 3) * 2;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (token + tile * 8 + static_cast<int>(threadIdx.x & 3) * 2 + (i & 1) >= visible_[i >> 1])
-          scores[tile].r[i] = negative_infinity();
+      for (int tile = 0; tile < kTiles; ++tile) {
+        if (tile * 8 >= left) scores[tile].r[2 * half] = negative_infinity();
+        if (tile * 8 + 1 >= left) scores[tile].r[2 * half + 1] = negative_infinity();
       }
     }
   }
 
+  SharedAddress q_scales_;
+  SharedAddress visible_;
   int seen_by_all_;
-  int visible_[2];
-  float scale_log2_[2];
+  float softmax_scale_log2_;
   float sums_[2] = {};
 };
 

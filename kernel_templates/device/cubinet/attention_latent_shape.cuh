@@ -26,10 +26,11 @@ constexpr int kWarpgroup = 128;
 constexpr int kThreads = 3 * kWarpgroup;
 constexpr int kColumns = head_dim_v / 2;
 constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
-// Of a thread of each; together they are what a block starts with at most. What is converted comes through
-// registers.
-constexpr int kCopyRegisters = kConvertsKv ? 64 : 40;
-constexpr int kProductRegisters = kConvertsKv ? 224 : 232;
+// Of a thread of each. What is converted comes through registers.
+constexpr int kCopyRegisters = kConvertsKv ? 88 : 40;
+constexpr int kProductRegisters = kConvertsKv ? 208 : 232;
+// What is taken has to be given: a block has no more than it starts with.
+static_assert(kCopyRegisters + 2 * kProductRegisters <= 3 * 168, "as many as three warpgroups start with");
 
 // Rows lie in blocks of 64 elements, which are 128 bytes.
 constexpr int kBlockElements = 64;
@@ -61,7 +62,8 @@ constexpr int kKvOffset = kQBytes;
 constexpr int kWeightsOffset = kKvOffset + 2 * kSlotBytes;
 constexpr int kMaximaOffset = kWeightsOffset + kWeightsBytes;
 constexpr int kPiecesOffset = kMaximaOffset + kMaximaBytes;
-constexpr int kQScalesOffset = kPiecesOffset + 8 * kPieceBytes;
+constexpr int kVisibleOffset = kPiecesOffset + 8 * kPieceBytes;
+constexpr int kQScalesOffset = kVisibleOffset + 2 * kProductRows * 4;
 constexpr int kBarriersOffset = kQScalesOffset + kQScalesBytes;
 constexpr int kSharedBytes = kBarriersOffset + (2 * kGroups + 9) * 8;
 
