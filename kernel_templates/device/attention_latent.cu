@@ -45,7 +45,7 @@
   "kernels": [
     {"name": "attention_latent",
      "threads": "384",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 10232",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9336",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_latent_reduce",
@@ -120,8 +120,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     take_registers<kProductRegisters>();
     const WorkDivision division(p, block);
     Multiplier multiplier(p, layout, role - 1);
-    for_each_piece(p, division, [&](Piece& piece, const PackedRows&, const PieceTokens& tokens) {
-      multiplier.piece(division, piece, tokens);
+    for_each_piece(p, division, [&](const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
+      multiplier.piece(division, piece, rows, tokens);
     });
   }
 }

@@ -19,11 +19,6 @@ struct SharedLayout {
   // A thread's own, 16 bytes of each of four parts.
   __device__ SharedAddress weights(int thread) const { return base + kWeightsOffset + thread * 16; }
   __device__ SharedAddress maxima(int thread) const { return base + kMaximaOffset + thread * 8; }
-  __device__ SharedAddress piece(int warp) const { return base + kPiecesOffset + warp * kPieceBytes; }
-  // Of the rows of a warpgroup: where the tokens end that they see.
-  __device__ SharedAddress visible(int warpgroup, int row) const {
-    return base + kVisibleOffset + (warpgroup * kProductRows + row) * 4;
-  }
   __device__ SharedAddress q_scale(int row) const { return base + kQScalesOffset + 4 * row; }
   __device__ SharedAddress kv_full(int slot, int group) const {
     return base + kBarriersOffset + 8 * (slot * kGroups + group);
@@ -67,43 +62,13 @@ __device__ inline PackedRows rows_of(const AttentionDecodeParameters& p, const P
   return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
 }
 
-// A piece leaves its registers to accumulators while slices are multiplied, of each warp by itself.
-__device__ inline void store_piece(SharedAddress place, const Piece& piece) {
-  __syncwarp();
-  if (threadIdx.x % 32 != 0) return;
-  const int fields[12] = {piece.sequence.index, piece.sequence.length, piece.sequence.q_first,
-                          piece.sequence.q_len, piece.kv_begin,        piece.q_tile,
-                          piece.tile_begin,     piece.tile_end,        piece.begin,
-                          piece.end,            0,                     0};
-#pragma unroll
-  for (int i = 0; i < 12; i += 4)
-    store_shared_16(place + 4 * i, {unsigned(fields[i]), unsigned(fields[i + 1]), unsigned(fields[i + 2]), unsigned(fields[i + 3])});
-}
-// The same in all lanes.
-__device__ inline void load_piece(SharedAddress place, Piece& piece) {
-  __syncwarp();
-  const uint4 a = load_shared_16(place);
-  const uint4 b = load_shared_16(place + 16);
-  const uint4 c = load_shared_16(place + 32);
-  piece.sequence.index = a.x;
-  piece.sequence.length = a.y;
-  piece.sequence.q_first = a.z;
-  piece.sequence.q_len = a.w;
-  piece.kv_begin = b.x;
-  piece.q_tile = b.y;
-  piece.tile_begin = b.z;
-  piece.tile_end = b.w;
-  piece.begin = c.x;
-  piece.end = c.y;
-}
-
 // Calls `work` for each of the block's pieces.
 template <typename Work>
 __device__ inline void for_each_piece(const AttentionDecodeParameters& p, const WorkDivision& division,
                                       Work work) {
 #pragma unroll 1
   for (int unit = division.begin(); unit < division.end();) {
-    Piece piece = division.piece(p, unit);
+    const Piece piece = division.piece(p, unit);
     const PackedRows rows = rows_of(p, piece);
     work(piece, rows, PieceTokens(p, piece, rows));
     unit = piece.end;

@@ -20,12 +20,11 @@ class Multiplier {
                               : p.softmax_scale_log2;
   }
 
-  __device__ void piece(const WorkDivision& division, Piece& piece, const PieceTokens& tokens) {
+  __device__ void piece(const WorkDivision& division, const Piece& piece, const PackedRows& rows,
+                        const PieceTokens& tokens) {
     const int slices = tokens.slices();
-    const SharedAddress stored_piece = layout_.piece(half_ * 4 + thread_ / 32);
-    store_piece(stored_piece, piece);
-    await_q(piece);
-    RowSoftmax softmax(p_, layout_, piece, rows_of(p_, piece), half_, row(), softmax_scale_log2_);
+    await_q(piece, rows);
+    RowSoftmax softmax(p_, layout_, piece, rows, row(), softmax_scale_log2_);
     Output output = {};
 #pragma unroll 1
     for (int i = 0; i < slices; ++i)
@@ -33,8 +32,7 @@ class Multiplier {
     // The next message is warpgroup 0's.
     if (slices % 2 != 0) half_ == 1 ? announce() : await();
     if (!kConvertsKv && lane() == 0) mbarrier_arrive(layout_.q_empty());
-    load_piece(stored_piece, piece);
-    const PackedRows rows = rows_of(p_, piece);
+
     float sums[2] = {softmax.sum(0), softmax.sum(1)};
     add_other(sums);
     RowEnds ends;
@@ -49,10 +47,10 @@ class Multiplier {
   }
 
  private:
-  __device__ void await_q(const Piece& piece) {
+  __device__ void await_q(const Piece& piece, const PackedRows& rows) {
     if constexpr (kConvertsKv) {
       synchronize_warps(1, 2 * kWarpgroup);
-      convert_q<2 * kWarpgroup>(p_, layout_, piece.sequence, rows_of(p_, piece), half_ * kWarpgroup + thread_);
+      convert_q<2 * kWarpgroup>(p_, layout_, piece.sequence, rows, half_ * kWarpgroup + thread_);
       synchronize_warps(1, 2 * kWarpgroup);
     } else {
       mbarrier_wait(layout_.q_full(), q_phase_);

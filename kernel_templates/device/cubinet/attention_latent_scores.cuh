@@ -15,16 +15,16 @@ class RowSoftmax {
  public:
   static constexpr int kTiles = kSlice / 8;
 
-  // What is seldom looked at is kept in shared memory: registers are for accumulators.
   __device__ RowSoftmax(const AttentionDecodeParameters& p, const SharedLayout& layout, const Piece& piece,
-                        const PackedRows& rows, int warpgroup, int row, float softmax_scale_log2)
-      : q_scales_(layout.q_scale(row)),
-        visible_(layout.visible(warpgroup, row)),
-        seen_by_all_(visible_to(p, piece.sequence, rows.token(0)).end),
-        softmax_scale_log2_(softmax_scale_log2) {
+                        const PackedRows& rows, int row, float softmax_scale_log2)
+      : seen_by_all_(visible_to(p, piece.sequence, rows.token(0)).end) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
-      store_shared_4(visible_ + 32 * half, visible_to(p, piece.sequence, rows.token(row + 8 * half)).end);
+    for (int half = 0; half < 2; ++half) {
+      visible_[half] = visible_to(p, piece.sequence, rows.token(row + 8 * half)).end;
+      scale_log2_[half] = softmax_scale_log2;
+      if constexpr (kConvertsKv)
+        scale_log2_[half] *= kE4m3Scale * load_shared_float(layout.q_scale(row + 8 * half));
+    }
   }
 
   // Makes the slice's scores weights, takes them into the sums, and the maxima become those of all slices up to
@@ -37,7 +37,7 @@ class RowSoftmax {
 #pragma unroll
       for (int tile = 1; tile < kTiles; ++tile)
         newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-      const float scale_log2 = scale_of(half);
+      const float scale_log2 = scale_log2_[half];
       advance(half, fmaxf(maxima[half], lanes_max<4>(newest) * scale_log2));
       const float offset = offset_of(maxima[half]);
 #pragma unroll
@@ -69,16 +69,10 @@ class RowSoftmax {
     return maximum == negative_infinity() ? 0.0f : maximum;
   }
 
-  __device__ float scale_of(int half) const {
-    if constexpr (kConvertsKv)
-      return softmax_scale_log2_ * kE4m3Scale * load_shared_float(q_scales_ + 32 * half);
-    return softmax_scale_log2_;
-  }
-
   __device__ void hide(FragmentD (&scores)[kTiles], int token) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int left = static_cast<int>(load_shared_4(visible_ + 32 * half)) - token - static_cast<int>(threadIdx.x & 3) * 2;
+      const int left = visible_[half] - token - static_cast<int>(threadIdx.x & 3) * 2;
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
         if (tile * 8 >= left) scores[tile].r[2 * half] = negative_infinity();
@@ -87,10 +81,9 @@ class RowSoftmax {
     }
   }
 
-  SharedAddress q_scales_;
-  SharedAddress visible_;
   int seen_by_all_;
-  float softmax_scale_log2_;
+  int visible_[2];
+  float scale_log2_[2];
   float sums_[2] = {};
 };
 

@@ -54,16 +54,13 @@ __host__ __device__ constexpr int block_at(int position) {
 // What the two warpgroups hand each other, thread by thread: the weights of a slice and two rows' maxima.
 constexpr int kWeightsBytes = kWarpgroup * 64;
 constexpr int kMaximaBytes = kWarpgroup * 8;
-constexpr int kPieceBytes = 48;
 constexpr int kQScalesBytes = kConvertsKv ? kProductRows * 4 : 0;
 
 // Where they lie in shared memory.
 constexpr int kKvOffset = kQBytes;
 constexpr int kWeightsOffset = kKvOffset + 2 * kSlotBytes;
 constexpr int kMaximaOffset = kWeightsOffset + kWeightsBytes;
-constexpr int kPiecesOffset = kMaximaOffset + kMaximaBytes;
-constexpr int kVisibleOffset = kPiecesOffset + 8 * kPieceBytes;
-constexpr int kQScalesOffset = kVisibleOffset + 2 * kProductRows * 4;
+constexpr int kQScalesOffset = kMaximaOffset + kMaximaBytes;
 constexpr int kBarriersOffset = kQScalesOffset + kQScalesBytes;
 constexpr int kSharedBytes = kBarriersOffset + (2 * kGroups + 9) * 8;
 
