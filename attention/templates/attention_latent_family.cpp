@@ -22,7 +22,8 @@ bool latent_preferred(const AttentionProblem& problem, ComputeCapability device)
 DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
   block.threads = 384;
-  block.shared_bytes = (tile.q + tile.stages * tile.kv) * kLatentRowBytes + (converts_kv(problem) ? 256 : 0) + 9336;
+  block.shared_bytes =
+      (tile.q + tile.stages * tile.kv) * kLatentRowBytes + (converts_kv(problem) ? 256 : 0) + 9336;
   block.registers = 168;
   block.slice = kLatentSlice;
   return block;

@@ -91,19 +91,27 @@ class Converter {
   __device__ void aim() {
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
-      const int token = token_ + k * kRowsAtOnce;
-      sources_[k] =
-          p_.k + pages_[k] * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride + part() * 16;
-      valid_[k] = token < end_;
+      sources_[k] = token_ + k * kRowsAtOnce < end_ ? row_source(k) + part() * 16 : 0;
     }
     token_ += kSlice;
     look_up();
   }
-  // What is aimed at, where anything is: behind the piece's end nothing is valid.
   __device__ void load(Bits& bits, int position) const {
 #pragma unroll
     for (int k = 0; k < kRows; ++k)
-      bits.of[k] = load_global_16_or_zero(sources_[k] + block_at(position) * kBlockElements, valid_[k]);
+      bits.of[k] = load_global_16_or_zero(sources_[k] + block_at(position) * kBlockElements, sources_[k] != 0);
+  }
+
+  __device__ GlobalAddress row_source(int k) const {
+    return p_.k + pages_[k] * p_.k_page_stride +
+           ((token_ + k * kRowsAtOnce) & (page_size - 1)) * p_.k_token_stride;
+  }
+  // To the L2, before it is aimed at: what is on its way through registers is too little for the memory's latency.
+  __device__ void prefetch() const {
+    if (part() != 0) return;
+#pragma unroll
+    for (int k = 0; k < kRows; ++k)
+      if (token_ + k * kRowsAtOnce < end_) bulk_prefetch_to_l2<head_dim_qk>(row_source(k));
   }
 
   __device__ void slice(Ring& ring, int slot) {
@@ -124,6 +132,7 @@ class Converter {
         convert(bits.x, bits.y, low + place);
         convert(bits.z, bits.w, high + place);
       }
+      if (position == 0) prefetch();
       if (position == kBlocksQk - kAhead) aim();
       load(ring[position % kAhead], (position + kAhead) % kBlocksQk);
       if (position % kBlocksOfGroup == kBlocksOfGroup - 1) {
@@ -147,8 +156,7 @@ class Converter {
   int end_ = 0;
   int sequence_ = 0;
   int pages_[kRows] = {};
-  GlobalAddress sources_[kRows] = {};
-  bool valid_[kRows] = {};
+  GlobalAddress sources_[kRows] = {};  // 0 behind the piece's end
   unsigned phases_ = 0;  // a bit of each slot
 };
 

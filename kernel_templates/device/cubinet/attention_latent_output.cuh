@@ -50,10 +50,60 @@ __device__ inline void store(const AttentionDecodeParameters& p, const WorkDivis
   }
 }
 
+// The output of a tile that two blocks share, by the one that ends last: it has its own part in registers. Which
+// one that is changes no bit.
+__device__ inline void store_with_other(const AttentionDecodeParameters& p, const PartialSlots& slots, int own_slot,
+                                        const Piece& piece, const PackedRows& rows, const Output& output,
+                                        const RowEnds& ends, int first_row, int first_column) {
+  if (first_row >= tile_size_q) return;
+  const bool own_is_first = own_slot == slots.slot(0);
+  const int other_slot = slots.slot(own_is_first ? 1 : 0);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = first_row + 8 * half;
+    if (!rows.holds(row)) continue;
+    const int column = first_column + static_cast<int>(threadIdx.x & 3) * 2;
+    const long long partial = static_cast<long long>(other_slot) * p.partial_rows + row;
+    const float other_lse = load_global_float(p.partial_lse + 4 * partial);
+    const float highest = fmaxf(ends.lse[half], other_lse);
+    const float offset = highest == negative_infinity() ? 0.0f : highest;
+    const float own_weight = exp2_approx(ends.lse[half] - offset);
+    const float other_weight = exp2_approx(other_lse - offset);
+    const float total = own_weight + other_weight;
+    const OutputRow target = output_row(rows, piece.sequence, 0, row);
+    RowEnd end(p, target.head);
+    const float lse = end.close(total > 0.0f ? highest + log2_approx(total) : negative_infinity());
+    const float factor = (total > 0.0f ? reciprocal_approx(total) : 0.0f) * end.factor;
+    const GlobalAddress source = p.partial_o + 4 * (partial * head_dim_v + column);
+    const GlobalAddress address = target.output(p) + column * sizeof(dtype_o);
+    constexpr int kAtOnce = 16;
+#pragma unroll
+    for (int first = 0; first < kOutputTiles; first += kAtOnce) {
+      uint2 others[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        others[i] = load_global_8(source + (first + i) * 8 * sizeof(float));
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        float sums[2];
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+          const float own = __fmul_rn(output[first + i].r[2 * half + k], ends.factor[half]);
+          const float other = __uint_as_float(k == 0 ? others[i].x : others[i].y);
+          const float begin = own_is_first ? __fmul_rn(own_weight, own) : __fmul_rn(other_weight, other);
+          sums[k] = own_is_first ? fmaf(other_weight, other, begin) : fmaf(own_weight, own, begin);
+        }
+        store_two_elements<dtype_o>(address + (first + i) * 8 * sizeof(dtype_o), sums[0] * factor, sums[1] * factor);
+      }
+    }
+    if (column == 0 && p.lse != 0) store_global_float(p.lse + 4 * target.index(p), lse * kLn2);
+  }
+}
+
 // Of a tile that blocks share: the one that ends last brings their partial results together.
 __device__ inline void reduce_if_last(const AttentionDecodeParameters& p, const SharedLayout& layout,
-                                      const WorkDivision& division, const Piece& piece,
-                                      const PackedRows& rows) {
+                                      const WorkDivision& division, const Piece& piece, const PackedRows& rows,
+                                      const Output& output, const RowEnds& ends, int first_row, int first_column) {
   constexpr int kMultiplying = kThreads - kWarpgroup;
   const PartialSlots slots(p, piece, division.share());
   const int thread = threadIdx.x - kWarpgroup;
@@ -67,6 +117,10 @@ __device__ inline void reduce_if_last(const AttentionDecodeParameters& p, const 
   }
   synchronize_warps(1, kMultiplying);
   if (load_shared_4(layout.is_last()) == 0) return;
+  if (slots.count == 2) {
+    store_with_other(p, slots, division.slot(p, piece), piece, rows, output, ends, first_row, first_column);
+    return;
+  }
 #pragma unroll 1
   for (int i = thread; i < RowParts::kAll; i += kMultiplying) {
     const int row = i / RowParts::kParts;

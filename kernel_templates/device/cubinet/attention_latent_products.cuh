@@ -27,10 +27,8 @@ class Multiplier {
     RowSoftmax softmax(p_, layout_, piece, rows, row(), softmax_scale_log2_);
     Output output = {};
 #pragma unroll 1
-    for (int i = 0; i < slices; ++i)
-      slice(softmax, output, tokens.begin + i * kSlice, i & 1);
-    // The next message is warpgroup 0's.
-    if (slices % 2 != 0) half_ == 1 ? announce() : await();
+    for (int i = 0; i < slices; i += 2)
+      pair(softmax, output, tokens.begin + i * kSlice, i + 1 < slices);
     if (!kConvertsKv && lane() == 0) mbarrier_arrive(layout_.q_empty());
 
     float sums[2] = {softmax.sum(0), softmax.sum(1)};
@@ -43,7 +41,8 @@ class Multiplier {
       ends.lse[half] = any ? softmax.maxima[half] + log2_approx(sums[half]) : negative_infinity();
     }
     if (has_rows()) store(p_, division, piece, rows, output, ends, row(), half_ * kColumns);
-    if (p_.counters != 0 && !piece.is_whole()) reduce_if_last(p_, layout_, division, piece, rows);
+    if (p_.counters != 0 && !piece.is_whole())
+      reduce_if_last(p_, layout_, division, piece, rows, output, ends, row(), half_ * kColumns);
   }
 
  private:
@@ -63,19 +62,33 @@ class Multiplier {
   __device__ int row() const { return thread_ / 32 * 16 + lane() / 4; }
   __device__ bool has_rows() const { return thread_ / 32 * 16 < tile_size_q; }
 
-  // Its place is given back before anything else is waited for.
-  __device__ void slice(RowSoftmax& softmax, Output& output, int token, int slot) {
-    Weights weights = {};
-    if (slot == half_) {
-      FragmentD scores[RowSoftmax::kTiles];
-      multiply_scores(scores);
-      if (has_rows()) softmax.weigh(scores, token, weights);
-      send(softmax, weights);
+  // Two slices, or the last alone.
+  __device__ void pair(RowSoftmax& softmax, Output& output, int token, bool two) {
+    FragmentD scores[RowSoftmax::kTiles];
+    if (half_ == 0 || two) multiply_scores(scores);
+    Weights first = {};
+    if (half_ == 0) {
+      if (has_rows()) softmax.weigh(scores, token, first);
+      send(softmax, first);
     } else {
-      receive(softmax, weights);
+      receive(softmax, first);
     }
     correct(softmax.corrections, output);
-    multiply_values(output, weights, slot);
+    start_values(output, first, 0);
+    Weights second = {};
+    if (half_ == 0) {
+      end_values(output, first, 0);
+      receive(softmax, second);
+    } else {
+      // Weighed while the values of the first are under way.
+      if (two && has_rows()) softmax.weigh(scores, token + kSlice, second);
+      send(softmax, second);
+      end_values(output, first, 0);
+    }
+    if (!two) return;
+    correct(softmax.corrections, output);
+    start_values(output, second, 1);
+    end_values(output, second, 1);
   }
 
   // Of the warpgroup's slice. Ends when they are there.
@@ -104,7 +117,7 @@ class Multiplier {
   }
 
   // Takes a slice's columns into the output.
-  __device__ void multiply_values(Output& output, Weights& weights, int slot) const {
+  __device__ void start_values(Output& output, Weights& weights, int slot) const {
     const MatrixDescriptor v =
         columns_of_k(layout_.kv(slot) + half_ * kBlocksOfHalf * kKvBlockBytes, kKvBlockBytes);
     wgmma_begin(output, weights);
@@ -113,6 +126,9 @@ class Multiplier {
       Wgmma<Product, kColumns>::template multiply<LayoutB::columns_of_k>(
           output, weights[step], descriptor_behind(v, step * 16 * kBlockRowBytes), true);
     wgmma_commit();
+  }
+  // Gives their place back.
+  __device__ void end_values(Output& output, Weights& weights, int slot) const {
     wgmma_wait<0>(output, weights);
     if (lane() == 0)
       mbarrier_arrive(layout_.kv_empty(slot, half_ == 0 ? Part::first_half : Part::second_half));
