@@ -57,7 +57,7 @@ class Converter {
     Ring ring;
 #pragma unroll
     for (int i = 0; i < kAhead; ++i)
-      load(ring[i], i);
+      load(ring, i);
 #pragma unroll 1
     for (int i = 0; i < slices; ++i)
       slice(ring, i & 1);
@@ -67,13 +67,11 @@ class Converter {
   static constexpr int kThreadsOfRow = 4;
   static constexpr int kRowsAtOnce = kWarpgroup / kThreadsOfRow;
   static constexpr int kRows = kSlice / kRowsAtOnce;
-  // Blocks that are on their way.
-  static constexpr int kAhead = 3;
-  static_assert(kBlocksQk % kAhead == 0, "a block's place is the same in every slice");
-  struct Bits {
-    uint4 of[kRows];
-  };
-  using Ring = Bits[kAhead];
+  // Of the loads of a slice, a row's part of a block each, as many are on their way.
+  static constexpr int kLoads = kBlocksQk * kRows;
+  static constexpr int kAhead = 9;
+  static_assert(kLoads % kAhead == 0, "a load's place is the same in every slice");
+  using Ring = uint4[kAhead];
 
   __device__ int row() const { return thread_ / kThreadsOfRow; }
   __device__ int part() const { return thread_ % kThreadsOfRow; }
@@ -96,10 +94,10 @@ class Converter {
     token_ += kSlice;
     look_up();
   }
-  __device__ void load(Bits& bits, int position) const {
-#pragma unroll
-    for (int k = 0; k < kRows; ++k)
-      bits.of[k] = load_global_16_or_zero(sources_[k] + block_at(position) * kBlockElements, sources_[k] != 0);
+  __device__ void load(Ring& ring, int number) const {
+    const GlobalAddress source = sources_[number % kRows];
+    ring[number % kAhead] =
+        load_global_16_or_zero(source + block_at(number / kRows) * kBlockElements, source != 0);
   }
 
   __device__ GlobalAddress row_source(int k) const {
@@ -125,16 +123,17 @@ class Converter {
       if (block == kBlocksQk - 1) mbarrier_wait(layout_.kv_empty(slot, Part::rest), parity);
       if (block == 0) mbarrier_wait(layout_.kv_empty(slot, Part::first_half), parity);
       if (block == kBlocksOfHalf) mbarrier_wait(layout_.kv_empty(slot, Part::second_half), parity);
+      if (position == 0) prefetch();
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
-        const uint4& bits = ring[position % kAhead].of[k];
+        const int number = position * kRows + k;
+        const uint4 bits = ring[number % kAhead];
         const int place = block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes;
         convert(bits.x, bits.y, low + place);
         convert(bits.z, bits.w, high + place);
+        if (number == kLoads - kAhead) aim();
+        load(ring, (number + kAhead) % kLoads);
       }
-      if (position == 0) prefetch();
-      if (position == kBlocksQk - kAhead) aim();
-      load(ring[position % kAhead], (position + kAhead) % kBlocksQk);
       if (position % kBlocksOfGroup == kBlocksOfGroup - 1) {
         fence_async_proxy();
         mbarrier_arrive(layout_.kv_full(slot, position / kBlocksOfGroup));
@@ -157,7 +156,7 @@ class Converter {
   int sequence_ = 0;
   int pages_[kRows] = {};
   GlobalAddress sources_[kRows] = {};  // 0 behind the piece's end
-  unsigned phases_ = 0;  // a bit of each slot
+  unsigned phases_ = 0;                // a bit of each slot
 };
 
 template <bool kConverts>

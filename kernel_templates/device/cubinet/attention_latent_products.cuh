@@ -46,6 +46,8 @@ class Multiplier {
   }
 
  private:
+  static constexpr bool kWeighsBeside = !kConvertsKv;
+
   __device__ void await_q(const Piece& piece, const PackedRows& rows) {
     if constexpr (kConvertsKv) {
       synchronize_warps(1, 2 * kWarpgroup);
@@ -62,10 +64,11 @@ class Multiplier {
   __device__ int row() const { return thread_ / 32 * 16 + lane() / 4; }
   __device__ bool has_rows() const { return thread_ / 32 * 16 < tile_size_q; }
 
-  // Two slices, or the last alone.
+  // Two slices, or the last alone. Where there are registers for it, the second is weighed while the values of the
+  // first are under way.
   __device__ void pair(RowSoftmax& softmax, Output& output, int token, bool two) {
     FragmentD scores[RowSoftmax::kTiles];
-    if (half_ == 0 || two) multiply_scores(scores);
+    if (half_ == 0 || (kWeighsBeside && two)) multiply_scores(scores);
     Weights first = {};
     if (half_ == 0) {
       if (has_rows()) softmax.weigh(scores, token, first);
@@ -75,16 +78,16 @@ class Multiplier {
     }
     correct(softmax.corrections, output);
     start_values(output, first, 0);
+    if (!kWeighsBeside) end_values(output, first, 0);
     Weights second = {};
     if (half_ == 0) {
-      end_values(output, first, 0);
       receive(softmax, second);
     } else {
-      // Weighed while the values of the first are under way.
+      if (!kWeighsBeside && two) multiply_scores(scores);
       if (two && has_rows()) softmax.weigh(scores, token + kSlice, second);
       send(softmax, second);
-      end_values(output, first, 0);
     }
+    if (kWeighsBeside) end_values(output, first, 0);
     if (!two) return;
     correct(softmax.corrections, output);
     start_values(output, second, 1);
