@@ -52,7 +52,8 @@ __host__ __device__ constexpr int block_at(int position) {
 }
 
 // What the two warpgroups hand each other, thread by thread: the weights of a slice and two rows' maxima.
-constexpr int kWeightsBytes = kWarpgroup * 64;
+constexpr int kWeightsStep = kWarpgroup * 16;
+constexpr int kWeightsBytes = kSlice / 16 * kWeightsStep;
 constexpr int kMaximaBytes = kWarpgroup * 8;
 constexpr int kQScalesBytes = kConvertsKv ? kProductRows * 4 : 0;
 
