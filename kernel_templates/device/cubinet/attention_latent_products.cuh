@@ -46,6 +46,10 @@ class Multiplier {
   }
 
  private:
+  // The second slice is weighed while the values of the first are under way. Where slices are converted, their places
+  // are wanted sooner than that, and the registers too.
+  static constexpr bool kWeighsBeside = !kConvertsKv;
+
   __device__ void await_q(const Piece& piece, const PackedRows& rows) {
     if constexpr (kConvertsKv) {
       synchronize_warps(1, 2 * kWarpgroup);
@@ -62,35 +66,34 @@ class Multiplier {
   __device__ int row() const { return thread_ / 32 * 16 + lane() / 4; }
   __device__ bool has_rows() const { return thread_ / 32 * 16 < tile_size_q; }
 
-  // Two slices, or the last alone. The second is weighed while the values of the first are under way.
+  // Two slices, or the last alone.
   __device__ void pair(RowSoftmax& softmax, Output& output, int token, bool two) {
     FragmentD scores[RowSoftmax::kTiles];
-    Weights weights;
-    if (half_ == 0 || two) multiply_scores(scores);
+    if (half_ == 0 || (kWeighsBeside && two)) multiply_scores(scores);
+    Weights first = {};
     if (half_ == 0) {
-      if (has_rows()) softmax.weigh(scores, token, layout_.weights(thread_));
-      load_weights(weights);
-      send_maxima(softmax);
+      if (has_rows()) softmax.weigh(scores, token, first);
+      send(softmax, first);
     } else {
-      receive_maxima(softmax);
-      load_weights(weights);
+      receive(softmax, first);
     }
     correct(softmax.corrections, output);
-    start_values(output, weights, 0);
+    start_values(output, first, 0);
+    Weights second = {};
     if (half_ == 0) {
-      receive_maxima(softmax);
-      end_values(output, weights, 0);
-      load_weights(weights);
+      end_values(output, first, 0);
+      receive(softmax, second);
     } else {
-      if (two && has_rows()) softmax.weigh(scores, token + kSlice, layout_.weights(thread_));
-      end_values(output, weights, 0);
-      load_weights(weights);
-      send_maxima(softmax);
+      if (!kWeighsBeside) end_values(output, first, 0);
+      if (!kWeighsBeside && two) multiply_scores(scores);
+      if (two && has_rows()) softmax.weigh(scores, token + kSlice, second);
+      send(softmax, second);
+      if (kWeighsBeside) end_values(output, first, 0);
     }
     if (!two) return;
     correct(softmax.corrections, output);
-    start_values(output, weights, 1);
-    end_values(output, weights, 1);
+    start_values(output, second, 1);
+    end_values(output, second, 1);
   }
 
   // Of the warpgroup's slice. Ends when they are there.
@@ -155,18 +158,18 @@ class Multiplier {
   __device__ void announce() const { arrive_at_barrier(barrier_of(half_), 64); }
   __device__ void await() const { synchronize_warps(barrier_of(1 - half_), 64); }
 
-  // The weights are there by then, and whoever made them has them back.
-  __device__ void send_maxima(const RowSoftmax& softmax) const {
+  __device__ void send(const RowSoftmax& softmax, const Weights& weights) const {
+#pragma unroll
+    for (int step = 0; step < kSlice / 16; ++step)
+      store_shared_16(layout_.weights(thread_) + step * kWeightsStep, weights[step].r);
     store_shared_floats(layout_.maxima(thread_), softmax.maxima[0], softmax.maxima[1]);
     announce();
   }
-  __device__ void receive_maxima(RowSoftmax& softmax) const {
+  __device__ void receive(RowSoftmax& softmax, Weights& weights) const {
     await();
     const float2 maxima = load_shared_floats(layout_.maxima(thread_));
     softmax.advance(0, maxima.x);
     softmax.advance(1, maxima.y);
-  }
-  __device__ void load_weights(Weights& weights) const {
 #pragma unroll
     for (int step = 0; step < kSlice / 16; ++step) {
       const uint4 words = load_shared_16(layout_.weights(thread_) + step * kWeightsStep);

@@ -27,33 +27,26 @@ class RowSoftmax {
     }
   }
 
-  // Makes the slice's scores weights, which go to `place`, takes them into the sums, and the maxima become those
-  // of all slices up to it. `token`: its first.
-  __device__ void weigh(FragmentD (&scores)[kTiles], int token, SharedAddress place) {
+  // Makes the slice's scores weights, takes them into the sums, and the maxima become those of all slices up to
+  // it. `token`: its first.
+  __device__ void weigh(FragmentD (&scores)[kTiles], int token, Weights& weights) {
     if (token + kSlice > seen_by_all_) hide(scores, token);
-    float offsets[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
 #pragma unroll
       for (int tile = 1; tile < kTiles; ++tile)
         newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-      advance(half, fmaxf(maxima[half], lanes_max<4>(newest) * scale_log2_[half]));
-      offsets[half] = offset_of(maxima[half]);
-    }
+      const float scale_log2 = scale_log2_[half];
+      advance(half, fmaxf(maxima[half], lanes_max<4>(newest) * scale_log2));
+      const float offset = offset_of(maxima[half]);
 #pragma unroll
-    for (int step = 0; step < kSlice / 16; ++step) {
-      unsigned pairs[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int half = i & 1;
-        const float* const two = scores[2 * step + i / 2].r + 2 * half;
-        const float first = exp2_approx(two[0] * scale_log2_[half] - offsets[half]);
-        const float second = exp2_approx(two[1] * scale_log2_[half] - offsets[half]);
+      for (int tile = 0; tile < kTiles; ++tile) {
+        const float first = exp2_approx(scores[tile].r[2 * half] * scale_log2 - offset);
+        const float second = exp2_approx(scores[tile].r[2 * half + 1] * scale_log2 - offset);
         sums_[half] += first + second;
-        pairs[i] = pack2<Product>(first, second);
+        weights[tile / 2].r[tile % 2 * 2 + half] = pack2<Product>(first, second);
       }
-      store_shared_16(place + step * kWeightsStep, pairs);
     }
   }
 
