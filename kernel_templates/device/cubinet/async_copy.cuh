@@ -16,13 +16,6 @@ __device__ inline void async_copy_16_or_zero(SharedAddress target, GlobalAddress
                : "memory");
 }
 
-// Bytes side by side, a multiple of 16 like their address, to the L2 (sm_90 and up).
-template <int kBytes>
-__device__ inline void bulk_prefetch_to_l2(GlobalAddress source) {
-  static_assert(kBytes % 16 == 0);
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(source), "n"(kBytes) : "memory");
-}
-
 __device__ inline void async_copy_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

@@ -89,7 +89,11 @@ class Converter {
   __device__ void aim() {
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
-      sources_[k] = token_ + k * kRowsAtOnce < end_ ? row_source(k) + part() * 16 : 0;
+      const int token = token_ + k * kRowsAtOnce;
+      sources_[k] = 0;
+      if (token < end_)
+        sources_[k] =
+            p_.k + pages_[k] * p_.k_page_stride + (token & (page_size - 1)) * p_.k_token_stride + part() * 16;
     }
     token_ += kSlice;
     look_up();
@@ -98,18 +102,6 @@ class Converter {
     const GlobalAddress source = sources_[number % kRows];
     ring[number % kAhead] =
         load_global_16_or_zero(source + block_at(number / kRows) * kBlockElements, source != 0);
-  }
-
-  __device__ GlobalAddress row_source(int k) const {
-    return p_.k + pages_[k] * p_.k_page_stride +
-           ((token_ + k * kRowsAtOnce) & (page_size - 1)) * p_.k_token_stride;
-  }
-  // To the L2, before it is aimed at: what is on its way through registers is too little for the memory's latency.
-  __device__ void prefetch() const {
-    if (part() != 0) return;
-#pragma unroll
-    for (int k = 0; k < kRows; ++k)
-      if (token_ + k * kRowsAtOnce < end_) bulk_prefetch_to_l2<head_dim_qk>(row_source(k));
   }
 
   __device__ void slice(Ring& ring, int slot) {
@@ -123,7 +115,6 @@ class Converter {
       if (block == kBlocksQk - 1) mbarrier_wait(layout_.kv_empty(slot, Part::rest), parity);
       if (block == 0) mbarrier_wait(layout_.kv_empty(slot, Part::first_half), parity);
       if (block == kBlocksOfHalf) mbarrier_wait(layout_.kv_empty(slot, Part::second_half), parity);
-      if (position == 0) prefetch();
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
         const int number = position * kRows + k;

@@ -106,7 +106,9 @@ class Multiplier {
       const int block = block_at(position);
       if (position % kBlocksOfGroup == 0) {
         mbarrier_wait(layout_.kv_full(half_, position / kBlocksOfGroup), kv_phase_);
-        fence_of_copies();
+        // Of what is converted the writers say it. It holds for the values too, the other warpgroup's among them: its
+        // weights come after this.
+        if constexpr (!kConvertsKv) fence_async_proxy();
         wgmma_resume();
       }
 #pragma unroll
@@ -121,16 +123,10 @@ class Multiplier {
     if (lane() == 0) mbarrier_arrive(layout_.kv_empty(half_, Part::rest));
   }
 
-  // Of what is converted the writers have said it.
-  __device__ static void fence_of_copies() {
-    if constexpr (!kConvertsKv) fence_async_proxy();
-  }
-
   // Takes a slice's columns into the output.
   __device__ void start_values(Output& output, Weights& weights, int slot) const {
     const MatrixDescriptor v =
         columns_of_k(layout_.kv(slot) + half_ * kBlocksOfHalf * kKvBlockBytes, kKvBlockBytes);
-    fence_of_copies();
     wgmma_begin(output, weights);
 #pragma unroll
     for (int step = 0; step < kSlice / 16; ++step)

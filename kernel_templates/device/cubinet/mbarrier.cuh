@@ -40,16 +40,6 @@ __device__ inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   }
 }
 
-// Whether it has, without waiting.
-__device__ inline bool mbarrier_ended(SharedAddress barrier, unsigned parity) {
-  unsigned ended;
-  asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-               : "=r"(ended)
-               : "r"(barrier), "r"(parity)
-               : "memory");
-  return ended != 0;
-}
-
 // Between ordinary accesses to shared memory, cp.async among them, and those of wgmma and bulk copies. Who
 // wrote may call it before it arrives, or who reads after it has waited.
 __device__ inline void fence_async_proxy() {

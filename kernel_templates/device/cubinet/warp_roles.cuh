@@ -21,17 +21,6 @@ __device__ inline void give_registers() {
 __device__ inline void synchronize_warps(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
-// The same, and whether all of them say so.
-__device__ inline bool all_of_threads(int barrier, int threads, bool own) {
-  unsigned all;
-  asm volatile(
-      "{.reg .pred p, q; setp.ne.u32 p, %3, 0; barrier.cta.red.and.pred q, %1, %2, p; selp.u32 %0, 1, 0, q;}"
-      : "=r"(all)
-      : "r"(barrier), "r"(threads), "r"(static_cast<unsigned>(own))
-      : "memory");
-  return all != 0;
-}
-
 // The same without waiting: for those who bring what the others wait for.
 __device__ inline void arrive_at_barrier(int barrier, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
