@@ -76,7 +76,7 @@ __device__ inline void store_with_other(const AttentionDecodeParameters& p, cons
     const float factor = (total > 0.0f ? reciprocal_approx(total) : 0.0f) * end.factor;
     const GlobalAddress source = p.partial_o + 4 * (partial * head_dim_v + column);
     const GlobalAddress address = target.output(p) + column * sizeof(dtype_o);
-    constexpr int kAtOnce = 16;
+    constexpr int kAtOnce = 8;
 #pragma unroll
     for (int first = 0; first < kOutputTiles; first += kAtOnce) {
       uint2 others[kAtOnce];
