@@ -40,8 +40,8 @@ const DecodeFamily kAttentionLatent = {
     "attention_latent",
     gap_of_latent,
     latent_preferred,
-    "NVIDIA H200, batch 64, KV 8192: 279 to 288 us and 913 for 128 heads, 171 to 193 and 471 for 64; no "
-    "faster for 16",
+    "NVIDIA H200, batch 64, KV 8192: 245 to 257 us and 913 for 128 heads, 164 and 471 for 64; no faster for "
+    "16",
     tiles_of_latent,
     block_of_latent,
 };
