@@ -15,10 +15,10 @@ using namespace cubinet;
 TEST_CASE("the templates that come with the library are found") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  CHECK(catalog->list().size() == 8);
+  CHECK(catalog->list().size() == 9);
   for (const char* name :
-       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent", "attention_lse",
-        "attention_reduction", "attention_wide", "rms_norm"}) {
+       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent",
+        "attention_latent_narrow", "attention_lse", "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto found = catalog->find(name);
     REQUIRE(found);
     CHECK((*found)->name() == name);
