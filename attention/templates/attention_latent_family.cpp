@@ -9,9 +9,11 @@ constexpr ComputeCapability kLatentDevice{9, 0};
 constexpr std::uint32_t kLatentSlice = 64;
 constexpr std::uint32_t kLatentRowBytes = 576 * kProductBytes;
 
-std::string gap_of_latent(const AttentionProblem&, ComputeCapability device) {
-  if (device == kLatentDevice) return "";
-  return "attention_latent has instructions of devices of " + kLatentDevice.to_string() + " alone";
+std::string gap_of_latent(const AttentionProblem& problem, ComputeCapability device) {
+  if (device != kLatentDevice)
+    return "attention_latent has instructions of devices of " + kLatentDevice.to_string() + " alone";
+  if (problem.heads_kv != 1) return "attention_latent has one KV head";
+  return "";
 }
 
 bool latent_preferred(const AttentionProblem& problem, ComputeCapability device) {

@@ -53,7 +53,8 @@ def main():
             return 1
         status = max(status, ran.returncode)
         rows += [short(row) for row in document["results"]]
-    write(options.output, "attention_errors" if options.errors else "attention_table", options.commit, rows)
+        # As far as it has come: a file of cases may take minutes.
+        write(options.output, "attention_errors" if options.errors else "attention_table", options.commit, rows)
     goals = [goal for row in rows for goal in row.get("goals", [])]
     print(f"{sum(goal['met'] for goal in goals)} of {len(goals)} goals are reached", file=sys.stderr)
     return status

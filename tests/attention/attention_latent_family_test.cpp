@@ -28,6 +28,16 @@ TEST_CASE("Latent attention of more than sixteen rows goes to warpgroups on Hopp
   }
 }
 
+TEST_CASE("Latent rows of several KV heads are computed by the kernel that has them") {
+  AttentionProblem problem = latent_of(128);
+  problem.heads_kv = 2;
+  for (const DecodeFamily* family : decode_families(problem, kHopper.capability)) {
+    const bool has_them = std::string(family->name) == "attention_wide";
+    if (std::string(family->name).find("latent") != std::string::npos || has_them)
+      CHECK(family->gap(problem, kHopper.capability).empty() == has_them);
+  }
+}
+
 TEST_CASE("Tiles of warpgroups have the rows that there are, and room for two slices beside them") {
   for (const DataType type : {DataType::bf16, DataType::e4m3}) {
     const auto tile = [type](std::uint32_t heads, std::uint32_t q_len) {
