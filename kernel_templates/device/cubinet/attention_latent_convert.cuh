@@ -48,7 +48,7 @@ class Converter {
       : p_(p), layout_(layout), thread_(threadIdx.x % kWarpgroup) {}
 
   __device__ void piece(const Piece& piece, const PackedRows&, const PieceTokens& tokens) {
-    const int slices = tokens.slices();
+    const int slices = tokens.steps();
     token_ = tokens.begin + row();
     end_ = tokens.end;
     sequence_ = piece.sequence.index;

@@ -7,16 +7,6 @@
 
 namespace cubinet::attention {
 
-// Where a row of Q lies; behind the last it is the last.
-__device__ inline GlobalAddress q_row(const AttentionDecodeParameters& p, const Sequence& sequence,
-                                      const PackedRows& rows, int row) {
-  const int packed = minimum(rows.first + row, rows.count - 1);
-  const int token = rows.group.quotient(packed);
-  const int head = packed - token * rows.group.divisor;
-  return p.q + sizeof(dtype_q) * (sequence.first_element(p, p.q_batch_stride, p.q_token_stride) +
-                                  token * p.q_token_stride + head * p.q_head_stride);
-}
-
 // The warpgroup that copies. A thread has one chunk of 16 bytes of each block of some rows.
 class Copier {
  public:
@@ -24,7 +14,7 @@ class Copier {
       : p_(p), layout_(layout), row_(threadIdx.x % kWarpgroup / 8), chunk_(threadIdx.x % 8) {}
 
   __device__ void piece(const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
-    const int slices = tokens.slices();
+    const int slices = tokens.steps();
     const GlobalAddress table = p_.page_table + 4 * (piece.sequence.index * p_.page_table_stride);
     int pages[kRows];
     look_up(pages, table, tokens, 0);

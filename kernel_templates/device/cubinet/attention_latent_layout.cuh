@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where the warpgroups of the template `attention_latent` meet, and what they walk through.
-#include <cubinet/attention_decode_division.cuh>
+#include <cubinet/attention_latent_piece.cuh>
 #include <cubinet/mbarrier.cuh>
 
 namespace cubinet::attention {
@@ -39,22 +39,6 @@ struct SharedLayout {
       mbarrier_init(kv_full(2, i), 4);
     mbarrier_init(q_full(), kWarpgroup);
     mbarrier_init(q_empty(), 8);
-  }
-};
-
-// The slices of a piece that its tile's rows read.
-struct PieceTokens {
-  int begin;
-  int end;
-
-  __device__ PieceTokens(const AttentionDecodeParameters& p, const Piece& piece, const PackedRows& rows)
-      : begin((piece.begin - piece.tile_begin) * p.unit.divisor),
-        end(minimum((piece.end - piece.tile_begin) * p.unit.divisor,
-                    visible_to(p, piece.sequence, rows.token(tile_size_q - 1)).end)) {}
-
-  // The same in all threads of a warpgroup, which only then need not wait for each other at every product.
-  __device__ int slices() const {
-    return __shfl_sync(kAllLanes, divide_up(maximum(end - begin, 0), kSlice), 0);
   }
 };
 

@@ -22,7 +22,7 @@ class Multiplier {
 
   __device__ void piece(const WorkDivision& division, const Piece& piece, const PackedRows& rows,
                         const PieceTokens& tokens) {
-    const int slices = tokens.slices();
+    const int slices = tokens.steps();
     await_q(piece, rows);
     RowSoftmax softmax(p_, layout_, piece, rows, row(), softmax_scale_log2_);
     Output output = {};

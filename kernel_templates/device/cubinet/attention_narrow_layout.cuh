@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where the warps of the template `attention_latent_narrow` meet, and what they walk through.
-#include <cubinet/attention_decode_division.cuh>
+#include <cubinet/attention_latent_piece.cuh>
 #include <cubinet/mbarrier.cuh>
 #include <cubinet/swizzle.cuh>
 
@@ -81,32 +81,6 @@ struct BlockPiece {
 
   __device__ PackedRows rows(const AttentionDecodeParameters& p) const {
     return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
-  }
-};
-
-// Where a row of Q lies; behind the last it is the last.
-__device__ inline GlobalAddress q_row(const AttentionDecodeParameters& p, const Sequence& sequence,
-                                      const PackedRows& rows, int row) {
-  const int packed = minimum(rows.first + row, rows.count - 1);
-  const int token = rows.group.quotient(packed);
-  const int head = packed - token * rows.group.divisor;
-  return p.q + sizeof(dtype_q) * (sequence.first_element(p, p.q_batch_stride, p.q_token_stride) +
-                                  token * p.q_token_stride + head * p.q_head_stride);
-}
-
-// The steps of a piece that its tile's rows read.
-struct PieceTokens {
-  int begin;
-  int end;
-
-  __device__ PieceTokens(const AttentionDecodeParameters& p, const Piece& piece, const PackedRows& rows)
-      : begin((piece.begin - piece.tile_begin) * p.unit.divisor),
-        end(minimum((piece.end - piece.tile_begin) * p.unit.divisor,
-                    visible_to(p, piece.sequence, rows.token(tile_size_q - 1)).end)) {}
-
-  // The same in all threads of a warpgroup, which only then need not wait for each other at every product.
-  __device__ int steps() const {
-    return __shfl_sync(kAllLanes, divide_up(maximum(end - begin, 0), kSlice), 0);
   }
 };
 
