@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -95,7 +96,7 @@ std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Ca
     ok(stream.synchronize());
     runs.push_back({ok(buffers.output()), problem.lse ? ok(buffers.lse()) : std::vector<float>()});
   }
-  if (runs[0].o != runs[1].o || runs[0].lse != runs[1].lse) return "a second run has other bits";
+  if (runs[0].o != runs[1].o || runs[0].lse != runs[1].lse) return "a second run has other bits; ";
   const AttentionOutputs reference = ok(attention_reference(problem, inputs, threads));
   const AttentionDeviation error = ok(compare_attention(problem, reference, runs[0].o, runs[0].lse));
   std::ostringstream words;
@@ -132,6 +133,24 @@ void check_all(const Gpu& gpu, std::vector<Case> cases) {
     FAIL_CHECK(fault);
 }
 
+// Ten problems that kernels of the same features compute.
+std::vector<Case> cases_of_a_kind(const Gpu& gpu, const AttentionBackends& backends, std::uint64_t seed) {
+  Dice dice(seed);
+  const AttentionProblem common = test::random_kind(dice);
+  std::set<std::string> compiled;
+  std::vector<Case> cases(10);
+  for (Case& tried : cases) {
+    tried.problem = test::random_sizes(common, dice);
+    tried.lengths = test::random_lengths(tried.problem, dice);
+    if (dice.one_of(2)) tried.problem.kv_lengths = tried.lengths;
+    tried.seed = dice.number();
+    const auto ways = ways_of(gpu, backends, tried.problem);
+    REQUIRE_MESSAGE(!ways.empty(), words_of(tried));
+    if (!dice.one_of(5)) tried.options = random_way(ways, compiled, dice);
+  }
+  return cases;
+}
+
 std::uint64_t seed_of_run() {
   if (const char* given = std::getenv("CUBINET_TEST_SEED")) return std::strtoull(given, nullptr, 10);
   return std::random_device()();
@@ -143,24 +162,13 @@ TEST_CASE("Every family computes random problems as float64 does, and the same b
   const std::uint64_t seed = seed_of_run();
   MESSAGE("CUBINET_TEST_SEED=", seed);
   const AttentionBackends backends = ok(AttentionBackends::builtin());
-  Dice dice(seed);
   const std::size_t kinds = test::at_full_size() ? 250 : 6;
+  std::vector<std::vector<Case>> of_kinds(kinds);
+  parallel_for(kinds, 0,
+               [&](std::size_t kind) { of_kinds[kind] = cases_of_a_kind(*gpu, backends, seed + kind); });
   std::vector<Case> cases;
-  for (std::size_t kind = 0; kind < kinds; ++kind) {
-    const AttentionProblem common = test::random_kind(dice);
-    std::set<std::string> compiled;
-    for (int of_kind = 0; of_kind < 10; ++of_kind) {
-      Case tried;
-      tried.problem = test::random_sizes(common, dice);
-      tried.lengths = test::random_lengths(tried.problem, dice);
-      if (dice.one_of(2)) tried.problem.kv_lengths = tried.lengths;
-      tried.seed = dice.number();
-      const auto ways = ways_of(*gpu, backends, tried.problem);
-      REQUIRE_MESSAGE(!ways.empty(), words_of(tried));
-      if (!dice.one_of(5)) tried.options = random_way(ways, compiled, dice);
-      cases.push_back(std::move(tried));
-    }
-  }
+  for (std::vector<Case>& of_kind : of_kinds)
+    std::move(of_kind.begin(), of_kind.end(), std::back_inserter(cases));
   check_all(*gpu, std::move(cases));
 }
 
