@@ -138,10 +138,6 @@ __device__ inline Piece recall_piece(const Piece& piece, SharedAddress q_shared)
 }
 static_assert(kRowTiles == 1 || sizeof(Piece) <= kPieceBytes, "the piece has its place");
 
-__device__ inline PackedRows rows_of(const AttentionDecodeParameters& p, const Piece& piece) {
-  return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
-}
-
 // What the logits of two rows of a lane are multiplied by, of which `row` is the first: as base-2 logits, and
 // before that where they are bounded.
 struct RowScales {

@@ -51,6 +51,10 @@ struct Piece {
   __device__ bool is_whole() const { return begin == tile_begin && end == tile_end; }
 };
 
+__device__ inline PackedRows rows_of(const AttentionDecodeParameters& p, const Piece& piece) {
+  return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
+}
+
 // The tokens of a piece that its tile's rows read.
 __device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Piece& piece,
                                    const KvRange& seen) {

@@ -112,9 +112,7 @@ class Converter {
 #pragma unroll
     for (int position = 0; position < kBlocksQk; ++position) {
       const int block = block_at(position);
-      if (block == kBlocksQk - 1) mbarrier_wait(layout_.kv_empty(slot, Part::rest), parity);
-      if (block == 0) mbarrier_wait(layout_.kv_empty(slot, Part::first_half), parity);
-      if (block == kBlocksOfHalf) mbarrier_wait(layout_.kv_empty(slot, Part::second_half), parity);
+      layout_.await_place(slot, block, parity);
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
         const int number = position * kRows + k;

@@ -38,9 +38,7 @@ class Copier {
 #pragma unroll
       for (int position = 0; position < kBlocksQk; ++position) {
         const int block = block_at(position);
-        if (block == kBlocksQk - 1) mbarrier_wait(layout_.kv_empty(slot, Part::rest), parity);
-        if (block == 0) mbarrier_wait(layout_.kv_empty(slot, Part::first_half), parity);
-        if (block == kBlocksOfHalf) mbarrier_wait(layout_.kv_empty(slot, Part::second_half), parity);
+        layout_.await_place(slot, block, parity);
 #pragma unroll
         for (int k = 0; k < kRows; ++k)
           async_copy_16_or_zero(target + block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes,

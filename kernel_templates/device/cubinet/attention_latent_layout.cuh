@@ -26,6 +26,12 @@ struct SharedLayout {
   __device__ SharedAddress kv_empty(int slot, Part part) const {
     return kv_full(2, slot * 3 + static_cast<int>(part));
   }
+  // Before the first block of each part of a slice's place is written: until that part has been given back.
+  __device__ void await_place(int slot, int block, unsigned parity) const {
+    if (block == kBlocksQk - 1) mbarrier_wait(kv_empty(slot, Part::rest), parity);
+    if (block == 0) mbarrier_wait(kv_empty(slot, Part::first_half), parity);
+    if (block == kBlocksOfHalf) mbarrier_wait(kv_empty(slot, Part::second_half), parity);
+  }
   __device__ SharedAddress q_full() const { return kv_full(2, 6); }
   __device__ SharedAddress q_empty() const { return kv_full(2, 7); }
   __device__ SharedAddress is_last() const { return kv_full(2, 8); }
@@ -41,10 +47,6 @@ struct SharedLayout {
     mbarrier_init(q_empty(), 8);
   }
 };
-
-__device__ inline PackedRows rows_of(const AttentionDecodeParameters& p, const Piece& piece) {
-  return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
-}
 
 // Calls `work` for each of the block's pieces.
 template <typename Work>

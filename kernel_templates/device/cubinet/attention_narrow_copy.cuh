@@ -27,7 +27,7 @@ class Copier {
         const Piece piece = next;
         more = piece.end < division.end();
         const BlockPiece of_block{piece, division.slot(p_, piece), division.share()};
-        const PieceTokens tokens(p_, piece, of_block.rows(p_));
+        const PieceTokens tokens(p_, piece, rows_of(p_, piece));
         const int steps = tokens.steps();
         table_ = p_.page_table + 4 * (piece.sequence.index * p_.page_table_stride);
         look_up(tokens, 0);
@@ -113,7 +113,7 @@ class Copier {
 
   // The scores wait for it when they come to the piece.
   __device__ void prefetch_q(const Piece& piece) const {
-    const PackedRows rows = BlockPiece{piece, 0, 0}.rows(p_);
+    const PackedRows rows = rows_of(p_, piece);
 #pragma unroll 1
     for (int row = row_; row < tile_size_q; row += kRowsAtOnce)
       for (int byte = chunk_ * 128; byte < head_dim_qk * int{sizeof(dtype_q)}; byte += 8 * 128)

@@ -78,10 +78,6 @@ struct BlockPiece {
   Piece piece;
   int slot;   // where the block leaves it, if it shares its tile
   int share;  // units of a block
-
-  __device__ PackedRows rows(const AttentionDecodeParameters& p) const {
-    return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
-  }
 };
 
 // Which pieces a block has is found out by the warps that copy, and told to the others.

@@ -29,7 +29,7 @@ class Accumulator {
 
   __device__ void piece(const BlockPiece& of_block) {
     const Piece& piece = of_block.piece;
-    const PackedRows rows = of_block.rows(p_);
+    const PackedRows rows = rows_of(p_, of_block.piece);
     const PieceTokens tokens(p_, piece, rows);
     const int steps = tokens.steps();
     Output output = {};

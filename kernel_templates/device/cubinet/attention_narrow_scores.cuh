@@ -12,7 +12,7 @@ class Scorer {
       : p_(p), layout_(layout), product_(layout) {}
 
   __device__ void piece(const BlockPiece& of_block) {
-    const PackedRows rows = of_block.rows(p_);
+    const PackedRows rows = rows_of(p_, of_block.piece);
     const int steps = PieceTokens(p_, of_block.piece, rows).steps();
     product_.bring_q(p_, of_block.piece.sequence, rows);
     float scales[2 * kTilesN];

@@ -16,7 +16,7 @@ class Weigher {
   }
 
   __device__ void piece(const BlockPiece& of_block) {
-    const PackedRows rows = of_block.rows(p_);
+    const PackedRows rows = rows_of(p_, of_block.piece);
     const PieceTokens tokens(p_, of_block.piece, rows);
     const int steps = tokens.steps();
     const int visible = visible_to(p_, of_block.piece.sequence, rows.token(row_)).end;
