@@ -100,4 +100,17 @@ std::uint16_t from_float(float value, DataType type) {
   return type == DataType::bf16 ? float_to_bf16(value) : float_to_fp16(value);
 }
 
+double stored_element(ByteView bytes, std::size_t index, DataType type) {
+  if (type == DataType::fp32) {
+    float value = 0;
+    std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);
+    return static_cast<double>(value);
+  }
+  if (type == DataType::e4m3)
+    return static_cast<double>(to_float(static_cast<std::uint16_t>(bytes[index]), type));
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, bytes.data() + index * sizeof bits, sizeof bits);
+  return static_cast<double>(to_float(bits, type));
+}
+
 }  // namespace cubinet

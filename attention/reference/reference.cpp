@@ -7,7 +7,6 @@
 #include <cubinet/base/parallel.hpp>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -203,19 +202,6 @@ class HeadGroup {
   std::int64_t last_ = 0;
 };
 
-double element(ByteView bytes, std::size_t index, DataType type) {
-  if (type == DataType::fp32) {
-    float value = 0;
-    std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);
-    return static_cast<double>(value);
-  }
-  if (type == DataType::e4m3)
-    return static_cast<double>(to_float(static_cast<std::uint16_t>(bytes[index]), type));
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, bytes.data() + index * sizeof bits, sizeof bits);
-  return static_cast<double>(to_float(bits, type));
-}
-
 // Values of e4m3 between a stored one and what the reference rounds to, the latter included.
 std::int64_t steps_of_e4m3(double value, double reference) {
   const auto place = [](double of) {
@@ -277,7 +263,7 @@ Result<AttentionDeviation> compare_attention(const AttentionProblem& problem,
   for (std::size_t row = 0; row < reference.lse.size(); ++row) {
     Distance distance;
     for (std::size_t i = row * dim; i < (row + 1) * dim; ++i) {
-      const double value = element(o, i, type);
+      const double value = stored_element(o, i, type);
       distance.finite = distance.finite && std::isfinite(value);
       distance.difference += (value - reference.o[i]) * (value - reference.o[i]);
       distance.reference += reference.o[i] * reference.o[i];

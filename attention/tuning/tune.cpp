@@ -14,7 +14,6 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <thread>
 
 namespace cubinet {
@@ -65,16 +64,10 @@ Result<void> check_not_capturing(const Device& device, CUstream stream) {
 
 // The output of a run, as what others are compared with.
 AttentionOutputs outputs_of(const AttentionProblem& problem, const Bytes& o) {
-  const DataType type = problem.data_type_o;
-  const std::size_t bytes = bits_of(type) / 8;
   AttentionOutputs outputs;
-  outputs.o.reserve(o.size() / bytes);
-  for (std::size_t at = 0; at + bytes <= o.size(); at += bytes) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, o.data() + at, bytes);
-    outputs.o.push_back(type == DataType::fp32 ? std::bit_cast<float>(bits)
-                                               : to_float(static_cast<std::uint16_t>(bits), type));
-  }
+  outputs.o.resize(o.size() / (bits_of(problem.data_type_o) / 8));
+  for (std::size_t i = 0; i < outputs.o.size(); ++i)
+    outputs.o[i] = stored_element(o, i, problem.data_type_o);
   outputs.lse.resize(outputs.o.size() / problem.head_dim_v);
   return outputs;
 }

@@ -16,6 +16,9 @@ std::uint16_t from_float(float value, DataType type);
 // Elements as kernels read them.
 Bytes packed_elements(const ElementBits& elements, DataType type);
 
+// One of them back, of an output that a kernel has stored; fp32 too.
+double stored_element(ByteView bytes, std::size_t index, DataType type);
+
 enum class LengthPattern {
   uniform,  // every sequence has kv_len tokens
   // The first kv_len, the second (of two and more) empty, the others beside the borders of pages and
