@@ -2,6 +2,7 @@
 #include <cubinet/attention/reference_values.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -10,6 +11,10 @@
 
 namespace cubinet {
 namespace {
+
+float bf16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 
 float fp16_to_float(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
@@ -52,14 +57,11 @@ std::uint16_t float_to_bf16(float value) {
   return static_cast<std::uint16_t>(rounded_shift(bits, 16));
 }
 
+// As a float its exponent is 120 less; what e4m3 has below its normal numbers, a float has as well.
 float e4m3_to_float(std::uint16_t bits) {
-  const int exponent = bits >> 3 & 0xf;
-  const int mantissa = bits & 0x7;
-  float magnitude = std::numeric_limits<float>::quiet_NaN();
-  if ((bits & 0x7f) != 0x7f)
-    magnitude = static_cast<float>(exponent == 0 ? std::ldexp(mantissa, -9)
-                                                 : std::ldexp(8 + mantissa, exponent - 10));
-  return (bits & 0x80) != 0 ? -magnitude : magnitude;
+  const float magnitude = (bits & 0x7fu) == 0x7fu ? std::numeric_limits<float>::quiet_NaN()
+                                                  : std::bit_cast<float>((bits & 0x7fu) << 20) * 0x1p120f;
+  return (bits & 0x80u) != 0 ? -magnitude : magnitude;
 }
 
 std::uint16_t float_to_e4m3(float value) {
@@ -80,17 +82,40 @@ std::uint16_t float_to_e4m3(float value) {
 float to_float(std::uint16_t bits, DataType type) {
   assert(type == DataType::bf16 || type == DataType::fp16 || type == DataType::e4m3);
   if (type == DataType::e4m3) return e4m3_to_float(bits);
-  return type == DataType::bf16 ? std::bit_cast<float>(std::uint32_t{bits} << 16) : fp16_to_float(bits);
+  return type == DataType::bf16 ? bf16_to_float(bits) : fp16_to_float(bits);
 }
 
-Bytes packed_elements(const ElementBits& elements, DataType type) {
-  Bytes packed(elements.size() * bits_of(type) / 8);
-  if (bits_of(type) == 16) {
-    std::memcpy(packed.data(), elements.data(), packed.size());
-  } else {
-    std::transform(elements.begin(), elements.end(), packed.begin(),
-                   [](std::uint16_t bits) { return static_cast<std::byte>(bits); });
+void to_doubles(std::span<const std::uint16_t> elements, DataType type, std::span<double> values) {
+  const auto convert = [&](auto value) {
+    std::transform(elements.begin(), elements.end(), values.begin(),
+                   [&](std::uint16_t bits) { return static_cast<double>(value(bits)); });
+  };
+  if (type == DataType::e4m3) {
+    static const std::array<float, 256> of_bits = [] {
+      std::array<float, 256> all{};
+      for (std::uint16_t bits = 0; bits < 256; ++bits)
+        all[bits] = e4m3_to_float(bits);
+      return all;
+    }();
+    return convert([](std::uint16_t bits) { return of_bits[bits & 0xffu]; });
   }
+  if (type == DataType::fp16) return convert([](std::uint16_t bits) { return fp16_to_float(bits); });
+  convert([](std::uint16_t bits) { return bf16_to_float(bits); });
+}
+
+void pack_elements(std::span<const std::uint16_t> elements, DataType type, std::span<std::byte> packed) {
+  assert(packed.size() == elements.size() * bits_of(type) / 8);
+  if (bits_of(type) == 16) {
+    std::ranges::copy(std::as_bytes(elements), packed.begin());
+    return;
+  }
+  std::ranges::transform(elements, packed.begin(),
+                         [](std::uint16_t bits) { return static_cast<std::byte>(bits); });
+}
+
+Bytes packed_elements(std::span<const std::uint16_t> elements, DataType type) {
+  Bytes packed(elements.size() * bits_of(type) / 8);
+  pack_elements(elements, type, packed);
   return packed;
 }
 

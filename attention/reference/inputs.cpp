@@ -5,6 +5,7 @@
 #include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/parallel.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -136,10 +137,19 @@ ElementBits make_pool(const AttentionProblem& problem, const AttentionInputs& in
                       unsigned threads) {
   const NormalTable normal(shape.type, 1.0, stream_seed(seed, shape.tensor, 0));
   const std::size_t page_elements = pool_offset(problem, 1, 0, 0, shape.head_dim);
-  ElementBits pool(page_elements * static_cast<std::size_t>(inputs.pages), kNan);
+  ElementBits pool(page_elements * static_cast<std::size_t>(inputs.pages));
+  const auto page_of = [&](std::size_t use) {
+    return inputs.page_table[uses[use].entry + shape.table * problem.pages_per_sequence()];
+  };
+  std::vector<bool> is_used(static_cast<std::size_t>(inputs.pages));
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    is_used[static_cast<std::size_t>(page_of(i))] = true;
+  for (std::size_t page = 0; page < is_used.size(); ++page) {
+    if (!is_used[page]) std::ranges::fill(std::span(pool).subspan(page * page_elements, page_elements), kNan);
+  }
   parallel_for(uses.size(), threads, [&](std::size_t i) {
     const PageUse& use = uses[i];
-    const std::int64_t page = inputs.page_table[use.entry + shape.table * problem.pages_per_sequence()];
+    const std::int64_t page = page_of(i);
     const auto elements = [&](std::size_t token, std::size_t head, std::size_t count) {
       return std::span(pool).subspan(pool_offset(problem, page, token, head, shape.head_dim), count);
     };
@@ -147,6 +157,7 @@ ElementBits make_pool(const AttentionProblem& problem, const AttentionInputs& in
       normal.fill(elements(0, 0, page_elements), stream_seed(seed, shape.tensor, i + 1));
       return;
     }
+    std::ranges::fill(elements(0, 0, page_elements), kNan);
     for (std::size_t token = use.begin; token < use.end; ++token) {
       for (std::size_t head = 0; head < problem.heads_kv; ++head) {
         const std::uint64_t part = token << 40U | head << 24U;

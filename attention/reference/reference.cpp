@@ -6,6 +6,8 @@
 #include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/parallel.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -61,6 +63,38 @@ Result<void> check_inputs(const AttentionProblem& problem, const AttentionInputs
   return {};
 }
 
+constexpr std::size_t kSums = 8;     // that stay in registers
+constexpr std::size_t kTokens = 32;  // of V, which then stay in the cache for all rows
+
+// Adds to kCount sums their products: of `count` factors, `step` apart, with the rows of a matrix, `width`
+// apart. A factor of 0 hides what it would be multiplied with.
+template <std::size_t kCount>
+void add_products(double* sums, const double* factors, std::size_t step, std::size_t count,
+                  const double* matrix, std::size_t width) {
+  std::array<double, kCount> added;
+  std::copy_n(sums, kCount, added.begin());
+  for (std::size_t i = 0; i < count; ++i) {
+    const double factor = factors[i * step];
+    if (factor == 0) continue;
+#pragma GCC unroll 8
+    for (std::size_t j = 0; j < kCount; ++j)
+      added[j] += factor * matrix[i * width + j];
+  }
+  std::copy_n(added.begin(), kCount, sums);
+}
+
+// The same for as many sums as the rows of the matrix are long.
+void add_products(std::span<double> sums, const double* factors, std::size_t step,
+                  std::span<const double> matrix) {
+  const std::size_t width = sums.size();
+  const std::size_t count = matrix.size() / width;
+  std::size_t i = 0;
+  for (; i + kSums <= width; i += kSums)
+    add_products<kSums>(sums.data() + i, factors, step, count, matrix.data() + i, width);
+  for (; i < width; ++i)
+    add_products<1>(sums.data() + i, factors, step, count, matrix.data() + i, width);
+}
+
 // The queries that share one KV head of one sequence. Rows are query token * group + head, as the kernel
 // packs them.
 class HeadGroup {
@@ -84,16 +118,15 @@ class HeadGroup {
   void compute(AttentionOutputs& outputs) const {
     const auto tokens = static_cast<std::size_t>(std::max<std::int64_t>(last_ - first_, 0));
     std::vector<double> weights = logits(tokens);  // [token][row]
-    std::vector<double> lse(rows_, kMinusInfinity);
-    for (std::size_t row = 0; row < rows_; ++row)
-      lse[row] = to_weights(weights, tokens, row);
+    const std::vector<RowSum> sums = to_weights(weights, tokens);
     const std::vector<double> o = weighted_sum(weights, tokens);
     const std::size_t dim = problem_.head_dim_v;
     for (std::size_t row = 0; row < rows_; ++row) {
       const std::size_t target = output_row(row);
-      std::copy_n(o.begin() + static_cast<std::ptrdiff_t>(row * dim), dim,
-                  outputs.o.begin() + static_cast<std::ptrdiff_t>(target * dim));
-      outputs.lse[target] = lse[row];
+      const double scale = sums[row].weights == 0 ? 0 : problem_.output_scale / sums[row].weights;
+      for (std::size_t i = 0; i < dim; ++i)
+        outputs.o[target * dim + i] = o[row * dim + i] * scale;
+      outputs.lse[target] = sums[row].lse();
     }
   }
 
@@ -104,9 +137,8 @@ class HeadGroup {
     return token * problem_.heads_q + head_kv_ * group + row % group;
   }
 
-  static void load(const ElementBits& values, std::size_t offset, DataType type, std::vector<double>& row) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      row[i] = to_float(values[offset + i], type);
+  static void load(const ElementBits& values, std::size_t offset, DataType type, std::span<double> row) {
+    to_doubles(std::span(values).subspan(offset, row.size()), type, row);
   }
 
   std::vector<double> logits(std::size_t tokens) const {
@@ -122,11 +154,7 @@ class HeadGroup {
     for (std::size_t t = 0; t < tokens; ++t) {
       const std::size_t token = static_cast<std::size_t>(first_) + t;
       load(inputs_.k, places_.k_row(sequence_, token, head_kv_), problem_.data_type_k, k);
-      double* const score = scores.data() + t * rows_;
-      for (std::size_t i = 0; i < dim; ++i) {
-        for (std::size_t row = 0; row < rows_; ++row)
-          score[row] += k[i] * q[i * rows_ + row];
-      }
+      add_products(std::span(scores).subspan(t * rows_, rows_), k.data(), 1, q);
     }
     return scores;
   }
@@ -146,47 +174,61 @@ class HeadGroup {
     return static_cast<double>(inputs_.sinks[head_kv_ * group + row % group]);
   }
 
-  // Turns a row's scores into softmax weights; returns its log-sum-exp.
-  double to_weights(std::vector<double>& weights, std::size_t tokens, std::size_t row) const {
+  // What a row's weights are relative to, and their sum.
+  struct RowSum {
+    double highest = kMinusInfinity;
+    double weights = 0;
+
+    double lse() const { return weights == 0 ? kMinusInfinity : highest + std::log(weights); }
+  };
+
+  // Turns scores into the weights of the softmax, not yet divided by their sums. All rows of a token side by
+  // side, as they lie.
+  std::vector<RowSum> to_weights(std::vector<double>& weights, std::size_t tokens) const {
     const double scale = problem_.scale();
-    const double sink = sink_of(row);
-    double highest = sink;
+    std::vector<RowSum> sums(rows_);
+    for (std::size_t row = 0; row < rows_; ++row)
+      sums[row].highest = sink_of(row);
     for (std::size_t t = 0; t < tokens; ++t) {
-      double& weight = weights[t * rows_ + row];
       const std::int64_t token = first_ + static_cast<std::int64_t>(t);
-      const bool seen = token >= visible_[row].begin && token < visible_[row].end &&
-                        !places_.hides(sequence_, token_of(row), token);
-      weight = seen ? capped(weight * scale) : kMinusInfinity;
-      highest = std::max(highest, weight);
+      for (std::size_t row = 0; row < rows_; ++row) {
+        double& weight = weights[t * rows_ + row];
+        const bool seen = token >= visible_[row].begin && token < visible_[row].end &&
+                          !places_.hides(sequence_, token_of(row), token);
+        weight = seen ? capped(weight * scale) : kMinusInfinity;
+        sums[row].highest = std::max(sums[row].highest, weight);
+      }
     }
-    double sum = sink == kMinusInfinity ? 0 : std::exp(sink - highest);
+    for (std::size_t row = 0; row < rows_; ++row) {
+      const double sink = sink_of(row);
+      if (sink != kMinusInfinity) sums[row].weights = std::exp(sink - sums[row].highest);
+    }
     for (std::size_t t = 0; t < tokens; ++t) {
-      double& weight = weights[t * rows_ + row];
-      weight = weight == kMinusInfinity ? 0 : std::exp(weight - highest);
-      sum += weight;
+      for (std::size_t row = 0; row < rows_; ++row) {
+        double& weight = weights[t * rows_ + row];
+        weight = weight == kMinusInfinity ? 0 : std::exp(weight - sums[row].highest);
+        sums[row].weights += weight;
+      }
     }
-    if (sum == 0) return kMinusInfinity;
-    for (std::size_t t = 0; t < tokens; ++t)
-      weights[t * rows_ + row] /= sum;
-    return highest + std::log(sum);
+    return sums;
   }
 
   std::vector<double> weighted_sum(const std::vector<double>& weights, std::size_t tokens) const {
     const std::size_t dim = problem_.head_dim_v;
     std::vector<double> o(rows_ * dim, 0.0);
-    std::vector<double> v(dim);
+    std::vector<double> v;
     // Of latent attention V is the first columns of K.
     const bool latent = problem_.is_mla_generation();
     const ElementBits& values = latent ? inputs_.k : inputs_.v;
     const DataType type = latent ? problem_.data_type_k : problem_.data_type_v;
-    for (std::size_t t = 0; t < tokens; ++t) {
-      load(values, places_.v_row(sequence_, static_cast<std::size_t>(first_) + t, head_kv_), type, v);
-      for (std::size_t row = 0; row < rows_; ++row) {
-        const double weight = weights[t * rows_ + row] * problem_.output_scale;
-        if (weight == 0) continue;
-        for (std::size_t i = 0; i < dim; ++i)
-          o[row * dim + i] += weight * v[i];
+    for (std::size_t t = 0; t < tokens; t += kTokens) {
+      v.resize(std::min(kTokens, tokens - t) * dim);
+      for (std::size_t i = 0; i * dim < v.size(); ++i) {
+        const std::size_t token = static_cast<std::size_t>(first_) + t + i;
+        load(values, places_.v_row(sequence_, token, head_kv_), type, std::span(v).subspan(i * dim, dim));
       }
+      for (std::size_t row = 0; row < rows_; ++row)
+        add_products(std::span(o).subspan(row * dim, dim), weights.data() + t * rows_ + row, rows_, v);
     }
     return o;
   }

@@ -2,6 +2,7 @@
 #include "reference/sequence_rows.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
+#include <cubinet/base/parallel.hpp>
 
 #include <numbers>
 #include <numeric>
@@ -14,8 +15,8 @@ namespace {
 constexpr std::size_t kNewElementBytes = 2;  // of bf16 and fp16, which the append takes
 constexpr std::byte kNanByte{0xff};          // 0xffff and 0xffffffff are NaN in every type of an output
 
-template <class T>
-ByteView bytes_of(const std::vector<T>& values) {
+template <class T, class Allocator>
+ByteView bytes_of(const std::vector<T, Allocator>& values) {
   return std::as_bytes(std::span(values));
 }
 
@@ -23,14 +24,28 @@ std::size_t bytes_of(const ElementBits& elements, DataType type) {
   return elements.size() * bits_of(type) / 8;
 }
 
+constexpr std::size_t kPiece = std::size_t{1} << 24;         // elements that are packed and copied at once
+constexpr std::size_t kThreadsPiece = std::size_t{1} << 20;  // of which a thread packs so many
+
 // As kernels read them, from `offset` on, repeated until there are `bytes`.
 Result<void> upload(const ElementBits& elements, DataType type, const DeviceBuffer& buffer,
                     std::size_t offset, std::size_t bytes) {
   Bytes packed;
-  ByteView content = bytes_of(elements);
-  if (bits_of(type) != 16) content = packed = packed_elements(elements, type);
-  for (const std::size_t end = offset + bytes; offset < end && !content.empty(); offset += content.size())
-    CUBINET_TRY(buffer.copy_from(content.first(std::min(content.size(), end - offset)), offset));
+  for (const std::size_t end = offset + bytes; offset < end && !elements.empty();) {
+    for (std::size_t first = 0; first < elements.size() && offset < end; first += kPiece) {
+      const auto piece = std::span(elements).subspan(first, std::min(kPiece, elements.size() - first));
+      packed.resize(piece.size() * bits_of(type) / 8);
+      parallel_for((piece.size() + kThreadsPiece - 1) / kThreadsPiece, 0, [&](std::size_t i) {
+        const std::size_t begin = i * kThreadsPiece;
+        const std::size_t count = std::min(kThreadsPiece, piece.size() - begin);
+        pack_elements(piece.subspan(begin, count), type,
+                      std::span(packed).subspan(begin * bits_of(type) / 8, count * bits_of(type) / 8));
+      });
+      const ByteView content = ByteView(packed).first(std::min(packed.size(), end - offset));
+      CUBINET_TRY(buffer.copy_from(content, offset));
+      offset += content.size();
+    }
+  }
   return {};
 }
 

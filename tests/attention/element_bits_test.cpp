@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace cubinet {
 namespace {
@@ -75,6 +77,26 @@ TEST_CASE("Values of e4m3 have the bits that OCP gives them, and its range ends 
     } else {
       CHECK(bits(value) == each);
     }
+  }
+}
+
+TEST_CASE("Many elements become numbers, and bytes, as each does alone") {
+  for (const DataType type : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
+    std::vector<std::uint16_t> elements(type == DataType::e4m3 ? 0x100 : 0x10000);
+    std::iota(elements.begin(), elements.end(), std::uint16_t{0});
+    std::vector<double> values(elements.size());
+    to_doubles(elements, type, values);
+    const Bytes packed = packed_elements(elements, type);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      const auto alone = static_cast<double>(to_float(elements[i], type));
+      const double stored = stored_element(packed, i, type);
+      wrong += (values[i] == alone || (std::isnan(values[i]) && std::isnan(alone))) &&
+                       (stored == alone || (std::isnan(stored) && std::isnan(alone)))
+                   ? 0U
+                   : 1U;
+    }
+    CHECK(wrong == 0);
   }
 }
 

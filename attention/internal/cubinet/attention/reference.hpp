@@ -8,12 +8,27 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace cubinet {
 
+// Leaves elements without a value as they are: then it is many threads that touch a pool of gigabytes first.
+template <class T>
+struct UnsetAllocator : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = UnsetAllocator<U>;
+  };
+  void construct(T* place) { ::new (static_cast<void*>(place)) T; }
+  template <class... Arguments>
+  void construct(T* place, Arguments&&... arguments) {
+    std::construct_at(place, std::forward<Arguments>(arguments)...);
+  }
+};
 // Elements of bf16, fp16 or e4m3, as their bits: those of e4m3 are the lower eight.
-using ElementBits = std::vector<std::uint16_t>;
+using ElementBits = std::vector<std::uint16_t, UnsetAllocator<std::uint16_t>>;
 
 // The tensors of a problem in host memory, laid out as the kernel reads them.
 struct AttentionInputs {

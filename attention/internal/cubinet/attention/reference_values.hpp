@@ -4,6 +4,7 @@
 #include <cubinet/attention/reference.hpp>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace cubinet {
@@ -13,8 +14,13 @@ namespace cubinet {
 float to_float(std::uint16_t bits, DataType type);
 std::uint16_t from_float(float value, DataType type);
 
+// Of as many elements as there are values.
+void to_doubles(std::span<const std::uint16_t> elements, DataType type, std::span<double> values);
+
 // Elements as kernels read them.
-Bytes packed_elements(const ElementBits& elements, DataType type);
+Bytes packed_elements(std::span<const std::uint16_t> elements, DataType type);
+// The same into memory that is as large.
+void pack_elements(std::span<const std::uint16_t> elements, DataType type, std::span<std::byte> packed);
 
 // One of them back, of an output that a kernel has stored; fp32 too.
 double stored_element(ByteView bytes, std::size_t index, DataType type);
