@@ -10,7 +10,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
-         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "import"]
+         "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "attention_speculative",
+         "import"]
 HEADING = "## The last run"
 
 
@@ -83,6 +84,23 @@ def attention(document):
     return lines
 
 
+# A line of each model, type of Q and batch, whose query tokens are columns.
+def speculative(document):
+    cases = {}
+    for row in document["rows"]:
+        tag = row["case_tag"] if row["q_len"] == 1 else row["case_tag"].rpartition("-")[0]
+        cases.setdefault(tag, {})[row["q_len"]] = row
+    tokens = sorted({count for rows in cases.values() for count in rows})
+    lines = ["| case | reading alone, us | " + " | ".join(f"q {count}, us (of q 1)" for count in tokens) + " | goals |",
+             "|---|---|" + "---|" * (len(tokens) + 1)]
+    for tag, rows in cases.items():
+        cells = [f"{number(rows[count]['seconds'] * 1e6)} ({rows[count]['seconds'] / rows[1]['seconds']:.2f})" for count in tokens]
+        goals = [goal for row in rows.values() for goal in row["goals"]]
+        lines.append(f"| {tag} | {number(rows[1]['read_seconds'] * 1e6)} | {' | '.join(cells)} |"
+                     f" {sum(goal['met'] for goal in goals)} of {len(goals)} |")
+    return lines
+
+
 def results(name):
     return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
 
@@ -142,6 +160,7 @@ def selection_figures():
     return lines
 
 
+TABLES = {"decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative}
 FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "selection": selection_figures}
 
 
@@ -162,7 +181,7 @@ def last_run():
         gpu = f"{machine['gpu']}, driver {machine['driver']}, " if machine["gpu"] else ""
         out += ["", f"### {name}", "", f"{gpu}{machine['cpu']} ({machine['cores']}"
                 f" cores), {document['date'][:10]}, commit {document['commit']}.", ""]
-        out += {"decode": decode, "attention_table": attention, "attention_errors": errors}.get(name, comparison)(document)
+        out += TABLES.get(name, comparison)(document)
     return out
 
 

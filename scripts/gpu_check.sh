@@ -12,7 +12,8 @@
 #   PART     tests (with the examples), random (2,500 random problems of decode attention against float64), published
 #            (published kernels against float64, on a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a
 #            table of measurements from nothing; all eight without one); or one of a group alone:
-#            compile, load, bundle, launch, decode, step, table; launch_peers, attention_table, first_kernel, raw_path
+#            compile, load, bundle, launch, decode, step, table; launch_peers, attention_table, speculative, first_kernel,
+#            raw_path
 # The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
 # NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
 # The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
@@ -26,12 +27,12 @@ results=$root/build/gpu_results
 list=$tree/gpu_check.list
 
 usage() {
-  sed -n '/^# Usage/,/^#  *compile,/s/^# //p' "${BASH_SOURCE[0]}" >&2
+  sed -n '/^# Usage/,/^#  *raw_path/s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 
 verbs=(compile table load bundle launch decode step)
-peers=(launch_peers attention_table first_kernel raw_path)
+peers=(launch_peers attention_table speculative first_kernel raw_path)
 commit=() parts=() folder='' corpus=''
 while (($#)); do
   case $1 in
@@ -45,7 +46,7 @@ while (($#)); do
       esac
       shift 2
       ;;
-    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | decode | step | launch_peers | attention_table | first_kernel | raw_path)
+    tests | random | published | sanitizer | corpus | tune | compile | table | load | bundle | launch | decode | step | launch_peers | attention_table | speculative | first_kernel | raw_path)
       parts+=("$1") && shift ;;
     benchmarks) parts+=("${verbs[@]}") && shift ;;
     peers) parts+=("${peers[@]}") && shift ;;
@@ -331,8 +332,13 @@ for part in "${parts[@]}"; do
       peer attention_table "torch" --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/decode.txt" \
         --sweep "$root/bench/sweeps/latent.txt"
       ! have_modules torch || measure attention_errors python3 "$root/bench/peers/attention_table.py" "${commit[@]}" \
-        --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/errors.txt" --errors --rounds 1 \
+        --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/errors.txt" --errors --rounds 1 --name attention_errors \
         --output "$results/attention_errors.json"
+      ;;
+    speculative)
+      measure attention_speculative python3 "$root/bench/peers/attention_table.py" "${commit[@]}" --alone --rounds 7 \
+        --tool "$tree/cli/cubinet" --sweep "$root/bench/sweeps/speculative.txt" --name attention_speculative \
+        --output "$results/attention_speculative.json"
       ;;
     first_kernel) run_first_kernel ;;
     raw_path) peer raw_path json ${cuda_root:+--toolkit "$cuda_root"} ;;

@@ -33,6 +33,8 @@ def main():
     parser.add_argument("--bench", help=argparse.SUPPRESS)  # the other scripts' executable
     parser.add_argument("--sweep", action="append", required=True, help="a file of cases; may be repeated")
     parser.add_argument("--errors", action="store_true", help="what each computes of the same inputs is compared, too")
+    parser.add_argument("--alone", action="store_true", help="without peers")
+    parser.add_argument("--name", default="attention_table", help="of the result")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--output")
@@ -40,7 +42,7 @@ def main():
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "attention_peer.py")
     command = [options.tool, "--json", "bench", "attention", "--iterations", str(options.rounds)]
     for name, (module, peer) in PEERS.items():
-        if importlib.util.find_spec(module) is not None:
+        if not options.alone and importlib.util.find_spec(module) is not None:
             command += ["--peer", f"{name}={shlex.join([sys.executable, script, peer])}"]
     rows, status = [], 0
     for sweep in options.sweep:
@@ -54,7 +56,7 @@ def main():
         status = max(status, ran.returncode)
         rows += [short(row) for row in document["results"]]
         # As far as it has come: a file of cases may take minutes.
-        write(options.output, "attention_errors" if options.errors else "attention_table", options.commit, rows)
+        write(options.output, options.name, options.commit, rows)
     goals = [goal for row in rows for goal in row.get("goals", [])]
     print(f"{sum(goal['met'] for goal in goals)} of {len(goals)} goals are reached", file=sys.stderr)
     return status
