@@ -119,14 +119,26 @@ Result<ByteView> ByteReader::raw(std::size_t count) {
 }
 
 template <class Integer>
-Result<Integer> ByteReader::integer() {
-  if (sizeof(Integer) > remaining()) return ends_early(sizeof(Integer));
+Integer ByteReader::next() {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < sizeof(Integer); ++i) {
     value |= std::to_integer<std::uint64_t>(bytes_[offset_ + i]) << (8U * i);
   }
   offset_ += sizeof(Integer);
   return static_cast<Integer>(value);
+}
+
+template <class Integer>
+Result<Integer> ByteReader::integer() {
+  if (sizeof(Integer) > remaining()) return ends_early(sizeof(Integer));
+  return next<Integer>();
+}
+
+Result<void> ByteReader::u32s(std::span<std::uint32_t> values) {
+  if (values.size_bytes() > remaining()) return ends_early(values.size_bytes());
+  for (std::uint32_t& value : values)
+    value = next<std::uint32_t>();
+  return {};
 }
 
 Result<std::uint8_t> ByteReader::u8() {

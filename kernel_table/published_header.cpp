@@ -30,16 +30,14 @@ constexpr std::array<PublishedHeader, 3> kHeaders = {{
 
 }  // namespace
 
-const PublishedHeader* find_published_header(const Sha256Digest& digest) {
-  const std::string hex = digest.to_hex();
+const PublishedHeader* find_published_header(std::string_view pin) {
   const auto* const found = std::find_if(kHeaders.begin(), kHeaders.end(),
-                                         [&](const PublishedHeader& header) { return header.sha256 == hex; });
+                                         [&](const PublishedHeader& header) { return header.sha256 == pin; });
   return found == kHeaders.end() ? nullptr : &*found;
 }
 
-const PublishedHeader* find_published_header(std::string_view pin) {
-  const auto digest = Sha256Digest::parse(pin);
-  return digest ? find_published_header(*digest) : nullptr;
+const PublishedHeader* find_published_header(const Sha256Digest& digest) {
+  return find_published_header(digest.to_hex());
 }
 
 std::string name_with_pin(const KernelSpec& spec, std::string_view function) {

@@ -20,6 +20,7 @@ constexpr BinaryFormat kTableFormat{.name = "a kernel table",
 // Far above any table: a damaged count must not make us allocate.
 constexpr std::uint32_t kMaximumColumns = 1024;
 constexpr std::uint32_t kMaximumRows = 10'000'000;
+constexpr std::size_t kNumbersAtOnce = 64;
 
 enum class StoredKind : std::uint8_t { integer, flag, data_type, enumeration, text, digest };
 
@@ -104,6 +105,7 @@ struct StoredColumn {
   StoredKind kind = StoredKind::integer;
   const Column* number = nullptr;
   const NamedTextColumn* text = nullptr;
+  std::size_t numbers = 0;  // that begin here, one column after the other; at most kNumbersAtOnce are told
 };
 
 Result<StoredColumn> read_column(ByteReader& reader) {
@@ -135,20 +137,33 @@ Result<std::vector<StoredColumn>> read_columns(ByteReader& reader) {
       if (columns[j].name == columns[i].name) return kTableFormat.damaged("has a column twice");
     }
   }
+  for (std::size_t i = columns.size(), numbers = 0; i-- > 0;)
+    columns[i].numbers = numbers = columns[i].number != nullptr ? std::min(numbers + 1, kNumbersAtOnce) : 0;
   return columns;
+}
+
+// Nearly all columns are numbers, beside each other: taken at once, a table is read in two thirds of the
+// time.
+Result<void> read_numbers(ByteReader& reader, KernelRow& row, std::span<const StoredColumn> columns) {
+  std::array<std::uint32_t, kNumbersAtOnce> numbers{};
+  const auto read = std::span(numbers).first(columns.size());
+  CUBINET_TRY(reader.u32s(read));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i].number->fits(numbers[i]))
+      return kTableFormat.damaged("holds a " + columns[i].name + " of " + std::to_string(numbers[i]));
+    columns[i].number->set(row, numbers[i]);
+  }
+  return {};
 }
 
 Result<KernelRow> read_row(ByteReader& reader, const std::vector<StoredColumn>& columns,
                            const KernelRow& blank) {
   KernelRow row = blank;
-  for (const StoredColumn& column : columns) {
-    if (column.number != nullptr) {
-      // Nearly all columns are numbers: read as such, a table of 13,000 rows takes a third of the time.
-      CUBINET_TRY_ASSIGN(const std::uint32_t number, reader.u32());
-      if (!column.number->fits(number)) {
-        return kTableFormat.damaged("holds a " + column.name + " of " + std::to_string(number));
-      }
-      column.number->set(row, number);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const StoredColumn& column = columns[i];
+    if (column.numbers != 0) {
+      CUBINET_TRY(read_numbers(reader, row, std::span(columns).subspan(i, column.numbers)));
+      i += column.numbers - 1;
       continue;
     }
     if (column.text != nullptr) {

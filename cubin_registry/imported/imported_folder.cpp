@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "imported/imported_folder.hpp"
 
+#include <cubinet/base/parallel.hpp>
 #include <cubinet/cubin_registry/record_lists.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
@@ -10,6 +11,11 @@
 namespace cubinet {
 
 namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kRowsOfThread = 2048;  // some milliseconds: a thread is not begun for less
+
+}  // namespace
 
 ImportedFolder::ImportedFolder(FileStore& files, std::uint64_t number, ArtifactImport import)
     : store_(files), number_(number), description_{StoreKind::imported, import.folder, false} {
@@ -44,20 +50,26 @@ ImportedFolder::Builds ImportedFolder::make_builds() const {
     entry.dynamic_shared_bytes = kernel.shared_bytes;
     return record;
   };
-  StoredRows rows;
-  rows.reserve(import_->rows.size());
-  builds.records.reserve(import_->rows.size() + import_->plain.size());
-  for (const KernelRow& row : import_->rows) {
-    auto record = record_of(row, identify(row));
-    // Its publisher's launcher lets each kernel of a known layout start before its predecessor ends.
-    record->entry_points.front().programmatic_launch = !row.layout.empty();
-    if (const PublishedHeader* header = find_published_header(row.pin))
-      record->entry_points.front().parameter_bytes = header->argument_bytes;
-    const ByteView encoding = record->identity.kernel_encoding();
-    record->row.assign(encoding.begin(), encoding.end());
-    rows.push_back({std::shared_ptr<const KernelRow>(import_, &row), record});
-    builds.records.push_back(std::move(record));
-  }
+  const std::vector<KernelRow>& kernels = import_->rows;
+  StoredRows rows(kernels.size());
+  builds.records.reserve(kernels.size() + import_->plain.size());
+  builds.records.resize(kernels.size());
+  // A table of thousands of rows is half of what a process waits for that looks for a published kernel.
+  parallel_for((kernels.size() + kRowsOfThread - 1) / kRowsOfThread, 0, [&](std::size_t part) {
+    const std::size_t end = std::min((part + 1) * kRowsOfThread, kernels.size());
+    for (std::size_t i = part * kRowsOfThread; i < end; ++i) {
+      const KernelRow& row = kernels[i];
+      auto record = record_of(row, identify(row));
+      // Its publisher's launcher lets each kernel of a known layout start before its predecessor ends.
+      record->entry_points.front().programmatic_launch = !row.layout.empty();
+      if (const PublishedHeader* header = find_published_header(row.pin))
+        record->entry_points.front().parameter_bytes = header->argument_bytes;
+      const ByteView encoding = record->identity.kernel_encoding();
+      record->row.assign(encoding.begin(), encoding.end());
+      rows[i] = {std::shared_ptr<const KernelRow>(import_, &row), record};
+      builds.records[i] = std::move(record);
+    }
+  });
   for (const PlainKernel& kernel : import_->plain) {
     KernelSpec spec{kernel.function_name, {}, KernelMaker::function};
     if (!import_->pin.empty()) spec.set("pin", import_->pin);

@@ -47,6 +47,8 @@ class ByteReader {
   Result<std::uint32_t> u32();
   Result<std::uint64_t> u64();
   Result<std::int64_t> i64();
+  // As many as there is room for, at once.
+  Result<void> u32s(std::span<std::uint32_t> values);
   Result<ByteView> raw(std::size_t count);
   Result<std::string> string();
   // The same where it lies.
@@ -58,6 +60,8 @@ class ByteReader {
  private:
   template <class Integer>
   Result<Integer> integer();
+  template <class Integer>
+  Integer next();  // REQUIRES: so much is left
   Error ends_early(std::size_t wanted) const;
 
   ByteView bytes_;
