@@ -23,9 +23,12 @@ bool latent_preferred(const AttentionProblem& problem, ComputeCapability device)
 // Two slices as they are multiplied, whatever they are stored as, and what the warpgroups tell each other.
 DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& tile) {
   DecodeBlock block;
+  // Tiles of a sequence go in pairs, which bring each other KV, where none is left over.
+  block.cluster = divide_up(problem.group_size() * problem.q_len, tile.q) % 2 == 0 ? 2 : 1;
+  block.names_cluster = true;
   block.threads = 384;
-  block.shared_bytes =
-      (tile.q + tile.stages * tile.kv) * kLatentRowBytes + (converts_kv(problem) ? 256 : 0) + 9336;
+  block.shared_bytes = (tile.q + tile.stages * tile.kv) * kLatentRowBytes + (converts_kv(problem) ? 256 : 0) +
+                       block.cluster * 48 + 9288;
   block.registers = 168;
   block.slice = kLatentSlice;
   return block;

@@ -93,13 +93,19 @@ class DecodeDivision {
     constexpr std::uint32_t enough = 8;
     const std::uint64_t slots =
         std::uint64_t{request_.device.sm_count} * std::max(tile_.blocks_per_multiprocessor, enough);
-    return std::max<std::uint64_t>(slots / problem_.heads_kv, 1);
+    const std::uint64_t cluster = tile_.block.cluster;
+    return std::max<std::uint64_t>(slots / problem_.heads_kv / cluster, 1) * cluster;
+  }
+
+  std::uint64_t whole_clusters(std::uint64_t blocks) const {
+    const std::uint64_t cluster = tile_.block.cluster;
+    return std::min<std::uint64_t>((blocks + cluster - 1) / cluster, kMostUnits / cluster) * cluster;
   }
 
   DecodeSplits evaluate(std::uint32_t count, std::uint64_t blocks, std::uint32_t min_units) const {
     DecodeSplits splits;
     splits.count = count;
-    splits.blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, kMostUnits));
+    splits.blocks = static_cast<std::uint32_t>(whole_clusters(blocks));
     splits.min_units = min_units;
     splits.unit = tile_.shape.kv;
     // As coarse as the kernel, which counts the units of all tiles in 31 bits, needs it.

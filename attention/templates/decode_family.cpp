@@ -100,6 +100,8 @@ KernelSpec decode_specification(const DecodeFamily& family, const AttentionProbl
                                 const DecodeTile& tile) {
   KernelSpec spec = decode_specification(family, problem);
   spec.set("tile_size_q", tile.q).set("tile_size_kv", tile.kv).set("stages", tile.stages);
+  const DecodeBlock block = family.block(problem, tile);
+  if (block.names_cluster) spec.set("cluster_size", block.cluster);
   return spec;
 }
 

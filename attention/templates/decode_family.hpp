@@ -36,6 +36,10 @@ struct DecodeBlock {
   std::uint32_t shared_bytes = 0;  // as the template's formula says; tests hold the two together
   std::uint32_t registers = 255;   // that the kernel takes at most, of a thread
   std::uint32_t slice = 16;        // it begins to read at a multiple of so many tokens
+  // Blocks of a cluster, which take as many tiles of a sequence side by side, and whether the template has a
+  // parameter of them.
+  std::uint32_t cluster = 1;
+  bool names_cluster = false;
 };
 
 // A template whose kernels compute decode attention: all that a plan has to know of it. They have one

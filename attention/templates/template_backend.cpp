@@ -102,7 +102,8 @@ class FamilyPlanner {
     return *std::move(row);
   }
 
-  // The rows of compiled kernels that differ from `wanted` in nothing but the tile.
+  // The rows of compiled kernels that differ from `wanted` in nothing but the tile, as many in a cluster as
+  // it takes.
   std::vector<DecodeTile> existing_tiles(const KernelRow& wanted) const {
     std::vector<DecodeTile> tiles;
     const KernelIndex& rows = request_.kernels.of(template_.name());
@@ -113,6 +114,7 @@ class FamilyPlanner {
       shape.tile_size_kv = wanted.selector.tile_size_kv;
       if (shape != wanted.selector || !request_.options.targets.allows(row.target)) continue;
       const DecodeTile tile{row.selector.tile_size_q, row.selector.tile_size_kv, row.traits.stages};
+      if (row.traits.step_q != tile.q * family_.block(request_.problem, tile).cluster) continue;
       if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
     }
     return tiles;

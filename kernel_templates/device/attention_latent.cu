@@ -22,6 +22,8 @@
      "summary": "KV tokens of one slice"},
     {"name": "stages", "type": "int", "minimum": 2, "maximum": 2, "default": 2,
      "summary": "slices that are in shared memory or under way to it"},
+    {"name": "cluster_size", "type": "int", "values": [1, 2], "default": 1,
+     "summary": "thread blocks of a cluster: each has a tile of a sequence, and brings a part of its KV for both"},
     {"name": "page_size", "type": "int", "values": [8, 16, 32, 64, 128], "default": 64,
      "summary": "tokens of a page of the KV cache"},
     {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
@@ -45,8 +47,9 @@
   "kernels": [
     {"name": "attention_latent",
      "threads": "384",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9336",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + cluster_size * 48 + 9288",
      "parameter_bytes": 344,
+     "cluster": ["cluster_size", 1, 1],
      "programmatic_launch": true},
     {"name": "attention_latent_reduce",
      "threads": "256",
@@ -66,7 +69,7 @@
     "data_type_o": "dtype_o",
     "tile_size_q": "tile_size_q",
     "tile_size_kv": "tile_size_kv",
-    "step_q": "tile_size_q",
+    "step_q": "tile_size_q * cluster_size",
     "step_kv": "tile_size_kv",
     "head_dim_qk": "head_dim_qk",
     "head_dim_v": "head_dim_v",
@@ -96,7 +99,7 @@
 
 namespace cubinet::attention {
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
+extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kClusterSize, 1, 1)
     attention_latent(const __grid_constant__ AttentionDecodeParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
   prefetch_look_ups(p);
@@ -104,7 +107,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) layout.init();
   wait_for_prerequisites();
   launch_dependents();
-  __syncthreads();
+  if constexpr (kClusterSize == 1) {
+    __syncthreads();
+  } else {
+    synchronize_cluster();
+  }
 
   const int block = static_cast<int>(blockIdx.x);
   const int role = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
@@ -124,6 +131,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       multiplier.piece(division, piece, rows, tokens);
     });
   }
+  // A block's shared memory and barriers are there until the others are done with them.
+  if constexpr (kClusterSize > 1) synchronize_cluster();
 }
 
 static_assert(attention_latent_reduce_threads == kReduceThreads,

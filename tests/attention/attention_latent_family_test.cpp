@@ -54,5 +54,28 @@ TEST_CASE("Tiles of warpgroups have the rows that there are, and room for two sl
   CHECK(plan(request(latent_of(128, 4)), kAttentionLatent).q_tiles == 8);
 }
 
+TEST_CASE("Tiles of a sequence go in clusters of two where none is left over, and grids are whole clusters") {
+  const auto size_of = [](std::uint32_t heads, std::uint32_t q_len) {
+    const KernelSpec spec = plan(request(latent_of(heads, q_len)), kAttentionLatent).spec;
+    return std::get<std::int64_t>(spec.parameters.at("cluster_size"));
+  };
+  CHECK(size_of(128, 1) == 2);
+  CHECK(size_of(100, 1) == 2);
+  CHECK(size_of(64, 2) == 2);
+  CHECK(size_of(64, 1) == 1);
+  CHECK(size_of(64, 3) == 1);
+  for (const std::uint32_t batch : {1U, 3U, 67U, 1000U, 1001U}) {
+    AttentionProblem problem = latent_of(128);
+    problem.batch = batch;
+    PlanRequest asked = request(problem);
+    CHECK(plan(asked, kAttentionLatent).grid[0] % 2 == 0);
+    asked.options.splits = 3;
+    CHECK(plan(asked, kAttentionLatent).grid[0] == 6 * batch);
+    asked.options.splits.reset();
+    asked.options.split_tokens = 256;
+    CHECK(plan(asked, kAttentionLatent).grid[0] % 2 == 0);
+  }
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -258,6 +258,22 @@ TEST_CASE("without a compiler the fastest of the kernels that exist is taken, an
   CHECK_FALSE(reason(other, context).empty());
 }
 
+TEST_CASE("without a compiler a kernel of blocks alone serves no tiles that go in clusters") {
+  AttentionProblem latent = kTemplateDecode;
+  latent.heads_q = 128;
+  latent.heads_kv = 1;
+  latent.head_dim_qk = 576;
+  latent.head_dim_v = 512;
+  KernelRow row = plan_of(latent, Known::on(test::kH200)).row;
+  REQUIRE(row.implementation == "attention_latent");
+  Known context = Known::on(test::kH200, {row});
+  context.options.may_compile = false;
+  CHECK(plan_of(latent, context).row.implementation == "attention_latent");
+  row.traits.step_q = row.selector.tile_size_q;
+  context.kernels = Known::on(test::kH200, {row}).kernels;
+  CHECK(test::holds(reason(latent, context), "none may be compiled"));
+}
+
 TEST_CASE("a number of splits may be wished for, and one out of range is a reason") {
   Known context = Known::on(test::kH200);
   context.options.splits = 7;

@@ -110,6 +110,10 @@ TEST_CASE(
     requests.push_back(request);
     if (rows > 16) request.spec.set("dtype_kv", "e4m3");
     requests.push_back(request);
+    request.spec.set("cluster_size", 2);
+    requests.push_back(request);
+    request.spec.set("dtype_kv", rows == 16 ? "fp16" : "bf16");
+    requests.push_back(request);
   }
   check_without_a_word(*nvrtc, requests);
 }

@@ -5,7 +5,8 @@
 // The tiles of one KV head follow one another, those of a sequence side by side, each of as many units as its
 // KV has; every block takes the same number of units, whatever tiles they are of. So a block has at most two
 // tiles that it shares with others, its first and its last, and neither the grid nor the workspace depends on
-// lengths.
+// lengths. Blocks of a cluster divide the work as one does whose tile are the tiles of them all: tile `rank` of every
+// kClusterSize of a sequence is the block's of that rank.
 #include <cubinet/attention_decode_rows.cuh>
 
 namespace cubinet::attention {
@@ -26,13 +27,13 @@ __device__ inline void prefetch_look_ups(const AttentionDecodeParameters& p) {
 struct SequenceWork {
   int begin;    // of the tokens that any row sees: a multiple of kSlice
   int units;    // of each of its tiles, at least one: a row that sees nothing is written too
-  int q_tiles;  // none where a sequence has no query token
+  int q_tiles;  // those of a cluster are one; none where a sequence has no query token
 
   __device__ SequenceWork(const AttentionDecodeParameters& p, const Sequence& sequence)
       : begin(visible_to(p, sequence, 0).begin / kSlice * kSlice) {
     const int tokens = maximum(visible_to(p, sequence, sequence.q_len - 1).end - begin, 0);
     units = maximum(p.unit.quotient(tokens + p.unit.divisor - 1), 1);
-    q_tiles = divide_up(p.group.divisor * sequence.q_len, tile_size_q);
+    q_tiles = divide_up(p.group.divisor * sequence.q_len, tile_size_q * kClusterSize);
   }
 
   __device__ int all_units() const { return units * q_tiles; }
@@ -67,10 +68,10 @@ __device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Pie
 class WorkDivision {
  public:
   __device__ WorkDivision(const AttentionDecodeParameters& p, int block)
-      : lane_(threadIdx.x % 32), block_(block) {
+      : lane_(threadIdx.x % 32), block_(block / kClusterSize), rank_(block % kClusterSize) {
     const int total = units_before(p, p.batch);
-    share_ = maximum(p.blocks.quotient(total + p.blocks.divisor - 1), p.min_units);
-    begin_ = block * share_;
+    share_ = maximum(p.blocks.quotient(total * kClusterSize + p.blocks.divisor - 1), p.min_units);
+    begin_ = block_ * share_;
     end_ = minimum(begin_ + share_, total);
   }
 
@@ -91,6 +92,7 @@ class WorkDivision {
       piece.q_tile = (unit - first) / work.units;
       piece.tile_begin += piece.q_tile * work.units;
     }
+    piece.q_tile = piece.q_tile * kClusterSize + rank_;
     piece.tile_end = piece.tile_begin + work.units;
     piece.end = p.split_is_unit != 0 ? unit + 1 : minimum(end_, piece.tile_end);
     return piece;
@@ -99,13 +101,14 @@ class WorkDivision {
   // Where the block leaves what it has of a tile that it shares. Of a tile that began in an earlier block it
   // has its first piece, and its second is of the next.
   __device__ int slot(const AttentionDecodeParameters& p, const Piece& piece) const {
-    return p.split_is_unit != 0 ? piece.begin : 2 * block_ + (piece.tile_begin > begin_ ? 1 : 0);
+    const int of_cluster = p.split_is_unit != 0 ? piece.begin : 2 * block_ + (piece.tile_begin > begin_ ? 1 : 0);
+    return of_cluster * kClusterSize + rank_;
   }
 
   // A whole tile.
   __device__ Piece tile(const AttentionDecodeParameters& p, const Sequence& sequence, int q_tile) const {
     const SequenceWork work(p, sequence);
-    const int begin = units_before(p, sequence.index) + q_tile * work.units;
+    const int begin = units_before(p, sequence.index) + q_tile / kClusterSize * work.units;
     return {sequence, work.begin, q_tile, begin, begin + work.units, begin, begin + work.units};
   }
 
@@ -145,7 +148,8 @@ class WorkDivision {
   }
 
   int lane_;
-  int block_;
+  int block_;  // or the cluster
+  int rank_;
   int share_;
   int begin_;
   int end_;
@@ -157,9 +161,11 @@ struct PartialSlots {
   int first = 0;
   int step = 0;      // between the later ones
   int previous = 0;  // what they are counted from
+  int rank = 0;
 
   PartialSlots() = default;
-  __device__ PartialSlots(const AttentionDecodeParameters& p, const Piece& tile, int share) {
+  __device__ PartialSlots(const AttentionDecodeParameters& p, const Piece& tile, int share)
+      : rank(tile.q_tile % kClusterSize) {
     if (p.split_is_unit != 0) {
       count = tile.tile_end - tile.tile_begin;
       first = previous = tile.tile_begin;
@@ -173,7 +179,9 @@ struct PartialSlots {
     step = 2;
   }
 
-  __device__ int slot(int index) const { return index == 0 ? first : previous + step * index; }
+  __device__ int slot(int index) const {
+    return (index == 0 ? first : previous + step * index) * kClusterSize + rank;
+  }
 };
 
 }  // namespace cubinet::attention

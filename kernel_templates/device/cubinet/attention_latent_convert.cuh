@@ -45,7 +45,7 @@ __device__ inline void convert_q(const AttentionDecodeParameters& p, const Share
 class Converter {
  public:
   __device__ Converter(const AttentionDecodeParameters& p, const SharedLayout& layout)
-      : p_(p), layout_(layout), thread_(threadIdx.x % kWarpgroup) {}
+      : p_(p), layout_(layout), thread_(threadIdx.x % kWarpgroup), first_row_(layout.first_own_token()) {}
 
   __device__ void piece(const Piece& piece, const PackedRows&, const PieceTokens& tokens) {
     const int slices = tokens.steps();
@@ -66,14 +66,14 @@ class Converter {
  private:
   static constexpr int kThreadsOfRow = 4;
   static constexpr int kRowsAtOnce = kWarpgroup / kThreadsOfRow;
-  static constexpr int kRows = kSlice / kRowsAtOnce;
+  static constexpr int kRows = kOwnTokens / kRowsAtOnce;
   // Of the loads of a slice, a row's part of a block each, as many are on their way.
   static constexpr int kLoads = kBlocksQk * kRows;
   static constexpr int kAhead = 9;
   static_assert(kLoads % kAhead == 0, "a load's place is the same in every slice");
   using Ring = uint4[kAhead];
 
-  __device__ int row() const { return thread_ / kThreadsOfRow; }
+  __device__ int row() const { return first_row_ + thread_ / kThreadsOfRow; }
   __device__ int part() const { return thread_ % kThreadsOfRow; }
 
   // The pages of the next slice that is to be aimed at, whose first token of the thread is token_.
@@ -125,10 +125,27 @@ class Converter {
       }
       if (position % kBlocksOfGroup == kBlocksOfGroup - 1) {
         fence_async_proxy();
-        mbarrier_arrive(layout_.kv_full(slot, position / kBlocksOfGroup));
+        announce(slot, position / kBlocksOfGroup);
       }
     }
     phases_ ^= 1u << slot;
+  }
+
+  // Each warp sends on what it has converted.
+  __device__ void announce(int slot, int group) const {
+    if constexpr (kClusterSize == 1) {
+      mbarrier_arrive(layout_.kv_full(slot, group));
+    } else {
+      __syncwarp();
+      if (thread_ == 0) {
+        mbarrier_arrive_expect_bytes(layout_.kv_full(slot, group), kGroupBytesOfOthers);
+      } else {
+        mbarrier_arrive(layout_.kv_full(slot, group));
+      }
+      constexpr int kRowsOfWarp = 32 / kThreadsOfRow;
+      if (thread_ % 32 < kBlocksOfGroup)
+        layout_.send(slot, group, thread_ % 32, first_row_ + thread_ / 32 * kRowsOfWarp, kRowsOfWarp);
+    }
   }
 
   __device__ static void convert(unsigned first, unsigned second, SharedAddress target) {
@@ -140,6 +157,7 @@ class Converter {
   const AttentionDecodeParameters& p_;
   const SharedLayout& layout_;
   int thread_;
+  int first_row_;
   int token_ = 0;
   int end_ = 0;
   int sequence_ = 0;

@@ -15,7 +15,7 @@ __device__ inline GlobalAddress q_row(const AttentionDecodeParameters& p, const 
                                   token * p.q_token_stride + head * p.q_head_stride);
 }
 
-// The steps of a piece that its tile's rows read.
+// The steps of a piece that its tile's rows read, or those of any of the cluster's tiles.
 struct PieceTokens {
   int begin;
   int end;
@@ -23,7 +23,12 @@ struct PieceTokens {
   __device__ PieceTokens(const AttentionDecodeParameters& p, const Piece& piece, const PackedRows& rows)
       : begin((piece.begin - piece.tile_begin) * p.unit.divisor),
         end(minimum((piece.end - piece.tile_begin) * p.unit.divisor,
-                    visible_to(p, piece.sequence, rows.token(tile_size_q - 1)).end)) {}
+                    visible_to(p, piece.sequence, rows.token(rows_to_last(piece))).end)) {}
+
+  // From the tile's first row to the last of the cluster's tiles.
+  __device__ static int rows_to_last(const Piece& piece) {
+    return (kClusterSize - piece.q_tile % kClusterSize) * tile_size_q - 1;
+  }
 
   // The same in all threads of a warpgroup, which only then need not wait for each other at every product.
   __device__ int steps() const {

@@ -120,7 +120,7 @@ class Multiplier {
     wgmma_commit();
     wgmma_wait<0>(scores);
     kv_phase_ ^= 1;
-    if (lane() == 0) mbarrier_arrive(layout_.kv_empty(half_, Part::rest));
+    layout_.give_back(half_, Part::rest);
   }
 
   // Takes a slice's columns into the output.
@@ -137,8 +137,7 @@ class Multiplier {
   // Gives their place back.
   __device__ void end_values(Output& output, Weights& weights, int slot) const {
     wgmma_wait<0>(output, weights);
-    if (lane() == 0)
-      mbarrier_arrive(layout_.kv_empty(slot, half_ == 0 ? Part::first_half : Part::second_half));
+    layout_.give_back(slot, half_ == 0 ? Part::first_half : Part::second_half);
   }
 
   // Accumulators follow the maxima, which settle after a few slices.

@@ -10,6 +10,9 @@ namespace cubinet::attention {
 
 using namespace parameters;
 
+// Blocks of a cluster, which take as many tiles of a sequence side by side.
+constexpr int kClusterSize = 1;
+
 // What P V is multiplied as.
 using Product = ProductOf<dtype_kv>::Type;
 constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;

@@ -10,6 +10,9 @@ namespace cubinet::attention {
 
 using namespace parameters;
 
+// Blocks of a cluster, which take as many tiles of a sequence side by side.
+constexpr int kClusterSize = 1;
+
 template <typename T>
 struct ProductOf {
   using Type = T;

@@ -9,6 +9,9 @@ namespace cubinet::attention {
 
 using namespace parameters;
 
+// Blocks of a cluster, which take as many tiles of a sequence side by side.
+constexpr int kClusterSize = 1;
+
 using Product = ProductOf<dtype_kv>::Type;
 constexpr bool kConvertsKv = !is_same<Product, dtype_kv>;
 constexpr bool kLatent = head_dim_qk == 576;  // V is the first columns of K
