@@ -27,8 +27,8 @@ DecodeBlock block_of_latent(const AttentionProblem& problem, const DecodeTile& t
   block.cluster = divide_up(problem.group_size() * problem.q_len, tile.q) % 2 == 0 ? 2 : 1;
   block.names_cluster = true;
   block.threads = 384;
-  block.shared_bytes = (tile.q + tile.stages * tile.kv) * kLatentRowBytes + (converts_kv(problem) ? 256 : 0) +
-                       block.cluster * 48 + 9288;
+  block.shared_bytes =
+      (tile.q + tile.stages * tile.kv) * kLatentRowBytes + (converts_kv(problem) ? 256 : 0) + 9336;
   block.registers = 168;
   block.slice = kLatentSlice;
   return block;

@@ -47,7 +47,7 @@
   "kernels": [
     {"name": "attention_latent",
      "threads": "384",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + cluster_size * 48 + 9288",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9336",
      "parameter_bytes": 344,
      "cluster": ["cluster_size", 1, 1],
      "programmatic_launch": true},

@@ -138,14 +138,22 @@ class Converter {
     } else {
       __syncwarp();
       if (thread_ == 0) {
-        mbarrier_arrive_expect_bytes(layout_.kv_full(slot, group), kGroupBytesOfOthers);
+        mbarrier_arrive_expect_bytes(layout_.kv_full(slot, group), kBlocksOfGroup * (kSlice - kOwnTokens) * kBlockRowBytes);
       } else {
         mbarrier_arrive(layout_.kv_full(slot, group));
       }
-      constexpr int kRowsOfWarp = 32 / kThreadsOfRow;
       if (thread_ % 32 < kBlocksOfGroup)
-        layout_.send(slot, group, thread_ % 32, first_row_ + thread_ / 32 * kRowsOfWarp, kRowsOfWarp);
+        send(slot, group, block_at(group * kBlocksOfGroup + thread_ % 32));
     }
+  }
+
+  __device__ void send(int slot, int group, int block) const {
+    constexpr int kRowsOfWarp = 32 / kThreadsOfRow;
+    const SharedAddress source =
+        layout_.kv(slot) + block * kKvBlockBytes + (first_row_ + thread_ / 32 * kRowsOfWarp) * kBlockRowBytes;
+    const int other = static_cast<int>(blockIdx.x & 1) ^ 1;
+    bulk_copy_in_cluster(address_in(source, other), source, kRowsOfWarp * kBlockRowBytes,
+                         address_in(layout_.kv_full(slot, group), other));
   }
 
   __device__ static void convert(unsigned first, unsigned second, SharedAddress target) {

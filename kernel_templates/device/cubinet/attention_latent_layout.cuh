@@ -29,11 +29,11 @@ struct SharedLayout {
   }
   // Before the first block of each part of a slice's place is written: until that part has been given back.
   __device__ void await_place(int slot, int block, unsigned parity) const {
-    if (block == kBlocksQk - 1) await(kv_empty(slot, Part::rest), parity);
-    if (block == 0) await(kv_empty(slot, Part::first_half), parity);
-    if (block == kBlocksOfHalf) await(kv_empty(slot, Part::second_half), parity);
+    if (block == kBlocksQk - 1) mbarrier_wait(kv_empty(slot, Part::rest), parity);
+    if (block == 0) mbarrier_wait(kv_empty(slot, Part::first_half), parity);
+    if (block == kBlocksOfHalf) mbarrier_wait(kv_empty(slot, Part::second_half), parity);
   }
-  // By a warp, to all blocks of the cluster: what one writes to its own place it sends to the others'.
+  // By a warp, to all blocks of the cluster, each of which writes to the place.
   __device__ void give_back(int slot, Part part) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if constexpr (kClusterSize == 1) {
@@ -44,43 +44,20 @@ struct SharedLayout {
   }
   // Of a slice: each block brings as many, one behind the other.
   __device__ int first_own_token() const { return static_cast<int>(blockIdx.x) % kClusterSize * kOwnTokens; }
-  // That the block's own part of a group is there, which it has yet to send.
-  __device__ SharedAddress copied(int slot, int group) const {
-    return kClusterSize == 1 ? kv_full(slot, group) : kv_full(2, 9 + slot * kGroups + group);
-  }
-  // Sends one block of columns of the group, of `rows` rows from `first` on.
-  __device__ void send(int slot, int group, int position, int first, int rows) const {
-    const SharedAddress source =
-        kv(slot) + block_at(group * kBlocksOfGroup + position) * kKvBlockBytes + first * kBlockRowBytes;
-    const int other = static_cast<int>(blockIdx.x & 1) ^ 1;
-    bulk_copy_in_cluster(address_in(source, other), source, rows * kBlockRowBytes,
-                         address_in(kv_full(slot, group), other));
-  }
   __device__ SharedAddress q_full() const { return kv_full(2, 6); }
   __device__ SharedAddress q_empty() const { return kv_full(2, 7); }
   __device__ SharedAddress is_last() const { return kv_full(2, 8); }
 
   __device__ void init() const {
 #pragma unroll 1
-    for (int i = 0; i < 2 * kGroups; ++i) {
-      mbarrier_init(kv_full(0, i), kClusterSize == 1 || kConvertsKv ? kWarpgroup : 1);
-      if (kClusterSize > 1) mbarrier_init(copied(0, i), kCopyingThreads);
-    }
+    for (int i = 0; i < 2 * kGroups; ++i)
+      mbarrier_init(kv_full(0, i), kConvertsKv ? kWarpgroup : 1);
 #pragma unroll 1
     for (int i = 0; i < 6; ++i)
       mbarrier_init(kv_full(2, i), 4 * kClusterSize);
     mbarrier_init(q_full(), kWarpgroup);
     mbarrier_init(q_empty(), 8);
     if (kClusterSize > 1) fence_mbarrier_init();
-  }
-
- private:
-  __device__ static void await(SharedAddress barrier, unsigned parity) {
-    if constexpr (kClusterSize == 1) {
-      mbarrier_wait(barrier, parity);
-    } else {
-      mbarrier_wait_for_cluster(barrier, parity);
-    }
   }
 };
 

@@ -106,9 +106,6 @@ class Multiplier {
       const int block = block_at(position);
       if (position % kBlocksOfGroup == 0) {
         mbarrier_wait(layout_.kv_full(half_, position / kBlocksOfGroup), kv_phase_);
-        // Of what is converted the writers say it. It holds for the values too, the other warpgroup's among them: its
-        // weights come after this.
-        if constexpr (!kConvertsKv) fence_async_proxy();
         wgmma_resume();
       }
 #pragma unroll

@@ -31,10 +31,8 @@ constexpr int kThreads = 3 * kWarpgroup;
 constexpr int kColumns = head_dim_v / 2;
 constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
 // Of a thread of each. What is converted comes through registers.
-constexpr int kCopyRegisters = kConvertsKv ? 88 : kClusterSize > 1 ? 56 : 40;
+constexpr int kCopyRegisters = kConvertsKv ? 88 : 56;
 constexpr int kProductRegisters = (3 * 168 - kCopyRegisters) / 2;
-// Those that copy what is not converted; in a cluster others send it on meanwhile.
-constexpr int kCopyingThreads = kWarpgroup / kClusterSize;
 // What is taken has to be given: a block has no more than it starts with.
 static_assert(kCopyRegisters + 2 * kProductRegisters <= 3 * 168, "as many as three warpgroups start with");
 
@@ -52,8 +50,6 @@ constexpr int kSlotBytes = kBlocksQk * kKvBlockBytes;
 // is the first that is free. Those of a group are announced together.
 constexpr int kBlocksOfGroup = 3;
 constexpr int kGroups = kBlocksQk / kBlocksOfGroup;
-constexpr int kOwnBlockBytes = kOwnTokens * kBlockRowBytes;
-constexpr int kGroupBytesOfOthers = kBlocksOfGroup * (kKvBlockBytes - kOwnBlockBytes);
 static_assert(kBlocksQk % kBlocksOfGroup == 0, "groups have as many blocks each");
 __host__ __device__ constexpr int block_at(int position) {
   return position == 0 ? kBlocksQk - 1 : position - 1;
@@ -71,7 +67,7 @@ constexpr int kWeightsOffset = kKvOffset + 2 * kSlotBytes;
 constexpr int kMaximaOffset = kWeightsOffset + kWeightsBytes;
 constexpr int kQScalesOffset = kMaximaOffset + kMaximaBytes;
 constexpr int kBarriersOffset = kQScalesOffset + kQScalesBytes;
-constexpr int kSharedBytes = kBarriersOffset + (2 * kGroups + 9 + (kClusterSize - 1) * 2 * kGroups) * 8;
+constexpr int kSharedBytes = kBarriersOffset + (2 * kGroups + 9) * 8;
 
 static_assert(kSlice == 64, "the scores of a slice are one product of a warpgroup");
 static_assert(attention_latent_threads == kThreads, "the host's formula of the block size differs");

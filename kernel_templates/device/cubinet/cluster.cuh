@@ -15,9 +15,10 @@ __device__ inline ClusterAddress address_in(SharedAddress address, int rank) {
   return other;
 }
 
-// By all threads of all blocks. What each wrote before it, barriers among it, all see behind it.
+// By all threads of all blocks. Of what was written before, only barriers behind fence_mbarrier_init() are known to all
+// behind it.
 __device__ inline void synchronize_cluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
 
 // Makes initialised barriers known to the cluster, before all of it comes together.
@@ -25,21 +26,9 @@ __device__ inline void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+// Says that reads have ended. A release in the cluster's scope would be a fence of the GPU, some thousand cycles.
 __device__ inline void mbarrier_arrive_in_cluster(ClusterAddress barrier) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-// As mbarrier_wait, where other blocks arrive too.
-__device__ inline void mbarrier_wait_for_cluster(SharedAddress barrier, unsigned parity) {
-  unsigned ended = 0;
-  while (ended == 0) {
-    asm volatile(
-        "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
-        "selp.u32 %0, 1, 0, p;}"
-        : "=r"(ended)
-        : "r"(barrier), "r"(parity)
-        : "memory");
-  }
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 // Copies this block's shared memory to another's, whose barrier counts the bytes that have come. Reads and writes as
