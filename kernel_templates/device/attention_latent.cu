@@ -92,12 +92,26 @@
 #include <cubinet/attention_latent_shape.cuh>
 
 #include <cubinet/attention_decode_reduce.cuh>
+#include <cubinet/attention_latent_boxes.cuh>
 #include <cubinet/attention_latent_convert.cuh>
 #include <cubinet/attention_latent_products.cuh>
 #include <cubinet/pdl.cuh>
 #include <cubinet/warp_roles.cuh>
 
 namespace cubinet::attention {
+
+template <bool kConverts, bool kInClusters>
+struct CopierOf {
+  using Type = Converter;
+};
+template <>
+struct CopierOf<false, false> {
+  using Type = Copier;
+};
+template <>
+struct CopierOf<false, true> {
+  using Type = BoxCopier;
+};
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kClusterSize, 1, 1)
     attention_latent(const __grid_constant__ AttentionDecodeParameters p) {
@@ -118,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kClus
   if (role == 0) {
     give_registers<kCopyRegisters>();
     const WorkDivision division(p, block);
-    CopierOf<kConvertsKv>::Type copier(p, layout);
+    CopierOf<kConvertsKv, (kClusterSize > 1)>::Type copier(p, layout);
     for_each_piece(p, division, [&](const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
       copier.piece(piece, rows, tokens);
     });

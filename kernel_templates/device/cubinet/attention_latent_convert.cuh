@@ -174,13 +174,5 @@ class Converter {
   unsigned phases_ = 0;                // a bit of each slot
 };
 
-template <bool kConverts>
-struct CopierOf {
-  using Type = Copier;
-};
-template <>
-struct CopierOf<true> {
-  using Type = Converter;
-};
 
 }  // namespace cubinet::attention

@@ -4,140 +4,20 @@
 #include <cubinet/async_copy.cuh>
 #include <cubinet/attention_latent_layout.cuh>
 #include <cubinet/swizzle.cuh>
-#include <cubinet/tensor_map.cuh>
-#include <cubinet/warp_roles.cuh>
 
 namespace cubinet::attention {
 
-// The tensor maps of blocks. No two are on one multiprocessor at a time: each has more than half of its shared memory.
-constexpr int kMostMultiprocessors = 512;
-static_assert(kSharedBytes > 114 * 1024, "a block has its multiprocessor for itself");
-struct alignas(kTensorMapBytes) TensorMap {
-  unsigned char bytes[kTensorMapBytes];
-};
-__device__ TensorMap tensor_maps[kMostMultiprocessors];
+// The warpgroup that copies. A thread has one chunk of 16 bytes of each block of some rows, of Q too.
+class QCopier {
+ protected:
+  __device__ QCopier(const AttentionDecodeParameters& p, const SharedLayout& layout)
+      : p_(p), layout_(layout), row_(threadIdx.x % kWarpgroup / 8), chunk_(threadIdx.x % 8) {}
 
-__device__ inline GlobalAddress own_tensor_map() {
-  unsigned multiprocessor;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
-  return static_cast<GlobalAddress>(__cvta_generic_to_global(&tensor_maps[multiprocessor % kMostMultiprocessors]));
-}
-
-// The warpgroup that copies. One warp brings the slices of which every token is read, a box of a page's rows and a
-// block's columns at a time; of a last one that is shorter nothing else may be read, so that all do by 16 bytes: a
-// thread has one chunk of each block of some rows.
-class Copier {
- public:
-  __device__ Copier(const AttentionDecodeParameters& p, const SharedLayout& layout)
-      : p_(p),
-        layout_(layout),
-        row_(threadIdx.x % kWarpgroup / 8),
-        chunk_(threadIdx.x % 8),
-        map_(own_tensor_map()) {
-    constexpr int kBytes = sizeof(dtype_kv);
-    // In Q's place, which no other block writes.
-    if (brings_boxes()) {
-      make_tensor_map(map_, layout.q(),
-                      {p.k, head_dim_qk, page_size, 0x7fffffff, 1ull * kBytes * p.k_token_stride,
-                       1ull * kBytes * p.k_page_stride, kBlockElements, kBoxRows});
-    }
-    synchronize_copies();
-  }
-
-  __device__ void piece(const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
-    const int slices = tokens.steps();
-    const int whole = maximum(tokens.end - tokens.begin, 0) / kSlice;
-    const GlobalAddress table = p_.page_table + 4 * (piece.sequence.index * p_.page_table_stride);
-    const int first_page = brings_boxes() ? page_of_box(table, tokens, 0) : 0;
-    int pages[kRows];
-    if (whole < slices) look_up(pages, table, tokens, whole);
-    copy_q(piece.sequence, rows);
-    if (brings_boxes()) copy_boxes(first_page, table, tokens, whole);
-    phases_ ^= ((whole + 1) / 2 & 1) | (whole / 2 & 1) << 1;
-    if (whole < slices) copy_rest(pages, tokens, whole);
-  }
-
- private:
   static constexpr int kRowsAtOnce = kWarpgroup / 8;
   static constexpr int kRows = kSlice / kRowsAtOnce;
   static_assert(kRowsAtOnce % 8 == 0, "a thread's rows have one swizzle");
-  static constexpr int kBoxRows = minimum(page_size, kOwnTokens);
-  static constexpr int kBoxes = kOwnTokens / kBoxRows;
 
-  __device__ int thread() const { return threadIdx.x % kWarpgroup; }
-  __device__ bool brings_boxes() const { return thread() < 32; }
-  __device__ static void synchronize_copies() { synchronize_warps(10, kWarpgroup); }
-
-  // Of a slice, the first of the thread's box.
-  __device__ int token_of_box() const { return layout_.first_own_token() + thread() % kBoxes * kBoxRows; }
-  __device__ int page_of_box(GlobalAddress table, const PieceTokens& tokens, int slice) const {
-    const int token = tokens.begin + slice * kSlice + token_of_box();
-    return token < tokens.end ? load_global_constant_int(table + 4ull * static_cast<unsigned>(token / page_size)) : 0;
-  }
-
-  // By a warp: the slices that are whole, those of a cluster a part by each block for both.
-  __device__ void copy_boxes(int page, GlobalAddress table, const PieceTokens& tokens, int slices) const {
-    unsigned phases = phases_;
-#pragma unroll 1
-    for (int i = 0; i < slices; ++i) {
-      const int slot = i & 1;
-      const unsigned parity = (phases >> slot & 1) ^ 1;
-      const int own_page = page;
-      page = page_of_box(table, tokens, i + 1);
-      const int row = (tokens.begin + i * kSlice + token_of_box()) & (page_size - 1);
-      const SharedAddress target = layout_.kv(slot) + token_of_box() * kBlockRowBytes;
-#pragma unroll
-      for (int position = 0; position < kBlocksQk; ++position) {
-        const int block = block_at(position);
-        const SharedAddress full = layout_.kv_full(slot, position / kBlocksOfGroup);
-        layout_.await_place(slot, block, parity);
-        if (position % kBlocksOfGroup == 0) {
-          if (thread() == 0) mbarrier_arrive_expect_bytes(full, kBlocksOfGroup * kKvBlockBytes);
-          __syncwarp();
-        }
-        if (thread() >= kBoxes) continue;
-        if constexpr (kClusterSize == 1) {
-          bulk_copy_box(target + block * kKvBlockBytes, map_, block * kBlockElements, row, own_page, full);
-        } else {
-          bulk_copy_box_to((1 << kClusterSize) - 1, target + block * kKvBlockBytes, map_, block * kBlockElements, row,
-                           own_page, full);
-        }
-      }
-      phases ^= 1u << slot;
-    }
-  }
-
-  // The slice that is not whole, which each block brings for itself. All wait for the warp that has brought those
-  // before: who is two phases behind cannot tell whether a place is free.
-  __device__ void copy_rest(const int (&pages)[kRows], const PieceTokens& tokens, int slice) {
-    const int slot = slice & 1;
-    const unsigned parity = (phases_ >> slot & 1) ^ 1;
-    const int token = tokens.begin + slice * kSlice + row_;
-    const SharedAddress target = layout_.kv(slot) + swizzled<kBlockRowBytes>(row_, chunk_);
-    synchronize_copies();
-#pragma unroll 1
-    for (int position = 0; position < kBlocksQk; ++position) {
-      const int block = block_at(position);
-      layout_.await_place(slot, block, parity);
-#pragma unroll
-      for (int k = 0; k < kRows; ++k) {
-        const int own = token + k * kRowsAtOnce;
-        const GlobalAddress source =
-            p_.k +
-            sizeof(dtype_kv) * (pages[k] * p_.k_page_stride + (own & (page_size - 1)) * p_.k_token_stride) +
-            block * kBlockRowBytes + chunk_ * 16;
-        async_copy_16_or_zero(target + block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes, source,
-                              own < tokens.end);
-      }
-    }
-    async_copy_commit();
-    async_copy_wait<0>();
-    fence_async_proxy();
-    synchronize_copies();
-    if (thread() < kGroups) mbarrier_arrive(layout_.kv_full(slot, thread()));
-    phases_ ^= 1u << slot;
-  }
-
+  // The pages of the thread's rows of a slice.
   __device__ void look_up(int (&pages)[kRows], GlobalAddress table, const PieceTokens& tokens,
                           int slice) const {
 #pragma unroll
@@ -168,9 +48,51 @@ class Copier {
   const SharedLayout& layout_;
   int row_;
   int chunk_;
-  GlobalAddress map_;
   unsigned phases_ = 0;  // a bit of each slot
   unsigned q_phase_ = 0;
+};
+
+class Copier : private QCopier {
+ public:
+  __device__ Copier(const AttentionDecodeParameters& p, const SharedLayout& layout) : QCopier(p, layout) {}
+
+  __device__ void piece(const Piece& piece, const PackedRows& rows, const PieceTokens& tokens) {
+    const int slices = tokens.steps();
+    const GlobalAddress table = p_.page_table + 4 * (piece.sequence.index * p_.page_table_stride);
+    int pages[kRows];
+    look_up(pages, table, tokens, 0);
+    copy_q(piece.sequence, rows);
+#pragma unroll 1
+    for (int i = 0; i < slices; ++i) {
+      const int token = tokens.begin + i * kSlice;
+      GlobalAddress sources[kRows];
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        const int own = token + row_ + k * kRowsAtOnce;
+        sources[k] =
+            p_.k +
+            sizeof(dtype_kv) * (pages[k] * p_.k_page_stride + (own & (page_size - 1)) * p_.k_token_stride) +
+            chunk_ * 16;
+      }
+      look_up(pages, table, tokens, i + 1);
+      const int slot = i & 1;
+      const unsigned parity = (phases_ >> slot & 1) ^ 1;
+      const SharedAddress target = layout_.kv(slot) + swizzled<kBlockRowBytes>(row_, chunk_);
+#pragma unroll
+      for (int position = 0; position < kBlocksQk; ++position) {
+        const int block = block_at(position);
+        layout_.await_place(slot, block, parity);
+#pragma unroll
+        for (int k = 0; k < kRows; ++k)
+          async_copy_16_or_zero(target + block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes,
+                                sources[k] + block * kBlockRowBytes,
+                                token + row_ + k * kRowsAtOnce < tokens.end);
+        if (position % kBlocksOfGroup == kBlocksOfGroup - 1)
+          mbarrier_arrive_with_copies(layout_.kv_full(slot, position / kBlocksOfGroup));
+      }
+      phases_ ^= 1u << slot;
+    }
+  }
 };
 
 }  // namespace cubinet::attention

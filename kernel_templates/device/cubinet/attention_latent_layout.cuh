@@ -51,7 +51,7 @@ struct SharedLayout {
   __device__ void init() const {
 #pragma unroll 1
     for (int i = 0; i < 2 * kGroups; ++i)
-      mbarrier_init(kv_full(0, i), kConvertsKv ? kWarpgroup : 1);
+      mbarrier_init(kv_full(0, i), kConvertsKv || kClusterSize == 1 ? kWarpgroup : 1);
 #pragma unroll 1
     for (int i = 0; i < 6; ++i)
       mbarrier_init(kv_full(2, i), 4 * kClusterSize);

@@ -31,7 +31,7 @@ constexpr int kThreads = 3 * kWarpgroup;
 constexpr int kColumns = head_dim_v / 2;
 constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
 // Of a thread of each. What is converted comes through registers.
-constexpr int kCopyRegisters = kConvertsKv ? 88 : 56;
+constexpr int kCopyRegisters = kConvertsKv ? 88 : kClusterSize > 1 ? 56 : 40;
 constexpr int kProductRegisters = (3 * 168 - kCopyRegisters) / 2;
 // What is taken has to be given: a block has no more than it starts with.
 static_assert(kCopyRegisters + 2 * kProductRegisters <= 3 * 168, "as many as three warpgroups start with");

@@ -70,17 +70,8 @@ __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, c
 #undef CUBINET_TENSOR_MAP_SIZE
 #undef CUBINET_TENSOR_MAP_STRIDE
 
-// By threads of the warp that made the map. The barrier counts the bytes.
-__device__ inline void bulk_copy_box(SharedAddress target, GlobalAddress map, int column, int row, int group,
-                                     SharedAddress barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
-      "[%5];" ::"r"(target),
-      "l"(map), "r"(column), "r"(row), "r"(group), "r"(barrier)
-      : "memory");
-}
-
-// The same to the same place of each of the cluster's blocks whose bit is set, each of whose barriers counts.
+// By threads of the warp that made the map: to the same place of each of the cluster's blocks whose bit is set. The
+// barrier of each counts the bytes.
 __device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress target, GlobalAddress map, int column,
                                         int row, int group, SharedAddress barrier) {
   asm volatile(
@@ -88,6 +79,13 @@ __device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress tar
       "[%1, {%2, %3, %4}], [%5], %6;" ::"r"(target),
       "l"(map), "r"(column), "r"(row), "r"(group), "r"(barrier), "h"(blocks)
       : "memory");
+}
+
+// To the L2.
+__device__ inline void prefetch_box(GlobalAddress map, int column, int row, int group) {
+  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column), "r"(row),
+               "r"(group)
+               : "memory");
 }
 
 }  // namespace cubinet
