@@ -40,6 +40,8 @@ TEST_CASE("Warpgroups compute latent attention as float64 does, of every number 
     check_latent(*gpu, latent_tiles(heads));
   for (const std::uint32_t page_size : {8U, 16U, 32U, 128U})
     check_latent(*gpu, latent_tiles(24, page_size));
+  for (const std::uint32_t page_size : {8U, 128U})
+    check_latent(*gpu, latent_tiles(100, page_size));
 }
 
 TEST_CASE("Warpgroups compute latent attention of several query tokens, ragged or not, causal or dense") {

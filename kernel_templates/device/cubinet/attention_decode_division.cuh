@@ -5,8 +5,7 @@
 // The tiles of one KV head follow one another, those of a sequence side by side, each of as many units as its
 // KV has; every block takes the same number of units, whatever tiles they are of. So a block has at most two
 // tiles that it shares with others, its first and its last, and neither the grid nor the workspace depends on
-// lengths. Blocks of a cluster divide the work as one does whose tile are the tiles of them all: tile `rank` of every
-// kClusterSize of a sequence is the block's of that rank.
+// lengths. Blocks of a cluster take the same part of as many tiles side by side, which are counted as one here.
 #include <cubinet/attention_decode_rows.cuh>
 
 namespace cubinet::attention {

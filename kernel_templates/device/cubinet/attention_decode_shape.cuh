@@ -10,10 +10,10 @@
 namespace cubinet::attention {
 
 using namespace parameters;
+using kernel_templates::AttentionDecodeParameters;
 
 // Blocks of a cluster, which take as many tiles of a sequence side by side.
 constexpr int kClusterSize = 1;
-using kernel_templates::AttentionDecodeParameters;
 
 // What the tensor cores multiply.
 using Product = ProductOf<dtype_kv>::Type;

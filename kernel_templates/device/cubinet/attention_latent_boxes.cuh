@@ -7,8 +7,8 @@
 
 namespace cubinet::attention {
 
-// The tensor maps of blocks, by multiprocessor. No two blocks are on one at a time: each has more than half of its shared
-// memory. So many are more than any device has.
+// The tensor maps of blocks, by multiprocessor, of which no device has so many. No two blocks are on one at a time:
+// each has more than half of its shared memory.
 constexpr int kTensorMaps = kClusterSize > 1 && !kConvertsKv ? 512 : 1;
 static_assert(kSharedBytes > 114 * 1024, "a block has its multiprocessor for itself");
 struct alignas(kTensorMapBytes) TensorMap {

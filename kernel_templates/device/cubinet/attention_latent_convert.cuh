@@ -138,7 +138,8 @@ class Converter {
     } else {
       __syncwarp();
       if (thread_ == 0) {
-        mbarrier_arrive_expect_bytes(layout_.kv_full(slot, group), kBlocksOfGroup * (kSlice - kOwnTokens) * kBlockRowBytes);
+        constexpr int kBytesOfOther = kBlocksOfGroup * (kSlice - kOwnTokens) * kBlockRowBytes;
+        mbarrier_arrive_expect_bytes(layout_.kv_full(slot, group), kBytesOfOther);
       } else {
         mbarrier_arrive(layout_.kv_full(slot, group));
       }
@@ -173,6 +174,5 @@ class Converter {
   GlobalAddress sources_[kRows] = {};  // 0 behind the piece's end
   unsigned phases_ = 0;                // a bit of each slot
 };
-
 
 }  // namespace cubinet::attention

@@ -106,8 +106,8 @@ class Multiplier {
       const int block = block_at(position);
       if (position % kBlocksOfGroup == 0) {
         mbarrier_wait(layout_.kv_full(half_, position / kBlocksOfGroup), kv_phase_);
-        // Of what is converted, and of a cluster, the writers say it. It holds for the values too, the other warpgroup's
-        // among them: its weights come after this.
+        // Of what is converted, and in a cluster, the writers say it. It holds for the values too, the other
+        // warpgroup's among them: its weights come after this.
         if constexpr (!kConvertsKv && kClusterSize == 1) fence_async_proxy();
         wgmma_resume();
       }
