@@ -2,8 +2,11 @@
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,20 +73,23 @@ Result<void> check_combinations(const AttentionProblem& problem) {
   return {};
 }
 
+// Kernels take it as fp32, the softmax scale times log2(e): one that is 0 or infinite there makes NaN of
+// every row.
+Result<void> check_scale(std::string_view field, double value) {
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  constexpr double kMost = std::numeric_limits<float>::max() / 2;
+  if (value >= kLeast && value <= kMost) return {};  // no NaN
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return Error{ErrorCode::invalid_argument,
+               std::string(field) + " is " + text.data() + ": it must be finite and above 0, and so as fp32"};
+}
+
 // What the caller knows beside the shape.
 Result<void> check_knowledge(const AttentionProblem& problem) {
-  if (!(std::isfinite(problem.scale()) && problem.scale() > 0)) {
-    return Error{ErrorCode::invalid_argument,
-                 "softmax_scale is " + std::to_string(problem.scale()) + ": it must be finite and above 0"};
-  }
-  if (problem.soft_cap && !(std::isfinite(*problem.soft_cap) && *problem.soft_cap > 0)) {
-    return Error{ErrorCode::invalid_argument,
-                 "soft_cap is " + std::to_string(*problem.soft_cap) + ": it must be finite and above 0"};
-  }
-  if (!(std::isfinite(problem.output_scale) && problem.output_scale > 0)) {
-    return Error{ErrorCode::invalid_argument, "output_scale is " + std::to_string(problem.output_scale) +
-                                                  ": it must be finite and above 0"};
-  }
+  CUBINET_TRY(check_scale("softmax_scale", problem.scale()));
+  if (problem.soft_cap) CUBINET_TRY(check_scale("soft_cap", *problem.soft_cap));
+  CUBINET_TRY(check_scale("output_scale", problem.output_scale));
   if (problem.kv_order > KvOrder::hnd) {
     return wrong("kv_order", static_cast<std::uint64_t>(problem.kv_order), "nhd or hnd");
   }
@@ -123,10 +129,10 @@ Result<void> check_append(const AttentionProblem& problem) {
                                                " are appended as they are or as e4m3, not as " +
                                                std::string(to_string(type))};
     }
-    if (!(std::isfinite(scale) && scale > 0) || (scale != 1 && type != DataType::e4m3)) {
+    CUBINET_TRY(check_scale("a scale of append", scale));
+    if (scale != 1 && type != DataType::e4m3) {
       return Error{ErrorCode::invalid_argument, "a scale of append is " + std::to_string(scale) +
-                                                    ": it must be finite and above 0, and " +
-                                                    "1 where nothing is stored as e4m3"};
+                                                    ": it must be 1 where nothing is stored as e4m3"};
     }
   }
   return {};

@@ -89,6 +89,20 @@ std::uint64_t TensorChecks::Shape::extent(const std::array<std::int64_t, 3>& str
   return elements * element_bits / 8;
 }
 
+bool TensorChecks::Shape::overlaps(const std::array<std::int64_t, 3>& strides) const {
+  std::array<std::size_t, 3> order = {0, 1, 2};
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
+  std::uint64_t inner = row;  // elements that a step has to pass
+  for (const std::size_t i : order) {
+    if (sizes[i] == 1 && !counts_on_device[i]) continue;
+    const auto stride = static_cast<std::uint64_t>(strides[i]);
+    if (stride < inner) return true;
+    inner += (sizes[i] - 1) * stride;
+  }
+  return false;
+}
+
 TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace,
                            const AttentionPlan::TensorRules& rules)
     : problem_(problem), workspace_(workspace), rules_(rules) {
@@ -111,6 +125,8 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
     new_k_ = Shape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_qk, type);
     new_v_ = Shape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_v, type);
   }
+  k_.counts_on_device[0] = v_.counts_on_device[0] = paged;
+  o_.counts_on_device[1] = problem.ragged_q;
   pages_ = paged ? problem.pages_per_sequence() : 0;
   // Whatever the sequences' own lengths are, a row is written for each token that they may have.
   lse_bytes_ = std::uint64_t{problem.batch} * problem.q_len * problem.heads_q * sizeof(float);
@@ -126,6 +142,19 @@ Result<void> TensorChecks::check_strided(std::string_view name, const DeviceTens
                                   " elements, but strides must be positive multiples of 16 bytes, or all 0");
   }
   return check_place(name, tensor, shape.extent(tensor.strides), kTensorAlignment);
+}
+
+// Of the output and of the cache, whose rows are each written once.
+Result<void> TensorChecks::check_distinct_rows(std::string_view name, const DeviceTensor& tensor,
+                                               const Shape& shape) {
+  CUBINET_TRY(check_strided(name, tensor, shape));
+  if (tensor.is_contiguous() || !shape.overlaps(tensor.strides)) return {};
+  std::string strides;
+  for (const std::int64_t stride : tensor.strides)
+    strides += (strides.empty() ? "" : ", ") + std::to_string(stride);
+  return wrong_tensor(name, " has the strides " + strides + " elements, by which its rows of " +
+                                std::to_string(shape.row) +
+                                " overlap: strides count elements, the outermost dimension's first");
 }
 
 // A kernel that reads several tokens as one row finds them side by side, or reads what is no token of its
@@ -230,8 +259,8 @@ Result<void> TensorChecks::check_append(const AttentionTensors& tensors) const {
 }
 
 Result<void> TensorChecks::check(const AttentionTensors& tensors) const {
-  CUBINET_TRY(check_strided("k", tensors.k, k_));
-  CUBINET_TRY(check_strided("v", tensors.v, v_));
+  CUBINET_TRY(check_distinct_rows("k", tensors.k, k_));
+  CUBINET_TRY(check_distinct_rows("v", tensors.v, v_));
   CUBINET_TRY(check_page_table(tensors.page_table));
   CUBINET_TRY(check_contiguous("kv_lengths", tensors.kv_lengths));
   CUBINET_TRY(
@@ -253,7 +282,7 @@ Result<void> TensorChecks::check_attention(const AttentionTensors& tensors) cons
   CUBINET_TRY(check_strided("q", tensors.q, q_));
   CUBINET_TRY(check_tokens("k", tensors.k));
   CUBINET_TRY(check_tokens("v", tensors.v));
-  CUBINET_TRY(check_strided("o", tensors.o, o_));
+  CUBINET_TRY(check_distinct_rows("o", tensors.o, o_));
   if (rules_.contiguous_o) CUBINET_TRY(check_contiguous("o", tensors.o));
   if (rules_.lse_as_planned && !problem_.lse && tensors.lse.address != 0)
     return wrong_tensor("lse", " is given, but the plan's problem has none: set AttentionProblem::lse");

@@ -36,13 +36,19 @@ class TensorChecks {
     std::uint64_t row = 1;  // elements
     std::uint32_t element_bits = 16;
     std::uint64_t contiguous_bytes = 0;
+    std::array<bool, 3> counts_on_device = {};  // whose size here is the least that it may be
 
     static Shape of(std::array<std::uint64_t, 3> sizes, std::uint64_t row, DataType type);
     // Bytes from the first element to behind the last under these strides.
     std::uint64_t extent(const std::array<std::int64_t, 3>& strides) const;
+    // Whether two rows share elements; also said of rows that interleave, which nobody lays out.
+    // REQUIRES: strides that check_strided() takes.
+    bool overlaps(const std::array<std::int64_t, 3>& strides) const;
   };
 
   static Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const Shape& shape);
+  static Result<void> check_distinct_rows(std::string_view name, const DeviceTensor& tensor,
+                                          const Shape& shape);
   Result<void> check_tokens(std::string_view name, const DeviceTensor& tensor) const;
   Result<void> check_page_table(const DeviceTensor& table) const;
   Result<void> check_options(const AttentionTensors& tensors) const;

@@ -23,10 +23,9 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments) {
   verb.add_flag("--programmatic-launch", arguments.programmatic_launch,
                 "Runs may start before the one ahead of them ends");
   add_integer(verb, "--splits", arguments.splits, 1, 256, "KV splits of a sequence (default: as planned)");
-  verb.add_option(
-          "--goal", arguments.goals,
-          "To be reached: read:SHARE, us:NUMBER, teraflops:NUMBER, row:TAG:RATIO, peer:NAME:RATIO; may be "
-          "repeated")
+  verb.add_option("--goal", arguments.goals,
+                  "To be reached: read:SHARE, us:NUMBER, teraflops:NUMBER, row:TAG:RATIO, peer:NAME:RATIO, "
+                  "error:NAME:RATIO; may be repeated")
       ->allow_extra_args(false)
       ->type_name("GOAL");
   add_text(verb, "--tag", arguments.tag, "TEXT", "A name for the case, in the results");

@@ -123,11 +123,14 @@ Columns columns_of(const BenchRow& row, std::uint64_t seed) {
   };
 }
 
-// ", FlashInfer 61.2 us (0.96 of it)"
+// ", FlashInfer 61.2 us (0.96 of it)", or why it has no time.
 std::string beside(const BenchRow& row) {
   std::string text;
   for (const PeerTimes& peer : row.peers) {
-    if (peer.seconds.empty()) continue;
+    if (peer.seconds.empty()) {
+      if (!peer.what.empty()) text += fmt::format(", {}: {}", printable(peer.name), printable(peer.what));
+      continue;
+    }
     text += fmt::format(", {} {} ({:.3f} of it)", printable(peer.name),
                         format_seconds(median_of(peer.seconds)), median_ratio(row.seconds, peer.seconds));
   }

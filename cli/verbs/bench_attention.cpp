@@ -318,12 +318,14 @@ void add_bench(CLI::App& root, Action& chosen) {
     sweep->excludes(option);
   }
   add_text(*verb, "--csv", options->csv, "FILE", "Write the results as a table too");
-  verb->add_option("--peer", options->peers,
-                   "Another implementation, a process that is asked in the same rounds; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("NAME=COMMAND");
+  CLI::Option* peer =
+      verb->add_option("--peer", options->peers,
+                       "Another implementation, a process that is asked in the same rounds; may be repeated")
+          ->allow_extra_args(false)
+          ->type_name("NAME=COMMAND");
   add_text(*verb, "--peer-inputs", options->peer_inputs, "FOLDER",
-           "Give the peers our inputs too, as files there, and compare what they compute of them");
+           "Give the peers our inputs too, as files there, and compare what they compute of them")
+      ->needs(peer);
   add_integer(*verb, "--iterations", options->iterations, 1, 100'000, "Rounds to time (default: 20)");
   add_integer(*verb, "--seed", options->seed, 0, INT64_MAX, "Of the random inputs (default: 1)");
   add_integer(*verb, "--device", options->device, 0, 1023, "The GPU's number (default: 0)");

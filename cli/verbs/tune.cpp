@@ -21,7 +21,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
+#include <utility>
+#include <variant>
 
 namespace cubinet::cli {
 namespace {
@@ -250,6 +253,7 @@ Result<ExitStatus> list_candidates(const Context& context, const TuneOptions& op
   CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(properties.capability));
   CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
   nlohmann::json results = nlohmann::json::array();
+  bool good = true;
   for (const AttentionProblem& problem : problems) {
     PlanRequest request;
     request.problem = problem;
@@ -258,15 +262,30 @@ Result<ExitStatus> list_candidates(const Context& context, const TuneOptions& op
     request.kernels = AvailableKernels::create(found, properties.capability);
     request.options.may_compile = runtime.compiler().has_value();
     CUBINET_TRY_ASSIGN(const std::vector<AttentionPlan> plans, tuning_candidates(request, backends));
+    if (plans.empty()) {
+      good = false;
+      request.options.uses_tuning = false;
+      CUBINET_TRY_ASSIGN(
+          const AttentionResolution resolution,
+          resolve_attention(request.problem, request.device, request.kernels, backends, request.options));
+      nlohmann::json failed = error_document(resolution.error());
+      failed["problem"] = describe(problem);
+      results.push_back(std::move(failed));
+      context.console().error(resolution.error());
+      continue;
+    }
     nlohmann::json candidates = nlohmann::json::array();
     for (const AttentionPlan& plan : plans) {
-      context.console().text(summary_of(plan));
+      // Of one tile there are several kernels: of other stages, say.
+      const auto* kernel = std::get_if<KernelSpec>(&plan.steps[plan.attention_step()].kernel);
+      context.console().text(summary_of(plan) +
+                             (kernel == nullptr ? std::string() : ", " + printable(kernel->to_string())));
       candidates.push_back(describe(plan));
     }
     results.push_back({{"problem", describe(problem)}, {"candidates", std::move(candidates)}});
   }
   context.console().document({{"results", std::move(results)}});
-  return ExitStatus::done;
+  return good ? ExitStatus::done : ExitStatus::negative;
 }
 
 Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
@@ -281,6 +300,7 @@ Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
   const Stopwatch all;
   nlohmann::json results = nlohmann::json::array();
   bool good = true;
+  std::optional<Error> not_kept;
   for (const AttentionProblem& problem : problems) {
     const Stopwatch one;
     auto row = tune_attention(*runtime, problem, options.device, {}, nullptr, options.budget);
@@ -292,8 +312,12 @@ Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
       context.console().error(row.error());
       continue;
     }
-    // One by one: a sweep may take an hour.
-    CUBINET_TRY(destination.add_measured(*row));
+    // One by one: a sweep may take an hour, and what cannot be kept now may be the next time. What was
+    // measured is printed all the same.
+    if (auto kept = destination.add_measured(*row); !kept) {
+      if (!not_kept) context.console().message(LogLevel::warning, kept.error().to_line());
+      not_kept = std::move(kept).error();
+    }
     context.console().text(fmt::format("{}; {} in {:.1f} s", line_of(*row),
                                        plural(row->candidates, "candidate"), one.seconds()));
     results.push_back(describe_measured(*row));
@@ -303,6 +327,7 @@ Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
                                      plural(results.size(), "problem"), all.seconds()));
   context.console().document(
       {{"place", destination.place()}, {"results", std::move(results)}, {"seconds", all.seconds()}});
+  if (not_kept) return *std::move(not_kept);
   return good ? ExitStatus::done : ExitStatus::negative;
 }
 
@@ -328,6 +353,11 @@ void add_tune(CLI::App& root, Action& chosen) {
                                  "Merge the table of a file into the home's; measure nothing");
   shown->excludes(sweep)->excludes(merged);
   merged->excludes(sweep);
+  // They say no problem: as a filter it would be ignored.
+  for (CLI::Option* option : of_a_problem) {
+    shown->excludes(option);
+    merged->excludes(option);
+  }
   CLI::Option* dry = verb->add_flag("--dry-run", options->dry_run, "Print what would be measured");
   dry->excludes(shown)->excludes(merged);
   add_text(*verb, "-o,--output", options->output, "FILE",

@@ -80,6 +80,19 @@ TEST_CASE("the default softmax scale is one over the root of the head dim, and o
   }
 }
 
+TEST_CASE("a scale that fp32 holds as 0 or as infinity is refused, and said as it was given") {
+  AttentionProblem problem = test::generation(1, 1, 1024, 16, 4);
+  problem.softmax_scale = 1e-60;
+  const auto checked = check_problem(problem);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().message.find("1e-60") != std::string::npos);
+  for (const double scale : {1e-60, 1e39, 3.4e38}) {
+    CHECK(refusal([&](AttentionProblem& p) { p.softmax_scale = scale; }) == ErrorCode::invalid_argument);
+    CHECK(refusal([&](AttentionProblem& p) { p.output_scale = scale; }) == ErrorCode::invalid_argument);
+    CHECK(refusal([&](AttentionProblem& p) { p.soft_cap = scale; }) == ErrorCode::invalid_argument);
+  }
+}
+
 TEST_CASE("known lengths are one a sequence and within the longest, none included") {
   AttentionProblem problem = test::generation(2, 4, 1024, 16, 4);
   problem.kv_lengths = {0, 1024};

@@ -124,6 +124,28 @@ TEST_CASE("strides are multiples of 16 bytes above 0, and count for the size") {
   CHECK(check(tensors));
 }
 
+TEST_CASE("rows of the output and of the cache do not overlap, whatever the order of the dimensions") {
+  for (DeviceTensor AttentionTensors::*written :
+       {&AttentionTensors::k, &AttentionTensors::v, &AttentionTensors::o}) {
+    const char* const name = written == &AttentionTensors::k   ? "k"
+                             : written == &AttentionTensors::v ? "v"
+                                                               : "o";
+    CAPTURE(name);
+    AttentionTensors tensors = fitting();
+    (tensors.*written).bytes = 1U << 24U;
+    for (const std::array<std::int64_t, 3>& strides :
+         {std::array<std::int64_t, 3>{64 * 128, 64 * 128, 120},
+          std::array<std::int64_t, 3>{64 * 2048, 2048, 8}, std::array<std::int64_t, 3>{1024, 1024, 1024}}) {
+      (tensors.*written).strides = strides;
+      check_refused(tensors, name);
+    }
+    (tensors.*written).strides = {64 * 4096, 4096, 256};  // K and V side by side
+    CHECK(check(tensors));
+    (tensors.*written).strides = {64 * 128, 128, 1024 * 128};  // heads outermost, each a pool of slots
+    CHECK(check(tensors));
+  }
+}
+
 TEST_CASE("a row of the page table holds at least a sequence, and lengths have no strides") {
   AttentionTensors tensors = fitting();
   tensors.page_table.strides = {15, 0, 0};

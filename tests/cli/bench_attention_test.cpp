@@ -158,6 +158,7 @@ TEST_CASE("bench attention refuses what is no case before it measures another") 
   CHECK(bench(sandbox, {"--sweep", sandbox.path("s.txt")}).status == 2);
   CHECK(bench(sandbox, {"--sweep", sandbox.path("s.txt"), "--batch", "3"}).status == 2);
   CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--goal", "fast"}).status == 2);
+  CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--peer-inputs", "f"}).status == 2);
   CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--peer", "cat"}).status == 2);
   CHECK(bench(sandbox, {"--kv-len", "40", "--heads-q", "4", "--peer", "P=cat", "--peer", "P=cat"}).status ==
         2);

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 
 using namespace cubinet;
@@ -66,6 +67,16 @@ TEST_CASE("the middle of the rounds counts, of both kernels") {
   CHECK(described["kv_terabytes_per_second"] == 1.0);
   CHECK(described["correct"] == true);
   CHECK(described["rounds"]["seconds"].size() == 3);
+}
+
+TEST_CASE("a line says why a peer has no time, without its line breaks") {
+  BenchRow row = measured_row();
+  row.peers.push_back({"Gone", "the peer Gone\nhas ended", {}});
+  row.peers.push_back({"Fast", "it", {1e-3, 2e-3, 1e-3}});
+  const std::string line = to_line(row);
+  CHECK(contains(line, "Gone: the peer Gone"));
+  CHECK(contains(line, "has ended, Fast 1"));
+  CHECK(std::count(line.begin(), line.end(), '\n') == 0);
 }
 
 TEST_CASE("a table has the columns of the field, in milliseconds, and quotes what holds commas") {

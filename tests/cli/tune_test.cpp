@@ -9,6 +9,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <sstream>
 #include <thread>
 
 using namespace cubinet;
@@ -98,6 +100,30 @@ TEST_CASE("a dry run lists what would be measured and makes nothing") {
   const auto listed = tool(sandbox, {"tune", "--dry-run"}, kProblem).json();
   CHECK(listed["results"][0]["candidates"].size() > 3);
   CHECK_FALSE(std::filesystem::exists(sandbox.home() / "tuning"));
+  // Of one tile there are kernels of several stages, and a line tells which.
+  std::vector<std::string> words = {"tune", "--dry-run"};
+  words.insert(words.end(), kProblem.begin(), kProblem.end());
+  std::istringstream lines(sandbox.run(words, with_driver()).out);
+  std::set<std::string> different;
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count)
+    different.insert(line);
+  CHECK(count == listed["results"][0]["candidates"].size());
+  CHECK(different.size() == count);
+}
+
+TEST_CASE("a dry run tells of a problem that nothing serves, and lists the next one") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("asks a device");
+  const Sandbox sandbox;
+  sandbox.write("s.txt",
+                "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 96\n"
+                "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16\n");
+  const ToolResult listed = tool(sandbox, {"tune", "--dry-run", "--sweep", sandbox.path("s.txt")});
+  CHECK(listed.status == 1);
+  const auto results = listed.json()["results"];
+  REQUIRE(results.size() == 2);
+  CHECK(contains(results[0]["error"]["message"].get<std::string>(), "96"));
+  CHECK(results[1]["candidates"].size() > 3);
 }
 
 TEST_CASE("a problem that no device holds is told at once, and the next one is measured") {
@@ -167,6 +193,20 @@ TEST_CASE("two that measure into one file at once lose no row, and leave nothing
   CHECK(std::distance(begin(left), end(left)) == 1);
 }
 
+TEST_CASE("what was measured and cannot be kept is printed, with the status of the error") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("only the stub measures nothing in no time");
+  const Sandbox sandbox;
+  std::filesystem::create_directories(sandbox.path("out/.t.lock"));  // so that no lock can be opened
+  sandbox.write("s.txt", "--kv-len 40,80 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16\n");
+  const ToolResult tuned = tool(sandbox, {"tune", "--budget", "1", "--sweep", sandbox.path("s.txt"),
+                                          "--output", sandbox.path("out/t")});
+  CAPTURE(tuned.err);
+  CHECK(tuned.status != 0);
+  CHECK(contains(tuned.err, ".t.lock"));
+  CHECK(contains(tuned.out, "\"kv_len\": 80"));
+  CHECK_FALSE(std::filesystem::exists(sandbox.path("out/t")));
+}
+
 TEST_CASE("tune refuses what is no problem, and what contradicts itself") {
   const Sandbox sandbox;
   CHECK(tool(sandbox, {"tune"}).status == 2);
@@ -175,4 +215,6 @@ TEST_CASE("tune refuses what is no problem, and what contradicts itself") {
   CHECK(tool(sandbox, {"tune", "--show", "--sweep", sandbox.path("none.txt")}).status == 2);
   CHECK(tool(sandbox, {"tune", "--show", "--merge", "t"}).status == 2);
   CHECK(tool(sandbox, {"tune", "--dry-run", "--merge", "t"}).status == 2);
+  CHECK(tool(sandbox, {"tune", "--show"}, kProblem).status == 2);
+  CHECK(tool(sandbox, {"tune", "--merge", "t", "--kv-len", "40"}).status == 2);
 }
