@@ -43,7 +43,8 @@ DecodeBlock block_of_decode(const AttentionProblem& problem, const DecodeTile& t
   const std::uint32_t merge = tile.q * warps_kv * (problem.head_dim_v + 10) * 4;
   const std::uint32_t kept = rows_of_warp(problem, tile.q) > kTileRows ? 64 : 0;
   const std::uint32_t q_scales = converts_kv(problem) ? tile.q * 4 + kept : 0;
-  block.threads = 32 * (tile.q / rows_of_warp(problem, tile.q)) * warps_kv;
+  block.warps = tile.q / rows_of_warp(problem, tile.q) * warps_kv;
+  block.threads = 32 * block.warps;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(ring, merge) + q_scales;
   block.registers = widest_head(problem) > 64 || rows_of_warp(problem, tile.q) > kTileRows ? 255 : 128;
   return block;
