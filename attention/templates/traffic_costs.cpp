@@ -45,7 +45,8 @@ double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, do
   const double memory = blocks * block_bytes / (work.multiprocessors * costs.memory_rate_per_multiprocessor);
   const double time = combined(memory, std::max(quarter, alone(costs, work, block_bytes)));
   if (work.element_bits > 8) return time;
-  const double under_way = std::min<double>(on_busiest, work.blocks_per_multiprocessor) * work.ring_bytes;
+  const double under_way =
+      std::min<double>(blocks / work.multiprocessors, work.blocks_per_multiprocessor) * work.ring_bytes;
   return time * (1 + costs.crowding * std::clamp(under_way / kBestUnderWay - 1, 0.0, 1.0));
 }
 
@@ -55,10 +56,11 @@ double last_wave(const TrafficCosts& costs, const KernelWork& work, bool first, 
                  double block_bytes) {
   if (!first)
     return wave(costs, work, blocks, std::min<double>(blocks, work.blocks_per_multiprocessor), block_bytes);
-  const double on_busiest = std::ceil(blocks / work.multiprocessors);
-  const double unevenness = on_busiest * work.multiprocessors / blocks - 1;
-  return wave(costs, work, blocks, on_busiest, block_bytes) *
-         (1 + costs.imbalance * std::min(unevenness, 1.0));
+  const double of_each = std::floor(blocks / work.multiprocessors);
+  const double with_one_more = blocks / work.multiprocessors - of_each;
+  const double unevenness = with_one_more * (1 - with_one_more) / std::max(of_each, 1.0);
+  return wave(costs, work, blocks, std::ceil(blocks / work.multiprocessors), block_bytes) *
+         (1 + (of_each > 0 ? costs.imbalance * unevenness : 0));
 }
 
 }  // namespace
@@ -73,8 +75,9 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   if (rest > 0) time += last_wave(costs, work, full_waves == 0, rest, block_bytes);
   if (work.largest_block_bytes > 0) time = std::max(time, alone(costs, work, work.largest_block_bytes));
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
-  if (work.blocks_per_multiprocessor == 1)
-    time += costs.turnover * std::max(std::ceil(work.blocks / slots) - 1, 0.0);
+  // Where no other block's stream covers them an end and a start cost more.
+  time += (work.blocks_per_multiprocessor == 1 ? costs.turnover : costs.piece) *
+          std::max(std::ceil(work.blocks / slots) - 1, 0.0);
   time += costs.piece * (work.pieces - 1);
   if (work.splits > 1) {
     time += work.reduces_apart ? costs.reduction + costs.reduction_per_split * work.splits

@@ -20,7 +20,7 @@ struct TrafficCosts {
   std::array<OfTiles, 3> narrow;  // of 8, which are converted: rows of up to 128 and 256 bytes, and longer
   double latency;                 // a ring's bytes arrive in this time, at best
   double crowding;                // of the time, for twice what is best under way and more; of 8 bits alone
-  double imbalance;               // of the time, where some multiprocessors have a block more than others
+  double imbalance;               // of the time, where one multiprocessor has a block and one two
   double start;
   double reduction;            // a second kernel after the first has drained
   double reduction_per_split;  // partial results to read back

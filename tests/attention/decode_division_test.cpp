@@ -169,14 +169,14 @@ TEST_CASE("Blocks of lengths that are not known run all at once") {
   CHECK(plan(problem).grid[0] <= 132 * blind.blocks_per_multiprocessor);
 }
 
-TEST_CASE("Three pieces of a tile are reduced by the block that ends last, more by a second kernel") {
-  for (const std::uint32_t splits : {1U, 2U, 3U, 4U, 5U}) {
+TEST_CASE("Four pieces of a tile are reduced by the block that ends last, more by a second kernel") {
+  for (const std::uint32_t splits : {1U, 2U, 4U, 5U}) {
     PlanRequest asked = request(llama(16, 8192));
     asked.options.splits = splits;
     const DecodePlan made = plan(asked);
     CHECK(made.reduces());
-    CHECK(made.reduces_apart() == (splits > 3));
-    CHECK((made.workspace.counter_bytes == 0) == (splits > 3));
+    CHECK(made.reduces_apart() == (splits > 4));
+    CHECK((made.workspace.counter_bytes == 0) == (splits > 4));
   }
 }
 
