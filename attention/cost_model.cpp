@@ -14,10 +14,22 @@ constexpr TileCosts kB200 = {
 // 132 multiprocessors, 4.4 TB/s read by a streaming kernel. On another device the ratios hold as far as its
 // memory is as fast for its multiprocessors; the choice between splits needs no more.
 constexpr TrafficCosts kH200 = {
-    33.3e3, {54e3, 54e3}, {{{29e3, 21e3}, {33e3, 31e3}, {33e3, 36e3}}},
-    1.2,    0.11,         1.1,
-    3.6,    0.025,        0.6,
-    8.0,    1.7,          "measured on an H200: 36 problems, 1,953 kernels and splits (docs/kernels.md)"};
+    33.3e3,
+    {70e3, 13.5e3},
+    {{{{{38e3, 6.2e3}, {26e3, 4.6e3}, {15.5e3, 2.4e3}}},
+      {{{55e3, 10e3}, {37e3, 6.1e3}, {21.5e3, 3.4e3}}},
+      {{{48e3, 8.25e3}, {33e3, 8.25e3}, {33e3, 8.25e3}}}}},
+    1.2,
+    0.04,
+    0.15,
+    1.1,
+    3.6,
+    0.025,
+    1.5,
+    0.6,
+    8.0,
+    2.2,
+    "measured on an H200: 71 problems, 500 kernels and divisions (docs/kernels.md)"};
 
 template <class Costs>
 const Costs& costs_for(const std::vector<DeviceCosts<Costs>>& table, ComputeCapability device) {

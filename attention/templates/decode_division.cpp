@@ -11,6 +11,11 @@ namespace {
 // than the largest block may use (CUDA Programming Guide, "Technical specifications per compute capability").
 constexpr std::uint32_t kReservedSharedBytes = 1024;
 constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
+// Of a tile, that the block which ends last brings together sooner than a second kernel starts.
+constexpr std::uint32_t kMostPiecesInside = 4;
+constexpr std::uint32_t kMostPiecesOfManyRows = 2;  // more than 32
+// Lengths that a plan does not know are judged by the longest, and by so many times shorter ones.
+constexpr std::uint32_t kShorter = 4;
 
 class DecodeDivision {
  public:
@@ -53,6 +58,7 @@ class DecodeDivision {
     fixed.unit = tokens;
     fixed.split_is_unit = true;
     fixed.count = divide_up(std::max(readable_tokens(problem_.kv_len), 1U), tokens);
+    fixed.reduces_apart = fixed.count > 1;
     fixed.slots = tiles() * fixed.count;
     fixed.blocks = static_cast<std::uint32_t>(std::min(fixed.slots, most_blocks()));
     fixed.cost = cost(fixed);
@@ -66,17 +72,35 @@ class DecodeDivision {
     const std::uint64_t tiles_a_block = all / limit + (all % limit != 0 ? 1 : 0);
     // A split of less than two steps costs more in the reduction than its shorter loop saves.
     constexpr std::uint32_t least = 2;
-    DecodeSplits best = evaluate(1, all / tiles_a_block + (all % tiles_a_block != 0 ? 1 : 0), least);
+    const DecodeSplits whole = evaluate(1, all / tiles_a_block + (all % tiles_a_block != 0 ? 1 : 0), least);
+    DecodeSplits best = whole;
+    // Partial results, and what lengths that are not alike cost more blocks, are for a gain that can be felt.
+    double least_time = 0.975 * time_of(whole);
+    const auto weigh = [&](std::uint32_t count, std::uint64_t blocks) {
+      const DecodeSplits candidate = evaluate(count, blocks, least);
+      const double time = time_of(candidate);
+      if (time >= least_time) return;
+      best = candidate;
+      // Of those that are nearly as good the fewest blocks, unless each has a multiprocessor to itself.
+      least_time = (blocks * problem_.heads_kv > request_.device.sm_count ? 0.99 : 1) * time;
+    };
     const std::uint32_t longest = longest_reach();
     const std::uint32_t most = std::clamp(longest / (least * tile_.shape.kv), 1U, kMaximumDecodeSplits);
     for (std::uint32_t wanted = 2; wanted <= most && all * wanted <= limit; ++wanted) {
-      const std::uint32_t units = divide_up(longest, best.unit);
+      const std::uint32_t units = divide_up(longest, whole.unit);
       const bool as_fewer = divide_up(units, divide_up(units, wanted)) != wanted;
       if (problem_.kv_lengths.empty() && as_fewer) continue;
-      const DecodeSplits candidate = evaluate(wanted, all * wanted, least);
-      // A second kernel, and what lengths that are not alike cost more blocks, is for a gain that can be
-      // felt.
-      if (candidate.cost.time < (best.count == 1 ? 0.98 : 1) * best.cost.time) best = candidate;
+      weigh(wanted, all * wanted);
+    }
+    // As many for each multiprocessor, wherever tiles end: where these do not go round, the multiprocessors
+    // that have one more are waited for.
+    // Blocks of latent attention are pipelines, which lose 5 to 20 us between two tiles.
+    if (problem_.is_mla_generation()) return best;
+    const std::uint64_t multiprocessors = request_.device.sm_count;
+    for (std::uint64_t of_each = 1; of_each * multiprocessors / problem_.heads_kv <= limit; ++of_each) {
+      const std::uint64_t blocks = of_each * multiprocessors / problem_.heads_kv;
+      const auto count = static_cast<std::uint32_t>(std::max<std::uint64_t>(blocks / all, 1));
+      if (blocks > 0 && count <= most) weigh(count, blocks);
     }
     return best;
   }
@@ -107,6 +131,7 @@ class DecodeDivision {
     splits.count = count;
     splits.blocks = static_cast<std::uint32_t>(whole_clusters(blocks));
     splits.min_units = min_units;
+    splits.reduces_apart = count > (tile_.shape.q > 32 ? kMostPiecesOfManyRows : kMostPiecesInside);
     splits.unit = tile_.shape.kv;
     // As coarse as the kernel, which counts the units of all tiles in 31 bits, needs it.
     const auto units = [&] {
@@ -123,7 +148,15 @@ class DecodeDivision {
     return splits;
   }
 
-  KernelCost cost(const DecodeSplits& splits) const {
+  // As the candidates are compared. Where lengths are not known what does not shrink with them counts as
+  // well: partial results, and waves that are not full.
+  double time_of(const DecodeSplits& splits) const {
+    if (!problem_.kv_lengths.empty() || problem_.batch == 1) return splits.cost.time;
+    return std::sqrt(splits.cost.time * cost(splits, kShorter).time);
+  }
+
+  // Of sequences so many times shorter.
+  KernelCost cost(const DecodeSplits& splits, std::uint32_t shorter = 1) const {
     const std::uint32_t q_tiles = divide_up(problem_.group_size() * problem_.q_len, tile_.shape.q);
     // What is multiplied by it is a double: sizes that are allowed pass 2^63 together.
     const double columns = static_cast<double>(problem_.heads_kv) * q_tiles;
@@ -134,7 +167,7 @@ class DecodeDivision {
       units += static_cast<double>(sequences) * std::max(divide_up(readable, splits.unit), 1U);
       tokens += static_cast<double>(sequences) * readable;
     };
-    if (problem_.kv_lengths.empty()) add(problem_.kv_len, problem_.batch);
+    if (problem_.kv_lengths.empty()) add(divide_up(problem_.kv_len, shorter), problem_.batch);
     for (const std::int32_t length : problem_.kv_lengths)
       add(static_cast<std::uint32_t>(length), 1);
 
@@ -143,7 +176,7 @@ class DecodeDivision {
         std::max(std::ceil(all_units / splits.blocks), static_cast<double>(splits.min_units));
     const double working = std::ceil(all_units / share);
     const double longest = std::min(share * splits.unit, tokens * q_tiles);
-    const double of_longest = std::ceil(divide_up(longest_reach(), splits.unit) / share);
+    const double of_longest = std::ceil(divide_up(divide_up(longest_reach(), shorter), splits.unit) / share);
     const std::uint32_t row_bytes = kv_row_bytes(problem_);
     KernelWork work;
     work.implementation = family_.name;
@@ -151,22 +184,24 @@ class DecodeDivision {
     work.multiprocessors = request_.device.sm_count;
     work.blocks_per_multiprocessor = tile_.blocks_per_multiprocessor;
     work.tile_size_q = tile_.shape.q;
+    work.warps = tile_.block.warps;
     work.element_bits = static_cast<std::uint32_t>(bits_of(problem_.data_type_k));
     work.row_bytes = row_bytes;
     work.splits = static_cast<std::uint32_t>(
         splits.split_is_unit ? splits.count : std::min<double>(of_longest, splits.blocks));
+    work.reduces_apart = splits.reduces_apart;
     work.longest_tokens = static_cast<std::uint64_t>(longest);
     work.blocks = working * problem_.heads_kv;
     work.empty_blocks = (splits.blocks - working) * problem_.heads_kv;
     work.bytes = tokens * columns * row_bytes;
     work.largest_block_bytes = longest * row_bytes;
-    work.pieces = pieces(share, splits.unit, all_units);
+    work.pieces = pieces(share, splits.unit, all_units, shorter);
     work.ring_bytes = static_cast<double>(tile_.shape.stages) * tile_.shape.kv * row_bytes;
     return request_.costs().cost(work);
   }
 
   // Tiles of which a block has a part, whose share is so many units of all.
-  double pieces(double share, std::uint32_t unit, double all_units) const {
+  double pieces(double share, std::uint32_t unit, double all_units, std::uint32_t shorter) const {
     const auto all_tiles = static_cast<double>(tiles());
     if (all_tiles <= 1) return 1;
     if (share * all_tiles >= all_units) return std::ceil(share * all_tiles / all_units);
@@ -175,7 +210,7 @@ class DecodeDivision {
     };
     const bool aligned =
         problem_.kv_lengths.empty()
-            ? ends_with_a_block(problem_.kv_len)
+            ? ends_with_a_block(divide_up(problem_.kv_len, shorter))
             : std::all_of(problem_.kv_lengths.begin(), problem_.kv_lengths.end(), [&](std::int32_t length) {
                 return ends_with_a_block(static_cast<std::uint32_t>(length));
               });

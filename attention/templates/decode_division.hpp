@@ -35,7 +35,8 @@ struct DecodeSplits {
   std::uint32_t unit = 0;    // tokens
   std::uint32_t min_units = 1;
   bool split_is_unit = false;
-  std::uint64_t slots = 0;  // of partial results
+  bool reduces_apart = false;  // a second kernel does, not the block of a tile that ends last
+  std::uint64_t slots = 0;     // of partial results
   KernelCost cost = {std::numeric_limits<double>::infinity(), false};
 };
 

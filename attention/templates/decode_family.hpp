@@ -36,6 +36,7 @@ struct DecodeBlock {
   std::uint32_t shared_bytes = 0;  // as the template's formula says; tests hold the two together
   std::uint32_t registers = 255;   // that the kernel takes at most, of a thread
   std::uint32_t slice = 16;        // it begins to read at a multiple of so many tokens
+  std::uint32_t warps = 4;         // that work on KV of their own; what works together counts as four
   // Blocks of a cluster, which take as many tiles of a sequence side by side, and whether the template has a
   // parameter of them.
   std::uint32_t cluster = 1;

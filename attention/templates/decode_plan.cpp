@@ -101,6 +101,7 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
   plan.spec = decode_specification(family, problem, tile.shape);
   plan.tile = tile.shape;
   plan.splits = splits.count;
+  plan.has_reduction = splits.reduces_apart;
   plan.q_tiles = divide_up(problem.group_size() * problem.q_len, tile.shape.q);
   CUBINET_TRY_ASSIGN(plan.workspace, decode_workspace(problem, tile.shape, splits));
   const double most_units =

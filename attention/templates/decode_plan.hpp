@@ -22,6 +22,7 @@ struct DecodePlan {
   DecodeTile tile;
   std::uint32_t splits = 1;  // blocks that share a tile's KV, where all sequences are as long as the longest
   std::uint32_t q_tiles = 1;
+  bool has_reduction = false;  // a second kernel
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
   std::array<std::uint32_t, 3> reduce_grid = {1, 1, 1};
   WorkspaceSizes workspace;
@@ -34,7 +35,7 @@ struct DecodePlan {
   // Whether lengths may be such that blocks share a tile.
   bool reduces() const { return workspace.scratch_bytes != 0; }
   // Few tiles of many pieces are reduced by more blocks than one each.
-  bool reduces_apart() const { return reduces() && splits > 1; }
+  bool reduces_apart() const { return reduces() && has_reduction; }
 };
 
 // A split's length is a multiple of it, and so of every tile's.

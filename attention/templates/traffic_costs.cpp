@@ -3,48 +3,64 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 namespace cubinet {
 namespace {
 
-// Two limits of one flow: near each other both are felt.
+// A multiprocessor's share of the memory is busy with it.
+constexpr double kBestUnderWay = 64.0 * 1024;
+// One block reads those behind them while others still work.
+constexpr double kFeltPieces = 3;
+
+// What takes so long in two respects at once: near each other both are felt.
 double combined(double a, double b) {
-  return a * b / std::pow(std::pow(a, 6) + std::pow(b, 6), 1.0 / 6);
+  const double longer = std::max(a, b);
+  return longer * std::pow(1 + std::pow(std::min(a, b) / longer, 6), 1.0 / 6);
 }
 
 const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelWork& work) {
   if (work.element_bits > 8) return costs.wide;
-  return costs.narrow[work.row_bytes <= 128 ? 0 : work.row_bytes <= 256 ? 1 : 2];
+  const TrafficCosts::OfTiles& of_tiles = costs.narrow[work.row_bytes <= 128   ? 0
+                                                       : work.row_bytes <= 256 ? 1
+                                                                               : 2];
+  return of_tiles[work.tile_size_q <= 16 ? 0 : work.tile_size_q <= 32 ? 1 : 2];
 }
 
-// Blocks that all run at once on so many multiprocessors.
-double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, double bytes,
-            double multiprocessors) {
-  if (bytes <= 0) return 0;
-  const double memory = work.multiprocessors * costs.memory_rate_per_multiprocessor;
-  const auto [multiprocessor_rate, block_rate] = readers_of(costs, work);
-  const double readers = std::min(multiprocessors * multiprocessor_rate,
-                                  blocks * std::min(block_rate, work.ring_bytes / costs.latency));
-  return bytes / combined(memory, readers);
+// The time of a block that has a multiprocessor to itself.
+double alone(const TrafficCosts& costs, const KernelWork& work, double bytes) {
+  const auto [multiprocessor_rate, warp_rate] = readers_of(costs, work);
+  return bytes / std::min({multiprocessor_rate, work.warps * warp_rate, work.ring_bytes / costs.latency});
+}
+
+// Blocks that all run at once, so many of them on the multiprocessor that has most. Its warps are spread over
+// four quarters: of three blocks of two warps each two quarters have two warps, and the others wait for them.
+double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, double on_busiest,
+            double block_bytes) {
+  if (blocks <= 0 || block_bytes <= 0) return 0;
+  constexpr double quarters = 4;
+  const auto [multiprocessor_rate, warp_rate] = readers_of(costs, work);
+  const double warps = std::ceil(on_busiest * work.warps / quarters);
+  const double quarter =
+      warps * block_bytes / work.warps / std::min(multiprocessor_rate / quarters, warps * warp_rate);
+  const double memory = blocks * block_bytes / (work.multiprocessors * costs.memory_rate_per_multiprocessor);
+  const double time = combined(memory, std::max(quarter, alone(costs, work, block_bytes)));
+  if (work.element_bits > 8) return time;
+  const double under_way =
+      std::min<double>(blocks / work.multiprocessors, work.blocks_per_multiprocessor) * work.ring_bytes;
+  return time * (1 + costs.crowding * std::clamp(under_way / kBestUnderWay - 1, 0.0, 1.0));
 }
 
 // A first wave is spread over the multiprocessors; in a later one, blocks that end together make room for
 // their successors on the same one.
-double last_wave(const TrafficCosts& costs, const KernelWork& work, bool first, std::int64_t blocks,
+double last_wave(const TrafficCosts& costs, const KernelWork& work, bool first, double blocks,
                  double block_bytes) {
-  const std::int64_t multiprocessors = work.multiprocessors;
-  const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  const double count = static_cast<double>(blocks);
-  const double bytes = block_bytes * count;
-  if (!first) {
-    const std::int64_t busy = divide_up(blocks, work.blocks_per_multiprocessor);
-    return wave(costs, work, count, bytes, static_cast<double>(busy));
-  }
-  const double unevenness =
-      static_cast<double>(divide_up(blocks, multiprocessors) * multiprocessors) / count - 1;
-  return wave(costs, work, count, bytes, static_cast<double>(std::min(blocks, multiprocessors))) *
-         (1 + costs.imbalance * std::min(unevenness, 1.0));
+  if (!first)
+    return wave(costs, work, blocks, std::min<double>(blocks, work.blocks_per_multiprocessor), block_bytes);
+  const double of_each = std::floor(blocks / work.multiprocessors);
+  const double with_one_more = blocks / work.multiprocessors - of_each;
+  const double unevenness = with_one_more * (1 - with_one_more) / std::max(of_each, 1.0);
+  return wave(costs, work, blocks, std::ceil(blocks / work.multiprocessors), block_bytes) *
+         (1 + (of_each > 0 ? costs.imbalance * unevenness : 0));
 }
 
 }  // namespace
@@ -52,17 +68,21 @@ double last_wave(const TrafficCosts& costs, const KernelWork& work, bool first, 
 double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   const double slots = static_cast<double>(work.multiprocessors) * work.blocks_per_multiprocessor;
   const double full_waves = std::floor(work.blocks / slots);
-  const auto rest = static_cast<std::int64_t>(std::fmod(work.blocks, slots));
+  const double rest = std::fmod(work.blocks, slots);
   const double block_bytes = work.blocks > 0 ? work.bytes / work.blocks : 0;
 
-  double time = full_waves * wave(costs, work, slots, block_bytes * slots, work.multiprocessors);
+  double time = full_waves * wave(costs, work, slots, work.blocks_per_multiprocessor, block_bytes);
   if (rest > 0) time += last_wave(costs, work, full_waves == 0, rest, block_bytes);
-  time = std::max(time, wave(costs, work, 1, work.largest_block_bytes, 1));
+  if (work.largest_block_bytes > 0) time = std::max(time, alone(costs, work, work.largest_block_bytes));
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
-  if (work.blocks_per_multiprocessor == 1)
-    time += costs.turnover * std::max(std::ceil(work.blocks / slots) - 1, 0.0);
+  // Where no other block's stream covers them an end and a start cost more.
+  time += (work.blocks_per_multiprocessor == 1 ? costs.turnover : costs.piece) *
+          std::max(std::ceil(work.blocks / slots) - 1, 0.0);
   time += costs.piece * (work.pieces - 1);
-  if (work.splits > 1) time += costs.reduction + costs.reduction_per_split * work.splits;
+  if (work.splits > 1) {
+    time += work.reduces_apart ? costs.reduction + costs.reduction_per_split * work.splits
+                               : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPieces);
+  }
   return time;
 }
 

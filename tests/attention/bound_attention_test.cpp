@@ -71,7 +71,7 @@ TEST_CASE("a plan of the templates launches the kernel, and its reduction where 
     wishes.splits = splits;
     return ok(plan_attention(problem, setting.facts(), {}, ok(AttentionBackends::builtin()), wishes));
   };
-  const AttentionPlan plan = planned(2);
+  const AttentionPlan plan = planned(5);
   const BoundAttention attention = ok(BoundAttention::bind(*runtime, plan, 0));
   const TensorBuffers buffers = ok(TensorBuffers::create(setting.device, problem, inputs, plan.workspace));
   ok(attention.check(buffers.tensors()));

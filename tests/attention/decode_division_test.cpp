@@ -148,6 +148,38 @@ TEST_CASE("Very uneven lengths are divided into equal parts, and as many whether
   CHECK(known.parameters.blocks == blind.parameters.blocks);
 }
 
+TEST_CASE("Where tiles do not go round, every multiprocessor has as many blocks") {
+  CHECK(plan(llama(40, 8192)).grid[0] == 2 * 132);
+  AttentionProblem problem = llama(40, 16384);
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  for (const std::uint32_t tokens : {1U, 4U}) {
+    problem.q_len = tokens;
+    const DecodePlan made = plan(problem);
+    CHECK(made.grid[0] == 2 * 132);
+    CHECK_FALSE(made.reduces_apart());
+  }
+}
+
+TEST_CASE("Blocks of lengths that are not known run all at once") {
+  AttentionProblem problem = llama(4, 45118);
+  const DecodePlan blind = plan(problem);
+  CHECK(blind.grid[0] <= 132 * blind.blocks_per_multiprocessor);
+  problem.kv_lengths = {45118, 4641, 1730, 1696};
+  CHECK(plan(problem).grid[0] <= 132 * blind.blocks_per_multiprocessor);
+}
+
+TEST_CASE("Four pieces of a tile are reduced by the block that ends last, more by a second kernel") {
+  for (const std::uint32_t splits : {1U, 2U, 4U, 5U}) {
+    PlanRequest asked = request(llama(16, 8192));
+    asked.options.splits = splits;
+    const DecodePlan made = plan(asked);
+    CHECK(made.reduces());
+    CHECK(made.reduces_apart() == (splits > 4));
+    CHECK((made.workspace.counter_bytes == 0) == (splits > 4));
+  }
+}
+
 TEST_CASE("A short sequence of eight bits is split as one of sixteen is, whose blocks take as long") {
   AttentionProblem problem = llama(1, 4096);
   const std::uint32_t wide = plan(problem).splits;

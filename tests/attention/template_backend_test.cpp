@@ -38,7 +38,7 @@ std::string changed(Change change) {
 
 TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
   Known known = Known::on(test::kH200);
-  known.options.splits = 3;
+  known.options.splits = 5;
   const AttentionPlan plan = plan_of(kTemplateDecode, known);
   const DecodePlan decode = decode_of(plan);
   CHECK(plan.launchable());
@@ -61,7 +61,7 @@ TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
   CHECK(plan.steps[1].grid == decode.reduce_grid);
   CHECK(plan.steps[1].starts_early);
   CHECK(plan.steps[1].arguments == plan.steps[0].arguments);
-  CHECK(plan.division.kv_splits == 3);
+  CHECK(plan.division.kv_splits == 5);
   CHECK(plan.division.heads_per_block == 4);
   CHECK(plan.division.wasted_rows == 12);
   CHECK(plan.workspace == decode.workspace);

@@ -79,6 +79,54 @@ TEST_CASE("Elements of eight bits are split where that was faster, of every leng
   }
 }
 
+// KV of e4m3, 16384 tokens, 40 sequences, 8 KV heads: an H200's times of several tiles and numbers of blocks.
+TEST_CASE(
+    "Blocks that are not as many for each multiprocessor, and warps that share its quarters, are waited "
+    "for") {
+  struct Row {
+    std::uint32_t row_bytes;
+    std::uint32_t tile_q;
+    std::uint32_t warps;
+    std::uint32_t fit;
+    std::uint32_t blocks;
+    std::uint32_t pieces;
+    double measured;
+  };
+  for (const Row& row : {Row{128, 16, 4, 4, 320, 1, 182.9}, Row{128, 16, 4, 4, 264, 2, 166.8},
+                         Row{128, 16, 2, 8, 320, 1, 227.6}, Row{128, 16, 2, 8, 528, 2, 167.2},
+                         Row{128, 32, 4, 2, 264, 2, 208.8}, Row{128, 32, 2, 4, 264, 2, 283.5},
+                         Row{128, 32, 2, 4, 320, 1, 326.5}, Row{128, 32, 2, 4, 528, 2, 212.6},
+                         Row{256, 16, 2, 4, 320, 1, 329.4}, Row{256, 16, 1, 8, 320, 1, 397.3},
+                         Row{256, 16, 2, 4, 264, 2, 319.8}, Row{256, 32, 2, 4, 320, 1, 507.1},
+                         Row{256, 32, 2, 4, 528, 2, 343.4}}) {
+    CAPTURE(row.row_bytes);
+    CAPTURE(row.tile_q);
+    CAPTURE(row.warps);
+    CAPTURE(row.blocks);
+    KernelWork work = on_h200(row.blocks, 40 * 16384 * 8.0 * row.row_bytes, 1);
+    work.element_bits = 8;
+    work.row_bytes = row.row_bytes;
+    work.tile_size_q = row.tile_q;
+    work.warps = row.warps;
+    work.blocks_per_multiprocessor = row.fit;
+    work.ring_bytes = 2.0 * row.warps * 32 * row.row_bytes;
+    work.pieces = row.pieces;
+    CHECK(estimate(work) == doctest::Approx(row.measured).epsilon(0.12));
+  }
+}
+
+TEST_CASE(
+    "Few pieces are reduced sooner inside than by a second kernel, however many there are of a long one") {
+  KernelWork inside = on_h200(256, kv_bytes(16, 4096), 2);
+  KernelWork apart = inside;
+  inside.reduces_apart = false;
+  CHECK(estimate(inside) < estimate(apart));
+  KernelWork longer = inside;
+  longer.splits = 50;
+  CHECK(estimate(longer) > estimate(inside));
+  CHECK(estimate(longer) < estimate(apart) + 2);
+}
+
 TEST_CASE("Empty blocks, more splits and a longer longest block cost time") {
   const KernelWork base = on_h200(128, kv_bytes(1, 4096), 16);
   KernelWork more = base;

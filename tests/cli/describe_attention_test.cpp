@@ -28,7 +28,7 @@ TEST_CASE("a kernel of ours that is not split reduces nothing") {
   CHECK(whole["multi_ctas_kv_mode"] == "disabled");
   CHECK(whole["launch"]["reduction"].is_null());
   CHECK(whole["estimated_microseconds"].get<double>() > 0);
-  known.options.splits = 2;
+  known.options.splits = 5;
   const auto split = describe(test::plan_of(problem, "auto", known));
   CHECK(split["multi_ctas_kv_mode"] == "gmem_separate");
   CHECK(split["launch"]["reduction"]["threads"] == 128);
