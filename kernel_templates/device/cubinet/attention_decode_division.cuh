@@ -79,6 +79,7 @@ class WorkDivision {
   __device__ WorkDivision of_this_lane() const {
     WorkDivision own = *this;
     own.lane_ = static_cast<int>(threadIdx.x) % 32;
+    if constexpr (kClusterSize == 1) own.rank_ = 0;
     return own;
   }
 
