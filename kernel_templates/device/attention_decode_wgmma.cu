@@ -43,8 +43,8 @@
   ],
   "kernels": [
     {"name": "attention_decode_wgmma",
-     "threads": "128",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * (head_dim_qk + head_dim_v) * (stages * bytes(dtype_kv) + (dtype_kv == 'e4m3' ? 2 : 0)), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0)",
+     "threads": "128 * (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !separate_page_tables && dtype_o != 'fp32' ? 2 : 1)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !separate_page_tables && dtype_o != 'fp32' ? 2 : 1) * max(tile_size_kv * (head_dim_qk + head_dim_v) * (stages * bytes(dtype_kv) + (dtype_kv == 'e4m3' ? 2 : 0)), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0) + (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !separate_page_tables && dtype_o != 'fp32' ? 64 : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_decode_wgmma_reduce",
@@ -171,9 +171,11 @@ __device__ inline void bring_first(Stream& stream, const AttentionDecodeParamete
   }
 }
 
-// One piece of the block's work, in memory that nobody reads or writes any more.
-__device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division,
-                               const Piece& piece, int head_kv, SharedAddress q_shared) {
+// One piece of the block's work, in memory that nobody reads or writes any more. `store` is called with its sums and
+// the tile's rows.
+template <typename Store>
+__device__ inline void compute(const AttentionDecodeParameters& p, const Piece& piece, int head_kv,
+                               SharedAddress q_shared, const Store& store) {
   const Sequence& sequence = piece.sequence;
   const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
@@ -190,9 +192,67 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   async_copy_wait<0>();
   __syncthreads();
   const MergeBuffer<false> merge(q_shared + kQBytes);
-  merge.put(state, 0, first_row, threadIdx.x % 32);
+  merge.put(state, warpgroup_of_block(), first_row, threadIdx.x % 32);
   __syncthreads();
-  store_piece(p, merge, rows, division, piece, head_kv);
+  store(merge, rows);
+}
+
+// Work of blocks of one warpgroup.
+__device__ inline void do_work(const AttentionDecodeParameters& p, SharedAddress q_shared) {
+  const int index = static_cast<int>(blockIdx.x);
+  const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
+  const int head_kv = index - block * p.heads_kv.divisor;
+  const WorkDivision division(p, block);
+#pragma unroll 1
+  for (int unit = division.begin(); unit < division.end();) {
+    const Piece piece = division.piece(p, unit);
+    compute(p, piece, head_kv, q_shared, [&](const MergeBuffer<false>& merge, const PackedRows& rows) {
+      store_piece(p, merge, rows, division, piece, head_kv);
+    });
+    unit = piece.end;
+    if (unit < division.end()) __syncthreads();
+  }
+}
+
+// What a block needs again behind its slices: of blocks of several warpgroups it lies in shared memory, where their
+// loop has no register to spare.
+struct Kept {
+  WorkDivision division;
+  Piece piece;
+};
+static_assert(sizeof(Kept) <= kKeptOfBlock);
+
+// Read anew where it is needed, for the same reason.
+__device__ inline int own_head(const AttentionDecodeParameters& p) {
+  int index;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
+  return index - p.heads_kv.quotient(index) * p.heads_kv.divisor;
+}
+
+__device__ inline void do_shared_work(const AttentionDecodeParameters& p, Kept* kept, SharedAddress q_shared) {
+  {
+    const WorkDivision division(p, p.heads_kv.quotient(static_cast<int>(blockIdx.x)));
+    if (threadIdx.x == 0) {
+      kept->division = division;
+      kept->piece.end = division.begin();
+    }
+  }
+  __syncthreads();
+#pragma unroll 1
+  while (kept->piece.end < kept->division.end()) {
+    {
+      const Piece piece = kept->division.of_this_lane().piece(p, kept->piece.end);
+      __syncthreads();
+      if (threadIdx.x == 0) kept->piece = piece;
+    }
+    __syncthreads();
+    const Piece piece = kept->piece;
+    compute(p, piece, own_head(p), q_shared, [&](const MergeBuffer<false>& merge, const PackedRows&) {
+      const Piece again = kept->piece;
+      store_piece(p, merge, rows_of(p, again), kept->division.of_this_lane(), again, own_head(p));
+    });
+    __syncthreads();
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
@@ -202,17 +262,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   wait_for_prerequisites();
   launch_dependents();
 
-  const int index = static_cast<int>(blockIdx.x);
-  const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
-  const int head_kv = index - block * p.heads_kv.divisor;
-  const WorkDivision division(p, block);
-#pragma unroll 1
-  for (int unit = division.begin(); unit < division.end();) {
-    const Piece piece = division.piece(p, unit);
-    compute(p, division, piece, head_kv, shared_address(shared));
-    unit = piece.end;
-    if (unit < division.end()) __syncthreads();
-  }
+  if constexpr (kSharesBlock)
+    do_shared_work(p, reinterpret_cast<Kept*>(shared + kSharedBytes - kKeptBytes), shared_address(shared));
+  else
+    do_work(p, shared_address(shared));
 }
 
 static_assert(attention_decode_wgmma_reduce_threads == kReduceThreads,

@@ -43,5 +43,23 @@ TEST_CASE(
   CHECK(tile(128, DataType::e4m3) == DecodeTile{64, 64, 3});
 }
 
+TEST_CASE("Two warpgroups share a block of e4m3 of head dim 64 where its loop fits into their registers") {
+  AttentionProblem problem = llama(16, 4096, 8);
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  problem.data_type_k = problem.data_type_v = DataType::e4m3;
+  const auto threads = [&] {
+    const DecodePlan made = plan(request(problem), kAttentionDecodeWgmma);
+    CHECK(made.blocks_per_multiprocessor >= 2);
+    return kAttentionDecodeWgmma.block(problem, made.tile).threads;
+  };
+  problem.tokens_per_page = 64;
+  CHECK(threads() == 256);
+  problem.tokens_per_page = 16;
+  CHECK(threads() == 128);
+  problem.tokens_per_page = 64;
+  problem.data_type_k = problem.data_type_v = DataType::bf16;
+  CHECK(threads() == 128);
+}
+
 }  // namespace
 }  // namespace cubinet

@@ -88,6 +88,12 @@ TEST_CASE(
       request.spec.set("dtype_q", converts ? "bf16" : type);
       request.spec.set("stages", head_dim == 256 ? 2 : 3);
       requests.push_back(request);
+      if (converts) {
+        CompileRequest other = request;
+        other.spec.set("dtype_q", type).set("dtype_o", "fp16").set("mask", "dense").set("page_size", 128);
+        other.spec.set("soft_cap", ParameterValue(true));
+        requests.push_back(other);
+      }
       request.spec.set("mask", "custom").set("sliding_window", ParameterValue(true));
       request.spec.set("soft_cap", ParameterValue(true)).set("separate_page_tables", ParameterValue(true));
       request.spec.set("page_size", 16);

@@ -74,6 +74,14 @@ class WorkDivision {
     end_ = minimum(begin_ + share_, total);
   }
 
+  // As a thread of another lane worked it out.
+  __device__ WorkDivision of_this_lane() const {
+    WorkDivision own = *this;
+    own.lane_ = static_cast<int>(threadIdx.x) % 32;
+    if constexpr (kClusterSize == 1) own.rank_ = 0;
+    return own;
+  }
+
   // Of the block; past the end where it has none.
   __device__ int begin() const { return begin_; }
   __device__ int end() const { return end_; }

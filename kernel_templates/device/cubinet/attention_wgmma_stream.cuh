@@ -14,13 +14,13 @@ class WarpgroupStream {
  public:
   __device__ WarpgroupStream(const AttentionDecodeParameters& p, int batch, int head_kv, const KvRange& range,
                              int oldest, SharedAddress ring)
-      : walk_(p, batch, range, 0),
+      : walk_(p, batch, range, warpgroup_of_block()),
         readable_{maximum(range.begin, oldest), range.end},
         copy_k_(p.k, p.k_page_stride, p.k_token_stride, p.k_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
         copy_v_(p.v, p.v_page_stride, p.v_token_stride, p.v_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
-        ring_(ring) {}
+        ring_(ring + warpgroup_of_block() * kGroupBytes) {}
 
   __device__ int count() const { return walk_.count(); }
   __device__ int token(int index) const { return walk_.token(index); }
@@ -78,7 +78,7 @@ class WarpgroupStream {
   __device__ void wait() const {
     async_copy_wait<2 * stages - 2>();
     fence_async_proxy();
-    synchronize_group(0);
+    synchronize_group(warpgroup_of_block());
   }
   __device__ SharedAddress k_place(int slot) const {
     return ring_ + slot * kSliceBytesK;
