@@ -145,8 +145,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kClus
       multiplier.piece(division, piece, rows, tokens);
     });
   }
-  // A block's shared memory and barriers are there until the others are done with them.
-  if constexpr (kClusterSize > 1) synchronize_cluster();
+  // A block's shared memory and barriers are there until the others' last arrivals have come.
+  if constexpr (kClusterSize > 1) finish_in_cluster();
 }
 
 static_assert(attention_latent_reduce_threads == kReduceThreads,

@@ -95,8 +95,12 @@
 #include <cubinet/attention_narrow_scores.cuh>
 #include <cubinet/attention_narrow_softmax.cuh>
 #include <cubinet/pdl.cuh>
+#include <cubinet/warp_roles.cuh>
 
 namespace cubinet::attention {
+
+// Which all warps pass before they part, those that copy from a place of their own.
+constexpr int kStartBarrier = 3;
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     attention_latent_narrow(const __grid_constant__ AttentionDecodeParameters p) {
@@ -110,11 +114,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int role = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
   if (role == 0) {
     Copier copier(p, layout);
-    __syncthreads();
+    synchronize_warps(kStartBarrier, kThreads);
     copier.run();
     return;
   }
-  __syncthreads();
+  synchronize_warps(kStartBarrier, kThreads);
   if (role == 1) {
     Scorer scorer(p, layout);
     PieceReader(layout).for_each(p, [&](const BlockPiece& piece) { scorer.piece(piece); });

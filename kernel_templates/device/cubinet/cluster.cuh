@@ -21,6 +21,12 @@ __device__ inline void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
 
+// The same where what was done before, in others' shared memory too, is to have happened.
+__device__ inline void finish_in_cluster() {
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 // Makes initialised barriers known to the cluster, before all of it comes together.
 __device__ inline void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
