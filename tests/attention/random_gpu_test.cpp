@@ -11,6 +11,7 @@
 #include <cubinet/base/parallel.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iterator>
 #include <map>
@@ -79,6 +80,28 @@ std::string words_of(const Case& tried) {
   return words.str();
 }
 
+// Of a wrong result: whether Q, K and V still are what was brought to the device, and whether the same is
+// computed of tensors that are brought anew. What is wrong once may be another kernel's fault.
+std::string seen_again(const Gpu& gpu, const BoundAttention& attention, const AttentionInputs& inputs,
+                       const TensorBuffers& buffers, const Outputs& first) {
+  const AttentionProblem& problem = attention.plan().request.problem;
+  const std::array<Bytes, 3> there = ok(buffers.appended());
+  const Bytes brought[] = {packed_elements(inputs.q, problem.data_type_q),
+                           packed_elements(inputs.k, problem.data_type_k),
+                           packed_elements(inputs.v, problem.data_type_v)};
+  std::string words;
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    if (!brought[i].empty() && there[i] != brought[i])
+      words += std::string(1, "QKV"[i]) + " is not what was brought; ";
+  }
+  const TensorBuffers anew = upload(gpu, attention, inputs);
+  const Stream stream = ok(Stream::create(gpu.device));
+  ok(attention.run(anew.tensors(), stream.handle()));
+  ok(stream.synchronize());
+  return words + (ok(anew.output()) == first.o ? "the same of tensors brought anew; "
+                                               : "another result of tensors brought anew; ");
+}
+
 // What is wrong; empty where all is right. `family`: of the kernel that ran.
 std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Case& tried, unsigned threads,
                      std::string& family) {
@@ -106,6 +129,7 @@ std::string fault_of(const Gpu& gpu, const AttentionBackends& backends, const Ca
   if (!narrow && !(error.worst_row < 1e-2))
     words << "row " << error.worst_index << " by " << error.worst_row << "; ";
   if (!(error.worst_lse < 1e-3)) words << "a log-sum-exp by " << error.worst_lse << "; ";
+  if (words.tellp() > 0) words << seen_again(gpu, attention, inputs, buffers, runs[0]);
   return words.str();
 }
 
