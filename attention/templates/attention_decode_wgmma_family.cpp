@@ -32,7 +32,7 @@ bool wgmma_preferred(const AttentionProblem& problem, ComputeCapability device) 
 bool shares_block(const AttentionProblem& problem) {
   return converts_kv(problem) && problem.head_dim_qk == 64 && problem.head_dim_v == 64 &&
          problem.tokens_per_page >= kWgmmaSlice && !problem.is_sliding() &&
-         problem.mask != AttentionMask::custom && !problem.separate_page_tables &&
+         problem.mask != AttentionMask::custom && !problem.soft_cap && !problem.separate_page_tables &&
          problem.data_type_o != DataType::fp32;
 }
 

@@ -43,8 +43,8 @@
   ],
   "kernels": [
     {"name": "attention_decode_wgmma",
-     "threads": "128 * (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !separate_page_tables && dtype_o != 'fp32' ? 2 : 1)",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !separate_page_tables && dtype_o != 'fp32' ? 2 : 1) * max(tile_size_kv * (head_dim_qk + head_dim_v) * (stages * bytes(dtype_kv) + (dtype_kv == 'e4m3' ? 2 : 0)), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0) + (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !separate_page_tables && dtype_o != 'fp32' ? 64 : 0)",
+     "threads": "128 * (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !soft_cap && !separate_page_tables && dtype_o != 'fp32' ? 2 : 1)",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !soft_cap && !separate_page_tables && dtype_o != 'fp32' ? 2 : 1) * max(tile_size_kv * (head_dim_qk + head_dim_v) * (stages * bytes(dtype_kv) + (dtype_kv == 'e4m3' ? 2 : 0)), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0) + (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !soft_cap && !separate_page_tables && dtype_o != 'fp32' ? 64 : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_decode_wgmma_reduce",

@@ -57,6 +57,9 @@ TEST_CASE("Two warpgroups share a block of e4m3 of head dim 64 where its loop fi
   problem.tokens_per_page = 16;
   CHECK(threads() == 128);
   problem.tokens_per_page = 64;
+  problem.soft_cap = 30.0;
+  CHECK(threads() == 128);
+  problem.soft_cap.reset();
   problem.data_type_k = problem.data_type_v = DataType::bf16;
   CHECK(threads() == 128);
 }

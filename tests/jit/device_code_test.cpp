@@ -91,6 +91,7 @@ TEST_CASE(
       if (converts) {
         CompileRequest other = request;
         other.spec.set("dtype_q", type).set("dtype_o", "fp16").set("mask", "dense").set("page_size", 128);
+        requests.push_back(other);
         other.spec.set("soft_cap", ParameterValue(true));
         requests.push_back(other);
       }

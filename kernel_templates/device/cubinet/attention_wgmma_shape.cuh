@@ -34,7 +34,7 @@ constexpr int kWarpsQ = 4;
 // products and exponentials the others of a multiprocessor fill, four instead of two. Of specifications alone whose
 // loop fits into the registers there are then.
 constexpr bool kSharesBlock = kConvertsKv && head_dim_qk == 64 && head_dim_v == 64 && page_size >= kSlice &&
-                              !sliding_window && !separate_page_tables && !is_same<dtype_o, fp32>;
+                              !sliding_window && !soft_cap && !separate_page_tables && !is_same<dtype_o, fp32>;
 constexpr int kWarpsKv = kSharesBlock ? 2 : 1;
 constexpr int kGroupThreads = 32 * kWarpsQ;
 constexpr int kThreads = kGroupThreads * kWarpsKv;
