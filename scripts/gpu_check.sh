@@ -263,9 +263,9 @@ run_published() {
   rm -rf "$home"
 }
 
-# Every kind of decode problem, small, under each tool, and random ones under memcheck; the launches of published
-# kernels under those that look at memory: what hands them their argument is ours, the kernel that stands in for them
-# only a test's, and minutes long under the others.
+# Every kind of decode problem, small, under each tool; the launches of published kernels under those that look at
+# memory: what hands them their argument is ours, the kernel that stands in for them only a test's, and minutes long
+# under the others.
 run_sanitizer() {
   if ! command -v compute-sanitizer >/dev/null; then
     printf 'sanitizer: left out, there is no compute-sanitizer\n' >&2
@@ -285,9 +285,6 @@ run_sanitizer() {
     measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${nvrtc[@]}" \
       "${commit[@]}" -o "$results/sanitizer_$tool.json" decode --small
     [[ $tool == memcheck || $tool == initcheck ]] || continue
-    # Sixty random problems of every family and division, besides.
-    [[ $tool != memcheck ]] || measure sanitizer_memcheck_random compute-sanitizer --tool memcheck "${more[@]}" \
-      --error-exitcode 9 "$tree/tests/attention/test_attention_gpu" '--test-case=Every family computes random problems*'
     number=0
     for name in "${names[@]}"; do
       number=$((number + 1))
