@@ -211,7 +211,7 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
                      visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
-  KvStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, group_kv,
+  KvStream stream(p, sequence.index, head_kv, range_of<kSlice>(p, piece, seen), seen.begin, group_kv,
                   q_shared + kQBytes);
   if constexpr (kConvertsKv) {
     QConversion conversion(p, rows, sequence, head_kv);

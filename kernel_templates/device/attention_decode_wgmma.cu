@@ -181,7 +181,7 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const Piece& 
   const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
                      visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
-  SliceStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, q_shared + kQBytes);
+  SliceStream stream(p, sequence.index, head_kv, range_of<kSlice>(p, piece, seen), seen.begin, q_shared + kQBytes);
   bring_first(stream, p, rows, sequence, head_kv, q_shared);
   __syncthreads();
 

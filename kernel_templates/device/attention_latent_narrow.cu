@@ -99,27 +99,20 @@
 
 namespace cubinet::attention {
 
-// Which all warps pass before they part, those that copy from a place of their own.
-constexpr int kStartBarrier = 3;
-
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     attention_latent_narrow(const __grid_constant__ AttentionDecodeParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
   prefetch_look_ups(p);
   const SharedLayout layout{shared_address(shared)};
   if (threadIdx.x == kFirstOutputThread) layout.init();
+  __syncthreads();
   wait_for_prerequisites();
   launch_dependents();
 
   const int role = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
   if (role == 0) {
-    Copier copier(p, layout);
-    synchronize_warps(kStartBarrier, kThreads);
-    copier.run();
-    return;
-  }
-  synchronize_warps(kStartBarrier, kThreads);
-  if (role == 1) {
+    Copier(p, layout).run();
+  } else if (role == 1) {
     Scorer scorer(p, layout);
     PieceReader(layout).for_each(p, [&](const BlockPiece& piece) { scorer.piece(piece); });
   } else if (role == 2) {

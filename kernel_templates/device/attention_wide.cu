@@ -320,7 +320,7 @@ __device__ inline void compute(const AttentionDecodeParameters& p, const WorkDiv
   const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
                      visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
   const SharedAddress work = q_shared + kQBytes;
-  WideStream stream(p, sequence.index, head_kv, range_of(p, piece, seen), seen.begin, work);
+  WideStream stream(p, sequence.index, head_kv, range_of<tile_size_kv>(p, piece, seen), seen.begin, work);
   stream.fill();
 
   const ColumnMerge merge(work);

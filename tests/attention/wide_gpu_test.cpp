@@ -88,6 +88,25 @@ TEST_CASE("Head dim 512 agrees with windows, masks, sinks, soft caps, page table
   check([](P& p) { p.data_type_o = DataType::e4m3; });
 }
 
+// A later tile's window begins in the middle of a step, so that what a block takes of it must still end where
+// the next block's part begins.
+TEST_CASE("Windows of several tiles agree where blocks share a tile, in steps of every size") {
+  const auto gpu = portable_gpu();
+  if (!gpu) return;
+  AttentionProblem problem = many_borders(512, 32);
+  problem.heads_q = 12;
+  problem.heads_kv = 3;
+  problem.q_len = 12;
+  for (const DataType kv : {DataType::bf16, DataType::e4m3}) {
+    for (const std::uint32_t window : {70U, 77U, 90U, 128U}) {
+      problem.data_type_k = problem.data_type_v = kv;
+      problem.window = window;
+      for (const std::uint32_t splits : {2U, 3U, 8U})
+        check_against_reference(*gpu, problem, splits);
+    }
+  }
+}
+
 TEST_CASE("KV of eight bits agrees under every type of Q, of both head dims and in tiles of every size") {
   const auto gpu = portable_gpu();
   if (!gpu) return;

@@ -55,12 +55,15 @@ __device__ inline PackedRows rows_of(const AttentionDecodeParameters& p, const P
   return {p.group, p.group.divisor * piece.sequence.q_len, piece.q_tile * tile_size_q};
 }
 
-// The tokens of a piece that its tile's rows read.
+// The tokens of a piece that its tile's rows read. The first lies whole steps of `kStep` tokens, what the caller takes at
+// a time, behind the sequence's: else its last step would reach into the next piece, whose tokens its rows see.
+template <int kStep>
 __device__ inline KvRange range_of(const AttentionDecodeParameters& p, const Piece& piece,
                                    const KvRange& seen) {
   const int begin = piece.kv_begin + (piece.begin - piece.tile_begin) * p.unit.divisor;
   const int end = piece.kv_begin + (piece.end - piece.tile_begin) * p.unit.divisor;
-  return {maximum(begin, seen.begin / kSlice * kSlice), minimum(end, seen.end)};
+  const int oldest = sliding_window ? piece.kv_begin + (seen.begin - piece.kv_begin) / kStep * kStep : 0;
+  return {maximum(begin, oldest), minimum(end, seen.end)};
 }
 
 // Every warp works it out for itself, all of its lanes together.
