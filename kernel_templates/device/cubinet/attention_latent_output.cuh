@@ -18,62 +18,79 @@ struct RowEnds {
   float lse[2];
 };
 
+// An element of one of the thread's rows, times `factor`. What is stored once a piece is one piece of code for both
+// rows: unrolled, it would be a third of the kernel's code and of its compilation.
+__device__ inline float element_of(const Output& output, int half, int tile, int k, float factor) {
+  return __fmul_rn(half == 0 ? output[tile].r[k] : output[tile].r[2 + k], factor);
+}
+
 template <typename Element>
 __device__ inline void store_row(const Output& output, int half, GlobalAddress target, float factor) {
 #pragma unroll
   for (int tile = 0; tile < kOutputTiles; ++tile)
-    store_two_elements<Element>(target + tile * 8 * sizeof(Element), output[tile].r[2 * half] * factor,
-                                output[tile].r[2 * half + 1] * factor);
+    store_two_elements<Element>(target + tile * 8 * sizeof(Element), element_of(output, half, tile, 0, factor),
+                                element_of(output, half, tile, 1, factor));
 }
 
 // To the output or, where blocks share the tile, to the block's slot.
 __device__ inline void store(const AttentionDecodeParameters& p, const WorkDivision& division,
                              const Piece& piece, const PackedRows& rows, const Output& output,
                              const RowEnds& ends, int first_row, int first_column) {
-#pragma unroll
+  const int column = first_column + static_cast<int>(threadIdx.x & 3) * 2;
+#pragma unroll 1
   for (int half = 0; half < 2; ++half) {
     const int row = first_row + 8 * half;
-    if (!rows.holds(row)) continue;
-    const int column = first_column + static_cast<int>(threadIdx.x & 3) * 2;
+    if (!rows.holds(row)) break;
+    float factor = half == 0 ? ends.factor[0] : ends.factor[1];
+    float lse = half == 0 ? ends.lse[0] : ends.lse[1];
+    GlobalAddress target;
+    GlobalAddress target_lse;
     if (piece.is_whole()) {
-      const OutputRow target = output_row(rows, piece.sequence, 0, row);
-      RowEnd end(p, target.head);
-      const float lse = end.close(ends.lse[half]);
-      store_row<dtype_o>(output, half, target.output(p) + column * sizeof(dtype_o),
-                         ends.factor[half] * end.factor);
-      if (column == 0 && p.lse != 0) store_global_float(p.lse + 4 * target.index(p), lse * kLn2);
+      const OutputRow of_row = output_row(rows, piece.sequence, 0, row);
+      RowEnd end(p, of_row.head);
+      lse = end.close(lse) * kLn2;
+      factor *= end.factor;
+      target = of_row.output(p) + column * sizeof(dtype_o);
+      target_lse = p.lse != 0 ? p.lse + 4 * of_row.index(p) : 0;
     } else {
       const long long partial = static_cast<long long>(division.slot(p, piece)) * p.partial_rows + row;
-      store_row<fp32>(output, half, p.partial_o + 4 * (partial * head_dim_v + column), ends.factor[half]);
-      if (column == 0) store_global_float(p.partial_lse + 4 * partial, ends.lse[half]);
+      target = p.partial_o + 4 * (partial * head_dim_v + column);
+      target_lse = p.partial_lse + 4 * partial;
     }
+    if (piece.is_whole()) {
+      store_row<dtype_o>(output, half, target, factor);
+    } else {
+      store_row<fp32>(output, half, target, factor);
+    }
+    if (column == 0 && target_lse != 0) store_global_float(target_lse, lse);
   }
 }
 
 // The output of a tile that two blocks share, by the one that ends last: it has its own part in registers. Which
-// one that is changes no bit.
+// one that is changes no bit, as each part is rounded before they are added.
 __device__ inline void store_with_other(const AttentionDecodeParameters& p, const PartialSlots& slots, int own_slot,
                                         const Piece& piece, const PackedRows& rows, const Output& output,
                                         const RowEnds& ends, int first_row, int first_column) {
   if (first_row >= tile_size_q) return;
-  const bool own_is_first = own_slot == slots.slot(0);
-  const int other_slot = slots.slot(own_is_first ? 1 : 0);
-#pragma unroll
+  const int other_slot = slots.slot(own_slot == slots.slot(0) ? 1 : 0);
+  const int column = first_column + static_cast<int>(threadIdx.x & 3) * 2;
+#pragma unroll 1
   for (int half = 0; half < 2; ++half) {
     const int row = first_row + 8 * half;
-    if (!rows.holds(row)) continue;
-    const int column = first_column + static_cast<int>(threadIdx.x & 3) * 2;
+    if (!rows.holds(row)) break;
     const long long partial = static_cast<long long>(other_slot) * p.partial_rows + row;
+    const float own_lse = half == 0 ? ends.lse[0] : ends.lse[1];
     const float other_lse = load_global_float(p.partial_lse + 4 * partial);
-    const float highest = fmaxf(ends.lse[half], other_lse);
+    const float highest = fmaxf(own_lse, other_lse);
     const float offset = highest == negative_infinity() ? 0.0f : highest;
-    const float own_weight = exp2_approx(ends.lse[half] - offset);
+    const float own_weight = exp2_approx(own_lse - offset);
     const float other_weight = exp2_approx(other_lse - offset);
     const float total = own_weight + other_weight;
     const OutputRow target = output_row(rows, piece.sequence, 0, row);
     RowEnd end(p, target.head);
     const float lse = end.close(total > 0.0f ? highest + log2_approx(total) : negative_infinity());
     const float factor = (total > 0.0f ? reciprocal_approx(total) : 0.0f) * end.factor;
+    const float own_factor = half == 0 ? ends.factor[0] : ends.factor[1];
     const GlobalAddress source = p.partial_o + 4 * (partial * head_dim_v + column);
     const GlobalAddress address = target.output(p) + column * sizeof(dtype_o);
     constexpr int kAtOnce = 8;
@@ -88,10 +105,9 @@ __device__ inline void store_with_other(const AttentionDecodeParameters& p, cons
         float sums[2];
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
-          const float own = __fmul_rn(output[first + i].r[2 * half + k], ends.factor[half]);
           const float other = __uint_as_float(k == 0 ? others[i].x : others[i].y);
-          const float begin = own_is_first ? __fmul_rn(own_weight, own) : __fmul_rn(other_weight, other);
-          sums[k] = own_is_first ? fmaf(other_weight, other, begin) : fmaf(own_weight, own, begin);
+          const float own = element_of(output, half, first + i, k, own_factor);
+          sums[k] = __fadd_rn(__fmul_rn(own_weight, own), __fmul_rn(other_weight, other));
         }
         store_two_elements<dtype_o>(address + (first + i) * 8 * sizeof(dtype_o), sums[0] * factor, sums[1] * factor);
       }

@@ -79,12 +79,12 @@ class Multiplier {
     }
     correct(softmax.corrections, output);
     start_values(output, first, 0);
+    if (!kWeighsBeside) end_values(output, first, 0);
     Weights second = {};
     if (half_ == 0) {
-      end_values(output, first, 0);
+      if (kWeighsBeside) end_values(output, first, 0);
       receive(softmax, second);
     } else {
-      if (!kWeighsBeside) end_values(output, first, 0);
       if (!kWeighsBeside && two) multiply_scores(scores);
       if (two && has_rows()) softmax.weigh(scores, token + kSlice, second);
       send(softmax, second);
