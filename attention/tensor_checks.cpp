@@ -7,37 +7,10 @@
 namespace cubinet {
 namespace {
 
-// No tensor has as many elements; below it no size in bits passes 2^63.
-constexpr std::uint64_t kLargestExtent = std::uint64_t{1} << 56U;
-constexpr std::uint64_t kTensorAlignment = 16;
-constexpr std::uint64_t kWordBytes = 4;
 constexpr std::uint64_t kElementsAScale = 16;  // that share the scale of a block
-
-Error wrong_tensor(std::string_view name, const std::string& what) {
-  return Error{ErrorCode::invalid_argument, "attention: " + std::string(name) + what};
-}
-
-Result<void> check_place(std::string_view name, const DeviceTensor& tensor, std::uint64_t bytes,
-                         std::uint64_t alignment) {
-  if (tensor.address == 0) return wrong_tensor(name, " has no address");
-  if (tensor.address % alignment != 0) {
-    return wrong_tensor(name, " is at the address " + std::to_string(tensor.address) +
-                                  ", but must be at a multiple of " + std::to_string(alignment) + " bytes");
-  }
-  if (tensor.bytes < bytes) {
-    return wrong_tensor(
-        name, " has " + std::to_string(tensor.bytes) + " bytes, but needs at least " + std::to_string(bytes));
-  }
-  return {};
-}
 
 Result<void> check_buffer(std::string_view name, const DeviceTensor& tensor, std::uint64_t bytes) {
   return bytes == 0 ? Result<void>{} : check_place(name, tensor, bytes, kWorkspaceAlignment);
-}
-
-Result<void> check_contiguous(std::string_view name, const DeviceTensor& tensor) {
-  if (tensor.is_contiguous()) return {};
-  return wrong_tensor(name, " has strides, but must be contiguous: leave them 0");
 }
 
 }  // namespace
@@ -71,38 +44,6 @@ std::array<NamedTensor, kAttentionTensors> named_tensors(const AttentionTensors&
            {"v_scale", &tensors.v_scale}}};
 }
 
-TensorChecks::Shape TensorChecks::Shape::of(std::array<std::uint64_t, 3> sizes, std::uint64_t row,
-                                            DataType type) {
-  Shape shape{sizes, row, static_cast<std::uint32_t>(bits_of(type)), 0};
-  shape.contiguous_bytes = sizes[0] * sizes[1] * sizes[2] * row * shape.element_bits / 8;
-  return shape;
-}
-
-std::uint64_t TensorChecks::Shape::extent(const std::array<std::int64_t, 3>& strides) const {
-  std::uint64_t elements = row;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const auto stride = static_cast<std::uint64_t>(strides[i]);
-    // A stride that would wrap reaches beyond all memory.
-    if (stride > kLargestExtent / std::max<std::uint64_t>(sizes[i], 1)) return UINT64_MAX;
-    elements += (sizes[i] - 1) * stride;
-  }
-  return elements * element_bits / 8;
-}
-
-bool TensorChecks::Shape::overlaps(const std::array<std::int64_t, 3>& strides) const {
-  std::array<std::size_t, 3> order = {0, 1, 2};
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
-  std::uint64_t inner = row;  // elements that a step has to pass
-  for (const std::size_t i : order) {
-    if (sizes[i] == 1 && !counts_on_device[i]) continue;
-    const auto stride = static_cast<std::uint64_t>(strides[i]);
-    if (stride < inner) return true;
-    inner += (sizes[i] - 1) * stride;
-  }
-  return false;
-}
-
 TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes& workspace,
                            const AttentionPlan::TensorRules& rules)
     : problem_(problem), workspace_(workspace), rules_(rules) {
@@ -115,46 +56,21 @@ TensorChecks::TensorChecks(const AttentionProblem& problem, const WorkspaceSizes
   const std::uint64_t sequences = problem.ragged_q ? 1 : problem.batch;
   // The one pool of latent attention has the columns of both.
   const std::uint64_t columns = problem.is_mla_generation() ? problem.head_dim_qk : problem.head_dim_v;
-  q_ = Shape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_qk, problem.data_type_q);
-  k_ = Shape::of({outer, tokens, problem.heads_kv}, problem.head_dim_qk, problem.data_type_k);
-  v_ = Shape::of({outer, tokens, problem.heads_kv}, columns, problem.data_type_v);
-  o_ = Shape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_v, problem.data_type_o);
+  q_ = TensorShape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_qk, problem.data_type_q);
+  k_ = TensorShape::of({outer, tokens, problem.heads_kv}, problem.head_dim_qk, problem.data_type_k);
+  v_ = TensorShape::of({outer, tokens, problem.heads_kv}, columns, problem.data_type_v);
+  o_ = TensorShape::of({sequences, problem.q_len, problem.heads_q}, problem.head_dim_v, problem.data_type_o);
   if (problem.append) {
     const DataType type = problem.append->data_type;
-    new_q_ = Shape::of(q_.sizes, problem.head_dim_qk, type);
-    new_k_ = Shape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_qk, type);
-    new_v_ = Shape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_v, type);
+    new_q_ = TensorShape::of(q_.sizes, problem.head_dim_qk, type);
+    new_k_ = TensorShape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_qk, type);
+    new_v_ = TensorShape::of({sequences, problem.q_len, problem.heads_kv}, problem.head_dim_v, type);
   }
   k_.counts_on_device[0] = v_.counts_on_device[0] = paged;
   o_.counts_on_device[1] = problem.ragged_q;
   pages_ = paged ? problem.pages_per_sequence() : 0;
   // Whatever the sequences' own lengths are, a row is written for each token that they may have.
   lse_bytes_ = std::uint64_t{problem.batch} * problem.q_len * problem.heads_q * sizeof(float);
-}
-
-Result<void> TensorChecks::check_strided(std::string_view name, const DeviceTensor& tensor,
-                                         const Shape& shape) {
-  if (tensor.is_contiguous()) return check_place(name, tensor, shape.contiguous_bytes, kTensorAlignment);
-  for (const std::int64_t stride : tensor.strides) {
-    if (stride > 0 && static_cast<std::uint64_t>(stride) * shape.element_bits % (kTensorAlignment * 8) == 0)
-      continue;
-    return wrong_tensor(name, " has a stride of " + std::to_string(stride) +
-                                  " elements, but strides must be positive multiples of 16 bytes, or all 0");
-  }
-  return check_place(name, tensor, shape.extent(tensor.strides), kTensorAlignment);
-}
-
-// Of the output and of the cache, whose rows are each written once.
-Result<void> TensorChecks::check_distinct_rows(std::string_view name, const DeviceTensor& tensor,
-                                               const Shape& shape) {
-  CUBINET_TRY(check_strided(name, tensor, shape));
-  if (tensor.is_contiguous() || !shape.overlaps(tensor.strides)) return {};
-  std::string strides;
-  for (const std::int64_t stride : tensor.strides)
-    strides += (strides.empty() ? "" : ", ") + std::to_string(stride);
-  return wrong_tensor(name, " has the strides " + strides + " elements, by which its rows of " +
-                                std::to_string(shape.row) +
-                                " overlap: strides count elements, the outermost dimension's first");
 }
 
 // A kernel that reads several tokens as one row finds them side by side, or reads what is no token of its

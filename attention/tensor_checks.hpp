@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tensor_shape.hpp"
+
 #include <cubinet/attention/operation.hpp>
 
 #include <array>
@@ -30,33 +32,14 @@ class TensorChecks {
   Result<void> check(const AttentionTensors& tensors) const;
 
  private:
-  // A tensor of the innermost row and three dimensions outside it, and what its contiguous strides would be.
-  struct Shape {
-    std::array<std::uint64_t, 3> sizes = {1, 1, 1};
-    std::uint64_t row = 1;  // elements
-    std::uint32_t element_bits = 16;
-    std::uint64_t contiguous_bytes = 0;
-    std::array<bool, 3> counts_on_device = {};  // whose size here is the least that it may be
-
-    static Shape of(std::array<std::uint64_t, 3> sizes, std::uint64_t row, DataType type);
-    // Bytes from the first element to behind the last under these strides.
-    std::uint64_t extent(const std::array<std::int64_t, 3>& strides) const;
-    // Whether two rows share elements; also said of rows that interleave, which nobody lays out.
-    // REQUIRES: strides that check_strided() takes.
-    bool overlaps(const std::array<std::int64_t, 3>& strides) const;
-  };
-
-  static Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const Shape& shape);
-  static Result<void> check_distinct_rows(std::string_view name, const DeviceTensor& tensor,
-                                          const Shape& shape);
   Result<void> check_tokens(std::string_view name, const DeviceTensor& tensor) const;
   Result<void> check_page_table(const DeviceTensor& table) const;
   Result<void> check_options(const AttentionTensors& tensors) const;
   Result<void> check_attention(const AttentionTensors& tensors) const;
   Result<void> check_append(const AttentionTensors& tensors) const;
 
-  Shape q_, k_, v_, o_;
-  Shape new_q_, new_k_, new_v_;
+  TensorShape q_, k_, v_, o_;
+  TensorShape new_q_, new_k_, new_v_;
   AttentionProblem problem_;
   std::uint64_t pages_ = 0;  // of a sequence; 0: KV is not paged
   std::uint64_t lse_bytes_ = 0;

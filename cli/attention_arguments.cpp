@@ -50,16 +50,6 @@ std::uint32_t given_or(std::uint32_t value, std::uint32_t otherwise) {
   return value != 0 ? value : otherwise;
 }
 
-Result<DataType> parse_data_type_option(const std::string& name, const char* option) {
-  if (const auto type = parse_data_type(name)) return *type;
-  std::vector<std::string> names;
-  for (const DataType type : all_data_types())
-    names.emplace_back(to_string(type));
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("{}: '{}' is no data type", option, name.substr(0, 40)),
-               "write one of " + join(names)};
-}
-
 // The output of narrow types is bf16: few kernels write those.
 DataType default_output(DataType q) {
   return bits_of(q) >= 16 ? q : DataType::bf16;
@@ -151,6 +141,16 @@ AttentionProblem::Append append_of(const AttentionArguments& arguments, const At
   if (arguments.rope != "none") append.rope_dim = given_or(arguments.rope_dim, problem.head_dim_qk);
   append.interleaved = arguments.rope == "interleaved";
   return append;
+}
+
+Result<DataType> parse_data_type_option(const std::string& name, const char* option) {
+  if (const auto type = parse_data_type(name)) return *type;
+  std::vector<std::string> names;
+  for (const DataType type : all_data_types())
+    names.emplace_back(to_string(type));
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("{}: '{}' is no data type", option, name.substr(0, 40)),
+               "write one of " + join(names)};
 }
 
 Result<AttentionProblem> attention_problem_of(const AttentionArguments& arguments) {

@@ -111,4 +111,14 @@ Result<CheckedAttention> run_checked(Runtime& runtime, const std::shared_ptr<con
   return checked;
 }
 
+Result<double> median_replay(const std::shared_ptr<const Device>& device, int replays,
+                             const Callback<Result<void>(std::uint32_t, CUstream)>& record) {
+  CUBINET_TRY_ASSIGN(const TimedRuns runs, TimedRuns::capture(device, kRunsOfGraph, record));
+  std::vector<double> seconds;
+  for (int i = 0; i < replays; ++i) {
+    CUBINET_TRY_ASSIGN(seconds.emplace_back(), runs.seconds_a_run(1));
+  }
+  return median_of(std::move(seconds));
+}
+
 }  // namespace cubinet::cli

@@ -5,6 +5,7 @@
 
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/attention/reference.hpp>
+#include <cubinet/base/callback.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -46,5 +47,10 @@ struct CheckedAttention {
 Result<CheckedAttention> run_checked(Runtime& runtime, const std::shared_ptr<const Device>& device,
                                      const AttentionPlan& plan, const AttentionInputs& inputs,
                                      const AttentionOutputs& reference, std::uint32_t copies = 1);
+
+// The median time of one of kRunsOfGraph runs that follow one another in a CUDA graph, of so many replays.
+inline constexpr std::uint32_t kRunsOfGraph = 10;
+Result<double> median_replay(const std::shared_ptr<const Device>& device, int replays,
+                             const Callback<Result<void>(std::uint32_t, CUstream)>& record);
 
 }  // namespace cubinet::cli

@@ -5,6 +5,7 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/parameter_json.hpp>
+#include <cubinet/spec/image_target.hpp>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,13 @@
 #include <array>
 
 namespace cubinet::cli {
+namespace {
+
+std::string loaded_target(const KernelEvent& kernel) {
+  return kernel.target ? ImageTarget{*kernel.target, kernel.kind}.to_string() : "?";
+}
+
+}  // namespace
 
 nlohmann::json describe(const KernelSpec& spec) {
   nlohmann::json parameters = nlohmann::json::object();
@@ -32,6 +40,26 @@ nlohmann::json describe(const EntryPoint& entry_point) {
           {"cluster", entry_point.cluster},
           {"programmatic_launch", entry_point.programmatic_launch},
           {"cooperative", entry_point.cooperative}};
+}
+
+nlohmann::json describe_loaded(const KernelEvent& kernel) {
+  return {{"key", kernel.key.to_string()},
+          {"target", loaded_target(kernel)},
+          {"source", kernel.source ? to_string(*kernel.source) : "nowhere"},
+          {"bytes", kernel.bytes},
+          {"total_seconds", kernel.total_seconds},
+          {"find_seconds", kernel.find_seconds},
+          {"compile_seconds", kernel.compile_seconds},
+          {"load_seconds", kernel.load_seconds}};
+}
+
+std::string loaded_lines(const KernelEvent& kernel) {
+  return fmt::format(
+      "kernel     {} for {}, {}\nfrom       {} in {}: found in {}, compiled in {}, loaded in {}",
+      kernel.spec.to_string(), loaded_target(kernel), format_bytes(kernel.bytes),
+      kernel.source ? to_string(*kernel.source) : "nowhere", format_seconds(kernel.total_seconds),
+      format_seconds(kernel.find_seconds), format_seconds(kernel.compile_seconds),
+      format_seconds(kernel.load_seconds));
 }
 
 std::string describe_block(const EntryPoint& entry_point) {

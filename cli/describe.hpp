@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/runtime.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 
@@ -25,6 +26,10 @@ nlohmann::json describe_fully(const CubinRecord& record);
 KernelSpec spec_of(const CubinRecord& record);
 std::string describe_origin(
     const CubinRecord& record);  // "compiled here", "added here", "a bundle of version 3"
+
+// A kernel that was loaded: where it came from and what that took.
+nlohmann::json describe_loaded(const KernelEvent& kernel);
+std::string loaded_lines(const KernelEvent& kernel);
 
 // The command line that builds a kernel.
 std::string compile_command(const KernelSpec& spec, SmTarget target);

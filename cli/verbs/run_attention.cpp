@@ -10,14 +10,11 @@
 
 #include <cubinet/attention/measure.hpp>
 #include <cubinet/attention/reference_values.hpp>
-#include <cubinet/spec/image_target.hpp>
 
 #include <fmt/format.h>
 
 namespace cubinet::cli {
 namespace {
-
-constexpr std::uint32_t kRunsOfGraph = 10;
 
 struct RunOptions {
   AttentionArguments problem;
@@ -51,22 +48,16 @@ struct AttentionRun {
 void report(const Context& context, const AttentionPlan& plan, const AttentionRun& run) {
   const KernelEvent& kernel = run.kernel;
   const AttentionDeviation& error = run.verdict.error;
-  const std::string source(kernel.source ? to_string(*kernel.source) : "nowhere");
-  const std::string target = kernel.target ? ImageTarget{*kernel.target, kernel.kind}.to_string() : "?";
-  context.console().text(fmt::format(
-      "device     {}\nbackend    {} ({} was asked for)\nkernel     {} for {}, {}\nfrom       {} in {}: found "
-      "in {}, compiled in {}, loaded in "
-      "{}\n"
-      "splits     {}\nerror      {:.2e} in the worst row, {:.2e} in all, {:.2e} in the LSE; {} ({:.0e} is "
-      "allowed)\n"
-      "time       {}, median of {} replays of {} runs\nbandwidth  {:.1f} GB/s, {} of K and V",
-      run.device.to_string(), plan.backend_name(), run.requested, kernel.spec.to_string(), target,
-      format_bytes(kernel.bytes), source, format_seconds(kernel.total_seconds),
-      format_seconds(kernel.find_seconds), format_seconds(kernel.compile_seconds),
-      format_seconds(kernel.load_seconds), plan.division.kv_splits, error.worst_row, error.all_rows,
-      error.worst_lse, run.verdict.correct() ? "correct" : "WRONG", run.verdict.allowed,
-      format_seconds(run.seconds), run.iterations, kRunsOfGraph, run.kv_bytes / run.seconds * 1e-9,
-      format_bytes(static_cast<std::uint64_t>(run.kv_bytes))));
+  context.console().text(
+      fmt::format("device     {}\nbackend    {} ({} was asked for)\n{}\nsplits     {}\nerror      {:.2e} in "
+                  "the worst row, {:.2e} in all, {:.2e} in the LSE; {} ({:.0e} is "
+                  "allowed)\n"
+                  "time       {}, median of {} replays of {} runs\nbandwidth  {:.1f} GB/s, {} of K and V",
+                  run.device.to_string(), plan.backend_name(), run.requested, loaded_lines(kernel),
+                  plan.division.kv_splits, error.worst_row, error.all_rows, error.worst_lse,
+                  run.verdict.correct() ? "correct" : "WRONG", run.verdict.allowed,
+                  format_seconds(run.seconds), run.iterations, kRunsOfGraph,
+                  run.kv_bytes / run.seconds * 1e-9, format_bytes(static_cast<std::uint64_t>(run.kv_bytes))));
   if (plan.request.problem.append) {
     context.console().text(fmt::format("append     rows of {}, {}; in the time, not in the bandwidth",
                                        to_string(plan.request.problem.append->data_type),
@@ -75,14 +66,7 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
   if (!plan.measured.empty()) context.console().text("choice     " + plan.measured);
   nlohmann::json document = describe(kernel.spec);
   document["device"] = {{"ordinal", run.device.ordinal}, {"name", run.device.name}};
-  document["kernel"] = {{"key", kernel.key.to_string()},
-                        {"target", target},
-                        {"source", source},
-                        {"bytes", kernel.bytes},
-                        {"total_seconds", kernel.total_seconds},
-                        {"find_seconds", kernel.find_seconds},
-                        {"compile_seconds", kernel.compile_seconds},
-                        {"load_seconds", kernel.load_seconds}};
+  document["kernel"] = describe_loaded(kernel);
   document["requested"] = run.requested;
   document["backend"] = plan.backend_name();
   document["splits"] = plan.division.kv_splits;
@@ -97,19 +81,6 @@ void report(const Context& context, const AttentionPlan& plan, const AttentionRu
   document["kv_bytes"] = run.kv_bytes;
   document["bytes_per_second"] = run.kv_bytes / run.seconds;
   context.console().document(document);
-}
-
-// The median of one run's time, of tensors that are the same in each.
-Result<double> measure(const CheckedAttention& checked, const std::shared_ptr<const Device>& device,
-                       int iterations) {
-  const AttentionTensors tensors = checked.tensors();
-  const auto record = [&](std::uint32_t, CUstream stream) { return checked.attention.run(tensors, stream); };
-  CUBINET_TRY_ASSIGN(const TimedRuns runs, TimedRuns::capture(device, kRunsOfGraph, record));
-  std::vector<double> seconds;
-  for (int i = 0; i < iterations; ++i) {
-    CUBINET_TRY_ASSIGN(seconds.emplace_back(), runs.seconds_a_run(1));
-  }
-  return median_of(std::move(seconds));
 }
 
 Result<ExitStatus> run_attention(const Context& context, const RunOptions& options) {
@@ -144,7 +115,9 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   CUBINET_TRY_ASSIGN(const CheckedAttention checked,
                      run_checked(*runtime, device, *resolution.plan, inputs, reference));
   run.verdict = checked.verdict;
-  CUBINET_TRY_ASSIGN(run.seconds, measure(checked, device, options.iterations));
+  const AttentionTensors tensors = checked.tensors();
+  const auto record = [&](std::uint32_t, CUstream stream) { return checked.attention.run(tensors, stream); };
+  CUBINET_TRY_ASSIGN(run.seconds, median_replay(device, options.iterations, record));
   run.kv_bytes = attention_work(problem, inputs.kv_lengths, inputs.q_lengths).kv_bytes;
   report(context, checked.attention.plan(), run);
   return run.verdict.correct() ? ExitStatus::done : ExitStatus::negative;
@@ -186,6 +159,7 @@ void add_run(CLI::App& root, Action& chosen) {
   add_operation(*run, chosen, "decode", "Decode attention over a paged KV cache");
   add_operation(*run, chosen, "prefill", "Prefill attention over a paged KV cache");
   add_operation(*run, chosen, "mla-decode", "Decode with latent attention, head dims 576/512");
+  add_run_merge(*run, chosen);
   run->footer(
       "Example:\n  cubinet run decode --batch 16 --kv-len 4096 --heads-q 64 --heads-kv 8 --page-size 64");
 }

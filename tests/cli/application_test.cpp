@@ -66,6 +66,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"run", "decode"},
     {"run", "prefill"},
     {"run", "mla-decode"},
+    {"run", "merge"},
 };
 
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {

@@ -59,8 +59,8 @@ void check_without_a_word(Compiler& nvrtc, const std::vector<CompileRequest>& re
 void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
   std::vector<CompileRequest> requests;
   for (const char* target : targets) {
-    for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_reduction",
-                             "attention_wide", "rms_norm"})
+    for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_merge",
+                             "attention_reduction", "attention_wide", "rms_norm"})
       requests.push_back(test::builtin_request(name, target));
   }
   check_all_without_a_word(nvrtc, requests);
@@ -256,9 +256,9 @@ TEST_CASE("the source of each template compiles alone, without a header beside i
   REQUIRE(compiler);
   const auto api = NvrtcApi::open((*compiler)->location().library, (*compiler)->location().builtins);
   REQUIRE(api);
-  for (const char* name :
-       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent",
-        "attention_latent_narrow", "attention_lse", "attention_reduction", "attention_wide", "rms_norm"}) {
+  for (const char* name : {"attention_append", "attention_decode", "attention_decode_wgmma",
+                           "attention_latent", "attention_latent_narrow", "attention_lse", "attention_merge",
+                           "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto source = specialised_source(test::builtin_request(name, "sm_90a"));
     REQUIRE(source);
     CHECK(source->find("#include") == std::string::npos);

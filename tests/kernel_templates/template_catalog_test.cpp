@@ -4,6 +4,7 @@
 #include <cubinet/kernel_templates/attention_append_parameters.h>
 #include <cubinet/kernel_templates/attention_decode_parameters.h>
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
+#include <cubinet/kernel_templates/attention_merge_parameters.h>
 #include <cubinet/kernel_templates/attention_reduction_parameters.h>
 #include <cubinet/kernel_templates/rms_norm_parameters.h>
 #include <cubinet/kernel_templates/template_catalog.hpp>
@@ -15,10 +16,10 @@ using namespace cubinet;
 TEST_CASE("the templates that come with the library are found") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  CHECK(catalog->list().size() == 9);
-  for (const char* name :
-       {"attention_append", "attention_decode", "attention_decode_wgmma", "attention_latent",
-        "attention_latent_narrow", "attention_lse", "attention_reduction", "attention_wide", "rms_norm"}) {
+  CHECK(catalog->list().size() == 10);
+  for (const char* name : {"attention_append", "attention_decode", "attention_decode_wgmma",
+                           "attention_latent", "attention_latent_narrow", "attention_lse", "attention_merge",
+                           "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto found = catalog->find(name);
     REQUIRE(found);
     CHECK((*found)->name() == name);
@@ -50,6 +51,7 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
                 sizeof(kernel_templates::AttentionDecodeParameters));
   check_entries(KernelSpec{"attention_append", {}}, 1, sizeof(kernel_templates::AttentionAppendParameters));
   check_entries(KernelSpec{"attention_lse", {}}, 1, sizeof(kernel_templates::AttentionLseParameters));
+  check_entries(KernelSpec{"attention_merge", {}}, 1, sizeof(kernel_templates::AttentionMergeParameters));
   check_entries(KernelSpec{"attention_reduction", {}}.set("head_dim_per_tile", 512), 1,
                 sizeof(kernel_templates::AttentionReductionParameters));
   check_entries(KernelSpec{"rms_norm", {}}.set("hidden_size", 4096), 1,

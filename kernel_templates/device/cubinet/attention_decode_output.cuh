@@ -3,7 +3,7 @@
 // The rows of the output of decode attention. Of the template: kThreads and kConvertsKv.
 #include <cubinet/attention_decode_rows.cuh>
 #include <cubinet/e4m3.cuh>
-#include <cubinet/types.cuh>
+#include <cubinet/elements.cuh>
 
 namespace cubinet::attention {
 
@@ -21,24 +21,6 @@ struct OutputRow {
                                     token * p.o_token_stride + head * p.o_head_stride);
   }
 };
-
-// Values of a row are stored as many at a time as one store takes, and at least 4.
-template <typename Element, int kCount>
-__device__ inline void store_elements(GlobalAddress address, const float (&values)[kCount]) {
-  if constexpr (is_same<Element, e4m3>) {
-    if constexpr (kCount == 8) {
-      store_global_8(address, make_uint2(pack4_e4m3(values), pack4_e4m3(values + 4)));
-    } else {
-      static_assert(kCount == 16);
-      store_global_16(address, make_uint4(pack4_e4m3(values), pack4_e4m3(values + 4), pack4_e4m3(values + 8),
-                                          pack4_e4m3(values + 12)));
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < kCount; i += Vector16<Element>::kElements)
-      store_global_16(address + i * sizeof(Element), Vector16<Element>::pack(values + i));
-  }
-}
 
 // Two elements, as a lane has them of a tile of products.
 template <typename Element>

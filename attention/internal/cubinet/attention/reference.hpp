@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/merge.hpp>
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/base/result.hpp>
@@ -78,6 +79,27 @@ struct AttentionOutputs {
 // page numbers.
 Result<AttentionOutputs> attention_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
                                              unsigned threads = 0);
+
+// Two parts to merge, in host memory, and what they are in double precision.
+struct MergeInputs {
+  struct Part {
+    Bytes o;  // as AttentionMerge reads it
+    std::vector<float> lse;
+    AttentionOutputs values;
+  };
+  Part first;
+  Part second;
+};
+
+// Random parts of which neither outweighs the other often; some rows saw nothing of one part or of both, and
+// have NaN in the O of it. Deterministic in the seed.
+MergeInputs make_merge_inputs(const AttentionMerge::Problem& problem, std::uint32_t tokens,
+                              std::uint64_t seed);
+
+// The definition of AttentionMerge in double precision, its output_scale included. REQUIRES: parts of as many
+// rows of `head_dim` columns.
+AttentionOutputs merge_reference(const AttentionMerge::Problem& problem, const AttentionOutputs& first,
+                                 const AttentionOutputs& second);
 
 // Inputs on a device, with outputs and a workspace for a plan's runs. The KV cache may lie there several
 // times, with a page table each, so that a run reads other memory than the one before it.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor_shape.hpp"
+
+#include <algorithm>
+
+namespace cubinet {
+
+Error wrong_tensor(std::string_view name, const std::string& what) {
+  return Error{ErrorCode::invalid_argument, "attention: " + std::string(name) + what};
+}
+
+Result<void> check_place(std::string_view name, const DeviceTensor& tensor, std::uint64_t bytes,
+                         std::uint64_t alignment) {
+  if (tensor.address == 0) return wrong_tensor(name, " has no address");
+  if (tensor.address % alignment != 0) {
+    return wrong_tensor(name, " is at the address " + std::to_string(tensor.address) +
+                                  ", but must be at a multiple of " + std::to_string(alignment) + " bytes");
+  }
+  if (tensor.bytes < bytes) {
+    return wrong_tensor(
+        name, " has " + std::to_string(tensor.bytes) + " bytes, but needs at least " + std::to_string(bytes));
+  }
+  return {};
+}
+
+Result<void> check_contiguous(std::string_view name, const DeviceTensor& tensor) {
+  if (tensor.is_contiguous()) return {};
+  return wrong_tensor(name, " has strides, but must be contiguous: leave them 0");
+}
+
+TensorShape TensorShape::of(std::array<std::uint64_t, 3> sizes, std::uint64_t row, DataType type) {
+  TensorShape shape{sizes, row, static_cast<std::uint32_t>(bits_of(type)), 0};
+  shape.contiguous_bytes = sizes[0] * sizes[1] * sizes[2] * row * shape.element_bits / 8;
+  return shape;
+}
+
+std::uint64_t TensorShape::extent(const std::array<std::int64_t, 3>& strides) const {
+  std::uint64_t elements = row;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto stride = static_cast<std::uint64_t>(strides[i]);
+    // A stride that would wrap reaches beyond all memory.
+    if (stride > kLargestExtent / std::max<std::uint64_t>(sizes[i], 1)) return UINT64_MAX;
+    elements += (sizes[i] - 1) * stride;
+  }
+  return elements * element_bits / 8;
+}
+
+bool TensorShape::overlaps(const std::array<std::int64_t, 3>& strides) const {
+  std::array<std::size_t, 3> order = {0, 1, 2};
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
+  std::uint64_t inner = row;  // elements that a step has to pass
+  for (const std::size_t i : order) {
+    if (sizes[i] == 1 && !counts_on_device[i]) continue;
+    const auto stride = static_cast<std::uint64_t>(strides[i]);
+    if (stride < inner) return true;
+    inner += (sizes[i] - 1) * stride;
+  }
+  return false;
+}
+
+Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const TensorShape& shape) {
+  if (tensor.is_contiguous()) return check_place(name, tensor, shape.contiguous_bytes, kTensorAlignment);
+  for (const std::int64_t stride : tensor.strides) {
+    if (stride > 0 && static_cast<std::uint64_t>(stride) * shape.element_bits % (kTensorAlignment * 8) == 0)
+      continue;
+    return wrong_tensor(name, " has a stride of " + std::to_string(stride) +
+                                  " elements, but strides must be positive multiples of 16 bytes, or all 0");
+  }
+  return check_place(name, tensor, shape.extent(tensor.strides), kTensorAlignment);
+}
+
+// Of the output and of the cache, whose rows are each written once.
+Result<void> check_distinct_rows(std::string_view name, const DeviceTensor& tensor,
+                                 const TensorShape& shape) {
+  CUBINET_TRY(check_strided(name, tensor, shape));
+  if (tensor.is_contiguous() || !shape.overlaps(tensor.strides)) return {};
+  std::string strides;
+  for (const std::int64_t stride : tensor.strides)
+    strides += (strides.empty() ? "" : ", ") + std::to_string(stride);
+  return wrong_tensor(name, " has the strides " + strides + " elements, by which its rows of " +
+                                std::to_string(shape.row) +
+                                " overlap: strides count elements, the outermost dimension's first");
+}
+
+}  // namespace cubinet

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Neighbouring elements of a row of a tensor.
+#include <cubinet/memory.cuh>
+#include <cubinet/types.cuh>
+
+namespace cubinet {
+
+// Values are stored as many at a time as one store takes, and at least 4.
+template <typename Element, int kCount>
+__device__ inline void store_elements(GlobalAddress address, const float (&values)[kCount]) {
+  if constexpr (is_same<Element, e4m3>) {
+    if constexpr (kCount == 8) {
+      store_global_8(address, make_uint2(pack4_e4m3(values), pack4_e4m3(values + 4)));
+    } else {
+      static_assert(kCount == 16);
+      store_global_16(address, make_uint4(pack4_e4m3(values), pack4_e4m3(values + 4), pack4_e4m3(values + 8),
+                                          pack4_e4m3(values + 12)));
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i += Vector16<Element>::kElements)
+      store_global_16(address + i * sizeof(Element), Vector16<Element>::pack(values + i));
+  }
+}
+
+}  // namespace cubinet

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The one by-value argument of the kernel of the template `attention_merge`. Compiled by the host's compiler
+// and by NVRTC (which has no standard headers); the assertions hold the layout on both sides. A change of any
+// field is a new interface version of the template.
+#include <cubinet/kernel_templates/fast_divisor.h>
+
+namespace cubinet::kernel_templates {
+
+// O and the log-sum-exp of some rows. Addresses are device addresses (CUdeviceptr), strides count elements.
+struct AttentionMergePart {
+  unsigned long long o;    // [tokens, heads, head_dim]
+  unsigned long long lse;  // [tokens, heads] fp32, natural logarithm; -infinity of a row that saw nothing
+  long long token_stride;
+  long long head_stride;
+};
+
+struct AttentionMergeParameters {
+  AttentionMergePart first;
+  AttentionMergePart second;
+  AttentionMergePart merged;  // may be first or second; lse 0: not wanted
+  FastDivisor heads;
+  int rows;            // tokens times heads; below 2^31 >> lanes_log2
+  int row_vectors;     // head_dim / 8
+  int lanes_log2;      // 1 << this lanes share a row: at most a warp
+  float output_scale;  // of the merged output
+};
+
+static_assert(sizeof(AttentionMergePart) == 32 && alignof(AttentionMergePart) == 8,
+              "AttentionMergePart changed its size");
+static_assert(sizeof(AttentionMergeParameters) == 128 && alignof(AttentionMergeParameters) == 8,
+              "AttentionMergeParameters changed its size");
+CUBINET_ASSERT_OFFSET(AttentionMergePart, o, 0);
+CUBINET_ASSERT_OFFSET(AttentionMergePart, lse, 8);
+CUBINET_ASSERT_OFFSET(AttentionMergePart, token_stride, 16);
+CUBINET_ASSERT_OFFSET(AttentionMergePart, head_stride, 24);
+CUBINET_ASSERT_OFFSET(AttentionMergeParameters, first, 0);
+CUBINET_ASSERT_OFFSET(AttentionMergeParameters, second, 32);
+CUBINET_ASSERT_OFFSET(AttentionMergeParameters, merged, 64);
+CUBINET_ASSERT_OFFSET(AttentionMergeParameters, heads, 96);
+CUBINET_ASSERT_OFFSET(AttentionMergeParameters, rows, 112);
+CUBINET_ASSERT_OFFSET(AttentionMergeParameters, row_vectors, 116);
+CUBINET_ASSERT_OFFSET(AttentionMergeParameters, lanes_log2, 120);
+CUBINET_ASSERT_OFFSET(AttentionMergeParameters, output_scale, 124);
+
+}  // namespace cubinet::kernel_templates
