@@ -20,7 +20,6 @@ namespace cubinet::cli {
 namespace {
 
 constexpr double kLargestRowError = 1e-2;
-constexpr double kLargestLseError = 1e-3;
 
 struct MergeOptions {
   std::uint32_t tokens = 64;
