@@ -37,6 +37,17 @@ TEST_CASE("a plan that appends begins with the append, and what attends starts e
   CHECK(without.attention_step() == 0);
 }
 
+TEST_CASE("what attends for long starts when the append has ended") {
+  for (const auto& [batch, early] : std::vector<std::pair<std::uint32_t, bool>>{{4, true}, {256, false}}) {
+    AttentionProblem problem = append_of(DataType::bf16);
+    problem.batch = batch;
+    const AttentionPlan plan = appending_plan(problem);
+    REQUIRE(plan.cost.in_microseconds);
+    CHECK_FALSE(plan.steps[0].starts_early);
+    CHECK(plan.steps[1].starts_early == early);
+  }
+}
+
 TEST_CASE("the template of the append knows every kernel that is asked for, and its block") {
   const auto found = TemplateCatalog::builtin()->find("attention_append");
   REQUIRE(found);
