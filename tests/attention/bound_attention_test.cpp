@@ -15,21 +15,6 @@ namespace {
 
 using namespace test;
 
-template <class Control>
-Control control(const char* name) {
-  const auto library = ok(DynamicLibrary::open(std::getenv("CUBINET_TEST_DRIVER")));
-  return reinterpret_cast<Control>(library.find(name));
-}
-
-std::vector<cubinet_stub_launch_record> launches() {
-  const auto count = control<decltype(&cubinet_stub_launch_count)>("cubinet_stub_launch_count");
-  const auto read = control<decltype(&cubinet_stub_launch)>("cubinet_stub_launch");
-  std::vector<cubinet_stub_launch_record> records(count());
-  for (std::size_t i = 0; i < records.size(); ++i)
-    read(i, &records[i]);
-  return records;
-}
-
 ScaleArgument argument_of(const cubinet_stub_launch_record& launch) {
   ScaleArgument argument{};
   REQUIRE(launch.argument_bytes == sizeof(argument));

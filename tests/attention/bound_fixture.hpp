@@ -8,12 +8,31 @@
 #include <cubinet/attention/backend.hpp>
 #include <cubinet/attention/reference.hpp>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace cubinet::test {
+
+// A function of the stub's own.
+template <class Control>
+Control control(const char* name) {
+  const auto library = ok(DynamicLibrary::open(std::getenv("CUBINET_TEST_DRIVER")));
+  return reinterpret_cast<Control>(library.find(name));
+}
+
+// What the stub was asked to launch, in order.
+inline std::vector<cubinet_stub_launch_record> launches() {
+  const auto count = control<decltype(&cubinet_stub_launch_count)>("cubinet_stub_launch_count");
+  const auto read = control<decltype(&cubinet_stub_launch)>("cubinet_stub_launch");
+  std::vector<cubinet_stub_launch_record> records(count());
+  for (std::size_t i = 0; i < records.size(); ++i)
+    read(i, &records[i]);
+  return records;
+}
 
 // The argument of the fixture's template `scale`.
 struct ScaleArgument {

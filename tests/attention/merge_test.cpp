@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/device_fixture.hpp"
+#include "bound_fixture.hpp"
 #include "support/allocation_count.hpp"
-#include "support/ok.hpp"
 
 #include <cubinet/attention/merge.hpp>
 #include <cubinet/kernel_templates/attention_merge_parameters.h>
@@ -9,7 +8,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -45,17 +43,6 @@ struct MergeSetting {
   AttentionMerge bind() const { return ok(AttentionMerge::bind(*runtime, problem, 0)); }
 };
 
-std::vector<cubinet_stub_launch_record> merges_launched() {
-  const auto library = ok(DynamicLibrary::open(std::getenv("CUBINET_TEST_DRIVER")));
-  const auto count =
-      reinterpret_cast<decltype(&cubinet_stub_launch_count)>(library.find("cubinet_stub_launch_count"));
-  const auto read = reinterpret_cast<decltype(&cubinet_stub_launch)>(library.find("cubinet_stub_launch"));
-  std::vector<cubinet_stub_launch_record> records(count());
-  for (std::size_t i = 0; i < records.size(); ++i)
-    read(i, &records[i]);
-  return records;
-}
-
 AttentionMergeParameters merge_argument(const cubinet_stub_launch_record& launch) {
   AttentionMergeParameters argument{};
   REQUIRE(launch.argument_bytes == sizeof(argument));
@@ -71,7 +58,7 @@ TEST_CASE("a merge launches one kernel of as many threads as its rows need") {
   AttentionMerge::Tensors tensors = merge_tensors();
   tensors.second.o = {0x30000, 1U << 16U, {8000, 800, 80}};
   ok(merge.run(tensors, 5, nullptr));
-  const auto made = merges_launched();
+  const auto made = launches();
   REQUIRE(made.size() == 1);
   CHECK(std::string(made[0].kernel) == "attention_merge");
   CHECK(made[0].grid[0] == 1);  // 20 rows of 8 lanes
@@ -91,11 +78,11 @@ TEST_CASE("a merge launches one kernel of as many threads as its rows need") {
   CHECK(argument.output_scale == 0.5f);
 
   ok(merge.run(tensors, 0, nullptr));
-  CHECK(merges_launched().size() == 1);
+  CHECK(launches().size() == 1);
   tensors.merged = tensors.first;
   tensors.merged.lse = {};
   ok(merge.run(tensors, 5, nullptr));
-  CHECK(merge_argument(merges_launched().at(1)).merged.lse == 0);
+  CHECK(merge_argument(launches().at(1)).merged.lse == 0);
 }
 
 TEST_CASE("rows of every head dim are shared by a power of two of lanes, a warp at most") {
@@ -108,7 +95,7 @@ TEST_CASE("rows of every head dim are shared by a power of two of lanes, a warp 
     for (AttentionMerge::Part* part : {&tensors.first, &tensors.second, &tensors.merged})
       part->o.bytes = 1U << 20U;
     ok(setting.bind().run(tensors, 5, nullptr));
-    const AttentionMergeParameters argument = merge_argument(merges_launched().back());
+    const AttentionMergeParameters argument = merge_argument(launches().back());
     CHECK(argument.row_vectors == static_cast<int>(head_dim / 8));
     CHECK(argument.lanes_log2 == lanes_log2);
   }
@@ -119,7 +106,7 @@ TEST_CASE("a merge that may start early says so") {
   if (setting.stub.missing()) return;
   setting.problem.starts_early = true;
   ok(setting.bind().run(merge_tensors(), 5, nullptr));
-  CHECK(merges_launched().at(0).programmatic == 1);
+  CHECK(launches().at(0).programmatic == 1);
 }
 
 TEST_CASE("each tensor of a merge is refused by name where it does not fit, and nothing is launched") {
@@ -150,7 +137,7 @@ TEST_CASE("each tensor of a merge is refused by name where it does not fit, and 
     t.second.o.strides = {8000, 800, 80};
     t.second.o.bytes = 1U << 16U;
   });
-  CHECK(merges_launched().empty());
+  CHECK(launches().empty());
   T many = merge_tensors();
   const auto ran = merge.run(many, 1U << 27U, nullptr);
   REQUIRE_FALSE(ran);
