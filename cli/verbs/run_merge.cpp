@@ -104,7 +104,17 @@ Result<AttentionVerdict> judge(const AttentionMerge::Problem& problem, const Mer
   return verdict;
 }
 
-Result<MergeInputs> parts_in_memory(const AttentionMerge::Problem& problem, const MergeOptions& options) {
+// The device is asked before the host, which may have less, makes them.
+Result<MergeInputs> parts_in_memory(const AttentionMerge::Problem& problem, const MergeOptions& options,
+                                    const DeviceProperties& device) {
+  const double bytes =
+      2.0 * options.tokens * problem.heads * problem.head_dim * bits_of(problem.data_type) / 8;
+  if (bytes > static_cast<double>(device.memory_bytes)) {
+    return Error{ErrorCode::unavailable,
+                 fmt::format("the two parts alone take {:.0f} GiB, more than {} has", bytes / (1U << 30U),
+                             device.to_string()),
+                 "ask for fewer tokens"};
+  }
   try {
     return make_merge_inputs(problem, options.tokens, options.seed);
   } catch (const std::bad_alloc&) {
@@ -125,7 +135,7 @@ Result<ExitStatus> run_merge(const Context& context, const MergeOptions& options
           catalog, {}, [&kernel](const KernelEvent& event) { kernel = event; }, options.places));
   CUBINET_TRY_ASSIGN(const AttentionMerge merge, AttentionMerge::bind(*runtime, problem, options.device));
   CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
-  CUBINET_TRY_ASSIGN(const MergeInputs inputs, parts_in_memory(problem, options));
+  CUBINET_TRY_ASSIGN(const MergeInputs inputs, parts_in_memory(problem, options, device->properties()));
   CUBINET_TRY_ASSIGN(const MergeBuffers buffers, MergeBuffers::create(device, problem, inputs));
   const auto record = [&](std::uint32_t, CUstream stream) {
     return merge.run(buffers.tensors(), options.tokens, stream);

@@ -39,3 +39,14 @@ TEST_CASE("a merge that no kernel computes is refused by name") {
   refused({"--head-dim", "100"}, "head_dim");
   refused({"--output-scale", "-1"}, "output_scale");
 }
+
+TEST_CASE("parts that no device holds are refused before they are made") {
+  if (std::getenv("CUBINET_TEST_DRIVER") == nullptr) return skip("needs the stub");
+  const Sandbox sandbox;
+  const ToolResult result =
+      sandbox.run({"run", "merge", "--heads", "4096", "--tokens", "4000000", "--json"}, with_driver());
+  CAPTURE(result.out);
+  CHECK(result.status != 0);
+  CHECK(result.json()["error"]["code"] == "unavailable");
+  CHECK(contains(result.json()["error"]["message"].get<std::string>(), "GiB"));
+}
