@@ -77,7 +77,7 @@ Result<void> bench_packing(const Settings& settings, const std::filesystem::path
 // float64 and time of each; then the kernels' time in a CUDA graph.
 struct DecodeOptions {
   bool small = false;   // the small sweep instead of Llama-3-70B's shapes
-  std::string without;  // no problem whose name has this word; empty: all
+  std::string without;  // no problem whose name begins so; empty: all
   bool time = true;
 };
 Result<void> bench_decode(const Settings& settings, const DecodeOptions& options, Report& report);

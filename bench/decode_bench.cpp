@@ -214,7 +214,7 @@ Result<void> bench_decode(const Settings& settings, const DecodeOptions& options
       "turn");
   DecodeBench bench(settings, options, device, std::move(stream));
   for (const NamedProblem& problem : options.small ? small_problems() : llama_problems()) {
-    if (!options.without.empty() && problem.name.find(options.without) != std::string::npos) continue;
+    if (!options.without.empty() && problem.name.starts_with(options.without)) continue;
     CUBINET_TRY(bench.run(problem, report));
   }
   if (bench.all_within_tolerance()) return {};

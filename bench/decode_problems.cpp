@@ -80,7 +80,7 @@ std::vector<NamedProblem> small_problems() {
   add("latent, 64 rows", llama(3, 170, 64), latent(64));
   add("latent, 128 rows, e4m3", llama(2, 170, 32), latent(128, DataType::e4m3));
   // What Hopper's own kernels of latent attention leave to the portable one.
-  add("latent, soft cap", llama(3, 170, 64), [&](AttentionProblem& p) {
+  add("soft cap, latent", llama(3, 170, 64), [&](AttentionProblem& p) {
     latent(16)(p);
     p.soft_cap = 30.0;
   });

@@ -116,7 +116,7 @@ void declare(CLI::App& app, Arguments& arguments, std::function<Result<void>()>&
   });
   decode->add_flag("--small", arguments.decode.small,
                    "Small problems of every kind, untimed, for a sanitizer");
-  decode->add_option("--without", arguments.decode.without, "Leave out problems whose name has this word");
+  decode->add_option("--without", arguments.decode.without, "Leave out problems whose name begins so");
 
   verb("step", "A decode step, append and attention, of e4m3 beside bf16", [&] {
     return with_report("step", settings, [&](Report& report) { return bench_step(settings, report); });
