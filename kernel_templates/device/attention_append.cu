@@ -36,6 +36,7 @@
 // follows is let go when the rows are on their way, not sooner: its blocks would share the multiprocessors
 // with these unevenly, which costs attention more than an earlier start saves.
 #include <cubinet/e4m3.cuh>
+#include <cubinet/elements.cuh>
 #include <cubinet/kernel_templates/attention_append_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -160,10 +161,8 @@ __device__ inline void store(GlobalAddress address, float (&values)[kVector], fl
 #pragma unroll
     for (float& value : values)
       value = __fdiv_rn(value, scale);
-    store_global_8(address, make_uint2(pack4_e4m3(values), pack4_e4m3(values + 4)));
-  } else {
-    store_global_16(address, Vector16<Stored>::pack(values));
   }
+  store_elements<Stored>(address, values);
 }
 
 // Columns `first` and `second` on of a row, 8 of each; `part` of its rotation.
