@@ -126,14 +126,6 @@ Result<AttentionMerge> AttentionMerge::bind(Runtime& runtime, const Problem& pro
   return AttentionMerge(std::move(binding));
 }
 
-const AttentionMerge::Problem& AttentionMerge::problem() const {
-  return binding_->problem;
-}
-
-const Function& AttentionMerge::function() const {
-  return binding_->function;
-}
-
 Result<void> AttentionMerge::run(const Tensors& tensors, std::uint32_t tokens, CUstream stream) const {
   const Binding& binding = *binding_;
   if (tokens == 0) return {};

@@ -69,4 +69,12 @@ AttentionOutputs merge_reference(const AttentionMerge::Problem& problem, const A
   return merged;
 }
 
+Result<AttentionDeviation> compare_merge(const AttentionMerge::Problem& problem, const MergeInputs& inputs,
+                                         ByteView o, const std::vector<float>& lse) {
+  AttentionProblem rows;
+  rows.head_dim_v = problem.head_dim;
+  rows.data_type_o = problem.data_type_o;
+  return compare_attention(rows, merge_reference(problem, inputs.first.values, inputs.second.values), o, lse);
+}
+
 }  // namespace cubinet

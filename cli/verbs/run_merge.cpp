@@ -19,8 +19,6 @@
 namespace cubinet::cli {
 namespace {
 
-constexpr double kLargestRowError = 1e-2;
-
 struct MergeOptions {
   std::uint32_t tokens = 64;
   std::uint32_t heads = 1;
@@ -92,15 +90,9 @@ Result<AttentionVerdict> judge(const AttentionMerge::Problem& problem, const Mer
   std::vector<float> lse(inputs.first.lse.size());
   CUBINET_TRY(buffers.merged_o.copy_to(o));
   CUBINET_TRY(buffers.merged_lse.copy_to(std::as_writable_bytes(std::span(lse))));
-  AttentionProblem rows;
-  rows.head_dim_v = problem.head_dim;
-  rows.data_type_o = problem.data_type_o;
   AttentionVerdict verdict;
   verdict.narrow_output = problem.data_type_o == DataType::e4m3;
-  verdict.allowed = kLargestRowError;
-  CUBINET_TRY_ASSIGN(
-      verdict.error,
-      compare_attention(rows, merge_reference(problem, inputs.first.values, inputs.second.values), o, lse));
+  CUBINET_TRY_ASSIGN(verdict.error, compare_merge(problem, inputs, o, lse));
   return verdict;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cubinet/attention/operation.hpp>
 #include <cubinet/base/result.hpp>
-#include <cubinet/loader/function.hpp>
 #include <cubinet/spec/data_type.hpp>
 
 #include <cstdint>
@@ -46,9 +45,6 @@ class AttentionMerge {
   // Finds and loads the kernel, compiling it if it has to be. invalid_argument that names the field of the
   // problem and what it may be; else the Runtime's errors.
   static Result<AttentionMerge> bind(Runtime& runtime, const Problem& problem, int device);
-
-  const Problem& problem() const;
-  const Function& function() const;
 
   // Launches one kernel and does nothing else, as BoundAttention::run: it may be captured. No tokens: nothing
   // is launched. invalid_argument names a tensor whose address, size, stride or alignment does not fit, and

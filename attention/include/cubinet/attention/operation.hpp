@@ -82,7 +82,8 @@ struct PlanOptions {
   bool may_compile = true;
   bool assumes_all_kernels = false;  // every row that a rule names is taken to exist; no row is read
   // The operation's first kernel may start before its predecessor in the stream ends (programmatic dependent
-  // launch, 9.0 and up): it waits itself before it reads anything. Kernels behind the first always may.
+  // launch, 9.0 and up): it waits itself before it reads anything. Kernels behind the first may always, and
+  // do where that wins.
   bool starts_early = false;
   bool explains = false;  // the plan and the declines carry lines for people, and the nearest rows
   TargetPolicy targets = {};

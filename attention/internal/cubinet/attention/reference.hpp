@@ -170,4 +170,8 @@ Result<AttentionDeviation> compare_attention(const AttentionProblem& problem,
                                              const AttentionOutputs& reference, ByteView o,
                                              const std::vector<float>& lse);
 
+// The same of what was merged, against merge_reference of the inputs.
+Result<AttentionDeviation> compare_merge(const AttentionMerge::Problem& problem, const MergeInputs& inputs,
+                                         ByteView o, const std::vector<float>& lse);
+
 }  // namespace cubinet
