@@ -3,7 +3,7 @@
 {
   "name": "attention_decode_wgmma",
   "interface": 1,
-  "summary": "Decode attention over a paged KV cache, tiles of 64 rows: products of warpgroups",
+  "summary": "Decode attention over a paged KV cache, tiles of 64 rows or 128: products of warpgroups",
   "minimum_target": "sm_90a",
   "parameters": [
     {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
@@ -16,7 +16,7 @@
      "summary": "elements of a row of Q and K"},
     {"name": "head_dim_v", "type": "int", "values": [64, 128, 256],
      "summary": "elements of a row of V and of the output"},
-    {"name": "tile_size_q", "type": "int", "values": [64], "default": 64,
+    {"name": "tile_size_q", "type": "int", "values": [64, 128], "default": 64,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
     {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
      "summary": "KV tokens of one step"},
@@ -36,6 +36,8 @@
   "constraints": [
     {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
      "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
+    {"require": "tile_size_q == 64 || dtype_kv == 'e4m3' && head_dim_qk <= 128 && head_dim_v <= 128",
+     "message": "tile_size_q 128 is for KV that is converted, once for all rows, and head dims to 128"},
     {"require": "!sliding_window || mask != 'dense'",
      "message": "sliding_window needs mask causal or custom: the window ends at the query's own position"},
     {"require": "sliding_window || mask != 'custom'",
@@ -43,8 +45,8 @@
   ],
   "kernels": [
     {"name": "attention_decode_wgmma",
-     "threads": "128 * (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !soft_cap && !separate_page_tables && dtype_o != 'fp32' ? 2 : 1)",
-     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !soft_cap && !separate_page_tables && dtype_o != 'fp32' ? 2 : 1) * max(tile_size_kv * (head_dim_qk + head_dim_v) * (stages * bytes(dtype_kv) + (dtype_kv == 'e4m3' ? 2 : 0)), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 : 0) + (dtype_kv == 'e4m3' && head_dim_qk == 64 && head_dim_v == 64 && page_size >= 64 && !sliding_window && !soft_cap && !separate_page_tables && dtype_o != 'fp32' ? 64 : 0)",
+     "threads": "dtype_kv == 'e4m3' ? 2 * tile_size_q + 128 : 128",
+     "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + max(tile_size_kv * (stages * (head_dim_qk + head_dim_v) * bytes(dtype_kv) + (dtype_kv == 'e4m3' ? 2 * (tile_size_q == 128 || max(head_dim_qk, head_dim_v) <= 64 ? 2 : 1) * head_dim_qk + 4 * head_dim_v : 0)), tile_size_q * (head_dim_v + 10) * 4) + (dtype_kv == 'e4m3' ? tile_size_q * 4 + 64 : 0)",
      "parameter_bytes": 344,
      "programmatic_launch": true},
     {"name": "attention_decode_wgmma_reduce",
@@ -92,61 +94,94 @@
 #include <cubinet/attention_wgmma_product.cuh>
 #include <cubinet/attention_wgmma_stream.cuh>
 #include <cubinet/pdl.cuh>
+#include <cubinet/warp_roles.cuh>
 
 namespace cubinet::attention {
 
-template <bool kConverts>
-struct StreamOf {
-  using Type = WarpgroupStream;
+// All of a block's threads, where they have two roles; the others are those of synchronize_group.
+constexpr int kBlockBarrier = 3;
+
+// A piece of the block's work, of one KV head.
+struct PieceRows {
+  Piece piece;
+  PackedRows rows;
+  KvRange seen;
+  int head_kv;
+
+  __device__ PieceRows(const AttentionDecodeParameters& p, const Piece& of_block, int head)
+      : piece(of_block),
+        rows(rows_of(p, of_block)),
+        seen{visible_to(p, of_block.sequence, rows.token(0)).begin,
+             visible_to(p, of_block.sequence, rows.token(tile_size_q - 1)).end},
+        head_kv(head) {}
+
+  __device__ KvRange range(const AttentionDecodeParameters& p) const { return range_of<kSlice>(p, piece, seen); }
 };
-template <>
-struct StreamOf<true> {
-  using Type = ConvertedStream;
-};
-using SliceStream = StreamOf<kConvertsKv>::Type;
 
 // Of the rows of Q that were converted.
 __device__ inline SharedAddress q_scales(SharedAddress q_shared) {
   return q_shared + kQBytes + kWorkBytes;
 }
 
-// All slices of one warpgroup. `first_row` is this warp's first row of the tile.
-__device__ inline void consume(RowState& state, SliceStream& stream, const AttentionDecodeParameters& p,
-                               const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared,
-                               int first_row) {
-  const int lane = threadIdx.x % 32;
-  const KvRange visible[2] = {visible_to(p, sequence, rows.token(first_row + lane / 4)),
-                              visible_to(p, sequence, rows.token(first_row + lane / 4 + 8))};
-  const KvRange seen_by_all{
-      visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
-      kCustomMask ? sequence.length - sequence.q_len : visible_to(p, sequence, rows.token(0)).end};
-  const DraftMask draft_mask(p, sequence, rows, first_row + lane / 4);
-  float scale_log2[2];
-  scale_log2[0] = scale_log2[1] = p.softmax_scale_address != 0
-                                      ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                      : p.softmax_scale_log2;
-  if constexpr (kConvertsKv) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      scale_log2[half] *=
-          kE4m3Scale * load_shared_float(q_scales(q_shared) + 4 * (first_row + lane / 4 + 8 * half));
+// This lane's two rows of a piece: what they see, and what becomes of their logits.
+class LaneRows {
+ public:
+  // `first_row` is this warp's first row of the tile.
+  __device__ LaneRows(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
+                      SharedAddress q_shared, int first_row)
+      : visible_{visible_to(p, sequence, rows.token(first_row + lane() / 4)),
+                 visible_to(p, sequence, rows.token(first_row + lane() / 4 + 8))},
+        seen_by_all_{visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
+                     kCustomMask ? sequence.length - sequence.q_len
+                                 : visible_to(p, sequence, rows.token(0)).end},
+        draft_mask_(p, sequence, rows, first_row + lane() / 4),
+        scale_log2_{scale(p), scale(p)},
+        soft_cap_(p, of_converted_q(scale_log2_, q_shared, first_row)) {}
+
+  // The logits of a slice before they are weighed.
+  __device__ void prepare(FragmentD (&scores)[kTilesS], int token) const {
+    soft_cap_.apply(scores);
+    if (!seen_by_all_.holds_slice(token)) mask_scores(scores, visible_, draft_mask_, token, lane());
   }
-  const SoftCap<soft_cap> soft_cap_of_rows(p, scale_log2);
+  __device__ const float (&scale_log2() const)[2] { return scale_log2_; }
+
+ private:
+  __device__ static int lane() { return threadIdx.x % 32; }
+  __device__ static float scale(const AttentionDecodeParameters& p) {
+    return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                        : p.softmax_scale_log2;
+  }
+  __device__ static float (&of_converted_q(float (&scale)[2], SharedAddress q_shared, int first_row))[2] {
+    if constexpr (kConvertsKv) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        scale[half] *= kE4m3Scale * load_shared_float(q_scales(q_shared) + 4 * (first_row + lane() / 4 + 8 * half));
+    }
+    return scale;
+  }
+
+  KvRange visible_[2];
+  KvRange seen_by_all_;
+  DraftMask draft_mask_;
+  float scale_log2_[2];
+  SoftCap<soft_cap> soft_cap_;
+};
+
+// All slices of a piece, by one warpgroup that copies them itself.
+__device__ inline void multiply_slices(RowState& state, WarpgroupStream& stream, const LaneRows& rows,
+                                       SharedAddress q_rows) {
   Weights weights{};
 #pragma unroll 1
   for (int i = 0; i < stream.count(); ++i) {
-    const int token = stream.token(i);
     FragmentD scores[kTilesS];
-    stream.prepare_k();
     wgmma_wait<0>(state.output, weights.steps);
     stream.reach_k();
-    start_qk(scores, q_shared, stream.k_slice());
+    start_qk(scores, q_rows, stream.k_slice());
     stream.work_beside_qk(i);
     wgmma_wait<0>(scores);
 
-    soft_cap_of_rows.apply(scores);
-    if (!seen_by_all.holds_slice(token)) mask_scores(scores, visible, draft_mask, token, lane);
-    weights = softmax(state, scores, scale_log2);
+    rows.prepare(scores, stream.token(i));
+    weights = softmax(state, scores, rows.scale_log2());
 
     stream.reach_v();
     start_pv(state, weights, stream.v_slice());
@@ -155,103 +190,145 @@ __device__ inline void consume(RowState& state, SliceStream& stream, const Atten
   wgmma_wait<0>(state.output, weights.steps);
 }
 
-// Q and the first slices.
+// The same of slices that another warpgroup brings.
+__device__ inline void multiply_slices(RowState& state, ConvertedStream& stream, const LaneRows& rows,
+                                       SharedAddress q_rows) {
+  if (stream.count() == 0) return;
+  Weights weights{};
+  FragmentD scores[kTilesS];
+  if constexpr (kLooksAhead) {
+    stream.reach_k();
+    start_qk(scores, q_rows, stream.k_slice());
+    wgmma_wait<0>(scores);
+  }
+#pragma unroll 1
+  for (int i = 0; i < stream.count(); ++i) {
+    if constexpr (!kLooksAhead) {
+      stream.reach_k();
+      start_qk(scores, q_rows, stream.k_slice());
+      wgmma_wait<0>(scores, state.output, weights.steps);
+      stream.release();
+    }
+    rows.prepare(scores, stream.token(i));
+    const Correction correction = weigh(state, scores, rows.scale_log2());
+    if constexpr (kLooksAhead) {
+      wgmma_wait<0>(state.output, weights.steps);
+      stream.release();
+    }
+    correct_output(state, correction);
+    weights = packed(scores);
+    if constexpr (kLooksAhead) {
+      // Behind the last slice logits are of what lies there, and nobody's.
+      if (i + 1 < stream.count()) stream.reach_next_k();
+      start_qk(scores, q_rows, stream.next_k_slice());
+    }
+    stream.reach_v();
+    start_pv(state, weights, stream.v_slice());
+    stream.advance();
+    if constexpr (kLooksAhead) wgmma_wait<1>(scores);
+  }
+  wgmma_wait<0>(state.output, weights.steps);
+}
+
+// All of a piece by the warpgroup that multiplies, whose KV `stream` brings. `shared`: of Q, then of the slices, where
+// nobody has anything under way when the last is multiplied.
 template <typename Stream>
-__device__ inline void bring_first(Stream& stream, const AttentionDecodeParameters& p, const PackedRows& rows,
-                                   const Sequence& sequence, int head_kv, SharedAddress q_shared) {
-  if constexpr (kConvertsKv) {
-    QConversion<LayoutQ, false> conversion(p, rows, sequence, head_kv);
-    stream.fill();
-    conversion.finish(q_shared, q_scales(q_shared));
-  } else {
-    copy_q<LayoutQ>(p, rows, sequence, head_kv, q_shared);
+__device__ inline void multiply_piece(const AttentionDecodeParameters& p, const WorkDivision& division,
+                                      const PieceRows& of_piece, Stream& stream, SharedAddress shared) {
+  const int first_row = static_cast<int>(threadIdx.x) / 32 * kWarpRows;
+  RowState state{};
+  state.maximum[0] = state.maximum[1] = negative_infinity();
+  multiply_slices(state, stream, LaneRows(p, of_piece.rows, of_piece.piece.sequence, shared, first_row),
+                  shared + first_row / kGroupRows * kGroupBytesQ);
+  async_copy_wait<0>();
+  synchronize_storing();
+  const MergeBuffer<false> merge(shared + kQBytes);
+  merge.put(state, 0, first_row, threadIdx.x % 32);
+  synchronize_storing();
+  store_piece(p, merge, of_piece.rows, division, of_piece.piece, of_piece.head_kv);
+}
+
+// What a block of one warpgroup does with a piece.
+class Multiplier {
+ public:
+  __device__ Multiplier(const AttentionDecodeParameters& p, SharedAddress shared) : p_(p), shared_(shared) {}
+
+  __device__ void piece(const WorkDivision& division, const PieceRows& of_piece) {
+    const Sequence& sequence = of_piece.piece.sequence;
+    WarpgroupStream stream(p_, sequence.index, of_piece.head_kv, of_piece.range(p_), of_piece.seen.begin,
+                           shared_ + kQBytes);
+    copy_q<LayoutQ>(p_, of_piece.rows, sequence, of_piece.head_kv, shared_);
     async_copy_commit();
     stream.fill();
     stream.wait_for_what_preceded();
+    __syncthreads();
+    multiply_piece(p_, division, of_piece, stream, shared_);
+    __syncthreads();
   }
-}
 
-// One piece of the block's work, in memory that nobody reads or writes any more. `store` is called with its sums and
-// the tile's rows.
-template <typename Store>
-__device__ inline void compute(const AttentionDecodeParameters& p, const Piece& piece, int head_kv,
-                               SharedAddress q_shared, const Store& store) {
-  const Sequence& sequence = piece.sequence;
-  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
-  const int first_row = threadIdx.x / 32 % kWarpsQ * kWarpRows;
-  const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
-                     visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
-  SliceStream stream(p, sequence.index, head_kv, range_of<kSlice>(p, piece, seen), seen.begin, q_shared + kQBytes);
-  bring_first(stream, p, rows, sequence, head_kv, q_shared);
-  __syncthreads();
+ private:
+  const AttentionDecodeParameters& p_;
+  SharedAddress shared_;
+};
 
-  RowState state{};
-  state.maximum[0] = state.maximum[1] = negative_infinity();
-  consume(state, stream, p, rows, sequence, q_shared, first_row);
+// The warpgroups of other blocks: the last copies and converts what the others multiply.
+class ConvertedRole {
+ public:
+  __device__ ConvertedRole(const AttentionDecodeParameters& p, SharedAddress shared)
+      : p_(p), shared_(shared), ring_(shared + kQBytes, shared + kSharedBytes - kBarrierBytes) {}
 
-  async_copy_wait<0>();
-  __syncthreads();
-  const MergeBuffer<false> merge(q_shared + kQBytes);
-  merge.put(state, warpgroup_of_block(), first_row, threadIdx.x % 32);
-  __syncthreads();
-  store(merge, rows);
-}
+  // By one thread, before all roles.
+  __device__ void init() const { ring_.init(); }
 
-// Work of blocks of one warpgroup.
-__device__ inline void do_work(const AttentionDecodeParameters& p, SharedAddress q_shared) {
+ protected:
+  __device__ static void synchronize_block() { synchronize_warps(kBlockBarrier, kThreads); }
+
+  const AttentionDecodeParameters& p_;
+  SharedAddress shared_;
+  ConvertedRing ring_;
+  SliceTurn turn_;
+};
+
+class Converter : public ConvertedRole {
+ public:
+  __device__ explicit Converter(const ConvertedRole& role) : ConvertedRole(role) {}
+
+  __device__ void piece(const WorkDivision&, const PieceRows& of_piece) {
+    SliceConverter slices(p_, of_piece.piece.sequence.index, of_piece.head_kv, of_piece.range(p_),
+                          of_piece.seen.begin, ring_, turn_);
+    slices.fill();
+    turn_ = slices.run();
+    synchronize_block();
+  }
+};
+
+class ConvertedMultiplier : public ConvertedRole {
+ public:
+  __device__ explicit ConvertedMultiplier(const ConvertedRole& role) : ConvertedRole(role) {}
+
+  __device__ void piece(const WorkDivision& division, const PieceRows& of_piece) {
+    QConversion<LayoutQ, false, kStoringThreads>(p_, of_piece.rows, of_piece.piece.sequence, of_piece.head_kv)
+        .finish(shared_, q_scales(shared_));
+    fence_async_proxy();
+    synchronize_storing();
+    ConvertedStream stream(p_, of_piece.piece.sequence.index, of_piece.range(p_), ring_, turn_);
+    multiply_piece(p_, division, of_piece, stream, shared_);
+    turn_ = stream.turn();
+    synchronize_block();
+  }
+};
+
+template <typename Role>
+__device__ inline void do_work(const AttentionDecodeParameters& p, Role role) {
   const int index = static_cast<int>(blockIdx.x);
   const int block = p.heads_kv.quotient(index);  // the KV heads of the same tokens run side by side
   const int head_kv = index - block * p.heads_kv.divisor;
   const WorkDivision division(p, block);
 #pragma unroll 1
   for (int unit = division.begin(); unit < division.end();) {
-    const Piece piece = division.piece(p, unit);
-    compute(p, piece, head_kv, q_shared, [&](const MergeBuffer<false>& merge, const PackedRows& rows) {
-      store_piece(p, merge, rows, division, piece, head_kv);
-    });
-    unit = piece.end;
-    if (unit < division.end()) __syncthreads();
-  }
-}
-
-// What a block needs again behind its slices: of blocks of several warpgroups it lies in shared memory, where their
-// loop has no register to spare.
-struct Kept {
-  WorkDivision division;
-  Piece piece;
-};
-static_assert(sizeof(Kept) <= kKeptOfBlock);
-
-// Read anew where it is needed, for the same reason.
-__device__ inline int own_head(const AttentionDecodeParameters& p) {
-  int index;
-  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
-  return index - p.heads_kv.quotient(index) * p.heads_kv.divisor;
-}
-
-__device__ inline void do_shared_work(const AttentionDecodeParameters& p, Kept* kept, SharedAddress q_shared) {
-  {
-    const WorkDivision division(p, p.heads_kv.quotient(static_cast<int>(blockIdx.x)));
-    if (threadIdx.x == 0) {
-      kept->division = division;
-      kept->piece.end = division.begin();
-    }
-  }
-  __syncthreads();
-#pragma unroll 1
-  while (kept->piece.end < kept->division.end()) {
-    {
-      const Piece piece = kept->division.of_this_lane().piece(p, kept->piece.end);
-      __syncthreads();
-      if (threadIdx.x == 0) kept->piece = piece;
-    }
-    __syncthreads();
-    const Piece piece = kept->piece;
-    compute(p, piece, own_head(p), q_shared, [&](const MergeBuffer<false>& merge, const PackedRows&) {
-      const Piece again = kept->piece;
-      store_piece(p, merge, rows_of(p, again), kept->division.of_this_lane(), again, own_head(p));
-    });
-    __syncthreads();
+    const PieceRows of_piece(p, division.piece(p, unit), head_kv);
+    role.piece(division, of_piece);
+    unit = of_piece.piece.end;
   }
 }
 
@@ -262,10 +339,21 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   wait_for_prerequisites();
   launch_dependents();
 
-  if constexpr (kSharesBlock)
-    do_shared_work(p, reinterpret_cast<Kept*>(shared + kSharedBytes - kKeptBytes), shared_address(shared));
-  else
-    do_work(p, shared_address(shared));
+  const SharedAddress memory = shared_address(shared);
+  if constexpr (kConvertsKv) {
+    const ConvertedRole role(p, memory);
+    if (threadIdx.x == 0) role.init();
+    __syncthreads();
+    if (__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x), 0) >= kStoringThreads) {
+      if constexpr (kMovesRegisters) give_registers<kConvertRegisters>();
+      do_work(p, Converter(role));
+    } else {
+      if constexpr (kMovesRegisters) take_registers<kProductRegisters>();
+      do_work(p, ConvertedMultiplier(role));
+    }
+  } else {
+    do_work(p, Multiplier(p, memory));
+  }
 }
 
 static_assert(attention_decode_wgmma_reduce_threads == kReduceThreads,

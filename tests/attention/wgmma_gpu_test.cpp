@@ -2,7 +2,9 @@
 // Tiles of 64 rows by the products of warpgroups, through plan, bind and run. Needs a GPU of 9.0 and NVRTC.
 #include "decode_gpu_fixture.hpp"
 
+#include <cmath>
 #include <memory>
+#include <utility>
 
 namespace cubinet {
 namespace {
@@ -73,6 +75,46 @@ TEST_CASE("Warpgroups agree with windows, masks, sinks, soft caps, page tables a
     check([](P& p) { p.separate_page_tables = true; });
     check([](P& p) { p.ragged_q = true, p.scales_on_device = true, p.output_scale = 3; });
     check([](P& p) { p.head_dim_v = 64; });
+  }
+}
+
+TEST_CASE("Two warpgroups of a tile of e4m3 agree with float64") {
+  const auto gpu = hopper();
+  if (!gpu) return;
+  const auto check = [&](std::uint32_t page_size, auto change) {
+    AttentionProblem problem = full_tile(128, page_size);
+    problem.data_type_k = problem.data_type_v = DataType::e4m3;
+    problem.q_len = 16;
+    problem.lse = true;
+    change(problem);
+    CHECK(bind(*gpu, problem).plan().row.traits.step_q == 128);
+    check_warpgroups(*gpu, problem);
+  };
+  using P = AttentionProblem;
+  for (const std::uint32_t page_size : {8U, 32U, 128U})
+    check(page_size, [](P&) {});
+  for (const DataType type : {DataType::fp16, DataType::e4m3})
+    check(64, [type](P& p) { p.data_type_q = type; });
+  check(64, [](P& p) { p.data_type_o = DataType::e4m3; });
+  check(64, [](P& p) { p.heads_q = 14, p.q_len = 13; });
+  check(64, [](P& p) { p.mask = AttentionMask::dense, p.q_len = 19; });
+  check(64, [](P& p) { p.mask = AttentionMask::custom, p.window = 90, p.ragged_q = true; });
+  check(64, [](P& p) { p.window = 100, p.separate_page_tables = true; });
+  check(64, [](P& p) { p.soft_cap = 20, p.sinks = true; });
+}
+
+TEST_CASE("Queries of any size keep their digits beside KV of e4m3") {
+  const auto gpu = hopper();
+  if (!gpu) return;
+  for (const auto& [type, exponent] :
+       {std::pair{DataType::bf16, 40}, {DataType::bf16, -40}, {DataType::fp16, 6}, {DataType::fp16, -3}}) {
+    AttentionProblem problem = full_tile();
+    problem.data_type_k = problem.data_type_v = DataType::e4m3;
+    problem.data_type_q = type;
+    problem.lse = true;
+    // Inputs have queries that are larger by as much.
+    problem.softmax_scale = std::ldexp(1.0 / std::sqrt(128.0), -exponent);
+    check_against_reference(*gpu, problem, 3);
   }
 }
 

@@ -77,8 +77,7 @@ TEST_CASE("the templates of the library compile under a later release without a 
   if (search) check_templates(*open_compiler(*search), {"sm_80", "sm_90a", "sm_107a", "sm_107f"});
 }
 
-TEST_CASE(
-    "the products of warpgroups are pipelined in all kernels of sixty four rows, and nothing is spilled") {
+TEST_CASE("the products of warpgroups are pipelined in all kernels of whole tiles, and nothing is spilled") {
   std::vector<CompileRequest> requests;
   for (const int head_dim : {64, 128, 256}) {
     for (const char* type : {"bf16", "fp16", "e4m3"}) {
@@ -94,11 +93,23 @@ TEST_CASE(
         requests.push_back(other);
         other.spec.set("soft_cap", ParameterValue(true));
         requests.push_back(other);
+        if (head_dim == 64) {
+          other.spec.set("page_size", 8);
+          requests.push_back(other);
+        }
+        if (head_dim == 128) {
+          other.spec.set("tile_size_q", 128).set("dtype_o", "fp32").set("page_size", 8).set("stages", 6);
+          requests.push_back(other);
+        }
       }
       request.spec.set("mask", "custom").set("sliding_window", ParameterValue(true));
       request.spec.set("soft_cap", ParameterValue(true)).set("separate_page_tables", ParameterValue(true));
       request.spec.set("page_size", 16);
       requests.push_back(request);
+      if (converts && head_dim == 128) {
+        request.spec.set("tile_size_q", 128).set("dtype_q", "fp16");
+        requests.push_back(request);
+      }
     }
   }
   check_without_a_word(*open_compiler(test::compiler_search()), requests);

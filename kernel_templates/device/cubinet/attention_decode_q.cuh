@@ -10,11 +10,11 @@
 
 namespace cubinet::attention {
 
-// Rows of Q of one KV head, each of which `kParts` threads share.
-template <int kParts>
+// Rows of Q of one KV head, each of which `kParts` of the block's first `kBringing` threads share.
+template <int kParts, int kBringing = kThreads>
 class QRows {
  public:
-  static constexpr int kAtOnce = minimum(power_of_two(kThreads / kParts), tile_size_q);
+  static constexpr int kAtOnce = minimum(power_of_two(kBringing / kParts), tile_size_q);
   static constexpr int kIterations = tile_size_q / kAtOnce;
   static constexpr int kPartBytes = head_dim_qk * int{sizeof(dtype_q)} / kParts;
 
@@ -30,9 +30,9 @@ class QRows {
 
   __device__ static int part() { return threadIdx.x % kParts; }
   __device__ static int row(int iteration) { return threadIdx.x / kParts + iteration * kAtOnce; }
-  // Whole warps have no row where the block has more threads than the tile has parts.
+  // Whole warps have no row where more threads bring than the tile has parts.
   __device__ static bool has_row() {
-    return kThreads <= kAtOnce * kParts || static_cast<int>(threadIdx.x) < kAtOnce * kParts;
+    return kBringing <= kAtOnce * kParts || static_cast<int>(threadIdx.x) < kAtOnce * kParts;
   }
   // Of a row that there is: behind the last it is the last.
   __device__ GlobalAddress source(int row) const {
@@ -145,7 +145,7 @@ __device__ inline void store_q_part(const uint4& bits, float factor, int row, in
 }
 
 // Q as fp16. Some rows are on their way from the start.
-template <class Layout = SwizzledRows<kRowBytesQ>, bool kByBytes = true>
+template <class Layout = SwizzledRows<kRowBytesQ>, bool kByBytes = true, int kBringing = kThreads>
 class QConversion {
  public:
   __device__ QConversion(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
@@ -168,7 +168,7 @@ class QConversion {
 
  private:
   static constexpr int kParts = head_dim_qk / 8;
-  using Source = QRows<kParts>;
+  using Source = QRows<kParts, kBringing>;
   static constexpr int kAtOnce = minimum(Source::kIterations, 4);
 
   __device__ void load(int first) {

@@ -9,8 +9,8 @@ namespace cubinet::attention {
 
 // The running softmax and output of one warp: 16 rows, of which a lane holds rows lane/4 and lane/4 + 8.
 struct RowState {
-  // Of the base-2 logits, each rounded to a float: weights, corrections and the log-sum-exp are relative to
-  // this very number. Worked out anew from a raw maximum, the product would be fused with the subtraction
+  // Of the base-2 logits, each rounded to a float, or less by up to kOffsetSlack: weights, corrections and the
+  // log-sum-exp are relative to this very number. Worked out anew from a raw maximum, the product would be fused with the subtraction
   // that follows and leave its rounding error behind in every slice.
   float maximum[2];
   float sum[2];  // this lane's share
@@ -100,21 +100,44 @@ struct Weights {
   FragmentA steps[kSlice / 16];
 };
 
-// Takes the slice into the running maximum and sum. `scale_log2` is of each of the lane's rows.
-__device__ inline Weights softmax(RowState& state, FragmentD (&scores)[kTilesS],
-                                  const float (&scale_log2)[2]) {
-  float correction[2];
+// What the output so far has to be multiplied by, of each of the lane's rows.
+struct Correction {
+  bool needed = false;  // by any row of the warp
+  float of_half[2] = {1.0f, 1.0f};
+};
+
+// A row's offset follows its largest logit only where that is more than so much larger, in powers of two: weights up
+// to 2^8 are as exact, and the lanes of a row need not meet for every slice.
+constexpr float kOffsetSlack = 8.0f;
+
+// Takes the slice into the running maximum and sum, and makes its logits weights. `scale_log2` is of each of the lane's
+// rows.
+__device__ inline Correction weigh(RowState& state, FragmentD (&scores)[kTilesS], const float (&scale_log2)[2]) {
+  float newest[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+    newest[half] = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
 #pragma unroll
     for (int tile = 1; tile < kTilesS; ++tile)
-      newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
-    const float maximum_now = fmaxf(state.maximum[half], lanes_max<4>(newest) * scale_log2[half]);
+      newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+    newest[half] *= scale_log2[half];
+  }
+  Correction correction;
+  if (__any_sync(0xffffffffu, newest[0] > state.maximum[0] + kOffsetSlack ||
+                                  newest[1] > state.maximum[1] + kOffsetSlack)) {
+    correction.needed = true;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float maximum_now = fmaxf(state.maximum[half], lanes_max<4>(newest[half]));
+      correction.of_half[half] =
+          exp2_approx(state.maximum[half] - (maximum_now == negative_infinity() ? 0.0f : maximum_now));
+      state.maximum[half] = maximum_now;
+    }
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
     // A row that has seen no token yet: any finite offset makes all its weights 0 rather than NaN.
-    const float offset = maximum_now == negative_infinity() ? 0.0f : maximum_now;
-    correction[half] = exp2_approx(state.maximum[half] - offset);
-    state.maximum[half] = maximum_now;
+    const float offset = state.maximum[half] == negative_infinity() ? 0.0f : state.maximum[half];
     float sum = 0.0f;
 #pragma unroll
     for (int tile = 0; tile < kTilesS; ++tile) {
@@ -124,17 +147,23 @@ __device__ inline Weights softmax(RowState& state, FragmentD (&scores)[kTilesS],
         sum += scores[tile].r[i];
       }
     }
-    state.sum[half] = state.sum[half] * correction[half] + sum;
+    state.sum[half] = state.sum[half] * correction.of_half[half] + sum;
   }
-  // The maximum settles after a few slices; then the accumulators need no scaling.
-  if (__any_sync(0xffffffffu, correction[0] != 1.0f || correction[1] != 1.0f)) {
+  return correction;
+}
+
+__device__ inline void correct_output(RowState& state, const Correction& correction) {
+  if (correction.needed) {
 #pragma unroll
     for (int tile = 0; tile < kTilesV; ++tile) {
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        state.output[tile].r[i] *= correction[i >> 1];
+        state.output[tile].r[i] *= correction.of_half[i >> 1];
     }
   }
+}
+
+__device__ inline Weights packed(const FragmentD (&scores)[kTilesS]) {
   Weights weights;
 #pragma unroll
   for (int step = 0; step < kSlice / 16; ++step) {
@@ -145,6 +174,13 @@ __device__ inline Weights softmax(RowState& state, FragmentD (&scores)[kTilesS],
     weights.steps[step].r[3] = pack2<Product>(two[1].r[2], two[1].r[3]);
   }
   return weights;
+}
+
+// All of it, where no product is under way.
+__device__ inline Weights softmax(RowState& state, FragmentD (&scores)[kTilesS], const float (&scale_log2)[2]) {
+  const Correction correction = weigh(state, scores, scale_log2);
+  correct_output(state, correction);
+  return packed(scores);
 }
 
 // One of a lane's two rows to where rows are stored from, as floats. Of elements of eight bits, of which ldmatrix brings

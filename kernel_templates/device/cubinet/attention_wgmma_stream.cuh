@@ -7,20 +7,20 @@
 namespace cubinet::attention {
 
 // The slices of one warpgroup on their way through its ring of shared memory. All of the group's threads call
-// prepare_k, reach_k, work_beside_qk, reach_v, work_beside_pv for slice after slice. Whoever calls reach_k or
+// reach_k, work_beside_qk, reach_v, work_beside_pv for slice after slice. Whoever calls reach_k or
 // reach_v waited for its products before; so a place is filled again while the products are under way that
 // follow its last use.
 class WarpgroupStream {
  public:
   __device__ WarpgroupStream(const AttentionDecodeParameters& p, int batch, int head_kv, const KvRange& range,
                              int oldest, SharedAddress ring)
-      : walk_(p, batch, range, warpgroup_of_block()),
+      : walk_(p, batch, range, 0),
         readable_{maximum(range.begin, oldest), range.end},
         copy_k_(p.k, p.k_page_stride, p.k_token_stride, p.k_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
         copy_v_(p.v, p.v_page_stride, p.v_token_stride, p.v_head_stride, head_kv,
                 threadIdx.x % kGroupThreads),
-        ring_(ring + warpgroup_of_block() * kGroupBytes) {}
+        ring_(ring) {}
 
   __device__ int count() const { return walk_.count(); }
   __device__ int token(int index) const { return walk_.token(index); }
@@ -48,7 +48,6 @@ class WarpgroupStream {
     async_copy_wait<2 * stages - 1>();
   }
 
-  __device__ void prepare_k() const {}
   __device__ void reach_k() const {
     wait();
   }
@@ -78,7 +77,7 @@ class WarpgroupStream {
   __device__ void wait() const {
     async_copy_wait<2 * stages - 2>();
     fence_async_proxy();
-    synchronize_group(warpgroup_of_block());
+    synchronize_group(0);
   }
   __device__ SharedAddress k_place(int slot) const {
     return ring_ + slot * kSliceBytesK;
