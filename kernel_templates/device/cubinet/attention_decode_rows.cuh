@@ -15,6 +15,10 @@ using kernel_templates::AttentionDecodeParameters;
 
 constexpr bool kCustomMask = mask == mask_values::custom;
 
+// A row's offset follows its largest logit only where that is more than so much larger, in powers of two: weights up
+// to 2^8 are as exact, and the lanes of a row need not meet for every slice.
+constexpr float kOffsetSlack = 8.0f;
+
 // One sequence of the batch.
 struct Sequence {
   int index;

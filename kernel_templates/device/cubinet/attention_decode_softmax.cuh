@@ -106,10 +106,6 @@ struct Correction {
   float of_half[2] = {1.0f, 1.0f};
 };
 
-// A row's offset follows its largest logit only where that is more than so much larger, in powers of two: weights up
-// to 2^8 are as exact, and the lanes of a row need not meet for every slice.
-constexpr float kOffsetSlack = 8.0f;
-
 // Takes the slice into the running maximum and sum, and makes its logits weights. `scale_log2` is of each of the lane's
 // rows.
 __device__ inline Correction weigh(RowState& state, FragmentD (&scores)[kTilesS], const float (&scale_log2)[2]) {

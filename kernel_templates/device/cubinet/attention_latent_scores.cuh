@@ -27,18 +27,14 @@ class RowSoftmax {
     }
   }
 
-  // Makes the slice's scores weights, takes them into the sums, and the maxima become those of all slices up to
-  // it. `token`: its first.
+  // Makes the slice's scores weights, takes them into the sums, and the maxima follow all slices up to it. `token`: its
+  // first.
   __device__ void weigh(FragmentD (&scores)[kTiles], int token, Weights& weights) {
     if (token + kSlice > seen_by_all_) hide(scores, token);
+    follow(scores);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float newest = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
-#pragma unroll
-      for (int tile = 1; tile < kTiles; ++tile)
-        newest = fmaxf(newest, fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
       const float scale_log2 = scale_log2_[half];
-      advance(half, fmaxf(maxima[half], lanes_max<4>(newest) * scale_log2));
       const float offset = offset_of(maxima[half]);
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
@@ -59,11 +55,30 @@ class RowSoftmax {
 
   __device__ float sum(int half) const { return lanes_sum<4>(sums_[half]); }
 
-  float maxima[2] = {negative_infinity(), negative_infinity()};  // base 2
+  // Base 2; less than the largest logit by up to kOffsetSlack.
+  float maxima[2] = {negative_infinity(), negative_infinity()};
   // What was summed up before the newest slice has to be multiplied by.
   float corrections[2] = {1.0f, 1.0f};
 
  private:
+  // The lanes of a row meet only where its logits have grown by more than the slack.
+  __device__ void follow(const FragmentD (&scores)[kTiles]) {
+    float newest[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      newest[half] = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+#pragma unroll
+      for (int tile = 1; tile < kTiles; ++tile)
+        newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+      newest[half] *= scale_log2_[half];
+      corrections[half] = 1.0f;
+    }
+    if (!__any_sync(kAllLanes, newest[0] > maxima[0] + kOffsetSlack || newest[1] > maxima[1] + kOffsetSlack)) return;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      advance(half, fmaxf(maxima[half], lanes_max<4>(newest[half])));
+  }
+
   // A row that has seen no token yet: any finite offset makes all its weights 0 rather than NaN.
   __device__ static float offset_of(float maximum) {
     return maximum == negative_infinity() ? 0.0f : maximum;
