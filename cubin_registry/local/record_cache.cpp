@@ -95,7 +95,8 @@ Result<std::vector<StoredRecord>> RecordCache::of_kernel(const KernelId& kernel)
   const std::lock_guard lock(folder.mutex);
   CUBINET_TRY(refresh(number, Look::in_open_folder));
   auto found = listed_of(folder, kernel);
-  if (!found || !found->empty()) return found;
+  // What was listed just now was listed by its path.
+  if (!found || !found->empty() || folder.open == nullptr) return found;
   CUBINET_TRY(refresh(number, Look::by_path));
   return listed_of(folder, kernel);
 }
