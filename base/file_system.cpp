@@ -37,10 +37,10 @@ class Descriptor {
   int fd_;
 };
 
-int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
+int open_retrying(const fs::path& path, int flags, mode_t mode = 0, int folder = AT_FDCWD) {
   int fd = -1;
   do {
-    fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    fd = ::openat(folder, path.c_str(), flags | O_CLOEXEC, mode);
   } while (fd < 0 && errno == EINTR);
   return fd;
 }
@@ -117,9 +117,9 @@ struct OpenFile {
   struct stat info;
 };
 
-Result<OpenFile> open_regular(const fs::path& path, int flags) {
+Result<OpenFile> open_regular(const fs::path& path, int flags, int folder = AT_FDCWD) {
   // O_NONBLOCK: a FIFO planted where a file is expected must not hang us.
-  OpenFile file{Descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | flags)), {}};
+  OpenFile file{Descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | flags, 0, folder)), {}};
   if (file.descriptor.get() < 0) return failed("open", path);
   if (::fstat(file.descriptor.get(), &file.info) != 0) return failed("inspect", path);
   if (!S_ISREG(file.info.st_mode)) {
@@ -175,6 +175,24 @@ Result<Bytes> read_whole(const OpenFile& file, const fs::path& path, std::uint64
   }
   return read_at(file, path, 0, size);
 }
+
+class PosixFolder final : public OpenFolder {
+ public:
+  explicit PosixFolder(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+  Result<FileStatus> status() const override {
+    struct stat info {};
+    if (::fstat(descriptor_.get(), &info) != 0) return failed("inspect", "an open folder");
+    return status_of(info);
+  }
+  Result<Bytes> read(const std::string& name, std::uint64_t limit) const override {
+    CUBINET_TRY_ASSIGN(const OpenFile file, open_regular(name, 0, descriptor_.get()));
+    return read_whole(file, name, limit);
+  }
+
+ private:
+  Descriptor descriptor_;
+};
 
 class PosixFileSystem final : public FileSystem {
  public:
@@ -296,6 +314,11 @@ class PosixFileSystem final : public FileSystem {
       CUBINET_TRY_ASSIGN(const bool named, still_named(descriptor, path));
       if (named) return std::unique_ptr<FileLock>(std::make_unique<PosixFileLock>(std::move(descriptor)));
     }
+  }
+
+  std::unique_ptr<OpenFolder> open_folder(const fs::path& path) override {
+    Descriptor descriptor(open_retrying(path, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+    return descriptor.get() < 0 ? nullptr : std::make_unique<PosixFolder>(std::move(descriptor));
   }
 
   bool writable(const fs::path& path) override { return ::access(path.c_str(), W_OK | X_OK) == 0; }

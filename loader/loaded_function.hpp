@@ -29,8 +29,9 @@ class LoadedFunction {
       : subject_{device, record, &entry_point}, driver_(*device.driver()), handle_(handle) {}
 
   // Asks the driver for the function's limits and arguments and compares them with the record and the device.
-  // corruption for a difference, unsupported for what the device cannot run.
-  Result<void> prepare();
+  // corruption for a difference, unsupported for what the device cannot run. `only_argument`: the bytes of
+  // the one argument that the image has for certain; 0 where it does not say.
+  Result<void> prepare(std::uint32_t only_argument);
 
   const KernelSubject& subject() const { return subject_; }
   const EntryPoint& entry_point() const { return *subject_.entry_point; }
@@ -69,7 +70,7 @@ class LoadedFunction {
   static constexpr std::uint32_t kPortableClusterBlocks = 8;
 
   Result<std::uint32_t> attribute(CUfunction_attribute which) const;
-  Result<void> read_arguments();
+  Result<void> read_arguments(std::uint32_t only_argument);
   Result<void> raise_shared_limit(std::uint32_t bytes) const;
   Result<void> allow_non_portable_cluster() const;
 

@@ -21,10 +21,12 @@ class LoadedModule final : public Module {
       : device_(std::move(device)), record_(std::move(record)), image_(std::move(image)) {}
 
   // REQUIRES: the device's context is current.
-  Result<void> prepare() {
-    for (const EntryPoint& entry : record_->entry_points) {
+  Result<void> prepare(const OnlyArguments& arguments) {
+    for (std::size_t i = 0; i < record_->entry_points.size(); ++i) {
+      const EntryPoint& entry = record_->entry_points[i];
       CUBINET_TRY_ASSIGN(const CUfunction handle, image_.function(KernelSubject{*device_, *record_, &entry}));
-      CUBINET_TRY(functions_.emplace_back(*device_, *record_, entry, handle).prepare());
+      CUBINET_TRY(functions_.emplace_back(*device_, *record_, entry, handle)
+                      .prepare(i < arguments.size() ? arguments[i] : 0));
     }
     return {};
   }
@@ -79,7 +81,8 @@ std::string names_of(const std::vector<SmTarget>& targets) {
 }
 
 // All that can be said of the bytes before the driver, which is no validator, sees them.
-Result<void> check_before_driver(const KernelSubject& subject, ByteView image) {
+// Gives what they tell of the entry points' arguments.
+Result<OnlyArguments> check_before_driver(const KernelSubject& subject, ByteView image) {
   const CubinRecord& record = subject.record;
   if (image.size() != record.size) {
     return Error{ErrorCode::corruption, subject.text("loading") + ": the image has " +
@@ -87,10 +90,12 @@ Result<void> check_before_driver(const KernelSubject& subject, ByteView image) {
                                             std::to_string(record.size)};
   }
   if (record.kind == ImageKind::cache_entry) {
-    return Error{ErrorCode::unsupported, subject.text("loading") + ": it is an entry of another compiler's cache",
+    return Error{ErrorCode::unsupported,
+                 subject.text("loading") + ": it is an entry of another compiler's cache",
                  "`cubinet materialize` puts it where that compiler looks"};
   }
-  if (auto checked = check_image(record, image); !checked) {
+  OnlyArguments arguments;
+  if (auto checked = check_image(record, image, &arguments); !checked) {
     Error error = std::move(checked).error();
     error.message = subject.text("loading") + ": " + error.message;
     return error;
@@ -98,7 +103,7 @@ Result<void> check_before_driver(const KernelSubject& subject, ByteView image) {
   const ComputeCapability capability = subject.device.properties().capability;
   const bool fits = record.kind == ImageKind::ptx ? ptx_runs_on(record.target, capability)
                                                   : runs_on(record.target, capability);
-  if (fits) return {};
+  if (fits) return arguments;
   return Error{ErrorCode::unsupported,
                subject.text("loading") + ": code for " + record.target_name() +
                    " does not run on compute capability " + capability.to_string(),
@@ -117,12 +122,13 @@ Result<void> check_kernel_count(const KernelSubject& subject, std::optional<unsi
 
 // REQUIRES: the device's context is current.
 Result<std::shared_ptr<const Module>> load_current(std::shared_ptr<const Device> device, const Cubin& cubin,
-                                                   const KernelSubject& subject) {
+                                                   const KernelSubject& subject,
+                                                   const OnlyArguments& arguments) {
   CUBINET_TRY_ASSIGN(LoadedImage image, LoadedImage::load(device, *cubin.image, subject));
   CUBINET_TRY_ASSIGN(const auto count, image.kernel_count(subject));
   CUBINET_TRY(check_kernel_count(subject, count));
   auto module = std::make_shared<LoadedModule>(std::move(device), cubin.record, std::move(image));
-  CUBINET_TRY(module->prepare());
+  CUBINET_TRY(module->prepare(arguments));
   return std::shared_ptr<const Module>(std::move(module));
 }
 
@@ -150,9 +156,9 @@ Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Device>
   }
   CUBINET_TRY(device->driver()->check_process());
   const KernelSubject subject{*device, *cubin.record};
-  CUBINET_TRY(check_before_driver(subject, *cubin.image));
+  CUBINET_TRY_ASSIGN(const OnlyArguments arguments, check_before_driver(subject, *cubin.image));
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device->make_current());
-  auto module = load_current(std::move(device), cubin, subject);
+  auto module = load_current(std::move(device), cubin, subject, arguments);
   if (module) return module;
   return with_toolchains(std::move(module).error(), subject, *cubin.image);
 }

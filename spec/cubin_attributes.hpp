@@ -13,6 +13,7 @@ inline constexpr std::uint16_t kCudaMachine = 190;  // EM_CUDA
 inline constexpr std::string_view kKernelInfo =
     ".nv.info.";                                      // the section's name goes on with the kernel's symbol
 inline constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO, one a parameter
+inline constexpr std::uint8_t kArgumentBytes = 0x19;  // EIATTR_CBANK_PARAM_SIZE, of all parameters together
 
 // One entry of .nv.info, .nv.info.<kernel> or .nv.compat: a format, a tag, and a value whose length the
 // format says.

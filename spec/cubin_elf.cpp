@@ -18,7 +18,10 @@ constexpr std::uint32_t kSpecificAbi7 = 0x800;  // e_flags, where the ABI versio
 constexpr std::uint32_t kSpecificAbi8 = 0x8;    // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
 constexpr std::uint8_t kCompatSpecific = 9;
 constexpr std::size_t kParameterBytes = 12;
+constexpr std::size_t kArgumentBytesBytes = 2;
 constexpr std::uint32_t kToolkitNote = 2000;
+// Each is looked for among all sections.
+constexpr std::size_t kFewSymbols = 16;
 constexpr std::string_view kNoteOwner = "NVIDIA Corp";
 constexpr std::string_view kArchitectureOption = "-arch sm_";
 
@@ -89,25 +92,47 @@ void read_target(const ElfImage& elf, CubinInspection& inspection) {
   }
 }
 
-// The size of a kernel's one parameter, among its attributes: of an index, ordinal, offset, and the size in
-// the upper 14 bits of the last word.
-std::uint32_t one_argument(ByteView section) {
-  std::uint32_t bytes = 0;
+struct OneArgument {
+  std::uint32_t bytes = 0;  // 0: none, several, or not told
+  bool is_all = false;      // the bytes are those of all arguments: none is told in another form
+};
+
+// A kernel's one parameter, among its attributes: of an index, ordinal, offset, and the size in the upper 14
+// bits of the last word.
+OneArgument one_argument(ByteView section) {
+  OneArgument argument;
+  std::uint32_t of_all = 0;
   std::size_t parameters = 0;
   CubinAttributes attributes(section);
   while (const auto attribute = attributes.next()) {
+    if (attribute->tag == kArgumentBytes && attribute->value.size() == kArgumentBytesBytes)
+      of_all = attribute->word(0);
     if (attribute->tag != kParameterInfo || attribute->value.size() != kParameterBytes) continue;
-    bytes = attribute->word(2) >> 18U;
+    argument.bytes = attribute->word(2) >> 18U;
     ++parameters;
   }
-  return parameters == 1 && !attributes.damaged() ? bytes : 0;
+  if (parameters != 1 || attributes.damaged()) return {};
+  argument.is_all = argument.bytes == of_all;
+  return argument;
+}
+
+// The bytes of the kernel's only argument, 0 where the file does not say for certain that it is.
+std::uint32_t only_argument(const ElfImage& elf, std::string_view kernel) {
+  OneArgument argument;
+  std::size_t sections = 0;
+  for (const ElfSection& section : elf.sections()) {
+    if (!section.name.starts_with(kKernelInfo) || section.name.substr(kKernelInfo.size()) != kernel) continue;
+    argument = one_argument(section.content);
+    ++sections;
+  }
+  return sections == 1 && argument.is_all ? argument.bytes : 0;
 }
 
 void read_arguments(const ElfImage& elf, CubinInspection& inspection) {
   std::map<std::string_view, std::uint32_t> bytes;
   for (const ElfSection& section : elf.sections()) {
     if (section.name.starts_with(kKernelInfo))
-      bytes.try_emplace(section.name.substr(kKernelInfo.size()), one_argument(section.content));
+      bytes.try_emplace(section.name.substr(kKernelInfo.size()), one_argument(section.content).bytes);
   }
   for (const std::string& kernel : inspection.kernels) {
     const auto found = bytes.find(kernel);
@@ -164,7 +189,8 @@ bool contradicts(const CubinInspection& inspection, SmTarget stated) {
   return inspection.excludes_specific && stated.kind == TargetKind::specific;
 }
 
-Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string_view>& symbols) {
+Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string_view>& symbols,
+                         OnlyArguments* arguments) {
   CUBINET_TRY_ASSIGN(const CubinElf cubin, open_cubin(image));
   if (contradicts(cubin.told, stated)) {
     return not_a_cubin("it is built for " + cubin.told.target_name() + " and listed as " +
@@ -174,6 +200,10 @@ Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std:
     return not_a_cubin("it holds no kernel '" + printable(*missing, kQuotedBytes) + "' (" +
                        std::to_string(cubin.kernels.size()) + " others)");
   }
+  if (arguments == nullptr || symbols.size() > kFewSymbols) return {};
+  arguments->reserve(symbols.size());
+  for (const std::string_view symbol : symbols)
+    arguments->push_back(only_argument(cubin.elf, symbol));
   return {};
 }
 

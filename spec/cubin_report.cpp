@@ -16,7 +16,6 @@ namespace {
 constexpr std::uint8_t kMaximumThreads = 0x05;
 constexpr std::uint8_t kRequiredThreads = 0x10;
 constexpr std::uint8_t kFrameSize = 0x11;
-constexpr std::uint8_t kArgumentBytes = 0x19;
 constexpr std::uint8_t kRegisterCount = 0x2f;
 constexpr std::uint8_t kCluster = 0x3d;
 

@@ -45,7 +45,7 @@ const std::string_view* missing_symbol(const std::vector<std::string_view>& kern
   return missing == symbols.end() ? nullptr : &*missing;
 }
 
-Result<void> check_image(const CubinRecord& record, ByteView image) {
+Result<void> check_image(const CubinRecord& record, ByteView image, OnlyArguments* arguments) {
   std::vector<std::string_view> symbols;
   symbols.reserve(record.entry_points.size());
   for (const EntryPoint& entry : record.entry_points)
@@ -59,7 +59,7 @@ Result<void> check_image(const CubinRecord& record, ByteView image) {
     case ImageKind::cubin:
       break;
   }
-  return check_cubin(image, record.target, symbols);
+  return check_cubin(image, record.target, symbols, arguments);
 }
 
 }  // namespace cubinet

@@ -27,7 +27,10 @@ struct StoredRecord {
 class FileStore {
  public:
   FileStore(std::shared_ptr<FileSystem> files, HomeLayout home, LogSink log)
-      : files_(std::move(files)), home_(std::move(home)), log_(std::move(log)) {}
+      : files_(std::move(files)),
+        home_(std::move(home)),
+        log_(std::move(log)),
+        cubins_(files_->open_folder(home_.cubins())) {}
 
   FileSystem& files() const { return *files_; }
   const HomeLayout& home() const { return home_; }
@@ -77,6 +80,7 @@ class FileStore {
   std::shared_ptr<FileSystem> files_;
   HomeLayout home_;
   LogSink log_;
+  std::unique_ptr<const OpenFolder> cubins_;  // null where it was not there, or is not kept open
 };
 
 // A record file with this error is damaged for good and names no image. With any other it may be whole, and

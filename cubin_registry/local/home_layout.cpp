@@ -77,9 +77,15 @@ Result<void> check_subfolders(FileSystem& files, const HomeLayout& home, bool to
 }  // namespace
 
 fs::path HomeLayout::cubin(const Sha256Digest& digest) const {
+  return cubins() / cubin_in_folder(digest);
+}
+
+// On the way of every hit: joined as text, a third of what joined paths take.
+std::string HomeLayout::cubin_in_folder(const Sha256Digest& digest) {
   const std::string name = digest.to_hex();
-  // On the way of every hit: joined as text, a third of what three joined paths take.
-  return cubins_prefix_ + name.substr(0, 2) + "/" + name + ".cubin";
+  std::string path = name.substr(0, 2);
+  path.reserve(name.size() + 9);
+  return path.append("/").append(name).append(".cubin");
 }
 
 fs::path HomeLayout::import(std::uint64_t number) const {

@@ -16,10 +16,7 @@ namespace cubinet {
 class HomeLayout {
  public:
   explicit HomeLayout(std::filesystem::path root)
-      : root_(std::move(root)),
-        index_(root_ / "index.sqlite"),
-        cubins_prefix_(cubins().native() + "/"),
-        records_prefix_(records().native() + "/") {}
+      : root_(std::move(root)), index_(root_ / "index.sqlite"), records_prefix_(records().native() + "/") {}
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path cubins() const { return root_ / "cubins"; }
@@ -38,6 +35,8 @@ class HomeLayout {
   void put_index_into(const std::filesystem::path& folder) { index_ = folder / "index.sqlite"; }
 
   std::filesystem::path cubin(const Sha256Digest& digest) const;
+  // The same, in cubins().
+  static std::string cubin_in_folder(const Sha256Digest& digest);
   std::filesystem::path import(std::uint64_t number) const;
   std::filesystem::path download(const Sha256Digest& digest) const;
   std::filesystem::path channel(const Sha256Digest& digest_of_place) const;
@@ -66,7 +65,6 @@ class HomeLayout {
  private:
   std::filesystem::path root_;
   std::filesystem::path index_;
-  std::string cubins_prefix_;
   std::string records_prefix_;
 };
 

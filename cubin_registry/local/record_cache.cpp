@@ -24,8 +24,12 @@ FolderStamp FolderStamp::of(const FileStatus& status, std::chrono::system_clock:
   return {status.modified_ns, status.inode, now_ns - status.modified_ns > tick_of(status.modified_ns)};
 }
 
-Result<void> RecordCache::refresh(std::size_t number) {
+Result<void> RecordCache::refresh(std::size_t number, Look look) {
   Folder& folder = folders_[number];
+  if (folder.stamp.settled && folder.open != nullptr && look == Look::in_open_folder) {
+    const auto status = folder.open->status();
+    if (status && status->links > 0 && folder.stamp.still_is(*status)) return {};
+  }
   if (folder.stamp.settled) {
     CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().record_folder(number)));
     if (status && folder.stamp.still_is(*status)) return {};
@@ -35,6 +39,7 @@ Result<void> RecordCache::refresh(std::size_t number) {
   if (!listing && listing.error().code != ErrorCode::not_found) return std::move(listing).error();
   auto known = folder.records.begin();
   folder.stamp = {};
+  folder.open = nullptr;
   if (listing) {
     // Both are in the order of names. While others publish this is done at every look-up.
     for (std::string& name : listing->names) {
@@ -46,6 +51,7 @@ Result<void> RecordCache::refresh(std::size_t number) {
         folder.records.emplace_hint(known, std::move(name), StoredRecord{});
     }
     folder.stamp = FolderStamp::of(listing->status, now);
+    if (folder.stamp.settled) folder.open = store_.files().open_folder(store_.home().record_folder(number));
   }
   folder.records.erase(known, folder.records.end());
   return {};
@@ -69,7 +75,7 @@ void RecordCache::read_few_at_once() {
   std::size_t count = 0;
   for (std::size_t number = 0; number < folders_.size(); ++number) {
     const std::lock_guard lock(folders_[number].mutex);
-    if (!refresh(number)) return;
+    if (!refresh(number, Look::by_path)) return;
     count += folders_[number].records.size();
     if (count > kFewRecords) return;
   }
@@ -84,11 +90,19 @@ void RecordCache::read_few_at_once() {
 
 Result<std::vector<StoredRecord>> RecordCache::of_kernel(const KernelId& kernel) {
   read_few_at_once();
-  const std::string prefix = entry_prefix(kernel.hash());
   const std::size_t number = HomeLayout::record_folder_of(kernel.hash());
   Folder& folder = folders_[number];
   const std::lock_guard lock(folder.mutex);
-  CUBINET_TRY(refresh(number));
+  CUBINET_TRY(refresh(number, Look::in_open_folder));
+  auto found = listed_of(folder, kernel);
+  // What was listed just now was listed by its path.
+  if (!found || !found->empty() || folder.open == nullptr) return found;
+  CUBINET_TRY(refresh(number, Look::by_path));
+  return listed_of(folder, kernel);
+}
+
+Result<std::vector<StoredRecord>> RecordCache::listed_of(Folder& folder, const KernelId& kernel) {
+  const std::string prefix = entry_prefix(kernel.hash());
   std::vector<StoredRecord> found;
   const auto first = folder.records.lower_bound(prefix);
   for (auto entry = first; entry != folder.records.end() && entry->first.starts_with(prefix); ++entry) {
@@ -110,7 +124,7 @@ Result<RecordCache::All> RecordCache::all(const std::function<Rows()>& read_rows
     if (!number) continue;
     Folder& folder = folders_[*number];
     const std::lock_guard lock(folder.mutex);
-    CUBINET_TRY(refresh(*number));
+    CUBINET_TRY(refresh(*number, Look::by_path));
     there.emplace_back(&folder, *number);
     for (const auto& [entry, stored] : folder.records)
       unread += stored.record == nullptr ? 1U : 0U;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -32,7 +33,7 @@ struct FolderStamp {
 
 // The record files of a home as this process has read them. A record's name is the digest of its content, so
 // what was read once is right for as long as the name is there; and whether it is there, its folder says: a
-// look-up costs one stat while nothing changes. Thread-safe.
+// look-up costs one fstat while nothing changes. Thread-safe.
 class RecordCache {
  public:
   explicit RecordCache(FileStore& store) : store_(store) {}
@@ -55,6 +56,7 @@ class RecordCache {
   struct Folder {
     std::mutex mutex;
     FolderStamp stamp;
+    std::unique_ptr<const OpenFolder> open;  // the one that was listed last; null where it is not kept open
     std::map<std::string, StoredRecord, std::less<>> records;  // by name; without a record: not read yet
   };
 
@@ -62,8 +64,11 @@ class RecordCache {
   // takes a third of what it takes between two calls of the driver. What cannot be read is left to whoever
   // asks.
   void read_few_at_once();
-  // REQUIRES: the folder's mutex is held, here and below.
-  Result<void> refresh(std::size_t number);
+  // REQUIRES: the folder's mutex is held, here and below. `by_path`: sees also that the home was moved, and
+  // another lies where it was.
+  enum class Look { in_open_folder, by_path };
+  Result<void> refresh(std::size_t number, Look look);
+  Result<std::vector<StoredRecord>> listed_of(Folder& folder, const KernelId& kernel);
   // False when there is no such record (any more), or it is damaged.
   Result<bool> read(Folder& folder, const std::string& name);
 

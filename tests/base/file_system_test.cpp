@@ -28,6 +28,27 @@ std::string text_of(const fs::path& path) {
   return std::string(as_text(*content));
 }
 
+TEST_CASE("a folder kept open reads what lies in it now, also where it was moved") {
+  const TempDir folder;
+  const auto files = posix_file_system();
+  CHECK(files->open_folder(folder / "a") == nullptr);
+  fs::create_directories(folder / "a" / "b");
+  std::ofstream(folder / "a" / "b" / "f") << "text";
+  fs::create_symlink(folder / "a", folder / "link");
+  CHECK(files->open_folder(folder / "link") == nullptr);
+  CHECK(files->open_folder(folder / "a" / "b" / "f") == nullptr);
+  const auto open = files->open_folder(folder / "a");
+  REQUIRE(open != nullptr);
+  CHECK(open->status()->inode == (*files->status(folder / "a"))->inode);
+  fs::rename(folder / "a", folder / "c");
+  CHECK(as_text(*open->read("b/f", 4)) == "text");
+  CHECK(open->read("b/f", 3).error().code == ErrorCode::invalid_argument);
+  CHECK(open->read("b", 9).error().code == ErrorCode::invalid_argument);
+  CHECK(open->read("f", 9).error().code == ErrorCode::not_found);
+  fs::remove_all(folder / "c");
+  CHECK(open->read("b/f", 4).error().code == ErrorCode::not_found);
+}
+
 TEST_CASE("a file is written whole, synced, closed and read back") {
   const TempDir folder;
   const auto files = posix_file_system();

@@ -73,6 +73,24 @@ TEST_CASE("the record of another entry under this name is damage") {
   CHECK(fixture.store.read_record(fixture.name).error().code == ErrorCode::corruption);
 }
 
+TEST_CASE("an image is read in the folder kept open, and by its path where that was moved") {
+  StoreFixture fixture;
+  const Sha256Digest digest = fixture.cubin.record->digest;
+  REQUIRE(fixture.store.write_image(digest, *fixture.cubin.image));
+  const auto read = [&] {
+    const auto image = fixture.store.read_image(digest, fixture.cubin.record->size);
+    return image && **image == *fixture.cubin.image;
+  };
+  CHECK(read());
+  const fs::path moved = fixture.home.home / "moved";
+  fs::rename(fixture.store.home().cubins(), moved);
+  CHECK(read());  // it is the image, wherever its folder is
+  fs::remove_all(moved);
+  CHECK_FALSE(read());
+  REQUIRE(fixture.store.write_image(digest, *fixture.cubin.image));
+  CHECK(read());
+}
+
 TEST_CASE("an image that has grown is refused before it is read") {
   StoreFixture fixture;
   const CubinRecord& record = *fixture.cubin.record;

@@ -30,6 +30,11 @@ class ForwardingFiles : public FileSystem {
     return files_->create_directories(path, mode);
   }
   Result<std::optional<FileStatus>> status(const Path& path) override { return files_->status(path); }
+  // Kept open by tests that ask for it: what an open folder is asked for passes by their watch.
+  std::unique_ptr<OpenFolder> open_folder(const Path& path) override {
+    return keeps_open ? files_->open_folder(path) : nullptr;
+  }
+  bool keeps_open = false;
   Result<Listing> list(const Path& path) override { return files_->list(path); }
   Result<std::unique_ptr<FileLock>> lock(const Path& path, Sharing sharing) override {
     return files_->lock(path, sharing);

@@ -15,6 +15,13 @@ namespace fs = std::filesystem;
 struct CountingFiles : ForwardingFiles {
   unsigned reads = 0;
   unsigned lists = 0;
+  unsigned statuses = 0;
+
+  CountingFiles() { keeps_open = true; }
+  Result<std::optional<FileStatus>> status(const fs::path& path) override {
+    ++statuses;
+    return ForwardingFiles::status(path);
+  }
 
   Result<OwnFile> read_own(const fs::path& path, std::uint64_t limit) override {
     ++reads;
@@ -62,6 +69,33 @@ TEST_CASE("a record is read once, and its folder is listed again only after a ch
   REQUIRE(publishes(*fixture.registry, cubin_of(1, "another")));
   CHECK(fixture.found(cubin) == 2);
   CHECK(fixture.files->reads == 2);
+}
+
+TEST_CASE("a folder kept open answers a hit alone, and one that was replaced is found by its path") {
+  CacheFixture fixture;
+  const Cubin cubin = cubin_of(1);
+  REQUIRE(publishes(*fixture.registry, cubin));
+  fixture.settle(cubin);
+  CHECK(fixture.found(cubin) == 1);
+  const unsigned statuses = fixture.files->statuses;
+  CHECK(fixture.found(cubin) == 1);
+  CHECK(fixture.files->statuses == statuses);
+  const fs::path folder = fixture.folder_of(cubin);
+  const fs::path elsewhere = folder.native() + ".moved";
+  fs::rename(folder, elsewhere);
+  fs::create_directory(folder);
+  const Cubin other = cubin_of(1, "another");
+  REQUIRE(publishes(*fixture.registry, other));
+  fs::remove_all(elsewhere);
+  CHECK(fixture.found(cubin) == 1);
+  const auto records = fixture.cache.of_kernel(cubin.record->identity.kernel());
+  CHECK(*records->front().record == *other.record);
+  fs::rename(folder, elsewhere);
+  fs::create_directory(folder);
+  fixture.settle(cubin);
+  fs::remove(elsewhere / (entry_name(*other.record) + ".record"));
+  REQUIRE(publishes(*fixture.registry, cubin));
+  CHECK(fixture.found(cubin) == 1);
 }
 
 TEST_CASE(

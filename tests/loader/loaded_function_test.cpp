@@ -29,6 +29,16 @@ TEST_CASE("Arguments of another size than the record says are corruption with bo
   if (test.stub != nullptr) CHECK(test.stub->live("image") == 0);
 }
 
+TEST_CASE("The driver is asked for no argument besides the only one that the image has") {
+  const DriverUnderTest test;
+  if (!test.ready || test.stub == nullptr || test.driver->version() < 12040) return;
+  const Cubin scale =
+      with_record(test.cubin(), [](CubinRecord& record) { record.entry_points = {record.entry_points[1]}; });
+  const unsigned before = test.stub->calls("cuFuncGetParamInfo");
+  REQUIRE(Module::load(test.device, scale));
+  CHECK(test.stub->calls("cuFuncGetParamInfo") - before == 1);
+}
+
 TEST_CASE("A record that no launch on the device can follow is unsupported with the numbers") {
   const DriverUnderTest test;
   if (!test.ready) return;

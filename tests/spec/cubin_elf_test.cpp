@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <elf.h>
+#include <initializer_list>
 
 namespace cubinet {
 namespace {
@@ -36,6 +37,37 @@ TEST_CASE("an image listed under another target is refused, whichever pair it is
       CHECK(check_cubin(image, listed, {"first"}).has_value() == (built == listed));
     }
   }
+}
+
+// Of the first kernel, whose attributes are changed from `before` to `after`.
+std::uint32_t only_argument_after(std::initializer_list<unsigned> before,
+                                  std::initializer_list<unsigned> after) {
+  constexpr SmTarget kTarget{9, 0, TargetKind::specific};
+  Bytes image = cubin_for(kTarget);
+  const auto at = std::search(image.begin(), image.end(), before.begin(), before.end(),
+                              [](std::byte a, unsigned b) { return std::to_integer<unsigned>(a) == b; });
+  REQUIRE(at != image.end());
+  std::transform(after.begin(), after.end(), at, [](unsigned value) { return std::byte(value); });
+  OnlyArguments arguments;
+  CHECK(check_cubin(image, kTarget, {"first"}, &arguments));
+  REQUIRE(arguments.size() == 1);
+  return arguments.front();
+}
+
+TEST_CASE("the only argument of a kernel is told in the order of the symbols") {
+  for (const SmTarget target : known_targets()) {
+    OnlyArguments arguments;
+    REQUIRE(check_cubin(cubin_for(target), target, {"second", "first"}, &arguments));
+    CHECK(arguments == OnlyArguments{0, 16});
+  }
+}
+
+TEST_CASE("an argument that does not fill the bytes of all, or is not of the known form, is not told") {
+  CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x19, 16, 0}) == 16);
+  CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x19, 24, 0}) == 0);  // one more, of another form
+  CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x18, 16, 0}) == 0);  // no word of all
+  CHECK(only_argument_after({3, 0x19, 16, 0}, {9, 0x19, 16, 0}) == 0);  // damaged
+  CHECK(only_argument_after({4, 0x17, 12, 0}, {4, 0x18, 12, 0}) == 0);
 }
 
 TEST_CASE("a symbol that is not there is named") {

@@ -73,6 +73,16 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
+// A folder kept open. What is asked again and again is found there without the way to it, which takes longer
+// than the answer. Moved elsewhere it stays the same folder; removed, it has no links. Thread-safe.
+class OpenFolder {
+ public:
+  virtual ~OpenFolder() = default;
+  virtual Result<FileStatus> status() const = 0;
+  // As FileSystem's, of a file in it or below.
+  virtual Result<Bytes> read(const std::string& name, std::uint64_t limit) const = 0;
+};
+
 // Every system call that durability depends on goes through this interface, so that tests can make the n-th
 // one fail, or end the process in it. Thread-safe. Paths are never interpreted relative to anything but the
 // process's working directory.
@@ -111,6 +121,9 @@ class FileSystem {
   virtual Result<void> create_directories(const std::filesystem::path& path, Mode mode) = 0;
   // Does not follow a symbolic link; nullopt when there is nothing.
   virtual Result<std::optional<FileStatus>> status(const std::filesystem::path& path) = 0;
+  // nullptr where it cannot be kept open: then what is in it is asked for by path. Does not follow a symbolic
+  // link.
+  virtual std::unique_ptr<OpenFolder> open_folder(const std::filesystem::path& /*path*/) { return nullptr; }
   // Names (not paths) in byte order, without "." and "..".
   virtual Result<Listing> list(const std::filesystem::path& path) = 0;
   // Creates the file when missing and takes a lock on it; nullptr when somebody else holds it in a way that

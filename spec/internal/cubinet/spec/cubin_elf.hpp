@@ -38,9 +38,15 @@ std::string release_of_cubin(ByteView image);
 // Whether the file contradicts the target that its metadata states.
 bool contradicts(const CubinInspection& inspection, SmTarget stated);
 
+// By kernel the bytes of its only argument, where the file says for certain that it has no other; 0
+// otherwise.
+using OnlyArguments = std::vector<std::uint32_t>;
+
 // REQUIRES: `image` is verified. Checks that it is a cubin for `stated` and holds every symbol of `symbols`;
 // corruption that names the difference otherwise. The driver does neither: it "loads" a foreign cubin as a
-// library of no kernels.
-Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string_view>& symbols);
+// library of no kernels. Tells the symbols' `arguments` besides, for the file is open here; none where they
+// are many.
+Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string_view>& symbols,
+                         OnlyArguments* arguments = nullptr);
 
 }  // namespace cubinet

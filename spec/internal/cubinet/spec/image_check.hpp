@@ -3,6 +3,7 @@
 
 #include <cubinet/base/bytes.hpp>
 #include <cubinet/spec/cubin.hpp>
+#include <cubinet/spec/cubin_elf.hpp>
 
 #include <string>
 #include <string_view>
@@ -12,8 +13,8 @@ namespace cubinet {
 
 // Whether the image is what its record says, as far as its own text or ELF tells: kind, target, and every
 // entry point's symbol. corruption that names the difference. REQUIRES: the bytes have been compared with the
-// record's digest.
-Result<void> check_image(const CubinRecord& record, ByteView image);
+// record's digest. `arguments` are those of a cubin's entry points.
+Result<void> check_image(const CubinRecord& record, ByteView image, OnlyArguments* arguments = nullptr);
 
 // The first of `symbols` that is not among `kernels`; nullptr where all are. Takes n log n: an image states
 // as many names as it likes.
