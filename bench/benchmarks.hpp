@@ -76,8 +76,8 @@ Result<void> bench_packing(const Settings& settings, const std::filesystem::path
 // Decode attention through the empty home, the warm home, the bundle and the process cache: error against
 // float64 and time of each; then the kernels' time in a CUDA graph.
 struct DecodeOptions {
-  bool small = false;   // the small sweep instead of Llama-3-70B's shapes
-  std::string without;  // no problem whose name begins so; empty: all
+  bool small = false;                // the small sweep instead of Llama-3-70B's shapes
+  std::vector<std::string> without;  // no problem whose name begins so
   bool time = true;
 };
 Result<void> bench_decode(const Settings& settings, const DecodeOptions& options, Report& report);

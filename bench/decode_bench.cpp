@@ -214,7 +214,8 @@ Result<void> bench_decode(const Settings& settings, const DecodeOptions& options
       "turn");
   DecodeBench bench(settings, options, device, std::move(stream));
   for (const NamedProblem& problem : options.small ? small_problems() : llama_problems()) {
-    if (!options.without.empty() && problem.name.starts_with(options.without)) continue;
+    const auto begins = [&](const std::string& name) { return problem.name.starts_with(name); };
+    if (std::any_of(options.without.begin(), options.without.end(), begins)) continue;
     CUBINET_TRY(bench.run(problem, report));
   }
   if (bench.all_within_tolerance()) return {};

@@ -98,9 +98,6 @@
 
 namespace cubinet::attention {
 
-// All of a block's threads, where they have two roles; the others are those of synchronize_group.
-constexpr int kBlockBarrier = 3;
-
 // A piece of the block's work, of one KV head.
 struct PieceRows {
   Piece piece;
@@ -281,8 +278,6 @@ class ConvertedRole {
   __device__ void init() const { ring_.init(); }
 
  protected:
-  __device__ static void synchronize_block() { synchronize_warps(kBlockBarrier, kThreads); }
-
   const AttentionDecodeParameters& p_;
   SharedAddress shared_;
   ConvertedRing ring_;
@@ -296,10 +291,14 @@ class Converter : public ConvertedRole {
   __device__ void piece(const WorkDivision&, const PieceRows& of_piece) {
     SliceConverter slices(p_, of_piece.piece.sequence.index, of_piece.head_kv, of_piece.range(p_),
                           of_piece.seen.begin, ring_, turn_);
+    mbarrier_wait(ring_.stored(), parity_before_);
+    parity_before_ ^= 1;
     slices.fill();
     turn_ = slices.run();
-    synchronize_block();
   }
+
+ private:
+  unsigned parity_before_ = 1;  // of the piece before; of the first's, a phase that has ended
 };
 
 class ConvertedMultiplier : public ConvertedRole {
@@ -314,7 +313,8 @@ class ConvertedMultiplier : public ConvertedRole {
     ConvertedStream stream(p_, of_piece.piece.sequence.index, of_piece.range(p_), ring_, turn_);
     multiply_piece(p_, division, of_piece, stream, shared_);
     turn_ = stream.turn();
-    synchronize_block();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(ring_.stored());
   }
 };
 

@@ -97,6 +97,7 @@ class ConvertedRing {
       mbarrier_init(v_there(place), kWarpsQ);
       mbarrier_init(done(place), kStoringThreads / 32);
     }
+    mbarrier_init(stored(), kStoringThreads / 32);
   }
 
   __device__ SharedAddress k_slice(int place) const { return ring_ + place % kPlacesK * kConvertedBytesK; }
@@ -112,6 +113,8 @@ class ConvertedRing {
   __device__ SharedAddress k_there(int place) const { return barriers_ + place * kMbarrierBytes; }
   __device__ SharedAddress v_there(int place) const { return barriers_ + (2 + place) * kMbarrierBytes; }
   __device__ SharedAddress done(int place) const { return barriers_ + (4 + place) * kMbarrierBytes; }
+  // A piece's rows, which lay in the same memory as its slices.
+  __device__ SharedAddress stored() const { return barriers_ + 6 * kMbarrierBytes; }
 
  private:
   SharedAddress ring_;
