@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checked_attention.hpp"
 
+#include "bench_report.hpp"
 #include "describe.hpp"
 
 #include <cubinet/attention/measure.hpp>

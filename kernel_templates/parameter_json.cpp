@@ -54,7 +54,7 @@ json as_json(const std::vector<Number>& list) {
 
 Result<ParameterValue> parameter_value_from_json(const json& value) {
   if (value.is_boolean()) return ParameterValue(value.get<bool>());
-  if (value.is_string()) return ParameterValue(value.get<std::string>());
+  if (value.is_string()) return ParameterValue(value.get_ref<const std::string&>());
   if (is_int64(value)) return ParameterValue(value.get<std::int64_t>());
   if (value.is_number_float()) return ParameterValue(value.get<double>());
   if (value.is_array() && std::all_of(value.begin(), value.end(), is_int64))
