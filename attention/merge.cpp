@@ -7,7 +7,9 @@
 #include <cubinet/runtime.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -29,6 +31,16 @@ Error wrong_problem(const std::string& what) {
   return Error{ErrorCode::invalid_argument, "attention merge: " + what};
 }
 
+std::string name_of(DataType type) {
+  return type <= DataType::uint64 ? std::string(to_string(type)) : std::to_string(static_cast<int>(type));
+}
+
+// The shortest text that is this number.
+std::string text_of(double number) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
 Result<void> check_merge(const AttentionMerge::Problem& problem) {
   if (problem.heads == 0 || problem.heads > kMostHeads) {
     return wrong_problem("heads is " + std::to_string(problem.heads) + ", but must be 1 to " +
@@ -38,9 +50,17 @@ Result<void> check_merge(const AttentionMerge::Problem& problem) {
     return wrong_problem("head_dim is " + std::to_string(problem.head_dim) +
                          ", but must be a multiple of 8, at most " + std::to_string(kMostColumns));
   }
+  const DataType type = problem.data_type;
+  if (type != DataType::bf16 && type != DataType::fp16 && type != DataType::fp32) {
+    return wrong_problem("data_type is " + name_of(type) + ", but must be bf16, fp16 or fp32");
+  }
+  if (problem.data_type_o != type && problem.data_type_o != DataType::e4m3) {
+    return wrong_problem("data_type_o is " + name_of(problem.data_type_o) + ", but must be " + name_of(type) +
+                         ", as the parts are, or e4m3");
+  }
   const auto scale = static_cast<float>(problem.output_scale);
   if (!std::isfinite(scale) || scale <= 0) {
-    return wrong_problem("output_scale is " + std::to_string(problem.output_scale) +
+    return wrong_problem("output_scale is " + text_of(problem.output_scale) +
                          ", but must be a positive number of fp32");
   }
   return {};
@@ -61,15 +81,43 @@ AttentionMergePart argument_of(const AttentionMerge::Part& part, const Attention
   return argument;
 }
 
-// The rows of the merged O may be those of a part, which a lane reads before it writes them.
-Result<void> check_in_place(const AttentionMerge::Tensors& tensors, const AttentionMerge::Problem& problem) {
-  for (const AttentionMerge::Part* part : {&tensors.first, &tensors.second}) {
-    if (part->o.address != tensors.merged.o.address) continue;
-    if (problem.data_type == problem.data_type_o && part->o.strides == tensors.merged.o.strides) continue;
-    return wrong_tensor("merged.o",
-                        " is a part's, but they differ in type or strides: give it memory of its own");
+// Where a tensor of a merge lies.
+struct Place {
+  const char* name;
+  const DeviceTensor& tensor;
+  TensorShape shape;  // of one sequence
+
+  std::array<std::int64_t, 3> strides() const {
+    if (!tensor.is_contiguous()) return {0, tensor.strides[1], tensor.strides[2]};
+    const auto row = static_cast<std::int64_t>(shape.row);
+    return {0, static_cast<std::int64_t>(shape.sizes[2]) * row, row};
   }
-  return {};
+  bool is(const Place& other) const {
+    return tensor.address == other.tensor.address && shape.element_bits == other.shape.element_bits &&
+           strides() == other.strides();
+  }
+  // Rows that lie between the other's, by the same strides, share nothing.
+  bool shares_memory_with(const Place& other) const {
+    const Place& low = tensor.address <= other.tensor.address ? *this : other;
+    const Place& high = &low == this ? other : *this;
+    const std::uint64_t apart = high.tensor.address - low.tensor.address;
+    if (apart >= low.shape.extent(low.strides())) return false;
+    const std::uint64_t bytes = low.shape.element_bits / 8;
+    if (bytes != high.shape.element_bits / 8 || low.strides() != high.strides() || apart % bytes != 0)
+      return true;
+    TensorShape both = low.shape;
+    both.sizes[0] = 2;
+    return both.overlaps({static_cast<std::int64_t>(apart / bytes), low.strides()[1], low.strides()[2]});
+  }
+};
+
+// What is merged is written: it may be a part's, whose rows a lane reads before it writes them, or nobody's.
+Result<void> check_disjoint(const Place& written, const Place& other, bool may_be_the_same) {
+  if (may_be_the_same && written.is(other)) return {};
+  if (!written.shares_memory_with(other)) return {};
+  return wrong_tensor(written.name, std::string(" shares memory with ") + other.name +
+                                        (may_be_the_same ? ", but not its type, strides and place" : "") +
+                                        ": give it memory of its own");
 }
 
 }  // namespace
@@ -90,23 +138,33 @@ Result<void> AttentionMerge::Binding::check(const Tensors& tensors, std::uint32_
     return wrong_problem(std::to_string(rows) + " rows of " + std::to_string(problem.head_dim) +
                          " columns are more than one launch takes: merge fewer tokens at a time");
   }
-  const auto shape = [&](DataType type) {
+  const auto rows_of = [&](DataType type) {
     return TensorShape::of({1, tokens, problem.heads}, problem.head_dim, type);
   };
-  const std::uint64_t lse_bytes = rows * sizeof(float);
-  CUBINET_TRY(check_strided("first.o", tensors.first.o, shape(problem.data_type)));
-  CUBINET_TRY(check_strided("second.o", tensors.second.o, shape(problem.data_type)));
-  CUBINET_TRY(check_distinct_rows("merged.o", tensors.merged.o, shape(problem.data_type_o)));
-  CUBINET_TRY(check_in_place(tensors, problem));
-  const std::pair<const char*, const DeviceTensor*> sums[] = {{"first.lse", &tensors.first.lse},
-                                                              {"second.lse", &tensors.second.lse},
-                                                              {"merged.lse", &tensors.merged.lse}};
-  for (const auto& [name, lse] : sums) {
-    if (lse == &tensors.merged.lse && lse->address == 0) continue;
-    CUBINET_TRY(check_contiguous(name, *lse));
-    CUBINET_TRY(check_place(name, *lse, lse_bytes, kWordBytes));
+  const TensorShape sums = TensorShape::of({1, tokens, problem.heads}, 1, DataType::fp32);
+  const Place parts[] = {{"first.o", tensors.first.o, rows_of(problem.data_type)},
+                         {"second.o", tensors.second.o, rows_of(problem.data_type)}};
+  const Place parts_lse[] = {{"first.lse", tensors.first.lse, sums},
+                             {"second.lse", tensors.second.lse, sums}};
+  const Place merged{"merged.o", tensors.merged.o, rows_of(problem.data_type_o)};
+  const Place merged_lse{"merged.lse", tensors.merged.lse, sums};
+  for (const Place& part : parts)
+    CUBINET_TRY(check_strided(part.name, part.tensor, part.shape));
+  CUBINET_TRY(check_distinct_rows(merged.name, merged.tensor, merged.shape));
+  for (const Place* lse : {&parts_lse[0], &parts_lse[1], &merged_lse}) {
+    if (lse == &merged_lse && lse->tensor.address == 0) continue;
+    CUBINET_TRY(check_contiguous(lse->name, lse->tensor));
+    CUBINET_TRY(check_place(lse->name, lse->tensor, lse->shape.contiguous_bytes, kWordBytes));
   }
-  return {};
+  for (int part = 0; part < 2; ++part) {
+    CUBINET_TRY(check_disjoint(merged, parts[part], true));
+    CUBINET_TRY(check_disjoint(merged, parts_lse[part], false));
+    if (merged_lse.tensor.address == 0) continue;
+    CUBINET_TRY(check_disjoint(merged_lse, parts_lse[part], true));
+    CUBINET_TRY(check_disjoint(merged_lse, parts[part], false));
+  }
+  if (merged_lse.tensor.address == 0) return {};
+  return check_disjoint(merged_lse, merged, false);
 }
 
 Result<AttentionMerge> AttentionMerge::bind(Runtime& runtime, const Problem& problem, int device) {

@@ -20,6 +20,10 @@ Result<void> check_place(std::string_view name, const DeviceTensor& tensor, std:
     return wrong_tensor(
         name, " has " + std::to_string(tensor.bytes) + " bytes, but needs at least " + std::to_string(bytes));
   }
+  if (tensor.address > UINT64_MAX - bytes) {
+    return wrong_tensor(name, " is at the address " + std::to_string(tensor.address) +
+                                  ", behind which there are no " + std::to_string(bytes) + " bytes");
+  }
   return {};
 }
 
@@ -37,6 +41,7 @@ TensorShape TensorShape::of(std::array<std::uint64_t, 3> sizes, std::uint64_t ro
 std::uint64_t TensorShape::extent(const std::array<std::int64_t, 3>& strides) const {
   std::uint64_t elements = row;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (!is_stepped(i)) continue;
     const auto stride = static_cast<std::uint64_t>(strides[i]);
     // A stride that would wrap reaches beyond all memory.
     if (stride > kLargestExtent / std::max<std::uint64_t>(sizes[i], 1)) return UINT64_MAX;
@@ -51,7 +56,7 @@ bool TensorShape::overlaps(const std::array<std::int64_t, 3>& strides) const {
             [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
   std::uint64_t inner = row;  // elements that a step has to pass
   for (const std::size_t i : order) {
-    if (sizes[i] == 1 && !counts_on_device[i]) continue;
+    if (!is_stepped(i)) continue;
     const auto stride = static_cast<std::uint64_t>(strides[i]);
     if (stride < inner) return true;
     inner += (sizes[i] - 1) * stride;
@@ -61,7 +66,9 @@ bool TensorShape::overlaps(const std::array<std::int64_t, 3>& strides) const {
 
 Result<void> check_strided(std::string_view name, const DeviceTensor& tensor, const TensorShape& shape) {
   if (tensor.is_contiguous()) return check_place(name, tensor, shape.contiguous_bytes, kTensorAlignment);
-  for (const std::int64_t stride : tensor.strides) {
+  for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
+    const std::int64_t stride = tensor.strides[i];
+    if (!shape.is_stepped(i)) continue;
     if (stride > 0 && static_cast<std::uint64_t>(stride) * shape.element_bits % (kTensorAlignment * 8) == 0)
       continue;
     return wrong_tensor(name, " has a stride of " + std::to_string(stride) +

@@ -4,6 +4,7 @@
 #include <cubinet/attention/operation.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +24,10 @@ struct TensorShape {
   std::uint64_t contiguous_bytes = 0;
   std::array<bool, 3> counts_on_device = {};  // whose size here is the least that it may be
 
+  // Whether a stride is ever taken: that of one element may be anything.
+  bool is_stepped(std::size_t dimension) const {
+    return sizes[dimension] != 1 || counts_on_device[dimension];
+  }
   static TensorShape of(std::array<std::uint64_t, 3> sizes, std::uint64_t row, DataType type);
   // Bytes from the first element to behind the last under these strides.
   std::uint64_t extent(const std::array<std::int64_t, 3>& strides) const;

@@ -144,6 +144,52 @@ TEST_CASE("each tensor of a merge is refused by name where it does not fit, and 
   CHECK(ran.error().message.find("fewer tokens") != std::string::npos);
 }
 
+TEST_CASE("what is merged shares memory with a part only where it is that part") {
+  const MergeSetting setting;
+  if (setting.stub.missing()) return;
+  const AttentionMerge merge = setting.bind();
+  using T = AttentionMerge::Tensors;
+  const auto runs = [&](const std::function<void(T&)>& change) {
+    T tensors = merge_tensors();
+    change(tensors);
+    const auto ran = merge.run(tensors, 5, nullptr);
+    if (!ran) CHECK(ran.error().code == ErrorCode::invalid_argument);
+    return ran.has_value();
+  };
+  CHECK(runs([](T& t) { t.merged = t.second; }));
+  CHECK(runs([](T& t) { t.merged.o = t.first.o; }));
+  CHECK(runs([](T& t) { t.merged.lse = t.first.lse; }));
+  CHECK_FALSE(runs([](T& t) { t.merged.o.address = t.first.o.address + 128; }));
+  CHECK_FALSE(runs([](T& t) { t.merged.o.address = t.first.o.address - 128; }));
+  CHECK_FALSE(runs([](T& t) { t.merged.o.address = t.first.lse.address; }));
+  CHECK_FALSE(runs([](T& t) { t.merged.lse.address = t.second.o.address + 64; }));
+  CHECK_FALSE(runs([](T& t) { t.merged.lse.address = t.merged.o.address; }));
+  CHECK_FALSE(runs([](T& t) { t.merged.lse.address = t.first.lse.address + 4; }));
+  CHECK_FALSE(runs([](T& t) { t.merged.o.address = UINT64_MAX - 1023; }));
+  // Parts of one tensor: between the first's rows, behind its heads.
+  const auto side_by_side = [](T& t, std::uint64_t apart) {
+    for (DeviceTensor* o : {&t.first.o, &t.merged.o})
+      *o = {0x10000, 1U << 16U, {1, 512, 64}};
+    t.merged.o.address += apart;
+    t.first.lse.address += 0x100000;
+    t.second.o.address += 0x100000;
+    t.second.lse.address += 0x100000;
+    t.merged.lse.address += 0x100000;
+  };
+  CHECK(runs([&](T& t) { side_by_side(t, 512); }));
+  CHECK_FALSE(runs([&](T& t) { side_by_side(t, 256); }));
+}
+
+TEST_CASE("a stride that no row takes is not looked at") {
+  const MergeSetting setting;
+  if (setting.stub.missing()) return;
+  for (const std::int64_t stride : {std::int64_t{0}, std::int64_t{7}, std::int64_t{-1}, INT64_MIN}) {
+    AttentionMerge::Tensors tensors = merge_tensors();
+    tensors.first.o.strides = tensors.merged.o.strides = {stride, 256, 64};
+    ok(setting.bind().run(tensors, 5, nullptr));
+  }
+}
+
 TEST_CASE("a merge of another type than a part has memory of its own") {
   MergeSetting setting;
   if (setting.stub.missing()) return;
@@ -172,8 +218,11 @@ TEST_CASE("a problem of a merge is refused by its field") {
   refused("output_scale", [](P& p) { p.output_scale = 0; });
   refused("output_scale", [](P& p) { p.output_scale = std::nan(""); });
   refused("output_scale", [](P& p) { p.output_scale = 1e300; });
-  refused("'dtype'", [](P& p) { p.data_type = DataType::e4m3; });
-  refused("'dtype_o'", [](P& p) { p.data_type_o = DataType::e5m2; });
+  refused("output_scale is 1e-50", [](P& p) { p.output_scale = 1e-50; });
+  refused("data_type is e4m3", [](P& p) { p.data_type = DataType::e4m3; });
+  refused("data_type is 200", [](P& p) { p.data_type = static_cast<DataType>(200); });
+  refused("data_type_o is e5m2", [](P& p) { p.data_type_o = DataType::e5m2; });
+  refused("data_type_o is fp16", [](P& p) { p.data_type_o = DataType::fp16; });
 }
 
 TEST_CASE("a run of a merge allocates nothing") {

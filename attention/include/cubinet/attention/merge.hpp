@@ -37,8 +37,8 @@ class AttentionMerge {
   struct Tensors {
     Part first;
     Part second;
-    // May be first or second, of the same type and strides, else shares no memory with them. lse: address 0,
-    // not wanted.
+    // O and LSE may each be first's or second's, of the same type and strides, else share no memory with
+    // either or with each other. lse: address 0, not wanted.
     Part merged;
   };
 
