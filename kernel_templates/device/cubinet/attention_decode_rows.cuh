@@ -15,9 +15,10 @@ using kernel_templates::AttentionDecodeParameters;
 
 constexpr bool kCustomMask = mask == mask_values::custom;
 
-// A row's offset follows its largest logit only where that is more than so much larger, in powers of two: weights up
-// to 2^8 are as exact, and the lanes of a row need not meet for every slice.
-constexpr float kOffsetSlack = 8.0f;
+// What a row's weights are relative to follows its largest logit only where that is so much larger, in powers of two: the
+// lanes of a row need not meet for every slice. Rounded to fp16 larger weights are as exact as others. In bf16 it counts
+// that the largest is 1, which nothing rounds: where it was not, errors of rows doubled.
+constexpr float kOffsetSlack = is_same<dtype_kv, bf16> ? 0.0f : 8.0f;
 
 // One sequence of the batch.
 struct Sequence {

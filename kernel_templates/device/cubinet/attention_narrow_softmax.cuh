@@ -52,16 +52,12 @@ class Weigher {
 #pragma unroll
     for (int i = 1; i < 4 * kParts; ++i)
       newest = fmaxf(newest, scores[i]);
-    // Rounded to a float before it is subtracted, as in RowState. The lanes of a row meet only where its logits have grown
-    // by more than the slack.
-    newest *= scale_log2_;
-    float correction = 1.0f;
-    if (__any_sync(kAllLanes, newest > maximum_ + kOffsetSlack)) {
-      const float maximum_now = fmaxf(maximum_, lanes_max<kLanes>(newest));
-      correction = exp2_approx(maximum_ - offset_of(maximum_now));
-      maximum_ = maximum_now;
-    }
-    const float offset = offset_of(maximum_);
+    // Rounded to a float before it is subtracted, as in RowState.
+    const float maximum_now = fmaxf(maximum_, lanes_max<kLanes>(newest) * scale_log2_);
+    // A row that has seen no token yet: any finite offset makes all its weights 0 rather than NaN.
+    const float offset = maximum_now == negative_infinity() ? 0.0f : maximum_now;
+    const float correction = exp2_approx(maximum_ - offset);
+    maximum_ = maximum_now;
     float sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < 4 * kParts; ++i) {
@@ -90,11 +86,6 @@ class Weigher {
                          total > 0.0f ? maximum_ + log2_approx(total) : negative_infinity());
     }
     hand_on();
-  }
-
-  // A row that has seen no token yet: any finite offset makes all its weights 0 rather than NaN.
-  __device__ static float offset_of(float maximum) {
-    return maximum == negative_infinity() ? 0.0f : maximum;
   }
 
   // Of a step, a part's first token.
