@@ -31,6 +31,11 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments) {
   add_text(verb, "--tag", arguments.tag, "TEXT", "A name for the case, in the results");
 }
 
+Error of_case(Error error, const std::string& where) {
+  if (!where.empty()) error.message = where + ": " + error.message;
+  return error;
+}
+
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem) {
   std::vector<std::int32_t> lengths;
   std::string_view rest = given.kv_lengths;
@@ -60,9 +65,7 @@ Result<void> check_case(const BenchCase& given, const OptionLine& line) {
     return {};
   }();
   if (checked) return checked;
-  Error error = std::move(checked).error();
-  error.message = line.where + ": " + error.message;
-  return error;
+  return of_case(std::move(checked).error(), line.where);
 }
 
 }  // namespace
@@ -73,6 +76,7 @@ Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::str
   for (const OptionLine& line : lines) {
     CLI::App options;
     add_bench_case_arguments(options, cases.emplace_back());
+    cases.back().where = line.where;
     CUBINET_TRY(parse_options(options, line));
     CUBINET_TRY(check_case(cases.back(), line));
   }

@@ -22,9 +22,13 @@ struct BenchCase {
   bool programmatic_launch = false;
   std::uint32_t splits = 0;        // 0: as planned
   std::vector<std::string> goals;  // what the case is to reach (bench_goals.hpp)
+  std::string where;               // "'FILE', line 3" of a sweep; empty: the command's own options
 };
 
 void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments);
+
+// The error of a case of a sweep, with the line.
+Error of_case(Error error, const std::string& where);
 
 // One a sequence. invalid_argument names the option.
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem);

@@ -108,16 +108,19 @@ bool is_least(GoalKind kind) {
 Result<void> check_goals(const std::vector<BenchCase>& cases) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     for (const std::string& text : cases[i].goals) {
-      CUBINET_TRY_ASSIGN(const Goal goal, parse_goal(text));
+      const auto parsed = parse_goal(text);
+      if (!parsed) return of_case(parsed.error(), cases[i].where);
+      const Goal& goal = *parsed;
       if (goal.kind != GoalKind::row) continue;
       const auto before = cases.begin() + static_cast<std::ptrdiff_t>(i);
       const auto count = std::count_if(cases.begin(), before,
                                        [&](const BenchCase& other) { return other.tag == goal.other; });
       if (count == 1) continue;
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("--goal: '{}' is about the case before with this tag, and {} have it",
-                               printable(text), count == 0 ? "none" : fmt::to_string(count)),
-                   "give the case that a goal names a tag of its own"};
+      return of_case(Error{ErrorCode::invalid_argument,
+                           fmt::format("--goal: '{}' is about the case before with this tag, and {} have it",
+                                       printable(text), count == 0 ? "none" : fmt::to_string(count)),
+                           "give the case that a goal names a tag of its own"},
+                     cases[i].where);
     }
   }
   return {};

@@ -58,6 +58,9 @@ class ServerStore final : public Store {
   Result<TuningTable> tuning() override {
     return ask([](Bundle& bundle) { return bundle.tuning(); });
   }
+  Result<TuningTable> checked_tuning() override {
+    return ask([](Bundle& bundle) { return bundle.checked_tuning(); });
+  }
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override {
     auto loaded = ask([&](Bundle& bundle) { return fetch(bundle, std::move(record)); });
     if (loaded && *loaded) ++used_;

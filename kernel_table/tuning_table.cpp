@@ -42,17 +42,42 @@ Bytes encode_outcome(const Row& row) {
   return writer.take();
 }
 
+// What a date counts for. No clock of a measurement shows the last millennium of those that are allowed: such
+// a date is older than any other, or nothing could be measured after it.
+constexpr std::int64_t kFirstOfNoClock = 221'845'392'000;  // the year 9000
+std::int64_t age_rank(const Row& row) {
+  return row.measured < kFirstOfNoClock ? row.measured : row.measured - kLatestMeasurement - 1;
+}
+
 // Of two rows of one subject that of the later measurement; of one moment whichever, as long as it is the
 // same everywhere.
 bool counts_before(const Row& a, const Row& b) {
-  if (a.measured != b.measured) return a.measured > b.measured;
+  if (a.measured != b.measured) return age_rank(a) > age_rank(b);
   return encode_outcome(a) < encode_outcome(b);
+}
+
+// What stands for it in a message.
+std::string name_of(const Row& row) {
+  return "the measurement of " + row.problem + ", batch " + std::to_string(row.batch) + ", kv_len " +
+         std::to_string(row.kv_len) + " on " + row.device;
+}
+
+Bytes encode_row(const Row& row) {
+  ByteWriter writer;
+  writer.string(row.problem);
+  writer.u32(row.batch);
+  writer.u32(row.kv_len);
+  writer.string(row.device);
+  writer.u32(row.driver);
+  writer.string(row.version);
+  writer.raw(encode_outcome(row));
+  return writer.take();
 }
 
 Result<double> read_time(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint64_t bits, reader.u64());
   const auto time = std::bit_cast<double>(bits);
-  if (!std::isfinite(time) || time < 0) return kTuningFormat.damaged("holds a time that is none");
+  if (!std::isfinite(time) || std::signbit(time)) return kTuningFormat.damaged("holds a time that is none");
   return time;
 }
 
@@ -75,6 +100,8 @@ Result<Row> read_tuning_row(ByteReader& reader) {
       return kTuningFormat.damaged("names a kernel in an encoding that is not its own");
   }
   CUBINET_TRY_ASSIGN(row.splits, reader.u32());
+  if (row.kernel.name.empty() && row.splits != 0)
+    return kTuningFormat.damaged("holds KV splits without the kernel that they are of");
   CUBINET_TRY_ASSIGN(row.microseconds, read_time(reader));
   CUBINET_TRY_ASSIGN(row.modelled_microseconds, read_time(reader));
   CUBINET_TRY_ASSIGN(row.candidates, reader.u32());
@@ -97,6 +124,12 @@ std::uint64_t bucket_of(std::uint32_t number) {
 }  // namespace
 
 Result<TuningTable> TuningTable::decode(ByteView bytes) {
+  if (bytes.size() > kMaximumTuningBytes) {
+    return kTuningFormat.damaged("has " + std::to_string(bytes.size()) + " bytes, and " +
+                                 std::to_string(kMaximumTuningBytes) + " are allowed");
+  }
+  if (bytes.size() < kTuningFormat.magic.size() + sizeof(std::uint16_t))
+    return kTuningFormat.damaged(bytes.empty() ? "is empty" : "ends early");
   CUBINET_TRY_ASSIGN(auto fields, kTuningFormat.read_checked(bytes));
   ByteReader& reader = fields.reader;
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
@@ -104,7 +137,14 @@ Result<TuningTable> TuningTable::decode(ByteView bytes) {
   TuningTable table;
   table.rows_.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    CUBINET_TRY_ASSIGN(Row row, read_tuning_row(reader));
+    auto read = read_tuning_row(reader);
+    if (!read) {
+      Error error = std::move(read).error();
+      error.message = "row " + std::to_string(i + 1) + ": " + error.message;
+      if (error.remedy.empty()) error.remedy = kTuningFormat.damage_remedy;
+      return error;
+    }
+    Row& row = *read;
     if (!table.rows_.empty() && !comes_before(table.rows_.back(), row))
       return kTuningFormat.damaged("holds rows that are not in order");
     table.rows_.push_back(std::move(row));
@@ -117,17 +157,24 @@ Bytes TuningTable::encode() const {
   ByteWriter writer;
   kTuningFormat.write_head(writer);
   writer.u32(static_cast<std::uint32_t>(rows_.size()));
-  for (const Row& row : rows_) {
-    writer.string(row.problem);
-    writer.u32(row.batch);
-    writer.u32(row.kv_len);
-    writer.string(row.device);
-    writer.u32(row.driver);
-    writer.string(row.version);
-    writer.raw(encode_outcome(row));
-  }
+  for (const Row& row : rows_)
+    writer.raw(encode_row(row));
   write_checksum(writer);
   return writer.take();
+}
+
+// By the reader itself, so that the two cannot come apart.
+Result<void> TuningTable::check() const {
+  for (const Row& row : rows_) {
+    const Bytes bytes = encode_row(row);
+    ByteReader reader(bytes);
+    const auto read = read_tuning_row(reader);
+    if (read && reader.remaining() == 0 && *read == row) continue;
+    return Error{ErrorCode::invalid_argument,
+                 name_of(row) + ": " + (read ? "it would be read back as another" : read.error().message),
+                 "measure again: cubinet tune"};
+  }
+  return {};
 }
 
 Sha256Digest TuningTable::digest() const {
@@ -141,6 +188,10 @@ void TuningTable::add(Row row) {
   } else if (counts_before(row, *place)) {
     *place = std::move(row);
   }
+}
+
+void TuningTable::date_after(Row& row, const Row& before) {
+  if (age_rank(before) >= age_rank(row)) row.measured = std::min(before.measured + 1, kFirstOfNoClock - 1);
 }
 
 const Row* TuningTable::find(const Row& row) const {
@@ -169,7 +220,7 @@ std::vector<const Row*> TuningTable::find(std::string_view problem, std::uint32_
     return std::pair(distance(row->batch, batch), distance(row->kv_len, kv_len));
   };
   std::stable_sort(found.begin(), found.end(), [&](const Row* a, const Row* b) {
-    return far(a) != far(b) ? far(a) < far(b) : a->measured > b->measured;
+    return far(a) != far(b) ? far(a) < far(b) : age_rank(*a) > age_rank(*b);
   });
   return found;
 }

@@ -81,6 +81,11 @@ class FamilyPlanner {
       }
     }
     if (const auto& named = request_.options.kernel) {
+      if (named->name == template_.name()) {
+        // Whoever names a kernel may be a file: only sizes that the template has are ever computed with.
+        if (const auto checked = template_.resolve(*named); !checked)
+          return named->to_string() + " is no kernel: " + checked.error().message;
+      }
       const auto tile = tile_of(*named);
       const bool exists = tile && (!tiles || std::find(tiles->begin(), tiles->end(), *tile) != tiles->end());
       if (named->name != template_.name() || !exists)
@@ -102,6 +107,13 @@ class FamilyPlanner {
     return *std::move(row);
   }
 
+  // A row may come from any file: what the template does not have is nobody's tile, and nothing of it is
+  // computed.
+  bool has_tile(const DecodeTile& tile) const {
+    return tile.q != 0 && tile.kv != 0 && tile.stages != 0 &&
+           template_.resolve(decode_specification(family_, request_.problem, tile));
+  }
+
   // The rows of compiled kernels that differ from `wanted` in nothing but the tile, as many in a cluster as
   // it takes.
   std::vector<DecodeTile> existing_tiles(const KernelRow& wanted) const {
@@ -114,6 +126,7 @@ class FamilyPlanner {
       shape.tile_size_kv = wanted.selector.tile_size_kv;
       if (shape != wanted.selector || !request_.options.targets.allows(row.target)) continue;
       const DecodeTile tile{row.selector.tile_size_q, row.selector.tile_size_kv, row.traits.stages};
+      if (!has_tile(tile)) continue;
       if (row.traits.step_q != tile.q * family_.block(request_.problem, tile).cluster) continue;
       if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
     }

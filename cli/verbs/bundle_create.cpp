@@ -11,8 +11,10 @@
 #include <cubinet/spec/image_check.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace cubinet::cli {
@@ -103,6 +105,7 @@ Result<DeviceChoice> wanted_records(const Context& context, const BundleCreateOp
 struct Written {
   std::size_t kernels = 0;  // none, and no file, where nothing fits
   std::vector<UnservedProblem> unserved = {};
+  std::optional<std::size_t> measurements = {};  // where they were asked for
 };
 
 Result<Written> write_from_home(const Context& context, const BundleCreateOptions& options,
@@ -111,11 +114,13 @@ Result<Written> write_from_home(const Context& context, const BundleCreateOption
   CUBINET_TRY_ASSIGN(DeviceChoice choice, wanted_records(context, options, registry));
   TuningTable tuning;
   if (options.tuning) {
-    CUBINET_TRY_ASSIGN(tuning, registry->tuning());
+    CUBINET_TRY_ASSIGN(tuning, registry->checked_tuning());
   }
   if (!choice.records.empty())
     CUBINET_TRY(create_bundle(output, *registry, choice.records, options.bundle, context.files(), tuning));
-  return Written{choice.records.size(), std::move(choice.unserved)};
+  Written written{choice.records.size(), std::move(choice.unserved)};
+  if (options.tuning) written.measurements = tuning.rows().size();
+  return written;
 }
 
 Result<Written> write_from_files(const Context& context, const BundleCreateOptions& options,
@@ -152,14 +157,17 @@ Result<ExitStatus> create(const Context& context, const BundleCreateOptions& opt
               "`cubinet registry list` prints what it holds"},
         ExitStatus::negative);
   }
-  context.console().text(fmt::format("{}: {}{}", printable(output.string()),
-                                     plural(written.kernels, "kernel"), unserved_text(written.unserved)));
-  context.console().document({{"bundle", output.string()},
-                              {"channel", options.bundle.channel},
-                              {"version", options.bundle.version},
-                              {"profile", to_string(options.bundle.profile)},
-                              {"kernels", written.kernels},
-                              {"unserved", describe(written.unserved)}});
+  const std::string measured =
+      written.measurements ? ", " + plural(*written.measurements, "measurement") : std::string();
+  context.console().text(fmt::format("{}: {}{}{}", printable(output.string()),
+                                     plural(written.kernels, "kernel"), measured,
+                                     unserved_text(written.unserved)));
+  nlohmann::json document = {
+      {"bundle", output.string()},         {"channel", options.bundle.channel},
+      {"version", options.bundle.version}, {"profile", to_string(options.bundle.profile)},
+      {"kernels", written.kernels},        {"unserved", describe(written.unserved)}};
+  if (written.measurements) document["measurements"] = *written.measurements;
+  context.console().document(document);
   return written.unserved.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 

@@ -29,6 +29,12 @@
 namespace cubinet::cli {
 namespace {
 
+// What is measured, and which line of a sweep wants it.
+struct WantedProblem {
+  AttentionProblem problem;
+  std::string where;
+};
+
 struct TuneOptions {
   AttentionArguments problem;
   std::string sweep;
@@ -93,7 +99,11 @@ std::string line_of(const TuningTable::Row& row) {
 Result<TuningTable> read_table(const Context& context, const std::string& file, bool may_be_missing) {
   const auto bytes = context.files()->read(file, kMaximumTuningBytes);
   if (!bytes && may_be_missing && bytes.error().code == ErrorCode::not_found) return TuningTable();
-  if (!bytes) return bytes.error();
+  if (!bytes) {
+    Error error = bytes.error();
+    if (error.remedy.empty()) error.remedy = "name a table that `cubinet tune --output` has written";
+    return error;
+  }
   auto table = TuningTable::decode(*bytes);
   if (table) return table;
   Error error = std::move(table).error();
@@ -110,7 +120,7 @@ Result<ExitStatus> show_measured(const Context& context, const TuneOptions& opti
   } else {
     CUBINET_TRY_ASSIGN(const auto stores, context.stores(options.places, HomeOptions::Access::read_only));
     for (const auto& store : stores) {
-      CUBINET_TRY_ASSIGN(const TuningTable held, store->tuning());
+      CUBINET_TRY_ASSIGN(const TuningTable held, store->checked_tuning());
       table.merge(held);
     }
   }
@@ -196,8 +206,7 @@ class Destination {
   Result<void> add_measured(TuningTable::Row& row) const {
     const auto held = home_ != nullptr ? home_->tuning() : read_table(context_, file_.string(), true);
     const TuningTable::Row* const before = held ? held->find(row) : nullptr;
-    if (before != nullptr && before->measured >= row.measured)
-      row.measured = std::min(before->measured + 1, kLatestMeasurement);
+    if (before != nullptr) TuningTable::date_after(row, *before);
     TuningTable measured;
     measured.add(row);
     return add(measured);
@@ -226,7 +235,7 @@ Result<ExitStatus> merge_tables(const Context& context, const TuneOptions& optio
 }
 
 // What a row says of its problem, its batch and its KV length is measured once.
-Result<std::vector<AttentionProblem>> problems_of(const Context& context, const TuneOptions& options) {
+Result<std::vector<WantedProblem>> problems_of(const Context& context, const TuneOptions& options) {
   std::vector<BenchCase> cases(1);
   cases.front().problem = options.problem;
   if (!options.sweep.empty()) {
@@ -236,25 +245,26 @@ Result<std::vector<AttentionProblem>> problems_of(const Context& context, const 
     return Error{ErrorCode::invalid_argument, "there is nothing to measure",
                  "give --kv-len and --heads-q, or a --sweep; --show prints what was measured"};
   }
-  std::vector<AttentionProblem> problems;
+  std::vector<WantedProblem> problems;
   for (const BenchCase& given : cases) {
     CUBINET_TRY_ASSIGN(AttentionProblem problem, attention_problem_of(given.problem));
     problem.append.reset();
-    if (std::find(problems.begin(), problems.end(), problem) == problems.end())
-      problems.push_back(std::move(problem));
+    const bool is_new = std::none_of(problems.begin(), problems.end(),
+                                     [&](const WantedProblem& other) { return other.problem == problem; });
+    if (is_new) problems.push_back({std::move(problem), given.where});
   }
   return problems;
 }
 
 Result<ExitStatus> list_candidates(const Context& context, const TuneOptions& options, Runtime& runtime,
-                                   const std::vector<AttentionProblem>& problems) {
+                                   const std::vector<WantedProblem>& problems) {
   CUBINET_TRY_ASSIGN(const auto device, runtime.device(options.device));
   const DeviceProperties& properties = device->properties();
   CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(properties.capability));
   CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
   nlohmann::json results = nlohmann::json::array();
   bool good = true;
-  for (const AttentionProblem& problem : problems) {
+  for (const auto& [problem, where] : problems) {
     PlanRequest request;
     request.problem = problem;
     request.device = {properties.capability, properties.multiprocessors,
@@ -268,10 +278,11 @@ Result<ExitStatus> list_candidates(const Context& context, const TuneOptions& op
       CUBINET_TRY_ASSIGN(
           const AttentionResolution resolution,
           resolve_attention(request.problem, request.device, request.kernels, backends, request.options));
-      nlohmann::json failed = error_document(resolution.error());
+      const Error error = of_case(resolution.error(), where);
+      nlohmann::json failed = error_document(error);
       failed["problem"] = describe(problem);
       results.push_back(std::move(failed));
-      context.console().error(resolution.error());
+      context.console().error(error);
       continue;
     }
     nlohmann::json candidates = nlohmann::json::array();
@@ -289,9 +300,13 @@ Result<ExitStatus> list_candidates(const Context& context, const TuneOptions& op
 }
 
 Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
+  if (options.output == "-") {
+    return Error{ErrorCode::invalid_argument, "--output: a table is merged into a file, and '-' is none",
+                 "name a file; ./- if that is its name"};
+  }
   if (options.show) return show_measured(context, options);
   if (!options.merge.empty()) return merge_tables(context, options);
-  CUBINET_TRY_ASSIGN(const std::vector<AttentionProblem> problems, problems_of(context, options));
+  CUBINET_TRY_ASSIGN(const std::vector<WantedProblem> problems, problems_of(context, options));
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
   const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, {}, options.places));
@@ -299,19 +314,20 @@ Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
   CUBINET_TRY_ASSIGN(const Destination destination, Destination::open(context, options));
   const Stopwatch all;
   nlohmann::json results = nlohmann::json::array();
-  bool good = true;
+  std::size_t measured = 0;
   std::optional<Error> not_kept;
-  for (const AttentionProblem& problem : problems) {
+  for (const auto& [problem, where] : problems) {
     const Stopwatch one;
     auto row = tune_attention(*runtime, problem, options.device, {}, nullptr, options.budget);
     if (!row) {
-      good = false;
-      nlohmann::json failed = error_document(row.error());
+      const Error error = of_case(row.error(), where);
+      nlohmann::json failed = error_document(error);
       failed["problem"] = describe(problem);
       results.push_back(std::move(failed));
-      context.console().error(row.error());
+      context.console().error(error);
       continue;
     }
+    ++measured;
     // One by one: a sweep may take an hour, and what cannot be kept now may be the next time. What was
     // measured is printed all the same.
     if (auto kept = destination.add_measured(*row); !kept) {
@@ -323,8 +339,10 @@ Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
     results.push_back(describe_measured(*row));
     results.back()["seconds"] = one.seconds();
   }
-  context.console().text(fmt::format("{}: {} in {:.1f} s", printable(destination.place()),
-                                     plural(results.size(), "problem"), all.seconds()));
+  const bool good = measured == problems.size();
+  context.console().text(fmt::format("{}: {}{} in {:.1f} s", printable(destination.place()),
+                                     good ? "" : fmt::format("{} of ", measured),
+                                     plural(problems.size(), "problem"), all.seconds()));
   context.console().document(
       {{"place", destination.place()}, {"results", std::move(results)}, {"seconds", all.seconds()}});
   if (not_kept) return *std::move(not_kept);

@@ -57,7 +57,14 @@ class PackedBundle final : public Bundle {
   Result<CubinRecords> list() override;
   Result<std::shared_ptr<const StoredRows>> rows() override;
 
+  // A table of a newer version keeps nobody from the kernels.
   Result<TuningTable> tuning() override {
+    auto table = checked_tuning();
+    if (table || table.error().code != ErrorCode::unsupported) return table;
+    log(log_, LogLevel::warning, "measurements passed over: " + table.error().to_line());
+    return TuningTable();
+  }
+  Result<TuningTable> checked_tuning() override {
     CUBINET_TRY(check_process());
     auto table = pack_->read_tuning();
     if (!table) return pack_->at_place(std::move(table).error());

@@ -204,6 +204,7 @@ Result<void> write_bundle(const std::string& path, const CubinRecords& records, 
                  "a bundle's channel cannot be '" + printable(options.channel, kQuotedBytes) + "'",
                  "give it a name of one line, without control characters"};
   }
+  CUBINET_TRY(tuning.check());
   Bytes encoded = tuning.empty() ? Bytes() : tuning.encode();
   if (encoded.size() > kMaximumTuningBytes) {
     return Error{ErrorCode::invalid_argument,

@@ -6,7 +6,16 @@ namespace cubinet {
 Result<TuningTable> read_tuning(const FileStore& store) {
   auto file = store.files().read_own(store.home().tuning(), kMaximumTuningBytes);
   if (!file && file.error().code == ErrorCode::not_found) return TuningTable();
-  if (!file) return std::move(file).error();
+  if (!file) {
+    Error error = std::move(file).error();
+    // No table is larger: such a file will never be read, by any build.
+    const auto status = store.files().status(store.home().tuning());
+    if (error.code == ErrorCode::io && status && *status && (*status)->size > kMaximumTuningBytes)
+      error.code = ErrorCode::corruption;
+    if (error.code == ErrorCode::corruption || error.code == ErrorCode::untrusted)
+      error.remedy = "`cubinet registry repair` sets it aside";
+    return error;
+  }
   auto table = TuningTable::decode(file->content);
   if (table) return table;
   Error error = std::move(table).error();
@@ -15,6 +24,7 @@ Result<TuningTable> read_tuning(const FileStore& store) {
 }
 
 Result<void> merge_tuning(FileStore& store, const TuningTable& table) {
+  CUBINET_TRY(table.check());
   const std::filesystem::path file = store.home().tuning();
   auto kept = read_tuning(store);
   if (!kept) {

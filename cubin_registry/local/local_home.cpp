@@ -269,10 +269,15 @@ Result<void> LocalHome::publish(const Cubin& cubin) {
 // What cannot be believed is none: nothing but a choice depends on it, and verify() tells.
 Result<TuningTable> LocalHome::tuning() {
   CUBINET_TRY(check_process());
-  auto kept = read_tuning(store_);
+  auto kept = checked_tuning();
   if (kept) return kept;
   log(store_.log_sink(), LogLevel::warning, "measurements passed over: " + kept.error().to_line());
   return TuningTable();
+}
+
+Result<TuningTable> LocalHome::checked_tuning() {
+  CUBINET_TRY(check_process());
+  return read_tuning(store_);
 }
 
 Result<void> LocalHome::add_tuning(const TuningTable& table) {

@@ -34,6 +34,7 @@ class LocalHome final : public Home {
   Result<CubinRecords> list() override;
   Result<std::shared_ptr<const StoredRows>> rows() override;
   Result<TuningTable> tuning() override;
+  Result<TuningTable> checked_tuning() override;
   Result<void> add_tuning(const TuningTable& table) override;
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) override;
   Result<void> publish(const Cubin& cubin) override;

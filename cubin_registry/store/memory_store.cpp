@@ -46,6 +46,7 @@ class MemoryStore final : public WritableStore {
   Result<void> add_tuning(const TuningTable& table) override {
     CUBINET_TRY(check_process());
     const std::lock_guard lock(mutex_);
+    CUBINET_TRY(table.check());
     tuning_.merge(table);
     return {};
   }

@@ -7,6 +7,8 @@
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 namespace cubinet {
 namespace {
@@ -250,6 +252,11 @@ TEST_CASE("without a compiler the fastest of the kernels that exist is taken, an
   CHECK(plan.steps[0].threads > 0);
   context.kernels = {};
   CHECK(test::holds(reason(kTemplateDecode, context), "none may be compiled"));
+  // Of sizes that the template does not have, which only a file can name.
+  for (const std::uint16_t size : std::array<std::uint16_t, 6>{0, 1, 8, 15, 17, 24}) {
+    context.kernels = Known::on(test::kH200, {with_tile(size, 64, 2), with_tile(16, size, 2)}).kernels;
+    CHECK(test::holds(reason(kTemplateDecode, context), "none may be compiled"));
+  }
   // Another page size is another kernel.
   context = Known::on(test::kH200, {with_tile(16, 64, 2)});
   context.options.may_compile = false;
@@ -272,6 +279,56 @@ TEST_CASE("without a compiler a kernel of blocks alone serves no tiles that go i
   row.traits.step_q = row.selector.tile_size_q;
   context.kernels = Known::on(test::kH200, {row}).kernels;
   CHECK(test::holds(reason(latent, context), "none may be compiled"));
+}
+
+TEST_CASE("a kernel that is named with a size that its template does not have is declined by the value") {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  AttentionProblem windowed = kTemplateDecode;
+  windowed.data_type_k = windowed.data_type_v = DataType::e4m3;
+  windowed.window = 1024;
+  AttentionProblem wide = kTemplateDecode;
+  wide.head_dim_qk = wide.head_dim_v = 512;
+  AttentionProblem latent = kTemplateDecode;
+  latent.heads_q = 16;
+  latent.heads_kv = 1;
+  latent.head_dim_qk = 576;
+  latent.head_dim_v = 512;
+  AttentionProblem many_heads = latent;
+  many_heads.heads_q = 128;
+  AttentionProblem many_rows = kTemplateDecode;
+  many_rows.q_len = 8;
+  std::set<std::string> planned;
+  for (const AttentionProblem& problem : {kTemplateDecode, windowed, wide, latent, many_heads, many_rows}) {
+    for (const DecodeFamily* family : decode_families(problem, test::kH200.capability)) {
+      if (!family->gap(problem, test::kH200.capability).empty()) continue;
+      const auto kernel_template = catalog->find(family->name);
+      REQUIRE(kernel_template);
+      const DecodeTile usual = family->tiles(problem).back().tile;
+      for (std::uint32_t size = 0; size <= 300; ++size) {
+        for (const DecodeTile& tile :
+             {DecodeTile{size, usual.kv, usual.stages}, DecodeTile{usual.q, size, usual.stages},
+              DecodeTile{usual.q, usual.kv, size}}) {
+          Known known = Known::on(test::kH200);
+          known.options.kernel = decode_specification(*family, problem, usual);
+          known.options.kernel->set("tile_size_q", tile.q)
+              .set("tile_size_kv", tile.kv)
+              .set("stages", tile.stages);
+          const std::string why = reason(problem, known);
+          const bool exists = (*kernel_template)->resolve(*known.options.kernel).has_value();
+          CAPTURE(why);
+          CAPTURE(known.options.kernel->to_string());
+          if (why.empty()) {
+            CHECK(exists);
+            planned.insert(family->name);
+          } else if (!exists) {
+            CHECK(test::holds(why, known.options.kernel->to_string() + " is no kernel"));
+          }
+        }
+      }
+    }
+  }
+  CHECK(planned.size() >= 4);
 }
 
 TEST_CASE("a number of splits may be wished for, and one out of range is a reason") {

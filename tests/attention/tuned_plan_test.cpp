@@ -116,6 +116,18 @@ TEST_CASE("a row of another device says nothing") {
   CHECK(resolve_with(problem, table, {}, kName, {{9, 0}, 114, 227 * 1024}).plan->measured.empty());
 }
 
+TEST_CASE("a row of a tile that no template has is passed over") {
+  const AttentionProblem problem = full(8, 8192);
+  for (const std::uint32_t size : {1U, 8U, 15U, 17U, 24U}) {
+    for (const DecodeTile& tile : {DecodeTile{size, 32, 3}, DecodeTile{16, size, 3}}) {
+      TuningTable::Row row = row_of(problem);
+      row.kernel = decode_specification(kAttentionDecode, problem, tile);
+      if (decode::template_of(kAttentionDecode)->resolve(row.kernel)) continue;
+      CHECK(resolve_with(problem, table_of(row)).plan->measured.empty());
+    }
+  }
+}
+
 TEST_CASE("rows that do not hold are passed over with the reason, and the next is taken") {
   const AttentionProblem problem = llama(8, 8192);
   TuningTable::Row stale = row_of(problem);

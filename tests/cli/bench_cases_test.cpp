@@ -20,6 +20,8 @@ TEST_CASE("a line of a sweep is the product of its lists") {
       "s.txt");
   REQUIRE(cases);
   REQUIRE(cases->size() == 8);
+  CHECK((*cases)[0].where == "'s.txt', line 2");
+  CHECK((*cases)[7].where == "'s.txt', line 4");
   CHECK((*cases)[0].problem.batch == 8);
   CHECK((*cases)[1].problem.q_len == 2);
   CHECK((*cases)[3].problem.batch == 16);

@@ -97,6 +97,12 @@ TEST_CASE(
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().code == ErrorCode::invalid_argument);
   }
+  BenchCase of_a_sweep;
+  of_a_sweep.where = "'s.txt', line 3";
+  for (const char* goal : {"nonsense", "row:none:1"}) {
+    of_a_sweep.goals = {goal};
+    CHECK(contains(check_goals({of_a_sweep}).error().message, "'s.txt', line 3: --goal"));
+  }
   CHECK(check({{"a", ""}, {"b", "row:a:1.15"}}).has_value());
   CHECK_FALSE(check({{"b", "row:a:1.15"}, {"a", ""}}).has_value());
   CHECK_FALSE(check({{"a", ""}, {"a", ""}, {"b", "row:a:1.15"}}).has_value());

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -60,7 +61,9 @@ TEST_CASE("tune measures into the home, a bundle takes it along, and whoever has
   CAPTURE(named.err);
   CHECK(contains(named.json()["measured"].get<std::string>(), name));
   const std::string bundle = sandbox.path("b.bundle");
-  REQUIRE(tool(sandbox, {"bundle", "create", "-o", bundle, "--tuning"}).status == 0);
+  const ToolResult created = tool(sandbox, {"bundle", "create", "-o", bundle, "--tuning"});
+  REQUIRE(created.status == 0);
+  CHECK(created.json()["measurements"] == 1);
   // Another home, and no compiler.
   const Sandbox other;
   std::vector<std::string> run = {"run",      "decode", "--iterations", "1",
@@ -137,7 +140,46 @@ TEST_CASE("a problem that no device holds is told at once, and the next one is m
   const auto results = tuned.json()["results"];
   REQUIRE(results.size() == 2);
   CHECK(contains(results[0]["error"]["message"].get<std::string>(), "alone take "));
+  CHECK(contains(results[0]["error"]["message"].get<std::string>(), "line 1: "));
   CHECK(results[1]["backend"] == "templates");
+  const ToolResult said =
+      sandbox.run({"tune", "--budget", "1", "--sweep", sandbox.path("s.txt")}, with_driver());
+  CHECK(contains(said.err, "line 1: "));
+  CHECK(contains(said.out, ": 1 of 2 problems in "));
+}
+
+TEST_CASE("a table that cannot be read is shown and bundled as the error that it is") {
+  const Sandbox sandbox;
+  TuningTable::Row row;
+  row.problem = "decode()";
+  row.backend = "templates";
+  TuningTable table;
+  table.add(row);
+  const std::string good(as_text(table.encode()));
+  sandbox.write("good", good);
+  REQUIRE(tool(sandbox, {"tune", "--merge", sandbox.path("good")}).status == 0);
+  std::string newer = good.substr(0, good.size() - 32);
+  newer[4] = 9;
+  const Sha256Digest digest = sha256(as_bytes(newer));
+  newer += as_text(digest.bytes);
+  struct Case {
+    std::string content;
+    int status;
+    const char* says;
+  };
+  for (const Case& one : {Case{good.substr(0, 30), 1, "tuning"}, Case{"not a table at all", 1, "magic"},
+                          Case{newer, 3, "version 9"}}) {
+    CAPTURE(one.says);
+    std::ofstream(sandbox.home() / "tuning", std::ios::binary) << one.content;
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"tune", "--show"},
+          std::vector<std::string>{"bundle", "create", "-o", sandbox.path("b"), "--tuning"}}) {
+      const ToolResult failed = tool(sandbox, words);
+      CHECK(failed.status == one.status);
+      CHECK(contains(failed.json()["error"]["message"].get<std::string>(), one.says));
+    }
+    CHECK_FALSE(std::filesystem::exists(sandbox.path("b")));
+  }
 }
 
 TEST_CASE(
@@ -211,6 +253,9 @@ TEST_CASE("tune refuses what is no problem, and what contradicts itself") {
   const Sandbox sandbox;
   CHECK(tool(sandbox, {"tune"}).status == 2);
   CHECK(tool(sandbox, {"tune", "--kv-len", "10"}).status == 2);
+  CHECK(tool(sandbox, {"tune", "--kv-len", "10", "--heads-q", "4", "--output", "-"}).status == 2);
+  CHECK(contains(tool(sandbox, {"tune", "--merge", sandbox.path("none.tuning")}).json()["error"].dump(),
+                 "cubinet tune --output"));
   CHECK(tool(sandbox, {"tune", "--sweep", sandbox.path("none.txt")}).status == 2);
   CHECK(tool(sandbox, {"tune", "--show", "--sweep", sandbox.path("none.txt")}).status == 2);
   CHECK(tool(sandbox, {"tune", "--show", "--merge", "t"}).status == 2);

@@ -7,7 +7,11 @@
 #include "support/measured_row.hpp"
 #include "support/skip.hpp"
 
+#include <filesystem>
+#include <functional>
+#include <sys/stat.h>
 #include <thread>
+#include <vector>
 
 namespace cubinet::test {
 namespace {
@@ -49,6 +53,67 @@ TEST_CASE("a damaged table is passed over, found, and set aside by who merges or
   CHECK(fixture.set_aside() == 2);
 }
 
+TEST_CASE("whatever lies in the place of a table is set aside by a repair, which whoever merges names") {
+  namespace fs = std::filesystem;
+  HomeFixture fixture;
+  ok(fixture.open()->add_tuning(table_of(measured_row(64))));
+  const fs::path file = fixture.home / "tuning";
+  const fs::path other = fixture.home / "other";
+  const Bytes bytes = read_file(file);
+  write_file(other, bytes);
+  const std::vector<std::function<void()>> plants = {
+      [&] { fs::create_symlink(other, file); },
+      [&] { fs::create_directory(file); },
+      [&] { REQUIRE(mkfifo(file.c_str(), 0600) == 0); },
+      [&] { fs::create_hard_link(other, file); },
+      [&] {
+        write_file(file, bytes);
+        fs::permissions(file, fs::perms(0664));
+      },
+      [&] {
+        write_file(file, bytes);
+        fs::resize_file(file, kMaximumTuningBytes + 1);
+      },
+  };
+  std::uint64_t aside = 0;
+  for (std::size_t i = 0; i < plants.size(); ++i) {
+    CAPTURE(i);
+    fs::remove_all(file);
+    plants[i]();
+    const auto home = fixture.open();
+    CHECK(ok(home->tuning()).empty());
+    const auto kept = home->checked_tuning();
+    REQUIRE_FALSE(kept);
+    CHECK(kept.error().remedy == "`cubinet registry repair` sets it aside");
+    if (const auto merged = home->add_tuning(table_of(measured_row(1))); merged) {
+      CHECK(i + 1 == plants.size());  // whose bytes are no table
+    } else {
+      CHECK(merged.error().remedy == kept.error().remedy);
+      CHECK(ok(home->repair()).set_aside.size() == 1);
+    }
+    CHECK(fixture.set_aside() == ++aside);
+    ok(home->add_tuning(table_of(measured_row(1))));
+    CHECK(ok(home->tuning()).rows().size() == 1);
+    CHECK(read_file(other) == bytes);  // nothing is followed
+    CHECK(ok(home->verify()).findings.empty());
+  }
+}
+
+TEST_CASE("a row that could not be read back is refused, and what is kept stays") {
+  HomeFixture fixture;
+  const auto home = fixture.open();
+  ok(home->add_tuning(table_of(measured_row(64))));
+  TuningTable::Row row = measured_row(3);
+  row.microseconds = -1;
+  const auto added = home->add_tuning(table_of(row));
+  REQUIRE_FALSE(added);
+  CHECK(added.error().code == ErrorCode::invalid_argument);
+  CHECK(added.error().message.find("batch 3") != std::string::npos);
+  CHECK(make_memory_store()->add_tuning(table_of(row)).error().code == ErrorCode::invalid_argument);
+  CHECK(ok(home->tuning()) == table_of(measured_row(64)));
+  CHECK(fixture.set_aside() == 0);
+}
+
 TEST_CASE("a table of a newer version is left where it is") {
   HomeFixture fixture;
   ok(fixture.open()->add_tuning(table_of(measured_row(64))));
@@ -58,6 +123,8 @@ TEST_CASE("a table of a newer version is left where it is") {
   std::copy(digest.bytes.begin(), digest.bytes.end(), bytes.end() - 32);
   write_file(fixture.home / "tuning", bytes);
   CHECK(fixture.open()->add_tuning(table_of(measured_row(1))).error().code == ErrorCode::unsupported);
+  CHECK(ok(fixture.open()->tuning()).empty());
+  CHECK(fixture.open()->checked_tuning().error().code == ErrorCode::unsupported);
   CHECK(read_file(fixture.home / "tuning") == bytes);
 }
 
@@ -146,6 +213,35 @@ TEST_CASE("measurements travel in a bundle, through import, merge and a flipped 
     CHECK(ok(damaged->verify()).findings.size() == 1);
     CHECK(ok(damaged->list()).size() == 3);
   }
+}
+
+TEST_CASE("a bundle whose measurements are of a newer version gives up its kernels, and says so") {
+  BundleFixture fixture;
+  ok(create_bundle(fixture.path, cubins_up_to(3), {"test", 3}, fixture.files, table_of(measured_row(64))));
+  Bytes bytes = read_file(fixture.path);
+  BundleMap map = ok(decode_root(bytes));
+  const auto table = std::span(bytes).subspan(static_cast<std::size_t>(map.tuning_offset),
+                                              static_cast<std::size_t>(map.tuning_bytes));
+  table[4] = std::byte{9};
+  const Sha256Digest checksum = sha256(ByteView(table).first(table.size() - 32));
+  std::copy(checksum.bytes.begin(), checksum.bytes.end(), table.end() - 32);
+  map.tuning = sha256(ByteView(table));
+  const Bytes root = encode_root(map);
+  std::copy(root.begin(), root.end(), bytes.begin());
+  write_file(fixture.path, bytes);
+  LogLines log;
+  const auto bundle = ok(Bundle::open(fixture.path, fixture.files, log.sink()));
+  CHECK(bundle->checked_tuning().error().code == ErrorCode::unsupported);
+  CHECK(ok(bundle->tuning()).empty());
+  CHECK(log.count("measurements passed over") > 0);
+  HomeFixture home;
+  const auto registry = home.open();
+  const ImportReport report = ok(import_bundle(*bundle, *registry));
+  CHECK(report.measurements == 0);
+  CHECK(ok(registry->list()).size() == 3);
+  const auto combined = fixture.folder / "combined.bundle";
+  ok(combine_bundles(combined, {{bundle, ok(bundle->list())}}, {"test", 4}, fixture.files));
+  CHECK(ok(ok(Bundle::open(combined, fixture.files))->list()).size() == 3);
 }
 
 TEST_CASE("memory keeps measurements, and a store of a program need not") {

@@ -5,6 +5,8 @@
 #include <cubinet/kernel_table/tuning_table.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <random>
 
 using namespace cubinet;
@@ -31,6 +33,7 @@ TEST_CASE("a tuning table is read as it was written") {
   TuningTable::Row choice_of_a_backend = row_of(1, 1024);
   choice_of_a_backend.backend = "published";
   choice_of_a_backend.kernel = {};
+  choice_of_a_backend.splits = 0;
   const TuningTable table = table_of({row_of(64, 8192), choice_of_a_backend});
   CHECK(ok(TuningTable::decode(table.encode())) == table);
   CHECK(ok(TuningTable::decode(TuningTable().encode())).empty());
@@ -72,6 +75,39 @@ TEST_CASE("a date that is none is damage, and the row of a subject is found when
   CHECK(table.find(row_of(65, 8192)) == nullptr);
 }
 
+TEST_CASE("what decode would refuse is named by its row before it is written") {
+  ok(table_of({row_of(64, 8192), row_of(1, 1024)}).check());
+  const auto without_kernel = [](TuningTable::Row& row) { row.kernel = {}; };
+  for (auto change :
+       {+[](TuningTable::Row& row) { row.microseconds = std::nan(""); },
+        +[](TuningTable::Row& row) { row.microseconds = -1; },
+        +[](TuningTable::Row& row) { row.microseconds = -0.0; },
+        +[](TuningTable::Row& row) { row.modelled_microseconds = std::numeric_limits<double>::infinity(); },
+        +[](TuningTable::Row& row) { row.batch = 0; }, +[](TuningTable::Row& row) { row.kv_len = 0; },
+        +[](TuningTable::Row& row) { row.measured = -1; },
+        +[](TuningTable::Row& row) { row.measured = INT64_MAX; }, +without_kernel}) {
+    TuningTable::Row row = row_of(33, 77);
+    change(row);
+    const TuningTable table = table_of({row_of(64, 8192), row});
+    const auto checked = table.check();
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().code == ErrorCode::invalid_argument);
+    CHECK(checked.error().message.find(row.problem + ", batch " + std::to_string(row.batch)) !=
+          std::string::npos);
+    const auto decoded = TuningTable::decode(table.encode());
+    REQUIRE_FALSE(decoded);
+    CHECK(decoded.error().code == ErrorCode::corruption);
+    CHECK(decoded.error().message.find("row ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a table of no bytes, of too few or of too many is told as such") {
+  const auto why = [](const Bytes& bytes) { return TuningTable::decode(bytes).error().message; };
+  CHECK(why({}) == "a tuning table is empty");
+  CHECK(why(Bytes(5)) == "a tuning table ends early");
+  CHECK(why(Bytes(kMaximumTuningBytes + 1)).find("16777217 bytes") != std::string::npos);
+}
+
 TEST_CASE("of two measurements of one subject the later counts, whoever is merged into whom") {
   TuningTable::Row later = row_of(64, 8192, 1'900'000'000);
   later.microseconds = 50;
@@ -84,6 +120,25 @@ TEST_CASE("of two measurements of one subject the later counts, whoever is merge
   CHECK(one == other);
   REQUIRE(one.rows().size() == 3);
   CHECK(one.find(later.problem, 64, 8192, later.device).front()->microseconds == 50);
+}
+
+TEST_CASE("what was measured just now replaces a row of any date that a clock has made up") {
+  for (const std::int64_t when : {std::int64_t{0}, std::int64_t{4'000'000'000}, std::int64_t{200'000'000'000},
+                                  kLatestMeasurement - 1, kLatestMeasurement}) {
+    CAPTURE(when);
+    for (std::uint32_t splits = 1; splits < 9; ++splits) {
+      TuningTable table = table_of({row_of(64, 8192, when)});
+      TuningTable::Row now = row_of(64, 8192, 1'800'000'000);
+      now.splits = splits;
+      now.microseconds = splits;
+      TuningTable::date_after(now, table.rows().front());
+      table.add(now);
+      CHECK(table.rows() == std::vector{now});
+      table.add(row_of(64, 8192, when));
+      CHECK(table.rows() == std::vector{now});
+      CHECK(ok(TuningTable::decode(table.encode())) == table);
+    }
+  }
 }
 
 TEST_CASE("measurements of one moment that differ are merged alike everywhere") {

@@ -75,6 +75,8 @@ class Store {
   virtual Result<std::shared_ptr<const StoredRows>> rows() = 0;
   // What was measured on devices, for those who plan; empty unless said otherwise.
   virtual Result<TuningTable> tuning() { return TuningTable(); }
+  // The same for those who hand it on or show it: what tuning() passes over is an error here.
+  virtual Result<TuningTable> checked_tuning() { return tuning(); }
   // The verified image of a build that this store listed; nullopt when it is gone or damaged (which is told
   // to the log, and set right where the store may).
   virtual Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord> record) = 0;
@@ -139,7 +141,8 @@ class WritableStore : public Store {
   // removed.
   virtual Result<std::uint64_t> remove(const CubinRecords& records) = 0;
   // Merges measurements with those that are there: none is lost, whoever adds others at the same time. A
-  // place that keeps none is unsupported.
+  // place that keeps none is unsupported; a row that could not be read back is invalid_argument, and nothing
+  // is written.
   virtual Result<void> add_tuning(const TuningTable& table);
   // Waits until nobody else in any process builds this; busy after 10 minutes. The caller looks again before
   // it builds: those who waited for a build that came all have the lock at once. A place that knows no locks

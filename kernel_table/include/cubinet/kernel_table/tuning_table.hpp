@@ -46,13 +46,19 @@ class TuningTable {
   // corruption for damaged bytes, unsupported for a newer version.
   static Result<TuningTable> decode(ByteView bytes);
   Bytes encode() const;
+  // Whether decode() would take what encode() gives: invalid_argument names the first row that is none.
+  Result<void> check() const;
   // Of encode(): two ranks that plan with one digest plan alike.
   Sha256Digest digest() const;
 
   const std::vector<Row>& rows() const { return rows_; }
   bool empty() const { return rows_.empty(); }
-  // A row of the same problem, lengths, device, driver and version is replaced by one measured later.
+  // A row of the same problem, lengths, device, driver and version is replaced by one measured later. Dates
+  // from the year 9000 on, which no clock shows, are earlier than all others.
   void add(Row row);
+  // Dates what was measured just now a second after the row that it is to replace, where a clock that was
+  // ahead had dated that later.
+  static void date_after(Row& row, const Row& before);
   // The row of the same; nullptr where there is none. Valid until the table changes.
   const Row* find(const Row& row) const;
   // The rows of both. Who is merged into whom makes no difference.
