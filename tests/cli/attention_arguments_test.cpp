@@ -79,6 +79,15 @@ TEST_CASE("every option reaches the problem") {
   CHECK(device->sm_count == 152);
 }
 
+TEST_CASE("how rows are rotated is said of an append alone") {
+  for (const char* option : {"--rope interleaved", "--rope-dim 64"}) {
+    AttentionArguments arguments;
+    CLI::App app;
+    add_attention_arguments(app, arguments);
+    CHECK_THROWS_AS(app.parse(std::string("--kv-len 4096 --heads-q 32 ") + option), CLI::RequiresError);
+  }
+}
+
 TEST_CASE("an append is of rows as Q, or of bf16 where Q has eight bits, rotated in all columns") {
   AttentionArguments arguments = minimal();
   REQUIRE(attention_problem_of(arguments));
