@@ -16,9 +16,9 @@ using kernel_templates::AttentionDecodeParameters;
 constexpr bool kCustomMask = mask == mask_values::custom;
 
 // What a row's weights are relative to follows its largest logit only where that is so much larger, in powers of two: the
-// lanes of a row need not meet for every slice. Rounded to fp16 larger weights are as exact as others. In bf16 it counts
-// that the largest is 1, which nothing rounds: where it was not, errors of rows doubled.
-constexpr float kOffsetSlack = is_same<dtype_kv, bf16> ? 0.0f : 8.0f;
+// lanes of a row need not meet for every slice. Larger weights are as exact as others, but for the largest, which is 1
+// and not rounded: where it was not, errors of rows of bf16 doubled. Beside elements of e4m3 that does not count.
+constexpr float kOffsetSlack = is_same<dtype_kv, e4m3> ? 8.0f : 0.0f;
 
 // One sequence of the batch.
 struct Sequence {
