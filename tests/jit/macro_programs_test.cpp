@@ -4,6 +4,7 @@
 #include "include_scanner.hpp"
 #include "jit/test_templates.hpp"
 #include "nvrtc_program.hpp"
+#include "support/compiler_search.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,9 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <random>
 
 namespace cubinet::kernel_templates {
 namespace {
