@@ -83,9 +83,8 @@ bool KernelRow::understood() const {
 
 Result<void> check_ranges(const KernelSelector& selector) {
   CUBINET_TRY(check_enums(selector));
-  if (!std::has_single_bit(selector.tile_size_q) || selector.tile_size_q < 8 ||
-      selector.tile_size_q > kMaximumTileQ) {
-    return out_of_range("tile_size_q", selector.tile_size_q, "a power of two from 8 to 256");
+  if (selector.tile_size_q % 8 != 0 || selector.tile_size_q < 8 || selector.tile_size_q > kMaximumTileQ) {
+    return out_of_range("tile_size_q", selector.tile_size_q, "a multiple of 8 up to 256");
   }
   if (!std::has_single_bit(selector.tile_size_kv) || selector.tile_size_kv < 16 ||
       selector.tile_size_kv > kMaximumTileKv) {

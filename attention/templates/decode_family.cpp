@@ -10,7 +10,8 @@ namespace {
 // A family more is a file of its own, and a line here. Those that are made for fewer devices or problems
 // stand before those that serve more, which they fall back to.
 constexpr std::array kFamilies = {
-    &kAttentionDecodeWgmma, &kAttentionLatent, &kAttentionLatentNarrow, &kAttentionDecode, &kAttentionWide,
+    &kAttentionDecodeSwapped, &kAttentionDecodeWgmma, &kAttentionLatent,
+    &kAttentionLatentNarrow,  &kAttentionDecode,      &kAttentionWide,
 };
 
 // Rows of Q for one KV head beyond which each tile's own pass over KV is prefill: 16 tiles of 64.

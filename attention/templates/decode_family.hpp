@@ -62,6 +62,7 @@ struct DecodeFamily {
 
 // Each in the file of its name.
 extern const DecodeFamily kAttentionDecode;
+extern const DecodeFamily kAttentionDecodeSwapped;
 extern const DecodeFamily kAttentionDecodeWgmma;
 extern const DecodeFamily kAttentionLatent;
 extern const DecodeFamily kAttentionLatentNarrow;

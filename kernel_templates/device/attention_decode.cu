@@ -93,7 +93,7 @@
 // one page or begins where the first of its pages does.
 #include <cubinet/attention_decode_shape.cuh>
 
-#include <cubinet/attention_decode_copy.cuh>
+#include <cubinet/attention_decode_stream.cuh>
 #include <cubinet/attention_decode_division.cuh>
 #include <cubinet/attention_decode_merge.cuh>
 #include <cubinet/attention_decode_product.cuh>
@@ -119,21 +119,11 @@ __device__ inline SharedAddress piece_place(SharedAddress q_shared) {
 // is kept again.
 __device__ inline void keep_piece(const Piece& piece, SharedAddress q_shared) {
   if (kRowTiles == 1 || threadIdx.x != 0) return;
-  unsigned words[sizeof(Piece) / 4];
-  memcpy(words, &piece, sizeof(Piece));
-#pragma unroll
-  for (int i = 0; i < int{sizeof(Piece) / 4}; ++i)
-    store_shared_4(piece_place(q_shared) + 4 * i, words[i]);
+  store_shared_object(piece_place(q_shared), piece);
 }
 __device__ inline Piece recall_piece(const Piece& piece, SharedAddress q_shared) {
   Piece kept = piece;
-  if constexpr (kRowTiles == 2) {
-    unsigned words[sizeof(Piece) / 4];
-#pragma unroll
-    for (int i = 0; i < int{sizeof(Piece) / 4}; ++i)
-      words[i] = load_shared_4(piece_place(q_shared) + 4 * i);
-    memcpy(&kept, words, sizeof(Piece));
-  }
+  if constexpr (kRowTiles == 2) load_shared_object(piece_place(q_shared), kept);
   return kept;
 }
 static_assert(kRowTiles == 1 || sizeof(Piece) <= kPieceBytes, "the piece has its place");

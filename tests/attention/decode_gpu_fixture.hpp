@@ -40,6 +40,14 @@ struct Gpu {
   }
 };
 
+// None, and told, where the first device is of another generation.
+inline std::optional<Gpu> hopper() {
+  auto gpu = Gpu::open();
+  if (!gpu || gpu->device->properties().capability == ComputeCapability{9, 0}) return gpu;
+  test::skip("the device is not of 9.0");
+  return std::nullopt;
+}
+
 // `splits` 0: as planned.
 inline BoundAttention bind(const Gpu& gpu, const AttentionProblem& problem, std::uint32_t splits = 0,
                            bool starts_early = true) {

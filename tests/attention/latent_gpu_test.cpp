@@ -8,13 +8,6 @@ namespace {
 using test::ok;
 using namespace test::gpu;
 
-std::optional<Gpu> latent_gpu() {
-  auto gpu = Gpu::open();
-  if (!gpu || gpu->device->properties().capability == ComputeCapability{9, 0}) return gpu;
-  test::skip("the device is not of 9.0");
-  return std::nullopt;
-}
-
 AttentionProblem latent_tiles(std::uint32_t heads, std::uint32_t page_size = 64) {
   AttentionProblem problem = many_borders(512, page_size);
   problem.heads_q = heads;
@@ -34,7 +27,7 @@ void check_latent(const Gpu& gpu, const AttentionProblem& problem) {
 }
 
 TEST_CASE("Warpgroups compute latent attention as float64 does, of every number of heads and page size") {
-  const auto gpu = latent_gpu();
+  const auto gpu = hopper();
   if (!gpu) return;
   for (const std::uint32_t heads : {16U, 24U, 32U, 64U, 100U, 128U})
     check_latent(*gpu, latent_tiles(heads));
@@ -45,7 +38,7 @@ TEST_CASE("Warpgroups compute latent attention as float64 does, of every number 
 }
 
 TEST_CASE("Warpgroups compute latent attention of several query tokens, ragged or not, causal or dense") {
-  const auto gpu = latent_gpu();
+  const auto gpu = hopper();
   if (!gpu) return;
   for (const std::uint32_t heads : {8U, 16U, 64U}) {
     for (const std::uint32_t q_len : {2U, 4U}) {
@@ -59,7 +52,7 @@ TEST_CASE("Warpgroups compute latent attention of several query tokens, ragged o
 }
 
 TEST_CASE("The output of warpgroups follows its scale, and the logits theirs, with sinks and in every type") {
-  const auto gpu = latent_gpu();
+  const auto gpu = hopper();
   if (!gpu) return;
   for (const DataType type : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
     for (const bool on_device : {false, true}) {
@@ -78,7 +71,7 @@ TEST_CASE("The output of warpgroups follows its scale, and the logits theirs, wi
 }
 
 TEST_CASE("Warpgroups convert KV of e4m3 under queries of every type, for tiles of every size") {
-  const auto gpu = latent_gpu();
+  const auto gpu = hopper();
   if (!gpu) return;
   for (const DataType type : {DataType::bf16, DataType::fp16, DataType::e4m3}) {
     for (const std::uint32_t heads : {24U, 64U}) {

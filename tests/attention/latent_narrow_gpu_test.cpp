@@ -8,13 +8,6 @@ namespace {
 using test::ok;
 using namespace test::gpu;
 
-std::optional<Gpu> narrow_gpu() {
-  auto gpu = Gpu::open();
-  if (!gpu || gpu->device->properties().capability == ComputeCapability{9, 0}) return gpu;
-  test::skip("the device is not of 9.0");
-  return std::nullopt;
-}
-
 AttentionProblem few_rows(std::uint32_t heads, std::uint32_t page_size, DataType q, DataType kv) {
   AttentionProblem problem = many_borders(512, page_size);
   problem.heads_q = heads;
@@ -35,7 +28,7 @@ void check_narrow(const Gpu& gpu, const AttentionProblem& problem) {
 }
 
 TEST_CASE("Few rows of latent attention are computed as float64 does, of every page size and type") {
-  const auto gpu = narrow_gpu();
+  const auto gpu = hopper();
   if (!gpu) return;
   for (const std::uint32_t page_size : {8U, 16U, 32U, 64U, 128U})
     check_narrow(*gpu,
@@ -48,7 +41,7 @@ TEST_CASE("Few rows of latent attention are computed as float64 does, of every p
 }
 
 TEST_CASE("Few rows are of several query tokens too, ragged or not, causal or dense") {
-  const auto gpu = narrow_gpu();
+  const auto gpu = hopper();
   if (!gpu) return;
   for (const DataType kv : {DataType::bf16, DataType::e4m3}) {
     AttentionProblem problem = few_rows(4, 32, DataType::bf16, kv);
@@ -62,7 +55,7 @@ TEST_CASE("Few rows are of several query tokens too, ragged or not, causal or de
 }
 
 TEST_CASE("The output of few rows follows its scale, and the logits theirs, with sinks and in every type") {
-  const auto gpu = narrow_gpu();
+  const auto gpu = hopper();
   if (!gpu) return;
   for (const DataType kv : {DataType::bf16, DataType::e4m3}) {
     for (const DataType type : {DataType::bf16, DataType::fp16, DataType::fp32, DataType::e4m3}) {

@@ -46,7 +46,7 @@ inline CompileRequest builtin_request(std::string_view name, const char* target)
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
   CompileRequest request = request_of(*catalog->find(name), target);
-  if (name == "attention_decode" || name == "attention_decode_wgmma")
+  if (name == "attention_decode" || name == "attention_decode_swapped" || name == "attention_decode_wgmma")
     request.spec.set("head_dim_qk", 64).set("head_dim_v", 64);
   if (name == "attention_wide")
     request.spec.set("head_dim_qk", 512).set("head_dim_v", 512).set("tile_size_kv", 16).set("stages", 2);

@@ -16,10 +16,11 @@ using namespace cubinet;
 TEST_CASE("the templates that come with the library are found") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  CHECK(catalog->list().size() == 10);
-  for (const char* name : {"attention_append", "attention_decode", "attention_decode_wgmma",
-                           "attention_latent", "attention_latent_narrow", "attention_lse", "attention_merge",
-                           "attention_reduction", "attention_wide", "rms_norm"}) {
+  CHECK(catalog->list().size() == 11);
+  for (const char* name :
+       {"attention_append", "attention_decode", "attention_decode_swapped", "attention_decode_wgmma",
+        "attention_latent", "attention_latent_narrow", "attention_lse", "attention_merge",
+        "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto found = catalog->find(name);
     REQUIRE(found);
     CHECK((*found)->name() == name);
@@ -43,6 +44,8 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
       CHECK(entry.parameter_bytes == bytes);
   };
   check_entries(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
+                sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entries(KernelSpec{"attention_decode_swapped", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
                 sizeof(kernel_templates::AttentionDecodeParameters));
   check_entries(KernelSpec{"attention_decode_wgmma", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
                 sizeof(kernel_templates::AttentionDecodeParameters));

@@ -23,6 +23,12 @@ class MergeBuffer {
     }
   }
 
+  // Where a row's elements go, and what they are relative to and their weights' sum, of a block whose warps share all rows.
+  __device__ SharedAddress output(int row) const { return output_ + row * (kMergeStride * 4); }
+  __device__ void put_extremes(int row, float maximum, float sum) const {
+    store_shared_floats(extremes(row), maximum, sum);
+  }
+
   // Normalised output of one row, 8 elements from element `first` on; returns the base-2 log-sum-exp.
   __device__ float take(float (&values)[8], int row, int first) const {
     float highest = negative_infinity();

@@ -10,11 +10,11 @@
 
 namespace cubinet::attention {
 
-// Rows of Q of one KV head, each of which `kParts` of the block's first `kBringing` threads share.
-template <int kParts, int kBringing = kThreads>
+// Rows of Q of one KV head, each of which `kParts` of the block's threads share.
+template <int kParts>
 class QRows {
  public:
-  static constexpr int kAtOnce = minimum(power_of_two(kBringing / kParts), tile_size_q);
+  static constexpr int kAtOnce = minimum(power_of_two(kThreads / kParts), tile_size_q);
   static constexpr int kIterations = tile_size_q / kAtOnce;
   static constexpr int kPartBytes = head_dim_qk * int{sizeof(dtype_q)} / kParts;
 
@@ -32,7 +32,7 @@ class QRows {
   __device__ static int row(int iteration) { return threadIdx.x / kParts + iteration * kAtOnce; }
   // Whole warps have no row where more threads bring than the tile has parts.
   __device__ static bool has_row() {
-    return kBringing <= kAtOnce * kParts || static_cast<int>(threadIdx.x) < kAtOnce * kParts;
+    return kThreads <= kAtOnce * kParts || static_cast<int>(threadIdx.x) < kAtOnce * kParts;
   }
   // Of a row that there is: behind the last it is the last.
   __device__ GlobalAddress source(int row) const {
@@ -129,23 +129,18 @@ __device__ inline void q_part_as_fp16(const uint4& bits, float factor, unsigned 
   }
 }
 
-// A part as fp16, where `kByBytes` in the order in which the bytes of K come to the tensor cores: of 16 elements the
-// pairs 0, 2, 4 and 6 lie before the pairs 1, 3, 5 and 7.
-template <class Layout = SwizzledRows<kRowBytesQ>, bool kByBytes = true>
+// A part as fp16, in the order in which the bytes of K come to the tensor cores: of 16 elements the pairs 0, 2, 4 and 6
+// lie before the pairs 1, 3, 5 and 7.
+template <class Layout = SwizzledRows<kRowBytesQ>>
 __device__ inline void store_q_part(const uint4& bits, float factor, int row, int part, SharedAddress q_shared) {
   unsigned pairs[4];
   q_part_as_fp16(bits, factor, pairs);
-  if constexpr (kByBytes) {
-    const SharedAddress first = q_shared + Layout::place(row, part / 2 * 2) + part % 2 * 8;
-    store_shared_8(first, pairs[0], pairs[2]);
-    store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
-  } else {
-    store_shared_16(q_shared + Layout::place(row, part), pairs);
-  }
+  const SharedAddress first = q_shared + Layout::place(row, part / 2 * 2) + part % 2 * 8;
+  store_shared_8(first, pairs[0], pairs[2]);
+  store_shared_8(advanced(first, 1), pairs[1], pairs[3]);
 }
 
 // Q as fp16. Some rows are on their way from the start.
-template <class Layout = SwizzledRows<kRowBytesQ>, bool kByBytes = true, int kBringing = kThreads>
 class QConversion {
  public:
   __device__ QConversion(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
@@ -168,7 +163,7 @@ class QConversion {
 
  private:
   static constexpr int kParts = head_dim_qk / 8;
-  using Source = QRows<kParts, kBringing>;
+  using Source = QRows<kParts>;
   static constexpr int kAtOnce = minimum(Source::kIterations, 4);
 
   __device__ void load(int first) {
@@ -182,7 +177,7 @@ class QConversion {
     float largest = largest_of_part(bits);
     if constexpr (is_same<dtype_q, bf16>) largest = lanes_max<kParts>(largest);
     const QFactor of_row(largest);
-    store_q_part<Layout, kByBytes>(bits, of_row.factor, row, part, q_shared);
+    store_q_part(bits, of_row.factor, row, part, q_shared);
     if (part == 0) store_shared_float(scales + 4 * row, of_row.scale);
   }
 

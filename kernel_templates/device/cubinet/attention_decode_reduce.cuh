@@ -6,7 +6,6 @@
 #include <cubinet/attention_decode_division.cuh>
 #include <cubinet/attention_decode_output.cuh>
 #include <cubinet/pdl.cuh>
-#include <cubinet/warp_roles.cuh>
 
 namespace cubinet::attention {
 
@@ -14,25 +13,6 @@ namespace cubinet::attention {
 // that have few pieces, blocks are counted.
 constexpr int kReduceThreads = head_dim_v > 256 ? 256 : 128;
 constexpr int kReduceBlocksPerSm = 1024 / kReduceThreads;
-
-// The block's first threads store: all of them, where those that multiply are all. They meet at the barrier that
-// synchronize_group(0) has, which nobody else uses then.
-constexpr int kStoringBarrier = 1;
-
-__device__ inline void synchronize_storing() {
-  if constexpr (kStoringThreads == kThreads) {
-    __syncthreads();
-  } else {
-    synchronize_warps(kStoringBarrier, kStoringThreads);
-  }
-}
-__device__ inline bool any_storing(bool value) {
-  if constexpr (kStoringThreads == kThreads) {
-    return __syncthreads_or(value) != 0;
-  } else {
-    return any_of_warps(kStoringBarrier, kStoringThreads, value);
-  }
-}
 
 // A row's partial results.
 class PartialRow {
@@ -57,11 +37,11 @@ class PartialRow {
   int slot_rows_;
 };
 
-// Whether all of a tile's partial results are there. Called by all threads that store, when they have stored the block's
+// Whether all of a tile's partial results are there. Called by all threads, when they have stored the block's
 // own; the answer leaves the counter as it was found before the first.
 __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const Piece& piece, int head_kv,
                                        int count) {
-  synchronize_storing();
+  __syncthreads();
   bool last = false;
   if (threadIdx.x == 0) {
     const long long tile = static_cast<long long>(piece.sequence.index) * p.q_tiles + piece.q_tile;
@@ -69,7 +49,7 @@ __device__ inline bool is_last_of_tile(const AttentionDecodeParameters& p, const
     last = add_global(counter, 1) == count - 1;
     if (last) store_global_int(counter, 0);
   }
-  return any_storing(last);
+  return __syncthreads_or(last) != 0;
 }
 
 // A running softmax over partial results of a row: `kElements` of its elements.
@@ -154,7 +134,7 @@ __device__ inline void store_piece(const AttentionDecodeParameters& p, const Mer
   for (bool reduces = false;; reduces = true) {
     // Unrolled, its divisions would be a good part of the kernel's code and compile time.
 #pragma unroll 1
-    for (int i = threadIdx.x; i < RowParts::kAll; i += kStoringThreads) {
+    for (int i = threadIdx.x; i < RowParts::kAll; i += kThreads) {
       const int row = i / RowParts::kParts;
       const int first = i % RowParts::kParts * RowParts::kElements;
       if (!rows.holds(row)) break;
@@ -213,7 +193,7 @@ class RowReduction {
  private:
   __device__ static void store(const AttentionDecodeParameters& p, const OutputRow& row, const RowEnd& end,
                                const Memory& memory) {
-    constexpr int kStored = 16 / int{sizeof(dtype_o)};
+    constexpr int kStored = minimum(16 / int{sizeof(dtype_o)}, 8);  // of sixteen there are no registers
     const int first = threadIdx.x * kStored;
     if (first >= head_dim_v) return;
     PartialSum<kStored> sum;

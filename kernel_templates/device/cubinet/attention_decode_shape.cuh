@@ -33,7 +33,6 @@ constexpr int kWarpsQ = tile_size_q / kWarpRows;
 constexpr int kWarpsKv = tile_size_kv / kSlice;
 constexpr int kGroupThreads = 32 * kWarpsQ;  // the warps that share one slice
 constexpr int kThreads = kGroupThreads * kWarpsKv;
-constexpr int kStoringThreads = kThreads;
 constexpr int kElementBytes = sizeof(dtype_kv);
 constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
 constexpr int kRowBytesK = head_dim_qk * kElementBytes;

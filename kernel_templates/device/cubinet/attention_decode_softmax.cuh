@@ -57,24 +57,30 @@ class SoftCap<false> {
   __device__ float bounded(float score, int) const { return score; }
 };
 
-// Which of its sequence's query tokens each of a lane's two rows sees, where bits say it.
+// Where the bits of a row lie that say which of its sequence's query tokens it sees.
+__device__ inline GlobalAddress draft_bits(const AttentionDecodeParameters& p, const Sequence& sequence,
+                                           const PackedRows& rows, int row) {
+  const long long token = sequence.q_first + rows.token(row);
+  return p.mask + 4 * token * p.mask_words;
+}
+// `draft`: which query token, negative before the first.
+__device__ inline bool draft_hides(GlobalAddress bits, int draft) {
+  return draft >= 0 && (load_global_constant_int(bits + 4 * (draft / 32)) >> draft % 32 & 1) == 0;
+}
+
+// The same of each of a lane's two rows.
 class DraftMask {
  public:
   __device__ DraftMask(const AttentionDecodeParameters& p, const Sequence& sequence, const PackedRows& rows,
                        int row)
       : first_(sequence.length - sequence.q_len) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const long long token = sequence.q_first + rows.token(row + 8 * half);
-      bits_[half] = p.mask + 4 * token * p.mask_words;
-    }
+    for (int half = 0; half < 2; ++half)
+      bits_[half] = draft_bits(p, sequence, rows, row + 8 * half);
   }
 
   // Of a token of the sequence.
-  __device__ bool hides(int half, int token) const {
-    const int draft = token - first_;
-    return draft >= 0 && (load_global_constant_int(bits_[half] + 4 * (draft / 32)) >> draft % 32 & 1) == 0;
-  }
+  __device__ bool hides(int half, int token) const { return draft_hides(bits_[half], token - first_); }
 
  private:
   int first_;

@@ -28,7 +28,6 @@ constexpr int kProductRows = 64;
 // each.
 constexpr int kWarpgroup = 128;
 constexpr int kThreads = 3 * kWarpgroup;
-constexpr int kStoringThreads = kThreads;
 constexpr int kColumns = head_dim_v / 2;
 constexpr int kRowBytesQ = head_dim_qk * int{sizeof(Product)};
 // Of a thread of each. What is converted comes through registers.

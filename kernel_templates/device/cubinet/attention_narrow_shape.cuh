@@ -23,7 +23,6 @@ constexpr int kSlice = tile_size_kv;
 // Five warpgroups: one copies, one has the scores, one the softmax, two the output.
 constexpr int kWarpgroup = 128;
 constexpr int kThreads = 5 * kWarpgroup;
-constexpr int kStoringThreads = kThreads;
 constexpr int kFirstOutputThread = 3 * kWarpgroup;
 constexpr int kScoreWarps = 4;
 constexpr int kSoftmaxWarps = 4;

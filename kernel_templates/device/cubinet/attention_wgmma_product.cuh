@@ -9,15 +9,14 @@ namespace cubinet::attention {
 
 constexpr int kStepsSlice = kSlice / 16;
 constexpr int kBlockBytesQ = tile_size_q * 128;
-constexpr int kGroupBytesQ = kGroupRows * 128;  // of a warpgroup's rows in a block
 constexpr int kBlockBytesSlice = kSlice * 128;
 
 using LayoutQ = SwizzledColumns<tile_size_q>;
 
 // Starts the raw logits of a slice. Q stays in shared memory: ptxas 13.0 may give registers of an operand
-// that lives across a loop to another product's operand in it. `q_rows`: the warpgroup's.
-__device__ inline void start_qk(FragmentD (&scores)[kTilesS], SharedAddress q_rows, SharedAddress k_slice) {
-  const MatrixDescriptor q = rows_of_k(q_rows);
+// that lives across a loop to another product's operand in it.
+__device__ inline void start_qk(FragmentD (&scores)[kTilesS], SharedAddress q_shared, SharedAddress k_slice) {
+  const MatrixDescriptor q = rows_of_k(q_shared);
   const MatrixDescriptor k = rows_of_k(k_slice);
   wgmma_begin(scores);
 #pragma unroll

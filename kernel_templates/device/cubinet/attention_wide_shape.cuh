@@ -18,7 +18,6 @@ constexpr bool kLatent = head_dim_qk == 576;  // V is the first columns of K
 
 constexpr int kWarps = 8;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kStoringThreads = kThreads;
 constexpr int kWarpRows = 16;
 constexpr int kRowTiles = tile_size_q / kWarpRows;
 // Tokens of a step whose weights a warp holds at a time. Beside the accumulators of 64 rows there are few registers.

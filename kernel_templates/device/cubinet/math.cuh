@@ -35,6 +35,14 @@ __device__ inline float reciprocal_approx(float x) {
   return y;
 }
 
+// Keeps the compiler from working a value out anew where it is used.
+__device__ inline void keep_in_register(unsigned& value) {
+  asm volatile("" : "+r"(value));
+}
+__device__ inline void keep_in_register(unsigned long long& value) {
+  asm volatile("" : "+l"(value));
+}
+
 __host__ __device__ constexpr int divide_up(int a, int b) {
   return (a + b - 1) / b;
 }
@@ -45,6 +53,10 @@ __host__ __device__ constexpr int minimum(int a, int b) {
   return a < b ? a : b;
 }
 __host__ __device__ constexpr int maximum(int a, int b) {
+  return a > b ? a : b;
+}
+
+__host__ __device__ constexpr unsigned maximum(unsigned a, unsigned b) {
   return a > b ? a : b;
 }
 

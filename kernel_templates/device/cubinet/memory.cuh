@@ -135,6 +135,26 @@ __device__ inline void store_shared_floats_4(SharedAddress address, float x, flo
                : "memory");
 }
 
+// Objects of whole words.
+template <typename T>
+__device__ inline void store_shared_object(SharedAddress address, const T& object) {
+  unsigned words[sizeof(T) / 4];
+  static_assert(sizeof(words) == sizeof(T));
+  memcpy(words, &object, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < int{sizeof(T) / 4}; ++i)
+    store_shared_4(address + 4 * i, words[i]);
+}
+template <typename T>
+__device__ inline void load_shared_object(SharedAddress address, T& object) {
+  unsigned words[sizeof(T) / 4];
+  static_assert(sizeof(words) == sizeof(T));
+#pragma unroll
+  for (int i = 0; i < int{sizeof(T) / 4}; ++i)
+    words[i] = load_shared_4(address + 4 * i);
+  memcpy(&object, words, sizeof(T));
+}
+
 __device__ inline void store_global_float(GlobalAddress address, float v) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
 }

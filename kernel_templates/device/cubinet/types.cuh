@@ -59,6 +59,13 @@ __device__ inline unsigned pack2<fp16>(float low, float high) {
   return packed;
 }
 
+// The larger of each two of fp16; beside NaN the other one.
+__device__ inline unsigned larger_fp16_pair(unsigned a, unsigned b) {
+  unsigned larger;
+  asm("max.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+  return larger;
+}
+
 // Four values rounded to nearest even, the first in the lowest byte; what is out of range becomes +-448.
 __device__ inline unsigned pack4_e4m3(const float* values) {
 #if __CUDA_ARCH__ >= 890

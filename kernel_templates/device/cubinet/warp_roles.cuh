@@ -21,15 +21,6 @@ __device__ inline void give_registers() {
 __device__ inline void synchronize_warps(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
-// The same, and whether the value of any of them is true.
-__device__ inline bool any_of_warps(int barrier, int threads, bool value) {
-  int any;
-  asm volatile("{.reg .pred p, q; setp.ne.s32 p, %3, 0; bar.red.or.pred q, %1, %2, p; selp.s32 %0, 1, 0, q;}"
-               : "=r"(any)
-               : "r"(barrier), "r"(threads), "r"(int{value})
-               : "memory");
-  return any != 0;
-}
 // The same without waiting: for those who bring what the others wait for.
 __device__ inline void arrive_at_barrier(int barrier, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");

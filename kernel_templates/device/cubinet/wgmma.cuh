@@ -121,13 +121,17 @@ struct Wgmma;
 #define CUBINET_D1(i) "+f"(d[i].r[0]), "+f"(d[i].r[1]), "+f"(d[i].r[2]), "+f"(d[i].r[3])
 #define CUBINET_D2(i) CUBINET_D1(i), CUBINET_D1(i + 1)
 #define CUBINET_D4(i) CUBINET_D2(i), CUBINET_D2(i + 2)
+#define CUBINET_D6(i) CUBINET_D4(i), CUBINET_D2(i + 4)
 #define CUBINET_D8(i) CUBINET_D4(i), CUBINET_D4(i + 4)
+#define CUBINET_D12(i) CUBINET_D8(i), CUBINET_D4(i + 8)
 #define CUBINET_D16(i) CUBINET_D8(i), CUBINET_D8(i + 8)
 #define CUBINET_D32(i) CUBINET_D16(i), CUBINET_D16(i + 16)
 #define CUBINET_R1 "%0,%1,%2,%3"
 #define CUBINET_R2 CUBINET_R1 ",%4,%5,%6,%7"
 #define CUBINET_R4 CUBINET_R2 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define CUBINET_R6 CUBINET_R4 ",%16,%17,%18,%19,%20,%21,%22,%23"
 #define CUBINET_R8 CUBINET_R4 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define CUBINET_R12 CUBINET_R8 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
 #define CUBINET_R16                                                  \
   CUBINET_R8                                                         \
   ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
@@ -142,7 +146,9 @@ struct Wgmma;
 CUBINET_WGMMA(8, 1, 4, 5, 6, 7, 8, 9, 10)
 CUBINET_WGMMA(16, 2, 8, 9, 10, 11, 12, 13, 14)
 CUBINET_WGMMA(32, 4, 16, 17, 18, 19, 20, 21, 22)
+CUBINET_WGMMA(48, 6, 24, 25, 26, 27, 28, 29, 30)
 CUBINET_WGMMA(64, 8, 32, 33, 34, 35, 36, 37, 38)
+CUBINET_WGMMA(96, 12, 48, 49, 50, 51, 52, 53, 54)
 CUBINET_WGMMA(128, 16, 64, 65, 66, 67, 68, 69, 70)
 CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 
@@ -151,13 +157,17 @@ CUBINET_WGMMA(256, 32, 128, 129, 130, 131, 132, 133, 134)
 #undef CUBINET_D1
 #undef CUBINET_D2
 #undef CUBINET_D4
+#undef CUBINET_D6
 #undef CUBINET_D8
+#undef CUBINET_D12
 #undef CUBINET_D16
 #undef CUBINET_D32
 #undef CUBINET_R1
 #undef CUBINET_R2
 #undef CUBINET_R4
+#undef CUBINET_R6
 #undef CUBINET_R8
+#undef CUBINET_R12
 #undef CUBINET_R16
 #undef CUBINET_R32
 

@@ -29,7 +29,7 @@ struct KernelSelector {
   MultiCtasKvMode multi_ctas_kv_mode = MultiCtasKvMode::disabled;
   SparseAttention sparse = SparseAttention::none;
   KvTransform kv_transform = KvTransform::full;
-  std::uint16_t tile_size_q = 8;           // rows of Q an MMA tile: a power of two, 8 to 256
+  std::uint16_t tile_size_q = 8;           // rows of Q an MMA tile: a multiple of 8, to 256
   std::uint16_t tile_size_kv = 128;        // KV tokens a tile: a power of two, 16 to 256
   std::uint16_t head_dim_per_cta_v = 128;  // columns of V that one CTA produces
   std::uint16_t head_dim_qk = 128;         // head dims: multiples of 8, 8 to 1024

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The template `attention_decode_swapped`: KV of e4m3 on Hopper, more than 16 rows.
+#include "decode_family.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace cubinet {
+namespace {
+
+constexpr ComputeCapability kSwappedDevice{9, 0};
+constexpr std::uint32_t kSwappedSlice = 64;  // tokens of a step
+constexpr std::uint32_t kMostSwappedStages = 6;
+constexpr std::uint32_t kSwappedThreads = 128;
+
+std::uint32_t widest(const AttentionProblem& problem) {
+  return std::max(problem.head_dim_qk, problem.head_dim_v);
+}
+
+std::string gap_of_swapped(const AttentionProblem& problem, ComputeCapability device) {
+  if (device != kSwappedDevice)
+    return "attention_decode_swapped has instructions of devices of " + kSwappedDevice.to_string() + " alone";
+  if (!converts_kv(problem)) return "attention_decode_swapped converts KV of eight bits";
+  const std::uint64_t rows = rows_of_kv_head(problem);
+  if (rows > 16) return "";
+  return "attention_decode_swapped has tiles of 32 rows and more, of which " + std::to_string(rows) +
+         " would be used";
+}
+
+// Up to 32 rows of wide heads are as fast in portable code.
+bool swapped_preferred(const AttentionProblem& problem, ComputeCapability device) {
+  if (!gap_of_swapped(problem, device).empty()) return false;
+  return rows_of_kv_head(problem) > 32 || widest(problem) <= 64;
+}
+
+// That are looked up for a step.
+std::uint32_t pages_of(const AttentionProblem& problem) {
+  return std::max(kSwappedSlice / problem.tokens_per_page, 1U) * (problem.separate_page_tables ? 2 : 1);
+}
+
+// As the template has it: blocks of a multiprocessor by the registers of their accumulators.
+std::uint32_t blocks_of(const AttentionProblem& problem, std::uint32_t tile_q) {
+  const bool many = pages_of(problem) > 1 || problem.soft_cap || problem.mask == AttentionMask::custom;
+  std::uint32_t most = 2;
+  if (widest(problem) <= 64)
+    most = tile_q <= 32 ? 4 : tile_q <= 64 ? 3 : 2;
+  else if (widest(problem) <= 128)
+    most = tile_q <= 48 ? 3 : 2;
+  return most - (many ? 1 : 0);
+}
+
+DecodeBlock block_of_swapped(const AttentionProblem& problem, const DecodeTile& tile) {
+  const std::uint32_t work = tile.kv * (tile.stages * kv_row_bytes(problem) + 2 * tile.q * kProductBytes);
+  const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
+  DecodeBlock block;
+  block.slice = tile.kv;
+  block.threads = kSwappedThreads;
+  block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(work, merge) + tile.q * 36 +
+                       80 + 256 * pages_of(problem);
+  block.registers = std::min(65536 / (kSwappedThreads * blocks_of(problem, tile.q)) / 8 * 8, 255U);
+  return block;
+}
+
+// What a pass over KV takes of each tile, measured on an H200 (docs/kernels/attention_decode_swapped.md).
+struct TileTime {
+  std::uint32_t q;
+  double narrow;  // head dims to 64
+  double wide;
+};
+constexpr std::array kTileTimes = {TileTime{32, 145, 272}, TileTime{48, 172, 286}, TileTime{64, 200, 345},
+                                   TileTime{96, 282, 490}};
+// Of a multiprocessor, below which multiprocessors wait for rows rather than for memory: there small tiles
+// are faster.
+constexpr double kFewTiles = 0.25;
+
+// The tile of which all rows take least.
+std::uint32_t best_tile(const AttentionProblem& problem) {
+  const auto rows = static_cast<std::uint32_t>(rows_of_kv_head(problem));
+  const auto time = [&](const TileTime& of) {
+    return divide_up(rows, of.q) * (widest(problem) <= 64 ? of.narrow : of.wide);
+  };
+  if (widest(problem) > 128) return kTileTimes.front().q;
+  return std::min_element(kTileTimes.begin(), kTileTimes.end(),
+                          [&](const TileTime& a, const TileTime& b) { return time(a) < time(b); })
+      ->q;
+}
+
+// The deepest ring of which as many blocks share a multiprocessor as have registers, else of which one fits.
+std::vector<DecodeTileWish> tiles_of_swapped(const AttentionProblem& problem) {
+  std::vector<DecodeTileWish> wishes;
+  const auto add = [&](std::uint32_t q, std::uint32_t blocks, double tiles) {
+    for (std::uint32_t stages = kMostSwappedStages; stages >= 2; --stages)
+      wishes.emplace_back(DecodeTile{q, kSwappedSlice, stages}, blocks, tiles);
+  };
+  const std::uint32_t best = best_tile(problem);
+  add(best, blocks_of(problem, best), kFewTiles);
+  add(kTileTimes.front().q, blocks_of(problem, kTileTimes.front().q), 0);
+  add(kTileTimes.front().q, 1, 0);
+  return wishes;
+}
+
+}  // namespace
+
+const DecodeFamily kAttentionDecodeSwapped = {
+    "attention_decode_swapped", gap_of_swapped,
+    swapped_preferred,          "on an H200 0.5 to 0.95 of attention_decode's time",
+    tiles_of_swapped,           block_of_swapped,
+};
+
+}  // namespace cubinet
