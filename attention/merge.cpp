@@ -50,13 +50,14 @@ Result<void> check_merge(const AttentionMerge::Problem& problem) {
     return wrong_problem("head_dim is " + std::to_string(problem.head_dim) +
                          ", but must be a multiple of 8, at most " + std::to_string(kMostColumns));
   }
-  const DataType type = problem.data_type;
-  if (type != DataType::bf16 && type != DataType::fp16 && type != DataType::fp32) {
-    return wrong_problem("data_type is " + name_of(type) + ", but must be bf16, fp16 or fp32");
-  }
-  if (problem.data_type_o != type && problem.data_type_o != DataType::e4m3) {
-    return wrong_problem("data_type_o is " + name_of(problem.data_type_o) + ", but must be " + name_of(type) +
-                         ", as the parts are, or e4m3");
+  const auto has_16_or_32_bits = [](DataType type) {
+    return type == DataType::bf16 || type == DataType::fp16 || type == DataType::fp32;
+  };
+  if (!has_16_or_32_bits(problem.data_type))
+    return wrong_problem("data_type is " + name_of(problem.data_type) + ", but must be bf16, fp16 or fp32");
+  if (!has_16_or_32_bits(problem.data_type_o) && problem.data_type_o != DataType::e4m3) {
+    return wrong_problem("data_type_o is " + name_of(problem.data_type_o) +
+                         ", but must be bf16, fp16, fp32 or e4m3");
   }
   const auto scale = static_cast<float>(problem.output_scale);
   if (!std::isfinite(scale) || scale <= 0) {

@@ -9,8 +9,8 @@ namespace cubinet {
 namespace {
 
 constexpr ComputeCapability kSwappedDevice{9, 0};
-constexpr std::uint32_t kSwappedSlice = 64;  // tokens of a step
-constexpr std::uint32_t kMostSwappedStages = 6;
+constexpr std::uint32_t kSwappedSlice = 64;      // tokens of a step
+constexpr std::uint32_t kMostSwappedStages = 4;  // more are no faster
 constexpr std::uint32_t kSwappedThreads = 128;
 
 std::uint32_t widest(const AttentionProblem& problem) {

@@ -18,12 +18,22 @@ double combined(double a, double b) {
   return longer * std::pow(1 + std::pow(std::min(a, b) / longer, 6), 1.0 / 6);
 }
 
+bool multiplies_from_registers(const KernelWork& work) {
+  return work.implementation == "attention_decode_swapped";
+}
+
 const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelWork& work) {
   if (work.element_bits > 8) return costs.wide;
+  const std::uint32_t rows = work.tile_size_q;
+  if (multiplies_from_registers(work))
+    return costs.from_registers[work.row_bytes <= 128 ? 0 : 1][rows <= 32   ? 0
+                                                               : rows <= 48 ? 1
+                                                               : rows <= 64 ? 2
+                                                                            : 3];
   const TrafficCosts::OfTiles& of_tiles = costs.narrow[work.row_bytes <= 128   ? 0
                                                        : work.row_bytes <= 256 ? 1
                                                                                : 2];
-  return of_tiles[work.tile_size_q <= 16 ? 0 : work.tile_size_q <= 32 ? 1 : 2];
+  return of_tiles[rows <= 16 ? 0 : rows <= 32 ? 1 : 2];
 }
 
 // The time of a block that has a multiprocessor to itself.
@@ -44,7 +54,7 @@ double wave(const TrafficCosts& costs, const KernelWork& work, double blocks, do
       warps * block_bytes / work.warps / std::min(multiprocessor_rate / quarters, warps * warp_rate);
   const double memory = blocks * block_bytes / (work.multiprocessors * costs.memory_rate_per_multiprocessor);
   const double time = combined(memory, std::max(quarter, alone(costs, work, block_bytes)));
-  if (work.element_bits > 8) return time;
+  if (work.element_bits > 8 || multiplies_from_registers(work)) return time;
   const double under_way =
       std::min<double>(blocks / work.multiprocessors, work.blocks_per_multiprocessor) * work.ring_bytes;
   return time * (1 + costs.crowding * std::clamp(under_way / kBestUnderWay - 1, 0.0, 1.0));

@@ -15,12 +15,15 @@ struct TrafficCosts {
     double warp;            // one that has a quarter to itself
   };
   using OfTiles = std::array<Readers, 3>;  // of up to 16 rows, of 32, of more
+  using OfRows = std::array<Readers, 4>;   // of up to 32 rows, of 48, of 64, of more
   double memory_rate_per_multiprocessor;   // all of them reading
   Readers wide;                            // elements of 16 bits
   std::array<OfTiles, 3> narrow;  // of 8, which are converted: rows of up to 128 and 256 bytes, and longer
-  double latency;                 // a ring's bytes arrive in this time, at best
-  double crowding;                // of the time, for twice what is best under way and more; of 8 bits alone
-  double imbalance;               // of the time, where one multiprocessor has a block and one two
+  std::array<OfRows, 2>
+      from_registers;  // of 8 that warpgroups multiply from registers: rows of up to 128 bytes, longer
+  double latency;      // a ring's bytes arrive in this time, at best
+  double crowding;     // of the time, for twice what is best under way and more; of `narrow` alone
+  double imbalance;    // of the time, where one multiprocessor has a block and one two
   double start;
   double reduction;            // a second kernel after the first has drained
   double reduction_per_split;  // partial results to read back

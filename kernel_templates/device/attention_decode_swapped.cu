@@ -16,7 +16,7 @@
      "summary": "elements of a row of Q and K"},
     {"name": "head_dim_v", "type": "int", "values": [64, 128, 256],
      "summary": "elements of a row of V and of the output"},
-    {"name": "tile_size_q", "type": "int", "values": [32, 48, 64, 96], "default": 48,
+    {"name": "tile_size_q", "type": "int", "values": [32, 48, 64, 96], "default": 32,
      "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
     {"name": "tile_size_kv", "type": "int", "values": [64], "default": 64,
      "summary": "KV tokens of one step"},

@@ -151,8 +151,8 @@ class ColumnSoftmax {
     store_shared_float(layout_.exchange(0, row), largest);
   }
 
-  // Beside what made a sum infinite, what it was before is less than a float's last digit.
-  __device__ static float without(float sum, float added) { return sum < 1e38f ? sum - added : 0.0f; }
+  // Beside what made a sum infinite, what it was before is less than a float's last digit. NaN stays.
+  __device__ static float without(float sum, float added) { return sum > 1e38f ? 0.0f : sum - added; }
 
   // Of the eight lanes that have tokens of the same rows.
   __device__ static float largest_of_column(float value) {

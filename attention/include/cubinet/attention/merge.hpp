@@ -24,7 +24,7 @@ class AttentionMerge {
     std::uint32_t heads = 1;                // query heads
     std::uint32_t head_dim = 128;           // columns of O: a multiple of 8
     DataType data_type = DataType::bf16;    // of O of both parts: bf16, fp16 or fp32
-    DataType data_type_o = DataType::bf16;  // of the merged O: the same or e4m3
+    DataType data_type_o = DataType::bf16;  // of the merged O: one of these or e4m3
     double output_scale = 1;                // of the merged O
     bool starts_early = false;              // PlanOptions::starts_early
   };
