@@ -281,9 +281,9 @@ run_sanitizer() {
     # loader's way to count them, not an error.
     [[ $tool != memcheck ]] || more=(--report-api-errors no)
     # It takes an arrival at an mbarrier for that thread's alone, where one thread of a warp arrives for all of it, as
-    # in latent attention on Hopper, and where KV is converted for tiles of more than 32 rows.
+    # in latent attention on Hopper.
     problems=(--small)
-    [[ $tool != racecheck ]] || problems+=(--without latent --without "KV of e4m3, more than 32 rows")
+    [[ $tool != racecheck ]] || problems+=(--without latent)
     measure "sanitizer_$tool" compute-sanitizer --tool "$tool" "${more[@]}" --error-exitcode 9 "$bench" "${nvrtc[@]}" \
       "${commit[@]}" -o "$results/sanitizer_$tool.json" decode "${problems[@]}"
     [[ $tool == memcheck || $tool == initcheck ]] || continue

@@ -27,10 +27,13 @@ std::string gap_of_swapped(const AttentionProblem& problem, ComputeCapability de
          " would be used";
 }
 
-// Up to 32 rows of wide heads are as fast in portable code.
+// Up to 32 rows are as fast in portable code, and faster where blocks have short pieces; many tiles of narrow
+// heads are not.
 bool swapped_preferred(const AttentionProblem& problem, ComputeCapability device) {
   if (!gap_of_swapped(problem, device).empty()) return false;
-  return rows_of_kv_head(problem) > 32 || widest(problem) <= 64;
+  constexpr std::uint64_t many = 200;  // of the device's 132 multiprocessors
+  return rows_of_kv_head(problem) > 32 ||
+         (widest(problem) <= 64 && std::uint64_t{problem.batch} * problem.heads_kv >= many);
 }
 
 // That are looked up for a step.
@@ -69,9 +72,10 @@ struct TileTime {
 };
 constexpr std::array kTileTimes = {TileTime{32, 145, 272}, TileTime{48, 172, 286}, TileTime{64, 200, 345},
                                    TileTime{96, 282, 490}};
-// Of a multiprocessor, below which multiprocessors wait for rows rather than for memory: there small tiles
-// are faster.
+// Of a multiprocessor, below which smaller ones are faster: more of them run at once, and what several blocks
+// computed of one is brought together sooner.
 constexpr double kFewTiles = 0.25;
+constexpr double kFewLargeTiles = 0.75;
 
 // The tile of which all rows take least.
 std::uint32_t best_tile(const AttentionProblem& problem) {
@@ -92,8 +96,12 @@ std::vector<DecodeTileWish> tiles_of_swapped(const AttentionProblem& problem) {
     for (std::uint32_t stages = kMostSwappedStages; stages >= 2; --stages)
       wishes.emplace_back(DecodeTile{q, kSwappedSlice, stages}, blocks, tiles);
   };
-  const std::uint32_t best = best_tile(problem);
-  add(best, blocks_of(problem, best), kFewTiles);
+  std::uint32_t tile = best_tile(problem);
+  if (tile == 96 && widest(problem) > 64) {
+    add(tile, blocks_of(problem, tile), kFewLargeTiles);
+    tile = 48;
+  }
+  add(tile, blocks_of(problem, tile), kFewTiles);
   add(kTileTimes.front().q, blocks_of(problem, kTileTimes.front().q), 0);
   add(kTileTimes.front().q, 1, 0);
   return wishes;

@@ -35,7 +35,8 @@ TEST_CASE("Many rows of e4m3 go to KV from registers on Hopper, and nowhere else
   CHECK(kAttentionDecodeSwapped.gap(eight_bits(4, 4), kHopper.capability).empty());
   CHECK_FALSE(goes_first(eight_bits(4, 4), kHopper.capability));
   CHECK(goes_first(eight_bits(4, 5), kHopper.capability));
-  CHECK(goes_first(eight_bits(4, 4, 64), kHopper.capability));
+  CHECK_FALSE(goes_first(eight_bits(16, 4, 64), kHopper.capability));
+  CHECK(goes_first(eight_bits(32, 4, 64), kHopper.capability));
   CHECK(goes_first(eight_bits(4, 100), kHopper.capability));
 }
 
@@ -70,6 +71,7 @@ TEST_CASE("A tile is that of which all rows take least, with as many blocks as h
 TEST_CASE("Where tiles are few they are small, and more of them run at once") {
   CHECK(plan(request(eight_bits(1, 8)), kAttentionDecodeSwapped).tile.q == 32);
   CHECK(plan(request(eight_bits(8, 8)), kAttentionDecodeSwapped).tile.q == 64);
+  CHECK(plan(request(eight_bits(8, 12)), kAttentionDecodeSwapped).tile.q == 48);
 }
 
 TEST_CASE("What a block looks up and masks takes the registers of one block more") {

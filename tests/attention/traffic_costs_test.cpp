@@ -79,6 +79,34 @@ TEST_CASE("Elements of eight bits are split where that was faster, of every leng
   }
 }
 
+// KV of e4m3, 8192 tokens, 64 sequences, 8 KV heads: an H200's times of tiles and numbers of blocks.
+TEST_CASE("What is multiplied from registers has rates of its own, and is faster with more blocks") {
+  struct Row {
+    std::uint32_t row_bytes;
+    std::uint32_t tile_q;
+    std::uint32_t fit;
+    std::uint32_t blocks;
+    double measured;
+  };
+  for (const Row& row :
+       {Row{128, 32, 4, 528, 145.3}, Row{128, 64, 3, 392, 213.6}, Row{128, 64, 3, 264, 236.9},
+        Row{256, 32, 3, 264, 271.0}, Row{256, 48, 3, 392, 290.4}, Row{256, 48, 3, 264, 312.8},
+        Row{256, 96, 2, 264, 524.5}}) {
+    CAPTURE(row.row_bytes);
+    CAPTURE(row.tile_q);
+    CAPTURE(row.blocks);
+    KernelWork work = on_h200(row.blocks, 64 * 8192 * 8.0 * row.row_bytes, 1);
+    work.implementation = "attention_decode_swapped";
+    work.element_bits = 8;
+    work.row_bytes = row.row_bytes;
+    work.tile_size_q = row.tile_q;
+    work.blocks_per_multiprocessor = row.fit;
+    work.ring_bytes = 3.0 * 64 * row.row_bytes;
+    work.pieces = 2;
+    CHECK(estimate(work) == doctest::Approx(row.measured).epsilon(0.12));
+  }
+}
+
 // KV of e4m3, 16384 tokens, 40 sequences, 8 KV heads: an H200's times of several tiles and numbers of blocks.
 TEST_CASE(
     "Blocks that are not as many for each multiprocessor, and warps that share its quarters, are waited "

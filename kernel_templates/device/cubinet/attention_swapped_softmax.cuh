@@ -8,7 +8,7 @@ namespace cubinet::attention {
 
 // The running softmax and output of the lane's two rows of each eight.
 struct ColumnState {
-  // What weights are relative to, the same for all warps: the base-2 logits' maximum or less, as in RowState, or kNothing.
+  // What weights are relative to, the same for all warps: 2^4 above the largest base-2 logit when it was set, or kNothing.
   float2 offset[kOffsetsInRegisters ? kTilesN : 1];
   float2 sum[kTilesN];  // this lane's share
   Output output;
@@ -56,8 +56,10 @@ class ColumnSoftmax {
   }
 
  private:
-  static_assert(kOffsetSlack == 8.0f);
-  static constexpr unsigned kLargest = 0x5c00;  // 2^8 in fp16
+  // fp16 has weights as exact from 2^-14 to 2^15 as at 1: so far a logit may grow before weights become relative to
+  // another, for which all warps have to meet. Those below, which lose digits, are 2^10 smaller than the largest.
+  static constexpr unsigned kLargest = 0x7800;  // 2^15
+  static constexpr float kAbove = 4.0f;
 
   __device__ float2 offset_of(const ColumnState& state, int tile) const {
     if constexpr (kOffsetsInRegisters) {
@@ -148,7 +150,7 @@ class ColumnSoftmax {
 #pragma unroll
     for (int warp = 1; warp < kWarps; ++warp)
       largest = fmaxf(largest, load_shared_float(layout_.exchange(warp, row)));
-    store_shared_float(layout_.exchange(0, row), largest);
+    store_shared_float(layout_.exchange(0, row), largest + kAbove);
   }
 
   // Beside what made a sum infinite, what it was before is less than a float's last digit. NaN stays.
