@@ -180,13 +180,11 @@ TEST_CASE("Keys that are no numbers end, and only what sees them is no number") 
   AttentionInputs inputs =
       ok(make_attention_inputs(problem, make_kv_lengths(problem, LengthPattern::borders), 3));
   const Outputs before = decode(*gpu, attention, inputs);
-  // The first sequence's first token, of all KV heads.
-  const std::size_t page = static_cast<std::size_t>(inputs.page_table[0]) * problem.heads_kv *
-                           problem.tokens_per_page * problem.head_dim_qk;
-  for (std::size_t head = 0; head < problem.heads_kv; ++head) {
-    for (std::size_t i = 0; i < problem.head_dim_qk; ++i)
-      inputs.k[page + head * problem.tokens_per_page * problem.head_dim_qk + i] = 0x7f;
-  }
+  // The first sequence's first page.
+  const std::size_t elements = std::size_t{problem.heads_kv} * problem.tokens_per_page * problem.head_dim_qk;
+  const auto first = inputs.k.begin() +
+                     static_cast<std::ptrdiff_t>(static_cast<std::size_t>(inputs.page_table[0]) * elements);
+  std::fill_n(first, elements, std::uint16_t{0x7f});
   const Outputs after = decode(*gpu, attention, inputs);
   const auto half = after.o.begin() + static_cast<std::ptrdiff_t>(after.o.size() / 2);
   for (auto element = after.o.begin(); element != half; element += 2) {
