@@ -157,8 +157,7 @@ __device__ inline void consume(RowState (&states)[kRowTiles], KvStream& stream, 
   // A scale is above 0. That is made sure of here so that what was loaded is there before the loop, which
   // would otherwise wait in every slice for what it loads itself into the same scoreboard: the next page's
   // number.
-  const float scale = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                                   : p.softmax_scale_log2;
+  const float scale = softmax_scale_log2(p);
   const RowScales kept(p, scale, q_shared, first_row + lane / 4);
   for (int i = 0; i < stream.count(); ++i) {
     const int token = stream.token(i);

@@ -110,10 +110,6 @@ __device__ inline int head_of_block(const AttentionDecodeParameters& p) {
   return static_cast<int>(blockIdx.x) - block_of_head(p) * p.heads_kv.divisor;
 }
 
-__device__ inline float softmax_scale(const AttentionDecodeParameters& p) {
-  return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f) : p.softmax_scale_log2;
-}
-
 // All slices of a piece. K of a slice is loaded while V of the one before is multiplied.
 __device__ inline void multiply_slices(ColumnState& state, SwappedStream& stream, const LanePlaces& places,
                                        const TileView& view, const ColumnSoftmax& softmax, const SharedLayout& layout) {
@@ -199,7 +195,7 @@ __device__ inline void do_piece(const AttentionDecodeParameters& p, BlockWork& w
     fence_async_proxy();
     const TileView view(p, rows, sequence, layout);
     const LanePlaces places(layout, ThreadPlace());
-    const ColumnSoftmax softmax(p, layout, of_warp(softmax_scale(p) * q_scale * kE4m3Scale));
+    const ColumnSoftmax softmax(p, layout, of_warp(softmax_scale_log2(p) * q_scale * kE4m3Scale));
     ColumnState state;
     multiply_slices(state, stream, places, view, softmax, layout);
     put_columns(state, layout);

@@ -106,7 +106,7 @@ class LaneRows {
                      kCustomMask ? sequence.length - sequence.q_len
                                  : visible_to(p, sequence, rows.token(0)).end},
         draft_mask_(p, sequence, rows, first_row + lane() / 4),
-        scale_log2_{scale(p), scale(p)},
+        scale_log2_{softmax_scale_log2(p), softmax_scale_log2(p)},
         soft_cap_(p, scale_log2_) {}
 
   // The logits of a slice before they are weighed.
@@ -118,10 +118,6 @@ class LaneRows {
 
  private:
   __device__ static int lane() { return threadIdx.x % 32; }
-  __device__ static float scale(const AttentionDecodeParameters& p) {
-    return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                        : p.softmax_scale_log2;
-  }
 
   KvRange visible_[2];
   KvRange seen_by_all_;

@@ -195,8 +195,7 @@ struct LaneRows {
 // the loop, which would otherwise wait in every step for what it loads itself into the same scoreboard: the next page's
 // number.
 __device__ inline float scale_of_row(const AttentionDecodeParameters& p, SharedAddress scales, int row) {
-  const float scale = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                                   : p.softmax_scale_log2;
+  const float scale = softmax_scale_log2(p);
   if constexpr (kConvertsKv) return scale * kE4m3Scale * load_shared_float(scales + 4 * row);
   return scale;
 }

@@ -44,6 +44,11 @@ struct Sequence {
   }
 };
 
+// By which logits become those of base 2, but for what Q and K were divided by.
+__device__ inline float softmax_scale_log2(const AttentionDecodeParameters& p) {
+  return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f) : p.softmax_scale_log2;
+}
+
 // Row r of the packed Q of one KV head is query token r / group, head r % group of the group.
 struct PackedRows {
   kernel_templates::FastDivisor group;

@@ -15,9 +15,7 @@ class Multiplier {
  public:
   __device__ Multiplier(const AttentionDecodeParameters& p, const SharedLayout& layout, int half)
       : p_(p), layout_(layout), half_(half), thread_(threadIdx.x % kWarpgroup) {
-    softmax_scale_log2_ = p.softmax_scale_address != 0
-                              ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                              : p.softmax_scale_log2;
+    softmax_scale_log2_ = softmax_scale_log2(p);
   }
 
   __device__ void piece(const WorkDivision& division, const Piece& piece, const PackedRows& rows,

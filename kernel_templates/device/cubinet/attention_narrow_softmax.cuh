@@ -11,8 +11,7 @@ class Weigher {
  public:
   __device__ Weigher(const AttentionDecodeParameters& p, const SharedLayout& layout)
       : p_(p), layout_(layout), row_(threadIdx.x % kWarpgroup / kLanes), lane_(threadIdx.x % kLanes) {
-    scale_log2_ = p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
-                                                       : p.softmax_scale_log2;
+    scale_log2_ = softmax_scale_log2(p);
   }
 
   __device__ void piece(const BlockPiece& of_block) {

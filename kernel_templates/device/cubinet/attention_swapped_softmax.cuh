@@ -44,8 +44,8 @@ class ColumnSoftmax {
   }
 
   // Takes the slice into the running sum, and hands its weights on to all warps, to the lane's place `weights`. What
-  // they are relative to is changed only where a weight is too large for that: else warps need not ask each other, but for the barrier that they pass
-  // anyway.
+  // they are relative to is changed only where a weight is too large for that: else warps need not ask each other, but
+  // for the barrier that they pass anyway.
   __device__ void weigh(ColumnState& state, const Scores& scores, SharedAddress weights) const {
 #pragma unroll 1
     for (bool raised = false;; raised = true) {
