@@ -69,7 +69,9 @@ class ColumnSoftmax {
     }
   }
 
-  __device__ void exponentials(const ColumnState& state, const Scores& scores, int tile, float (&e)[4]) const {
+  using Exponentials = float[4];
+
+  __device__ void exponentials(const ColumnState& state, const Scores& scores, int tile, Exponentials& e) const {
     const float2 offset = offset_of(state, tile);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -78,18 +80,24 @@ class ColumnSoftmax {
 
   __device__ void add(ColumnState& state, const Scores& scores, SharedAddress weights) const {
     unsigned largest = 0;
+    Exponentials e[4];  // of a pair of tiles, and of the next
+    exponentials(state, scores, 0, e[0]);
+    exponentials(state, scores, 1, e[1]);
 #pragma unroll
     for (int pair = 0; pair < kTilesN / 2; ++pair) {
+      // Nothing passes a store: what is to run beside it stands before it.
+#pragma unroll
+      for (int tile = 2 * pair + 2; tile < 2 * pair + 4 && tile < kTilesN; ++tile)
+        exponentials(state, scores, tile, e[tile % 4]);
       unsigned words[4];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int tile = 2 * pair + i;
-        float e[4];
-        exponentials(state, scores, tile, e);
-        state.sum[tile].x += e[0] + e[2];
-        state.sum[tile].y += e[1] + e[3];
-        words[2 * i] = pack2<Product>(e[0], e[1]);
-        words[2 * i + 1] = pack2<Product>(e[2], e[3]);
+        const Exponentials& now = e[tile % 4];
+        state.sum[tile].x += now[0] + now[2];
+        state.sum[tile].y += now[1] + now[3];
+        words[2 * i] = pack2<Product>(now[0], now[1]);
+        words[2 * i + 1] = pack2<Product>(now[2], now[3]);
         largest = larger_fp16_pair(largest, larger_fp16_pair(words[2 * i], words[2 * i + 1]));
       }
       store_matrix_x4_transposed(weights + pair * (16 * 128), words);
@@ -114,7 +122,7 @@ class ColumnSoftmax {
     __syncthreads();
 #pragma unroll
     for (int tile = 0; tile < kTilesN; ++tile) {
-      float e[4];
+      Exponentials e;
       exponentials(state, scores, tile, e);
       state.sum[tile].x = without(state.sum[tile].x, e[0] + e[2]);
       state.sum[tile].y = without(state.sum[tile].y, e[1] + e[3]);
