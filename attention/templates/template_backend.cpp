@@ -207,7 +207,7 @@ class TemplateBackend final : public AttentionBackend {
     const ComputeCapability device = request.device.capability;
     if (std::string gap = decode_gap(request.problem, device); !gap.empty()) return template_decline(gap);
     std::vector<std::string> reasons;
-    for (const DecodeFamily* family : decode_families(request.problem, device)) {
+    for (const DecodeFamily* family : families(request)) {
       CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(family->name));
       CUBINET_TRY_ASSIGN(
           FamilyAnswer answer,
@@ -225,7 +225,7 @@ class TemplateBackend final : public AttentionBackend {
     const ComputeCapability device = request.device.capability;
     std::vector<DecodeAlternative> found;
     if (!decode_gap(request.problem, device).empty()) return std::vector<PlanOptions>();
-    for (const DecodeFamily* family : decode_families(request.problem, device)) {
+    for (const DecodeFamily* family : families(request)) {
       if (!family->gap(request.problem, device).empty()) continue;
       CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(family->name));
       for (DecodeAlternative& alternative : decode_alternatives(request, *family, *kernel_template))
@@ -240,6 +240,13 @@ class TemplateBackend final : public AttentionBackend {
   }
 
  private:
+  // In the order in which they are asked. Splits of a fixed length are computed by the same one in every batch.
+  static std::vector<const DecodeFamily*> families(const PlanRequest& request) {
+    AttentionProblem problem = request.problem;
+    if (request.options.split_tokens) problem.batch = 1;
+    return decode_families(problem, request.device.capability);
+  }
+
   TemplateCatalog catalog_;
   std::map<std::string, std::string, std::less<>> versions_;  // of its templates, by name
 };

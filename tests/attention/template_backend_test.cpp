@@ -331,6 +331,28 @@ TEST_CASE("a kernel that is named with a size that its template does not have is
   CHECK(planned.size() == 5);
 }
 
+TEST_CASE("splits of a fixed length are computed by the same kernel in every batch") {
+  Known known = Known::on(test::kH200);
+  known.options.split_tokens = 512;
+  for (const DataType kv : {DataType::bf16, DataType::e4m3}) {
+    for (const std::uint32_t head_dim : {64U, 128U, 256U, 512U}) {
+      for (const std::uint32_t q_len : {1U, 4U, 8U, 12U}) {
+        AttentionProblem problem = test::generation(1, q_len, 8192, 64, 8);
+        problem.data_type_k = problem.data_type_v = kv;
+        problem.head_dim_qk = problem.head_dim_v = head_dim;
+        const KernelRequest alone = plan_of(problem, known).steps[0].kernel;
+        for (const std::uint32_t batch : {2U, 24U, 25U, 64U, 1000U}) {
+          problem.batch = batch;
+          CAPTURE(batch);
+          CAPTURE(head_dim);
+          CAPTURE(q_len);
+          CHECK(plan_of(problem, known).steps[0].kernel == alone);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a number of splits may be wished for, and one out of range is a reason") {
   Known context = Known::on(test::kH200);
   context.options.splits = 7;
