@@ -125,9 +125,8 @@ __device__ inline Correction weigh(RowState& state, FragmentD (&scores)[kTilesS]
     newest[half] *= scale_log2[half];
   }
   Correction correction;
-  if (__any_sync(0xffffffffu, newest[0] > state.maximum[0] + kOffsetSlack ||
-                                  newest[1] > state.maximum[1] + kOffsetSlack)) {
-    correction.needed = true;
+  const bool rises = newest[0] > state.maximum[0] + kOffsetSlack || newest[1] > state.maximum[1] + kOffsetSlack;
+  if (kOffsetSlack == 0.0f || __any_sync(0xffffffffu, rises)) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float maximum_now = fmaxf(state.maximum[half], lanes_max<4>(newest[half]));
@@ -135,6 +134,7 @@ __device__ inline Correction weigh(RowState& state, FragmentD (&scores)[kTilesS]
           exp2_approx(state.maximum[half] - (maximum_now == negative_infinity() ? 0.0f : maximum_now));
       state.maximum[half] = maximum_now;
     }
+    correction.needed = kOffsetSlack != 0.0f || __any_sync(0xffffffffu, rises);
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
