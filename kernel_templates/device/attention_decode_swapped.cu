@@ -125,7 +125,7 @@ __device__ inline void multiply_slices(ColumnState& state, SwappedStream& stream
     softmax.cap(scores);
     view.mask(scores, stream.token(i));
     // Two places: a warp may still multiply the weights before these.
-    softmax.weigh(state, scores, places.weights + (i & 1) * kWeightBytes);
+    softmax.weigh(state, scores, places.weights + (i & 1) * kWeightBytes, i == 0);
     RawV raw_v;
     raw_v.load(places.v + stream.offset());
     FragmentsV v(raw_v);
@@ -190,8 +190,9 @@ __device__ inline void do_piece(const AttentionDecodeParameters& p, BlockWork& w
                        visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
     const KvRange range = range_of<kSlice>(p, work.piece, seen);
     SwappedStream stream(p, sequence.index, head, {of_warp(range.begin), of_warp(range.end)}, of_warp(seen.begin), layout);
+    const TileQ q(p, rows, sequence, head);  // behind all of KV's first slices it would come 3 us later
     stream.fill();
-    const float q_scale = TileQ(p, rows, sequence, head).store(layout);
+    const float q_scale = q.store(layout);
     fence_async_proxy();
     const TileView view(p, rows, sequence, layout);
     const LanePlaces places(layout, ThreadPlace());

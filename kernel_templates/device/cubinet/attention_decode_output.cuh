@@ -69,11 +69,25 @@ __device__ inline void store_output(const AttentionDecodeParameters& p, const Ou
   if (first == 0 && p.lse != 0) store_global_float(p.lse + 4 * row.index(p), lse * kLn2);
 }
 
+// Elements of one of a tile's rows that a thread has, from element `first` on.
+struct RowPart {
+  int row = 0;
+  int first = 0;
+  bool is_there = false;
+};
+
 // The rows of a tile, each of which some threads share: they take 8 elements each of a row at a time.
 struct RowParts {
   static constexpr int kElements = 8;
   static constexpr int kParts = head_dim_v / kElements;
   static constexpr int kAll = tile_size_q * kParts;
+  // That each of so many threads takes side by side: of one alone it would wait for every latency.
+  __host__ __device__ static constexpr int at_once(int threads) { return kAll % (2 * threads) == 0 ? 2 : 1; }
+
+  __device__ static RowPart part(const PackedRows& rows, int index) {
+    const int row = index / kParts;
+    return {row, index % kParts * kElements, rows.holds(row)};
+  }
 };
 
 __device__ inline OutputRow output_row(const PackedRows& rows, const Sequence& sequence, int head_kv,

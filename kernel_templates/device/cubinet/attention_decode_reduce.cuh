@@ -14,25 +14,27 @@ namespace cubinet::attention {
 constexpr int kReduceThreads = head_dim_v > 256 ? 256 : 128;
 constexpr int kReduceBlocksPerSm = 1024 / kReduceThreads;
 
-// A row's partial results.
-class PartialRow {
+// Where the partial results of a KV head's rows lie.
+class PartialRows {
  public:
-  __device__ PartialRow(const AttentionDecodeParameters& p, const PartialSlots& slots, int head_kv, int row)
-      : p_(p),
-        slots_(slots),
-        first_(static_cast<long long>(head_kv) * p.partial_rows + row),
+  __device__ PartialRows(const AttentionDecodeParameters& p, int head_kv)
+      : lse_(p.partial_lse),
+        output_(p.partial_o),
+        first_(static_cast<long long>(head_kv) * p.partial_rows),
         slot_rows_(p.heads_kv.divisor * p.partial_rows) {}
 
-  __device__ long long index(int piece) const {
-    return first_ + static_cast<long long>(slots_.slot(piece)) * slot_rows_;
+  __device__ GlobalAddress lse(int slot, int row) const { return lse_ + 4 * index(slot, row); }
+  __device__ GlobalAddress output(int slot, const RowPart& part) const {
+    return output_ + 4 * (head_dim_v * index(slot, part.row) + part.first);
   }
-  __device__ long long index_in_slot() const { return first_; }
-  __device__ GlobalAddress lse(long long index) const { return p_.partial_lse + 4 * index; }
-  __device__ GlobalAddress output(long long index) const { return p_.partial_o + 4 * head_dim_v * index; }
 
  private:
-  const AttentionDecodeParameters& p_;
-  const PartialSlots& slots_;
+  __device__ long long index(int slot, int row) const {
+    return first_ + row + static_cast<long long>(slot) * slot_rows_;
+  }
+
+  GlobalAddress lse_;
+  GlobalAddress output_;
   long long first_;
   int slot_rows_;
 };
@@ -58,26 +60,6 @@ struct PartialSum {
   float values[kElements] = {};
   float highest = negative_infinity();
   float total = 0.0f;
-
-  // Takes every `step`th piece from `begin` on, some of which are on their way at a time.
-  __device__ void add(const PartialRow& row, int element, int begin, int step, int count) {
-    constexpr int kAtOnce = 4;
-#pragma unroll 1
-    for (int first = begin; first < count; first += kAtOnce * step) {
-      float lse[kAtOnce];
-      uint4 parts[kAtOnce][kElements / 4];
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const int piece = first + k * step;
-        const long long index = row.index(piece);
-        lse[k] = load_global_float_if(piece < count, row.lse(index), negative_infinity());
-#pragma unroll
-        for (int i = 0; i < kElements / 4; ++i)
-          parts[k][i] = load_global_16_or_zero(row.output(index) + 4 * element + 16 * i, piece < count);
-      }
-      take(lse, parts);
-    }
-  }
 
   // Pieces that have come.
   template <int kPieces>
@@ -118,6 +100,58 @@ struct PartialSum {
   }
 };
 
+// Takes every `step`th piece of some rows from `begin` on, of which several are on their way at once.
+template <int kElements, int kRows>
+__device__ inline void add_pieces(PartialSum<kElements> (&sums)[kRows], const RowPart (&parts)[kRows],
+                                  const PartialRows& partial, const PartialSlots& slots, int begin, int step) {
+  constexpr int kAtOnce = 4;
+#pragma unroll 1
+  for (int first = begin; first < slots.count; first += kAtOnce * step) {
+    float lse[kRows][kAtOnce];
+    uint4 elements[kRows][kAtOnce][kElements / 4];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int piece = first + k * step;
+        const int slot = slots.slot(piece);
+        const bool valid = parts[r].is_there && piece < slots.count;
+        lse[r][k] = load_global_float_if(valid, partial.lse(slot, parts[r].row), negative_infinity());
+#pragma unroll
+        for (int i = 0; i < kElements / 4; ++i)
+          elements[r][k][i] = load_global_16_or_zero(partial.output(slot, parts[r]) + 16 * i, valid);
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+      sums[r].take(lse[r], elements[r]);
+  }
+}
+
+// Brings the partial results of a tile together, by `kOfBlock` of the block's threads, of which this is `thread`.
+template <int kOfBlock>
+__device__ inline void reduce_tile(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
+                                   const PartialSlots& slots, int head_kv, int thread) {
+  constexpr int kAtOnce = RowParts::at_once(kOfBlock);
+  const PartialRows partial(p, head_kv);
+#pragma unroll 1
+  for (int begin = thread; begin < RowParts::kAll; begin += kAtOnce * kOfBlock) {
+    RowPart parts[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      parts[k] = RowParts::part(rows, begin + k * kOfBlock);
+    PartialSum<RowParts::kElements> sums[kAtOnce];
+    add_pieces(sums, parts, partial, slots, 0, 1);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (!parts[k].is_there) break;
+      const OutputRow target = output_row(rows, sequence, head_kv, parts[k].row);
+      const float lse = sums[k].close();
+      store_output(p, target, parts[k].first, sums[k].values, RowEnd(p, target.head), lse);
+    }
+  }
+}
+
 // Writes the rows of a piece, which `merge` has as the warps computed them: to the output or, where blocks
 // share the tile, to the block's slot. Then, of such a tile, the block that ends last reduces the partial
 // results.
@@ -125,41 +159,37 @@ template <class Merge>
 __device__ inline void store_piece(const AttentionDecodeParameters& p, const Merge& merge,
                                    const PackedRows& rows, const WorkDivision& division, const Piece& piece,
                                    int head_kv) {
+  constexpr int kAtOnce = RowParts::at_once(kThreads);
   const bool is_whole = piece.is_whole();
-  const long long slot_rows =
-      static_cast<long long>(division.slot(p, piece)) * p.heads_kv.divisor * p.partial_rows;
-  PartialSlots slots;
-  // A second round takes what several blocks have.
+  const PartialRows partial(p, head_kv);
+  const int slot = division.slot(p, piece);
+  // Unrolled further, its divisions would be a good part of the kernel's code and compile time.
 #pragma unroll 1
-  for (bool reduces = false;; reduces = true) {
-    // Unrolled, its divisions would be a good part of the kernel's code and compile time.
-#pragma unroll 1
-    for (int i = threadIdx.x; i < RowParts::kAll; i += kThreads) {
-      const int row = i / RowParts::kParts;
-      const int first = i % RowParts::kParts * RowParts::kElements;
-      if (!rows.holds(row)) break;
-      const PartialRow partial(p, slots, head_kv, row);
-      PartialSum<RowParts::kElements> sum;
-      float lse = 0.0f;
-      if (reduces) {
-        sum.add(partial, first, 0, 1, slots.count);
-        lse = sum.close();
+  for (int begin = threadIdx.x; begin < RowParts::kAll; begin += kAtOnce * kThreads) {
+    RowPart parts[kAtOnce];
+    float values[kAtOnce][RowParts::kElements];
+    float lse[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      parts[k] = RowParts::part(rows, begin + k * kThreads);
+      lse[k] = merge.take(values[k], parts[k].row, parts[k].first);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (!parts[k].is_there) break;
+      if (is_whole) {
+        const OutputRow target = output_row(rows, piece.sequence, head_kv, parts[k].row);
+        store_output(p, target, parts[k].first, values[k], RowEnd(p, target.head), lse[k]);
       } else {
-        lse = merge.take(sum.values, row, first);
-      }
-      if (is_whole || reduces) {
-        const OutputRow target = output_row(rows, piece.sequence, head_kv, row);
-        store_output(p, target, first, sum.values, RowEnd(p, target.head), lse);
-      } else {
-        const long long index = slot_rows + partial.index_in_slot();
-        store_elements<fp32>(partial.output(index) + 4 * first, sum.values);
-        if (first == 0) store_global_float(partial.lse(index), lse);
+        store_elements<fp32>(partial.output(slot, parts[k]), values[k]);
+        if (parts[k].first == 0) store_global_float(partial.lse(slot, parts[k].row), lse[k]);
       }
     }
-    if (is_whole || reduces || p.counters == 0) return;
-    slots = PartialSlots(p, piece, division.share());
-    if (!is_last_of_tile(p, piece, head_kv, slots.count)) return;
   }
+  if (is_whole || p.counters == 0) return;
+  const PartialSlots slots(p, piece, division.share());
+  if (is_last_of_tile(p, piece, head_kv, slots.count))
+    reduce_tile<kThreads>(p, rows, piece.sequence, slots, head_kv, threadIdx.x);
 }
 
 // By the second kernel: some threads share a row's elements, and such groups its pieces.
@@ -175,12 +205,14 @@ class RowReduction {
     float2 extremes[kWorkers];  // largest log-sum-exp, sum of the weights relative to it
   };
 
-  __device__ static void run(const AttentionDecodeParameters& p, const PartialRow& partial, int count,
-                             const OutputRow& row, const RowEnd& end, Memory& memory) {
+  __device__ static void run(const AttentionDecodeParameters& p, const PartialRows& partial, const PartialSlots& slots,
+                             int row_of_tile, const OutputRow& row, const RowEnd& end, Memory& memory) {
     const int worker = threadIdx.x / kLanes;
     const int lane = threadIdx.x % kLanes;
-    PartialSum<kElements> sum;
-    sum.add(partial, lane * kElements, worker, kWorkers, count);
+    PartialSum<kElements> sums[1];
+    const RowPart part[1] = {{row_of_tile, lane * kElements, true}};
+    add_pieces(sums, part, partial, slots, worker, kWorkers);
+    const PartialSum<kElements>& sum = sums[0];
 #pragma unroll
     for (int i = 0; i < kElements; i += 4)
       memory.values[worker][(lane * kElements + i) / 4] =
@@ -233,11 +265,10 @@ __device__ inline void reduce_output_row(const AttentionDecodeParameters& p) {
   const int packed = token * p.group.divisor + head - head_kv * p.group.divisor;
   const WorkDivision division(p, 0);
   const PartialSlots slots(p, division.tile(p, sequence, packed / tile_size_q), division.share());
-  const PartialRow partial(p, slots, head_kv, packed % tile_size_q);
   const RowEnd end(p, head);
   wait_for_prerequisites();
   if (token < sequence.q_len && slots.count > 1)
-    RowReduction::run(p, partial, slots.count, OutputRow{sequence, token, head}, end, memory);
+    RowReduction::run(p, PartialRows(p, head_kv), slots, packed % tile_size_q, OutputRow{sequence, token, head}, end, memory);
 }
 
 }  // namespace cubinet::attention

@@ -137,17 +137,7 @@ __device__ inline void reduce_if_last(const AttentionDecodeParameters& p, const 
     store_with_other(p, slots, division.slot(p, piece), piece, rows, output, ends, first_row, first_column);
     return;
   }
-#pragma unroll 1
-  for (int i = thread; i < RowParts::kAll; i += kMultiplying) {
-    const int row = i / RowParts::kParts;
-    const int first = i % RowParts::kParts * RowParts::kElements;
-    if (!rows.holds(row)) break;
-    PartialSum<RowParts::kElements> sum;
-    sum.add(PartialRow(p, slots, 0, row), first, 0, 1, slots.count);
-    const float lse = sum.close();
-    const OutputRow target = output_row(rows, piece.sequence, 0, row);
-    store_output(p, target, first, sum.values, RowEnd(p, target.head), lse);
-  }
+  reduce_tile<kMultiplying>(p, rows, piece.sequence, slots, 0, thread);
 }
 
 }  // namespace cubinet::attention

@@ -243,6 +243,7 @@ class Accumulator {
     constexpr int kRows = 2;
     constexpr int kAtOnce = 1;
     constexpr int kParts = head_dim_v / (4 * 32);  // of four elements, of a lane
+    const PartialRows partial(p_, 0);
     PartialSum<4 * kParts> sums[kRows];
 #pragma unroll 1
     for (int first = 0; first < slots.count; first += kAtOnce) {
@@ -254,12 +255,11 @@ class Accumulator {
         for (int k = 0; k < kAtOnce; ++k) {
           const int row = first_row + r * kOutputWarps;
           const bool valid = first + k < slots.count && rows.holds(row);
-          const PartialRow partial(p_, slots, 0, row);
-          const long long index = partial.index(first + k);
-          lse[r][k] = load_global_float_if(valid, partial.lse(index), negative_infinity());
+          const int slot = slots.slot(first + k);
+          lse[r][k] = load_global_float_if(valid, partial.lse(slot, row), negative_infinity());
 #pragma unroll
           for (int i = 0; i < kParts; ++i)
-            parts[r][k][i] = load_global_16_or_zero(partial.output(index) + 16 * (lane_ + 32 * i), valid);
+            parts[r][k][i] = load_global_16_or_zero(partial.output(slot, {row, 4 * (lane_ + 32 * i)}), valid);
         }
       }
 #pragma unroll

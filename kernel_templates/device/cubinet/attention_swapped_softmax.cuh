@@ -44,14 +44,16 @@ class ColumnSoftmax {
   }
 
   // Takes the slice into the running sum, and hands its weights on to all warps, to the lane's place `weights`. What
-  // they are relative to is changed only where a weight is too large for that: else warps need not ask each other, but
-  // for the barrier that they pass anyway.
-  __device__ void weigh(ColumnState& state, const Scores& scores, SharedAddress weights) const {
+  // they are relative to is changed only for the first and where a weight is too large for that: else warps need not
+  // ask each other, but for the barrier that they pass anyway.
+  __device__ void weigh(ColumnState& state, const Scores& scores, SharedAddress weights, bool is_first) const {
 #pragma unroll 1
-    for (bool raised = false;; raised = true) {
-      add(state, scores, weights);
-      if (raised || load_shared_4(layout_.flag()) == 0) return;
-      raise(state, scores);
+    for (bool is_raised = false;; is_raised = true) {
+      if (is_raised || !is_first) {
+        add(state, scores, weights);
+        if (is_raised || load_shared_4(layout_.flag()) == 0) return;
+      }
+      raise(state, scores, is_first);
     }
   }
 
@@ -107,8 +109,8 @@ class ColumnSoftmax {
     __syncthreads();
   }
 
-  // Takes back what `add` did, and makes weights relative to the largest logits.
-  __device__ void raise(ColumnState& state, const Scores& scores) const {
+  // Makes weights relative to the largest logits; takes back what `add` did, unless it is the first slice.
+  __device__ void raise(ColumnState& state, const Scores& scores, bool is_first) const {
     const ThreadPlace place;
 #pragma unroll
     for (int tile = 0; tile < kTilesN; ++tile) {
@@ -122,10 +124,12 @@ class ColumnSoftmax {
     __syncthreads();
 #pragma unroll
     for (int tile = 0; tile < kTilesN; ++tile) {
-      Exponentials e;
-      exponentials(state, scores, tile, e);
-      state.sum[tile].x = without(state.sum[tile].x, e[0] + e[2]);
-      state.sum[tile].y = without(state.sum[tile].y, e[1] + e[3]);
+      if (!is_first) {
+        Exponentials e;
+        exponentials(state, scores, tile, e);
+        state.sum[tile].x = without(state.sum[tile].x, e[0] + e[2]);
+        state.sum[tile].y = without(state.sum[tile].y, e[1] + e[3]);
+      }
       const float2 before = offset_of(state, tile);
       const float2 newest = load_shared_floats(layout_.exchange(0, tile * 8 + place.lane % 4 * 2));
       const float2 now = make_float2(fmaxf(before.x, newest.x), fmaxf(before.y, newest.y));
