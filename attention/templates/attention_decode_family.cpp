@@ -81,10 +81,10 @@ std::vector<DecodeTileWish> tiles_up_to_32_rows(const AttentionProblem& problem,
       continue;
     // A warp that multiplies two tiles is bound by that as much as by memory.
     const std::uint32_t warps = std::max(step.warps, rows_of_warp(problem, q) / kTileRows);
-    wishes.emplace_back(DecodeTile{q, tokens_of_step(problem, q, step.bytes, warps), stages}, 1, step.tiles);
+    wishes.push_back({DecodeTile{q, tokens_of_step(problem, q, step.bytes, warps), stages}, 1, step.tiles});
   }
   for (std::uint32_t kv = wishes.back().tile.kv; kv >= slice; kv /= 2)
-    wishes.emplace_back(DecodeTile{q, kv, 2}, 1);
+    wishes.push_back({DecodeTile{q, kv, 2}, 1});
   return wishes;
 }
 
@@ -97,7 +97,7 @@ std::vector<DecodeTileWish> tiles_of_64_rows(const AttentionProblem& problem) {
   for (std::uint32_t kv = warps_kv * slice; kv >= slice; kv /= 2) {
     for (const std::uint32_t blocks : {2U, 1U}) {
       for (std::uint32_t stages = kMostStages; stages >= 2; --stages)
-        wishes.emplace_back(DecodeTile{64, kv, stages}, blocks);
+        wishes.push_back({DecodeTile{64, kv, stages}, blocks});
     }
   }
   return wishes;

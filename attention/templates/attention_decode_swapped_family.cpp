@@ -64,44 +64,42 @@ DecodeBlock block_of_swapped(const AttentionProblem& problem, const DecodeTile& 
   return block;
 }
 
-// What a pass over KV takes of each tile, measured on an H200 (docs/kernels/attention_decode_swapped.md).
+// What a pass over KV takes of each tile, and the steps of KV below which a block's beginning and end are
+// felt so much that smaller tiles are faster, measured on an H200 (docs/kernels/attention_decode_swapped.md).
 struct TileTime {
+  struct OfHeads {
+    double time;
+    double fewest_steps;
+  };
   std::uint32_t q;
-  double narrow;  // head dims to 64
-  double wide;
+  OfHeads narrow;  // head dims to 64
+  OfHeads wide;
+
+  const OfHeads& of(const AttentionProblem& problem) const { return widest(problem) <= 64 ? narrow : wide; }
 };
-constexpr std::array kTileTimes = {TileTime{32, 145, 272}, TileTime{48, 172, 286}, TileTime{64, 200, 345},
-                                   TileTime{96, 282, 490}};
-// Of a multiprocessor, below which smaller ones are faster: more of them run at once, and what several blocks
-// computed of one is brought together sooner.
-constexpr double kFewTiles = 0.25;
-constexpr double kFewLargeTiles = 0.75;
+constexpr std::array kTileTimes = {TileTime{32, {141, 0}, {272, 0}}, TileTime{48, {172, 0}, {283, 0}},
+                                   TileTime{64, {200, 4}, {360, 8}}, TileTime{96, {282, 8}, {455, 8}}};
 
 // The tile of which all rows take least.
-std::uint32_t best_tile(const AttentionProblem& problem) {
+const TileTime& best_tile(const AttentionProblem& problem) {
   const auto rows = static_cast<std::uint32_t>(rows_of_kv_head(problem));
-  const auto time = [&](const TileTime& of) {
-    return divide_up(rows, of.q) * (widest(problem) <= 64 ? of.narrow : of.wide);
-  };
-  if (widest(problem) > 128) return kTileTimes.front().q;
-  return std::min_element(kTileTimes.begin(), kTileTimes.end(),
-                          [&](const TileTime& a, const TileTime& b) { return time(a) < time(b); })
-      ->q;
+  const auto time = [&](const TileTime& tile) { return divide_up(rows, tile.q) * tile.of(problem).time; };
+  if (widest(problem) > 128) return kTileTimes.front();
+  return *std::min_element(kTileTimes.begin(), kTileTimes.end(),
+                           [&](const TileTime& a, const TileTime& b) { return time(a) < time(b); });
 }
 
 // The deepest ring of which as many blocks share a multiprocessor as have registers, else of which one fits.
 std::vector<DecodeTileWish> tiles_of_swapped(const AttentionProblem& problem) {
   std::vector<DecodeTileWish> wishes;
-  const auto add = [&](std::uint32_t q, std::uint32_t blocks, double tiles) {
+  const auto add = [&](std::uint32_t q, std::uint32_t blocks, double steps) {
     for (std::uint32_t stages = kMostSwappedStages; stages >= 2; --stages)
-      wishes.emplace_back(DecodeTile{q, kSwappedSlice, stages}, blocks, tiles);
+      wishes.push_back({DecodeTile{q, kSwappedSlice, stages}, blocks, 0, steps});
   };
-  std::uint32_t tile = best_tile(problem);
-  if (tile == 96 && widest(problem) > 64) {
-    add(tile, blocks_of(problem, tile), kFewLargeTiles);
-    tile = 48;
-  }
-  add(tile, blocks_of(problem, tile), kFewTiles);
+  const TileTime& best = best_tile(problem);
+  add(best.q, blocks_of(problem, best.q), best.of(problem).fewest_steps);
+  const std::uint32_t smaller = best.q > 64 ? 48 : 32;
+  add(smaller, blocks_of(problem, smaller), 0);
   add(kTileTimes.front().q, blocks_of(problem, kTileTimes.front().q), 0);
   add(kTileTimes.front().q, 1, 0);
   return wishes;

@@ -42,7 +42,7 @@ std::vector<DecodeTileWish> tiles_of_wgmma(const AttentionProblem&) {
   std::vector<DecodeTileWish> wishes;
   for (const std::uint32_t blocks : {2U, 1U}) {
     for (std::uint32_t stages = kMostWgmmaStages; stages >= 2; --stages)
-      wishes.emplace_back(DecodeTile{kWgmmaRows, kWgmmaSlice, stages}, blocks);
+      wishes.push_back({DecodeTile{kWgmmaRows, kWgmmaSlice, stages}, blocks});
   }
   return wishes;
 }

@@ -19,15 +19,14 @@ struct DecodeTile {
   friend bool operator==(const DecodeTile&, const DecodeTile&) = default;
 };
 
-// What a tile is good for: to be taken where so many blocks of it share a multiprocessor, and where there are
-// as many tiles, of all sequences and KV heads, for each multiprocessor.
+// What a tile is good for: to be taken where so many blocks of it share a multiprocessor, where there are as
+// many tiles, of all sequences and KV heads, for each multiprocessor, and where each of those blocks would
+// have so many steps of KV.
 struct DecodeTileWish {
   DecodeTile tile;
   std::uint32_t blocks;
-  double tiles;
-
-  DecodeTileWish(const DecodeTile& of, std::uint32_t least_blocks, double least_tiles = 0)
-      : tile(of), blocks(least_blocks), tiles(least_tiles) {}
+  double tiles = 0;
+  double steps = 0;
 };
 
 // A block of the main kernel.

@@ -16,16 +16,19 @@ struct Choice {
   DecodeSplits splits;
 };
 
-std::optional<FittingTile> tile_by_rule(const PlanRequest& request, const DecodeFamily& family) {
+bool is_good_for(const DecodeTileWish& wish, const PlanRequest& request) {
+  const AttentionProblem& problem = request.problem;
   // Splits of a fixed length are computed by the same tile in every batch.
-  const auto tiles_for_each = [&](const DecodeTile& tile) {
-    const AttentionProblem& problem = request.problem;
-    if (request.options.split_tokens) return 0.0;
-    const double q_tiles = divide_up(problem.group_size() * problem.q_len, tile.q);
-    return q_tiles * problem.batch * problem.heads_kv / request.device.sm_count;
-  };
+  if (request.options.split_tokens) return wish.tiles == 0;
+  const double tiles = static_cast<double>(divide_up(problem.group_size() * problem.q_len, wish.tile.q)) *
+                       problem.batch * problem.heads_kv / request.device.sm_count;
+  const double steps = static_cast<double>(divide_up(problem.kv_len, wish.tile.kv));
+  return tiles >= wish.tiles && tiles * steps >= wish.steps * wish.blocks;
+}
+
+std::optional<FittingTile> tile_by_rule(const PlanRequest& request, const DecodeFamily& family) {
   for (const DecodeTileWish& wish : family.tiles(request.problem)) {
-    if (wish.tiles > tiles_for_each(wish.tile)) continue;
+    if (!is_good_for(wish, request)) continue;
     if (const auto tile = fitting_tile(request, family, wish.tile, wish.blocks)) return tile;
   }
   return std::nullopt;

@@ -68,10 +68,27 @@ TEST_CASE("A tile is that of which all rows take least, with as many blocks as h
   }
 }
 
-TEST_CASE("Where tiles are few they are small, and more of them run at once") {
-  CHECK(plan(request(eight_bits(1, 8)), kAttentionDecodeSwapped).tile.q == 32);
-  CHECK(plan(request(eight_bits(8, 8)), kAttentionDecodeSwapped).tile.q == 64);
-  CHECK(plan(request(eight_bits(8, 12)), kAttentionDecodeSwapped).tile.q == 48);
+TEST_CASE("Where blocks would have few steps of KV tiles are smaller, and more of them run at once") {
+  struct Expected {
+    std::uint32_t batch;
+    std::uint32_t q_len;
+    std::uint32_t head_dim;
+    std::uint32_t tile;
+  };
+  for (const Expected& expected : {Expected{1, 8, 128, 32},
+                                   {4, 8, 128, 64},
+                                   {1, 12, 128, 48},
+                                   {4, 12, 128, 96},
+                                   {1, 6, 128, 48},
+                                   {1, 8, 64, 32},
+                                   {2, 8, 64, 64},
+                                   {2, 12, 64, 48}}) {
+    CAPTURE(expected.batch);
+    CAPTURE(expected.q_len);
+    CAPTURE(expected.head_dim);
+    const AttentionProblem problem = eight_bits(expected.batch, expected.q_len, expected.head_dim);
+    CHECK(plan(request(problem), kAttentionDecodeSwapped).tile.q == expected.tile);
+  }
 }
 
 TEST_CASE("What a block looks up and masks takes the registers of one block more") {
