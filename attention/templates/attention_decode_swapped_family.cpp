@@ -12,6 +12,8 @@ constexpr ComputeCapability kSwappedDevice{9, 0};
 constexpr std::uint32_t kSwappedSlice = 64;      // tokens of a step
 constexpr std::uint32_t kMostSwappedStages = 4;  // more are no faster
 constexpr std::uint32_t kSwappedThreads = 128;
+constexpr std::uint32_t kReducedInside =
+    192 * 1024;  // bytes of partial results; a second kernel has a block a row
 
 std::uint32_t widest(const AttentionProblem& problem) {
   return std::max(problem.head_dim_qk, problem.head_dim_v);
@@ -60,6 +62,7 @@ DecodeBlock block_of_swapped(const AttentionProblem& problem, const DecodeTile& 
   block.threads = kSwappedThreads;
   block.shared_bytes = tile.q * problem.head_dim_qk * kProductBytes + std::max(work, merge) + tile.q * 36 +
                        80 + 256 * pages_of(problem);
+  block.pieces_inside = kReducedInside / (tile.q * problem.head_dim_v * 4);
   block.registers = std::min(65536 / (kSwappedThreads * blocks_of(problem, tile.q)) / 8 * 8, 255U);
   return block;
 }

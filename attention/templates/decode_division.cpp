@@ -11,7 +11,8 @@ namespace {
 // than the largest block may use (CUDA Programming Guide, "Technical specifications per compute capability").
 constexpr std::uint32_t kReservedSharedBytes = 1024;
 constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
-// Of a tile, that the block which ends last brings together sooner than a second kernel starts.
+// Of a tile, that the block which ends last brings together sooner than a second kernel starts, unless the
+// family knows better.
 constexpr std::uint32_t kMostPiecesInside = 4;
 constexpr std::uint32_t kMostPiecesOfManyRows = 2;  // more than 32, of KV of 16 bits
 // Lengths that a plan does not know are judged by the longest, and by so many times shorter ones.
@@ -132,7 +133,8 @@ class DecodeDivision {
     splits.blocks = static_cast<std::uint32_t>(whole_clusters(blocks));
     splits.min_units = min_units;
     const bool many_rows = tile_.shape.q > 32 && !converts_kv(problem_);
-    splits.reduces_apart = count > (many_rows ? kMostPiecesOfManyRows : kMostPiecesInside);
+    const std::uint32_t inside = many_rows ? kMostPiecesOfManyRows : kMostPiecesInside;
+    splits.reduces_apart = count > tile_.block.pieces_inside.value_or(inside);
     splits.unit = tile_.shape.kv;
     // As coarse as the kernel, which counts the units of all tiles in 31 bits, needs it.
     const auto units = [&] {

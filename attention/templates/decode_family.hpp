@@ -4,6 +4,7 @@
 #include <cubinet/attention/operation.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct DecodeBlock {
   std::uint32_t registers = 255;   // that the kernel takes at most, of a thread
   std::uint32_t slice = 16;        // it begins to read at a multiple of so many tokens
   std::uint32_t warps = 4;         // that work on KV of their own; what works together counts as four
+  // Of a tile, that the block which ends last brings together sooner than a second kernel would, where that
+  // was measured of the family.
+  std::optional<std::uint32_t> pieces_inside = std::nullopt;
   // Blocks of a cluster, which take as many tiles of a sequence side by side, and whether the template has a
   // parameter of them.
   std::uint32_t cluster = 1;

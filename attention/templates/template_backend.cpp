@@ -240,7 +240,8 @@ class TemplateBackend final : public AttentionBackend {
   }
 
  private:
-  // In the order in which they are asked. Splits of a fixed length are computed by the same one in every batch.
+  // In the order in which they are asked. Splits of a fixed length are computed by the same one in every
+  // batch.
   static std::vector<const DecodeFamily*> families(const PlanRequest& request) {
     AttentionProblem problem = request.problem;
     if (request.options.split_tokens) problem.batch = 1;

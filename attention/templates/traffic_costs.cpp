@@ -22,14 +22,19 @@ bool multiplies_from_registers(const KernelWork& work) {
   return work.implementation == "attention_decode_swapped";
 }
 
+std::size_t length_class(const KernelWork& work) {
+  return work.row_bytes <= 128 ? 0 : 1;
+}
+
+double piece_of(const TrafficCosts& costs, const KernelWork& work) {
+  return multiplies_from_registers(work) ? costs.piece_from_registers[length_class(work)] : costs.piece;
+}
+
 const TrafficCosts::Readers& readers_of(const TrafficCosts& costs, const KernelWork& work) {
   if (work.element_bits > 8) return costs.wide;
   const std::uint32_t rows = work.tile_size_q;
   if (multiplies_from_registers(work))
-    return costs.from_registers[work.row_bytes <= 128 ? 0 : 1][rows <= 32   ? 0
-                                                               : rows <= 48 ? 1
-                                                               : rows <= 64 ? 2
-                                                                            : 3];
+    return costs.from_registers[length_class(work)][rows <= 32 ? 0 : rows <= 48 ? 1 : rows <= 64 ? 2 : 3];
   const TrafficCosts::OfTiles& of_tiles = costs.narrow[work.row_bytes <= 128   ? 0
                                                        : work.row_bytes <= 256 ? 1
                                                                                : 2];
@@ -86,9 +91,10 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
   if (work.largest_block_bytes > 0) time = std::max(time, alone(costs, work, work.largest_block_bytes));
   time += costs.start + costs.empty_block * work.empty_blocks / slots;
   // Where no other block's stream covers them an end and a start cost more.
-  time += (work.blocks_per_multiprocessor == 1 ? costs.turnover : costs.piece) *
+  const double piece = piece_of(costs, work);
+  time += (work.blocks_per_multiprocessor == 1 ? costs.turnover : piece) *
           std::max(std::ceil(work.blocks / slots) - 1, 0.0);
-  time += costs.piece * (work.pieces - 1);
+  time += piece * (work.pieces - 1);
   if (work.splits > 1) {
     time += work.reduces_apart ? costs.reduction + costs.reduction_per_split * work.splits
                                : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPieces);
