@@ -139,11 +139,11 @@ class ColumnMerge {
     const SharedAddress source = output_ + (row * kMergeStride + first) * 4;
     Vector16<fp32>::unpack(load_shared_16(source), values);
     Vector16<fp32>::unpack(load_shared_16(source + 16), values + 4);
-    const float scale = total > 0.0f ? reciprocal_approx(total) : 0.0f;
+    const float scale = total != 0.0f ? reciprocal_approx(total) : 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       values[i] *= scale;
-    return total > 0.0f ? highest + log2_approx(total) : negative_infinity();
+    return total != 0.0f ? highest + log2_approx(total) : negative_infinity();
   }
 
  private:

@@ -193,6 +193,9 @@ TEST_CASE("Keys that are no numbers end, and only what sees them is no number") 
     REQUIRE((bits & 0x7fffU) > 0x7f80U);  // NaN of bf16
   }
   CHECK(std::equal(half, after.o.end(), before.o.end() - (after.o.end() - half)));
+  // Minus infinity would say that there was no key, and a merge would leave the rows out.
+  const auto middle = after.lse.begin() + static_cast<std::ptrdiff_t>(after.lse.size() / 2);
+  CHECK(std::all_of(after.lse.begin(), middle, [](float lse) { return std::isnan(lse); }));
 }
 
 }  // namespace

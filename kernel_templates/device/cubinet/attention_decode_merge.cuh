@@ -53,11 +53,11 @@ class MergeBuffer {
       for (int i = 0; i < 8; ++i)
         values[i] += weight * part[i];
     }
-    const float scale = total > 0.0f ? reciprocal_approx(total) : 0.0f;
+    const float scale = total != 0.0f ? reciprocal_approx(total) : 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       values[i] *= scale;
-    return total > 0.0f ? offset + log2_approx(total) : negative_infinity();
+    return total != 0.0f ? offset + log2_approx(total) : negative_infinity();
   }
 
  private:

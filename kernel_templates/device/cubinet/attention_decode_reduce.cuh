@@ -92,11 +92,11 @@ struct PartialSum {
 
   // Makes the values those of the whole row; returns its base-2 log-sum-exp.
   __device__ float close() {
-    const float scale = total > 0.0f ? reciprocal_approx(total) : 0.0f;
+    const float scale = total != 0.0f ? reciprocal_approx(total) : 0.0f;
 #pragma unroll
     for (int i = 0; i < kElements; ++i)
       values[i] *= scale;
-    return total > 0.0f ? highest + log2_approx(total) : negative_infinity();
+    return total != 0.0f ? highest + log2_approx(total) : negative_infinity();
   }
 };
 

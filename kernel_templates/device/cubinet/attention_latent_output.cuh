@@ -88,8 +88,8 @@ __device__ inline void store_with_other(const AttentionDecodeParameters& p, cons
     const float total = own_weight + other_weight;
     const OutputRow target = output_row(rows, piece.sequence, 0, row);
     RowEnd end(p, target.head);
-    const float lse = end.close(total > 0.0f ? highest + log2_approx(total) : negative_infinity());
-    const float factor = (total > 0.0f ? reciprocal_approx(total) : 0.0f) * end.factor;
+    const float lse = end.close(total != 0.0f ? highest + log2_approx(total) : negative_infinity());
+    const float factor = (total != 0.0f ? reciprocal_approx(total) : 0.0f) * end.factor;
     const float own_factor = half == 0 ? ends.factor[0] : ends.factor[1];
     const GlobalAddress source = p.partial_o + 4 * (partial * head_dim_v + column);
     const GlobalAddress address = target.output(p) + column * sizeof(dtype_o);

@@ -80,9 +80,9 @@ class Weigher {
     const float total = lanes_sum<kLanes>(sum_);
     mbarrier_wait(layout_.weights_empty(weights_.index), weights_.phase ^ 1);
     if (lane_ == 0) {
-      store_shared_float(layout_.factor(weights_.index, row_), total > 0.0f ? reciprocal_approx(total) : 0.0f);
+      store_shared_float(layout_.factor(weights_.index, row_), total != 0.0f ? reciprocal_approx(total) : 0.0f);
       store_shared_float(layout_.lse(weights_.index, row_),
-                         total > 0.0f ? maximum_ + log2_approx(total) : negative_infinity());
+                         total != 0.0f ? maximum_ + log2_approx(total) : negative_infinity());
     }
     hand_on();
   }
