@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_pack.hpp"
+#include "bundle/bundle_verify.hpp"
 
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/spec/image_check.hpp>
@@ -102,9 +102,16 @@ class BundleImport {
   ImportReport report_;
 };
 
+Result<void> check_structure(const BundlePack& pack) {
+  CUBINET_TRY_ASSIGN(const VerifyReport report, verify_bundle(pack, BundleCheck::structure));
+  if (report.findings.empty()) return {};
+  return pack.at_place(Error{ErrorCode::corruption, report.findings.front().reason});
+}
+
 }  // namespace
 
 Result<ImportReport> import_bundle(Bundle& bundle, WritableStore& store, OnConflict on_conflict) {
+  CUBINET_TRY(check_structure(bundle.pack()));
   CUBINET_TRY_ASSIGN(const CubinRecords records, bundle.list());
   return import_records(bundle, records, store, on_conflict);
 }

@@ -17,7 +17,8 @@ bool is_zero(ByteView bytes) {
 
 class BundleVerification {
  public:
-  explicit BundleVerification(const BundlePack& pack) : pack_(pack), map_(pack.map()) {}
+  BundleVerification(const BundlePack& pack, BundleCheck check)
+      : pack_(pack), map_(pack.map()), check_(check) {}
 
   Result<VerifyReport> run() {
     report_.entries = map_.root.records;
@@ -37,7 +38,11 @@ class BundleVerification {
   // A part that is not what it should be is a finding; anything else ends the verification.
   Result<void> note(Result<void> done, StoreFinding::Kind kind) {
     if (done || done.error().code != ErrorCode::corruption) return done;
-    find(kind, done.error().message);
+    std::string reason = done.error().message;
+    const std::string named =
+        pack_.at_place(Error{done.error().code, {}}).message;  // a finding says it beside
+    if (reason.starts_with(named)) reason.erase(0, named.size());
+    find(kind, std::move(reason));
     return {};
   }
 
@@ -49,11 +54,14 @@ class BundleVerification {
   void check_tables();
   Result<void> check_frames();
   Result<void> check_frame(const std::vector<BundleImage>& images);
+  Result<void> check_content(const std::vector<BundleImage>& images);
+  Result<void> check_tuning();
   Result<void> check_zeros(std::uint64_t from, std::uint64_t to);
   Result<void> check_end();
 
   const BundlePack& pack_;
   const BundleMap& map_;
+  const BundleCheck check_;
   VerifyReport report_;
   std::vector<BundleEntry> entries_;
   CubinRecords records_;             // theirs
@@ -163,27 +171,40 @@ Result<void> BundleVerification::check_zeros(std::uint64_t from, std::uint64_t t
   return {};
 }
 
+Error damaged_frame(const BundleImage& first, const std::string& reason) {
+  return Error{ErrorCode::corruption, "the frame of image " + first.digest.to_hex() + ": " + reason};
+}
+
 Result<void> BundleVerification::check_frame(const std::vector<BundleImage>& images) {
   const BundleImage& first = images.front();
-  const auto damaged = [&](const std::string& reason) {
-    return Error{ErrorCode::corruption, "the frame of image " + first.digest.to_hex() + ": " + reason};
-  };
-  CUBINET_TRY_ASSIGN(const Bytes stored, pack_.read_stored(first));
-  if (sha256(stored) != first.frame_digest) return damaged("its SHA-256 is another");
-  auto content = pack_.unpack(first, stored);
-  if (!content) return damaged(content.error().message);
   std::uint64_t end = 0;
   for (const BundleImage& image : images) {
     const bool same = image.frame_stored == first.frame_stored && image.frame_bytes == first.frame_bytes &&
                       image.frame_digest == first.frame_digest && image.codec == first.codec;
-    if (!same || image.offset != end) return damaged("its images do not lie side by side");
-    if (sha256(ByteView(*content).subspan(image.offset, image.size)) != image.digest)
-      return damaged("the SHA-256 of image " + image.digest.to_hex() + " is another");
+    if (!same || image.offset != end) return damaged_frame(first, "its images do not lie side by side");
     end = std::uint64_t{image.offset} + image.size;
+  }
+  if (end != first.frame_bytes) return damaged_frame(first, "it holds more than its images");
+  return {};
+}
+
+Result<void> BundleVerification::check_content(const std::vector<BundleImage>& images) {
+  const BundleImage& first = images.front();
+  CUBINET_TRY_ASSIGN(const Bytes stored, pack_.read_stored(first));
+  if (sha256(stored) != first.frame_digest) return damaged_frame(first, "its SHA-256 is another");
+  const auto content = pack_.unpack(first, stored);
+  if (!content) return damaged_frame(first, content.error().message);
+  for (const BundleImage& image : images) {
+    if (sha256(ByteView(*content).subspan(image.offset, image.size)) != image.digest)
+      return damaged_frame(first, "the SHA-256 of image " + image.digest.to_hex() + " is another");
     report_.bytes += image.size;
   }
-  if (end != content->size()) return damaged("it holds more than its images");
   return {};
+}
+
+Result<void> BundleVerification::check_tuning() {
+  const auto tuning = pack_.read_tuning();
+  return note(tuning ? Result<void>() : tuning.error(), StoreFinding::Kind::damaged_index);
 }
 
 Result<void> BundleVerification::check_frames() {
@@ -193,8 +214,7 @@ Result<void> BundleVerification::check_frames() {
   std::sort(images.begin(), images.end(), [](const BundleImage& a, const BundleImage& b) {
     return std::pair(a.frame_offset, a.offset) < std::pair(b.frame_offset, b.offset);
   });
-  const auto tuning = pack_.read_tuning();
-  CUBINET_TRY(note(tuning ? Result<void>() : tuning.error(), StoreFinding::Kind::damaged_index));
+  if (check_ == BundleCheck::everything) CUBINET_TRY(check_tuning());
   std::uint64_t end = map_.tuning_offset + map_.tuning_bytes;
   for (std::size_t i = 0; i < images.size();) {
     std::size_t behind = i + 1;
@@ -204,9 +224,11 @@ Result<void> BundleVerification::check_frames() {
     if (begin < end) find(StoreFinding::Kind::damaged_index, "frames overlap at " + std::to_string(begin));
     // Where a page is missing nothing can be said of what lies between.
     if (tables_whole_ && begin > end) CUBINET_TRY(check_zeros(end, begin));
-    CUBINET_TRY(note(check_frame({images.begin() + static_cast<std::ptrdiff_t>(i),
-                                  images.begin() + static_cast<std::ptrdiff_t>(behind)}),
-                     StoreFinding::Kind::damaged_cubin));
+    const std::vector<BundleImage> group(images.begin() + static_cast<std::ptrdiff_t>(i),
+                                         images.begin() + static_cast<std::ptrdiff_t>(behind));
+    auto sound = check_frame(group);
+    if (sound && check_ == BundleCheck::everything) sound = check_content(group);
+    CUBINET_TRY(note(std::move(sound), StoreFinding::Kind::damaged_cubin));
     end = std::max(end, begin + images[i].frame_stored);
     i = behind;
   }
@@ -236,8 +258,8 @@ Result<void> decode_entries(const BundlePack& pack, ByteView page, std::vector<B
   return {};
 }
 
-Result<VerifyReport> verify_bundle(const BundlePack& pack) {
-  return BundleVerification(pack).run();
+Result<VerifyReport> verify_bundle(const BundlePack& pack, BundleCheck check) {
+  return BundleVerification(pack, check).run();
 }
 
 }  // namespace cubinet

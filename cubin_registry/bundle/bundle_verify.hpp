@@ -9,7 +9,11 @@ namespace cubinet {
 // one before it in the bundle.
 Result<void> decode_entries(const BundlePack& pack, ByteView page, std::vector<BundleEntry>& entries);
 
-// Reads every byte of a bundle, and compares what its parts say of each other.
-Result<VerifyReport> verify_bundle(const BundlePack& pack);
+// What is read of a bundle: every byte, or all but the images and the tuning table, which whoever imports it
+// reads and checks anyway.
+enum class BundleCheck { everything, structure };
+
+// Compares what the parts of a bundle say of each other.
+Result<VerifyReport> verify_bundle(const BundlePack& pack, BundleCheck check = BundleCheck::everything);
 
 }  // namespace cubinet

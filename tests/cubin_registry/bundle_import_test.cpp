@@ -50,8 +50,9 @@ TEST_CASE("a group of an archive is read once for all of its images") {
   CHECK(report->imported == 40);
   const auto reads = source->take_reads();
   CHECK(std::count_if(reads.begin(), reads.end(), [&](const auto& read) {
-          return read.first >= bundle->pack().map().frames_offset;
-        }) == 3);  // of 16, 16 and 8
+          const BundleMap& map = bundle->pack().map();
+          return read.first >= map.frames_offset && read.first + 1 < map.root.file_bytes;
+        }) == 3);  // of 16, 16 and 8; the last byte is read again with what is behind it
 }
 
 TEST_CASE("an import mends a damaged entry and leaves a local build alone") {
@@ -118,6 +119,56 @@ TEST_CASE("damaged images are left out and reported, the others are in") {
   REQUIRE(report->refused.size() == 1);
   CHECK(report->refused.front().kind == StoreFinding::Kind::damaged_cubin);
   CHECK(registry->stats()->entries == 2);
+}
+
+// The keys of the first two kernels change places, and every digest is made good.
+Bytes with_swapped_keys(const BundlePack& pack, Bytes bytes) {
+  BundleMap map = pack.map();
+  const auto put = [&](std::uint64_t offset, const Bytes& part) {
+    std::copy(part.begin(), part.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+  };
+  BundlePage& branch = map.branches[static_cast<std::size_t>(BundleTable::keys)].front();
+  auto pages = ok(pack.pages_of(BundleTable::keys, branch));
+  Bytes keys = *ok(pack.read_page(BundleTable::keys, pages.front()));
+  std::swap_ranges(keys.begin() + 8, keys.begin() + 16, keys.begin() + 24);
+  put(pages.front().offset, keys);
+  pages.front().digest = sha256(keys);
+  for (BundlePage& page : pages)
+    page.offset -= map.pages_offset;
+  const Bytes branch_bytes = encode_branch(pages);
+  put(branch.offset, branch_bytes);
+  branch.digest = sha256(branch_bytes);
+  put(0, encode_root(map));
+  return bytes;
+}
+
+TEST_CASE("a bundle whose parts contradict each other, or with bytes that nothing uses, is refused whole") {
+  HomeFixture home;
+  auto registry = home.open();
+  const fs::path path = home.folder / "b";
+  const auto whole = bundle_of(path, alike_cubins(3, 100));
+  const Bytes bytes = read_file(path);
+  Bytes longer = bytes;
+  longer.push_back(std::byte{'x'});
+  Bytes shorter = bytes;
+  shorter.pop_back();
+  Bytes between = bytes;  // frames lie at multiples of 64
+  const auto images = ok(whole->pack().images());
+  const BundleImage first = *std::min_element(images.begin(), images.end(), [](const auto& a, const auto& b) {
+    return a.frame_offset < b.frame_offset;
+  });
+  REQUIRE(first.frame_stored % 64 != 0);
+  between[static_cast<std::size_t>(whole->pack().map().frames_offset + first.frame_stored)] = std::byte{1};
+  for (const Bytes& damaged : {longer, shorter, between, with_swapped_keys(whole->pack(), bytes)}) {
+    const auto bundle = ok(open_bundle(std::make_shared<MemorySource>(damaged), {}));
+    CHECK(ok(bundle->verify()).findings.size() >= 1);
+    const auto report = import_bundle(*bundle, *registry);
+    REQUIRE_FALSE(report.has_value());
+    CHECK(report.error().code == ErrorCode::corruption);
+    CHECK(report.error().message.starts_with("bundle 'memory.bundle': "));
+    CHECK_FALSE(report.error().remedy.empty());
+    CHECK(registry->stats()->entries == 0);
+  }
 }
 
 TEST_CASE("a record that lies about its image is refused") {

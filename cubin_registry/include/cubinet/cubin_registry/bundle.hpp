@@ -110,10 +110,11 @@ struct ImportReport {
 enum class OnConflict { refuse, replace };
 // Copies every entry into the store, its record marked with CubinOrigin::bundle and the bundle's version.
 // Damaged ones, and those that conflict, are left out and reported; the good ones are in. Its measurements
-// are merged with the store's.
+// are merged with the store's. Corruption, and nothing is imported, where the bundle's parts contradict each
+// other or bytes of it are not used: what verify() finds but for the images.
 Result<ImportReport> import_bundle(Bundle& bundle, WritableStore& store,
                                    OnConflict on_conflict = OnConflict::refuse);
-// The same of some of its entries.
+// The same of some of its entries. What else the bundle holds is not looked at.
 Result<ImportReport> import_records(Bundle& bundle, const CubinRecords& records, WritableStore& store,
                                     OnConflict on_conflict = OnConflict::refuse);
 
