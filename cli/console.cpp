@@ -58,8 +58,10 @@ Console::Console(Color color)
 }
 
 void Console::write(std::FILE* stream, std::string_view text) {
+  errno = 0;
   const std::size_t written = std::fwrite(text.data(), 1, text.size(), stream);
-  if (written != text.size() && stream == stdout) stdout_failed_ = true;
+  if (written != text.size() && stream == stdout && stdout_error_ == 0)
+    stdout_error_ = errno == 0 ? EIO : errno;
 }
 
 void Console::text(std::string_view text) {
@@ -145,10 +147,10 @@ void Console::erase_status_line() {
 Result<void> Console::finish() {
   const std::lock_guard lock(mutex_);
   errno = 0;
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || stdout_failed_) {
-    return io_error("cannot write to the standard output", errno == 0 ? EIO : errno);
-  }
-  return {};
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (lost && stdout_error_ == 0) stdout_error_ = errno == 0 ? EIO : errno;
+  if (stdout_error_ == 0) return {};
+  return io_error("cannot write to the standard output", stdout_error_);
 }
 
 }  // namespace cubinet::cli

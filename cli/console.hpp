@@ -66,7 +66,7 @@ class Console {
   bool terminal_ = false;
   bool heard_ = false;
   bool color_ = false;
-  bool stdout_failed_ = false;
+  int stdout_error_ = 0;  // of the first write that failed
   std::string status_line_;
 };
 

@@ -3,6 +3,7 @@
 #include "console.hpp"
 #include "environment_variables.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -60,6 +61,8 @@ cubinet::cli::EnvironmentVariables read_environment() {
 
 int main(int argc, char** argv) {
   cubinet::cli::occupy_closed_streams();
+  // A write beyond `ulimit -f` fails as one to a full disk does, and is told, instead of ending the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return cubinet::cli::run(argc, argv, read_environment());
   } catch (...) {

@@ -252,7 +252,23 @@ TEST_CASE("a template that is called like a verb is not taken for one") {
 TEST_CASE("output that cannot be written is an error") {
   ToolSetting full;
   full.stdout_file = "/dev/full";
-  const ToolResult result = run_tool({"templates"}, full);
+  // Less than a buffer of stdout, and more.
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"--version"},
+                                               {"templates"},
+                                               {"templates", "--json"},
+                                               {"bench", "attention", "--help"}}) {
+    const ToolResult result = run_tool(line, full);
+    CHECK(result.status == 3);
+    CHECK(contains(result.err, "cannot write to the standard output: No space left on device"));
+  }
+}
+
+TEST_CASE("output beyond the limit of a file is an error, not the end of the process") {
+  const Sandbox sandbox;
+  ToolSetting shell;
+  shell.executable = "/bin/sh";
+  const std::string script = R"(ulimit -f 0; exec "$0" templates > "$1")";
+  const ToolResult result = run_tool({"-c", script, tool_path(), sandbox.path("out")}, shell);
   CHECK(result.status == 3);
-  CHECK(contains(result.err, "standard output"));
+  CHECK(contains(result.err, "cannot write to the standard output: File too large"));
 }
