@@ -153,6 +153,7 @@ Result<CubinElf> open_cubin(ByteView image) {
   if (elf->machine() != kCudaMachine) return not_a_cubin("the ELF is not for CUDA devices");
   CubinElf cubin{*std::move(elf), {}, {}};
   read_target(cubin.elf, cubin.told);
+  if (cubin.told.capability.major == 0) return not_a_cubin("its e_flags name no GPU architecture");
   auto symbols = cubin.elf.symbols();
   if (!symbols) return not_a_cubin(symbols.error().message);
   for (const ElfSymbol& symbol : *symbols) {

@@ -207,6 +207,15 @@ TEST_CASE("what is no cubin is damaged, not a crash") {
   CHECK(inspect_cubin(other).error().message.find("not for CUDA") != std::string::npos);
 }
 
+TEST_CASE("a file that names no architecture is not usable") {
+  for (const auto& [flags, abi] : {std::pair{0x0U, 7U}, std::pair{0x800U, 7U}, std::pair{0x06000002U, 8U}}) {
+    const auto inspection = inspect_cubin(without_hints(flags, static_cast<std::uint8_t>(abi)));
+    REQUIRE_FALSE(inspection.has_value());
+    CHECK(inspection.error().code == ErrorCode::corruption);
+    CHECK(inspection.error().message.find("no GPU architecture") != std::string::npos);
+  }
+}
+
 TEST_CASE("every truncation and every flipped bit gives an answer" * doctest::test_suite("loop")) {
   const Bytes image = cubin_for({9, 0, TargetKind::specific});
   for (std::size_t length = 0; length < image.size(); ++length) {
