@@ -160,7 +160,7 @@ bool FileStore::set_aside(const fs::path& path, std::string_view reason) {
     }
     return false;
   }
-  log(log_, LogLevel::error,
+  log(log_, LogLevel::warning,
       "moved '" + path.string() + "' to '" + target->string() + "': " + std::string(reason));
   static_cast<void>(files_->sync_directory(path.parent_path()));
   return true;

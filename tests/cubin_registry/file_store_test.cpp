@@ -157,6 +157,7 @@ TEST_CASE("what is set aside lies in the quarantine with its reason, twice witho
   CHECK(notes == 2);
   CHECK(files == 2);
   CHECK(fixture.home.log.count("because of the test") == 2);
+  CHECK(fixture.home.log.count("warning: moved '") == 2);  // what was done is no error
 }
 
 // The names of quarantine/ as they would be where the clock always says the same.
