@@ -59,6 +59,9 @@ Error CacheFolder::error(const char* what, const std::string& name, int number) 
 
 Result<CacheFolder> CacheFolder::open(const std::string& path) {
   CacheFolder opened(::open(path.c_str(), kFolderFlags), path);
+  if (opened.descriptor_ < 0 && errno == ENOTDIR)
+    return Error{ErrorCode::invalid_argument, "'" + printable(path) + "' is no folder",
+                 "name the cache's folder"};
   if (opened.descriptor_ < 0) return opened.error("open folder", {}, errno);
   return opened;
 }

@@ -31,6 +31,16 @@ TEST_CASE("what lies in a folder is listed and read") {
   CHECK(CacheFolder::open((temp / "none").string()).error().code == ErrorCode::not_found);
 }
 
+TEST_CASE("a file where a cache is expected is wrong input") {
+  const TempDir temp;
+  write_file(temp / "file", "one");
+  for (const fs::path& path : {temp / "file", temp / "file" / "below"}) {
+    const auto opened = CacheFolder::open(path.string());
+    CHECK(opened.error().code == ErrorCode::invalid_argument);
+    CHECK(opened.error().message == "'" + path.string() + "' is no folder");
+  }
+}
+
 TEST_CASE("no symbolic link within a folder is followed, and nothing but a regular file read") {
   const TempDir temp;
   write_file(temp / "outside" / "secret", "s");
