@@ -215,7 +215,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   try {
     if (!parsed) line->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return context.fail(usage_error(line->root, error.what()));
+    return context.fail(usage_error(line->root, message_of(error, line->root)));
   }
   if (line->wants_version) {
     console.text(std::string("cubinet ") + CUBINET_VERSION);

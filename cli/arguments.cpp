@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,6 +80,13 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
     value = text;
   };
   return app.add_option_function<std::string>(names, store, help)->type_name(type);
+}
+
+std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();
+  const std::vector<std::string> extras = app.remaining(true);  // what() has them backwards
+  return fmt::format("The following argument{} not expected: {}", extras.size() == 1 ? " was" : "s were",
+                     join(extras, " "));
 }
 
 std::string shell_quoted(std::string_view text) {

@@ -47,6 +47,9 @@ CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::
 CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& type,
                       const std::string& help);
 
+// What CLI11 says of a line that `app` could not parse; what it did not expect in the line's order.
+std::string message_of(const CLI::ParseError& error, const CLI::App& app);
+
 // The text as a shell reads it as one word: as it is, or within single quotes.
 std::string shell_quoted(std::string_view text);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "option_lines.hpp"
 
+#include "arguments.hpp"
+
 #include <cubinet/base/text.hpp>
 
 #include <CLI/CLI.hpp>
@@ -46,6 +48,9 @@ Result<std::vector<OptionLine>> parse_option_lines(std::string_view text, const 
     std::istringstream words(line);
     std::vector<OptionLine> products(1);
     products.front().where = fmt::format("'{}', line {}", file, number);
+    if (line.find('\0') != std::string::npos)  // it would end every message that quotes the line
+      return Error{ErrorCode::invalid_argument, products.front().where + " has a NUL byte",
+                   "write it as text"};
     for (std::string word; words >> word;) {
       if (word.starts_with('#') && products.front().words.empty()) break;
       std::vector<OptionLine> extended;
@@ -77,7 +82,7 @@ Result<void> parse_options(CLI::App& options, const OptionLine& line) {
     options.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return Error{
-        ErrorCode::invalid_argument, line.where + ": " + error.what(),
+        ErrorCode::invalid_argument, line.where + ": " + message_of(error, options),
         "write the options that say the problem: --op mla-decode --batch 8 --kv-len 4096 --heads-q 128"};
   }
   return {};

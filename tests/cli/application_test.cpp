@@ -240,6 +240,7 @@ TEST_CASE("a home that is given twice or empty is refused") {
 
 TEST_CASE("an argument too many is refused") {
   CHECK(run_tool({"doctor", "now"}).status == 2);
+  CHECK(contains(run_tool({"doctor", "--c", "b", "a"}).err, "not expected: --c b a"));
   CHECK(run_tool({"registry", "stats", "now"}).status == 2);
 }
 

@@ -31,6 +31,19 @@ TEST_CASE("a file without a line, and one that stands for too many, are refused"
     CHECK(contains(parse_option_lines(text, "f.txt").error().message, "more than 10000"));
 }
 
+TEST_CASE("a line with a byte that is no text is refused by its number") {
+  const auto lines = parse_option_lines(std::string_view("--a 1\n--b 2\0 --c\n", 16), "f.txt");
+  REQUIRE_FALSE(lines);
+  CHECK(lines.error().message == "'f.txt', line 2 has a NUL byte");
+}
+
+TEST_CASE("options that nobody expects are told in the order of the line") {
+  CLI::App options;
+  const auto parsed = parse_options(options, {"'f.txt', line 3", {"--c", "--b", "a"}});
+  REQUIRE_FALSE(parsed);
+  CHECK(parsed.error().message == "'f.txt', line 3: The following arguments were not expected: --c --b a");
+}
+
 TEST_CASE("what is no option is told with its line") {
   CLI::App options;
   std::string value;
