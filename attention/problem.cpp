@@ -22,6 +22,12 @@ Error wrong(std::string_view field, std::uint64_t value, std::string_view allowe
                std::string(field) + " is " + std::to_string(value) + ": it must be " + std::string(allowed)};
 }
 
+std::string short_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
+}
+
 Result<void> check_sizes(const AttentionProblem& problem) {
   const auto positive = [](std::string_view field, std::uint32_t value, std::uint32_t limit) -> Result<void> {
     if (value == 0 || value > limit) return wrong(field, value, "from 1 to " + std::to_string(limit));
@@ -37,9 +43,11 @@ Result<void> check_sizes(const AttentionProblem& problem) {
   if (problem.heads_q % problem.heads_kv != 0) {
     return wrong("heads_q", problem.heads_q, "a multiple of heads_kv " + std::to_string(problem.heads_kv));
   }
-  for (const std::uint32_t head_dim : {problem.head_dim_qk, problem.head_dim_v}) {
+  const std::pair<std::string_view, std::uint32_t> head_dims[] = {{"head_dim_qk", problem.head_dim_qk},
+                                                                  {"head_dim_v", problem.head_dim_v}};
+  for (const auto& [field, head_dim] : head_dims) {
     if (head_dim == 0 || head_dim > kMaximumHeadDim || head_dim % kHeadDimMultiple != 0) {
-      return wrong("head_dim", head_dim, "a multiple of 8 from 8 to 1024");
+      return wrong(field, head_dim, "a multiple of 8 from 8 to 1024");
     }
   }
   return {};
@@ -79,10 +87,8 @@ Result<void> check_scale(std::string_view field, double value) {
   constexpr double kLeast = std::numeric_limits<float>::min();
   constexpr double kMost = std::numeric_limits<float>::max() / 2;
   if (value >= kLeast && value <= kMost) return {};  // no NaN
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g", value);
-  return Error{ErrorCode::invalid_argument,
-               std::string(field) + " is " + text.data() + ": it must be finite and above 0, and so as fp32"};
+  return Error{ErrorCode::invalid_argument, std::string(field) + " is " + short_number(value) +
+                                                ": it must be finite and above 0, and so as fp32"};
 }
 
 // What the caller knows beside the shape.
@@ -131,7 +137,7 @@ Result<void> check_append(const AttentionProblem& problem) {
     }
     CUBINET_TRY(check_scale("a scale of append", scale));
     if (scale != 1 && type != DataType::e4m3) {
-      return Error{ErrorCode::invalid_argument, "a scale of append is " + std::to_string(scale) +
+      return Error{ErrorCode::invalid_argument, "a scale of append is " + short_number(scale) +
                                                     ": it must be 1 where nothing is stored as e4m3"};
     }
   }

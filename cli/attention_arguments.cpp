@@ -50,6 +50,46 @@ std::uint32_t given_or(std::uint32_t value, std::uint32_t otherwise) {
   return value != 0 ? value : otherwise;
 }
 
+// What a problem's fields are called on the line.
+constexpr std::pair<std::string_view, std::string_view> kOptionsOfFields[] = {
+    {"batch", "--batch"},
+    {"q_len", "--q-len"},
+    {"kv_len", "--kv-len"},
+    {"kv_lengths", "--kv-lengths"},
+    {"heads_q", "--heads-q"},
+    {"heads_kv", "--heads-kv"},
+    {"head_dim_qk", "--head-dim-qk"},
+    {"head_dim_v", "--head-dim-v"},
+    {"tokens_per_page", "--page-size"},
+    {"softmax_scale", "--softmax-scale"},
+    {"soft_cap", "--soft-cap"},
+    {"output_scale", "--output-scale"},
+    {"rope_dim", "--rope-dim"},
+    {"sm_count", "--sm-count"},
+};
+
+// Messages name fields, which nobody wrote on a line.
+Error with_option_names(Error error) {
+  const auto of_word = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  std::string named;
+  const std::string& message = error.message;
+  for (std::size_t at = 0; at < message.size();) {
+    const auto begin = message.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = std::find_if_not(begin, message.end(), of_word);
+    const std::string_view word(message.data() + at, static_cast<std::size_t>(end - begin));
+    const auto* const option = std::find_if(std::begin(kOptionsOfFields), std::end(kOptionsOfFields),
+                                            [&](const auto& each) { return each.first == word; });
+    if (option != std::end(kOptionsOfFields)) {
+      named += option->second;
+    } else {
+      named += word.empty() ? message.substr(at, 1) : std::string(word);
+    }
+    at += std::max<std::size_t>(word.size(), 1);
+  }
+  error.message = std::move(named);
+  return error;
+}
+
 // The output of narrow types is bf16: few kernels write those.
 DataType default_output(DataType q) {
   return bits_of(q) >= 16 ? q : DataType::bf16;
@@ -195,7 +235,7 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   problem.output_scale = arguments.output_scale;
   problem.scales_on_device = arguments.scales_on_device;
   if (arguments.append) problem.append = append_of(arguments, problem);
-  CUBINET_TRY(check_problem(problem));
+  if (auto sound = check_problem(problem); !sound) return with_option_names(std::move(sound).error());
   return problem;
 }
 
@@ -212,7 +252,7 @@ Result<DeviceFacts> device_facts_of(const DeviceArguments& arguments) {
         "how many multiprocessors a device of " + device.capability.to_string() + " has is not known",
         "give --sm-count"};
   }
-  CUBINET_TRY(check_device(device));
+  if (auto sound = check_device(device); !sound) return with_option_names(std::move(sound).error());
   return device;
 }
 

@@ -64,6 +64,8 @@ TEST_CASE("an append is of 16 bits into a paged cache of them or of e4m3, whose 
   CHECK(refusal(appends([](AttentionProblem& p) { p.append->data_type = DataType::fp32; })) == kInvalid);
   CHECK(refusal(appends([](AttentionProblem& p) { p.append->k_scale = 0; })) == kInvalid);
   CHECK(refusal(appends([](AttentionProblem& p) { p.append->q_scale = 2; })) == kInvalid);  // of bf16
+  appends([](AttentionProblem& p) { p.append->q_scale = 1e-20; })(problem);
+  CHECK(check_problem(problem).error().message.starts_with("a scale of append is 1e-20: "));
   CHECK(refusal(appends([](AttentionProblem& p) { p.data_type_v = DataType::bf16; })) == kUnsupported);
   CHECK(refusal(appends([](AttentionProblem& p) { p.data_type_q = DataType::fp16; })) == kUnsupported);
   CHECK(refusal(appends([](AttentionProblem& p) { p.layout = QkvLayout::separate_qkv; })) == kUnsupported);

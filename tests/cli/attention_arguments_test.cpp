@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <doctest/doctest.h>
 
+#include <functional>
+
 using namespace cubinet;
 using namespace cubinet::cli;
 
@@ -41,6 +43,27 @@ TEST_CASE("what is not given has the defaults of the operation") {
   REQUIRE(problem);
   CHECK(problem->is_mla_generation());
   CHECK(problem->heads_kv == 1);
+}
+
+TEST_CASE("what is wrong with a problem is told by the options of the line") {
+  const auto message = [](const std::function<void(AttentionArguments&)>& change) {
+    AttentionArguments arguments = minimal();
+    change(arguments);
+    const auto problem = attention_problem_of(arguments);
+    REQUIRE_FALSE(problem);
+    return problem.error().message;
+  };
+  CHECK(message([](AttentionArguments& a) { a.page_size = 3; }) ==
+        "--page-size is 3: it must be a power of two up to 2^20");
+  CHECK(message([](AttentionArguments& a) { a.heads_kv = 5; }) ==
+        "--heads-q is 32: it must be a multiple of --heads-kv 5");
+  CHECK(message([](AttentionArguments& a) { a.batch = 70'000; }) ==
+        "--batch is 70000: it must be from 1 to 65535");
+  CHECK(message([](AttentionArguments& a) { a.head_dim_v = 12; }) ==
+        "--head-dim-v is 12: it must be a multiple of 8 from 8 to 1024");
+  CHECK(message([](AttentionArguments& a) {
+          a.output_scale = 1e-50;
+        }).starts_with("--output-scale is 1e-50: "));
 }
 
 TEST_CASE("every option reaches the problem") {
