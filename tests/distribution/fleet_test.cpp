@@ -149,7 +149,8 @@ TEST_CASE(
 
   // The first mirror is dead: nobody listens. Alone it is an answer within moments, before another it is
   // passed over.
-  const std::string dead = "127.0.0.1:" + std::to_string(test::free_port());
+  const test::ReservedPort dead_port;
+  const std::string dead = dead_port.authority();
   const auto dead_server = [&] {
     return open_static_server(fleet.client({dead}), ok(Url::parse("http://" + dead + "/b")), nullptr);
   };

@@ -22,13 +22,13 @@ namespace {
 // installed.
 struct DockerRegistry {
   static std::unique_ptr<DockerRegistry> start();
-  std::string authority() const { return "127.0.0.1:" + std::to_string(port); }
+  std::string authority() const { return port.authority(); }
   std::filesystem::path data_of(const BlobDescriptor& blob) const {
     const std::string hex = blob.digest.to_hex();
     return folder / ("data/docker/registry/v2/blobs/sha256/" + hex.substr(0, 2) + "/" + hex + "/data");
   }
   test::TempDir folder;
-  std::uint16_t port = test::free_port();
+  test::ReservedPort port;
   std::optional<test::ServerProcess> process;
 };
 
@@ -44,7 +44,7 @@ std::unique_ptr<DockerRegistry> DockerRegistry::start() {
       << "version: 0.1\nlog:\n  level: error\nstorage:\n  filesystem:\n    rootdirectory: "
       << (registry->folder / "data").string() << "\nhttp:\n  addr: " << registry->authority() << "\n";
   registry->process.emplace(std::vector<std::string>{*program, "serve", configuration.string()},
-                            std::vector<std::string>{"OTEL_TRACES_EXPORTER=none"}, registry->port,
+                            std::vector<std::string>{"OTEL_TRACES_EXPORTER=none"}, registry->port.number(),
                             registry->folder / "log");
   return registry;
 }

@@ -26,9 +26,9 @@ Url url(const std::string& text) {
 struct Moto {
   static std::unique_ptr<Moto> start(const char* unchecked);
 
-  std::string authority() const { return "127.0.0.1:" + std::to_string(port); }
+  std::string authority() const { return port.authority(); }
   test::TempDir folder;
-  std::uint16_t port = test::free_port();
+  test::ReservedPort port;
   std::optional<test::ServerProcess> process;
 };
 
@@ -40,10 +40,10 @@ std::unique_ptr<Moto> Moto::start(const char* unchecked) {
   }
   auto moto = std::make_unique<Moto>();
   moto->process.emplace(std::vector<std::string>{*python, "-m", "moto.server", "-H", "127.0.0.1", "-p",
-                                                 std::to_string(moto->port)},
+                                                 std::to_string(moto->port.number())},
                         std::vector<std::string>{"PYTHONPATH=" CUBINET_TEST_SERVERS,
                                                  std::string("INITIAL_NO_AUTH_ACTION_COUNT=") + unchecked},
-                        moto->port, moto->folder / "log");
+                        moto->port.number(), moto->folder / "log");
   return moto;
 }
 

@@ -66,16 +66,22 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
 
 }  // namespace
 
-std::uint16_t free_port() {
-  const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+ReservedPort::ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* general = reinterpret_cast<sockaddr*>(&address);
-  if (bind(listening, general, size) != 0 || getsockname(listening, general, &size) != 0) std::abort();
-  close(listening);
-  return ntohs(address.sin_port);
+  const int shared = 1;
+  // Bound and not listening: who does not ask for this very port does not get it.
+  if (setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &shared, sizeof shared) != 0 ||
+      bind(socket_, general, size) != 0 || getsockname(socket_, general, &size) != 0)
+    std::abort();
+  number_ = ntohs(address.sin_port);
+}
+
+ReservedPort::~ReservedPort() {
+  close(socket_);
 }
 
 std::optional<std::string> find_program(const std::string& name) {
@@ -145,10 +151,10 @@ void Nginx::write_configuration() const {
              "daemon off;\nmaster_process off;\npid " + in + "/nginx.pid;\nerror_log " + in +
                  "/error.log;\n" + "events {}\nhttp {\naccess_log " + in + "/access.log;\n" + temporary +
                  "types {}\ndefault_type application/octet-stream;\nclient_max_body_size 64m;\n" +
-                 "server {\nlisten 127.0.0.1:" + std::to_string(port_) +
-                 ";\nlisten 127.0.0.1:" + std::to_string(tls_port_) + " ssl;\nssl_certificate " + in +
-                 "/server.pem;\nssl_certificate_key " + in + "/server.key;\nssl_client_certificate " + in +
-                 "/ca.pem;\nssl_verify_client optional;\nroot " + in +
+                 "server {\nlisten 127.0.0.1:" + std::to_string(port_.number()) +
+                 ";\nlisten 127.0.0.1:" + std::to_string(tls_port_.number()) + " ssl;\nssl_certificate " +
+                 in + "/server.pem;\nssl_certificate_key " + in + "/server.key;\nssl_client_certificate " +
+                 in + "/ca.pem;\nssl_verify_client optional;\nroot " + in +
                  "/www;\nlocation / {\ndav_methods PUT;\ncreate_full_put_path on;\n}\n" +
                  "location /private/ {\ndav_methods PUT;\ncreate_full_put_path on;\nauth_basic cubinet;\n" +
                  "auth_basic_user_file " + in + "/users;\n}\n" +
@@ -167,7 +173,7 @@ std::unique_ptr<Nginx> Nginx::start() {
   const std::string configuration = (nginx->folder_ / "nginx.conf").string();
   nginx->process_.emplace(
       std::vector<std::string>{*program, "-c", configuration, "-e", (nginx->folder_ / "error.log").string()},
-      std::vector<std::string>{}, nginx->port_, nginx->folder_ / "output.log");
+      std::vector<std::string>{}, nginx->port_.number(), nginx->folder_ / "output.log");
   return nginx;
 }
 

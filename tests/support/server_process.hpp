@@ -13,8 +13,23 @@
 
 namespace cubinet::test {
 
-// A port of 127.0.0.1 on which nobody listens now.
-std::uint16_t free_port();
+// A port of 127.0.0.1 that this test alone has while the object lives: the system gives it to nobody who asks
+// for any port, and connections are refused. A server that binds with SO_REUSEADDR, as servers do, can listen
+// on it.
+class ReservedPort {
+ public:
+  ReservedPort();
+  ~ReservedPort();
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+
+  std::uint16_t number() const { return number_; }
+  std::string authority() const { return "127.0.0.1:" + std::to_string(number_); }
+
+ private:
+  int socket_ = -1;
+  std::uint16_t number_ = 0;
+};
 
 // Where a program lies: in the folders of PATH, or where Debian has servers. nullopt: nowhere.
 std::optional<std::string> find_program(const std::string& name);
@@ -43,8 +58,8 @@ class Nginx {
  public:
   static std::unique_ptr<Nginx> start();
 
-  std::string authority() const { return "127.0.0.1:" + std::to_string(port_); }
-  std::string tls_authority() const { return "localhost:" + std::to_string(tls_port_); }
+  std::string authority() const { return port_.authority(); }
+  std::string tls_authority() const { return "localhost:" + std::to_string(tls_port_.number()); }
   std::string url(const std::string& path) const { return "http://" + authority() + path; }
   std::string tls_url(const std::string& path) const { return "https://" + tls_authority() + path; }
   std::filesystem::path served() const { return folder_ / "www"; }
@@ -59,8 +74,8 @@ class Nginx {
   void write_configuration() const;
 
   TempDir folder_;
-  std::uint16_t port_ = free_port();
-  std::uint16_t tls_port_ = free_port();
+  ReservedPort port_;
+  ReservedPort tls_port_;
   std::optional<ServerProcess> process_;
 };
 

@@ -6,8 +6,11 @@
 
 #include <cubinet/transport/http_client.hpp>
 
+#include <arpa/inet.h>
 #include <fstream>
+#include <memory>
 #include <set>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -20,6 +23,7 @@ using test::Nginx;
 using test::ok;
 using test::ReceivedRequest;
 using test::reply;
+using test::ReservedPort;
 using test::ServerReply;
 
 namespace {
@@ -84,6 +88,29 @@ std::set<std::string> open_sockets() {
 const std::string kStrong = "ETag: \"a\"\r\n";
 
 }  // namespace
+
+TEST_CASE("a port that is reserved for a server is given to nobody else") {
+  const ReservedPort reserved;
+  const auto bound = [](std::uint16_t port, int shared) {
+    const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &shared, sizeof shared);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const auto* general = reinterpret_cast<const sockaddr*>(&address);
+    const bool listens = bind(descriptor, general, sizeof address) == 0 && listen(descriptor, 1) == 0;
+    close(descriptor);
+    return listens;
+  };
+  CHECK_FALSE(bound(reserved.number(), 0));
+  CHECK(bound(reserved.number(), 1));  // as a server asks for it
+  std::vector<std::unique_ptr<ReservedPort>> others;
+  for (int i = 0; i < 500; ++i) {
+    others.push_back(std::make_unique<ReservedPort>());
+    REQUIRE(others.back()->number() != reserved.number());
+  }
+}
 
 TEST_CASE("what is put on nginx is got again, whole and in parts") {
   const auto nginx = Nginx::start();
