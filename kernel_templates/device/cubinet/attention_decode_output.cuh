@@ -81,8 +81,11 @@ struct RowParts {
   static constexpr int kElements = 8;
   static constexpr int kParts = head_dim_v / kElements;
   static constexpr int kAll = tile_size_q * kParts;
-  // That each of so many threads takes side by side: of one alone it would wait for every latency.
-  __host__ __device__ static constexpr int at_once(int threads) { return kAll % (2 * threads) == 0 ? 2 : 1; }
+  // That each of so many threads takes side by side. Of one alone it would wait for every latency, which is felt where
+  // there are many; of few it would be code to compile.
+  __host__ __device__ static constexpr int at_once(int threads) {
+    return tile_size_q > 32 && kAll % (2 * threads) == 0 ? 2 : 1;
+  }
 
   __device__ static RowPart part(const PackedRows& rows, int index) {
     const int row = index / kParts;

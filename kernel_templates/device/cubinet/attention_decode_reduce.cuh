@@ -128,26 +128,72 @@ __device__ inline void add_pieces(PartialSum<kElements> (&sums)[kRows], const Ro
   }
 }
 
-// Brings the partial results of a tile together, by `kOfBlock` of the block's threads, of which this is `thread`.
-template <int kOfBlock>
-__device__ inline void reduce_tile(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
-                                   const PartialSlots& slots, int head_kv, int thread) {
+// What a thread has of rows, side by side.
+template <int kRows>
+struct RowResults {
+  RowPart parts[kRows];
+  PartialSum<RowParts::kElements> sums[kRows];
+  float lse[kRows];
+};
+
+// The rows of a tile that several blocks have, brought together.
+struct ReducedRows {
+  const PartialRows& partial;
+  const PartialSlots& slots;
+
+  template <int kRows>
+  __device__ void bring(RowResults<kRows>& results) const {
+    add_pieces(results.sums, results.parts, partial, slots, 0, 1);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+      results.lse[r] = results.sums[r].close();
+  }
+};
+
+// Those that a block has, or in a second round, of the same code, those that several have.
+template <class Merge>
+struct PieceRows {
+  const Merge& merge;
+  ReducedRows reduced;
+  bool reduces;
+
+  template <int kRows>
+  __device__ void bring(RowResults<kRows>& results) const {
+    if (reduces) {
+      reduced.bring(results);
+    } else {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r)
+        results.lse[r] = merge.take(results.sums[r].values, results.parts[r].row, results.parts[r].first);
+    }
+  }
+};
+
+// Writes a tile's rows: to the output or, where `slot` is not negative, as partial results. By `kOfBlock` of the block's
+// threads, of which this is `thread`.
+template <int kOfBlock, class Source>
+__device__ inline void store_rows(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
+                                  const PartialRows& partial, int head_kv, int slot, int thread, const Source& source) {
   constexpr int kAtOnce = RowParts::at_once(kOfBlock);
-  const PartialRows partial(p, head_kv);
+  // Unrolled further, its divisions would be a good part of the kernel's code and compile time.
 #pragma unroll 1
   for (int begin = thread; begin < RowParts::kAll; begin += kAtOnce * kOfBlock) {
-    RowPart parts[kAtOnce];
+    RowResults<kAtOnce> results;
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k)
-      parts[k] = RowParts::part(rows, begin + k * kOfBlock);
-    PartialSum<RowParts::kElements> sums[kAtOnce];
-    add_pieces(sums, parts, partial, slots, 0, 1);
+      results.parts[k] = RowParts::part(rows, begin + k * kOfBlock);
+    source.bring(results);
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      if (!parts[k].is_there) break;
-      const OutputRow target = output_row(rows, sequence, head_kv, parts[k].row);
-      const float lse = sums[k].close();
-      store_output(p, target, parts[k].first, sums[k].values, RowEnd(p, target.head), lse);
+      const RowPart& part = results.parts[k];
+      if (!part.is_there) break;
+      if (slot < 0) {
+        const OutputRow target = output_row(rows, sequence, head_kv, part.row);
+        store_output(p, target, part.first, results.sums[k].values, RowEnd(p, target.head), results.lse[k]);
+      } else {
+        store_elements<fp32>(partial.output(slot, part), results.sums[k].values);
+        if (part.first == 0) store_global_float(partial.lse(slot, part.row), results.lse[k]);
+      }
     }
   }
 }
@@ -159,37 +205,18 @@ template <class Merge>
 __device__ inline void store_piece(const AttentionDecodeParameters& p, const Merge& merge,
                                    const PackedRows& rows, const WorkDivision& division, const Piece& piece,
                                    int head_kv) {
-  constexpr int kAtOnce = RowParts::at_once(kThreads);
   const bool is_whole = piece.is_whole();
   const PartialRows partial(p, head_kv);
-  const int slot = division.slot(p, piece);
-  // Unrolled further, its divisions would be a good part of the kernel's code and compile time.
+  PartialSlots slots;
 #pragma unroll 1
-  for (int begin = threadIdx.x; begin < RowParts::kAll; begin += kAtOnce * kThreads) {
-    RowPart parts[kAtOnce];
-    float values[kAtOnce][RowParts::kElements];
-    float lse[kAtOnce];
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      parts[k] = RowParts::part(rows, begin + k * kThreads);
-      lse[k] = merge.take(values[k], parts[k].row, parts[k].first);
-    }
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      if (!parts[k].is_there) break;
-      if (is_whole) {
-        const OutputRow target = output_row(rows, piece.sequence, head_kv, parts[k].row);
-        store_output(p, target, parts[k].first, values[k], RowEnd(p, target.head), lse[k]);
-      } else {
-        store_elements<fp32>(partial.output(slot, parts[k]), values[k]);
-        if (parts[k].first == 0) store_global_float(partial.lse(slot, parts[k].row), lse[k]);
-      }
-    }
+  for (bool reduces = false;; reduces = true) {
+    const int slot = is_whole || reduces ? -1 : division.slot(p, piece);
+    store_rows<kThreads>(p, rows, piece.sequence, partial, head_kv, slot, threadIdx.x,
+                         PieceRows<Merge>{merge, {partial, slots}, reduces});
+    if (is_whole || reduces || p.counters == 0) return;
+    slots = PartialSlots(p, piece, division.share());
+    if (!is_last_of_tile(p, piece, head_kv, slots.count)) return;
   }
-  if (is_whole || p.counters == 0) return;
-  const PartialSlots slots(p, piece, division.share());
-  if (is_last_of_tile(p, piece, head_kv, slots.count))
-    reduce_tile<kThreads>(p, rows, piece.sequence, slots, head_kv, threadIdx.x);
 }
 
 // By the second kernel: some threads share a row's elements, and such groups its pieces.

@@ -137,7 +137,8 @@ __device__ inline void reduce_if_last(const AttentionDecodeParameters& p, const 
     store_with_other(p, slots, division.slot(p, piece), piece, rows, output, ends, first_row, first_column);
     return;
   }
-  reduce_tile<kMultiplying>(p, rows, piece.sequence, slots, 0, thread);
+  const PartialRows partial(p, 0);
+  store_rows<kMultiplying>(p, rows, piece.sequence, partial, 0, -1, thread, ReducedRows{partial, slots});
 }
 
 }  // namespace cubinet::attention
