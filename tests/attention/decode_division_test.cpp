@@ -2,9 +2,12 @@
 #include "templates/decode_division.hpp"
 
 #include "decode_fixture.hpp"
+#include "random_problems.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <vector>
 
 namespace cubinet {
 namespace {
@@ -218,6 +221,175 @@ TEST_CASE("A number of splits that is asked for is planned, whatever the length"
     asked.options.splits = splits;
     CHECK(plan_decode(asked, kAttentionDecode).error().code == ErrorCode::invalid_argument);
   }
+}
+
+// What attention_decode_division.cuh and attention_decode_reduce.cuh make of a plan's parameters, of one KV
+// head.
+class DeviceDivision {
+ public:
+  DeviceDivision(const AttentionProblem& problem, const DecodePlan& plan, std::uint32_t slice,
+                 std::uint32_t cluster)
+      : problem_(problem), p_(plan.parameters), tile_q_(plan.tile.q), slice_(slice), cluster_(cluster) {}
+
+  struct Tile {
+    std::int64_t begin;  // units
+    std::int64_t end;
+    std::int64_t counter;  // of its cluster's first
+  };
+  struct Piece {
+    std::size_t tile;
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t slot;  // of its cluster's first
+  };
+
+  std::vector<Tile> tiles(const std::vector<std::int32_t>& kv_lengths,
+                          const std::vector<std::int32_t>& q_lengths) const {
+    std::vector<Tile> tiles;
+    std::int64_t before = 0;
+    for (std::size_t sequence = 0; sequence < kv_lengths.size(); ++sequence) {
+      const std::int64_t rows = std::int64_t{problem_.group_size()} * q_lengths[sequence];
+      const std::int64_t each = units(kv_lengths[sequence], q_lengths[sequence]);
+      const std::int64_t of_cluster = std::int64_t{tile_q_} * cluster_;
+      for (std::int64_t tile = 0; tile < (rows + of_cluster - 1) / of_cluster; ++tile) {
+        tiles.push_back(
+            {before, before + each, static_cast<std::int64_t>(sequence) * p_.q_tiles + tile * cluster_});
+        before += each;
+      }
+    }
+    return tiles;
+  }
+
+  std::vector<Piece> pieces(const std::vector<Tile>& tiles) const {
+    std::vector<Piece> pieces;
+    const std::int64_t total = tiles.empty() ? 0 : tiles.back().end;
+    std::size_t tile = 0;
+    for (std::int64_t block = 0; block < p_.blocks.divisor / cluster_; ++block) {
+      const std::int64_t first = block * share(total);
+      const std::int64_t last = std::min(first + share(total), total);
+      for (std::int64_t unit = first; unit < last; unit = pieces.back().end) {
+        while (tiles[tile].end <= unit)
+          ++tile;
+        const bool is_unit = p_.split_is_unit != 0;
+        const std::int64_t slot = is_unit ? unit : 2 * block + (tiles[tile].begin > first ? 1 : 0);
+        pieces.push_back({tile, unit, is_unit ? unit + 1 : std::min(last, tiles[tile].end), slot * cluster_});
+      }
+    }
+    return pieces;
+  }
+
+  // Where the block that brings a tile together looks for its pieces.
+  std::vector<std::int64_t> slots(const Tile& tile, std::int64_t total) const {
+    std::vector<std::int64_t> slots;
+    if (p_.split_is_unit != 0) {
+      for (std::int64_t unit = tile.begin; unit < tile.end; ++unit)
+        slots.push_back(unit * cluster_);
+      return slots;
+    }
+    const std::int64_t first = tile.begin / share(total);
+    for (std::int64_t block = first; block <= (tile.end - 1) / share(total); ++block) {
+      const bool begins = block > first || tile.begin == first * share(total);
+      slots.push_back((2 * block + (begins ? 0 : 1)) * cluster_);
+    }
+    return slots;
+  }
+
+ private:
+  std::int64_t units(std::int64_t length, std::int64_t q_len) const {
+    const auto own_end = [&](std::int64_t token) {
+      return std::max<std::int64_t>(length - q_len + token + 1, 0);
+    };
+    const std::int64_t oldest =
+        problem_.is_windowed() ? std::max<std::int64_t>(own_end(0) - problem_.window, 0) : 0;
+    const std::int64_t end = problem_.mask == AttentionMask::causal ? own_end(q_len - 1) : length;
+    const std::int64_t tokens = std::max<std::int64_t>(end - oldest / slice_ * slice_, 0);
+    return std::max<std::int64_t>((tokens + p_.unit.divisor - 1) / p_.unit.divisor, 1);
+  }
+  std::int64_t share(std::int64_t total) const {
+    const std::int64_t blocks = p_.blocks.divisor;
+    return std::max<std::int64_t>((total * cluster_ + blocks - 1) / blocks, p_.min_units);
+  }
+
+  const AttentionProblem& problem_;
+  const kernel_templates::AttentionDecodeParameters& p_;
+  std::int64_t tile_q_;
+  std::int64_t slice_;
+  std::int64_t cluster_;
+};
+
+AttentionProblem random_work(test::Dice& dice) {
+  AttentionProblem problem = test::random_sizes(test::random_kind(dice), dice);
+  problem.batch = std::min(problem.batch * dice.size(1, 40), 3000U);
+  problem.kv_len = std::max(std::min(problem.kv_len * dice.size(1, 60), 200'000U), problem.q_len);
+  return problem;
+}
+
+// Sequences as long as those that were planned, or shorter; of ragged queries some have fewer tokens, or
+// none.
+std::vector<std::int32_t> some_lengths(std::uint32_t longest, std::uint32_t batch, bool shorter,
+                                       test::Dice& dice) {
+  std::vector<std::int32_t> lengths(batch, static_cast<std::int32_t>(longest));
+  for (std::int32_t& length : lengths) {
+    if (shorter && dice.one_of(2))
+      length = dice.one_of(6) ? 0 : static_cast<std::int32_t>(dice.size(1, std::max(longest, 1U)));
+  }
+  return lengths;
+}
+
+void check_division(const AttentionProblem& problem, const DecodePlan& made, const DecodeBlock& block,
+                    test::Dice& dice) {
+  const DeviceDivision division(problem, made, block.slice, block.cluster);
+  const auto kv_lengths = some_lengths(problem.kv_len, problem.batch, dice.one_of(2), dice);
+  const auto q_lengths = some_lengths(problem.q_len, problem.batch, problem.ragged_q, dice);
+  const auto tiles = division.tiles(kv_lengths, q_lengths);
+  const std::int64_t total = tiles.empty() ? 0 : tiles.back().end;
+  const auto pieces = division.pieces(tiles);
+  const auto tile_rows = static_cast<std::uint64_t>(made.parameters.partial_rows);
+  const std::uint64_t rows = problem.heads_kv * tile_rows;
+  const auto slots = static_cast<std::int64_t>(made.workspace.partial_stats_bytes / (sizeof(float) * rows));
+  const auto counters =
+      static_cast<std::int64_t>(made.workspace.counter_bytes / sizeof(std::int32_t) / problem.heads_kv);
+  std::int64_t done = 0;
+  std::set<std::int64_t> taken;
+  std::vector<std::vector<std::int64_t>> of_tiles(tiles.size());
+  bool sound = true;
+  for (const DeviceDivision::Piece& piece : pieces) {
+    sound = sound && piece.begin == done && piece.end > piece.begin && piece.end <= tiles[piece.tile].end;
+    done = piece.end;
+    if (piece.begin == tiles[piece.tile].begin && piece.end == tiles[piece.tile].end) continue;
+    of_tiles[piece.tile].push_back(piece.slot);
+    sound = sound && taken.insert(piece.slot).second && piece.slot + block.cluster <= slots;
+  }
+  CHECK(sound);
+  CHECK(done == total);
+  for (std::size_t tile = 0; tile < tiles.size(); ++tile) {
+    if (of_tiles[tile].empty()) continue;
+    sound = sound && of_tiles[tile] == division.slots(tiles[tile], total);
+    if (!made.reduces_apart()) sound = sound && tiles[tile].counter + block.cluster <= counters;
+  }
+  CHECK(sound);
+}
+
+TEST_CASE("Every unit of random problems is done once, and every partial result has a place of its own") {
+  test::Dice dice(20261124);
+  int planned = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const AttentionProblem problem = random_work(dice);
+    const DeviceFacts device = dice.pick({kHopper, kHopper, kAmpere, kGeForce});
+    for (const DecodeFamily* family : decode_families(problem, device.capability)) {
+      if (!family->gap(problem, device.capability).empty()) continue;
+      PlanRequest asked = request(problem, device);
+      if (dice.one_of(4)) asked.options.splits = dice.size(1, 256);
+      if (!asked.options.splits && dice.one_of(4)) asked.options.split_tokens = 128 * dice.size(1, 40);
+      const auto made = plan_decode(asked, *family);
+      if (!made) continue;  // no tile fits
+      CAPTURE(i);
+      CAPTURE(made->spec.to_string());
+      check_division(problem, *made, family->block(problem, made->tile), dice);
+      ++planned;
+    }
+  }
+  CHECK(planned > 3000);
 }
 
 }  // namespace
