@@ -256,10 +256,9 @@ Result<std::vector<WantedProblem>> problems_of(const Context& context, const Tun
   return problems;
 }
 
-Result<ExitStatus> list_candidates(const Context& context, const TuneOptions& options, Runtime& runtime,
+Result<ExitStatus> list_candidates(const Context& context, Runtime& runtime, const Device& device,
                                    const std::vector<WantedProblem>& problems) {
-  CUBINET_TRY_ASSIGN(const auto device, runtime.device(options.device));
-  const DeviceProperties& properties = device->properties();
+  const DeviceProperties& properties = device.properties();
   CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(properties.capability));
   CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
   nlohmann::json results = nlohmann::json::array();
@@ -310,7 +309,9 @@ Result<ExitStatus> tune(const Context& context, const TuneOptions& options) {
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog({}));
   const InterruptGuard interrupt(InterruptGuard::First::ends);  // not by a handler of NVRTC's
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, {}, {}, options.places));
-  if (options.dry_run) return list_candidates(context, options, *runtime, problems);
+  // Once, not for each problem.
+  CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
+  if (options.dry_run) return list_candidates(context, *runtime, *device, problems);
   CUBINET_TRY_ASSIGN(const Destination destination, Destination::open(context, options));
   const Stopwatch all;
   nlohmann::json results = nlohmann::json::array();

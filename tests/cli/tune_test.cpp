@@ -148,6 +148,24 @@ TEST_CASE("a problem that no device holds is told at once, and the next one is m
   CHECK(contains(said.out, ": 1 of 2 problems in "));
 }
 
+TEST_CASE("a device that is not there is told once, not for each problem") {
+  const Sandbox sandbox;
+  sandbox.write("s.txt",
+                "--kv-len 40 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16\n"
+                "--kv-len 80 --heads-q 4 --heads-kv 2 --head-dim-qk 64 --page-size 16\n");
+  const std::vector<std::string> words = {"tune", "--device", "99", "--sweep", sandbox.path("s.txt")};
+  const ToolResult as_lines = sandbox.run(words, with_driver());
+  CHECK(as_lines.status ==
+        sandbox.run({"run", "decode", "--kv-len", "40", "--heads-q", "4", "--device", "99"}, with_driver())
+            .status);
+  CHECK(as_lines.status != 0);
+  CHECK(as_lines.err.find("error: ") == as_lines.err.rfind("error: "));
+  CHECK_FALSE(contains(as_lines.err, "line 1"));
+  CHECK(as_lines.out.empty());
+  CHECK_FALSE(tool(sandbox, words).json().contains("results"));
+  CHECK_FALSE(std::filesystem::exists(sandbox.home() / "tuning"));
+}
+
 TEST_CASE("a table that cannot be read is shown and bundled as the error that it is") {
   const Sandbox sandbox;
   TuningTable::Row row;
