@@ -233,6 +233,46 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
   });
 }
 
+// 64 rows of 512 columns are half of the register file: what is kept for a step's end lies on the stack of
+// some. More of it than that would be a product's.
+TEST_CASE(
+    "tiles of 64 rows of wide attention keep a dozen words on the stack at most, smaller ones nothing") {
+  const auto nvrtc = open_compiler(test::compiler_search());
+  constexpr int kFewBytes = 48;
+  std::vector<CompileRequest> requests;
+  for (const char* target : {"sm_90a", "sm_100f"}) {
+    for (const int head_dim : {512, 576}) {
+      for (const bool is_narrow : {false, true}) {
+        for (const int rows : {16, 32, 64}) {
+          for (const bool all_options : {false, true}) {
+            CompileRequest& request = requests.emplace_back(test::builtin_request("attention_wide", target));
+            request.spec.set("head_dim_qk", head_dim)
+                .set("dtype_kv", is_narrow ? "e4m3" : "bf16")
+                .set("tile_size_q", rows)
+                .set("tile_size_kv", is_narrow && rows < 64 ? 64 : 32)
+                .set("stages", (head_dim == 512 ? 2 : 3) * (is_narrow && rows == 64 ? 2 : 1))
+                .set("sliding_window", ParameterValue(all_options))
+                .set("soft_cap", ParameterValue(all_options))
+                .set("separate_page_tables", ParameterValue(all_options && head_dim == 512));
+          }
+        }
+      }
+    }
+  }
+  requests = some_of(requests);
+  parallel_for(requests.size(), default_jobs(), [&](std::size_t i) {
+    CAPTURE(requests[i].spec.to_string());
+    const auto output = nvrtc->compile(requests[i]);
+    REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
+    CHECK_MESSAGE(output->record.warnings.empty(), output->record.warnings);
+    const auto report = report_cubin(*output->image);
+    REQUIRE(report);
+    const bool is_full = requests[i].spec.parameters.at("tile_size_q") == ParameterValue(64);
+    for (const KernelResources& kernel : report->kernels)
+      CHECK(kernel.stack_bytes <= (is_full ? kFewBytes : 0));
+  });
+}
+
 TEST_CASE("every data type is a type of the device code") {
   const std::string source = R"cu(/* cubinet-template {"name": "typed", "interface": 1, "parameters": [
     {"name": "t", "type": "dtype", "values": ["fp16", "bf16", "fp32", "int8", "int32", "e4m3", "e5m2", "e2m1",
