@@ -58,6 +58,11 @@ def main():
         # As far as it has come: a file of cases may take minutes.
         write(options.output, options.name, options.commit, rows)
     goals = [goal for row in rows for goal in row.get("goals", [])]
+    for row in rows:
+        for goal in row.get("goals", []):
+            if not goal["met"]:
+                reached = "nothing" if goal["reached"] is None else f"{goal['reached']:.4g}"
+                print(f"missed: {row['case_tag']}: {goal['goal']}, reached {reached}", file=sys.stderr)
     print(f"{sum(goal['met'] for goal in goals)} of {len(goals)} goals are reached", file=sys.stderr)
     return status
 
