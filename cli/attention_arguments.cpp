@@ -66,9 +66,18 @@ constexpr std::pair<std::string_view, std::string_view> kOptionsOfFields[] = {
     {"output_scale", "--output-scale"},
     {"rope_dim", "--rope-dim"},
     {"sm_count", "--sm-count"},
+    {"head_dim", "--head-dim"},
+    {"data_type", "--dtype"},
+    {"data_type_o", "--dtype-o"},
 };
 
-// Messages name fields, which nobody wrote on a line.
+// The output of narrow types is bf16: few kernels write those.
+DataType default_output(DataType q) {
+  return bits_of(q) >= 16 ? q : DataType::bf16;
+}
+
+}  // namespace
+
 Error with_option_names(Error error) {
   const auto of_word = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
   std::string named;
@@ -89,13 +98,6 @@ Error with_option_names(Error error) {
   error.message = std::move(named);
   return error;
 }
-
-// The output of narrow types is bf16: few kernels write those.
-DataType default_output(DataType q) {
-  return bits_of(q) >= 16 ? q : DataType::bf16;
-}
-
-}  // namespace
 
 void add_operation_argument(CLI::App& verb, AttentionArguments& arguments) {
   verb.add_option("--op", arguments.operation, "decode (default), prefill or mla-decode")

@@ -34,10 +34,10 @@ TEST_CASE("a merge that no kernel computes is refused by name") {
     CHECK(result.json()["error"]["code"] == "invalid_argument");
     CHECK(contains(result.json()["error"]["message"].get<std::string>(), word));
   };
-  refused({"--dtype", "e4m3"}, "data_type is e4m3");
+  refused({"--dtype", "e4m3"}, "--dtype is e4m3");
   refused({"--dtype", "bf17"}, "--dtype");
-  refused({"--head-dim", "100"}, "head_dim");
-  refused({"--output-scale", "-1"}, "output_scale");
+  refused({"--head-dim", "100"}, "--head-dim is 100");
+  refused({"--output-scale", "-1"}, "--output-scale is -1");
 }
 
 TEST_CASE("parts that no device holds are refused before they are made") {
