@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the figures of the documentation from bench/results/*.json: tables into docs/benchmarks.md, below its line "## The
-last run", and what stands between `<!-- figures: NAME -->` and `<!-- end -->` elsewhere. With --check it writes nothing, and
-ends with 1 where a page is not what the results say."""
+"""Copies figures from bench/results/*.json into the documentation.
+
+Writes bench/results/README.md, which has a table for each result file, and replaces the text between
+`<!-- figures: NAME -->` and `<!-- end -->` in README.md and docs/. With --check it writes nothing and exits with status 1
+if a page differs from the results."""
 import json
 import pathlib
 import re
@@ -12,7 +14,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
          "first_kernel_flash_attn_4", "decode", "step", "attention_table", "attention_errors", "attention_speculative",
          "import"]
-HEADING = "## The last run"
+RESULTS_PAGE = "bench/results/README.md"
+RESULTS_INTRODUCTION = """# Results of the last benchmark run
+
+`bench/tables.py` writes this page from the JSON files in this folder, which also hold every round.
+[docs/benchmarks.md](../../docs/benchmarks.md) describes each benchmark and the method."""
 
 
 def number(value):
@@ -84,7 +90,7 @@ def attention(document):
     return lines
 
 
-# A line of each model, type of Q and batch, whose query tokens are columns.
+# Returns one line per model, type of Q and batch, with a column per number of query tokens.
 def speculative(document):
     cases = {}
     for row in document["rows"]:
@@ -110,7 +116,7 @@ def span(values):
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-# What a template's images come to over the targets that they were built for.
+# Summarises a template's images over the targets that were built.
 def images(template, *, size=lambda value: round(value / 1000)):
     rows = [row for row in results("images")["rows"] if row["template"] == template]
     kernels = [kernel for row in rows for kernel in row["kernels"]]
@@ -170,8 +176,8 @@ def with_figures(text):
     return re.sub(r"(<!-- figures: (\w+) -->)\n.*?(<!-- end -->)", fill, text, flags=re.S)
 
 
-def last_run():
-    out = []
+def results_page():
+    out = [RESULTS_INTRODUCTION]
     for name in ORDER:
         path = ROOT / "bench" / "results" / f"{name}.json"
         if not path.exists():
@@ -179,26 +185,28 @@ def last_run():
         document = json.loads(path.read_text(encoding="utf-8"))
         machine = document["machine"]
         gpu = f"{machine['gpu']}, driver {machine['driver']}, " if machine["gpu"] else ""
-        out += ["", f"### {name}", "", f"{gpu}{machine['cpu']} ({machine['cores']}"
+        out += ["", f"## {name}", "", f"{gpu}{machine['cpu']} ({machine['cores']}"
                 f" cores), {document['date'][:10]}, commit {document['commit']}.", ""]
         out += TABLES.get(name, comparison)(document)
-    return out
+    return "\n".join(out) + "\n"
+
+
+def wanted_pages():
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        yield page, with_figures(page.read_text(encoding="utf-8"))
+    yield ROOT / RESULTS_PAGE, results_page()
 
 
 def main():
     wrong = []
-    for page in sorted((ROOT / "docs").rglob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        wanted = with_figures(text)
-        if page.name == "benchmarks.md":
-            wanted = wanted.split(HEADING + "\n")[0].rstrip("\n") + "\n\n" + HEADING + "\n" + "\n".join(last_run()) + "\n"
-        if wanted == text:
+    for page, wanted in wanted_pages():
+        if page.exists() and wanted == page.read_text(encoding="utf-8"):
             continue
         wrong.append(page.relative_to(ROOT))
         if "--check" not in sys.argv[1:]:
             page.write_text(wanted, encoding="utf-8")
     if "--check" in sys.argv[1:] and wrong:
-        print("\n".join(f"{page}: not what bench/results say: run bench/tables.py" for page in wrong))
+        print("\n".join(f"{page}: differs from bench/results; run bench/tables.py" for page in wrong))
         sys.exit(1)
 
 

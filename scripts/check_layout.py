@@ -29,11 +29,6 @@ NO_NAMESAKE_TEST = {
     "cli/main.cpp": "ten lines; the CLI is tested as a process",
 }
 
-# The items of docs/prior-defects.md, each of which has one line there.
-PRIOR_DEFECTS = "docs/prior-defects.md"
-PRIOR_ITEMS = [f"A{n}" for n in range(1, 46)] + [f"B{n}" for n in range(1, 32)]
-PRIOR_ITEMS += ["B9a", "B9b", "B18a", "B30a", "B30b"]
-
 # The test suites, which are labels of tests: CONTRIBUTING.md says what each means.
 TEST_SUITES = {"loop"}
 
@@ -103,7 +98,6 @@ class Checker:
         self.check_sources_are_built()
         self.check_namesake_tests()
         self.check_test_names()
-        self.check_prior_defects()
         return self.violations
 
     def check_modules(self):
@@ -197,27 +191,6 @@ class Checker:
         macro = r'\bTEST_CASE(?:_FIXTURE)?\s*\((?:\s*\w[\w:]*\s*,)?\s*((?:"(?:\\.|[^"\\])*"\s*)+)'
         for literals in re.findall(macro, self.read(path)):
             yield "".join(re.findall(r'"((?:\\.|[^"\\])*)"', literals))
-
-    def check_prior_defects(self):
-        """Every item is answered once, and every test that an answer names exists."""
-        if PRIOR_DEFECTS not in self.files:
-            return
-        text = self.read(PRIOR_DEFECTS)
-        items = re.findall(r"^- ([AB]\d+[a-z]?)\. ", text, re.MULTILINE)
-        for item in PRIOR_ITEMS:
-            if items.count(item) != 1:
-                self.report(PRIOR_DEFECTS, f"answers {item} {items.count(item)} times")
-        for item in sorted(set(items) - set(PRIOR_ITEMS)):
-            self.report(PRIOR_DEFECTS, f"answers {item}, which scripts/check_layout.py does not know")
-        for answer in re.split(r"^(?=- |#)", text, flags=re.MULTILINE):
-            open_or_moot = re.search(r"\b(Kernels|Distribution): not yet\b|\bDoes not apply\b", answer)
-            if answer.startswith("- ") and not open_or_moot and "Test: " not in answer:
-                self.report(PRIOR_DEFECTS, f"{answer.split('.')[0][2:]} names no test and no reason for having none")
-        for path, name in re.findall(r'Test: (\S+)\s+"([^"]*)"', text):
-            if path not in self.files or " ".join(name.split()) not in self.test_names(path):
-                self.report(PRIOR_DEFECTS, f"names the test {name!r} of {path}, which does not exist")
-        if text.count("Test: ") != len(re.findall(r'Test: \S+\s+"[^"]*"', text)):
-            self.report(PRIOR_DEFECTS, 'a test is named as: Test: <path> "<name>"')
 
     def check_test_names(self):
         """doctest 2.4.9 runs nothing, and passes, for a name with ';' or '\\'; ctest's filters want plain words."""

@@ -48,22 +48,6 @@ class CheckLayout(unittest.TestCase):
     def test_a_good_tree_passes(self):
         self.assertEqual(self.violations({}), [])
 
-    def test_prior_defects_name_tests_that_exist(self):
-        def answers(first, skip=()):
-            items = [item for item in check_layout.PRIOR_ITEMS[1:] if item not in skip]
-            return {"docs/prior-defects.md": f"- A1. {first}\n" + "".join(f"- {i}. Does not apply.\n" for i in items)}
-
-        good = 'Copied. Test: tests/base/bytes_test.cpp\n  "bytes are copied, all 3".'
-        self.assertEqual(self.violations(answers(good)), [])
-        path = "docs/prior-defects.md"
-        self.refuses(answers('Test: tests/base/bytes_test.cpp "bytes are lost".'), path, "does not exist")
-        self.refuses(answers('Test: tests/base/nothing_test.cpp "bytes".'), path, "does not exist")
-        self.refuses(answers("Test: somewhere."), path, "is named as")
-        self.refuses(answers("Because we say so."), path, "A1 names no test")
-        self.refuses(answers(good, skip=("B9a",)), path, "answers B9a 0 times")
-        self.refuses(answers(good + "\n- A1. Part 2: not yet."), path, "answers A1 2 times")
-        self.refuses(answers(good + "\n- A77. Part 2: not yet."), path, "A77, which")
-
     def test_headers_have_one_home(self):
         for header in ("cuda.h", "nvrtc.h", "sqlite3.h", "cuda_runtime.h"):
             self.refuses({"base/bytes.cpp": SPDX + f"#include <{header}>\n"}, "base/bytes.cpp", "alone")
