@@ -9,6 +9,7 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ["compile", "raw_path", "table", "load", "bundle", "launch", "launch_peers", "first_kernel", "first_kernel_flashinfer",
@@ -123,8 +124,12 @@ def images(template, *, size=lambda value: round(value / 1000)):
     targets = list(dict.fromkeys(row["target"] for row in rows))
     spilled = [kernel for kernel in kernels if kernel["stack_bytes"] != 0]
     registers = span([kernel["registers"] for kernel in kernels])
-    return (f"{span([size(row['bytes']) for row in rows])} KB over {', '.join(targets)}, {registers} registers a thread, "
-            + ("no stack and so none spilled" if not spilled else f"{len(spilled)} of {len(kernels)} kernels with a stack"))
+    return (f"{span([size(row['bytes']) for row in rows])} KB for {', '.join(targets)}. Kernels use {registers} registers per thread"
+            + (" and no stack" if not spilled else f"; {len(spilled)} of {len(kernels)} use a stack"))
+
+
+def paragraph(text):
+    return textwrap.wrap(text, 100, break_on_hyphens=False)
 
 
 def compile_times(prefix):
@@ -134,8 +139,8 @@ def compile_times(prefix):
 
 def decode_figures():
     ours, beside = results("decode"), results("attention_table")
-    lines = [f"{beside['machine']['gpu']}, commit {beside['commit']}; beside FlashInfer's tensor-core decode in the same rounds.", "",
-             "| shape | \u00b5s | TB/s of KV | of FlashInfer's time |", "|---|---|---|---|"]
+    lines = paragraph(f"{beside['machine']['gpu']}, commit {beside['commit']}; FlashInfer's tensor-core decode ran in the same rounds.")
+    lines += ["", "| shape | \u00b5s | TB/s of KV | ratio to FlashInfer |", "|---|---|---|---|"]
     for row in beside["rows"]:
         if row["case_tag"] != "llama":
             continue
@@ -143,12 +148,12 @@ def decode_figures():
         lines.append(f"| batch {row['batch']}, KV {row['kv_len']}, page {row['page_size']} | {row['seconds'] * 1e6:.1f} |"
                      f" {row['kv_terabytes_per_second']:.2f} | {ratio:.2f} |")
     first = span([round(row["paths"]["empty registry"]["to_launchable_us"] / 1e6, 1) for row in ours["rows"]])
-    return lines + ["", f"An empty registry's first takes {first} s, the compilation included. Images are"
-                    f" {images('attention_decode')}."]
+    return lines + ["", *paragraph(f"The first kernel in an empty home takes {first} s, compilation included. Images have"
+                                   f" {images('attention_decode')}.")]
 
 
 def rms_norm_figures():
-    return [f"A compilation takes {compile_times('rms_norm')} s. Images are {images('rms_norm')}."]
+    return paragraph(f"A compilation takes {compile_times('rms_norm')} s. Images have {images('rms_norm')}.")
 
 
 def selection_figures():
