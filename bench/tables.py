@@ -152,6 +152,16 @@ def decode_figures():
                                    f" {images('attention_decode')}.")]
 
 
+def first_kernel_figures():
+    document = results("first_kernel_flashinfer")
+    row = document["rows"][0]
+    seconds = row["median"]
+    return paragraph(f"**The first decode attention kernel of a process takes {seconds['cubinet, empty home']:.2f} s with an empty home,"
+                     f" compilation included; FlashInfer's takes {seconds['FlashInfer']:.1f} s.** From a warm home it takes"
+                     f" {seconds['cubinet, warm home'] * 1e3:.0f} ms, from a bundle {seconds['cubinet, bundle'] * 1e3:.0f} ms"
+                     f" ({document['machine']['gpu']}, medians of {len(row['rounds']['FlashInfer'])} processes).")
+
+
 def rms_norm_figures():
     return paragraph(f"A compilation takes {compile_times('rms_norm')} s. Images have {images('rms_norm')}.")
 
@@ -172,7 +182,8 @@ def selection_figures():
 
 
 TABLES = {"decode": decode, "attention_table": attention, "attention_errors": errors, "attention_speculative": speculative}
-FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "selection": selection_figures}
+FIGURES = {"decode": decode_figures, "rms_norm": rms_norm_figures, "first_kernel": first_kernel_figures,
+           "selection": selection_figures}
 
 
 def with_figures(text):

@@ -89,7 +89,7 @@ if [[ -e /dev/nvidiactl ]]; then
 fi
 echo
 folder=${cubinet%/*}
-echo "Done. README.md goes on with the tool and your own template; in your shell:"
+echo "Done. docs/tour.md continues with the tool and your own template; in your shell:"
 echo "  export PATH=${folder@Q}:\$PATH"
 # The tool looks into one place first; nvcc's folder and CUDAToolkit_ROOT are nothing to it.
 [[ $cuda_root -ef $usual_root ]] || echo "  export CUDA_HOME=${cuda_root@Q}"
