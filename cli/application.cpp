@@ -3,6 +3,7 @@
 
 #include "arguments.hpp"
 #include "context.hpp"
+#include "usage_error.hpp"
 #include "verbs/verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -92,43 +93,6 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
     add_global_options(*verb, options);
 }
 
-// The innermost verb that the line names so far.
-CLI::App* innermost(CLI::App& root) {
-  CLI::App* app = &root;
-  while (!app->get_subcommands().empty())
-    app = app->get_subcommands().front();
-  return app;
-}
-
-std::string full_name(const CLI::App* app) {
-  std::string name = app->get_name();
-  for (app = app->get_parent(); app != nullptr; app = app->get_parent())
-    name = app->get_name() + " " + name;
-  return name;
-}
-
-std::vector<std::string> verbs_of(CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands({}))
-    names.push_back(verb->get_name());
-  return names;
-}
-
-Error usage_error(CLI::App& root, std::string message) {
-  CLI::App* app = innermost(root);
-  const std::vector<std::string> verbs = verbs_of(*app);
-  const std::string help = "`" + full_name(app) + " --help` says more";
-  if (verbs.empty()) return Error{ErrorCode::invalid_argument, std::move(message), help};
-  const std::vector<std::string> extras = app->remaining();
-  if (!extras.empty() && !extras.front().starts_with('-')) {
-    const std::vector<std::string> near = nearest_names(extras.front(), verbs);
-    message = "'" + extras.front() + "' is no verb of " + full_name(app);
-    if (!near.empty())
-      return Error{ErrorCode::invalid_argument, std::move(message), "did you mean " + near.front() + "?"};
-  }
-  return Error{ErrorCode::invalid_argument, std::move(message), "verbs: " + join(verbs) + "; " + help};
-}
-
 // The format is needed for the report of a line that could not be parsed.
 bool asks_for_json(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
@@ -160,6 +124,16 @@ constexpr Verb kVerbs[] = {
     {"run", add_run},           {"bench", add_bench},         {"trust", add_trust},
     {"tune", add_tune}};
 
+constexpr const char* kHelp = "help";
+
+void add_help(CLI::App& root, std::vector<std::string>& words) {
+  CLI::App* verb = root.add_subcommand(kHelp, "Print what there is to know of a verb");
+  verb->add_option("VERB", words, "The words of the verb (default: cubinet itself)")->type_name("");
+  verb->footer(R"(Examples:
+  cubinet help
+  cubinet help bundle create)");
+}
+
 // A line, and what it was parsed into.
 struct CommandLine {
   GlobalOptions options;
@@ -167,9 +141,11 @@ struct CommandLine {
   CLI::App root{kDescription, "cubinet"};
   bool wants_version = false;
   bool wants_help = false;
+  std::vector<std::string> help_words;  // the verb that `help` was asked for
 
   void add(const Verb& verb) { verb.add(root, chosen); }
   void parse(int argc, const char* const* argv) {
+    add_help(root, help_words);
     root.footer(kExamples);
     root.require_subcommand(0, 1);
     add_global_options(root, options);
@@ -181,7 +157,13 @@ struct CommandLine {
       wants_help = true;
     }
   }
-  // Whether verbs that the line does not name would change nothing: not the list of them, above all.
+  // Returns the application whose help is printed.
+  Result<CLI::App*> help_subject() {
+    if (wants_help) return &innermost_verb(root);
+    return find_verb(root, help_words);
+  }
+  bool names_help() const { return root.got_subcommand(kHelp); }
+  // Returns whether the verbs that the line does not name could change nothing, such as the list of verbs.
   bool is_answered() const {
     return chosen || wants_version || (wants_help && !root.get_subcommands().empty());
   }
@@ -202,6 +184,13 @@ std::unique_ptr<CommandLine> parse_named_verbs(int argc, const char* const* argv
   return line->is_answered() ? std::move(line) : nullptr;
 }
 
+ExitStatus print_help(Console& console, const CLI::App& app) {
+  const std::string help = app.get_formatter()->make_help(&app, full_name(app), CLI::AppFormatMode::Normal);
+  if (!console.json()) console.raw(help);
+  console.document({{"help", help}});
+  return ExitStatus::done;
+}
+
 ExitStatus parse_and_perform(int argc, const char* const* argv, const EnvironmentVariables& environment,
                              Console& console) {
   std::unique_ptr<CommandLine> line = parse_named_verbs(argc, argv);
@@ -215,24 +204,20 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
   try {
     if (!parsed) line->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return context.fail(usage_error(line->root, message_of(error, line->root)));
+    return context.fail(usage_error(line->root, error));
   }
   if (line->wants_version) {
     console.text(std::string("cubinet ") + CUBINET_VERSION);
     console.document({{"version", CUBINET_VERSION}});
     return ExitStatus::done;
   }
-  if (line->wants_help) {
-    const std::string help = line->root.help();
-    if (!console.json()) console.raw(help);
-    console.document({{"help", help}});
-    return ExitStatus::done;
+  if (line->wants_help || line->names_help()) {
+    const auto subject = line->help_subject();
+    return subject ? print_help(console, **subject) : context.fail(subject.error());
   }
   console.set_format(line->options.json ? OutputFormat::json : OutputFormat::text);
   console.set_verbosity(line->options.verbosity);
-  if (!line->chosen)
-    return context.fail(
-        usage_error(line->root, "no verb is given after " + full_name(innermost(line->root))));
+  if (!line->chosen) return context.fail(missing_verb_error(line->root));
   const Result<ExitStatus> status = line->chosen(context);
   return status ? *status : context.fail(status.error());
 }

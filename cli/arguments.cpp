@@ -82,9 +82,18 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
   return app.add_option_function<std::string>(names, store, help)->type_name(type);
 }
 
+std::vector<std::string>::const_iterator first_option(const std::vector<std::string>& extras) {
+  const auto end = std::find(extras.begin(), extras.end(), "--");
+  const auto option = std::find_if(
+      extras.begin(), end, [](const std::string& extra) { return extra.size() > 1 && extra.front() == '-'; });
+  return option == end ? extras.end() : option;
+}
+
 std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();
-  const std::vector<std::string> extras = app.remaining(true);  // what() has them backwards
+  const std::vector<std::string> extras = app.remaining(true);  // what() lists them in reverse
+  const bool unexpected =
+      dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || first_option(extras) != extras.end();
+  if (!unexpected) return error.what();
   return fmt::format("The following argument{} not expected: {}", extras.size() == 1 ? " was" : "s were",
                      join(extras, " "));
 }

@@ -47,7 +47,12 @@ CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::
 CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& type,
                       const std::string& help);
 
-// What CLI11 says of a line that `app` could not parse; what it did not expect in the line's order.
+// Returns the first of the unexpected arguments that is an option; their end if none is. What follows "--"
+// is no option.
+std::vector<std::string>::const_iterator first_option(const std::vector<std::string>& extras);
+
+// Returns the message for a line that `app` could not parse. An unknown option comes before everything else
+// that is wrong with the line, such as a missing option. Unexpected arguments are in the line's order.
 std::string message_of(const CLI::ParseError& error, const CLI::App& app);
 
 // The text as a shell reads it as one word: as it is, or within single quotes.

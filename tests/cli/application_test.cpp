@@ -13,6 +13,7 @@ using namespace cubinet::test;
 namespace {
 
 const std::vector<std::vector<std::string>> kVerbs = {
+    {"help"},
     {"doctor"},
     {"templates"},
     {"key"},
@@ -99,6 +100,25 @@ TEST_CASE("help of every verb is data, with examples and the options that work e
 TEST_CASE("help stands before the verb too") {
   CHECK(run_tool({"--help", "compile"}).status == 0);
   CHECK(run_tool({"bundle", "--help", "list"}).status == 0);
+}
+
+TEST_CASE("the verb help prints the help of any verb, and of the tool without one") {
+  CHECK(run_tool({"help"}).out == run_tool({"--help"}).out);
+  CHECK(contains(run_tool({"help"}).out, "\n  tune "));
+  for (const auto& verb : kVerbs)
+    CHECK(run_tool(with({"help"}, verb)).out == run_tool(with(verb, {"--help"})).out);
+  CHECK(run_tool({"--json", "help", "bundle", "create"}).json()["help"] ==
+        run_tool({"bundle", "create", "--help"}).out);
+}
+
+TEST_CASE("help of a verb that does not exist is wrong usage and names the nearest") {
+  const ToolResult result = run_tool({"help", "bundle", "crate"});
+  CHECK(result.status == 2);
+  CHECK(contains(result.err, "'crate' is no verb of cubinet bundle"));
+  CHECK(contains(result.err, "did you mean create?"));
+  CHECK(contains(run_tool({"help", "complie"}).err, "did you mean compile?"));
+  CHECK(
+      contains(run_tool({"help", "doctor", "now"}).err, "'now' names nothing: cubinet doctor has no verbs"));
 }
 
 TEST_CASE("help is one document with json, as the version is") {
@@ -242,6 +262,45 @@ TEST_CASE("an argument too many is refused") {
   CHECK(run_tool({"doctor", "now"}).status == 2);
   CHECK(contains(run_tool({"doctor", "--c", "b", "a"}).err, "not expected: --c b a"));
   CHECK(run_tool({"registry", "stats", "now"}).status == 2);
+}
+
+TEST_CASE("an unknown option is named before a missing one") {
+  for (const auto& [line, option] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"compile", "rms_norm", "--frobnicate"}, "--frobnicate"},
+           {{"--frobnicate", "compile"}, "--frobnicate"},
+           {{"select", "attention", "--device", "9.0", "--frobnicate=4"}, "--frobnicate=4"},
+           {{"compile", "--frobnicate", "rms_norm", "--target"}, "--frobnicate"}}) {
+    const ToolResult result = run_tool(line);
+    CAPTURE(result.err);
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, "not expected: " + option + "\n"));
+  }
+  CHECK(contains(run_tool({"compile", "rms_norm"}).err, "--target is required"));
+}
+
+TEST_CASE("an option that is misspelled is named with the nearest one") {
+  CHECK(contains(run_tool({"compile", "rms_norm", "--tarket", "sm_90a"}).err, "did you mean --target?"));
+  CHECK(contains(run_tool({"bundle", "create", "--outptu", "x"}).err, "did you mean --output?"));
+  CHECK(contains(run_tool({"registry", "--hme", "x", "stats"}).err, "did you mean --home?"));
+}
+
+TEST_CASE("a flag of nvcc is answered with how a compilation takes it") {
+  const auto remedy = [](const std::vector<std::string>& flags) {
+    const ToolResult result = run_tool(with({"compile", "--source", "a.cu"}, flags));
+    CHECK(result.status == 2);
+    CHECK(contains(result.err, "not expected: " + flags.front()));
+    return result.err.substr(result.err.find('\n'));
+  };
+  CHECK(contains(remedy({"-O3"}), "--flag=-Xptxas=-O3\n"));  // NVRTC itself has no -O3
+  CHECK(contains(remedy({"--use_fast_math"}), "--flag=--use_fast_math\n"));
+  CHECK(contains(remedy({"-std=c++20"}), "--flag=-std=c++20\n"));
+  CHECK(contains(remedy({"--maxrregcount=32"}), "--flag=--maxrregcount=32\n"));
+  CHECK(contains(remedy({"-lineinfo"}), "--flag=-lineinfo\n"));
+  CHECK(contains(remedy({"-Xptxas", "-O2"}), "--flag=-Xptxas=-O2\n"));
+  CHECK(contains(remedy({"-std"}), "--flag=-std=VALUE\n"));
+  CHECK(contains(remedy({"-arch=sm_90"}), "--target sm_90a"));
+  CHECK(contains(remedy({"-time"}), "it writes files"));
+  CHECK_FALSE(contains(run_tool({"doctor", "-O3"}).err, "--flag"));
 }
 
 TEST_CASE("a template that is called like a verb is not taken for one") {
