@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "size_limits.hpp"
+
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/kernel_table/kernel_row.hpp>
 
@@ -61,6 +63,9 @@ Result<void> check_combinations(const AttentionProblem& problem) {
   if (problem.window != kUnlimited && problem.chunk != kUnlimited) {
     return Error{ErrorCode::unsupported, "a window and chunks exclude each other"};
   }
+  if (problem.is_mla_generation() && problem.heads_kv != 1)
+    return wrong("heads_kv", problem.heads_kv,
+                 "1 for latent attention (head dims 576/512), which has one KV head");
   const bool cut_off = problem.kv_len > problem.window || problem.chunk != kUnlimited;
   const bool of_custom = problem.is_windowed() && problem.chunk == kUnlimited;
   if (cut_off && !problem.is_sliding() && !of_custom) {
@@ -171,7 +176,8 @@ Result<void> check_problem(const AttentionProblem& problem) {
   }
   CUBINET_TRY(check_knowledge(problem));
   if (problem.append) CUBINET_TRY(check_append(problem));
-  return check_combinations(problem);
+  CUBINET_TRY(check_combinations(problem));
+  return check_tensor_sizes(problem);
 }
 
 Result<void> check_device(const DeviceFacts& device) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor_checks.hpp"
 
+#include "size_limits.hpp"
+
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace cubinet {
 namespace {
@@ -103,12 +106,35 @@ Result<void> TensorChecks::check_page_table(const DeviceTensor& table) const {
                                             " entries, but a sequence has " + std::to_string(pages_));
     }
     stride = static_cast<std::uint64_t>(table.strides[0]);
+    if (rules_.counts_in_31_bits && stride > kLargestCount) {
+      return wrong_tensor("page_table", " has a stride of " + std::to_string(stride) +
+                                            " entries, but the plan's kernel counts to 2^31 - 1");
+    }
     if (stride > kLargestExtent / batch) {
       return wrong_tensor("page_table",
                           " has a stride of " + std::to_string(stride) + " entries, which no memory holds");
     }
   }
   return check_place("page_table", table, ((batch - 1) * stride + pages_) * sizeof(std::int32_t), kWordBytes);
+}
+
+// Checks what a kernel works out from the size of the pool, where it counts in 31 bits. The pages of K and V
+// alternate in its numbering, unless they are one pool.
+Result<void> TensorChecks::check_pool(const AttentionTensors& tensors) const {
+  if (!rules_.counts_in_31_bits) return {};
+  for (const auto& [name, tensor] : {std::pair{"q", &tensors.q}, {"k", &tensors.k}, {"v", &tensors.v}}) {
+    if (tensor->bytes <= kLargestTensorBytes) continue;
+    return wrong_tensor(name, " has " + std::to_string(tensor->bytes) + " bytes, but must have at most 2^56");
+  }
+  if (pages_ == 0) return {};
+  const std::uint64_t page = tensors.k.is_contiguous()
+                                 ? k_.contiguous_bytes
+                                 : static_cast<std::uint64_t>(tensors.k.strides[0]) * k_.element_bits / 8;
+  const std::uint64_t most = kLargestCount / (problem_.is_mla_generation() ? 1 : 2);
+  if (tensors.k.bytes / std::max<std::uint64_t>(page, 1) <= most) return {};
+  return wrong_tensor("k", " has " + std::to_string(tensors.k.bytes) + " bytes, which are " +
+                               std::to_string(tensors.k.bytes / page) +
+                               " pages, but the plan's kernel counts to " + std::to_string(most));
 }
 
 // What only some problems have.
@@ -198,6 +224,7 @@ Result<void> TensorChecks::check_attention(const AttentionTensors& tensors) cons
   CUBINET_TRY(check_strided("q", tensors.q, q_));
   CUBINET_TRY(check_tokens("k", tensors.k));
   CUBINET_TRY(check_tokens("v", tensors.v));
+  CUBINET_TRY(check_pool(tensors));
   CUBINET_TRY(check_distinct_rows("o", tensors.o, o_));
   if (rules_.contiguous_o) CUBINET_TRY(check_contiguous("o", tensors.o));
   if (rules_.lse_as_planned && !problem_.lse && tensors.lse.address != 0)

@@ -33,6 +33,7 @@ class TensorChecks {
 
  private:
   Result<void> check_tokens(std::string_view name, const DeviceTensor& tensor) const;
+  Result<void> check_pool(const AttentionTensors& tensors) const;
   Result<void> check_page_table(const DeviceTensor& table) const;
   Result<void> check_options(const AttentionTensors& tensors) const;
   Result<void> check_attention(const AttentionTensors& tensors) const;

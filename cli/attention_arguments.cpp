@@ -71,6 +71,26 @@ constexpr std::pair<std::string_view, std::string_view> kOptionsOfFields[] = {
     {"data_type_o", "--dtype-o"},
 };
 
+// Returns the text with each field's name replaced by its option's.
+std::string by_options(const std::string& text) {
+  const auto of_word = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  std::string named;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto begin = text.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = std::find_if_not(begin, text.end(), of_word);
+    const std::string_view word(text.data() + at, static_cast<std::size_t>(end - begin));
+    const auto* const option = std::find_if(std::begin(kOptionsOfFields), std::end(kOptionsOfFields),
+                                            [&](const auto& each) { return each.first == word; });
+    if (option != std::end(kOptionsOfFields)) {
+      named += option->second;
+    } else {
+      named += word.empty() ? text.substr(at, 1) : std::string(word);
+    }
+    at += std::max<std::size_t>(word.size(), 1);
+  }
+  return named;
+}
+
 // The output of narrow types is bf16: few kernels write those.
 DataType default_output(DataType q) {
   return bits_of(q) >= 16 ? q : DataType::bf16;
@@ -79,23 +99,8 @@ DataType default_output(DataType q) {
 }  // namespace
 
 Error with_option_names(Error error) {
-  const auto of_word = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
-  std::string named;
-  const std::string& message = error.message;
-  for (std::size_t at = 0; at < message.size();) {
-    const auto begin = message.begin() + static_cast<std::ptrdiff_t>(at);
-    const auto end = std::find_if_not(begin, message.end(), of_word);
-    const std::string_view word(message.data() + at, static_cast<std::size_t>(end - begin));
-    const auto* const option = std::find_if(std::begin(kOptionsOfFields), std::end(kOptionsOfFields),
-                                            [&](const auto& each) { return each.first == word; });
-    if (option != std::end(kOptionsOfFields)) {
-      named += option->second;
-    } else {
-      named += word.empty() ? message.substr(at, 1) : std::string(word);
-    }
-    at += std::max<std::size_t>(word.size(), 1);
-  }
-  error.message = std::move(named);
+  error.message = by_options(error.message);
+  error.remedy = by_options(error.remedy);
   return error;
 }
 

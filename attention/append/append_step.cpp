@@ -2,9 +2,9 @@
 #include "append_step.hpp"
 
 #include "append_arguments.hpp"
+#include "size_limits.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace cubinet {
 namespace {
@@ -35,9 +35,17 @@ Result<PlanStep> append_step(const PlanRequest& request) {
   const std::uint64_t threads =
       rows * static_cast<std::uint64_t>(arguments->parameters().row_threads.divisor);
   const std::uint64_t blocks = (threads + kAppendThreads - 1) / kAppendThreads;
-  if (blocks > std::numeric_limits<std::uint16_t>::max()) {
+  if (blocks > kMaximumGridYz) {
     return Error{ErrorCode::unsupported,
                  "append: " + std::to_string(rows) + " heads of K, V and Q make a grid beyond CUDA's limit"};
+  }
+  // With ragged_q the offsets, which are int32, say where tokens are.
+  if (const std::uint64_t tokens = query_tokens(problem); !problem.ragged_q && tokens > kLargestCount) {
+    return Error{ErrorCode::unsupported,
+                 "append: batch " + std::to_string(problem.batch) + " times q_len " +
+                     std::to_string(problem.q_len) + " is " + std::to_string(tokens) +
+                     " tokens, and the kernel counts to 2^31 - 1",
+                 "append fewer tokens at a time"};
   }
   PlanStep step;
   step.kernel = append_specification(problem);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/sequence_rows.hpp"
+#include "size_limits.hpp"
 
 #include <cubinet/attention/measure.hpp>
 
@@ -38,17 +39,26 @@ AttentionWork attention_work(const AttentionProblem& problem, const std::vector<
 
 Result<void> check_memory(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths,
                           const DeviceProperties& device) {
-  double bytes = attention_work(problem, kv_lengths).kv_bytes;
-  if (problem.layout == QkvLayout::paged_kv)
-    bytes += sizeof(std::int32_t) * static_cast<double>(problem.batch) * problem.pages_per_sequence();
-  if (bytes <= static_cast<double>(device.memory_bytes)) return {};
+  double bytes = attention_work(problem, kv_lengths).bytes;
+  const double rows = static_cast<double>(query_tokens(problem));
+  bytes += sizeof(float) * rows * problem.heads_q;
+  if (problem.mask == AttentionMask::custom) bytes += sizeof(std::uint32_t) * rows * problem.mask_words();
+  const std::uint64_t pages =
+      problem.layout == QkvLayout::paged_kv ? std::uint64_t{problem.batch} * problem.pages_per_sequence() : 0;
+  bytes += sizeof(std::int32_t) * static_cast<double>(pages);
   const auto gibibytes = [](double count) {
     return std::to_string(static_cast<std::uint64_t>(count / (std::uint64_t{1} << 30U))) + " GiB";
   };
+  if (bytes > static_cast<double>(device.memory_bytes)) {
+    return Error{ErrorCode::unavailable,
+                 "the tensors alone take " + gibibytes(bytes) + ", and " + device.to_string() + " has " +
+                     gibibytes(static_cast<double>(device.memory_bytes)),
+                 "ask for a smaller batch or fewer tokens"};
+  }
+  if (pages <= kLargestCount) return {};
   return Error{ErrorCode::unavailable,
-               "K, V and the page table alone take " + gibibytes(bytes) + ", and " + device.to_string() +
-                   " has " + gibibytes(static_cast<double>(device.memory_bytes)),
-               "ask for a smaller batch or fewer tokens"};
+               std::to_string(pages) + " pages are more than the 2^31 - 1 that a page table numbers",
+               "ask for a smaller batch, fewer tokens or larger pages"};
 }
 
 }  // namespace cubinet

@@ -2,6 +2,7 @@
 #include "following_steps.hpp"
 
 #include "rounding.hpp"
+#include "size_limits.hpp"
 
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
 #include <cubinet/kernel_templates/attention_reduction_parameters.h>
@@ -114,16 +115,19 @@ PlanStep reduction_step(const std::shared_ptr<const PublishedLaunch>& launch) {
 }
 
 PlanStep lse_step(const PublishedLaunch& launch) {
-  const AttentionProblem& problem = launch.problem;
-  const std::uint64_t rows = std::uint64_t{problem.batch} * problem.q_len * problem.heads_q;
+  const std::uint64_t rows = query_tokens(launch.problem) * launch.problem.heads_q;
   PlanStep step = template_step(kLseTemplate, KernelSpec{kLseTemplate, {}});
-  step.grid = {static_cast<std::uint32_t>(ceil_div(rows, kLseRowsPerBlock)), 1, 1};
+  step.grid = {static_cast<std::uint32_t>(lse_blocks(launch.problem)), 1, 1};
   step.threads = kLseThreads;
   step.arguments = std::make_shared<const LseArguments>(rows);
   return step;
 }
 
 }  // namespace
+
+std::uint64_t lse_blocks(const AttentionProblem& problem) {
+  return ceil_div(query_tokens(problem) * problem.heads_q, kLseRowsPerBlock);
+}
 
 std::vector<PlanStep> following_steps(const std::shared_ptr<const PublishedLaunch>& launch) {
   std::vector<PlanStep> steps;

@@ -2,14 +2,13 @@
 #include "launch_configuration.hpp"
 
 #include "rounding.hpp"
+#include "size_limits.hpp"
 
 #include <algorithm>
 
 namespace cubinet {
 namespace {
 
-constexpr std::uint64_t kMaximumGridX = 0x7fffffff;
-constexpr std::uint64_t kMaximumGridYz = 65'535;
 constexpr std::uint32_t kReductionThreads = 512;
 constexpr std::uint32_t kReductionBlocksPerSm = 2;
 constexpr std::uint32_t kVectorBytes = 16;

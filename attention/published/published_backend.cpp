@@ -7,6 +7,7 @@
 #include "published_arguments.hpp"
 #include "published_maps.hpp"
 #include "selection.hpp"
+#include "size_limits.hpp"
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
@@ -38,6 +39,25 @@ std::string unserved(const PlanRequest& request) {
     return "the rules of published kernels divide KV themselves: they take no other number of splits than 1";
   if (request.options.split_tokens)
     return "the rules of published kernels divide KV themselves: splits of a fixed length are not among them";
+  return "";
+}
+
+// Returns why the sizes of a selected launch exceed what its kernels count to, or an empty string.
+std::string too_large(const AttentionProblem& problem, const Selection& selection) {
+  const std::string sizes = "batch " + std::to_string(problem.batch) + ", q_len " +
+                            std::to_string(problem.q_len) + " and heads_q " + std::to_string(problem.heads_q);
+  // With ragged_q the offsets, which are int32, say where tokens are.
+  if (!problem.ragged_q && query_tokens(problem) > kLargestCount) {
+    return "batch " + std::to_string(problem.batch) + " times q_len " + std::to_string(problem.q_len) +
+           " is " + std::to_string(query_tokens(problem)) +
+           " query tokens, and published kernels count to 2^31 - 1; plan fewer at a time";
+  }
+  if (problem.lse && lse_blocks(problem) > kMaximumGridX) {
+    return "the log-sum-exp of " + sizes +
+           " takes a grid of more than 2^31 - 1 blocks; plan fewer query tokens at a time";
+  }
+  if (selection.workspace.scratch_bytes > kLargestTensorBytes)
+    return "the workspace of " + sizes + " exceeds 2^56 bytes; plan fewer query tokens at a time";
   return "";
 }
 
@@ -126,8 +146,11 @@ AttentionPlan plan_of(const PlanRequest& request, const Selection& selection) {
   const bool context = selection.kernel.selector.kernel_type == KernelType::context;
   const ArgumentLayout* layout =
       selection.row != nullptr ? find_argument_layout(selection.row->layout) : nullptr;
-  plan.rules = {context || request.problem.ragged_q, true, true,
-                layout != nullptr ? kv_reshape(request.problem, *layout) : 1};
+  plan.rules = {.reads_offsets = context || request.problem.ragged_q,
+                .contiguous_o = true,
+                .lse_as_planned = true,
+                .counts_in_31_bits = true,
+                .kv_tokens_per_row = layout != nullptr ? kv_reshape(request.problem, *layout) : 1};
   plan.workspace = selection.workspace;
   plan.division = {selection.launch.ctas_kv, selection.kernel.selector.multi_ctas_kv_mode,
                    selection.launch.heads_per_cta, selection.launch.tokens_per_cta_q,
@@ -181,16 +204,18 @@ class PublishedBackend final : public AttentionBackend {
       trace = explain(request.problem, request.device, index, selection);
       trace.erase(trace.begin());  // the outcome, which is told by itself
     }
-    if (selection.found) {
+    std::string excess = selection.found ? too_large(request.problem, selection) : std::string();
+    if (selection.found && excess.empty()) {
       AttentionPlan plan = plan_of(request, selection);
       plan.trace = std::move(trace);
       return Consideration(std::move(plan));
     }
     BackendDecline declined =
-        decline(index.numbers().empty() ? none_runs_here(index)
-                                        : miss_reason(request.problem, request.device, selection));
+        decline(selection.found           ? std::move(excess)
+                : index.numbers().empty() ? none_runs_here(index)
+                                          : miss_reason(request.problem, request.device, selection));
     declined.trace = std::move(trace);
-    if (request.options.explains)
+    if (request.options.explains && !selection.found)
       declined.nearest = nearest_rows(index, selection.trace.wanted, kNearestListed);
     return Consideration(std::move(declined));
   }

@@ -2,6 +2,7 @@
 #include "published_maps.hpp"
 
 #include "rounding.hpp"
+#include "size_limits.hpp"
 
 #include <algorithm>
 
@@ -45,11 +46,12 @@ std::uint64_t bytes_of(std::uint64_t elements, DataType type) {
   return elements * bits_of(type) / 8;
 }
 
-// Tokens side by side that a tensor has, where their number is known on the device alone: as many as it has
-// room for, and the plan's most.
+// Returns the number of tokens of a tensor whose sequences are stored one behind the other: as many as it has
+// room for, at most `most`. Offsets are int32, so that no kernel reaches more than kLargestCount.
 std::uint64_t tokens_of(const DeviceTensor& tensor, std::uint64_t token_elements, DataType type,
                         std::uint64_t most) {
-  return std::min(most, tensor.bytes / std::max<std::uint64_t>(bytes_of(token_elements, type), 1));
+  const std::uint64_t room = tensor.bytes / std::max<std::uint64_t>(bytes_of(token_elements, type), 1);
+  return std::min({most, room, kLargestCount});
 }
 
 // [tokens, KV heads, heads of a group, columns]
@@ -207,7 +209,7 @@ std::uint32_t kv_reshape(const AttentionProblem& problem, const ArgumentLayout& 
 
 std::uint64_t query_tokens(const PublishedLaunch& launch, const DeviceTensor& q) {
   const AttentionProblem& problem = launch.problem;
-  const std::uint64_t most = std::uint64_t{problem.batch} * problem.q_len;
+  const std::uint64_t most = query_tokens(problem);
   if (!problem.ragged_q) return most;
   const std::uint64_t columns = problem.head_dim_qk;
   return tokens_of(q, strides_of(q, {0, problem.heads_q * columns, columns}).token, problem.data_type_q,

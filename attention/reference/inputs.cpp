@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/check_reference.hpp"
 #include "sequence_rows.hpp"
+#include "size_limits.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/parallel.hpp>
@@ -261,6 +262,22 @@ void make_new_rows(const AttentionProblem& problem, double q_deviation, std::uin
   poison_new_tokens(problem, inputs);
 }
 
+// The pool of the check has pages of its own for every sequence.
+Result<void> check_pool_size(const AttentionProblem& problem) {
+  const std::uint64_t tokens = problem.layout == QkvLayout::paged_kv
+                                   ? std::uint64_t{problem.pages_per_sequence()} * problem.tokens_per_page
+                                   : problem.kv_len;
+  const std::uint64_t columns = std::max(problem.head_dim_qk, problem.head_dim_v);
+  const std::uint64_t bytes = saturating_product(std::uint64_t{problem.batch} * problem.heads_kv,
+                                                 saturating_product(tokens, columns * sizeof(std::uint16_t)));
+  if (bytes <= kLargestTensorBytes) return {};
+  return Error{ErrorCode::invalid_argument,
+               "attention inputs: K of batch " + std::to_string(problem.batch) + ", kv_len " +
+                   std::to_string(problem.kv_len) + " and heads_kv " + std::to_string(problem.heads_kv) +
+                   " exceeds 2^56 bytes",
+               "ask for a smaller batch or fewer tokens"};
+}
+
 }  // namespace
 
 std::vector<std::int32_t> make_kv_lengths(const AttentionProblem& problem, LengthPattern pattern) {
@@ -303,6 +320,7 @@ Result<AttentionInputs> make_attention_inputs(const AttentionProblem& problem,
                                               const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
                                               unsigned threads) {
   CUBINET_TRY(check_reference(problem, kv_lengths));
+  CUBINET_TRY(check_pool_size(problem));
   AttentionInputs inputs;
   inputs.kv_lengths = kv_lengths;
   if (problem.ragged_q) inputs.q_lengths = make_q_lengths(problem, seed);

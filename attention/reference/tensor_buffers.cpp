@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/sequence_rows.hpp"
+#include "size_limits.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/parallel.hpp>
 
+#include <algorithm>
 #include <numbers>
-#include <numeric>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace cubinet {
@@ -100,12 +103,32 @@ std::vector<std::int32_t> q_offsets_of(const AttentionProblem& problem, const At
   return offsets;
 }
 
+// Page numbers and the offsets of sequences that are stored one behind the other are int32.
+Result<void> check_counts(const AttentionProblem& problem, const AttentionInputs& inputs,
+                          std::uint32_t copies) {
+  const auto pages = static_cast<std::uint64_t>(std::max<std::int64_t>(inputs.pages, 0));
+  const SequenceRows rows(problem, inputs);
+  const std::pair<std::string_view, std::uint64_t> counts[] = {
+      {"pages in all copies of the pool", saturating_product(pages, copies)},
+      {"query tokens", rows.q_tokens()},
+      {"KV tokens", problem.layout == QkvLayout::paged_kv ? 0 : rows.kv_tokens()}};
+  for (const auto& [what, count] : counts) {
+    if (count <= kLargestCount) continue;
+    return Error{
+        ErrorCode::invalid_argument,
+        "attention inputs: " + std::to_string(count) + " " + std::string(what) + " are more than 2^31 - 1",
+        "ask for a smaller batch or fewer tokens"};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<TensorBuffers> TensorBuffers::create(const std::shared_ptr<const Device>& device,
                                             const AttentionProblem& problem, const AttentionInputs& inputs,
                                             const WorkspaceSizes& workspace, std::uint32_t copies,
                                             const DeviceTensor& memory) {
+  CUBINET_TRY(check_counts(problem, inputs, copies));
   TensorBuffers made;
   made.copies_ = copies;
   made.rows_ = SequenceRows(problem, inputs).q_tokens() * problem.heads_q;
@@ -214,8 +237,13 @@ Result<void> TensorBuffers::poison(bool with_scratch) const {
 }
 
 Result<void> TensorBuffers::set_kv_lengths(const std::vector<std::int32_t>& lengths) const {
+  // The tokens of paged sequences may be more than an int32 holds: create() allows no others.
   std::vector<std::int32_t> offsets(lengths.size() + 1);
-  std::partial_sum(lengths.begin(), lengths.end(), offsets.begin() + 1);
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    sum += static_cast<std::uint64_t>(lengths[i]);
+    offsets[i + 1] = static_cast<std::int32_t>(std::min(sum, kLargestCount));
+  }
   CUBINET_TRY(buffers_[kv_offsets].copy_from(bytes_of(offsets)));
   return buffers_[kv_lengths].copy_from(bytes_of(lengths));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_parameters.hpp"
 
+#include "size_limits.hpp"
+
 #include <cubinet/kernel_templates/fast_divisor.hpp>
 
 #include <algorithm>
@@ -73,15 +75,14 @@ Result<WorkspaceSizes> decode_workspace(const AttentionProblem& problem, const D
   WorkspaceSizes sizes;
   if (splits.slots == 0) return sizes;
   const std::uint64_t tile_rows = std::min(problem.group_size() * problem.q_len, tile.q);
-  const std::uint64_t rows = splits.slots * problem.heads_kv * tile_rows;
-  const double floats = static_cast<double>(splits.slots) * problem.heads_kv *
-                        static_cast<double>(tile_rows) * (problem.head_dim_v + 1.0);
-  if (floats * sizeof(float) > 0x1p62) {
+  const std::uint64_t rows = saturating_product(splits.slots, problem.heads_kv * tile_rows);
+  if (saturating_product(rows, (problem.head_dim_v + std::uint64_t{1}) * sizeof(float)) >
+      kLargestTensorBytes) {
     return Error{ErrorCode::invalid_argument,
                  "the workspace of batch " + std::to_string(problem.batch) + ", q_len " +
                      std::to_string(problem.q_len) + ", heads_q " + std::to_string(problem.heads_q) +
                      ", head_dim_v " + std::to_string(problem.head_dim_v) + " and " +
-                     std::to_string(splits.count) + " KV splits passes 2^62 bytes; ask for fewer splits"};
+                     std::to_string(splits.count) + " KV splits exceeds 2^56 bytes; ask for fewer splits"};
   }
   const auto aligned = [](std::uint64_t bytes) {
     return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;

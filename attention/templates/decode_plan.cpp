@@ -2,14 +2,13 @@
 #include "decode_plan.hpp"
 
 #include "decode_parameters.hpp"
+#include "size_limits.hpp"
 
 #include <limits>
 #include <string>
 
 namespace cubinet {
 namespace {
-
-constexpr std::uint32_t kMaximumGrid = 65535;  // in y and z
 
 struct Choice {
   FittingTile tile;
@@ -118,7 +117,7 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
   }
   plan.grid = {splits.blocks * problem.heads_kv, 1, 1};
   plan.reduce_grid = {problem.heads_q, problem.q_len, problem.batch};
-  if (plan.reduces_apart() && problem.q_len > kMaximumGrid) {
+  if (plan.reduces_apart() && problem.q_len > kMaximumGridYz) {
     return Error{ErrorCode::invalid_argument,
                  "q_len " + std::to_string(problem.q_len) + " makes a grid beyond CUDA's limit"};
   }

@@ -14,6 +14,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <new>
 #include <thread>
 
 namespace cubinet {
@@ -153,8 +154,13 @@ Result<TensorBuffers> Tuning::buffers(const DeviceTensor& scratch) const {
     largest.counter_bytes = std::max(largest.counter_bytes, workspace.counter_bytes);
   }
   const double kv_bytes = attention_work(problem_, problem_.kv_lengths).kv_bytes;
-  return TensorBuffers::create(device_, problem_, timing_inputs(problem_), largest,
-                               cold_copies(kv_bytes, runs_of(kv_bytes)), scratch);
+  try {
+    return TensorBuffers::create(device_, problem_, timing_inputs(problem_), largest,
+                                 cold_copies(kv_bytes, runs_of(kv_bytes)), scratch);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::unavailable, "the host's memory does not suffice for the tensors to measure with",
+                 "ask for a smaller batch or fewer query tokens"};
+  }
 }
 
 Result<void> Tuning::run_one(const TimedCandidate& candidate, const TensorBuffers& tensors,

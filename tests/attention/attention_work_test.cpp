@@ -41,7 +41,7 @@ TEST_CASE("a sequence without queries reads nothing, and e4m3 is a byte") {
   CHECK(attention_work(problem, {100, 100}, {1, 0}).bytes == 100.0 * 2 * 128 + 4.0 * 128 * 2);
 }
 
-TEST_CASE("what K, V and the page table take has to fit the device") {
+TEST_CASE("the tensors have to fit the device, and their pages a page table") {
   DeviceProperties device;
   device.memory_bytes = 100'000;
   AttentionProblem problem = generation(2, 1, 100, 4, 2, 64, 64);
@@ -49,8 +49,19 @@ TEST_CASE("what K, V and the page table take has to fit the device") {
   CHECK(check_memory(problem, {50, 50}, device));
   problem.window = 10;
   CHECK(check_memory(problem, {100, 100}, device));
+  AttentionProblem of_queries = generation(2, 1, 100, 512, 2, 64, 64);
+  of_queries.heads_kv = 1;
+  CHECK_FALSE(check_memory(of_queries, {1, 1}, device));
   device.memory_bytes = 11'000;  // the pages' numbers beside what is seen of them
   CHECK_FALSE(check_memory(generation(1, 1, 1'000'000, 4, 2, 64, 64), {1}, device));
+  device.memory_bytes = std::uint64_t{1} << 60U;
+  const auto many_pages = check_memory(generation(2, 1, kUnlimited, 4, 2, 64, 64), {1, 1}, device);
+  CHECK(many_pages);
+  problem = generation(2, 1, kUnlimited, 4, 2, 64, 64);
+  problem.tokens_per_page = 1;
+  const auto too_many = check_memory(problem, {1, 1}, device);
+  REQUIRE_FALSE(too_many);
+  CHECK(too_many.error().message.starts_with("4294967294 pages are more"));
 }
 
 TEST_CASE("latent attention reads one pool, and computes with both") {

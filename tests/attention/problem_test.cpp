@@ -144,6 +144,18 @@ TEST_CASE("combinations that no kernel has are refused as such") {
         }) == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("latent attention has one KV head") {
+  AttentionProblem problem = test::generation(8, 1, 4096, 128, 128, 576, 512);
+  CHECK(check_problem(problem));
+  problem.heads_kv = 2;
+  const auto refused = check_problem(problem);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+  CHECK(refused.error().message.starts_with("heads_kv is 2: it must be 1 for latent attention"));
+  problem.prefill = true;
+  CHECK(check_problem(problem));
+}
+
 TEST_CASE("a window slides only where it cuts something off") {
   AttentionProblem problem = test::generation(1, 1, 1024, 16, 4);
   problem.window = 1024;

@@ -61,6 +61,17 @@ TEST_CASE("ragged queries are as many as the tensor has room for") {
   CHECK(test::member_of<std::int32_t>(argument_of(problem, tensors), Member::total_q) == 5);
 }
 
+TEST_CASE("ragged tokens are counted up to the largest offset that an int32 holds") {
+  AttentionProblem problem = test::context(65'535, 1U << 16U, 1U << 16U, 8, 1);
+  problem.layout = QkvLayout::separate_qkv;
+  problem.ragged_q = true;
+  AttentionTensors tensors;
+  tensors.q.bytes = tensors.k.bytes = std::uint64_t{1} << 50U;
+  const auto argument = argument_of(problem, tensors);
+  CHECK(test::member_of<std::int32_t>(argument, Member::total_q) == INT32_MAX);
+  CHECK(test::member_of<std::int32_t>(argument, Member::total_kv) == INT32_MAX);
+}
+
 TEST_CASE("partial outputs lie behind the statistics of all multiprocessors") {
   AttentionTensors tensors;
   tensors.scratch.address = 0x10000;

@@ -49,7 +49,7 @@ class Generator {
   AttentionProblem member(AttentionProblem p) {
     p.batch = static_cast<std::uint32_t>(one_in(3) ? 1 : 1 + below(one_in(4) ? 600 : 24));
     const std::uint32_t group = one_of<std::uint32_t>({1, 2, 4, 5, 8, 12, 16, 32, 64, 128, 128, 256});
-    p.heads_kv = static_cast<std::uint32_t>(1 + below(one_in(2) ? 1 : 8));
+    p.heads_kv = static_cast<std::uint32_t>(1 + below(p.is_mla_generation() || one_in(2) ? 1 : 8));
     p.heads_q = p.heads_kv * group;
     p.q_len =
         static_cast<std::uint32_t>(p.is_generation() ? (one_in(2) ? 1 : 1 + below(20)) : 1 + below(2000));

@@ -124,6 +124,7 @@ TEST_CASE("the family that has the head dims makes the plan, and what others lac
   Known known = Known::on({{8, 0}, 108, 0});
   known.options.explains = true;
   AttentionProblem problem = kTemplateDecode;
+  problem.heads_kv = 1;
   problem.head_dim_qk = 576;
   problem.head_dim_v = 512;
   const AttentionPlan plan = plan_of(problem, known);

@@ -72,6 +72,16 @@ TEST_CASE("elements of eight bits take a byte each, in every copy") {
   }
 }
 
+TEST_CASE("more pages in all copies than a page table numbers are refused") {
+  const BoundSetting setting;
+  AttentionInputs inputs = setting.inputs;
+  inputs.pages = 1U << 30U;
+  const auto refused = TensorBuffers::create(setting.device, setting.problem, inputs, {}, /*copies=*/2);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+  CHECK(refused.error().message.find("2147483648 pages in all copies") != std::string::npos);
+}
+
 TEST_CASE("lengths may change, but not their number") {
   const BoundSetting setting;
   CHECK(setting.buffers.set_kv_lengths({1, 2}));

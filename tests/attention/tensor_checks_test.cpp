@@ -158,6 +158,34 @@ TEST_CASE("a row of the page table holds at least a sequence, and lengths have n
   check_refused(tensors, "kv_lengths");
 }
 
+TEST_CASE("what a kernel counts in 31 bits is refused above it, where the rules say so") {
+  AttentionPlan::TensorRules rules;
+  rules.counts_in_31_bits = true;
+  const auto refusal = [&](const AttentionTensors& tensors) {
+    const auto checked = TensorChecks(kProblem, workspace(), rules).check(tensors);
+    return checked ? std::string() : checked.error().message;
+  };
+  AttentionTensors tensors = fitting();
+  CHECK(refusal(tensors) == "");
+  const std::uint64_t most = std::uint64_t{1} << 31U;
+  tensors.page_table = {0x6000, most * 8, {static_cast<std::int64_t>(most - 1), 0, 0}};
+  CHECK(refusal(tensors) == "");
+  tensors.page_table.strides[0] += 1;
+  CHECK(test::holds(refusal(tensors), "page_table has a stride of 2147483648 entries, but"));
+  CHECK(check(tensors));
+  tensors = fitting();
+  const std::uint64_t page = 64 * 4 * 128 * 2;
+  tensors.k.bytes = page * (most / 2 - 1);
+  CHECK(refusal(tensors) == "");
+  tensors.k.bytes += page;
+  CHECK(test::holds(refusal(tensors), "k has 70368744177664 bytes, which are 1073741824 pages, but"));
+  CHECK(check(tensors));
+  tensors.k.strides = {2 * 64 * 4 * 128, 4 * 128, 128};
+  CHECK(refusal(tensors) == "");
+  tensors.q.bytes = UINT64_MAX / 2;
+  CHECK(test::holds(refusal(tensors), "q has 9223372036854775807 bytes"));
+}
+
 TEST_CASE("an append asks for its rows, and for positions, angles and scales where it reads them") {
   AttentionProblem problem = kProblem;
   problem.data_type_k = problem.data_type_v = DataType::e4m3;

@@ -64,6 +64,14 @@ TEST_CASE("what is wrong with a problem is told by the options of the line") {
   CHECK(message([](AttentionArguments& a) {
           a.output_scale = 1e-50;
         }).starts_with("--output-scale is 1e-50: "));
+  AttentionArguments huge = minimal();
+  huge.operation = "prefill";
+  huge.batch = 65'535;
+  huge.q_len = huge.kv_len = 1U << 30U;
+  const auto too_large = attention_problem_of(huge);
+  REQUIRE_FALSE(too_large);
+  CHECK(too_large.error().message.starts_with("q has --batch 65535 x --q-len 1073741824 x --heads-q 32 x "));
+  CHECK(too_large.error().remedy == "reduce --batch or --q-len");
 }
 
 TEST_CASE("every option reaches the problem") {

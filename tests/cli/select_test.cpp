@@ -71,6 +71,16 @@ const char* const kLlama = " --batch 64 --kv-len 8192 --heads-q 64 --heads-kv 8 
 
 }  // namespace
 
+TEST_CASE("a problem whose tensors no device addresses is refused") {
+  const ToolResult result = select(
+      "--device sm_100 --sm-count 148 --assume-all-kernels --op prefill --batch 65535 --q-len 1073741824 "
+      "--kv-len 1073741824 --heads-q 32 --heads-kv 8 --lse");
+  CHECK(result.status == 2);
+  const std::string message = result.json()["error"]["message"];
+  CAPTURE(message);
+  CHECK(contains(message, "must not exceed 2^56 bytes"));
+}
+
 TEST_CASE("select reproduces the published worked examples") {
   const Example examples[] = {
       {"--batch 1 --kv-len 4096 --heads-q 32 --heads-kv 8", "swaps 8 128 cga static 8 8x8x1 8 2", ""},

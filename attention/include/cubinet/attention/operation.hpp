@@ -242,6 +242,8 @@ struct AttentionPlan {
     bool reads_offsets = false;   // q_offsets, in prefill kv_offsets too, have to be given
     bool contiguous_o = false;    // O has no strides of its own
     bool lse_as_planned = false;  // the LSE is written only where the problem has it
+    // The kernel counts pages, and entries between two rows of the page table, in an int32.
+    bool counts_in_31_bits = false;
     // Tokens of K and V that are read as one row: those of a KV head lie one behind the other in a page.
     std::uint32_t kv_tokens_per_row = 1;
   };

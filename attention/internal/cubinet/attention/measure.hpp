@@ -27,8 +27,9 @@ struct AttentionWork {
 AttentionWork attention_work(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths,
                              const std::vector<std::int32_t>& q_lengths = {});
 
-// unavailable where K and V that some query sees and the page table alone are more than the device has: asked
-// before the host, which may have less, makes them.
+// Returns unavailable if the tensors of a run (of K and V the tokens that some query sees) do not fit the
+// device, or have more pages than a page table numbers. Called before the host, which may have less memory,
+// makes them.
 Result<void> check_memory(const AttentionProblem& problem, const std::vector<std::int32_t>& kv_lengths,
                           const DeviceProperties& device);
 
