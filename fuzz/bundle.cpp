@@ -36,7 +36,8 @@ void read_page(ByteView bytes) {
 void read(ByteView bytes) {
   if (!bytes.empty()) read_page(bytes);
   static_cast<void>(root_bytes_of(bytes));
-  const auto pages = read_pages(bytes.first(bytes.size() / kPageEntryBytes * kPageEntryBytes), 0);
+  const auto pages =
+      read_pages(bytes.first(bytes.size() / kPageEntryBytes * kPageEntryBytes), 0, kMaximumPageBytes);
   if (pages) static_cast<void>(pages_with(*pages, pages->empty() ? 0 : pages->back().first));
   static_cast<void>(decode_root(bytes));
   constexpr std::size_t kDigest = 32;

@@ -2,6 +2,7 @@
 #include "bundle/bundle_pack.hpp"
 #include "bundle/bundle_verify.hpp"
 #include "bundle/bundle_writer.hpp"
+#include "bundle/entry_finder.hpp"
 #include "store/record_row.hpp"
 
 #include <cubinet/base/file_system.hpp>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -42,7 +44,8 @@ class PackedBundle final : public Bundle {
   Result<CubinRecords> find(const KernelId& kernel) override {
     CUBINET_TRY(check_process());
     CubinRecords found;
-    CUBINET_TRY(collect(kernel.hash(), found));
+    EntryFinder finder(*pack_, BundleTable::records);
+    CUBINET_TRY(collect(finder, kernel.hash(), found));
     std::erase_if(found, [&](const auto& record) { return !record->identity.is_of(kernel); });
     return found;
   }
@@ -93,12 +96,16 @@ class PackedBundle final : public Bundle {
   void pass_over(const Error& error) const {
     log(log_, LogLevel::error, "bundle entry passed over: " + error.to_line());
   }
-  // Adds the records of kernels with this hash. What is damaged is no build: it is told to the log.
-  Result<void> collect(std::uint64_t kernel_hash, CubinRecords& found) const;
-  // Those that an entry of this number leads to, in the order of list().
+  // Appends the records of kernels with this hash. Logs and skips damaged ones.
+  Result<void> collect(EntryFinder& finder, std::uint64_t kernel_hash, CubinRecords& found) const;
+  // Logs damage. Returns any other error.
+  Result<void> skip_damage(const Result<void>& read) const;
+  // Returns the records that entries of this number lead to, in the order of list().
   Result<CubinRecords> led_to(BundleTable table, std::uint64_t number) const;
   // REQUIRES: the mutex.
   Result<void> read_all();
+  // Returns where the record's image is stored; nullopt if it is not in this bundle.
+  Result<std::optional<BundleImage>> image_place(const CubinRecord& record) const;
 
   const std::shared_ptr<const BundlePack> pack_;
   const std::optional<TrustPolicy> policy_;
@@ -106,48 +113,40 @@ class PackedBundle final : public Bundle {
   const LogSink log_;
   const StoreDescription description_;
   const ForkGuard fork_guard_;
-  std::mutex mutex_;  // guards what follows, which is read when it is asked for first
+  mutable std::mutex mutex_;  // guards what follows, which is read when it is asked for first
   bool all_read_ = false;
-  CubinRecords all_;                    // as they lie in the bundle
+  CubinRecords all_;                    // in the order of the bundle
+  std::vector<BundleImage> places_;     // of their images, ascending by digest
   std::optional<CubinRecords> listed_;  // as list() gives them: sorting takes as long as reading
   std::shared_ptr<const StoredRows> rows_;
 };
 
-Result<void> PackedBundle::collect(std::uint64_t kernel_hash, CubinRecords& found) const {
-  const auto pages = pack_->pages_with(BundleTable::records, kernel_hash);
-  if (!pages) {
-    if (!is_damage(pages.error().code)) return pages.error();
-    pass_over(pages.error());
-    return {};
-  }
-  for (const auto& page : *pages) {
-    const auto [from, to] = entries_with(BundleTable::records, *page, kernel_hash);
-    for (std::size_t i = from; i < to; ++i) {
-      auto entry = pack_->decode(entry_of(BundleTable::records, *page, i));
-      if (entry) {
-        found.push_back(std::move(entry->record));
-      } else {
-        pass_over(entry.error());
-      }
-    }
-  }
+Result<void> PackedBundle::skip_damage(const Result<void>& read) const {
+  if (read || !is_damage(read.error().code)) return read;
+  pass_over(read.error());
   return {};
+}
+
+Result<void> PackedBundle::collect(EntryFinder& finder, std::uint64_t kernel_hash,
+                                   CubinRecords& found) const {
+  return skip_damage(finder.each(kernel_hash, [&](ByteView bytes) -> Result<void> {
+    auto entry = pack_->decode(bytes);
+    if (entry) {
+      found.push_back(std::move(entry->record));
+    } else {
+      pass_over(entry.error());
+    }
+    return {};
+  }));
 }
 
 Result<CubinRecords> PackedBundle::led_to(BundleTable table, std::uint64_t number) const {
   CUBINET_TRY(check_process());
   CubinRecords found;
-  const auto pages = pack_->pages_with(table, number);
-  if (!pages) {
-    if (!is_damage(pages.error().code)) return pages.error();
-    pass_over(pages.error());
-    return found;
-  }
-  for (const auto& page : *pages) {
-    const auto [from, to] = entries_with(table, *page, number);
-    for (std::size_t i = from; i < to; ++i)
-      CUBINET_TRY(collect(kernel_hash_of(entry_of(table, *page, i)), found));
-  }
+  EntryFinder finder(*pack_, table);
+  EntryFinder records(*pack_, BundleTable::records);
+  CUBINET_TRY(skip_damage(
+      finder.each(number, [&](ByteView pair) { return collect(records, kernel_hash_of(pair), found); })));
   sort_records(found);
   return found;
 }
@@ -155,13 +154,20 @@ Result<CubinRecords> PackedBundle::led_to(BundleTable table, std::uint64_t numbe
 Result<void> PackedBundle::read_all() {
   if (all_read_) return {};
   std::vector<BundleEntry> entries;
-  CUBINET_TRY(pack_->each_page(BundleTable::records,
-                               [&](ByteView page) { return decode_entries(*pack_, page, entries); }));
-  if (entries.size() != root().records)
-    return pack_->at_place(Error{ErrorCode::corruption, "it holds other records than its root says"});
+  const Error other{ErrorCode::corruption, "it holds other records than its root says"};
+  CUBINET_TRY(pack_->each_page_of_records([&](ByteView page) -> Result<void> {
+    auto decoded = decode_entries(*pack_, page, entries);
+    return decoded && entries.size() > root().records ? pack_->at_place(other) : decoded;
+  }));
+  if (entries.size() != root().records) return pack_->at_place(other);
   all_.reserve(entries.size());
-  for (BundleEntry& entry : entries)
+  places_.reserve(entries.size());
+  for (BundleEntry& entry : entries) {
     all_.push_back(std::move(entry.record));
+    places_.push_back(entry.image);
+  }
+  std::stable_sort(places_.begin(), places_.end(),
+                   [](const BundleImage& a, const BundleImage& b) { return a.digest < b.digest; });
   all_read_ = true;
   return {};
 }
@@ -191,9 +197,24 @@ Result<std::shared_ptr<const StoredRows>> PackedBundle::rows() {
   return rows_;
 }
 
+// A kernel may have any number of builds. Looking each of them up would read the pages of all for each.
+Result<std::optional<BundleImage>> PackedBundle::image_place(const CubinRecord& record) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (all_read_) {
+      const auto place = std::lower_bound(
+          places_.begin(), places_.end(), record.digest,
+          [](const BundleImage& image, const Sha256Digest& digest) { return image.digest < digest; });
+      const bool found = place != places_.end() && place->digest == record.digest;
+      return found ? std::optional(*place) : std::nullopt;
+    }
+  }
+  return pack_->find_image(record);
+}
+
 Result<Cubin> PackedBundle::read(std::shared_ptr<const CubinRecord> record) const {
   CUBINET_TRY(check_process());
-  CUBINET_TRY_ASSIGN(const auto image, pack_->find_image(*record));
+  CUBINET_TRY_ASSIGN(const auto image, image_place(*record));
   if (!image || image->size != record->size) {
     return Error{ErrorCode::invalid_argument,
                  describe_build(*record) + " is not in bundle '" + description_.place + "'"};
@@ -259,14 +280,26 @@ Result<std::shared_ptr<Bundle>> open_bundle(std::shared_ptr<const ByteSource> so
 
 Result<std::vector<BytePart>> frames_of(const Bundle& bundle, const CubinRecords& records) {
   const BundlePack& pack = bundle.pack();
+  std::set<std::uint64_t> kernels;
+  for (const auto& record : records)
+    kernels.insert(record->identity.kernel_hash());
+  std::map<Sha256Digest, BundleImage> images;
+  EntryFinder finder(pack, BundleTable::records);
+  for (const std::uint64_t kernel : kernels) {
+    CUBINET_TRY(finder.each(kernel, [&](ByteView entry) -> Result<void> {
+      CUBINET_TRY_ASSIGN(const BundleImage image, pack.place_in(entry));
+      images.emplace(image.digest, image);
+      return {};
+    }));
+  }
   std::vector<BytePart> parts;
   std::set<std::uint64_t> offsets;
   for (const auto& record : records) {
-    CUBINET_TRY_ASSIGN(const auto image, pack.find_image(*record));
-    if (!image)
+    const auto image = images.find(record->digest);
+    if (image == images.end())
       return pack.at_place(
           Error{ErrorCode::corruption, "the image of " + describe_build(*record) + " is not in it"});
-    const BytePart part = pack.part_of(*image);
+    const BytePart part = pack.part_of(image->second);
     if (offsets.insert(part.offset).second) parts.push_back(part);
   }
   return parts;

@@ -22,7 +22,7 @@ void write_pages(ByteWriter& writer, std::span<const BundlePage> pages) {
   }
 }
 
-Result<std::vector<BundlePage>> read_pages(ByteView bytes, std::uint64_t offset) {
+Result<std::vector<BundlePage>> read_pages(ByteView bytes, std::uint64_t offset, std::uint32_t most) {
   std::vector<BundlePage> pages;
   pages.reserve(bytes.size() / kPageEntryBytes);
   ByteReader reader(bytes);
@@ -31,8 +31,7 @@ Result<std::vector<BundlePage>> read_pages(ByteView bytes, std::uint64_t offset)
     CUBINET_TRY_ASSIGN(page.first, reader.u64());
     CUBINET_TRY_ASSIGN(page.stored, reader.u32());
     CUBINET_TRY_ASSIGN(page.digest, read_digest(reader));
-    if (page.stored == 0 || page.stored > kMaximumPageBytes)
-      return damaged_list("a page has an absurd length");
+    if (page.stored == 0 || page.stored > most) return damaged_list("a page has an absurd length");
     if (pages.size() > 1 && page.first < pages[pages.size() - 2].first)
       return damaged_list("its pages are not in order");
     page.offset = offset;
@@ -77,13 +76,13 @@ Bytes encode_branch(std::span<const BundlePage> pages) {
 }
 
 Result<std::vector<BundlePage>> decode_branch(ByteView branch, std::uint64_t pages_offset,
-                                              std::uint64_t pages_bytes) {
+                                              std::uint64_t pages_bytes, std::uint32_t most) {
   ByteReader reader(branch);
   CUBINET_TRY_ASSIGN(const std::uint64_t offset, reader.u64());
   if (offset > pages_bytes || reader.remaining() == 0 || reader.remaining() % kPageEntryBytes != 0)
     return damaged_list("it leads to no whole pages");
   CUBINET_TRY_ASSIGN(const ByteView list, reader.raw(reader.remaining()));
-  CUBINET_TRY_ASSIGN(std::vector<BundlePage> pages, read_pages(list, pages_offset + offset));
+  CUBINET_TRY_ASSIGN(std::vector<BundlePage> pages, read_pages(list, pages_offset + offset, most));
   if (pages.back().offset + pages.back().stored > pages_offset + pages_bytes)
     return damaged_list("it leads to pages behind their end");
   return pages;

@@ -29,14 +29,18 @@ struct BundlePage {
 };
 
 inline constexpr std::uint32_t kBranchBytes = std::uint32_t{4} << 10;
+// Room for 1489 pages. A root has room for some 1400 branches.
+inline constexpr std::uint32_t kMaximumBranchBytes = std::uint32_t{64} << 10;
+// A page holds as many entries as fit into this many bytes. One that holds a single record may have more.
+inline constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 10;
 // One record fits into a page, whatever it holds.
 inline constexpr std::uint32_t kMaximumPageBytes = std::uint32_t{32} << 20;
 inline constexpr std::size_t kPageEntryBytes = 44;
 
 void write_pages(ByteWriter& writer, std::span<const BundlePage> pages);
-// Those of `bytes`, which is as many whole ones; the first at `offset`. corruption where they do not ascend
-// or a length is absurd.
-Result<std::vector<BundlePage>> read_pages(ByteView bytes, std::uint64_t offset);
+// Reads a list of pages that fills `bytes`. The first page is stored at `offset`, the others follow it.
+// corruption if they do not ascend or one has no bytes or more than `most` bytes.
+Result<std::vector<BundlePage>> read_pages(ByteView bytes, std::uint64_t offset, std::uint32_t most);
 
 // Where entries are cut into pages of at most so many bytes: the ends. Entries of one number are not parted
 // but where they begin a page and have no room in it, so that one page holds all of a number that it does not
@@ -52,8 +56,9 @@ std::pair<std::size_t, std::size_t> pages_with(std::span<const BundlePage> pages
 
 // REQUIRES: pages one behind the other, their offsets from where pages begin.
 Bytes encode_branch(std::span<const BundlePage> pages);
-// Its pages, which lie within `pages_bytes` from `pages_offset` on. corruption otherwise.
+// Returns a branch's pages of at most `most` bytes each. corruption if they are not all within the
+// `pages_bytes` bytes from `pages_offset` on.
 Result<std::vector<BundlePage>> decode_branch(ByteView branch, std::uint64_t pages_offset,
-                                              std::uint64_t pages_bytes);
+                                              std::uint64_t pages_bytes, std::uint32_t most);
 
 }  // namespace cubinet

@@ -6,25 +6,49 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace cubinet {
 namespace {
 
-// What is there of the same build, whoever built it.
-Result<CubinRecords> same_builds(WritableStore& store, const CubinRecord& record) {
-  CUBINET_TRY_ASSIGN(CubinRecords there, store.find(record.identity.kernel()));
-  std::erase_if(there, [&](const auto& other) {
-    return other->origin == CubinOrigin::imported || other->kind != record.kind ||
-           other->fingerprint != record.fingerprint || !(other->identity == record.identity);
-  });
-  return there;
-}
+// The builds that a store has of the kernels that are imported. Asks the store once for each kernel: a kernel
+// may have any number of builds.
+class BuildsThere {
+ public:
+  explicit BuildsThere(WritableStore& store) : store_(store) {}
+
+  // Returns the builds with the record's identity, kind and fingerprint.
+  Result<CubinRecords> same_as(const CubinRecord& record) {
+    if (const ByteView kernel = record.identity.kernel_encoding();
+        kernels_.emplace(kernel.begin(), kernel.end()).second) {
+      CUBINET_TRY_ASSIGN(const CubinRecords found, store_.find(record.identity.kernel()));
+      for (const auto& build : found)
+        add(build);
+    }
+    const auto there = builds_.find(name_of(record));
+    return there != builds_.end() ? there->second : CubinRecords();
+  }
+  void add(const std::shared_ptr<const CubinRecord>& build) {
+    if (build->origin != CubinOrigin::imported) builds_[name_of(*build)].push_back(build);
+  }
+
+ private:
+  using BuildName = std::tuple<Bytes, ImageKind, BuildFingerprint>;
+  static BuildName name_of(const CubinRecord& record) {
+    return {record.identity.encoding(), record.kind, record.fingerprint};
+  }
+
+  WritableStore& store_;
+  std::set<Bytes> kernels_;
+  std::map<BuildName, CubinRecords> builds_;
+};
 
 class BundleImport {
  public:
   BundleImport(Bundle& bundle, WritableStore& store, OnConflict on_conflict)
-      : bundle_(bundle), store_(store), on_conflict_(on_conflict) {}
+      : bundle_(bundle), store_(store), on_conflict_(on_conflict), there_(store) {}
 
   Result<ImportReport> run(CubinRecords records) {
     CUBINET_TRY_ASSIGN(const TuningTable tuning, bundle_.tuning());
@@ -64,7 +88,7 @@ class BundleImport {
       refuse(StoreFinding::Kind::damaged_cubin, *record, sound.error().message);
       return {};
     }
-    CUBINET_TRY_ASSIGN(CubinRecords there, same_builds(store_, *record));
+    CUBINET_TRY_ASSIGN(CubinRecords there, there_.same_as(*record));
     const bool present = !there.empty();
     std::erase_if(there, [&](const auto& other) { return other->digest == record->digest; });
     if (!there.empty()) {
@@ -73,6 +97,7 @@ class BundleImport {
     }
     // Published even where it is present: an entry that is damaged is mended by it.
     CUBINET_TRY(store_.publish(*cubin));
+    if (!present) there_.add(record);
     ++(present ? report_.present : report_.imported);
     return {};
   }
@@ -99,6 +124,7 @@ class BundleImport {
   Bundle& bundle_;
   WritableStore& store_;
   OnConflict on_conflict_;
+  BuildsThere there_;
   ImportReport report_;
 };
 

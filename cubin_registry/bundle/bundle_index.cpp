@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_index.hpp"
 
+#include "bundle/page_packing.hpp"
 #include "bundle/zstd_frame.hpp"
 
 #include <algorithm>
@@ -108,13 +109,20 @@ Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords&
   index.map.tuning_bytes = tuning.size();
   if (!tuning.empty()) index.map.tuning = sha256(tuning);
   index.map.frames_bytes = frames_bytes;
+  if (!index.map.images_fit()) {
+    return Error{ErrorCode::invalid_argument,
+                 "a bundle cannot hold images of " + std::to_string(root.image_bytes) +
+                     " bytes in frames of " + std::to_string(frames_bytes),
+                 "write it with the profile plain"};
+  }
 
   std::array<std::vector<BundlePage>, kBundleTables> tables;
   std::vector<Bytes> pages;
   for (const BundleTable table : kTablesInOrder) {
     for (FilledPage& filled : fill_pages(table, table_entries(table, records, images), kPageBytes)) {
       if (filled.bytes.size() > kMaximumPageBytes) return too_much("so large a record");
-      Bytes stored = is_packed(table, options.profile) ? pack_zstd(filled.bytes) : std::move(filled.bytes);
+      Bytes stored =
+          is_packed(table, options.profile) ? pack_page(std::move(filled.bytes)) : std::move(filled.bytes);
       tables[static_cast<std::size_t>(table)].push_back(
           {filled.first, static_cast<std::uint32_t>(stored.size()), sha256(stored), index.map.pages_bytes});
       index.map.pages_bytes += stored.size();
@@ -123,7 +131,7 @@ Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords&
   }
   // The larger the branches, the fewer the root has to name.
   for (std::uint32_t branch_bytes = kBranchBytes;; branch_bytes *= 2) {
-    if (branch_bytes > kMaximumPageBytes) return too_much("so many targets, compilers or records");
+    if (branch_bytes > kMaximumBranchBytes) return too_much("so many targets, compilers or records");
     index.pages.clear();
     for (std::size_t table = 0; table < kBundleTables; ++table) {
       auto& branches = index.map.branches[table];

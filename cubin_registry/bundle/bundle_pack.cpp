@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_pack.hpp"
 
+#include "bundle/entry_finder.hpp"
+#include "bundle/page_packing.hpp"
+
 #include <algorithm>
 #include <string>
 
@@ -82,7 +85,8 @@ Result<std::vector<BundlePage>> BundlePack::pages_of(BundleTable table, const Bu
       CUBINET_TRY_ASSIGN(Bytes bytes, read_whole(branch));
       kept = std::make_shared<const Bytes>(std::move(bytes));
     }
-    CUBINET_TRY_ASSIGN(auto pages, decode_branch(*kept, map_.pages_offset, map_.pages_bytes));
+    const std::uint32_t most = table == BundleTable::records ? kMaximumPageBytes : kPageBytes;
+    CUBINET_TRY_ASSIGN(auto pages, decode_branch(*kept, map_.pages_offset, map_.pages_bytes, most));
     if (pages.front().first != branch.first) return damaged_part("it begins with another page");
     return pages;
   };
@@ -96,7 +100,7 @@ Result<BundlePack::Page> BundlePack::read_page(BundleTable table, const BundlePa
   const auto read = [&]() -> Result<Page> {
     CUBINET_TRY_ASSIGN(Bytes bytes, read_whole(page));
     if (is_packed(table, map_.root.options.profile)) {
-      CUBINET_TRY_ASSIGN(bytes, unpack_zstd_within(bytes, kMaximumPageBytes));
+      CUBINET_TRY_ASSIGN(bytes, unpack_page(std::move(bytes)));
     }
     CUBINET_TRY(check_page(table, bytes, page.first));
     return std::make_shared<const Bytes>(std::move(bytes));
@@ -113,26 +117,12 @@ Result<BundlePack::Page> BundlePack::page(BundleTable table, const BundlePage& p
   return read;
 }
 
-Result<std::vector<BundlePack::Page>> BundlePack::pages_with(BundleTable table, std::uint64_t number) const {
-  std::vector<Page> found;
-  const std::vector<BundlePage>& branches = map_.branches_of(table);
-  const auto [first_branch, behind_branches] = cubinet::pages_with(branches, number);
-  for (std::size_t branch = first_branch; branch < behind_branches; ++branch) {
-    CUBINET_TRY_ASSIGN(const std::vector<BundlePage> pages, pages_of(table, branches[branch]));
-    const auto [first, behind] = cubinet::pages_with(pages, number);
-    for (std::size_t i = first; i < behind; ++i) {
-      CUBINET_TRY_ASSIGN(found.emplace_back(), page(table, pages[i]));
-    }
-  }
-  return found;
-}
-
 BytePart BundlePack::part_of(const BundleImage& image) const {
   return {map_.frames_offset + image.frame_offset, image.frame_stored, image.frame_digest, !image.alone()};
 }
 
-Result<void> BundlePack::each_page(BundleTable table,
-                                   const Callback<Result<void>(ByteView page)>& give) const {
+Result<void> BundlePack::each_page_of_records(const Callback<Result<void>(ByteView page)>& give) const {
+  constexpr BundleTable table = BundleTable::records;
   const auto expect = [&](const std::vector<BundlePage>& pages) {
     std::vector<BytePart> parts;
     for (const BundlePage& page : pages)
@@ -140,8 +130,13 @@ Result<void> BundlePack::each_page(BundleTable table,
     return source_->expect(parts);
   };
   CUBINET_TRY(expect(map_.branches_of(table)));
+  std::uint64_t end = map_.pages_offset;
   for (const BundlePage& branch : map_.branches_of(table)) {
     CUBINET_TRY_ASSIGN(const std::vector<BundlePage> pages, pages_of(table, branch));
+    if (pages.front().offset != end)
+      return at_place(
+          in_part(damaged_part("its pages do not lie side by side"), "the branch", table, branch));
+    end = pages.back().offset + pages.back().stored;
     CUBINET_TRY(expect(pages));
     for (const BundlePage& page : pages) {
       CUBINET_TRY_ASSIGN(const Page read, read_page(table, page));
@@ -169,23 +164,24 @@ Result<BundleImage> BundlePack::place_in(ByteView entry) const {
   if (decoded && (decoded->frame_stored > map_.frames_bytes ||
                   decoded->frame_offset > map_.frames_bytes - decoded->frame_stored))
     decoded = damaged_part("an image lies behind its end");
+  const BundleProfile profile = map_.root.options.profile;
+  if (decoded && ((profile == BundleProfile::plain && decoded->codec != FrameCodec::plain) ||
+                  (profile != BundleProfile::archive && !decoded->alone())))
+    decoded = damaged_part("an image is packed as its profile does not allow");
   if (!decoded) return at_place(std::move(decoded).error());
   return decoded;
 }
 
 Result<std::optional<BundleImage>> BundlePack::find_image(const CubinRecord& record) const {
-  const std::uint64_t number = record.identity.kernel_hash();
-  CUBINET_TRY_ASSIGN(const std::vector<Page> pages, pages_with(BundleTable::records, number));
-  for (const Page& page : pages) {
-    const auto [from, to] = entries_with(BundleTable::records, *page, number);
-    for (std::size_t i = from; i < to; ++i) {
-      const ByteView entry = entry_of(BundleTable::records, *page, i);
-      if (!leads_to(entry, record.digest)) continue;
-      CUBINET_TRY_ASSIGN(const BundleImage image, place_in(entry));
-      return std::optional(image);
+  std::optional<BundleImage> found;
+  EntryFinder finder(*this, BundleTable::records);
+  CUBINET_TRY(finder.each(record.identity.kernel_hash(), [&](ByteView entry) -> Result<void> {
+    if (!found && leads_to(entry, record.digest)) {
+      CUBINET_TRY_ASSIGN(found, place_in(entry));
     }
-  }
-  return std::optional<BundleImage>();
+    return {};
+  }));
+  return found;
 }
 
 Result<Bytes> BundlePack::read_stored(const BundleImage& image) const {
@@ -219,7 +215,7 @@ Result<TuningTable> BundlePack::read_tuning() const {
 
 Result<std::vector<BundleImage>> BundlePack::images() const {
   std::vector<BundleImage> images;
-  CUBINET_TRY(each_page(BundleTable::records, [&](ByteView page) -> Result<void> {
+  CUBINET_TRY(each_page_of_records([&](ByteView page) -> Result<void> {
     for (std::size_t i = 0; i < entries_of(BundleTable::records, page); ++i) {
       CUBINET_TRY_ASSIGN(images.emplace_back(), place_in(entry_of(BundleTable::records, page, i)));
     }

@@ -45,10 +45,11 @@ class BundlePack {
   Result<std::vector<BundlePage>> pages_of(BundleTable table, const BundlePage& branch) const;
   // Unpacked; check_page() has passed.
   Result<Page> read_page(BundleTable table, const BundlePage& page) const;
-  // The pages that can hold entries of this number: nearly always one.
-  Result<std::vector<Page>> pages_with(BundleTable table, std::uint64_t number) const;
-  // Gives every page of a table, in order.
-  Result<void> each_page(BundleTable table, const Callback<Result<void>(ByteView page)>& give) const;
+  // As read_page(), from the pages that were read last where it is one of them.
+  Result<Page> page(BundleTable table, const BundlePage& page) const;
+  // Gives every page of records, in order. corruption unless they are stored one behind the other, from where
+  // pages begin.
+  Result<void> each_page_of_records(const Callback<Result<void>(ByteView page)>& give) const;
 
   // Where a frame lies.
   BytePart part_of(const BundleImage& image) const;
@@ -74,7 +75,6 @@ class BundlePack {
  private:
   // Its digest is right.
   Result<Bytes> read_whole(const BundlePage& page) const;
-  Result<Page> page(BundleTable table, const BundlePage& page) const;
   Result<Bytes> read_exactly(const BytePart& part) const;
   Result<std::shared_ptr<const ZstdDictionary>> dictionary() const;
   Result<Bytes> read_frame(const BundleImage& image) const;

@@ -85,6 +85,8 @@ Result<void> check_page(BundleTable table, ByteView page, std::uint64_t first) {
     return damaged_page("it holds a part of an entry");
   }
   const std::size_t count = entries_of(table, page);
+  if (page.size() > kPageBytes && (table != BundleTable::records || count > 1))
+    return damaged_page("it holds more than a page");
   if (number_of(table, page, 0) != first) return damaged_page("it begins with another entry");
   for (std::size_t i = 1; i < count; ++i) {
     const std::uint64_t before = number_of(table, page, i - 1);
@@ -208,7 +210,9 @@ Result<BundleImage> image_in(ByteView entry) {
     return damaged_page("an image is packed in an unknown way");
   image.codec = static_cast<FrameCodec>(codec);
   const bool in_frame = image.size <= image.frame_bytes && image.offset <= image.frame_bytes - image.size;
-  const bool in_limits = image.frame_bytes <= kMaximumImageBytes && image.frame_stored <= image.frame_bytes;
+  const bool in_limits = image.size > 0 && image.frame_bytes <= kMaximumImageBytes &&
+                         image.frame_stored <= image.frame_bytes &&
+                         (image.alone() || image.frame_bytes <= kMostBytesOfSharedFrame);
   const bool whole = image.codec != FrameCodec::plain || image.frame_stored == image.frame_bytes;
   if (!in_frame || !in_limits || !whole) return damaged_page("an image has absurd lengths");
   return image;

@@ -38,7 +38,7 @@ struct FilledPage {
   Bytes bytes;
 };
 
-// Whether its pages are stored packed. Hashes do not get smaller by it.
+// Returns true if pages of the table are packed by pack_page(). Hashes do not get smaller by it.
 bool is_packed(BundleTable table, BundleProfile profile);
 
 // Fills page after page, as cut_pages() says: an entry that has no room in so many bytes has a page alone.
@@ -46,8 +46,8 @@ bool is_packed(BundleTable table, BundleProfile profile);
 std::vector<FilledPage> fill_pages(BundleTable table, const std::vector<TableEntry>& entries,
                                    std::uint32_t page_bytes);
 
-// Whether the page is one, begins with `first` and ascends. Records are not decoded. What follows asks for
-// it.
+// Returns corruption unless the page is well formed, begins with `first`, ascends, and has at most kPageBytes
+// unless it holds a single record. Does not decode records. The functions below require that it passed.
 Result<void> check_page(BundleTable table, ByteView page, std::uint64_t first);
 
 std::size_t entries_of(BundleTable table, ByteView page);
@@ -69,6 +69,10 @@ std::uint64_t kernel_hash_of(ByteView pair);
 // what a kernel of the maker `function` is called.
 std::vector<std::string> names_of(const CubinRecord& record);
 
+// A frame of several images holds at most this many, and at most this many bytes.
+inline constexpr std::size_t kMostImagesOfFrame = 16;
+inline constexpr std::uint32_t kMostBytesOfSharedFrame = std::uint32_t{8} << 20;
+
 enum class FrameCodec : std::uint8_t { plain = 0, zstd = 1 };
 
 // Where an image lies. What is stored of it is a frame, which may hold others too.
@@ -83,6 +87,7 @@ struct BundleImage {
   FrameCodec codec = FrameCodec::plain;
 
   bool alone() const { return size == frame_bytes; }
+  friend bool operator==(const BundleImage&, const BundleImage&) = default;
 };
 // An entry of records: the record, and before it where its image lies.
 TableEntry encode_entry(const CubinRecord& record, const BundleImage& image);

@@ -46,7 +46,7 @@ Result<std::vector<std::string>> read_strings(ByteReader& reader) {
 Result<std::vector<BundlePage>> read_branches(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   CUBINET_TRY_ASSIGN(const ByteView list, reader.raw(std::size_t{count} * kPageEntryBytes));
-  auto branches = read_pages(list, 0);
+  auto branches = read_pages(list, 0, kMaximumBranchBytes);
   if (!branches) return damaged_root(branches.error().message);
   return branches;
 }
@@ -95,7 +95,26 @@ Result<void> read_fields(ByteReader& reader, BundleMap& map) {
   return {};
 }
 
+// Returns false for the digest of something that has no bytes, unless it is zeros.
+bool is_digest_of(const Sha256Digest& digest, std::uint64_t bytes) {
+  return bytes != 0 || digest == Sha256Digest();
+}
+
+Result<void> check_fields(const BundleMap& map) {
+  if (!map.images_fit()) return damaged_root("it states more bytes of images than its frames can hold");
+  if (!is_digest_of(map.dictionary, map.dictionary_bytes) || !is_digest_of(map.tuning, map.tuning_bytes))
+    return damaged_root("it has the digest of a part without bytes");
+  if (map.root.options.profile == BundleProfile::plain && map.dictionary_bytes != 0)
+    return damaged_root("it has a dictionary and packs nothing");
+  return {};
+}
+
 }  // namespace
+
+bool BundleMap::images_fit() const {
+  return root.image_bytes <= kAnyImageBytes ||
+         (root.image_bytes - kAnyImageBytes) / kMostImageBytesPerFrameByte <= frames_bytes;
+}
 
 Bytes encode_root(BundleMap& map) {
   const BundleOptions& options = map.root.options;
@@ -165,6 +184,7 @@ Result<BundleMap> decode_root(ByteView bytes) {
   map.root.options.profile = static_cast<BundleProfile>(profile);
   ByteReader reader(said.subspan(kHeadBytes));
   CUBINET_TRY(read_fields(reader, map));
+  CUBINET_TRY(check_fields(map));
   CUBINET_TRY_ASSIGN(const ByteView zeros, reader.raw(reader.remaining()));
   if (zeros.size() >= kBundleAlignment) return damaged_root("its root has bytes after its end");
   for (const std::byte value : zeros) {

@@ -29,8 +29,10 @@ namespace cubinet {
 // clang-format on
 inline constexpr std::uint16_t kBundleVersion = 4;
 inline constexpr std::uint64_t kMaximumBundleBytes = std::uint64_t{64} << 30;
-inline constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 10;
 inline constexpr std::uint64_t kMaximumDictionaryBytes = std::uint64_t{2} << 20;
+// Images have at most this many bytes, and this many more for each byte of the frames.
+inline constexpr std::uint64_t kAnyImageBytes = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kMostImageBytesPerFrameByte = 256;
 inline constexpr std::uint64_t kBundleAlignment = 64;
 
 // A number of a table whose length was checked. REQUIRES: it lies within `bytes`.
@@ -47,6 +49,9 @@ inline constexpr std::size_t kBundleTables = 3;
 
 // The root, and where what it leads to lies.
 struct BundleMap {
+  // Returns false if the images have more bytes than the frames may hold.
+  bool images_fit() const;
+
   BundleRoot root;
   std::array<std::vector<BundlePage>, kBundleTables> branches;
   std::uint64_t pages_bytes = 0;  // of all that branches lead to

@@ -22,12 +22,12 @@ class BundleVerification {
 
   Result<VerifyReport> run() {
     report_.entries = map_.root.records;
+    CUBINET_TRY(check_end());
     CUBINET_TRY(check_root());
     CUBINET_TRY(read_tables());
     take_images();
     check_tables();
     CUBINET_TRY(check_frames());
-    CUBINET_TRY(check_end());
     return std::move(report_);
   }
 
@@ -53,10 +53,11 @@ class BundleVerification {
   void take_images();
   void check_tables();
   Result<void> check_frames();
+  Result<void> check_group(const std::vector<BundleImage>& images);
   Result<void> check_frame(const std::vector<BundleImage>& images);
   Result<void> check_content(const std::vector<BundleImage>& images);
   Result<void> check_tuning();
-  Result<void> check_zeros(std::uint64_t from, std::uint64_t to);
+  Result<void> check_gap(std::uint64_t from, std::uint64_t to, std::uint64_t alignment);
   Result<void> check_end();
 
   const BundlePack& pack_;
@@ -72,6 +73,7 @@ class BundleVerification {
   std::optional<std::uint64_t> first_number_;
   std::optional<std::uint64_t> last_number_;
   bool tables_whole_ = true;
+  std::uint64_t unpacked_ = 0;  // bytes of the frames that were unpacked
 };
 
 // It was checked when the bundle was opened; what lies there may have changed since.
@@ -99,8 +101,10 @@ Result<void> BundleVerification::read_page(BundleTable table, const BundlePage& 
 
 Result<void> BundleVerification::read_branch(BundleTable table, const BundlePage& branch) {
   CUBINET_TRY_ASSIGN(const auto pages, pack_.pages_of(table, branch));
-  if (pages.front().offset != pages_end_)
+  const std::uint64_t begin = pages.front().offset;
+  if (begin < pages_end_ || (begin > pages_end_ && tables_whole_))
     find(StoreFinding::Kind::damaged_index, "its pages do not lie side by side");
+  if (begin < pages_end_) return {};  // no page is read twice
   pages_end_ = pages.back().offset + pages.back().stored;
   for (const BundlePage& page : pages) {
     const std::size_t before = report_.findings.size();
@@ -151,7 +155,7 @@ void BundleVerification::take_images() {
   for (const BundleEntry& entry : entries_) {
     records_.push_back(entry.record);
     const BundleImage& first = images.emplace(entry.image.digest, entry.image).first->second;
-    if (first.frame_offset != entry.image.frame_offset || first.offset != entry.image.offset) {
+    if (first != entry.image) {
       find(StoreFinding::Kind::damaged_index, "it has two places for image " + entry.image.digest.to_hex());
     }
   }
@@ -159,15 +163,21 @@ void BundleVerification::take_images() {
     images_.push_back(image);
 }
 
-Result<void> BundleVerification::check_zeros(std::uint64_t from, std::uint64_t to) {
-  constexpr std::uint64_t kStep = std::uint64_t{1} << 20;
-  for (; from < to; from += std::min(kStep, to - from)) {
-    CUBINET_TRY_ASSIGN(const Bytes bytes, pack_.source().read(from, std::min(kStep, to - from)));
-    if (is_zero(bytes)) continue;
-    find(StoreFinding::Kind::stray_file,
-         "there are bytes between frames, before offset " + std::to_string(to));
-    break;
+// Checks the bytes before a frame: zeros, as many as bring it to a multiple of `alignment`.
+Result<void> BundleVerification::check_gap(std::uint64_t from, std::uint64_t to, std::uint64_t alignment) {
+  if (to < from) {
+    find(StoreFinding::Kind::damaged_index, "frames overlap at " + std::to_string(to));
+    return {};
   }
+  if (!tables_whole_) return {};  // the frames of images on a damaged page are not known
+  bool used = to == (from + alignment - 1) / alignment * alignment;
+  if (used && to > from) {
+    CUBINET_TRY_ASSIGN(const Bytes bytes, pack_.source().read(from, to - from));
+    used = is_zero(bytes);
+  }
+  if (!used)
+    find(StoreFinding::Kind::stray_file,
+         "it has bytes that nothing uses, before offset " + std::to_string(to));
   return {};
 }
 
@@ -177,6 +187,7 @@ Error damaged_frame(const BundleImage& first, const std::string& reason) {
 
 Result<void> BundleVerification::check_frame(const std::vector<BundleImage>& images) {
   const BundleImage& first = images.front();
+  if (images.size() > kMostImagesOfFrame) return damaged_frame(first, "it holds too many images");
   std::uint64_t end = 0;
   for (const BundleImage& image : images) {
     const bool same = image.frame_stored == first.frame_stored && image.frame_bytes == first.frame_bytes &&
@@ -190,6 +201,9 @@ Result<void> BundleVerification::check_frame(const std::vector<BundleImage>& ima
 
 Result<void> BundleVerification::check_content(const std::vector<BundleImage>& images) {
   const BundleImage& first = images.front();
+  unpacked_ += first.frame_bytes;
+  if (unpacked_ > map_.root.image_bytes)
+    return damaged_frame(first, "its images have more bytes than the root states of all");
   CUBINET_TRY_ASSIGN(const Bytes stored, pack_.read_stored(first));
   if (sha256(stored) != first.frame_digest) return damaged_frame(first, "its SHA-256 is another");
   const auto content = pack_.unpack(first, stored);
@@ -215,24 +229,28 @@ Result<void> BundleVerification::check_frames() {
     return std::pair(a.frame_offset, a.offset) < std::pair(b.frame_offset, b.offset);
   });
   if (check_ == BundleCheck::everything) CUBINET_TRY(check_tuning());
+  const bool plain = map_.root.options.profile == BundleProfile::plain;
   std::uint64_t end = map_.tuning_offset + map_.tuning_bytes;
+  std::uint64_t alignment = kBundleAlignment;
   for (std::size_t i = 0; i < images.size();) {
     std::size_t behind = i + 1;
     while (behind < images.size() && images[behind].frame_offset == images[i].frame_offset)
       ++behind;
     const std::uint64_t begin = map_.frames_offset + images[i].frame_offset;
-    if (begin < end) find(StoreFinding::Kind::damaged_index, "frames overlap at " + std::to_string(begin));
-    // Where a page is missing nothing can be said of what lies between.
-    if (tables_whole_ && begin > end) CUBINET_TRY(check_zeros(end, begin));
-    const std::vector<BundleImage> group(images.begin() + static_cast<std::ptrdiff_t>(i),
-                                         images.begin() + static_cast<std::ptrdiff_t>(behind));
-    auto sound = check_frame(group);
-    if (sound && check_ == BundleCheck::everything) sound = check_content(group);
-    CUBINET_TRY(note(std::move(sound), StoreFinding::Kind::damaged_cubin));
+    CUBINET_TRY(check_gap(end, begin, alignment));
+    CUBINET_TRY(check_group({images.begin() + static_cast<std::ptrdiff_t>(i),
+                             images.begin() + static_cast<std::ptrdiff_t>(behind)}));
     end = std::max(end, begin + images[i].frame_stored);
+    alignment = plain ? kBundleAlignment : 1;
     i = behind;
   }
-  return tables_whole_ ? check_zeros(end, map_.root.file_bytes) : Result<void>();
+  return check_gap(end, map_.root.file_bytes, images.empty() ? kBundleAlignment : 1);
+}
+
+Result<void> BundleVerification::check_group(const std::vector<BundleImage>& images) {
+  auto sound = check_frame(images);
+  if (sound && check_ == BundleCheck::everything) sound = check_content(images);
+  return note(std::move(sound), StoreFinding::Kind::damaged_cubin);
 }
 
 Result<void> BundleVerification::check_end() {

@@ -13,9 +13,6 @@
 namespace cubinet {
 namespace {
 
-// A frame of several images: so many, unless they are large.
-constexpr std::size_t kMostOfGroup = 16;
-constexpr std::uint64_t kGroupBytes = std::uint64_t{8} << 20;
 // What a dictionary is trained on.
 constexpr std::uint64_t kSampleBytes = std::uint64_t{320} << 20;
 // A dictionary pays while it is small beside what it helps to pack: on published cubins each doubling below
@@ -43,11 +40,12 @@ void sort_by_likeness(std::vector<ImageToPack>& images) {
 }
 
 std::vector<Group> make_groups(BundleProfile profile, const std::vector<ImageToPack>& images) {
-  const std::size_t most = profile == BundleProfile::archive ? kMostOfGroup : 1;
+  const std::size_t most = profile == BundleProfile::archive ? kMostImagesOfFrame : 1;
   std::vector<Group> groups;
   for (const ImageToPack& image : images) {
     const std::uint64_t size = image.record->size;
-    if (groups.empty() || groups.back().images.size() == most || groups.back().bytes + size > kGroupBytes)
+    if (groups.empty() || groups.back().images.size() == most ||
+        groups.back().bytes + size > kMostBytesOfSharedFrame)
       groups.emplace_back();
     groups.back().images.push_back(&image);
     groups.back().bytes += size;

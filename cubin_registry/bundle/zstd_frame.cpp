@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <new>
 #include <utility>
@@ -49,9 +50,17 @@ std::shared_ptr<const ZstdDictionary> ZstdDictionary::of(ByteView bytes) {
   return made->dictionary_ != nullptr ? made : nullptr;
 }
 
+bool is_zstd_frame(ByteView bytes) {
+  constexpr std::array kMagic = {std::byte{0x28}, std::byte{0xb5}, std::byte{0x2f}, std::byte{0xfd}};
+  return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
+}
+
 Result<Bytes> unpack_zstd(ByteView stored, std::size_t size, const ZstdDictionary* dictionary) {
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != size)
+  // The library would unpack several frames, and pass over frames that it may skip.
+  if (!is_zstd_frame(stored) || ZSTD_getFrameContentSize(stored.data(), stored.size()) != size)
     return no_frame("it states another length");
+  if (ZSTD_findFrameCompressedSize(stored.data(), stored.size()) != stored.size())
+    return no_frame("it is not one whole frame");
   // The library creates 100 KB of tables for each: one a thread.
   thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (context == nullptr) return no_frame("there is no memory for it");

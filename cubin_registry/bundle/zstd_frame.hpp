@@ -30,10 +30,12 @@ class ZstdDictionary {
   std::unique_ptr<ZSTD_DDict_s, Free> dictionary_;
 };
 
-// Exactly `size` bytes of one frame that states so many, in memory of that size. `dictionary` may be nullptr.
-// corruption otherwise.
+// Returns true if the bytes begin as a frame does.
+bool is_zstd_frame(ByteView bytes);
+// Unpacks exactly one frame that states `size` bytes. `dictionary` may be nullptr. corruption otherwise, also
+// for bytes behind the frame.
 Result<Bytes> unpack_zstd(ByteView stored, std::size_t size, const ZstdDictionary* dictionary);
-// The same of a frame that states its size, which is at most `limit`.
+// Unpacks a frame that states at most `limit` bytes.
 Result<Bytes> unpack_zstd_within(ByteView stored, std::size_t limit);
 
 // A frame that states its size, as dense as pages are packed.

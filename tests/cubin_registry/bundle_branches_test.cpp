@@ -46,7 +46,7 @@ TEST_CASE("the pages that can hold a number are one, or those that begin with it
 
 TEST_CASE("a branch is read as it was written, and says where its pages lie") {
   const auto pages = pages_of({10, 20, 20, 30});
-  const auto read = decode_branch(encode_branch(std::span(pages).subspan(1)), 1000, 1000);
+  const auto read = decode_branch(encode_branch(std::span(pages).subspan(1)), 1000, 1000, kMaximumPageBytes);
   REQUIRE(read);
   REQUIRE(read->size() == 3);
   CHECK((*read)[0].offset == 1100);
@@ -60,7 +60,7 @@ TEST_CASE("a branch that leads nowhere, or whose pages do not ascend, is damaged
                           std::uint64_t pages_bytes = 203) {
     auto pages = pages_of({10, 20});
     change(pages);
-    const auto read = decode_branch(encode_branch(pages), 64, pages_bytes);
+    const auto read = decode_branch(encode_branch(pages), 64, pages_bytes, kMaximumPageBytes);
     return !read && read.error().code == ErrorCode::corruption;
   };
   CHECK_FALSE(refused([](auto&) {}, 201));
@@ -72,7 +72,7 @@ TEST_CASE("a branch that leads nowhere, or whose pages do not ascend, is damaged
   CHECK(refused([](auto& pages) { pages[0].offset = ~std::uint64_t{0}; }));
   const Bytes whole = encode_branch(pages_of({10, 20}));
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const auto read = decode_branch(ByteView(whole).first(size), 0, 1000);
+    const auto read = decode_branch(ByteView(whole).first(size), 0, 1000, kMaximumPageBytes);
     CHECK(read.has_value() == (size == 8 + kPageEntryBytes));
   }
 }

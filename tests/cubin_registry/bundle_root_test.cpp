@@ -104,10 +104,21 @@ TEST_CASE("a root with a valid checksum and false contents is refused") {
   CHECK_FALSE(refused([](BundleMap&) {}));
   CHECK(refused([](BundleMap& map) { std::swap(map.branches[0][0].first, map.branches[0][1].first); }));
   CHECK(refused([](BundleMap& map) { map.branches[2][0].stored = 0; }));
-  CHECK(refused([](BundleMap& map) { map.branches[2][0].stored = kMaximumPageBytes + 1; }));
+  CHECK(refused([](BundleMap& map) { map.branches[2][0].stored = kMaximumBranchBytes + 1; }));
   CHECK(refused([](BundleMap& map) { std::swap(map.root.targets[0], map.root.targets[1]); }));
   CHECK(refused([](BundleMap& map) { map.root.toolchain[1] = map.root.toolchain[0]; }));
   CHECK(refused([](BundleMap& map) { map.pages_bytes = UINT64_MAX; }));
+  CHECK_FALSE(refused([](BundleMap& map) { map.root.image_bytes = kAnyImageBytes + 256 * 640; }));
+  CHECK(refused([](BundleMap& map) { map.root.image_bytes = kAnyImageBytes + 256 * 641; }));
+  CHECK(refused([](BundleMap& map) {
+    map.dictionary_bytes = 0;
+    map.dictionary = sha256({});
+  }));
+  CHECK(refused([](BundleMap& map) {
+    map.tuning_bytes = 0;
+    map.tuning = sha256({});
+  }));
+  CHECK(refused([](BundleMap& map) { map.root.options.profile = BundleProfile::plain; }));
   CHECK(refused([](BundleMap& map) { map.dictionary_bytes = kMaximumDictionaryBytes + 1; }));
   CHECK(refused([](BundleMap& map) { map.tuning_bytes = kMaximumTuningBytes + 1; }));
   CHECK(refused([](BundleMap& map) { map.frames_bytes = UINT64_MAX; }));

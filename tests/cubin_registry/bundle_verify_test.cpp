@@ -31,9 +31,9 @@ Parts good_parts() {
     BundleImage image;
     image.digest = image.frame_digest = record->digest;
     image.size = image.frame_bytes = image.frame_stored = static_cast<std::uint32_t>(record->size);
+    parts.frames.resize((parts.frames.size() + 63) / 64 * 64);
     image.frame_offset = parts.frames.size();
     parts.frames.insert(parts.frames.end(), cubin.image->begin(), cubin.image->end());
-    parts.frames.resize((parts.frames.size() + 63) / 64 * 64);
     parts.records.push_back(std::move(record));
     parts.images.push_back(image);
   }
@@ -83,7 +83,9 @@ TEST_CASE("parts that are whole and contradict each other are found") {
   CHECK(found([](Parts& parts) { parts.images[1].frame_offset = parts.frames.size(); }));
   CHECK(found([](Parts& parts) { parts.images[0].frame_digest = parts.images[1].digest; }));
   CHECK(found([](Parts& parts) { parts.version = 8; }));
-  CHECK(found([](Parts& parts) { parts.frames.back() = std::byte{1}; }));
+  CHECK(found([](Parts& parts) { parts.frames.back() ^= std::byte{1}; }));
+  CHECK(found([](Parts& parts) { parts.frames.push_back(std::byte{0}); }));
+  CHECK(found([](Parts& parts) { parts.frames.resize(parts.frames.size() + 64); }));
   CHECK(found([](Parts& parts) {
     parts.images[0].size -= 1;
     parts.images[0].frame_bytes -= 1;

@@ -141,6 +141,26 @@ TEST_CASE("what was measured just now replaces a row of any date that a clock ha
   }
 }
 
+TEST_CASE("large tables are merged as if their rows were added one by one, in one pass") {
+  TuningTable even;
+  TuningTable odd;
+  for (std::uint32_t batch = 1; batch <= 60'000; ++batch) {
+    if (batch % 3 != 0) even.add(row_of(batch, 1024, 1'800'000'000));
+    if (batch % 3 != 1) odd.add(row_of(batch, 1024, 1'800'000'000 + batch));
+  }
+  TuningTable one = even;
+  one.merge(odd);
+  REQUIRE(one.rows().size() == 60'000);
+  TuningTable other = odd;
+  other.merge(even);
+  CHECK(one == other);
+  const TuningTable::Row* both = one.find(row_of(5, 1024));
+  REQUIRE(both != nullptr);
+  CHECK(both->measured == 1'800'000'005);
+  CHECK(one.check());
+  CHECK(TuningTable::decode(one.encode()));
+}
+
 TEST_CASE("measurements of one moment that differ are merged alike everywhere") {
   TuningTable::Row other = row_of(64, 8192);
   other.splits = 5;
