@@ -13,10 +13,12 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 namespace cubinet::cli {
 namespace {
@@ -50,6 +52,12 @@ std::string refuse_flag_value(std::string& value) {
   return "'" + printable(value, kQuotedBytes) + "' is neither true nor false";
 }
 
+std::string refuse_missing_file(std::string& path) {
+  std::error_code error;
+  if (path.empty() || std::filesystem::is_regular_file(path, error)) return {};
+  return "there is no file '" + printable(path, kQuotedBytes) + "'";
+}
+
 // The verbs see one set of options wherever on the line they stand: each application has its own CLI11
 // options, which all write here.
 void add_global_options(CLI::App& app, GlobalOptions& options) {
@@ -67,6 +75,7 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       ->group(group);
   app.add_option_function<std::string>("--nvrtc", once(options.nvrtc, "--nvrtc"),
                                        "The NVRTC library to use, and no other")
+      ->check(CLI::Validator(refuse_missing_file, ""))
       ->type_name("FILE")
       ->group(group);
   app.add_option_function<std::string>("--policy", once(options.policy, "--policy"),

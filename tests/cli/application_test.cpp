@@ -77,6 +77,17 @@ std::vector<std::string> with(std::vector<std::string> words, const std::vector<
 
 }  // namespace
 
+TEST_CASE("an NVRTC that is named and missing is an error, whatever the verb needs") {
+  const Sandbox sandbox;
+  const std::string missing = sandbox.path("none.so");
+  const ToolResult doctor = sandbox.run({"doctor", "--nvrtc", missing, "--json"});
+  CHECK(doctor.status == 2);
+  CHECK(contains(doctor.json()["error"]["message"].get<std::string>(),
+                 "--nvrtc: there is no file '" + missing + "'"));
+  CHECK(sandbox.run({"templates", "--nvrtc", missing}).status == 2);
+  CHECK(sandbox.run({"registry", "list", "--nvrtc", sandbox.path(".")}).status == 2);
+}
+
 TEST_CASE("help of every verb is data, with examples and the options that work everywhere") {
   for (const auto& verb : kVerbs) {
     const ToolResult result = run_tool(with(verb, {"--help"}));

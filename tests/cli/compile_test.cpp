@@ -290,6 +290,7 @@ TEST_CASE("source that does not compile is wrong input, with the log of the comp
 
 TEST_CASE("no compiler ends with 3 unless the home has the kernel") {
   const Sandbox sandbox;
+  sandbox.write("none.so", "");
   const std::vector<std::string> none = {"--target", "sm_90a", "--nvrtc", sandbox.path("none.so"), "--json"};
   const ToolResult missing = compile(sandbox, none);
   CHECK(missing.status == 3);

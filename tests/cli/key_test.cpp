@@ -41,6 +41,7 @@ TEST_CASE("the order of the parameters does not change the key") {
 
 TEST_CASE("without a compiler there is a key and no fingerprint") {
   const Sandbox sandbox;
+  sandbox.write("none.so", "");
   const std::vector<std::string> line = {"key",      "rms_norm", "-p",      "hidden_size=64",
                                          "--target", "sm_90a",   "--nvrtc", sandbox.path("none.so")};
   const ToolResult text = run_tool(line);

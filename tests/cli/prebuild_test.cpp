@@ -231,6 +231,7 @@ TEST_CASE("a matrix that is wrong, missing or of unknown kernels builds nothing"
 TEST_CASE("prebuild without a compiler ends with 3, or bundles what the home holds") {
   const Sandbox sandbox;
   sandbox.write("m.json", kMatrix);
+  sandbox.write("none.so", "");
   const std::vector<std::string> none = {"--nvrtc", sandbox.path("none.so"), "--json"};
   const ToolResult missing = prebuild(sandbox, none);
   CHECK(missing.status == 3);

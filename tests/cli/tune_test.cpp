@@ -66,8 +66,9 @@ TEST_CASE("tune measures into the home, a bundle takes it along, and whoever has
   CHECK(created.json()["measurements"] == 1);
   // Another home, and no compiler.
   const Sandbox other;
+  other.write("no_nvrtc.so", "");
   std::vector<std::string> run = {"run",      "decode", "--iterations", "1",
-                                  "--bundle", bundle,   "--nvrtc",      "/nowhere/libnvrtc.so"};
+                                  "--bundle", bundle,   "--nvrtc",      other.path("no_nvrtc.so")};
   const ToolResult ran = tool(other, run, kProblem);
   CAPTURE(ran.out);
   CAPTURE(ran.err);
