@@ -178,6 +178,10 @@ JsonLines lines_of(const json& root, const std::vector<Watch::Place>& places) {
 
 // Without the library's callback, which takes quadratic time over the objects of an array.
 Result<json> parse(std::string_view text, Watch& watch) {
+  // The library ends at a zero byte as it does at the end of the text, and ignores what follows.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
+    return syntax_error("it is no JSON: it holds a zero byte",
+                        1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(zero), '\n'));
   try {
     CUBINET_TRY(watch.run());
     return json::parse(text.begin(), text.end());

@@ -94,7 +94,9 @@ Result<nlohmann::json> PeerProcess::ask(const nlohmann::json& question, std::chr
     return depth <= kDeepestAnswer;
   };
   nlohmann::json parsed = nlohmann::json::parse(answer, is_shallow, false);
-  if (!parsed.is_object()) return gone("answered what is no object of JSON: " + answer.substr(0, 100));
+  // The library would ignore what follows a zero byte.
+  if (!parsed.is_object() || answer.find('\0') != std::string::npos)
+    return gone("answered what is no object of JSON: " + answer.substr(0, 100));
   return parsed;
 }
 

@@ -8,6 +8,7 @@
 #include <cubinet/distribution/mirrors.hpp>
 #include <cubinet/distribution/remote_cache.hpp>
 #include <cubinet/distribution/server_store.hpp>
+#include <cubinet/trust/server_place.hpp>
 
 #include <sstream>
 
@@ -127,18 +128,13 @@ Result<OpenServers> open_servers(const Context& context, const ServerArguments& 
 }
 
 Result<std::optional<TrustPolicy>> server_policy(const Context& context, const ServerReference& reference) {
-  std::error_code unknown;
-  const bool folder = reference.layout == ServerReference::Layout::folder;
-  const std::string place =
-      folder ? std::filesystem::absolute(reference.path, unknown).lexically_normal().string()
-             : reference.to_string();
   const auto home = context.home();
-  return find_trust_policy(place, home ? home->string() : std::string(), context.named_policy(),
-                           context.files());
+  return find_trust_policy(reference.to_string(), home ? home->string() : std::string(),
+                           context.named_policy(), context.files());
 }
 
 bool names_server(std::string_view text) {
-  return text.find("://") != std::string_view::npos;
+  return is_url(text);
 }
 
 Result<std::shared_ptr<Store>> open_server(const Context& context, const ServerArguments& options,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http_place.hpp"
 
+#include <cubinet/base/host_port.hpp>
 #include <cubinet/distribution/folder_server.hpp>
 #include <cubinet/distribution/oci_registry.hpp>
 #include <cubinet/distribution/static_server.hpp>
-
-#include <algorithm>
 
 namespace cubinet {
 namespace {
@@ -42,9 +41,11 @@ Result<HttpPlace> bucket_place(const ServerReference& reference, const std::shar
   return HttpPlace{std::move(base), std::move(authorizer)};
 }
 
-bool is_plain(const HttpSettings& settings, const std::string& authority) {
-  return std::find(settings.plain_http.begin(), settings.plain_http.end(), authority) !=
-         settings.plain_http.end();
+// Returns the URL of a registry: with http:// if the settings allow that for its host and port.
+Result<Url> registry_url(const HttpSettings& settings, const std::string& authority) {
+  CUBINET_TRY_ASSIGN(const HostPort host, HostPort::parse(authority));
+  const bool plain = allows_plain_http(settings, host.host, host.port.value_or(80));
+  return Url::parse((plain ? "http://" : "https://") + authority);
 }
 
 }  // namespace
@@ -68,8 +69,7 @@ Result<std::shared_ptr<ContentServer>> connect(const ServerReference& reference,
   using Layout = ServerReference::Layout;
   if (reference.layout == Layout::folder) return open_folder_server(std::move(files), reference.path);
   if (reference.layout == Layout::oci) {
-    const std::string scheme = is_plain(client->settings(), reference.authority) ? "http" : "https";
-    CUBINET_TRY_ASSIGN(Url registry, Url::parse(scheme + "://" + reference.authority));
+    CUBINET_TRY_ASSIGN(Url registry, registry_url(client->settings(), reference.authority));
     std::optional<RegistryCredentials> known;
     if (credentials.basic) {
       known = RegistryCredentials{*credentials.basic, {}};

@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::uint64_t kMaximumTokenAnswer = 1 << 20;
 
-std::string small_letters(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return small;
-}
-
 void skip_spaces(std::string_view& text) {
   while (text.starts_with(' ') || text.starts_with('\t'))
     text.remove_prefix(1);
@@ -63,12 +55,12 @@ std::string form_field(std::string_view name, std::string_view value) {
 
 std::optional<AuthenticationChallenge> parse_challenge(std::string_view header) {
   skip_spaces(header);
-  AuthenticationChallenge challenge{small_letters(take_word(header)), {}};
+  AuthenticationChallenge challenge{lower_case(take_word(header)), {}};
   if (challenge.scheme.empty()) return std::nullopt;
   for (;;) {
     skip_spaces(header);
     if (header.empty()) return challenge;
-    const std::string name = small_letters(take_word(header));
+    const std::string name = lower_case(take_word(header));
     if (name.empty() || !header.starts_with('=')) return std::nullopt;
     header.remove_prefix(1);
     auto value = take_value(header);

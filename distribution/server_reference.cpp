@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/absolute_path.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/distribution/server_reference.hpp>
+#include <cubinet/trust/server_place.hpp>
 
 #include <algorithm>
 
@@ -8,34 +10,12 @@ namespace cubinet {
 namespace {
 
 Error bad_reference(std::string_view text, std::string_view reason) {
-  return Error{ErrorCode::invalid_argument,
-               "'" + printable(text, kQuotedBytes) + "' names no server: " + std::string(reason),
-               "write https://host/folder, s3://bucket/prefix, oci://host/name:tag or the path of a folder"};
-}
-
-bool is_lower_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-// distribution-spec: components of [a-z0-9]+ with single separators between, joined by '/'.
-bool is_repository_name(std::string_view name) {
-  if (name.empty() || name.size() > 255 || !is_lower_or_digit(name.front()) ||
-      !is_lower_or_digit(name.back()))
-    return false;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (is_lower_or_digit(name[i])) continue;
-    if (std::string_view("._-/").find(name[i]) == std::string_view::npos) return false;
-    const bool run = name[i] == name[i - 1] && (name[i] == '-' || name[i] == '_');
-    if (!is_lower_or_digit(name[i - 1]) && !run) return false;
-  }
-  return true;
-}
-
-bool is_bucket(std::string_view name) {
-  return name.size() >= 3 && name.size() <= 63 && is_lower_or_digit(name.front()) &&
-         is_lower_or_digit(name.back()) && name.find("..") == std::string_view::npos &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return is_lower_or_digit(c) || c == '-' || c == '.'; });
+  const std::size_t at = text.find('@');
+  const bool secret = at != std::string_view::npos && !text.substr(at).starts_with("@sha256:");
+  return Error{
+      ErrorCode::invalid_argument,
+      "'" + (secret ? "..." : printable(text, kQuotedBytes)) + "' names no server: " + std::string(reason),
+      "write https://host/folder, s3://bucket/prefix, oci://host/name:tag or the path of a folder"};
 }
 
 }  // namespace
@@ -53,11 +33,6 @@ Result<void> check_channel(std::string_view channel) {
 Result<ServerReference> ServerReference::parse(std::string_view text) {
   ServerReference reference;
   std::string_view rest = text;
-  const std::size_t colon = text.find("://");
-  if (colon == std::string_view::npos) {
-    if (text.empty()) return bad_reference(text, "it is empty");
-    reference.path = text;
-  }
   constexpr std::string_view mark = "@sha256:";
   if (const std::size_t at = rest.rfind(mark); at != std::string_view::npos) {
     auto digest = Sha256Digest::parse(rest.substr(at + mark.size()));
@@ -65,51 +40,31 @@ Result<ServerReference> ServerReference::parse(std::string_view text) {
     reference.digest = *digest;
     rest = rest.substr(0, at);
   }
-  if (colon == std::string_view::npos) {
-    reference.path = rest;
-    return reference;
-  }
-  const std::string_view scheme = rest.substr(0, colon);
-  rest.remove_prefix(colon + 3);
-  const bool oci = scheme == "oci";
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  const std::size_t channel = oci ? rest.find(':', slash) : rest.find('#');
+  const bool is_server = is_url(rest);
+  const std::string scheme = is_server ? lower_case(rest.substr(0, rest.find("://"))) : "";
+  const std::size_t channel =
+      scheme == "oci" ? rest.find(':', rest.find('/', scheme.size() + 3)) : rest.find('#');
   if (channel != std::string_view::npos) {
     if (reference.digest) return bad_reference(text, "it has both a channel and a digest");
     reference.channel = rest.substr(channel + 1);
     CUBINET_TRY(check_channel(reference.channel));
     rest = rest.substr(0, channel);
   }
-  reference.authority = rest.substr(0, std::min(rest.find('/'), rest.size()));
-  rest.remove_prefix(reference.authority.size());
-  if (rest.find_first_of("?#") != std::string_view::npos)
-    return bad_reference(text, "it has a '?' or a '#' in its path");
-  while (rest.ends_with('/'))
-    rest.remove_suffix(1);
-  if (scheme == "file") {
-    if (!reference.authority.empty() || rest.empty())
-      return bad_reference(text, "a file:// is of this machine");
-    reference.path = rest;
+  if (!is_server || scheme == "file") {
+    if (is_server) rest.remove_prefix(scheme.size() + 3);
+    if (rest.empty()) return bad_reference(text, "it is empty");
+    if (is_server && (!rest.starts_with('/') || rest.find_first_not_of('/') == std::string_view::npos))
+      return bad_reference(text, "a file:// is a folder of this machine");
+    CUBINET_TRY_ASSIGN(const std::filesystem::path folder, absolute_path(rest));
+    reference.path = folder.string();
     return reference;
   }
-  if (reference.authority.empty()) return bad_reference(text, "it has no host");
-  if (rest.starts_with('/')) rest.remove_prefix(1);
-  reference.path = rest;
-  if (scheme == "s3") {
-    reference.layout = Layout::s3;
-    if (!is_bucket(reference.authority)) return bad_reference(text, "that is no name of a bucket");
-  } else if (oci) {
-    reference.layout = Layout::oci;
-    reference.scheme = "https";
-    if (!is_repository_name(reference.path))
-      return bad_reference(text,
-                           "a registry has names of small letters, digits and single '.', '_', '-' and '/'");
-  } else if (scheme == "https" || scheme == "http") {
-    reference.layout = Layout::https;
-    reference.scheme = scheme;
-  } else {
-    return bad_reference(text, "its scheme is none of https, s3, oci and file");
-  }
+  auto place = ServerPlace::parse(rest);
+  if (!place) return bad_reference(text, place.error().message);
+  reference.layout = scheme == "s3" ? Layout::s3 : scheme == "oci" ? Layout::oci : Layout::https;
+  if (reference.layout != Layout::s3) reference.scheme = scheme == "oci" ? "https" : scheme;
+  reference.authority = std::move(place->authority);
+  reference.path = std::move(place->path);
   return reference;
 }
 

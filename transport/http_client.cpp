@@ -3,6 +3,7 @@
 #include "retry.hpp"
 
 #include <cubinet/base/fork_guard.hpp>
+#include <cubinet/base/host_port.hpp>
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
@@ -50,11 +51,7 @@ Result<void> check_headers(const HttpHeaders& headers) {
 }
 
 Result<void> check_scheme(const HttpSettings& settings, const Url& url) {
-  const std::string with_port = url.host + ":" + std::to_string(url.port);
-  for (const std::string& allowed : settings.plain_http) {
-    if (allowed == with_port || allowed == url.authority()) return {};
-  }
-  if (url.scheme == "https") return {};
+  if (url.scheme == "https" || allows_plain_http(settings, url.host, url.port)) return {};
   return Error{ErrorCode::untrusted,
                url.for_people() + " is not asked: http:// proves nothing of who answers",
                "use https://, or allow plain HTTP for " + url.authority()};
@@ -235,6 +232,13 @@ HttpClient::Session::~Session() {
   if (client_->state_->guard.in_original_process()) return;
   for (const auto& connection : closed)
     connection->abandon();
+}
+
+bool allows_plain_http(const HttpSettings& settings, std::string_view host, std::uint16_t port) {
+  return std::any_of(settings.plain_http.begin(), settings.plain_http.end(), [&](const std::string& text) {
+    const auto allowed = HostPort::parse(text);
+    return allowed && allowed->host == host && allowed->port.value_or(80) == port;
+  });
 }
 
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/host_port.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/transport/url.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace cubinet {
 namespace {
@@ -20,11 +20,8 @@ Error bad_url(std::string_view text, std::string_view reason) {
                "write it as https://host[:port]/path"};
 }
 
-bool is_digit_character(char c) {
+bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-bool is_hex_character(char c) {
-  return is_digit_character(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -32,26 +29,6 @@ bool is_letter(char c) {
 
 bool is_url_character(char c) {
   return c > ' ' && c < '\x7f' && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
-}
-
-bool is_host(std::string_view host) {
-  if (host.empty() || host.size() > 255) return false;
-  if (host.front() == '[') {
-    return host.size() > 2 && host.back() == ']' && std::all_of(host.begin() + 1, host.end() - 1, [](char c) {
-             return is_hex_character(c) || c == ':' || c == '.';
-           });
-  }
-  return std::all_of(host.begin(), host.end(), [](char c) {
-    return is_letter(c) || is_digit_character(c) || c == '-' || c == '.' || c == '_';
-  });
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 // "/a/b/../c" is "/a/c" (RFC 3986, 5.2.4): only of what a server names relative to something.
@@ -85,22 +62,14 @@ Result<Url> Url::parse(std::string_view text) {
   std::string_view rest = text.substr(colon + 3);
   rest = rest.substr(0, rest.find('#'));
   const std::size_t authority_end = std::min(rest.find_first_of("/?"), rest.size());
-  std::string_view authority = rest.substr(0, authority_end);
+  const std::string_view authority = rest.substr(0, authority_end);
   rest.remove_prefix(authority_end);
   if (authority.find('@') != std::string_view::npos)
     return bad_url(text, "a user name or password in it would be told wherever it is");
-  const std::size_t host_end = authority.starts_with('[') ? authority.find(']') : 0;
-  const std::size_t port_colon = authority.find(':', std::min(host_end, authority.size()));
-  url.port = url.scheme == "https" ? 443 : 80;
-  if (port_colon != std::string_view::npos) {
-    const std::string_view digits = authority.substr(port_colon + 1);
-    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), url.port);
-    if (status != std::errc() || end != digits.data() + digits.size() || url.port == 0)
-      return bad_url(text, "its port is no number from 1 to 65535");
-    authority = authority.substr(0, port_colon);
-  }
-  if (!is_host(authority)) return bad_url(text, "its host is no name or address");
-  url.host = lower_case(authority);
+  auto asked = HostPort::parse(authority);
+  if (!asked) return bad_url(text, asked.error().message);
+  url.host = std::move(asked->host);
+  url.port = asked->port.value_or(url.scheme == "https" ? 443 : 80);
   const std::size_t question = std::min(rest.find('?'), rest.size());
   if (question != 0) url.path = rest.substr(0, question);
   if (question < rest.size()) url.query = rest.substr(question + 1);
@@ -134,8 +103,7 @@ Url Url::below(std::string_view more) const {
 }
 
 std::string Url::authority() const {
-  const bool usual = port == (scheme == "https" ? 443 : 80);
-  return usual ? host : host + ":" + std::to_string(port);
+  return HostPort{host, port}.to_string(scheme == "https" ? 443 : 80);
 }
 
 std::string Url::for_people() const {
@@ -149,8 +117,8 @@ std::string Url::to_string() const {
 std::string percent_encode(std::string_view text, Slashes slashes) {
   std::string encoded;
   for (const char c : text) {
-    const bool plain = is_letter(c) || is_digit_character(c) || c == '-' || c == '.' || c == '_' ||
-                       c == '~' || (c == '/' && slashes == Slashes::stay);
+    const bool plain = is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~' ||
+                       (c == '/' && slashes == Slashes::stay);
     if (plain) {
       encoded += c;
     } else {

@@ -5,6 +5,7 @@
 
 #include <cubinet/base/json_object.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/trust/server_place.hpp>
 
 namespace cubinet {
 namespace {
@@ -64,6 +65,21 @@ Result<TrustPolicy> PolicyReader::read(JsonObject& object) const {
   return policy;
 }
 
+// Refuses a place that has another canonical form: nothing that is asked for would ever be equal to it.
+Result<void> check_place(const JsonObject& line, const std::string& place) {
+  if (!is_url(place)) {
+    if (!place.starts_with('/')) return line.error_at("place", "'place' is neither absolute nor a URL");
+    if (std::filesystem::path(place).lexically_normal().string() == place) return {};
+    return line.error_at("place", "'place' has '.', '..' or a slash too many");
+  }
+  const bool is_prefix = place.ends_with('/');
+  const auto parsed = is_prefix ? ServerPlace::parse_prefix(place) : ServerPlace::parse(place);
+  if (!parsed) return line.error_at("place", "'place' names no server: " + parsed.error().message);
+  const std::string canonical = parsed->to_string() + (is_prefix ? "/" : "");
+  if (canonical == place) return {};
+  return line.error_at("place", "'place' is not in its canonical form: write '" + canonical + "'");
+}
+
 Result<PolicyFile> read_policy(std::string_view text, const PolicyReader& reader) {
   CUBINET_TRY_ASSIGN(const JsonDocument document, parse_json_document(text));
   CUBINET_TRY_ASSIGN(auto object, JsonObject::open(*document.value, "the policy", &document.lines));
@@ -72,11 +88,7 @@ Result<PolicyFile> read_policy(std::string_view text, const PolicyReader& reader
   for (const nlohmann::json& store : *stores) {
     CUBINET_TRY_ASSIGN(auto line, object.inner(store, "a store of the policy"));
     CUBINET_TRY_ASSIGN(std::string place, line.text("place"));
-    const bool is_server = place.find("://") != std::string::npos;
-    if (!place.starts_with('/') && !is_server)
-      return line.error_at("place", "'place' is neither absolute nor a URL");
-    if (!is_server && std::filesystem::path(place).lexically_normal().string() != place)
-      return line.error_at("place", "'place' has '.', '..' or a slash too many");
+    CUBINET_TRY(check_place(line, place));
     for (const PolicyFile::Place& other : file.places) {
       if (other.place == place) return line.error_at("place", "'place' is that of another store");
     }
@@ -97,9 +109,11 @@ Result<PolicyFile> read_policy(std::string_view text, const PolicyReader& reader
 const TrustPolicy* PolicyFile::find(std::string_view place) const {
   const Place* best = nullptr;
   for (const Place& candidate : places) {
-    const bool holds = candidate.place.ends_with('/') && place.starts_with(candidate.place);
-    if (!holds && candidate.place != place) continue;
-    if (best == nullptr || candidate.place.size() > best->place.size()) best = &candidate;
+    const std::string_view line = candidate.place;
+    if (line == place) return &candidate.policy;
+    const bool holds =
+        line.ends_with('/') && (place.starts_with(line) || line.substr(0, line.size() - 1) == place);
+    if (holds && (best == nullptr || line.size() > best->place.size())) best = &candidate;
   }
   return best == nullptr ? nullptr : &best->policy;
 }

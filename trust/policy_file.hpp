@@ -22,7 +22,8 @@ struct PolicyFile {
   std::vector<Place> places;
   std::optional<TrustPolicy> fallback;
 
-  // The longest place that is this one or, ending in a slash, holds it; nullptr where none does.
+  // Returns the policy of the store whose place is this one, or else of the longest that ends in a slash and
+  // holds it; nullptr if there is none. REQUIRES: a server's place is in its canonical form.
   const TrustPolicy* find(std::string_view place) const;
 };
 

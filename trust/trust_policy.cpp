@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy_file.hpp"
 
+#include <cubinet/base/absolute_path.hpp>
 #include <cubinet/base/file_system.hpp>
+#include <cubinet/base/text.hpp>
+#include <cubinet/trust/server_place.hpp>
 #include <cubinet/trust/trust_policy.hpp>
 
 namespace cubinet {
@@ -47,15 +50,40 @@ Result<void> check_home(FileSystem& files, const std::string& home) {
                "chmod go-w it, or name another home or a policy file"};
 }
 
-// A URL as it is; a path as it was named, and as links lead to it.
-std::vector<std::string> names_of_place(const std::string& place) {
-  if (!place.starts_with('/') && place.find("://") != std::string::npos) return {place};
+// The names that a policy may know a place by.
+struct PlaceNames {
+  std::string named;  // a server in its canonical form, or the absolute path
+  std::string real;   // the path behind all links; of a server the same
+};
+
+Result<PlaceNames> names_of_place(const std::string& place) {
+  if (is_url(place)) {
+    auto server = ServerPlace::parse(place);
+    if (!server)
+      return Error{ErrorCode::invalid_argument,
+                   "'" + printable(place, kQuotedBytes) +
+                       "' names no place that has a policy: " + server.error().message,
+                   "name the server without channel and digest, a file or folder by its path"};
+    return PlaceNames{server->to_string(), server->to_string()};
+  }
+  CUBINET_TRY_ASSIGN(const fs::path named, absolute_path(place));
   std::error_code failure;
-  std::vector<std::string> names;
-  if (const fs::path named = fs::absolute(place, failure); !failure)
-    names.push_back(named.lexically_normal().string());
-  if (const fs::path real = fs::weakly_canonical(place, failure); !failure) names.push_back(real.string());
-  return names;
+  const fs::path real = fs::weakly_canonical(named, failure);
+  if (failure) return io_error("cannot follow the links of '" + named.string() + "'", failure.value());
+  return PlaceNames{named.string(), real.string()};
+}
+
+// Returns the policy for both names. A link must lead neither out of a store's rule nor into another one.
+Result<std::optional<TrustPolicy>> policy_for(const PolicyFile& file, const PlaceNames& names) {
+  const TrustPolicy* named = file.find(names.named);
+  const TrustPolicy* real = file.find(names.real);
+  if (named != nullptr && real != nullptr && named != real)
+    return Error{ErrorCode::untrusted,
+                 "'" + names.named + "' is judged by " + named->origin + ", and '" + names.real +
+                     "', where its links lead, by " + real->origin,
+                 "name it as its links lead, or give both places one policy"};
+  if (named == nullptr) named = real;
+  return named != nullptr ? std::optional<TrustPolicy>(*named) : file.fallback;
 }
 
 }  // namespace
@@ -77,11 +105,8 @@ Result<std::optional<TrustPolicy>> find_trust_policy(const std::string& place, c
   }
   const std::string seen = home.empty() ? "" : versions_seen_path(home).string();
   CUBINET_TRY_ASSIGN(const PolicyFile file, parse_policy(as_text(*text), path.string(), home_keys, seen));
-  // A link must not lead out of a place's policy, nor into a milder one: what was named goes first.
-  for (const std::string& name : names_of_place(place)) {
-    if (const TrustPolicy* policy = file.find(name)) return std::optional<TrustPolicy>(*policy);
-  }
-  return file.fallback;
+  CUBINET_TRY_ASSIGN(const PlaceNames names, names_of_place(place));
+  return policy_for(file, names);
 }
 
 }  // namespace cubinet

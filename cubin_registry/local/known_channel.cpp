@@ -16,6 +16,7 @@ void write_optional(ByteWriter& writer, const std::optional<Sha256Digest>& diges
 Result<std::optional<Sha256Digest>> read_optional(ByteReader& reader) {
   CUBINET_TRY_ASSIGN(const std::uint8_t there, reader.u8());
   if (there == 0) return std::optional<Sha256Digest>();
+  if (there != 1) return kChannelFormat.damaged("has a flag that is neither 0 nor 1");
   CUBINET_TRY_ASSIGN(const Sha256Digest digest, read_digest(reader));
   return std::optional(digest);
 }
@@ -49,6 +50,7 @@ Result<KnownChannel> decode_channel(ByteView bytes) {
        {&channel.uses.asked, &channel.uses.found, &channel.uses.used, &channel.uses.bytes}) {
     CUBINET_TRY_ASSIGN(*count, reader.u64());
   }
+  if (reader.remaining() != 0) return kChannelFormat.damaged("has bytes after its end");
   return channel;
 }
 

@@ -50,6 +50,16 @@ TEST_CASE("what the format forbids is refused, also where the library is lenient
   CHECK_FALSE(parse_strict_json(std::string(20, '[') + std::string(20, ']')));
 }
 
+TEST_CASE("a zero byte does not end a text, it is an error") {
+  using namespace std::string_view_literals;
+  for (const std::string_view text :
+       {"{}\0"sv, "{}\0 junk }{"sv, "{\n}\n\0\n{}"sv, "{\0}"sv, "\0{}"sv, "{\"a\": \"\0\"}"sv}) {
+    CHECK_FALSE(parse_strict_json(text));
+    CHECK_FALSE(parse_json_document(text));
+  }
+  CHECK(parse_strict_json("{\n}\n\0\n{}"sv).error().native == 3);
+}
+
 TEST_CASE("a syntax error tells where it is") {
   const auto value = parse_strict_json("{\n\"a\":\ntru}\n");
   REQUIRE_FALSE(value);

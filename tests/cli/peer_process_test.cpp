@@ -42,8 +42,9 @@ TEST_CASE("a peer that answers in pieces, or two lines at once, is understood") 
 TEST_CASE(
     "a peer that is gone, silent or talks of something else is an error with its name, and is not asked "
     "again") {
-  for (const char* command : {"exit 3", "true; /nonexistent/program", "read a; echo hello; cat",
-                              "read a; echo '[1]'; cat", "head -c 3000000 /dev/zero; cat", "sleep 30"}) {
+  for (const char* command :
+       {"exit 3", "true; /nonexistent/program", "read a; echo hello; cat", "read a; echo '[1]'; cat",
+        R"(read a; printf '{}\0x\n'; cat)", "head -c 3000000 /dev/zero; cat", "sleep 30"}) {
     CAPTURE(command);
     PeerProcess peer = started(command);
     const auto answer =

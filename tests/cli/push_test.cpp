@@ -41,6 +41,21 @@ TEST_CASE("a bundle is pushed to a channel that is named, or its own") {
   CHECK(files_below(sandbox / "served") == 6);
 }
 
+TEST_CASE("a plain folder takes a channel as a URL does") {
+  const Sandbox sandbox;
+  write_bundle(sandbox, "a.bundle", "nightly");
+  const auto pushed =
+      sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served") + "#stable", "--json"});
+  REQUIRE_MESSAGE(pushed.status == 0, pushed.err);
+  CHECK(pushed.json()["channel"] == "stable");
+  CHECK(std::filesystem::exists(sandbox / "served/refs/stable"));
+  CHECK_FALSE(std::filesystem::exists(sandbox / "served#stable"));
+  ToolSetting inside;
+  inside.folder = sandbox / "served";
+  CHECK(sandbox.run({"pull", ".#stable", "--dry-run"}, inside).status == 0);
+  CHECK(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served") + "#a/b"}).status == 2);
+}
+
 TEST_CASE("a bundle without a usable channel is pushed under its manifest alone") {
   const Sandbox sandbox;
   write_bundle(sandbox, "a.bundle", "not a tag");

@@ -40,3 +40,24 @@ TEST_CASE("no byte of what is known of a channel can be another, and none can be
     CHECK_FALSE(decode_channel(ByteView(bytes).first(i)).has_value());
   }
 }
+
+TEST_CASE("a channel with other flags or with bytes behind its end is damaged, under a right checksum too") {
+  KnownChannel channel{"a"};
+  channel.manifest = sha256(as_bytes("m"));
+  const Bytes sound = encode_channel(channel);
+  constexpr std::size_t kChecksum = sizeof(Sha256Digest::bytes);
+  const auto sealed = [](Bytes bytes) {
+    const Sha256Digest digest = sha256(bytes);
+    bytes.insert(bytes.end(), digest.bytes.begin(), digest.bytes.end());
+    return bytes;
+  };
+  Bytes fields(sound.begin(), sound.end() - kChecksum);
+  ok(decode_channel(sealed(fields)));
+  const std::size_t flag = 4 + 2 + 4 + 1;  // behind magic, version and place
+  REQUIRE(fields[flag] == std::byte{1});
+  fields[flag] = std::byte{2};
+  CHECK(decode_channel(sealed(fields)).error().code == ErrorCode::corruption);
+  fields[flag] = std::byte{1};
+  fields.push_back(std::byte{0});
+  CHECK(decode_channel(sealed(fields)).error().code == ErrorCode::corruption);
+}

@@ -3,6 +3,7 @@
 #include "support/fault_server.hpp"
 #include "support/temp_dir.hpp"
 
+#include <cubinet/base/host_port.hpp>
 #include <cubinet/distribution/connect.hpp>
 
 #include <fstream>
@@ -86,4 +87,21 @@ TEST_CASE("a static server is asked with a password or a token") {
   CHECK_FALSE(ok(connected(reference, credentials, {server.authority()})->read_channel("x")));
   CHECK(server.requests().at(0).header("authorization") == "Bearer token");
   CHECK(server.requests().at(1).header("authorization") == basic_authorization({"me", "word"}).value);
+}
+
+TEST_CASE("plain HTTP is allowed for a host and port, however they are written") {
+  const auto is_allowed = [](const std::string& authority, const std::string& allowed) {
+    HttpSettings settings;
+    settings.plain_http = {allowed};
+    const auto host = ok(HostPort::parse(authority));
+    return allows_plain_http(settings, host.host, host.port.value_or(80));
+  };
+  CHECK(is_allowed("host", "HOST"));
+  CHECK(is_allowed("host", "host:080"));
+  CHECK(is_allowed("host:5000", "Host:05000"));
+  CHECK(is_allowed("[::1]:5000", "[0::1]:5000"));
+  CHECK_FALSE(is_allowed("host:5000", "host"));
+  CHECK_FALSE(is_allowed("host", "host:443"));
+  CHECK_FALSE(is_allowed("host", ""));
+  CHECK_FALSE(is_allowed("host", "http://host"));
 }

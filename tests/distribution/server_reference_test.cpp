@@ -21,8 +21,13 @@ TEST_CASE("a server is named as its users name it") {
                          Row{"oci://host:5000/team/kernels:latest", Layout::oci, "https", "host:5000",
                              "team/kernels", "latest"},
                          Row{"oci://host/a__b/c-d.e", Layout::oci, "https", "host", "a__b/c-d.e", ""},
+                         Row{"https://host#stable", Layout::https, "https", "host", "", "stable"},
+                         Row{"HTTP://HOST:080/a/#stable", Layout::https, "http", "host", "a", "stable"},
+                         Row{"OCI://Host:443/a:b", Layout::oci, "https", "host", "a", "b"},
                          Row{"file:///srv/kernels#stable", Layout::folder, "", "", "/srv/kernels", "stable"},
-                         Row{"some/folder", Layout::folder, "", "", "some/folder", ""}}) {
+                         Row{"FILE:///srv//./a/../kernels/", Layout::folder, "", "", "/srv/kernels", ""},
+                         Row{"/srv/kernels#stable", Layout::folder, "", "", "/srv/kernels", "stable"},
+                         Row{"/x://y", Layout::folder, "", "", "/x:/y", ""}}) {
     CAPTURE(row.text);
     const ServerReference reference = ok(ServerReference::parse(row.text));
     CHECK(reference.layout == row.layout);
@@ -34,10 +39,32 @@ TEST_CASE("a server is named as its users name it") {
   }
 }
 
+TEST_CASE("a folder is named from the working directory on") {
+  const std::string here = std::filesystem::current_path().string();
+  CHECK(ok(ServerReference::parse("some/folder")).path == here + "/some/folder");
+  CHECK(ok(ServerReference::parse("./some/#stable")).to_full_string() == "file://" + here + "/some#stable");
+}
+
+TEST_CASE("spellings of one reference are one place") {
+  const auto place = [](const std::string& text) {
+    return ok(ServerReference::parse(text)).to_full_string();
+  };
+  CHECK(place("https://HOST:0443/k/#stable") == place("https://host/k#stable"));
+  CHECK(place("oci://[0:0::1]:5000/k:stable") == place("oci://[::1]:5000/k:stable"));
+  CHECK(place("file:///srv//k/#stable") == place("/srv/k#stable"));
+  CHECK(place(place("/srv/k#stable")) == "file:///srv/k#stable");
+}
+
+TEST_CASE("the password in a reference is not shown") {
+  const auto refused = ServerReference::parse("https://user:hunter2@host/k#stable");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().to_line().find("hunter2") == std::string::npos);
+}
+
 TEST_CASE("a manifest is named by its digest") {
   const std::string digits(64, 'a');
   for (const std::string server :
-       {"oci://host/name", "https://host/a", "s3://bucket/b", "file:///x", "x/y"}) {
+       {"oci://host/name", "https://host/a", "s3://bucket/b", "file:///x", "/x/y"}) {
     const ServerReference reference = ok(ServerReference::parse(server + "@sha256:" + digits));
     REQUIRE(reference.digest);
     CHECK(reference.digest->to_hex() == digits);
@@ -64,6 +91,17 @@ TEST_CASE("what names no server is refused") {
         "https://host/a#",
         "https://host/a#../x",
         "https://host/a?b",
+        "https://host//a",
+        "https://host/./a",
+        "https://host/b/../a",
+        "https://host/%61",
+        "https://host./a",
+        "https://127.1/a",
+        "oci://host:80/a",
+        "s3://bucket/../a",
+        "/srv/kernels#a/b",
+        "/srv/kernels#",
+        "#stable",
         "file://host/x",
         "file://",
         "file:///",

@@ -60,11 +60,12 @@ TEST_CASE("a policy says for each place who has to sign what comes from it") {
   CHECK_FALSE(place->refuse_older);
   REQUIRE(file.find("https://mirror/kernels/x") != nullptr);
   CHECK(file.find("https://mirror/kernels/x")->local_only);
-  for (const char* elsewhere :
-       {"/srv/kernels", "/srv/kernels2/x", "/srv", "", "/srv/kernels/old.bundle2/x/"}) {
-    const bool within = std::string_view(elsewhere).starts_with("/srv/kernels/");
-    CHECK((file.find(elsewhere) != nullptr) == within);
-  }
+  for (const char* elsewhere : {"/srv/kernels2/x", "/srv", "", "/srv/kernelsx", "https://mirror/kernel"})
+    CHECK(file.find(elsewhere) == nullptr);
+  // A folder is in itself, and a file of a longer name is another.
+  CHECK(file.find("/srv/kernels") == file.find("/srv/kernels/x"));
+  CHECK(file.find("https://mirror/kernels") == file.find("https://mirror/kernels/x"));
+  CHECK(file.find("/srv/kernels/old.bundle2/x/")->threshold == 2);
   REQUIRE(file.fallback);
   CHECK(file.fallback->threshold == 0);
 }
@@ -115,4 +116,55 @@ TEST_CASE("what a policy could be misread by is an error that names its line") {
     CAPTURE(text);
     CHECK(fixture.parse(text).error().code == ErrorCode::invalid_argument);
   }
+}
+
+TEST_CASE("a place is taken in its canonical form alone") {
+  const PolicyText fixture;
+  const auto parse = [&](const std::string& place) {
+    return fixture.parse(R"({"stores":[{"place":")" + place + R"("}]})");
+  };
+  for (const char* good :
+       {"/", "/srv/k", "/srv/k/", "/a:/b", "https://host/", "https://host", "https://h:8443/k/",
+        "http://h/a%20b", "oci://host/", "oci://host/team/", "s3://bucket/", "s3://bucket/a b"}) {
+    CAPTURE(good);
+    ok(parse(good));
+  }
+  for (const char* bad : {"HTTPS://host/k",
+                          "https://HOST/k/",
+                          "https://host:443/k/",
+                          "http://h:080/k",
+                          "https://host//k",
+                          "https://h/k//",
+                          "https://host/./k/",
+                          "https://h/a/../k/",
+                          "https://h/%6bernels/",
+                          "https://h/%c3%a9",
+                          "https://u@h/",
+                          "https://h./k/",
+                          "https://127.1/k/",
+                          "https://[0::1]/k/",
+                          "oci://host",
+                          "oci://host:80/k",
+                          "s3://bucket//k/",
+                          "https://",
+                          "s3://",
+                          "file:///srv/k/",
+                          "ftp://h/",
+                          "https://h/k#stable",
+                          "oci://host/k:stable",
+                          "/x://y"}) {
+    CAPTURE(bad);
+    const auto file = parse(bad);
+    REQUIRE_FALSE(file);
+    CHECK(file.error().code == ErrorCode::invalid_argument);
+  }
+  CHECK(contains(parse("https://HOST:443/k/").error().message, "write 'https://host/k/'"));
+}
+
+TEST_CASE("an exact place counts before the folder of the same name") {
+  const PolicyText fixture;
+  const PolicyFile file = ok(fixture.parse(R"({"stores":[
+    {"place":"https://h/k/","require_signed":false}, {"place":"https://h/k","trusted_keys":[K1]}]})"));
+  CHECK(file.find("https://h/k")->threshold == 1);
+  CHECK(file.find("https://h/k/x")->threshold == 0);
 }

@@ -129,3 +129,58 @@ TEST_CASE("a link leads neither out of a policy nor around it") {
   // Nor does a name that looks like that of a server.
   CHECK(ok(fixture.find(open.string() + "/x://../../guarded/a")));
 }
+
+TEST_CASE("two dots behind a link lead where the operating system goes") {
+  const PolicyHome fixture;
+  const auto root = fs::canonical(fixture.folder.path());
+  fs::create_directories(root / "guarded/inner");
+  fs::create_directory(root / "open");
+  put(root / "guarded/a", "");
+  fs::create_directory_symlink(root / "guarded/inner", root / "open/in");
+  fixture.write(fixture.policy, root.string() + "/guarded/");
+  CHECK(ok(fixture.find(root / "open/in/../a")));
+  fixture.write(fixture.policy, root.string() + "/open/");
+  CHECK_FALSE(ok(fixture.find(root / "open/in/../a")));
+  CHECK(ok(fixture.find(root / "open/in/a")));
+}
+
+TEST_CASE("a link from one place of the policy into another is an error") {
+  const PolicyHome fixture;
+  const auto root = fs::canonical(fixture.folder.path());
+  fs::create_directory(root / "guarded");
+  fs::create_directory(root / "free");
+  put(root / "guarded/a", "");
+  fs::create_symlink(root / "guarded/a", root / "free/a");
+  fs::create_symlink("a", root / "guarded/b");
+  put(fixture.policy, R"({"stores":[{"place":")" + root.string() + R"(/guarded/"},{"place":")" +
+                          root.string() + R"(/free/","require_signed":false}]})");
+  fs::permissions(fixture.policy, fs::perms(0644));
+  const auto refused = fixture.find(root / "free/a");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::untrusted);
+  CHECK(contains(refused.error().message, (root / "guarded/a").string()));
+  CHECK(ok(fixture.find(root / "guarded/b"))->threshold == 1);
+  CHECK(ok(fixture.find(root / "free/b"))->threshold == 0);
+}
+
+TEST_CASE("a server is known by its canonical form, and what has none is an error") {
+  const PolicyHome fixture;
+  fixture.write(fixture.policy, "https://host/kernels/");
+  for (const char* place : {"https://host/kernels/x", "HTTPS://HOST:443/kernels/x/", "https://host/kernels"})
+    CHECK(ok(fixture.find(place)));
+  CHECK_FALSE(ok(fixture.find("https://host/other")));
+  for (const char* place : {"https://host//kernels/x", "https://host/./kernels/x", "https://host/%6bernels/x",
+                            "https://host/a/../kernels", "https://host/kernels#stable", "file:///srv"}) {
+    CAPTURE(place);
+    const auto found = fixture.find(place);
+    REQUIRE_FALSE(found);
+    CHECK(found.error().code == ErrorCode::invalid_argument);
+  }
+}
+
+TEST_CASE("a path whose links cannot be followed is an error") {
+  const PolicyHome fixture;
+  fixture.write(fixture.policy, "/srv/");
+  fs::create_symlink("loop", fixture.folder / "loop");
+  CHECK_FALSE(fixture.find(fixture.folder / "loop/x"));
+}

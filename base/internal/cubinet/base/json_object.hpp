@@ -19,8 +19,8 @@ namespace cubinet {
 // value: it has to stay where it is.
 using JsonLines = std::map<const nlohmann::json*, long>;
 
-// JSON text to a value, stricter than the library: a repeated member, a depth over 8, and anything after the
-// value are errors too. invalid_argument holds the line, from 1 on, in `native`.
+// Parses JSON text. Stricter than the library: a repeated member, a depth over 8, a zero byte and anything
+// after the value are errors too (invalid_argument, with the line, from 1 on, in `native`).
 Result<nlohmann::json> parse_strict_json(std::string_view text);
 
 // The same with its lines; of at most 100000 values.

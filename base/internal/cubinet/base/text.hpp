@@ -13,6 +13,9 @@ constexpr bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+// Returns the text with ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
 // "a, b, c".
 std::string join(const std::vector<std::string>& parts, std::string_view separator = ", ");
 

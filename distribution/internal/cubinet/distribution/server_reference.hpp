@@ -10,32 +10,35 @@
 
 namespace cubinet {
 
-// A server as a user writes it, and what on it:
+// A server, and a bundle on it, as a user names them:
 //
-//   https://host[:port]/base[#channel]       a static server, or one with WebDAV (http:// where it was
-//   allowed) s3://bucket[/prefix][#channel] oci://host[:port]/name[:channel]         a registry of container
-//   images file:///folder[#channel]  or  a path
+//   https://host[:port]/base[#channel]       a static server, or one with WebDAV; http:// if it is allowed
+//   s3://bucket[/prefix][#channel]
+//   oci://host[:port]/name[:channel]         a registry of container images
+//   file:///folder[#channel], or a path[#channel]
 //
-// and in the place of a channel `@sha256:<64 hexadecimal digits>`, the digest of a manifest. A plain value.
+// `@sha256:<64 hexadecimal digits>` in the place of a channel is the digest of a manifest. A plain value, in
+// the canonical form of ServerPlace: references to one place on one server are equal as text.
 struct ServerReference {
   enum class Layout { https, s3, oci, folder };
 
   Layout layout = Layout::folder;
   std::string scheme = {};     // of https and oci: "https" or "http"
   std::string authority = {};  // of https and oci: host[:port]; of s3 the bucket
-  std::string path = {};       // below that, or the folder; no '/' at its end
+  std::string path = {};       // below that, without '/' at its end; or the folder, absolute
   std::string channel = {};    // empty: none was named
   std::optional<Sha256Digest> digest = {};
 
+  // Errors: invalid_argument for what names no server, or has no canonical form; io as absolute_path().
   static Result<ServerReference> parse(std::string_view text);
-  // As it is written, without channel and digest.
+  // Returns the reference without channel and digest.
   std::string to_string() const;
-  // With them.
+  // Returns the reference with them.
   std::string to_full_string() const;
 };
 
-// A name that stands in a path and is a tag of a registry: a letter, digit or '_', then up to 127 of these,
-// '.' and '-'.
+// Checks the name of a channel, which is a part of a path and a tag of a registry: a letter, digit or '_',
+// then up to 127 of these, '.' and '-'.
 Result<void> check_channel(std::string_view channel);
 
 }  // namespace cubinet

@@ -16,8 +16,8 @@ namespace cubinet {
 struct HttpSettings {
   std::string library = "libcurl.so.4";  // a path or soname; opened at the first request
   bool offline = false;                  // every request is refused, before a name is looked up
-  // Servers, as host or host:port, that may be asked by http://. All others are asked by https:// alone, and
-  // a redirect from that to http:// is never followed.
+  // Servers, as host[:port] (80 if it is left out), that may be asked by http://. All others are asked by
+  // https:// alone, and a redirect from that to http:// is never followed.
   std::vector<std::string> plain_http = {};
   std::string proxy = {};     // [scheme://]host:port; empty: none
   std::string no_proxy = {};  // names, with commas, that are asked directly
@@ -39,6 +39,9 @@ struct HttpSettings {
   // Asked several times a second, by the thread that waits; true ends the request.
   Callback<bool()> cancelled = {};
 };
+
+// Returns whether the settings allow http:// for this host, in the form of HostPort, and port.
+bool allows_plain_http(const HttpSettings& settings, std::string_view host, std::uint16_t port);
 
 // Requests over HTTP/1.1, by libcurl.
 //

@@ -12,7 +12,7 @@ namespace cubinet {
 // An absolute http or https URL in the parts that a request needs. A plain value.
 struct Url {
   std::string scheme;  // "https" or "http"
-  std::string host;    // in lower case; an IPv6 address in its brackets
+  std::string host;    // as HostPort writes it
   std::uint16_t port = 0;
   std::string path = "/";  // as it was written, percent-encoded; begins with '/'
   std::string query = {};  // the same, without its '?'

@@ -38,13 +38,17 @@ struct Signer {
   std::string comment;
 };
 
-// What the policy file says of a place: of the lines that fit the longest, else the default; nullopt where it
-// has neither, or there is no file. docs/formats/policy.md is the format. `home`: where `policy.json` is
-// looked for when no file is named, and whose key set and versions seen count; may be empty. `files` nullptr:
-// the operating system's.
+// Returns the policy of a place: of the stores in the policy file that hold it the longest, else the default;
+// nullopt if it has neither, or there is no file. The format is docs/formats/policy.md.
 //
-// invalid_argument names the line; untrusted: somebody else could have written the file, or it names the
-// home's key set and there is none. None of them is a reason to go on without a policy.
+// `place` is a path, or the URL of a server without channel and digest, in any form that has a canonical one.
+// `home` is the folder whose `policy.json` counts if no file is named, and whose key set and versions seen
+// count; it may be empty. `files` nullptr means the operating system's.
+//
+// Errors: invalid_argument names the line of the file, or the place that has no canonical form; untrusted if
+// somebody else could have written the file, if it names the home's key set and there is none, or if a link
+// leads from one store's place into another's; io if the links of a path cannot be followed. Never go on
+// without a policy after an error.
 Result<std::optional<TrustPolicy>> find_trust_policy(const std::string& place, const std::string& home,
                                                      const std::string& policy_file = {},
                                                      std::shared_ptr<FileSystem> files = nullptr);
