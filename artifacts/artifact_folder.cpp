@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/artifacts/artifact_folder.hpp>
+#include <cubinet/base/file_system.hpp>
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <string_view>
 
 namespace cubinet {
@@ -19,22 +21,12 @@ struct Contents {
 };
 
 Result<Contents> list(const fs::path& path) {
-  std::error_code failure;
-  fs::directory_iterator entries(path, failure);
-  if (failure) return io_error("cannot read the folder '" + path.string() + "'", failure.value());
-  Contents listing;
-  while (entries != fs::directory_iterator()) {
-    // What readdir says of an entry's type; a file that vanished meanwhile counts as a file and is then
-    // missing.
-    std::error_code unknown;
-    const bool folder = !entries->is_symlink(unknown) && entries->is_directory(unknown);
-    (folder ? listing.folders : listing.files).push_back(entries->path().filename().string());
-    entries.increment(failure);
-    if (failure) return io_error("cannot read the folder '" + path.string() + "'", failure.value());
-  }
-  std::sort(listing.files.begin(), listing.files.end());
-  std::sort(listing.folders.begin(), listing.folders.end());
-  return listing;
+  CUBINET_TRY_ASSIGN(Listing listing, posix_file_system()->list(path));
+  Contents contents;
+  std::set_difference(listing.names.begin(), listing.names.end(), listing.folders.begin(),
+                      listing.folders.end(), std::back_inserter(contents.files));
+  contents.folders = std::move(listing.folders);
+  return contents;
 }
 
 bool has_header(const Contents& listing) {

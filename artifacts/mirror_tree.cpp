@@ -26,10 +26,6 @@ bool is_plain_in_links(char c) {
          c == '~';
 }
 
-bool is_left_over(std::string_view name) {
-  return name.starts_with('.') && name.ends_with(".tmp");
-}
-
 }  // namespace
 
 std::string_view why_not_mirrored(std::string_view name) {
@@ -84,7 +80,7 @@ Result<void> MirrorTree::make_folder(const std::string& name) const {
   if (!lock_) return {};  // somebody else may be about to name it
   CUBINET_TRY_ASSIGN(const Listing listing, files_->list(path));
   for (const std::string& left : listing.names) {
-    if (is_left_over(left)) CUBINET_TRY(files_->remove(path / left));
+    if (is_temporary_path(left)) CUBINET_TRY(files_->remove(path / left));
   }
   return {};
 }

@@ -33,17 +33,36 @@ fs::path absolute_of(fs::path folder) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-// NVRTC's files have the modes that the process's umask leaves them.
-std::error_code close_to_others(const fs::path& folder) {
-  constexpr auto kTheirs = fs::perms::group_write | fs::perms::others_write;
-  std::error_code failure;
-  for (fs::recursive_directory_iterator entry(folder, failure), end; !failure && entry != end;
-       entry.increment(failure)) {
-    const fs::perms modes = entry->symlink_status(failure).permissions();
-    if (!failure && (modes & kTheirs) != fs::perms::none)
-      fs::permissions(entry->path(), kTheirs, fs::perm_options::remove, failure);
+// Calls `visit` with the path and status of each file and folder below `folder`.
+template <class Visit>
+Result<void> for_each_below(FileSystem& files, const fs::path& folder, Visit&& visit) {
+  std::vector<fs::path> folders = {folder};
+  while (!folders.empty()) {
+    const fs::path current = std::move(folders.back());
+    folders.pop_back();
+    CUBINET_TRY_ASSIGN(const Listing listing, files.list(current));
+    for (const std::string& name : listing.names) {
+      const fs::path path = current / name;
+      CUBINET_TRY_ASSIGN(const auto status, files.status(path));
+      if (!status) continue;
+      CUBINET_TRY(visit(path, *status));
+      if (status->type == FileStatus::Type::directory) folders.push_back(path);
+    }
   }
-  return failure;
+  return {};
+}
+
+// Takes the permission to write from others. NVRTC's files have the modes that the umask leaves them.
+Result<void> close_to_others(FileSystem& files, const fs::path& folder) {
+  constexpr auto kTheirs = fs::perms::group_write | fs::perms::others_write;
+  return for_each_below(files, folder, [&](const fs::path& path, const FileStatus& status) -> Result<void> {
+    const bool closed = (status.permissions & static_cast<unsigned>(kTheirs)) == 0;
+    if (closed || status.type == FileStatus::Type::symlink) return {};
+    std::error_code failure;
+    fs::permissions(path, kTheirs, fs::perm_options::remove, failure);
+    if (failure) return io_error("cannot protect '" + path.string() + "'", failure.value());
+    return {};
+  });
 }
 
 // All that was written is on the disk before it has its name: 2400 files at once, not one by one.
@@ -65,21 +84,19 @@ bool is_place(const fs::path& path) {
   return name.size() == kNameLength && name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-std::uint64_t bytes_in(const fs::path& folder) {
+// Returns the size of all files in a folder, or of those that can be listed.
+std::uint64_t bytes_in(FileSystem& files, const fs::path& folder) {
   std::uint64_t bytes = 0;
-  std::error_code unknown;
-  for (fs::recursive_directory_iterator entry(folder, unknown), end; !unknown && entry != end;
-       entry.increment(unknown)) {
-    std::error_code no_file;
-    const std::uintmax_t size = entry->is_regular_file(no_file) ? entry->file_size(no_file) : 0;
-    bytes += no_file ? 0 : size;
-  }
+  static_cast<void>(
+      for_each_below(files, folder, [&](const fs::path&, const FileStatus& status) -> Result<void> {
+        if (status.type == FileStatus::Type::regular) bytes += status.size;
+        return {};
+      }));
   return bytes;
 }
 
 }  // namespace
 
-// The folder above has to be known, too.
 BundledHeaders::BundledHeaders(fs::path folder, std::string_view compiler)
     : parent_(absolute_of(std::move(folder))), place_(parent_ / name_of(compiler)) {}
 
@@ -116,29 +133,30 @@ Result<void> BundledHeaders::fill(const NvrtcApi& api, const fs::path& folder) c
     return unusable(parent_, std::string(api.nvrtcGetErrorString(result)) +
                                  (log == nullptr || *log == '\0' ? "" : std::string(", ") + log));
   }
-  std::error_code failure;
   for (const char* name : kNotHeaders) {
-    fs::remove(folder / name, failure);
-    if (failure) return unusable(parent_, failure.message());
+    if (auto removed = files_->remove(folder / name); !removed)
+      return unusable(parent_, removed.error().message);
   }
-  failure = close_to_others(folder);
+  if (auto closed = close_to_others(*files_, folder); !closed)
+    return unusable(parent_, closed.error().message);
   // Whoever may read the home may read these.
-  if (!failure) fs::permissions(folder, fs::perms{0755}, failure);
+  std::error_code failure;
+  fs::permissions(folder, fs::perms{0755}, failure);
   if (!failure) failure = make_durable(folder);
   if (failure) return unusable(parent_, failure.message());
   return {};
 }
 
-// Of processes that were ended while they wrote.
 void BundledHeaders::remove_left_overs() const {
-  std::error_code ignored;
-  for (fs::directory_iterator entry(parent_, ignored), end; !ignored && entry != end;
-       entry.increment(ignored)) {
-    const std::string name = entry->path().filename().string();
-    std::error_code unknown;
-    const auto age = fs::file_time_type::clock::now() - entry->last_write_time(unknown);
-    if (name.starts_with('.') && name.ends_with(".tmp") && !unknown && age > kLeftOverAfter)
-      fs::remove_all(entry->path(), unknown);
+  const auto listing = files_->list(parent_);
+  if (!listing) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  for (const std::string& name : listing->names) {
+    if (!is_temporary_path(name)) continue;
+    const fs::path path = parent_ / name;
+    const auto status = files_->status(path);
+    if (status && *status && now - std::chrono::nanoseconds((*status)->modified_ns) > kLeftOverAfter)
+      static_cast<void>(files_->remove_tree(path));
   }
 }
 
@@ -150,6 +168,7 @@ Result<UnneededHeaders> BundledHeaders::sweep(const fs::path& folder,
     CUBINET_TRY_ASSIGN(const bool there, some.is_trusted_folder(above));
     if (!there) return unneeded;
   }
+  some.files_->guard(some.parent_.parent_path());
   std::set<std::string> needed;
   for (const std::string& compiler : compilers)
     needed.insert(name_of(compiler));
@@ -158,12 +177,11 @@ Result<UnneededHeaders> BundledHeaders::sweep(const fs::path& folder,
     const fs::path place = some.parent_ / name;
     if (!is_place(place) || needed.contains(name)) continue;
     ++unneeded.folders;
-    unneeded.bytes += bytes_in(place);
+    unneeded.bytes += bytes_in(*some.files_, place);
     if (!remove) continue;
     const fs::path aside = temporary_path_beside(place);
     CUBINET_TRY(some.files_->rename(place, aside));
-    std::error_code swept_later;
-    fs::remove_all(aside, swept_later);
+    static_cast<void>(some.files_->remove_tree(aside));  // what stays is swept later
   }
   if (remove) some.remove_left_overs();
   return unneeded;
@@ -180,20 +198,19 @@ Result<void> BundledHeaders::install(const NvrtcApi& api) const {
     return unusable(parent_, made.error().message);
   if (auto made = files_->create_directories(parent_, FileSystem::Mode::shared); !made)
     return unusable(parent_, made.error().message);
+  files_->guard(parent_.parent_path());
   CUBINET_TRY_ASSIGN(const bool there, installed());
   if (there) return {};
   remove_left_overs();
   const fs::path folder = temporary_path_beside(place_);
   Result<void> filled = fill(api, folder);
-  std::error_code failure;
-  if (filled) fs::rename(folder, place_, failure);
-  if (filled && !failure) return {};
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
+  const Result<void> renamed = filled ? files_->rename(folder, place_) : filled;
+  if (renamed) return {};
+  static_cast<void>(files_->remove_tree(folder));
   if (!filled) return filled;
   // Another process was faster.
   CUBINET_TRY_ASSIGN(const bool theirs, installed());
-  return theirs ? Result<void>() : unusable(parent_, failure.message());
+  return theirs ? Result<void>() : unusable(parent_, renamed.error().message);
 }
 
 }  // namespace cubinet

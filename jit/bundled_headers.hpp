@@ -29,14 +29,15 @@ class BundledHeaders {
   // unavailable where they cannot be written.
   Result<void> install(const NvrtcApi& api) const;
 
-  // What lies in such a folder for others than these compilers; taken away where `remove`. Renamed first, so
-  // that whoever reads them finds all or nothing. untrusted as installed().
+  // Counts what such a folder holds for other compilers than these, and removes it if `remove` is true. A
+  // folder is renamed first, so that readers find all of it or nothing. untrusted as installed().
   static Result<UnneededHeaders> sweep(const std::filesystem::path& folder,
                                        const std::vector<std::string>& compilers, bool remove);
 
  private:
   Result<bool> is_trusted_folder(const std::filesystem::path& path) const;
   Result<void> fill(const NvrtcApi& api, const std::filesystem::path& folder) const;
+  // Removes what processes left that were ended while they wrote.
   void remove_left_overs() const;
 
   std::filesystem::path parent_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler_search.hpp"
 
+#include <cubinet/base/file_system.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -60,20 +62,21 @@ fs::path builtins_beside(const fs::path& library) {
   const std::string name = library.filename().string();
   const auto wanted = version_after(name, kLibraryPrefix);
   const bool minor_told = std::count(name.begin(), name.end(), '.') > 2;
-  fs::path best;
+  const fs::path folder = library.parent_path();
+  const auto listing = posix_file_system()->list(folder);
+  if (!listing) return {};
+  std::string best;
   NvrtcVersion best_version;
-  std::error_code ignored;
-  for (fs::directory_iterator entry(library.parent_path(), ignored), end; entry != end;
-       entry.increment(ignored)) {
-    const auto version = version_after(entry->path().filename().string(), kBuiltinsPrefix);
+  for (const std::string& file : listing->names) {
+    const auto version = version_after(file, kBuiltinsPrefix);
     if (!version || (wanted && version->major != wanted->major)) continue;
-    if (wanted && minor_told && version->minor == wanted->minor) return entry->path();
+    if (wanted && minor_told && version->minor == wanted->minor) return folder / file;
     if (best.empty() || *version > best_version) {
-      best = entry->path();
+      best = file;
       best_version = *version;
     }
   }
-  return best;
+  return best.empty() ? fs::path() : folder / best;
 }
 
 void add_candidate(std::vector<CompilerCandidate>& candidates, Source source, const fs::path& file) {

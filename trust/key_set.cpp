@@ -82,6 +82,7 @@ Result<KeySet> update_key_set(FileSystem& files, const std::filesystem::path& ho
                               ByteView text, const SignatureSource& signatures, KeySetTurn turn) {
   const auto path = key_set_path(home);
   CUBINET_TRY(files.create_directories(path.parent_path(), FileSystem::Mode::shared));
+  files.guard(home);
   CUBINET_TRY_ASSIGN(const auto lock, files.lock(path.parent_path() / "key_set.lock"));
   if (lock == nullptr)
     return Error{ErrorCode::busy, "another process changes the key set of '" + home.string() + "'"};

@@ -36,7 +36,7 @@ Result<std::optional<Bytes>> read_policy_file(FileSystem& files, const std::stri
   return error;
 }
 
-// Whoever can write the home can take its policy away.
+// Refuses a home that others can write: they could take its policy away. Guards one that exists.
 Result<void> check_home(FileSystem& files, const std::string& home) {
   std::error_code failure;
   const fs::path real = fs::canonical(home, failure);
@@ -44,7 +44,10 @@ Result<void> check_home(FileSystem& files, const std::string& home) {
   if (failure) return io_error("cannot open the home '" + home + "'", failure.value());
   CUBINET_TRY_ASSIGN(const auto status, files.status(real));
   const char* reason = status ? why_not_trusted(*status) : nullptr;
-  if (reason == nullptr) return {};
+  if (reason == nullptr) {
+    files.guard(home);
+    return {};
+  }
   return Error{ErrorCode::untrusted,
                "'" + home + "' " + reason + ", so that nothing tells whose policy counts",
                "chmod go-w it, or name another home or a policy file"};

@@ -155,7 +155,7 @@ bool FileStore::set_aside(const fs::path& path, std::string_view reason) {
   auto moved = target ? files_->rename(path, *target) : Result<void>(target.error());
   if (!moved) {
     if (target) static_cast<void>(files_->remove(fs::path(target->native() + ".reason")));
-    if (moved.error().code != ErrorCode::not_found) {
+    if (moved.error().native != ENOENT) {  // another process has moved it
       log(log_, LogLevel::error, "a damaged file stays where it is: " + moved.error().to_line());
     }
     return false;
@@ -202,11 +202,11 @@ Result<void> FileStore::bring_image(const fs::path& from, const Sha256Digest& di
 
 Result<std::vector<fs::path>> FileStore::files_below(const fs::path& folder) const {
   std::vector<fs::path> paths;
-  CUBINET_TRY_ASSIGN(const auto names, list_or_nothing(folder));
-  for (const std::string& name : names) {
-    CUBINET_TRY_ASSIGN(const auto status, files_->status(folder / name));
-    if (!status) continue;
-    if (status->type != FileStatus::Type::directory) {
+  auto listing = files_->list(folder);
+  if (!listing && listing.error().code == ErrorCode::not_found) return paths;
+  if (!listing) return std::move(listing).error();
+  for (const std::string& name : listing->names) {
+    if (!std::binary_search(listing->folders.begin(), listing->folders.end(), name)) {
       paths.push_back(folder / name);
       continue;
     }

@@ -68,7 +68,7 @@ class FileStore {
 
   // Of a folder; one that is missing holds none.
   Result<std::vector<std::string>> list_or_nothing(const std::filesystem::path& folder) const;
-  // Files of a two-level folder, as paths; a folder that is missing holds none.
+  // Returns the files in a folder and in its sub-folders, as paths; none if the folder is missing.
   Result<std::vector<std::filesystem::path>> files_below(const std::filesystem::path& folder) const;
 
  private:

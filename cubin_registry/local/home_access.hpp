@@ -14,7 +14,7 @@ namespace cubinet {
 class HomeAccess {
  public:
   HomeAccess(FileStore& store, bool writable)
-      : store_(store), writable_(writable), lock_path_(store.home().locks() / "store.lock") {}
+      : store_(store), writable_(writable), lock_path_(store.home().store_lock()) {}
 
   bool writable() const { return writable_; }
   bool in_original_process() const { return fork_guard_.in_original_process(); }

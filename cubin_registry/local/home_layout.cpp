@@ -14,6 +14,9 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kWritableByOthers = 022;
 constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::string_view kRecordSuffix = ".record";
+constexpr std::string_view kLockSuffix = ".lock";
+constexpr std::size_t kBuildLockDigits = 32;
+constexpr std::size_t kDigestDigits = 2 * sizeof(Sha256Digest::bytes);
 
 // kRecordFolders and more for what is no digit.
 std::size_t folder_of_digit(char digit) {
@@ -25,6 +28,10 @@ Error unusable(const fs::path& path, Error reason) {
   reason.message = "the registry's home '" + path.string() + "' cannot be used: " + reason.message;
   if (reason.remedy.empty()) reason.remedy = "name another folder with --home or CUBINET_HOME";
   return reason;
+}
+
+bool is_hex(std::string_view text, std::size_t digits) {
+  return text.size() == digits && text.find_first_not_of(kDigits) == std::string_view::npos;
 }
 
 // Whoever can write a folder can put kernels of their own into it, with matching records and digests. Root
@@ -66,8 +73,9 @@ Result<void> create_subfolders(FileSystem& files, const HomeLayout& home) {
 }
 
 Result<void> check_subfolders(FileSystem& files, const HomeLayout& home, bool to_write) {
-  for (const fs::path& folder : {home.cubins(), home.records(), home.imports(), home.locks(),
-                                 home.quarantine(), home.pins(), home.channels()}) {
+  for (const fs::path& folder :
+       {home.cubins(), home.records(), home.imports(), home.locks(), home.quarantine(), home.pins(),
+        home.channels(), home.downloads(), home.root() / "headers", home.root() / "trust"}) {
     CUBINET_TRY_ASSIGN(const auto status, files.status(folder));
     if (status) CUBINET_TRY(check_owner(folder, *status, to_write));
   }
@@ -97,12 +105,42 @@ fs::path HomeLayout::download(const Sha256Digest& digest) const {
   return downloads() / name.substr(0, 2) / name;
 }
 
+bool HomeLayout::is_download(const fs::path& path) const {
+  const auto digest = Sha256Digest::parse(path.filename().string());
+  return digest && download(*digest) == path;
+}
+
 fs::path HomeLayout::channel(const Sha256Digest& digest_of_place) const {
   return channels() / (digest_of_place.to_hex() + ".channel");
 }
 
 fs::path HomeLayout::download_lock(const Sha256Digest& what) const {
   return locks() / (what.to_hex() + ".lock");
+}
+
+fs::path HomeLayout::channel_lock(const Sha256Digest& digest_of_place) const {
+  return locks() / (digest_of_place.to_hex() + ".channel.lock");
+}
+
+fs::path HomeLayout::build_lock(const KernelIdentity& identity, const BuildFingerprint& fingerprint) const {
+  Sha256Hasher hasher;
+  hasher.field("encoding", as_text(identity.encoding()));
+  hasher.field("fingerprint", as_text(fingerprint.digest.bytes));
+  return locks() / (hasher.finish().to_hex().substr(0, kBuildLockDigits) + ".lock");
+}
+
+bool HomeLayout::is_lock(const fs::path& path) const {
+  if (path.parent_path() != locks()) return false;
+  for (const fs::path& lock : {store_lock(), import_lock(), sweep_lock(), uses_lock()}) {
+    if (path == lock) return true;
+  }
+  const std::string file_name = path.filename().string();
+  std::string_view name = file_name;
+  if (!name.ends_with(kLockSuffix)) return false;
+  name.remove_suffix(kLockSuffix.size());
+  constexpr std::string_view kChannel = ".channel";
+  if (name.ends_with(kChannel)) return is_hex(name.substr(0, name.size() - kChannel.size()), kDigestDigits);
+  return is_hex(name, kBuildLockDigits) || is_hex(name, kDigestDigits);
 }
 
 fs::path HomeLayout::record_folder(std::size_t number) const {
@@ -155,13 +193,6 @@ std::string entry_name(const CubinRecord& record) {
   return entry_name(record.identity.kernel_hash(), encode_record(record));
 }
 
-std::string build_lock_name(const KernelIdentity& identity, const BuildFingerprint& fingerprint) {
-  Sha256Hasher hasher;
-  hasher.field("encoding", as_text(identity.encoding()));
-  hasher.field("fingerprint", as_text(fingerprint.digest.bytes));
-  return hasher.finish().to_hex().substr(0, 32) + ".lock";
-}
-
 namespace {
 
 // SQLite's locks and journal are worth nothing where other machines, or a program, stand behind the files. An
@@ -175,6 +206,7 @@ void place_index(FileSystem& files, const std::string& folder, OpenHome& opened)
   const fs::path mine =
       fs::path(folder) / sha256(as_bytes(opened.home.root().native())).to_hex().substr(0, 16);
   if (opened.writable && !files.create_directories(mine, FileSystem::Mode::private_to_owner)) return;
+  files.guard(mine);
   const auto status = files.status(mine);
   if (!status || !*status) return;
   if (const auto owned = check_owner(mine, **status, opened.writable); !owned) {
@@ -210,6 +242,7 @@ Result<OpenHome> open_home(FileSystem& files, const HomeOptions& options) {
   if (!*status || (*status)->type != FileStatus::Type::directory) {
     return unusable(root, Error{ErrorCode::unavailable, "it is no folder"});
   }
+  files.guard(root);
   OpenHome opened{HomeLayout(root), read_write && files.writable(root)};
   CUBINET_TRY(check_owner(root, **status, opened.writable));
   CUBINET_TRY(check_subfolders(files, opened.home, opened.writable));

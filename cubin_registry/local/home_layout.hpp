@@ -39,9 +39,19 @@ class HomeLayout {
   static std::string cubin_in_folder(const Sha256Digest& digest);
   std::filesystem::path import(std::uint64_t number) const;
   std::filesystem::path download(const Sha256Digest& digest) const;
+  // Returns whether a file is located where a download belongs: downloads/<2 hex>/<64 hex>.
+  bool is_download(const std::filesystem::path& path) const;
   std::filesystem::path channel(const Sha256Digest& digest_of_place) const;
   // Held by whoever fetches what is called so.
   std::filesystem::path download_lock(const Sha256Digest& what) const;
+  std::filesystem::path channel_lock(const Sha256Digest& digest_of_place) const;
+  std::filesystem::path store_lock() const { return locks() / "store.lock"; }
+  std::filesystem::path import_lock() const { return locks() / "import.lock"; }
+  std::filesystem::path sweep_lock() const { return locks() / "sweep.lock"; }
+  std::filesystem::path uses_lock() const { return locks() / "uses.lock"; }
+  std::filesystem::path build_lock(const KernelIdentity& identity, const BuildFingerprint& fingerprint) const;
+  // Returns whether a file is one of these locks.
+  bool is_lock(const std::filesystem::path& path) const;
   // The records of kernels whose hashes begin with the same two bits share a folder, which is called by them.
   // Few folders, because a process lists each in which it looks for a kernel, which takes twice as long as to
   // read the record; more than one, because it lists a folder again after every change in it.
@@ -76,9 +86,6 @@ std::string entry_name(const CubinRecord& record);
 std::string entry_name(std::uint64_t kernel_hash, ByteView encoded);
 // The first part: how the names of all records of a kernel begin.
 std::string entry_prefix(std::uint64_t kernel_hash);
-// The name of the lock for one build.
-std::string build_lock_name(const KernelIdentity& identity, const BuildFingerprint& fingerprint);
-
 struct OpenHome {
   HomeLayout home;
   bool writable = false;

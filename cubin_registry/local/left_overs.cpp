@@ -23,13 +23,12 @@ bool is_left_over(const FileStatus& status) {
   return now_ns() - status.modified_ns > kLeftOverAfterNs;
 }
 
-bool is_temporary(const fs::path& path) {
+bool is_interrupted_write(const fs::path& path) {
   // SQLite names a journal after its database.
   constexpr std::string_view kJournal = "-journal";
-  const std::string file_name = path.filename().string();
-  std::string_view name = file_name;
-  if (name.ends_with(kJournal)) name.remove_suffix(kJournal.size());
-  return name.starts_with('.') && name.ends_with(".tmp");
+  std::string name = path.filename().string();
+  if (name.ends_with(kJournal)) name.resize(name.size() - kJournal.size());
+  return is_temporary_path(name);
 }
 
 Result<std::vector<fs::path>> temporaries_beside_index(const FileStore& store) {
@@ -40,7 +39,7 @@ Result<std::vector<fs::path>> temporaries_beside_index(const FileStore& store) {
     const std::string prefix = "." + file.filename().string() + ".";
     CUBINET_TRY_ASSIGN(const auto names, store.list_or_nothing(file.parent_path()));
     for (const std::string& name : names) {
-      if (name.starts_with(prefix) && is_temporary(name)) paths.push_back(file.parent_path() / name);
+      if (name.starts_with(prefix) && is_interrupted_write(name)) paths.push_back(file.parent_path() / name);
     }
   }
   return paths;
@@ -94,7 +93,7 @@ Result<void> remove_unnamed_images(FileSweep& sweep, LocalImports& imports,
 
 Result<void> remove_left_overs(FileSweep& sweep, const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
-    if (!is_temporary(path)) continue;
+    if (!is_interrupted_write(path)) continue;
     CUBINET_TRY_ASSIGN(const auto status, sweep.store().files().status(path));
     if (!status || !is_left_over(*status)) continue;
     CUBINET_TRY(sweep.remove(path, status->size));

@@ -14,8 +14,9 @@ namespace cubinet {
 
 // Nobody writes one file for longer than an hour, so what is older was left by a process that died.
 bool is_left_over(const FileStatus& status);
-// The name of a file that is being written, or was left while it was.
-bool is_temporary(const std::filesystem::path& path);
+// Returns whether a file has the name of a temporary file, or of a temporary database's journal. It is being
+// written, or its writer was ended.
+bool is_interrupted_write(const std::filesystem::path& path);
 // The temporary files beside the index: of repairs, the limit and the log of uses, being written or ended
 // half-way.
 Result<std::vector<std::filesystem::path>> temporaries_beside_index(const FileStore& store);

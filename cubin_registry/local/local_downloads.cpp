@@ -93,10 +93,9 @@ Result<void> LocalDownloads::change(const std::string& place, const Callback<voi
   const Sha256Digest digest = digest_of_place(place);
   const fs::path file = store_.home().channel(digest);
   // Not the lock of those who ask the server: they change what is known while they hold that.
-  fs::path lock_file = store_.home().download_lock(digest);
-  lock_file.replace_extension(".channel.lock");
-  CUBINET_TRY_ASSIGN(const auto lock, lock_within(store_.files(), lock_file, FileSystem::Sharing::exclusive,
-                                                  kChannelLockLimit, store_.log_sink()));
+  CUBINET_TRY_ASSIGN(const auto lock,
+                     lock_within(store_.files(), store_.home().channel_lock(digest),
+                                 FileSystem::Sharing::exclusive, kChannelLockLimit, store_.log_sink()));
   CUBINET_TRY_ASSIGN(KnownChannel known, channel(place));
   change(known);
   return store_.put(file, [&] { return write_file_atomically(store_.files(), file, encode_channel(known)); });

@@ -339,7 +339,7 @@ Result<std::unique_ptr<BuildLock>> LocalHome::lock_for_build(const KernelIdentit
                                                              const BuildFingerprint& fingerprint) {
   CUBINET_TRY(check_process());
   if (!access_.writable()) return hold(nullptr);
-  const auto path = store_.home().locks() / build_lock_name(identity, fingerprint);
+  const auto path = store_.home().build_lock(identity, fingerprint);
   const auto take = [&](FileSystem::Sharing sharing, std::chrono::milliseconds limit) {
     return lock_within(store_.files(), path, sharing, limit, store_.log_sink());
   };

@@ -249,7 +249,7 @@ Result<void> LocalImports::bring(const std::string& file, const Sha256Digest& di
     const std::lock_guard guard(mutex_);
     if (bringing_ == nullptr) {
       CUBINET_TRY_ASSIGN(bringing_,
-                         lock_within(store_.files(), bring_lock_path(), FileSystem::Sharing::shared,
+                         lock_within(store_.files(), store_.home().import_lock(), FileSystem::Sharing::shared,
                                      kBringLockLimit, store_.log_sink()));
     }
   }
@@ -262,14 +262,14 @@ void LocalImports::end_bringing() {
 }
 
 Result<bool> LocalImports::somebody_brings_images() const {
-  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(bring_lock_path()));
+  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().import_lock()));
   if (!status) return false;
-  const auto alone = store_.files().lock(bring_lock_path(), FileSystem::Sharing::exclusive);
+  const auto alone = store_.files().lock(store_.home().import_lock(), FileSystem::Sharing::exclusive);
   return alone && *alone == nullptr;
 }
 
 std::optional<std::unique_ptr<FileLock>> LocalImports::lock_out_bringers() {
-  auto alone = store_.files().lock(bring_lock_path(), FileSystem::Sharing::exclusive);
+  auto alone = store_.files().lock(store_.home().import_lock(), FileSystem::Sharing::exclusive);
   if (!alone && knows_no_locks(alone.error())) return nullptr;
   if (alone && *alone) return *std::move(alone);
   log(store_.log_sink(), LogLevel::info, "no image is removed while a folder is being imported");

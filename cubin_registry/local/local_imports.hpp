@@ -59,7 +59,6 @@ class LocalImports final : public Imports {
   void remove_replaced(const std::vector<Entry>& replaced);
   Result<void> check_images(const ArtifactImport& import) const;
   void end_bringing();
-  std::filesystem::path bring_lock_path() const { return store_.home().locks() / "import.lock"; }
 
   FileStore& store_;
   IndexKeeper& index_;

@@ -133,7 +133,7 @@ class HomeVerification {
   Result<void> add_stray(const fs::path& file, const char* reason) {
     CUBINET_TRY_ASSIGN(const auto status, store_.files().status(file));
     if (!status) return {};
-    if (!is_temporary(file)) {
+    if (!is_interrupted_write(file)) {
       add(Kind::stray_file, file, reason);
     } else if (is_left_over(*status)) {
       add(Kind::stray_file, file, kInterrupted);

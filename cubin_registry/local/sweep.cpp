@@ -31,8 +31,9 @@ std::int64_t now_in_seconds() {
 Result<void> remove_idle_locks(FileStore& store, const fs::path& keep) {
   CUBINET_TRY_ASSIGN(const auto paths, store.files_below(store.home().locks()));
   for (const fs::path& path : paths) {
+    if (path == keep || !store.home().is_lock(path)) continue;
     CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
-    if (path == keep || !status || !is_left_over(*status)) continue;
+    if (!status || !is_left_over(*status)) continue;
     const auto lock = store.files().lock(path, FileSystem::Sharing::exclusive);
     if (lock && *lock) CUBINET_TRY(store.files().remove(path));
   }
@@ -69,13 +70,14 @@ Result<std::vector<StoredRecord>> sweep_records(FileSweep& sweep, Survey& survey
   return kept;
 }
 
-// What came from a server is there again for whoever asks.
+// Removes downloads that are old. A server sends them again.
 Result<void> sweep_downloads(FileSweep& sweep) {
   FileStore& store = sweep.store();
   CUBINET_TRY_ASSIGN(const auto paths, store.files_below(store.home().downloads()));
   for (const fs::path& path : paths) {
+    if (!store.home().is_download(path)) continue;
     CUBINET_TRY_ASSIGN(const auto status, store.files().status(path));
-    if (!status || is_temporary(path)) continue;
+    if (!status) continue;
     if (now_in_seconds() - status->modified_ns / kNsPerSecond > kSecondsOfDownloads)
       CUBINET_TRY(sweep.remove(path, status->size));
   }
@@ -227,8 +229,7 @@ void LocalHome::keep_limit(std::uint64_t added) {
     for (const auto& [digest, size] : images)
       bytes += size;
     if (bytes <= limit->high) return bytes;
-    const auto alone =
-        store_.files().lock(store_.home().locks() / "sweep.lock", FileSystem::Sharing::exclusive);
+    const auto alone = store_.files().lock(store_.home().sweep_lock(), FileSystem::Sharing::exclusive);
     if (!alone && !knows_no_locks(alone.error())) return alone.error();
     if (alone && *alone == nullptr) return bytes;  // somebody else sweeps
     StoreLock lock = store_lock();

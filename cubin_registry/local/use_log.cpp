@@ -2,6 +2,7 @@
 #include "local/use_log.hpp"
 
 #include <cubinet/base/byte_stream.hpp>
+#include <cubinet/base/file_lock.hpp>
 
 #include <xxhash.h>
 
@@ -175,7 +176,11 @@ std::vector<UseMark> UseLog::take_counts(std::uint32_t minute) {
 
 void UseLog::write(std::span<const UseMark> marks) {
   if (marks.empty()) return;
-  auto written = store_.files().append(store_.home().uses(), encode_marks(marks));
+  const auto lock = store_.files().lock(store_.home().uses_lock(), FileSystem::Sharing::shared);
+  if (lock && *lock == nullptr) return;  // the file is being replaced: what is added would be lost with it
+  auto written = lock || knows_no_locks(lock.error())
+                     ? store_.files().append(store_.home().uses(), encode_marks(marks))
+                     : Result<void>(lock.error());
   if (!written) log(store_.log_sink(), LogLevel::debug, "uses are not noted: " + written.error().to_line());
 }
 
@@ -215,12 +220,11 @@ Result<RecordedUses> UseLog::read() {
   return uses;
 }
 
-// Whoever notes something meanwhile is told that the file is being replaced, and leaves it out.
 Result<void> UseLog::compact(const std::set<Sha256Digest>* there) {
   const auto path = store_.home().uses();
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(path));
   if (!status) return {};
-  const auto alone = store_.files().lock(path, FileSystem::Sharing::exclusive);
+  const auto alone = store_.files().lock(store_.home().uses_lock(), FileSystem::Sharing::exclusive);
   if (!alone || *alone == nullptr) return {};
   CUBINET_TRY_ASSIGN(const OwnFile file, store_.files().read_own(path, kMaximumLogBytes));
   std::map<Sha256Digest, UseMark> together;

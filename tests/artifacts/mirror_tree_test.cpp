@@ -92,12 +92,12 @@ TEST_CASE_FIXTURE(MadeTree, "a folder that is a link or a file is written into b
 TEST_CASE_FIXTURE(MadeTree, "what a killed process left unfinished is swept, and nothing else") {
   const MirrorTree tree = open();
   ok(tree.make_folder("a"));
-  for (const char* name : {"a/.x.cubin.12.3.tmp", "a/x.cubin", "a/x.tmp"})
+  for (const char* name : {"a/.x.cubin.12.3.4.tmp", "a/x.cubin", "a/.x.tmp"})
     write_file(root / name, "");
   ok(tree.make_folder("a"));
-  CHECK_FALSE(fs::exists(root / "a/.x.cubin.12.3.tmp"));
+  CHECK_FALSE(fs::exists(root / "a/.x.cubin.12.3.4.tmp"));
   CHECK(fs::exists(root / "a/x.cubin"));
-  CHECK(fs::exists(root / "a/x.tmp"));
+  CHECK(fs::exists(root / "a/.x.tmp"));
 }
 
 TEST_CASE_FIXTURE(MadeTree, "a page has a link a line, and stays where it says the same") {
@@ -151,9 +151,9 @@ TEST_CASE_FIXTURE(MadeTree, "where there are no locks it is written all the same
   files->answer = ENOLCK;
   const MirrorTree tree = ok(MirrorTree::open(files, root, {}, {}));
   ok(tree.make_folder("a"));
-  write_file(root / "a/.x.cubin.12.3.tmp", "");
+  write_file(root / "a/.x.cubin.12.3.4.tmp", "");
   ok(tree.make_folder("a"));
-  CHECK(fs::exists(root / "a/.x.cubin.12.3.tmp"));
+  CHECK(fs::exists(root / "a/.x.cubin.12.3.4.tmp"));
   ok(tree.write("a/x.cubin", as_bytes("x")));
   CHECK(read_file(root / "a/x.cubin") == "x");
 }

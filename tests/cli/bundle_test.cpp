@@ -147,7 +147,7 @@ TEST_CASE("what was imported before an error is in the error document") {
   CAPTURE(result.out);
   CHECK(result.status == 3);
   const auto document = result.json();
-  CHECK(document["error"]["code"] == "io");
+  CHECK(document["error"]["code"] == "untrusted");
   REQUIRE(document["imports"].size() == 1);
   CHECK(document["imports"][0]["imported"] == 1);
 }

@@ -3,6 +3,9 @@
 
 #include <cubinet/kernel_templates/template_catalog.hpp>
 
+#include <chrono>
+#include <filesystem>
+
 using namespace cubinet;
 using namespace cubinet::test;
 
@@ -102,7 +105,7 @@ TEST_CASE("a dry run of gc reports what gc then does") {
   sandbox.write("home/cubins/README", "no cubin");
   std::filesystem::create_directories(sandbox.home() / "cubins/ab");
   sandbox.write("home/cubins/ab/" + std::string("ab") + std::string(62, '0') + ".cubin", "nobody names it");
-  sandbox.write("home/records/.young.tmp", "somebody may be at work on it");
+  sandbox.write("home/records/.young.1.2.3.tmp", "somebody may be at work on it");
   auto dry = sandbox.run({"registry", "gc", "--dry-run", "--json"}).json();
   CHECK(dry["entries_without_image"] == 1);
   CHECK(dry["swept_files"] == 1);
@@ -170,4 +173,18 @@ TEST_CASE("gc without a size keeps the limit of the home") {
   CHECK(kept.json()["evicted"].empty());  // they were published just now
   CHECK(kept.json()["recent_bytes"] == kept.json()["kept_bytes"]);
   CHECK(contains(kept.err, "recent"));
+}
+
+TEST_CASE("gc refuses a home whose downloads are a link, and removes nothing that it leads to") {
+  const Sandbox sandbox;
+  publish(sandbox, three_cubins());
+  std::filesystem::create_directories(sandbox / "old/d");
+  sandbox.write("old/d/f", "mine");
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 400);
+  std::filesystem::last_write_time(sandbox / "old/d/f", long_ago);
+  std::filesystem::create_directory_symlink(sandbox / "old", sandbox.home() / "downloads");
+  const ToolResult refused = sandbox.run({"registry", "gc"});
+  CHECK(refused.status == 3);
+  CHECK(contains(refused.err, "downloads' is no folder"));
+  CHECK(std::filesystem::exists(sandbox / "old/d/f"));
 }

@@ -21,7 +21,7 @@ inline void note_use(const std::filesystem::path& home, const Cubin& cubin, int 
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto minute = std::chrono::duration_cast<std::chrono::minutes>(now).count() - 24 * 60 * days_ago;
   const UseMark mark{cubin.record->digest, 1, static_cast<std::uint32_t>(minute)};
-  REQUIRE(*posix_file_system()->append(home / "uses", encode_marks({&mark, 1})));
+  REQUIRE(posix_file_system()->append(home / "uses", encode_marks({&mark, 1})));
 }
 
 }  // namespace cubinet::test

@@ -108,7 +108,8 @@ class FaultyFileSystem final : public FileSystem {
   Result<void> rename(const fs::path& from, const fs::path& to) override {
     return guarded("rename", kChange, [&] { return files_->rename(from, to); });
   }
-  Result<bool> append(const fs::path& path, ByteView bytes) override {
+  void guard(const fs::path& folder) override { files_->guard(folder); }
+  Result<void> append(const fs::path& path, ByteView bytes) override {
     if (plan_->dies_writing()) static_cast<void>(files_->append(path, bytes.first(bytes.size() / 2)));
     return guarded("append", kChange, [&] { return files_->append(path, bytes); });
   }
@@ -117,6 +118,9 @@ class FaultyFileSystem final : public FileSystem {
   }
   Result<bool> remove(const fs::path& path) override {
     return guarded("remove", kChange, [&] { return files_->remove(path); });
+  }
+  Result<void> remove_tree(const fs::path& path) override {
+    return guarded("remove", kChange, [&] { return files_->remove_tree(path); });
   }
   Result<void> create_directories(const fs::path& path, Mode mode) override {
     return guarded("mkdir", kChange, [&] { return files_->create_directories(path, mode); });

@@ -214,7 +214,7 @@ TEST_CASE("files that are no records are not visited") {
   StoreFixture fixture;
   REQUIRE(fixture.store.write_record(fixture.cubin.record));
   write_file(fixture.home.home / "records/stray", Bytes(1));
-  write_file(fixture.home.home / "records/2/.x.tmp", Bytes(1));
+  write_file(fixture.home.home / "records/2/.x.1.2.3.tmp", Bytes(1));
   const fs::path elsewhere =
       fixture.store.home().record_folder(fixture.cubin.record->identity.kernel_hash() >> 62U == 2 ? 3 : 2);
   write_file(elsewhere / (fixture.name + ".record"), Bytes(1));

@@ -23,9 +23,11 @@ class ForwardingFiles : public FileSystem {
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override { return files_->create(path); }
   Result<void> link(const Path& from, const Path& to) override { return files_->link(from, to); }
   Result<void> rename(const Path& from, const Path& to) override { return files_->rename(from, to); }
-  Result<bool> append(const Path& path, ByteView bytes) override { return files_->append(path, bytes); }
+  void guard(const Path& folder) override { files_->guard(folder); }
+  Result<void> append(const Path& path, ByteView bytes) override { return files_->append(path, bytes); }
   Result<void> sync_directory(const Path& path) override { return files_->sync_directory(path); }
   Result<bool> remove(const Path& path) override { return files_->remove(path); }
+  Result<void> remove_tree(const Path& path) override { return files_->remove_tree(path); }
   Result<void> create_directories(const Path& path, Mode mode) override {
     return files_->create_directories(path, mode);
   }

@@ -5,6 +5,11 @@
 #include "cubin_registry/home_fixture.hpp"
 #include "support/skip.hpp"
 
+#include <cubinet/cubin_registry/downloads.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,7 +70,10 @@ TEST_CASE("a home that others can write is not trusted, nor is one with such a f
   HomeFixture home;
   const Cubin cubin = cubin_of(1);
   REQUIRE(publishes(*home.open(), cubin));
-  for (const char* name : {".", "cubins", "records", "locks", "quarantine"}) {
+  for (const char* name : {"downloads", "headers", "trust"})
+    fs::create_directories(home.home / name);
+  for (const char* name :
+       {".", "cubins", "records", "locks", "quarantine", "downloads", "headers", "trust"}) {
     for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
       fs::permissions(home.home / name, others, fs::perm_options::add);
       CHECK(code_of_opening(home) == ErrorCode::untrusted);
@@ -88,6 +96,10 @@ TEST_CASE("a symbolic link to a home is followed, one inside a home is not") {
   CHECK(registry->description().place == fs::canonical(real));
   fs::rename(real / "records", home.folder / "records");
   fs::create_directory_symlink(home.folder / "records", real / "records");
+  CHECK(code_of_opening(home) == ErrorCode::untrusted);
+  fs::remove(real / "records");
+  fs::rename(home.folder / "records", real / "records");
+  fs::create_directory_symlink(home.folder / "elsewhere", real / "downloads");
   CHECK(code_of_opening(home) == ErrorCode::untrusted);
 }
 
@@ -121,6 +133,39 @@ TEST_CASE("a home of root that nobody else can write serves other users, and one
   CHECK(served_to_nobody() == 1);
   CHECK(code_of_opening(home) == ErrorCode::untrusted);
   CHECK(code_of_opening(home, Access::read_only) == ErrorCode::untrusted);
+}
+
+TEST_CASE("a user who may read a home can hold none of its locks") {
+  if (::geteuid() != 0) return skip("needs root");
+  if (!can_fork()) return skip("forks");
+  HomeFixture home;
+  const fs::path locks = home.home / "locks";
+  {
+    const auto registry = home.open();
+    for (const char* name : {"store.lock", "import.lock", "uses.lock"}) {  // as earlier versions made them
+      write_file(locks / name, {});
+      fs::permissions(locks / name, fs::perms{0644});
+    }
+    REQUIRE(publishes(*registry, cubin_of(1)));
+    CHECK(serves(*registry, cubin_of(1)));
+    CHECK(registry->sweep());
+    const auto& record = *cubin_of(1).record;
+    CHECK(registry->lock_for_build(record.identity, record.fingerprint));
+    CHECK(registry->downloads().lock(record.digest, std::chrono::milliseconds(0)) != nullptr);
+    CHECK(registry->downloads().change("place", [](KnownChannel&) {}));
+  }
+  for (const fs::path& folder : {home.folder.path(), home.home})
+    REQUIRE(::chmod(folder.c_str(), 0755) == 0);
+  const auto files = posix_file_system();
+  const std::vector<std::string> names = files->list(locks)->names;
+  CHECK(names.size() == 6);
+  CHECK(in_child([&] {
+          if (::setuid(kNobody) != 0) return 100;
+          for (const std::string& name : names) {
+            if (::open((locks / name).c_str(), O_RDONLY) >= 0 || errno != EACCES) return 1;
+          }
+          return 0;
+        }) == 0);
 }
 
 TEST_CASE("an image of another user is believed by its digest, a record is not") {
@@ -194,8 +239,30 @@ TEST_CASE("the name of a record is its kernel and its content") {
   other.warnings = "a word more";
   CHECK(name != entry_name(other));
   CHECK(entry_name(other).substr(0, 17) == name.substr(0, 17));
-  CHECK(build_lock_name(one.identity, one.fingerprint) !=
-        build_lock_name(one.identity, fake_fingerprint("another")));
+  const HomeLayout home("/home");
+  CHECK(home.build_lock(one.identity, one.fingerprint) !=
+        home.build_lock(one.identity, fake_fingerprint("another")));
+}
+
+TEST_CASE("the files that a home removes are told by their whole names") {
+  const HomeLayout home("/home");
+  const Sha256Digest digest = sha256(as_bytes("a"));
+  const std::string hex = digest.to_hex();
+  CHECK(home.is_download(home.download(digest)));
+  for (const std::string& name : std::vector<std::string>{
+           "downloads/" + hex, "downloads/00/" + hex, "downloads/" + hex.substr(0, 2) + "/f",
+           "other/" + hex.substr(0, 2) + "/" + hex, "downloads/f"})
+    CHECK_FALSE(home.is_download(home.root() / name));
+  const CubinRecord one = *cubin_of(1).record;
+  for (const fs::path& lock : {home.store_lock(), home.import_lock(), home.sweep_lock(), home.uses_lock(),
+                               home.download_lock(digest), home.channel_lock(digest),
+                               home.build_lock(one.identity, one.fingerprint)})
+    CHECK_MESSAGE(home.is_lock(lock), lock.string());
+  for (const std::string& name : std::vector<std::string>{
+           "locks/yarn.lock", "locks/.lock", "locks/a/store.lock", "store.lock",
+           "locks/" + hex.substr(0, 31) + ".lock", "locks/" + hex.substr(0, 32) + ".channel.lock",
+           "locks/" + std::string(32, 'g') + ".lock", "locks/" + hex})
+    CHECK_MESSAGE(!home.is_lock(home.root() / name), name);
 }
 
 }  // namespace

@@ -14,17 +14,17 @@ TEST_CASE("what an interrupted write left is removed after an hour, and nothing 
   HomeFixture fixture;
   FileStore store(posix_file_system(), HomeLayout(fixture.open()->description().place), fixture.log.sink());
   const fs::path folder = fixture.home / "cubins";
-  const fs::path old_one = folder / "00" / ".x.1.2.tmp";
-  const fs::path fresh = folder / ".y.1.2.tmp";
+  const fs::path old_one = folder / "00" / ".x.1.2.3.tmp";
+  const fs::path fresh = folder / ".y.1.2.3.tmp";
   const fs::path named = folder / "00" / "x.cubin";
   for (const fs::path& path : {old_one, fresh, named})
     write_file(path, Bytes(10));
   const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(2);
   fs::last_write_time(old_one, long_ago);
   fs::last_write_time(named, long_ago);
-  CHECK(is_temporary(fresh));
-  CHECK_FALSE(is_temporary(named));
-  const std::vector<fs::path> paths = {old_one, fresh, named, folder / ".none.tmp"};
+  CHECK(is_interrupted_write(fresh));
+  CHECK_FALSE(is_interrupted_write(named));
+  const std::vector<fs::path> paths = {old_one, fresh, named, folder / ".none.1.2.3.tmp"};
   FileSweep count(store, true);
   CHECK(remove_left_overs(count, paths));
   CHECK(count.report.files == 1);

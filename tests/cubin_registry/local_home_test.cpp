@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "local/local_home.hpp"
 
+#include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 
 #define XXH_INLINE_ALL
+#include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/fault_injection.hpp"
 #include "cubin_registry/home_fixture.hpp"
 #include "support/counted.hpp"
@@ -485,6 +487,47 @@ TEST_CASE("those who wait for a build go on together when it has come, and alone
   auto* const late = first.wait_for(std::chrono::seconds(5)) == std::future_status::ready ? &second : &first;
   CHECK(late->wait_for(std::chrono::milliseconds(60)) == std::future_status::timeout);
   static_cast<void>((late == &second ? first : second).get());
+}
+
+TEST_CASE("a home that is removed while it is used is an error of the environment, whatever is done to it") {
+  HomeFixture home;
+  const ArtifactFolder folder(home.folder / "artifacts", 1, 2);
+  const auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  fs::remove_all(home.home);
+  std::vector<Error> errors;
+  const auto add = [&](const auto& result) {
+    REQUIRE_FALSE(result);
+    errors.push_back(result.error());
+  };
+  add(registry->publish(cubin_of(2)));
+  add(registry->remove({cubin_of(1).record}));
+  add(registry->sweep());
+  add(registry->repair());
+  add(registry->pin(KernelKey{1}));
+  add(registry->set_limit(SizeLimit{2, 1}));
+  add(registry->add_tuning({}));
+  add(registry->imports().publish(folder.content));
+  add(registry->downloads().keep(sha256({}), {}));
+  add(registry->downloads().change("place", [](KnownChannel&) {}));
+  for (const Error& error : errors) {
+    CHECK_MESSAGE(error.code == ErrorCode::unavailable, error.to_line());
+    CHECK_MESSAGE(error.message.find("was removed while it was in use") != std::string::npos,
+                  error.to_line());
+  }
+  CHECK_FALSE(fs::exists(home.home));
+  CHECK(registry->find(cubin_of(1).record->identity.kernel())->empty());
+  CHECK(serves(*home.open(), cubin_of(1)) == false);
+}
+
+TEST_CASE("a home that loses a folder while it is used is an error of the environment") {
+  HomeFixture home;
+  const auto registry = home.open();
+  REQUIRE(publishes(*registry, cubin_of(1)));
+  fs::remove_all(home.home / "locks");
+  const auto published = registry->publish(cubin_of(2));
+  CHECK(published.error().code == ErrorCode::io);
+  CHECK(published.error().message.find("cannot open the folder") != std::string::npos);
 }
 
 TEST_CASE("what could not be read back is not published") {

@@ -74,11 +74,11 @@ TEST_CASE("each kind of damage is found by its name, and a second look changes n
   CHECK(verify_twice() == std::vector<Kind>{Kind::stray_file, Kind::stray_file});
   fs::remove(home.home / "cubins/stray");
   fs::remove(home.home / "records/2/stray.record");
-  write_file(home.home / "cubins/.young.tmp", Bytes(1));
+  write_file(home.home / "cubins/.young.1.2.3.tmp", Bytes(1));
   CHECK(verify_twice().empty());
-  make_old(home.home / "cubins/.young.tmp");
+  make_old(home.home / "cubins/.young.1.2.3.tmp");
   CHECK(verify_twice() == std::vector<Kind>{Kind::stray_file});
-  fs::remove(home.home / "cubins/.young.tmp");
+  fs::remove(home.home / "cubins/.young.1.2.3.tmp");
 
   const Bytes recorded = read_file(record);
   write_file(record, Bytes(100));
@@ -181,11 +181,11 @@ TEST_CASE("sweeping removes what is left over and nothing that is used") {
   auto registry = home.open();
   REQUIRE(publishes(*registry, cubin_of(1)));
   CHECK(registry->sweep()->bytes == 0);
-  const fs::path young = home.home / "records/.young.tmp";
-  const fs::path old = home.home / "cubins/aa/.old.tmp";
+  const fs::path young = home.home / "records/.young.1.2.3.tmp";
+  const fs::path old = home.home / "cubins/aa/.old.1.2.3.tmp";
   const fs::path unnamed = HomeLayout(home.home).cubin(cubin_of(5).record->digest);
   const fs::path foreign = home.home / "cubins/README";
-  const fs::path idle_lock = home.home / "locks/idle.lock";
+  const fs::path idle_lock = home.home / "locks" / (std::string(32, 'b') + ".lock");
   for (const fs::path& file : {young, old, unnamed, foreign, idle_lock})
     write_file(file, Bytes(10));
   make_old(old);

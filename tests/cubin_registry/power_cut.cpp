@@ -72,9 +72,9 @@ Result<void> RecordedFiles::rename(const Path& from, const Path& to) {
   return renamed;
 }
 
-Result<bool> RecordedFiles::append(const Path& path, ByteView bytes) {
+Result<void> RecordedFiles::append(const Path& path, ByteView bytes) {
   auto appended = ForwardingFiles::append(path, bytes);
-  if (appended && *appended) add({Did::append, path, {}, Bytes(bytes.begin(), bytes.end())});
+  if (appended) add({Did::append, path, {}, Bytes(bytes.begin(), bytes.end())});
   return appended;
 }
 

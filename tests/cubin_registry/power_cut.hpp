@@ -28,7 +28,7 @@ class RecordedFiles final : public ForwardingFiles {
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override;
   Result<void> link(const Path& from, const Path& to) override;
   Result<void> rename(const Path& from, const Path& to) override;
-  Result<bool> append(const Path& path, ByteView bytes) override;
+  Result<void> append(const Path& path, ByteView bytes) override;
   Result<void> sync_directory(const Path& path) override;
   Result<bool> remove(const Path& path) override;
   Result<void> create_directories(const Path& path, Mode mode) override;

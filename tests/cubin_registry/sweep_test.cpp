@@ -2,8 +2,13 @@
 #include "cubin_registry/aged_home.hpp"
 #include "cubin_registry/artifact_fixture.hpp"
 #include "cubin_registry/forwarding_files.hpp"
+#include "support/skip.hpp"
 
+#include <cubinet/cubin_registry/downloads.hpp>
+
+#include <chrono>
 #include <set>
+#include <unistd.h>
 
 namespace cubinet::test {
 namespace {
@@ -210,6 +215,68 @@ TEST_CASE("nothing is evicted while a record cannot be read or a folder is being
   newer[4] = std::byte{0xff};  // the version
   write_file(record, newer);
   CHECK(home.open()->sweep(down_to(0))->evicted.empty());
+}
+
+// A file that was written so long ago that it would be swept, if it were the home's.
+void write_old(const fs::path& path) {
+  write_file(path, Bytes(4));
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(24 * 400));
+}
+
+std::string download_name() {
+  const std::string hex = sha256(as_bytes("a download")).to_hex();
+  return hex.substr(0, 2) + "/" + hex;
+}
+
+TEST_CASE("a sweep removes files of its home alone, by their whole names") {
+  HomeFixture home;
+  const auto registry = home.open();
+  const std::vector<fs::path> others = {
+      "downloads/thesis.pdf", "downloads/d/f",         "downloads/ab/" + std::string(64, 'a'),
+      "records/.notes.tmp",   "locks/yarn.lock",       "locks/d/store.lock",
+      "cubins/.x.1.2.tmp",    "quarantine/.bashrc.tmp"};
+  for (const fs::path& other : others)
+    write_old(home.home / other);
+  const std::vector<fs::path> own = {"downloads/" + download_name(), "records/.x.record.1.2.3.tmp",
+                                     "locks/" + std::string(32, 'b') + ".lock", "downloads/ab/.x.1.2.3.tmp"};
+  for (const fs::path& each : own)
+    write_old(home.home / each);
+  REQUIRE(registry->sweep());
+  for (const fs::path& other : others)
+    CHECK_MESSAGE(fs::exists(home.home / other), other.string());
+  for (const fs::path& each : own)
+    CHECK_MESSAGE(!fs::exists(home.home / each), each.string());
+}
+
+TEST_CASE("a sweep follows no link that is put into its home while it is open") {
+  for (const char* name : {"downloads", "locks", "cubins", "records"}) {
+    HomeFixture home;
+    const auto registry = home.open();
+    const std::vector<fs::path> victims = {download_name(), std::string(32, 'b') + ".lock",
+                                           "ab/.x.1.2.3.tmp"};
+    for (const fs::path& victim : victims)
+      write_old(home.folder / "docs" / victim);
+    fs::remove_all(home.home / name);
+    fs::create_directory_symlink(home.folder / "docs", home.home / name);
+    static_cast<void>(registry->sweep());
+    for (const fs::path& victim : victims)
+      CHECK_MESSAGE(fs::exists(home.folder / "docs" / victim), name << " " << victim.string());
+  }
+}
+
+TEST_CASE("nothing is removed from a home that another user has put in the place of an open one") {
+  if (::geteuid() != 0) return skip("needs root");
+  HomeFixture home;
+  const auto registry = home.open();
+  const fs::path victim = home.folder / "docs" / download_name();
+  write_old(victim);
+  fs::rename(home.home, home.folder / "before");
+  fs::create_directories(home.home / "locks");
+  fs::create_directory_symlink(home.folder / "docs", home.home / "downloads");
+  REQUIRE(::chown(home.home.c_str(), 1, 1) == 0);
+  CHECK(registry->sweep().error().code == ErrorCode::untrusted);
+  CHECK_FALSE(registry->downloads().forget(sha256(as_bytes("a download"))));
+  CHECK(fs::exists(victim));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 struct CountedAppends : ForwardingFiles {
   int appends = 0;
   int error = 0;
-  Result<bool> append(const Path& path, ByteView bytes) override {
+  Result<void> append(const Path& path, ByteView bytes) override {
     ++appends;
     if (error != 0) return io_error("append", error);
     return ForwardingFiles::append(path, bytes);

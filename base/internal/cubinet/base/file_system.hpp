@@ -39,8 +39,9 @@ struct OwnFile {
 };
 
 struct Listing {
-  FileStatus status;  // of the folder, before its names were read
-  std::vector<std::string> names;
+  FileStatus status;                 // of the folder, before its names were read
+  std::vector<std::string> names;    // in byte order, without "." and ".."
+  std::vector<std::string> folders;  // the names that are folders; a link is none
 };
 
 // What a folder lies on: "ext4", "tmpfs", "NFS", "0x1234" for what has no name here.
@@ -83,9 +84,9 @@ class OpenFolder {
   virtual Result<Bytes> read(const std::string& name, std::uint64_t limit) const = 0;
 };
 
-// Every system call that durability depends on goes through this interface, so that tests can make the n-th
-// one fail, or end the process in it. Thread-safe. Paths are never interpreted relative to anything but the
-// process's working directory.
+// The system calls that durability depends on. Tests make the n-th call fail, or end the process in it.
+// Thread-safe. Relative paths are relative to the working directory of the process. A change that finds no
+// file or folder is an error (io), not a miss.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -101,6 +102,12 @@ class FileSystem {
   // invalid_argument for what is no regular one.
   virtual Result<Bytes> read_range(const std::filesystem::path& path, std::uint64_t offset,
                                    std::uint64_t count) = 0;
+  // Declares that `folder` belongs to this user alone. From then on every change below it enters the folder,
+  // and each folder in it, one by one: it follows no link there, and it fails (untrusted) if one of them
+  // belongs to another user or can be written by others. So no change reaches a folder that another user has
+  // put in its place, however late. Reads are not guarded: callers verify what they read.
+  virtual void guard(const std::filesystem::path& folder) = 0;
+
   // Creates a file that did not exist (io with EEXIST otherwise), mode 0644 less the umask's group and other
   // write.
   virtual Result<std::unique_ptr<WritableFile>> create(const std::filesystem::path& path) = 0;
@@ -108,13 +115,15 @@ class FileSystem {
   // a symbolic link.
   virtual Result<void> link(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   virtual Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
-  // Adds bytes to the end of a file in one write, and makes it (mode as in `create`) where it is missing.
-  // Not synced. False, with nothing written, while somebody holds the file's exclusive lock: who replaces it.
-  virtual Result<bool> append(const std::filesystem::path& path, ByteView bytes) = 0;
+  // Adds bytes to the end of a file in one write, and creates the file (mode as in `create`) if it is
+  // missing. Does not sync.
+  virtual Result<void> append(const std::filesystem::path& path, ByteView bytes) = 0;
   // Makes earlier creations and renames in the folder durable.
   virtual Result<void> sync_directory(const std::filesystem::path& path) = 0;
-  // True when something was removed, false when there was nothing.
+  // Removes a file. Returns false if there was none.
   virtual Result<bool> remove(const std::filesystem::path& path) = 0;
+  // Removes a file, or a folder with all that it holds, and follows no link.
+  virtual Result<void> remove_tree(const std::filesystem::path& path) = 0;
   // Creates missing parents too, mode 0755 (0700 for the last when `private_mode`). Not an error when it
   // exists.
   enum class Mode { shared, private_to_owner };
@@ -124,11 +133,11 @@ class FileSystem {
   // nullptr where it cannot be kept open: then what is in it is asked for by path. Does not follow a symbolic
   // link.
   virtual std::unique_ptr<OpenFolder> open_folder(const std::filesystem::path& /*path*/) { return nullptr; }
-  // Names (not paths) in byte order, without "." and "..".
   virtual Result<Listing> list(const std::filesystem::path& path) = 0;
-  // Creates the file when missing and takes a lock on it; nullptr when somebody else holds it in a way that
-  // excludes ours. Never waits: whoever does says for how long. The lock is on the file that `path` names
-  // when it is granted, so lock files may be removed by whoever holds them.
+  // Creates the file if it is missing and takes a lock on it. Returns nullptr if somebody else holds a lock
+  // that excludes ours. Never waits. The lock is on the file that `path` names when it is granted, so the
+  // holder of a lock may remove its file. Nobody but the owner can open a lock file (mode 0600): who cannot
+  // write cannot lock either.
   enum class Sharing { exclusive, shared };
   virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path,
                                                  Sharing sharing = Sharing::exclusive) = 0;
@@ -159,7 +168,9 @@ auto unless_stale(Call&& call) -> decltype(call()) {
 // folder.
 Result<void> write_file_atomically(FileSystem& files, const std::filesystem::path& path, ByteView content);
 
-// A process-unique name for a temporary file beside `path`: ".<name>.<pid>.<counter>.tmp".
+// Returns a unique name for a temporary file beside `path`: ".<name>.<pid>.<counter>.<random>.tmp".
 std::filesystem::path temporary_path_beside(const std::filesystem::path& path);
+// Returns whether temporary_path_beside() makes such names.
+bool is_temporary_path(const std::filesystem::path& path);
 
 }  // namespace cubinet

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/temp_dir.hpp"
+
+#include <cubinet/base/file_system.hpp>
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <unistd.h>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempDir;
+
+// A guarded folder with a sub-folder, and a folder that no change may reach.
+struct Guarded {
+  TempDir folder;
+  std::shared_ptr<FileSystem> files = posix_file_system();
+  fs::path own = folder / "own";
+  fs::path docs = folder / "docs";
+
+  Guarded() {
+    for (const fs::path& each : {own / "sub", docs})
+      fs::create_directories(each);
+    for (const fs::path& each : {own / "sub/f", docs / "f"})
+      std::ofstream(each) << "text";
+    files->guard(own);
+  }
+  // Every change there is, of files below `sub`.
+  std::vector<ErrorCode> failures(const fs::path& sub) {
+    std::vector<ErrorCode> codes;
+    const auto add = [&](const auto& result) {
+      if (!result) codes.push_back(result.error().code);
+    };
+    add(files->create(sub / "new"));
+    add(files->append(sub / "f", as_bytes("x")));
+    add(files->link(sub / "f", folder / "second"));
+    add(files->link(folder / "docs/f", sub / "second"));
+    add(files->rename(sub / "f", sub / "g"));
+    add(files->rename(folder / "docs/f", sub / "h"));
+    add(files->lock(sub / "lock"));
+    add(files->create_directories(sub / "a/b", FileSystem::Mode::shared));
+    add(files->remove(sub / "f"));
+    add(files->remove_tree(sub / "f"));
+    return codes;
+  }
+  std::size_t in_docs() const { return files->list(docs)->names.size(); }
+};
+
+constexpr std::size_t kChanges = 10;
+
+TEST_CASE("a guarded folder is changed as any other") {
+  Guarded guarded;
+  CHECK(guarded.failures(guarded.own / "sub").empty());
+  CHECK(guarded.files->create_directories(guarded.own / "c/d", FileSystem::Mode::private_to_owner));
+  CHECK((*guarded.files->status(guarded.own / "c/d"))->permissions == 0700);
+  CHECK(guarded.files->create_directories(guarded.own / "c/d", FileSystem::Mode::private_to_owner));
+  CHECK_FALSE(guarded.files->create_directories(guarded.own / "sub/g", FileSystem::Mode::shared));
+  CHECK_FALSE(*guarded.files->remove(guarded.own / "none/f"));
+  CHECK(guarded.files->remove_tree(guarded.own / "none/f"));
+  CHECK(guarded.files->create(guarded.own / "none/f").error().native == ENOENT);
+  CHECK(guarded.files->create(guarded.own / "../docs/g").error().code == ErrorCode::invalid_argument);
+  CHECK(guarded.files->create(guarded.docs / "g"));
+}
+
+TEST_CASE("no change leaves a guarded folder by a link that is put into it") {
+  Guarded guarded;
+  fs::remove_all(guarded.own / "sub");
+  fs::create_directory_symlink(guarded.docs, guarded.own / "sub");
+  CHECK(guarded.failures(guarded.own / "sub") == std::vector(kChanges, ErrorCode::untrusted));
+  CHECK(guarded.failures(guarded.own / "sub/deeper") == std::vector(kChanges, ErrorCode::untrusted));
+  CHECK(guarded.in_docs() == 1);
+}
+
+TEST_CASE("no change is made in a guarded folder, or one in it, that others can write") {
+  for (const char* opened : {"own", "own/sub"}) {
+    Guarded guarded;
+    fs::permissions(guarded.folder / opened, fs::perms{0777});
+    CHECK(guarded.failures(guarded.own / "sub") == std::vector(kChanges, ErrorCode::untrusted));
+    CHECK(guarded.in_docs() == 1);
+  }
+}
+
+TEST_CASE("no change is made where another user has put a folder in the place of a guarded one") {
+  if (::geteuid() != 0) return;  // nobody else may give a folder away
+  Guarded guarded;
+  fs::rename(guarded.own, guarded.folder / "before");
+  fs::create_directories(guarded.own);
+  fs::create_directory_symlink(guarded.docs, guarded.own / "sub");
+  REQUIRE(::chown(guarded.own.c_str(), 1, 1) == 0);
+  CHECK(guarded.failures(guarded.own / "sub") == std::vector(kChanges, ErrorCode::untrusted));
+  CHECK(guarded.in_docs() == 1);
+}
+
+TEST_CASE("a guarded folder that is gone is no miss") {
+  Guarded guarded;
+  fs::remove_all(guarded.own);
+  CHECK(guarded.failures(guarded.own / "sub") == std::vector(kChanges, ErrorCode::unavailable));
+}
+
+}  // namespace
+}  // namespace cubinet
