@@ -119,6 +119,9 @@ class RuntimeImplementation final : public Runtime {
     CUBINET_TRY(check_process());
     return environment_.compiler();
   }
+  bool can_compile() override {
+    return options_.compile == CompilePolicy::on_miss && compiler().has_value();
+  }
   const TemplateCatalog& templates() const override { return options_.templates; }
   const std::vector<std::shared_ptr<Store>>& stores() const override { return library_.stores(); }
   Counters counters() const override;

@@ -4,6 +4,7 @@
 #include "tensor_checks.hpp"
 
 #include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/workspace.hpp>
 #include <cubinet/loader/memory.hpp>
 #include <cubinet/loader/tensor_map.hpp>
 #include <cubinet/runtime.hpp>
@@ -203,6 +204,10 @@ const AttentionPlan& BoundAttention::plan() const {
 
 const std::vector<Function>& BoundAttention::functions() const {
   return binding_->functions;
+}
+
+Result<AttentionWorkspace> BoundAttention::make_workspace() const {
+  return AttentionWorkspace::allocate(binding_->device, binding_->plan.workspace);
 }
 
 Result<void> BoundAttention::run(const AttentionTensors& tensors, CUstream stream) const {

@@ -180,11 +180,4 @@ Result<void> check_problem(const AttentionProblem& problem) {
   return check_tensor_sizes(problem);
 }
 
-Result<void> check_device(const DeviceFacts& device) {
-  if (device.sm_count == 0 || device.sm_count > kMaximumHeads) {
-    return wrong("sm_count", device.sm_count, "the device's number of multiprocessors");
-  }
-  return {};
-}
-
 }  // namespace cubinet

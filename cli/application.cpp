@@ -234,7 +234,7 @@ ExitStatus parse_and_perform(int argc, const char* const* argv, const Environmen
 }  // namespace
 
 int run(int argc, const char* const* argv, const EnvironmentVariables& environment) {
-  Console console(environment.no_color ? Color::never : Color::automatic);
+  Console console(environment.find("NO_COLOR") ? Color::never : Color::automatic);
   console.set_format(asks_for_json(argc, argv) ? OutputFormat::json : OutputFormat::text);
   const GlobalOptions no_options;
   const Context context(environment, no_options, console);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "environment_variables.hpp"
+#include <cubinet/session/environment.hpp>
 
 namespace cubinet::cli {
 

@@ -15,25 +15,6 @@ namespace {
 
 constexpr std::int64_t kMost = kUnlimited;
 
-// Multiprocessors of the full data centre part of a compute capability. Others come with several numbers.
-struct UsualDevice {
-  ComputeCapability capability;
-  std::uint32_t sm_count;
-  const char* name;
-};
-constexpr UsualDevice kUsualDevices[] = {
-    {{8, 0}, 108, "A100"},
-    {{9, 0}, 132, "H100 and H200, SXM"},
-    {{10, 0}, 148, "B200"},
-};
-
-std::string usual_devices() {
-  std::vector<std::string> names;
-  for (const UsualDevice& device : kUsualDevices)
-    names.push_back(fmt::format("{} ({})", device.capability.to_string(), device.name));
-  return join(names);
-}
-
 AttentionMask mask_of(const std::string& name) {
   if (name == "dense") return AttentionMask::dense;
   return name == "custom" ? AttentionMask::custom : AttentionMask::causal;
@@ -247,20 +228,9 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
 }
 
 Result<DeviceFacts> device_facts_of(const DeviceArguments& arguments) {
-  DeviceFacts device;
-  CUBINET_TRY_ASSIGN(device.capability, ComputeCapability::parse(arguments.device));
-  device.sm_count = arguments.sm_count;
-  for (const UsualDevice& usual : kUsualDevices) {
-    if (device.sm_count == 0 && usual.capability == device.capability) device.sm_count = usual.sm_count;
-  }
-  if (device.sm_count == 0) {
-    return Error{
-        ErrorCode::invalid_argument,
-        "how many multiprocessors a device of " + device.capability.to_string() + " has is not known",
-        "give --sm-count"};
-  }
-  if (auto sound = check_device(device); !sound) return with_option_names(std::move(sound).error());
-  return device;
+  auto facts = DeviceFacts::named(arguments.device, arguments.sm_count);
+  if (!facts) return with_option_names(std::move(facts).error());
+  return facts;
 }
 
 }  // namespace cubinet::cli

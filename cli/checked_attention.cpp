@@ -6,7 +6,6 @@
 
 #include <cubinet/attention/measure.hpp>
 #include <cubinet/attention/reference_values.hpp>
-#include <cubinet/jit/compiler.hpp>
 #include <cubinet/loader/stream.hpp>
 
 #include <fmt/format.h>
@@ -42,22 +41,6 @@ Result<bool> appended_as_reference(const AttentionProblem& problem, const Attent
 }
 
 }  // namespace
-
-Result<AttentionResolution> resolve_for_launch(Runtime& runtime, const AttentionProblem& problem,
-                                               const DeviceProperties& device, PlanOptions options) {
-  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(device.capability));
-  const AvailableKernels kernels = AvailableKernels::create(found, device.capability, device.name);
-  const DeviceFacts facts{device.capability, device.multiprocessors, device.maximum_shared_bytes_per_block};
-  CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
-  CUBINET_TRY_ASSIGN(AttentionResolution resolution,
-                     resolve_attention(problem, facts, kernels, backends, options));
-  if (!resolution.plan || resolution.plan->exists() || runtime.compiler()) return resolution;
-  // What has to be compiled cannot be: another tile may be there already.
-  options.may_compile = false;
-  CUBINET_TRY_ASSIGN(AttentionResolution without,
-                     resolve_attention(problem, facts, kernels, backends, options));
-  return without.plan ? std::move(without) : std::move(resolution);
-}
 
 Result<AttentionInputs> inputs_in_memory(const Context& context, const AttentionProblem& problem,
                                          const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed) {

@@ -14,11 +14,6 @@
 
 namespace cubinet::cli {
 
-// The backend and its plan for launching on this device. What would have to be compiled where nothing can be
-// is planned once more with the builds that are there.
-Result<AttentionResolution> resolve_for_launch(Runtime& runtime, const AttentionProblem& problem,
-                                               const DeviceProperties& device, PlanOptions options);
-
 // In the host's memory, which the problem may ask too much of. problem.kv_lengths may be left out.
 Result<AttentionInputs> inputs_in_memory(const Context& context, const AttentionProblem& problem,
                                          const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed);

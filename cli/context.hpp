@@ -2,7 +2,6 @@
 #pragma once
 
 #include "console.hpp"
-#include "environment_variables.hpp"
 #include "exit_status.hpp"
 #include "output_file.hpp"
 #include "places.hpp"
@@ -11,6 +10,7 @@
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
+#include <cubinet/session/environment.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -43,8 +43,6 @@ class Context {
   // --home, else CUBINET_HOME, else `cubinet` in the user's cache folder; unavailable when nothing names one.
   // Absolute.
   Result<std::filesystem::path> home() const;
-  // Where the index of a home on a network file system lies; empty where nothing names a folder of this node.
-  std::string index_folder() const;
   // Where the home's name comes from, for people.
   std::string home_origin() const;
   // " --home FOLDER --nvrtc FILE --policy FILE" as they were given, quoted for a shell: what a printed
@@ -59,11 +57,14 @@ class Context {
   // The templates of the library and those of these files and folders.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
   Result<std::shared_ptr<Home>> open_registry(HomeOptions::Access access) const;
+  // Returns what the environment and the global options mean; the home is empty where none is named.
+  SessionOptions session_options() const;
+  // The same with the places of a line. invalid_argument for options that contradict each other.
+  Result<SessionOptions> session_options(const Places& places) const;
   // Under the policy that the home or --policy has for it.
   Result<std::shared_ptr<Bundle>> open_bundle(const std::string& path) const;
   // --policy, else the home's policy.json; empty where no home is named either.
   std::string policy_file() const;
-  const std::string& named_policy() const { return options_.policy; }
   // The home and these places, in this order. A home that cannot be used is a warning: everything stays in
   // memory then. To read is not to make one: a home that was never made is empty; one that is there keeps
   // what comes from a server.
@@ -80,12 +81,6 @@ class Context {
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
 
  private:
-  // Null where no home can be used, which is told.
-  std::shared_ptr<Home> home_to_read() const;
-  std::shared_ptr<Home> home_to_keep() const;
-  RuntimeOptions runtime_options(std::vector<std::shared_ptr<Store>> stores, TemplateCatalog templates,
-                                 CompileOptions options, const TargetPolicy& targets) const;
-
   const EnvironmentVariables& environment_;
   const GlobalOptions& options_;
   Console& console_;

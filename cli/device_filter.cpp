@@ -4,7 +4,7 @@
 #include "arguments.hpp"
 #include "option_lines.hpp"
 
-#include <cubinet/attention/backend.hpp>
+#include <cubinet/attention/planner.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/judge.hpp>
 
@@ -28,14 +28,10 @@ Result<AttentionProblem> parse_problem(const OptionLine& line) {
   return error;
 }
 
-// The problem's kernels, the selected one first: as `select` decides among these rows, none yet to be made.
-Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const DeviceFacts& device,
-                                           const AvailableKernels& kernels,
-                                           const AttentionBackends& backends) {
-  PlanOptions options;
-  options.launches = false;
-  options.may_compile = false;
-  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_attention(problem, device, kernels, backends, options));
+// Returns the kernels of the problem's plan among existing builds, the selected one first.
+Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const AttentionPlanner& planner) {
+  CUBINET_TRY_ASSIGN(const AttentionPlan plan,
+                     planner.plan(problem, {.launches = false, .may_compile = false}));
   std::vector<KernelSpec> specs;
   for (const PlanStep& step : plan.steps)
     if (const auto* spec = std::get_if<KernelSpec>(&step.kernel)) specs.push_back(*spec);
@@ -84,12 +80,10 @@ Result<DeviceChoice> choose_for_device(const Context& context, const DeviceWish&
   }
   CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
   CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask({store}, std::move(templates)));
-  CUBINET_TRY_ASSIGN(const DeviceRows rows, runtime->rows(wish.device.capability));
-  const AvailableKernels kernels = AvailableKernels::create(rows, wish.device.capability);
-  CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, wish.device));
   CubinRecords wanted;
   for (const auto& [line, problem] : wish.problems) {
-    const auto specs = kernels_of(problem, wish.device, kernels, backends);
+    const auto specs = kernels_of(problem, planner);
     if (!specs) {
       if (specs.error().code != ErrorCode::unsupported) return specs.error();
       choice.unserved.push_back({line, specs.error().message});

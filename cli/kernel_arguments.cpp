@@ -2,9 +2,9 @@
 #include "kernel_arguments.hpp"
 
 #include "arguments.hpp"
-#include "template_files.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/template_files.hpp>
 
 #include <fmt/format.h>
 

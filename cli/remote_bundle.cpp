@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "remote_bundle.hpp"
 
-#include "server_arguments.hpp"
-
 #include <cubinet/cubin_registry/byte_source.hpp>
 
 namespace cubinet::cli {
-
-Result<std::optional<TrustPolicy>> policy_of(const Context& context, const ServerReference& reference) {
-  CUBINET_TRY_ASSIGN(auto policy, server_policy(context, reference));
-  if (policy && policy->local_only && reference.layout != ServerReference::Layout::folder)
-    return Error{ErrorCode::untrusted,
-                 reference.to_string() + " is not asked: " + policy->origin + " has local_only for it",
-                 "change the policy, or name another place"};
-  return policy;
-}
 
 Result<std::shared_ptr<Bundle>> open_remote(const Context& context,
                                             const std::shared_ptr<ContentServer>& server,

@@ -9,9 +9,6 @@
 
 namespace cubinet::cli {
 
-// The policy that the home or --policy has for a server; untrusted where it allows none but this machine's.
-Result<std::optional<TrustPolicy>> policy_of(const Context& context, const ServerReference& reference);
-
 // What the policy asks for is asked of the root and signatures alone, before a byte of the pack travels.
 // `remembers`: that its version was seen.
 Result<std::shared_ptr<Bundle>> open_remote(const Context& context,

@@ -6,11 +6,8 @@
 //   example_continuous_batching [HOME [CUDA]]
 //
 // CUDA is a toolkit, or the folder nvidia/cu13 of NVIDIA's wheels, where /usr/local/cuda has no NVRTC.
-#include <cubinet/attention/backend.hpp>
-#include <cubinet/cubin_registry/home.hpp>
-#include <cubinet/loader/memory.hpp>
 #include <cubinet/loader/stream.hpp>
-#include <cubinet/runtime.hpp>
+#include <cubinet/session.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -63,11 +60,10 @@ Result<DeviceBuffer> upload(const auto& device, const Content& content, cubinet:
 }
 
 Result<void> run(const char* home, const char* cuda) {
-  cubinet::RuntimeOptions options;
-  CUBINET_TRY_ASSIGN(options.stores.emplace_back(), cubinet::Home::open({.path = home}));
-  if (cuda != nullptr) options.compiler.toolkit_roots.insert(options.compiler.toolkit_roots.begin(), cuda);
-  CUBINET_TRY_ASSIGN(auto runtime, cubinet::Runtime::create(std::move(options)));
-  CUBINET_TRY_ASSIGN(auto device, runtime->device(0));
+  cubinet::SessionOptions options{.home = home};
+  if (cuda != nullptr) options.compiler.toolkit_roots = {cuda};
+  CUBINET_TRY_ASSIGN(const auto session, cubinet::Session::open(std::move(options)));
+  CUBINET_TRY_ASSIGN(const auto device, session->device(0));
 
   // Once, when the server starts: memory, and for each batch size and number of tokens a plan and its graph.
   std::vector<std::int32_t> lengths(kMost), table(kMost * kPages);
@@ -86,28 +82,20 @@ Result<void> run(const char* home, const char* cuda) {
   CUBINET_TRY_ASSIGN(const auto length_memory, upload(device, lengths, tensors.kv_lengths));
   CUBINET_TRY_ASSIGN(const auto angle_memory, upload(device, angles, tensors.cos_sin));
   CUBINET_TRY_ASSIGN(const auto stream, cubinet::Stream::create(device));
-  const auto& properties = device->properties();
-  CUBINET_TRY_ASSIGN(const auto backends, cubinet::AttentionBackends::builtin());
   std::vector<cubinet::BoundAttention> bound;  // a graph needs what it launches, and its workspace
-  std::vector<DeviceBuffer> workspaces;
+  std::vector<cubinet::AttentionWorkspace> workspaces;
   std::map<std::pair<std::size_t, std::uint32_t>, cubinet::Graph> graphs;
   for (const std::uint32_t batch : {2u, 4u, kMost}) {
     for (const std::uint32_t tokens : {1u, kDrafts}) {
-      CUBINET_TRY_ASSIGN(
-          const auto plan,
-          cubinet::plan_attention(problem_of(batch, tokens),
-                                  {properties.capability, properties.multiprocessors}, {}, backends));
-      CUBINET_TRY_ASSIGN(auto attention, cubinet::BoundAttention::bind(*runtime, plan, 0));
-      const cubinet::WorkspaceSizes& sizes = attention.plan().workspace;
-      CUBINET_TRY_ASSIGN(auto scratch, upload(device, Bytes(sizes.scratch_bytes), tensors.scratch));
-      CUBINET_TRY_ASSIGN(auto counters, upload(device, Bytes(sizes.counter_bytes), tensors.counters));
+      CUBINET_TRY_ASSIGN(auto attention, session->attention(problem_of(batch, tokens), device));
+      CUBINET_TRY_ASSIGN(auto workspace, attention.make_workspace());
+      workspace.attach(tensors);
       CUBINET_TRY(attention.check(tensors));
       const auto launch = [&] { return attention.run(tensors, stream.handle()); };
       CUBINET_TRY_ASSIGN(auto graph, cubinet::Graph::capture(stream, launch));
       graphs.emplace(std::pair{batch, tokens}, std::move(graph));
       bound.push_back(std::move(attention));
-      workspaces.push_back(std::move(scratch));
-      workspaces.push_back(std::move(counters));
+      workspaces.push_back(std::move(workspace));
     }
   }
 

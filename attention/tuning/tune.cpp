@@ -3,6 +3,7 @@
 #include "tuning/tuned_plan.hpp"
 
 #include <cubinet/attention/measure.hpp>
+#include <cubinet/attention/planner.hpp>
 #include <cubinet/attention/reference_values.hpp>
 #include <cubinet/attention/tuning.hpp>
 #include <cubinet/attention/tuning_candidates.hpp>
@@ -95,10 +96,6 @@ class Tuning {
 
  private:
   const DeviceProperties& properties() const { return device_->properties(); }
-  DeviceFacts facts() const {
-    return {properties().capability, properties().multiprocessors,
-            properties().maximum_shared_bytes_per_block};
-  }
 
   Result<void> bind(double seconds);
   Result<TensorBuffers> buffers(const DeviceTensor& scratch) const;
@@ -119,19 +116,13 @@ class Tuning {
 
 // Compiles what has to be, on every core.
 Result<void> Tuning::bind(double seconds) {
-  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime_.rows(properties().capability));
-  PlanRequest request;
-  request.problem = problem_;
-  request.device = facts();
-  request.kernels = AvailableKernels::create(found, properties().capability);
-  request.options.may_compile = runtime_.compiler().has_value();
-  CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
-  CUBINET_TRY_ASSIGN(const std::vector<AttentionPlan> plans, tuning_candidates(request, backends));
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+                     AttentionPlanner::create(runtime_, DeviceFacts::of(properties())));
+  CUBINET_TRY_ASSIGN(const std::vector<AttentionPlan> plans,
+                     tuning_candidates(planner.request(problem_), planner.backends()));
   if (plans.empty()) {
-    request.options.uses_tuning = false;
-    CUBINET_TRY_ASSIGN(
-        const AttentionResolution resolution,
-        resolve_attention(request.problem, request.device, request.kernels, backends, request.options));
+    CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
+                       planner.resolve(problem_, {.uses_tuning = false}));
     return resolution.error();
   }
   std::vector<Result<BoundAttention>> bound(plans.size(), Error{ErrorCode::busy, "the budget is spent"});
@@ -249,7 +240,7 @@ TuningTable::Row Tuning::row() const {
   row.problem = tuning_problem(problem_);
   row.batch = problem_.batch;
   row.kv_len = problem_.kv_len;
-  row.device = tuning_device(properties().name, facts());
+  row.device = tuning_device(properties().name, DeviceFacts::of(properties()));
   row.driver = static_cast<std::uint32_t>(device_->driver()->version());
   row.version = best->planned.kernel_version;
   row.backend = best->planned.backend_name();

@@ -10,6 +10,7 @@
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/attention/planner.hpp>
 #include <cubinet/base/text.hpp>
 
 #include <fmt/format.h>
@@ -157,8 +158,9 @@ Result<void> measure_row(const Bench& bench, const AttentionInputs& inputs, cons
   if (row.measured.splits > 0) wishes.splits = row.measured.splits;
   AttentionProblem planned = row.problem;
   if (!row.measured.lengths_unknown) planned.kv_lengths = inputs.kv_lengths;
-  CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
-                     resolve_for_launch(*bench.runtime, planned, bench.device->properties(), wishes));
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+                     AttentionPlanner::create(*bench.runtime, bench.device->properties()));
+  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, planner.resolve(planned, wishes));
   if (!resolution.plan) return resolution.error();
   row.backend = resolution.plan->backend_name();
   row.choice = resolution.plan->measured;

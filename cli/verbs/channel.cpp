@@ -7,6 +7,8 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/distribution/kept_server.hpp>
+#include <cubinet/session/server_policy.hpp>
+#include <cubinet/session/servers.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -28,9 +30,10 @@ struct ChannelOptions {
 Result<Sha256Digest> manifest_of_version(const Context& context, const ChannelOptions& options,
                                          const ServerReference& reference, const KnownChannel& known,
                                          const std::shared_ptr<Home>& home) {
-  CUBINET_TRY_ASSIGN(auto policy, policy_of(context, reference));
+  CUBINET_TRY_ASSIGN(auto policy, policy_to_contact(context.session_options(), reference));
   if (policy) policy->refuse_older = false;  // who pins goes back knowingly
-  CUBINET_TRY_ASSIGN(const OpenServers servers, open_servers(context, options.server, {reference}));
+  CUBINET_TRY_ASSIGN(const ServerAccess access, server_access(context, options.server));
+  CUBINET_TRY_ASSIGN(const auto servers, open_servers(access, {reference}));
   const auto server = std::make_shared<KeptServer>(
       servers.server, KeptServerOptions{.home = home, .log = context.console().log_sink()});
   std::vector<std::string> others;

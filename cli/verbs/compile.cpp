@@ -6,12 +6,12 @@
 #include "kernel_arguments.hpp"
 #include "output_file.hpp"
 #include "server_arguments.hpp"
-#include "template_files.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/jit/compiler.hpp>
+#include <cubinet/session/template_files.hpp>
 
 #include <fmt/format.h>
 

@@ -202,7 +202,7 @@ Finding examine_trust(const Context& context) {
   finding.lines.emplace_back("policy", exists ? file : "none: bundles need no signature");
   finding.described = {{"policy", exists ? nlohmann::json(file) : nlohmann::json(nullptr)}};
   // Of no place: whether it can be read is the question.
-  const auto policy = find_trust_policy("/", folder, context.named_policy(), context.files());
+  const auto policy = find_trust_policy("/", folder, context.session_options().policy_file, context.files());
   if (!policy) finding.problem = policy.error();
   finding.described["key_set"] = nullptr;
   if (folder.empty()) return finding;

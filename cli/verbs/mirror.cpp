@@ -14,6 +14,8 @@
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/judge.hpp>
+#include <cubinet/session/server_policy.hpp>
+#include <cubinet/session/servers.hpp>
 
 #include <fmt/format.h>
 
@@ -80,12 +82,13 @@ Result<ExitStatus> mirror_bundle(const Context& context, const MirrorVerbOptions
         ErrorCode::invalid_argument,
         "'" + options.source + "' names a bundle, which is mirrored whole and has its own digests",
         "leave --checksums, --target, --function and --device out; `bundle subset` makes smaller ones"};
-  CUBINET_TRY_ASSIGN(const auto policy, policy_of(context, first));
+  CUBINET_TRY_ASSIGN(const auto policy, policy_to_contact(context.session_options(), first));
   for (const ServerReference& reference : places.sources)
-    CUBINET_TRY(policy_of(context, reference));
-  CUBINET_TRY_ASSIGN(const OpenServers from,
-                     open_servers(context, without_user(options.server), places.sources));
-  CUBINET_TRY_ASSIGN(const OpenServers to, open_servers(context, options.server, {places.destination}));
+    CUBINET_TRY(policy_to_contact(context.session_options(), reference));
+  CUBINET_TRY_ASSIGN(const ServerAccess source, server_access(context, without_user(options.server)));
+  CUBINET_TRY_ASSIGN(const ServerAccess destination, server_access(context, options.server));
+  CUBINET_TRY_ASSIGN(const auto from, open_servers(source, places.sources));
+  CUBINET_TRY_ASSIGN(const auto to, open_servers(destination, {places.destination}));
   CUBINET_TRY_ASSIGN(const Sha256Digest manifest, first.digest
                                                       ? Result<Sha256Digest>(*first.digest)
                                                       : resolve_channel(*from.server, first.channel));
@@ -227,7 +230,7 @@ Result<ExitStatus> mirror_folders(const Context& context, const MirrorVerbOption
                    "name another folder"};
   }
   for (const ServerReference& reference : places.sources)
-    CUBINET_TRY(policy_of(context, reference));
+    CUBINET_TRY(policy_to_contact(context.session_options(), reference));
   PublishedMirrorOptions chosen;
   CUBINET_TRY_ASSIGN(chosen.targets, parse_targets(options.targets));
   chosen.functions = options.functions;
@@ -245,8 +248,8 @@ Result<ExitStatus> mirror_folders(const Context& context, const MirrorVerbOption
   CUBINET_TRY_ASSIGN(const auto lists, lists_of(context, options, places.sources.front()));
   const InterruptGuard interrupt;
   const auto interrupted = [&interrupt] { return interrupt.requested(); };
-  CUBINET_TRY_ASSIGN(const OpenFileServers from,
-                     open_file_servers(context, options.server, places.sources, interrupted));
+  CUBINET_TRY_ASSIGN(const ServerAccess access, server_access(context, options.server));
+  CUBINET_TRY_ASSIGN(const auto from, open_file_servers(access, places.sources, interrupted));
   chosen.run = artifact_run(context, interrupt, std::max(context.jobs(), kRequestsAtATime));
   chosen.cancelled = interrupted;
   chosen.log = context.console().log_sink();

@@ -7,6 +7,8 @@
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/distribution/kept_server.hpp>
+#include <cubinet/session/server_policy.hpp>
+#include <cubinet/session/servers.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -42,8 +44,9 @@ struct Compared {
 Result<void> compare(const Context& context, const OutdatedOptions& options,
                      const std::shared_ptr<Home>& home, const KnownChannel& known, Compared& compared) {
   CUBINET_TRY_ASSIGN(const ServerReference reference, ServerReference::parse(known.place));
-  CUBINET_TRY_ASSIGN(const auto policy, server_policy(context, reference));
-  CUBINET_TRY_ASSIGN(const OpenServers servers, open_servers(context, options.server, {reference}));
+  CUBINET_TRY_ASSIGN(const auto policy, policy_of(context.session_options(), reference));
+  CUBINET_TRY_ASSIGN(const ServerAccess access, server_access(context, options.server));
+  CUBINET_TRY_ASSIGN(const auto servers, open_servers(access, {reference}));
   const auto used = known.pinned ? known.pinned : known.manifest;
   compared.pinned = known.pinned.has_value();
   if (used) {

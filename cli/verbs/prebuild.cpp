@@ -8,13 +8,13 @@
 #include "output_file.hpp"
 #include "progress.hpp"
 #include "server_arguments.hpp"
-#include "template_files.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/jit/compiler.hpp>
+#include <cubinet/session/template_files.hpp>
 
 #include <fmt/format.h>
 

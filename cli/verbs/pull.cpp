@@ -14,6 +14,8 @@
 #include <cubinet/cubin_registry/downloads.hpp>
 #include <cubinet/distribution/bundle_transfer.hpp>
 #include <cubinet/distribution/kept_server.hpp>
+#include <cubinet/session/server_policy.hpp>
+#include <cubinet/session/servers.hpp>
 #include <cubinet/trust/verification.hpp>
 
 #include <fmt/format.h>
@@ -209,12 +211,13 @@ Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
   }
   const bool whole_file = !output.empty() && !options.is_part();
   const ServerReference& first = references.front();
-  CUBINET_TRY_ASSIGN(auto policy, policy_of(context, first));
+  CUBINET_TRY_ASSIGN(auto policy, policy_to_contact(context.session_options(), first));
   // Of mirrors only whether they may be asked: what comes from them is what the first one's policy takes.
   for (const ServerReference& reference : references)
-    CUBINET_TRY(policy_of(context, reference));
+    CUBINET_TRY(policy_to_contact(context.session_options(), reference));
   CUBINET_TRY_ASSIGN(const std::shared_ptr<Home> home, open_to_pull(context, options));
-  CUBINET_TRY_ASSIGN(const OpenServers servers, open_servers(context, options.server, references));
+  CUBINET_TRY_ASSIGN(const ServerAccess access, server_access(context, options.server));
+  CUBINET_TRY_ASSIGN(const auto servers, open_servers(access, references));
   CUBINET_TRY_ASSIGN(const Meant meant, find_meant(*servers.server, first, home.get()));
   // Who pins goes back knowingly: to what is older, never to what is less signed.
   if (policy && meant.pinned) policy->refuse_older = false;

@@ -5,6 +5,7 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/distribution/bundle_transfer.hpp>
+#include <cubinet/session/servers.hpp>
 #include <cubinet/trust/signature.hpp>
 
 #include <fmt/format.h>
@@ -52,7 +53,8 @@ Result<ExitStatus> push(const Context& context, const PushOptions& options) {
     upload.annotations["org.opencontainers.image.version"] = std::to_string(said.version);
   std::string channel = reference.channel;
   if (channel.empty() && check_channel(said.channel)) channel = said.channel;
-  CUBINET_TRY_ASSIGN(const OpenServers servers, open_servers(context, options.server, {reference}));
+  CUBINET_TRY_ASSIGN(const ServerAccess access, server_access(context, options.server));
+  CUBINET_TRY_ASSIGN(const auto servers, open_servers(access, {reference}));
   CUBINET_TRY_ASSIGN(const Sha256Digest manifest,
                      push_bundle(*servers.server, context.files(), upload, channel));
   const std::string place = reference.to_string() + "@sha256:" + manifest.to_hex();

@@ -9,6 +9,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/attention/measure.hpp>
+#include <cubinet/attention/planner.hpp>
 #include <cubinet/attention/reference_values.hpp>
 
 #include <fmt/format.h>
@@ -105,8 +106,8 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   wishes.backend = options.backend;
   if (options.splits > 0) wishes.splits = options.splits;
   if (options.split_tokens > 0) wishes.split_tokens = options.split_tokens;
-  CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
-                     resolve_for_launch(*runtime, problem, run.device, wishes));
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, run.device));
+  CUBINET_TRY_ASSIGN(const AttentionResolution resolution, planner.resolve(problem, wishes));
   if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
   run.requested = resolution.requested;
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,

@@ -10,6 +10,7 @@
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/attention/planner.hpp>
 #include <cubinet/attention/tuning.hpp>
 #include <cubinet/attention/tuning_candidates.hpp>
 #include <cubinet/base/file_lock.hpp>
@@ -258,25 +259,17 @@ Result<std::vector<WantedProblem>> problems_of(const Context& context, const Tun
 
 Result<ExitStatus> list_candidates(const Context& context, Runtime& runtime, const Device& device,
                                    const std::vector<WantedProblem>& problems) {
-  const DeviceProperties& properties = device.properties();
-  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime.rows(properties.capability));
-  CUBINET_TRY_ASSIGN(const AttentionBackends backends, AttentionBackends::builtin());
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+                     AttentionPlanner::create(runtime, DeviceFacts::of(device.properties())));
   nlohmann::json results = nlohmann::json::array();
   bool good = true;
   for (const auto& [problem, where] : problems) {
-    PlanRequest request;
-    request.problem = problem;
-    request.device = {properties.capability, properties.multiprocessors,
-                      properties.maximum_shared_bytes_per_block};
-    request.kernels = AvailableKernels::create(found, properties.capability);
-    request.options.may_compile = runtime.compiler().has_value();
-    CUBINET_TRY_ASSIGN(const std::vector<AttentionPlan> plans, tuning_candidates(request, backends));
+    CUBINET_TRY_ASSIGN(const std::vector<AttentionPlan> plans,
+                       tuning_candidates(planner.request(problem), planner.backends()));
     if (plans.empty()) {
       good = false;
-      request.options.uses_tuning = false;
-      CUBINET_TRY_ASSIGN(
-          const AttentionResolution resolution,
-          resolve_attention(request.problem, request.device, request.kernels, backends, request.options));
+      CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
+                         planner.resolve(problem, {.uses_tuning = false}));
       const Error error = of_case(resolution.error(), where);
       nlohmann::json failed = error_document(error);
       failed["problem"] = describe(problem);

@@ -105,17 +105,6 @@ PublishedFolder sound_folder(const fs::path& path) {
   return folder;
 }
 
-void write_file(const fs::path& path, ByteView content) {
-  write_file(path, as_text(content));
-}
-
-void write_file(const fs::path& path, std::string_view content) {
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream.write(content.data(), static_cast<std::streamsize>(content.size()));
-  stream.close();
-  REQUIRE(stream.good());
-}
-
 std::string read_file(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   REQUIRE(stream.good());

@@ -59,8 +59,6 @@ class PublishedFolder {
 // specific twin.
 PublishedFolder sound_folder(const std::filesystem::path& path);
 
-void write_file(const std::filesystem::path& path, ByteView content);
-void write_file(const std::filesystem::path& path, std::string_view content);
 std::string read_file(const std::filesystem::path& path);
 void flip_bit_at(const std::filesystem::path& path, std::size_t offset);
 // Lets the clock of file times move on, so that files that were just written may be remembered.

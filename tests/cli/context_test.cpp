@@ -36,10 +36,8 @@ TEST_CASE("the home is named by the option, then the environment, then the cache
 }
 
 TEST_CASE("NVRTC is looked for in the toolkit, then in the wheels that are named, then in the usual place") {
-  cubinet::cli::EnvironmentVariables variables;
-  variables.cuda_home = "/a";
-  variables.cuda_path = "/b";
-  variables.cuda_wheels = "/w:/x";
+  const cubinet::EnvironmentVariables variables(
+      std::vector<std::string>{"CUDA_HOME=/a", "CUDA_PATH=/b", "CUBINET_CUDA_WHEELS=/w:/x"});
   cubinet::cli::Console console(cubinet::cli::Color::never);
   const cubinet::cli::GlobalOptions options;
   const auto places =

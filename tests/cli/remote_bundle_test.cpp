@@ -27,14 +27,6 @@ struct WithPolicy {
 
 }  // namespace
 
-TEST_CASE("a place that is local only is asked where it is of this machine") {
-  const WithPolicy with(R"({"default":{"local_only":true}})");
-  CHECK(ok(policy_of(with.context, ok(ServerReference::parse("/srv/kernels"))))->local_only);
-  const auto remote = policy_of(with.context, ok(ServerReference::parse("https://host/kernels")));
-  REQUIRE_FALSE(remote);
-  CHECK(remote.error().code == ErrorCode::untrusted);
-}
-
 TEST_CASE("no spelling of a server leads around its policy, or to a milder one") {
   const auto nginx = Nginx::start();
   if (nginx == nullptr) return;

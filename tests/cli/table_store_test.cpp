@@ -103,5 +103,5 @@ TEST_CASE("a home that cannot be used has no rows, and the question is answered 
   const ToolResult result = run_tool({"--home", sandbox.path("file"), "select", "attention", "--json",
                                       "--kv-len", "64", "--heads-q", "8", "--device", "9.0"});
   CHECK(result.status == 0);
-  CHECK(contains(result.err, "the home is not looked into"));
+  CHECK(contains(result.err, "the home is not searched"));
 }

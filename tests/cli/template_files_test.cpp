@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "template_files.hpp"
+#include <cubinet/session/template_files.hpp>
 
 #include "tool.hpp"
 

@@ -52,12 +52,6 @@ inline Bytes read_file(const std::filesystem::path& path) {
   return Bytes(view.begin(), view.end());
 }
 
-inline void write_file(const std::filesystem::path& path, ByteView bytes) {
-  std::filesystem::create_directories(path.parent_path());
-  const std::string_view text = as_text(bytes);
-  std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
-}
-
 // What was logged, from any thread.
 struct LogLines {
   std::mutex mutex;

@@ -19,7 +19,7 @@ TEST_CASE("a program gives its Runtime a server by a reference alone") {
   served.push(7);
   ServerOptions options;
   options.reference = nginx->url("/b#stable");
-  options.plain_http = {nginx->authority()};
+  options.access.plain_http = {nginx->authority()};
   options.home = served.home();
   const auto store = ok(open_server(options));
   const Cubin wanted = cubins_of(1).front();
@@ -51,7 +51,7 @@ TEST_CASE("a program gives its Runtime a cache by a URL, a policy and the file o
   ok(write_secret_file(folder / "writer.key", ok(key.to_file(nullptr))));
   ServerOptions options;
   options.reference = server.url();
-  options.plain_http = {server.authority()};
+  options.access.plain_http = {server.authority()};
   CHECK(open_cache(options).error().code == ErrorCode::untrusted);
   options.policy.emplace().trusted_keys = {key.public_key()};
   const Cubin made = cubins_of(1).front();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/bytes.hpp>
+
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 
 namespace cubinet::test {
@@ -21,5 +24,14 @@ class TempDir {
  private:
   std::filesystem::path path_;
 };
+
+// Writes a file with this content. Missing folders are created.
+inline void write_file(const std::filesystem::path& path, std::string_view content) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+inline void write_file(const std::filesystem::path& path, ByteView bytes) {
+  write_file(path, as_text(bytes));
+}
 
 }  // namespace cubinet::test

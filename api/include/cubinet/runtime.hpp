@@ -162,6 +162,8 @@ class Runtime {
   virtual Result<std::shared_ptr<const Device>> device(int ordinal) = 0;
   // NVRTC, found; unavailable, with the places searched, when there is none.
   virtual Result<std::shared_ptr<Compiler>> compiler() = 0;
+  // Returns whether a missing kernel can be compiled: the policy allows it and NVRTC was found.
+  virtual bool can_compile() = 0;
   virtual const TemplateCatalog& templates() const = 0;
   virtual const std::vector<std::shared_ptr<Store>>& stores() const = 0;  // memory first
   virtual Counters counters() const = 0;

@@ -26,9 +26,10 @@
 // Attention in three steps: plan_attention decides, BoundAttention::bind loads, BoundAttention::run launches.
 namespace cubinet {
 
-class AttentionBackend;  // backend.hpp
-class Runtime;           // runtime.hpp
-struct DeviceRows;       // kernel_explanation.hpp
+class AttentionBackend;    // backend.hpp
+class AttentionWorkspace;  // workspace.hpp
+class Runtime;             // runtime.hpp
+struct DeviceRows;         // kernel_explanation.hpp
 
 // The name that stands for the first backend that serves.
 inline constexpr std::string_view kAutomaticBackend = "auto";
@@ -113,11 +114,11 @@ struct PlanRequest {
   std::optional<std::uint32_t> occupancy_of(const KernelRequest& kernel) const;
 };
 
-// Device memory that a run needs beside its tensors, in bytes; both buffers are the caller's, aligned to
-// kWorkspaceAlignment, and belong to one stream at a time.
+// The device memory that a run needs beside its tensors, in bytes. Both buffers belong to one stream at a time
+// and are aligned to kWorkspaceAlignment. AttentionWorkspace allocates them; callers may do so themselves.
 //
-// Counters are zero before the first run that uses them; every run leaves them zero, so they are never
-// cleared again. The scratch buffer has no such state: its content before and after a run means nothing.
+// Counters must be zero before the first run that uses them. Every run leaves them zero, so they are never
+// cleared again. The scratch buffer keeps nothing between runs.
 struct WorkspaceSizes {
   std::uint64_t counter_bytes = 0;
   std::uint64_t softmax_stats_bytes = 0;   // at the beginning of the scratch buffer
@@ -125,7 +126,7 @@ struct WorkspaceSizes {
   std::uint64_t partial_stats_bytes = 0;
   std::uint64_t partial_output_offset = 0;
   std::uint64_t partial_output_bytes = 0;
-  std::uint64_t scratch_bytes = 0;  // all of it
+  std::uint64_t scratch_bytes = 0;  // the whole scratch buffer
 
   friend bool operator==(const WorkspaceSizes&, const WorkspaceSizes&) = default;
 };
@@ -303,6 +304,10 @@ class BoundAttention {
 
   const AttentionPlan& plan() const;
   const std::vector<Function>& functions() const;  // of the plan's steps
+
+  // Allocates the plan's workspace on its device and zeroes the counters. Needed once for each stream. Driver
+  // errors are returned.
+  Result<AttentionWorkspace> make_workspace() const;
 
   // Launches the plan's steps on the stream and does nothing else: it allocates nothing, waits for nothing
   // and copies nothing, so it may be captured in a graph and replayed with any lengths up to kv_len. Runs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/attention/device_facts.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/kernel_table/kernel_enums.hpp>
 #include <cubinet/spec/data_type.hpp>
@@ -109,22 +110,9 @@ struct AttentionProblem {
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
 
-// What is known of the device. No driver is asked.
-struct DeviceFacts {
-  ComputeCapability capability;
-  std::uint32_t sm_count = 0;
-  // Dynamic shared memory that a block may opt in to, in bytes; 0: what the capability has.
-  std::uint32_t maximum_shared_bytes = 0;
-
-  std::uint32_t shared_limit() const {
-    return maximum_shared_bytes != 0 ? maximum_shared_bytes : maximum_shared_bytes_per_block(capability);
-  }
-};
-
 // invalid_argument that names the field, its value and what it may be; unsupported for combinations that no
 // kernel has. Everything is checked here and nothing is rounded: selection takes valid problems only.
 Result<void> check_problem(const AttentionProblem& problem);
-Result<void> check_device(const DeviceFacts& device);
 
 // The angles of a rotation by one position: theta^(-2i / rope_dim), `stretch` times slower. Scaled contexts
 // are other angles.

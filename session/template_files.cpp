@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "template_files.hpp"
-
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/template_files.hpp>
 
 #include <fmt/format.h>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 namespace fs = std::filesystem;
@@ -21,7 +20,7 @@ Result<TemplateFile> template_at(FileSystem& files, const fs::path& source) {
   return TemplateFile{source, declared ? beside : fs::path()};
 }
 
-// A declaration without its source is a template that cannot be read, and is told when it is.
+// A declaration without its source becomes a template whose reading fails with the reason.
 Result<std::vector<TemplateFile>> templates_in(FileSystem& files, const fs::path& folder) {
   CUBINET_TRY_ASSIGN(const Listing listing, files.list(folder));
   std::vector<TemplateFile> found;
@@ -89,4 +88,16 @@ std::vector<std::string> files_of_templates(FileSystem& files, const std::vector
   return paths;
 }
 
-}  // namespace cubinet::cli
+Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::string>& names) {
+  CUBINET_TRY_ASSIGN(TemplateCatalog catalog, TemplateCatalog::builtin());
+  for (const std::string& name : names) {
+    CUBINET_TRY_ASSIGN(const auto found, find_templates(files, name));
+    for (const TemplateFile& file : found) {
+      CUBINET_TRY_ASSIGN(auto kernel_template, file.read(files));
+      CUBINET_TRY(catalog.add(std::move(kernel_template)));
+    }
+  }
+  return catalog;
+}
+
+}  // namespace cubinet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/session/session_options.hpp>
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+// A copy of a process's environment variables. A variable that is set to the empty string counts as unset.
+// Immutable and thread-safe.
+class EnvironmentVariables {
+ public:
+  EnvironmentVariables() = default;  // no variable is set
+  // Copies `variables`, which are NAME=value and end with a null pointer, as `environ` does.
+  explicit EnvironmentVariables(const char* const* variables);
+  explicit EnvironmentVariables(std::vector<std::string> lines) : lines_(std::move(lines)) {}
+
+  std::optional<std::string> find(std::string_view name) const;
+  // Returns the first of these names that is set.
+  std::optional<std::string> find_first(std::initializer_list<std::string_view> names) const;
+  const std::vector<std::string>& lines() const { return lines_; }  // NAME=value
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+// The folder that the environment names for the home, and the variable that named it. Both are empty if no
+// variable names one.
+struct EnvironmentHome {
+  std::string folder;
+  std::string variable;
+};
+EnvironmentHome home_from(const EnvironmentVariables& environment);
+
+// Returns the options that the environment means. Everything it does not mention keeps its default.
+//
+//   CUBINET_HOME               the home
+//   XDG_CACHE_HOME, HOME       else `cubinet` in the user's cache folder (a relative XDG_CACHE_HOME is
+//   ignored) XDG_RUNTIME_DIR            `cubinet` in it has the index of a home on a network file system
+//   CUDA_HOME, CUDA_PATH       toolkits that are searched for NVRTC first
+//   CUBINET_CUDA_WHEELS        folders of NVIDIA's wheels, separated by ':', searched next
+//   https_proxy, all_proxy     the proxy, lower case before upper case; no_proxy its exceptions
+//   AWS_*                      S3 credentials, region, profile and files, as AWS's own tools read them
+//   DOCKER_CONFIG, HOME, PATH  registry credentials and their helpers, as docker finds them
+SessionOptions session_options_from(const EnvironmentVariables& environment);
+
+}  // namespace cubinet

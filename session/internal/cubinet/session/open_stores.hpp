@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/cubin_registry/home.hpp>
+#include <cubinet/runtime.hpp>
+#include <cubinet/session/session_options.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet {
+
+// Returns whether a place of SessionOptions::bundles is a server's reference and not a file.
+bool names_server(std::string_view place);
+
+// Opens the home with this access. Unlike open_stores, it never continues without one: invalid_argument if
+// SessionOptions::home is empty, else the errors of Home::open.
+Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptions::Access access);
+
+// Opens a bundle file under the policy that the options have for it.
+Result<std::shared_ptr<Bundle>> open_bundle_file(const SessionOptions& options, const std::string& path);
+
+// The stores of a session in the order in which they are searched.
+struct OpenedStores {
+  std::shared_ptr<Home> home;  // nullptr: none is used
+  std::vector<std::shared_ptr<Store>> stores;
+};
+// Opens everything that the options name. Servers and caches are contacted at their first look-up.
+Result<OpenedStores> open_stores(const SessionOptions& options);
+
+// Returns a Runtime over these stores with the compiler, policies, log and observer of the options.
+Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options,
+                                              std::vector<std::shared_ptr<Store>> stores,
+                                              TemplateCatalog catalog);
+
+}  // namespace cubinet

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/kernel_templates/kernel_template.hpp>
+#include <cubinet/kernel_templates/template_catalog.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// The largest file of a template or a source, in bytes.
+inline constexpr std::uint64_t kMaximumTemplateBytes = std::uint64_t{16} << 20;
+
+// The source of a template and the file beside it that declares it, which is empty if the source does.
+struct TemplateFile {
+  std::filesystem::path source;
+  std::filesystem::path declaration;
+
+  Result<std::shared_ptr<const KernelTemplate>> read(FileSystem& files) const;
+};
+
+// Returns the templates that a name of SessionOptions::template_files stands for: a source, the declaration
+// beside one, or a folder, whose templates are its .cu files with a declaration. invalid_argument for a
+// folder without any.
+Result<std::vector<TemplateFile>> find_templates(FileSystem& files, const std::string& name);
+
+// Returns all files of these templates that can be determined, so that none of them is overwritten.
+std::vector<std::string> files_of_templates(FileSystem& files, const std::vector<std::string>& names);
+
+// Returns the built-in templates and those of these files and folders.
+Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::string>& names);
+
+}  // namespace cubinet

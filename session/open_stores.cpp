@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/distribution/server.hpp>
+#include <cubinet/session/open_stores.hpp>
+#include <cubinet/session/server_policy.hpp>
+#include <cubinet/trust/server_place.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace cubinet {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool exists(const std::string& folder) {
+  std::error_code unknown;
+  return !folder.empty() && fs::exists(folder, unknown);
+}
+
+// Opens the home to read it. A home that does not exist yet is an empty one.
+std::shared_ptr<Home> home_to_read(const SessionOptions& options) {
+  auto opened = open_home(options, HomeOptions::Access::read_only);
+  if (opened) return *std::move(opened);
+  std::error_code unknown;
+  const bool never_made = !options.home.empty() && !fs::exists(options.home, unknown) && !unknown;
+  log(options.log, never_made ? LogLevel::info : LogLevel::warning,
+      "the home is not searched: " + opened.error().to_line());
+  return nullptr;
+}
+
+// Opens the home to write it. One that cannot be written is read; one that cannot be trusted is not used.
+std::shared_ptr<Home> home_to_keep(const SessionOptions& options) {
+  auto opened = open_home(options, HomeOptions::Access::read_write);
+  if (opened) return *std::move(opened);
+  const Error reason = opened.error();
+  if (reason.code != ErrorCode::untrusted) {
+    if (auto readable = open_home(options, HomeOptions::Access::read_only)) {
+      log(options.log, LogLevel::warning,
+          "the home is read only, new kernels are kept in memory: " + reason.to_line());
+      return *std::move(readable);
+    }
+  }
+  log(options.log, LogLevel::warning,
+      "the home is not used, kernels are kept in memory: " + reason.to_line());
+  return nullptr;
+}
+
+// What servers send is kept in a home that exists, even if the session itself only reads.
+bool writes_home(const SessionOptions& options) {
+  if (options.home_access == HomeOptions::Access::read_write) return true;
+  const bool asks_servers = std::any_of(options.bundles.begin(), options.bundles.end(),
+                                        [](const BundlePlace& each) { return names_server(each.place); });
+  return asks_servers && exists(options.home);
+}
+
+Result<std::shared_ptr<Home>> open_first_home(const SessionOptions& options) {
+  if (options.home.empty()) return std::shared_ptr<Home>();
+  if (options.home_required) return open_home(options, options.home_access);
+  return writes_home(options) ? home_to_keep(options) : home_to_read(options);
+}
+
+ServerOptions server_options(const SessionOptions& options, const std::string& reference,
+                             std::shared_ptr<Home> home) {
+  ServerOptions server;
+  server.reference = reference;
+  server.home = std::move(home);
+  server.access = options.access;
+  server.log = options.log;
+  return server;
+}
+
+Result<std::shared_ptr<Store>> open_place(const SessionOptions& options, const BundlePlace& place,
+                                          const std::shared_ptr<Home>& home) {
+  if (!names_server(place.place)) {
+    CUBINET_TRY_ASSIGN(std::shared_ptr<Store> bundle, open_bundle_file(options, place.place));
+    return bundle;
+  }
+  ServerOptions server = server_options(options, place.place, home);
+  server.mirrors = place.mirrors;
+  CUBINET_TRY_ASSIGN(server.policy, policy_of_place(options, place.place));
+  return open_server(server);
+}
+
+Result<std::shared_ptr<Store>> open_build_cache(const SessionOptions& options, const BuildCache& cache,
+                                                const std::shared_ptr<Home>& home) {
+  ServerOptions server = server_options(options, cache.reference, home);
+  CUBINET_TRY_ASSIGN(server.policy, policy_of_place(options, cache.reference));
+  return open_cache(server, cache.secret_key_file, cache.secret_key_password);
+}
+
+}  // namespace
+
+bool names_server(std::string_view place) {
+  return is_url(place);
+}
+
+Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptions::Access access) {
+  if (options.home.empty())
+    return Error{ErrorCode::unavailable, "no folder is named for the home", "set SessionOptions::home"};
+  HomeOptions home;
+  home.path = options.home;
+  home.access = access;
+  home.index_folder = options.index_folder;
+  home.log = options.log;
+  return Home::open(home);
+}
+
+Result<std::shared_ptr<Bundle>> open_bundle_file(const SessionOptions& options, const std::string& path) {
+  // Absolute, so that a file is never taken for a server, and with its links resolved by the policy's rules.
+  std::error_code failure;
+  const fs::path place = fs::absolute(path, failure);
+  if (failure) return io_error("cannot determine the working directory", failure.value());
+  CUBINET_TRY_ASSIGN(auto policy,
+                     find_trust_policy(place.string(), options.home, options.policy_file, nullptr));
+  return Bundle::open(path, posix_file_system(), options.log, std::move(policy));
+}
+
+Result<OpenedStores> open_stores(const SessionOptions& options) {
+  OpenedStores opened;
+  CUBINET_TRY_ASSIGN(opened.home, open_first_home(options));
+  if (opened.home != nullptr) opened.stores.push_back(opened.home);
+  for (const std::string& site_home : options.site_homes) {
+    HomeOptions home;
+    home.path = site_home;
+    home.access = HomeOptions::Access::read_only;
+    home.index_folder = options.index_folder;
+    home.log = options.log;
+    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), Home::open(home));
+  }
+  for (const BundlePlace& place : options.bundles) {
+    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_place(options, place, opened.home));
+  }
+  for (const BuildCache& cache : options.caches) {
+    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_build_cache(options, cache, opened.home));
+  }
+  return opened;
+}
+
+Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options,
+                                              std::vector<std::shared_ptr<Store>> stores,
+                                              TemplateCatalog catalog) {
+  RuntimeOptions runtime;
+  runtime.stores = std::move(stores);
+  runtime.templates = std::move(catalog);
+  runtime.compile = options.compile;
+  runtime.targets = options.targets;
+  runtime.compiler = options.compiler;
+  if (!runtime.compiler.bundled_headers && !options.home.empty())
+    runtime.compiler.bundled_headers = (fs::path(options.home) / "headers").string();
+  runtime.compile_options = options.compile_options;
+  runtime.driver_library = options.driver_library;
+  runtime.log = options.log;
+  runtime.observer = options.observer;
+  return Runtime::create(std::move(runtime));
+}
+
+}  // namespace cubinet

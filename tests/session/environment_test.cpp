@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/session/environment.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+
+TEST_CASE("a variable that is set to nothing counts as unset, and the first of several that is set wins") {
+  const char* const lines[] = {"A=", "AB=x", "B=y=z", nullptr};
+  const EnvironmentVariables environment(lines);
+  CHECK_FALSE(environment.find("A"));
+  CHECK(environment.find("AB") == "x");
+  CHECK(environment.find("B") == "y=z");
+  CHECK_FALSE(environment.find(""));
+  CHECK(environment.find_first({"A", "B", "AB"}) == "y=z");
+  CHECK(environment.lines().size() == 3);
+}
+
+TEST_CASE("the home is the one that its variable names, else it is in the cache folder of the user") {
+  const auto home = [](std::vector<std::string> lines) {
+    return home_from(EnvironmentVariables(std::move(lines)));
+  };
+  CHECK(home({"CUBINET_HOME=/a", "HOME=/u"}).folder == "/a");
+  CHECK(home({"CUBINET_HOME=/a", "HOME=/u"}).variable == "CUBINET_HOME");
+  CHECK(home({"XDG_CACHE_HOME=/c", "HOME=/u"}).folder == "/c/cubinet");
+  CHECK(home({"XDG_CACHE_HOME=c", "HOME=/u"}).folder == "/u/.cache/cubinet");
+  CHECK(home({}).folder.empty());
+}
+
+TEST_CASE("an environment without variables leaves every option at its default") {
+  const SessionOptions options = session_options_from({});
+  CHECK(options.home.empty());
+  CHECK(options.index_folder.empty());
+  CHECK(options.compiler.toolkit_roots.empty());
+  CHECK(options.access.proxy.empty());
+  CHECK(options.access.s3.credentials_file.empty());
+  CHECK(options.access.docker.configuration_file.empty());
+}
+
+TEST_CASE("toolkits, wheels, the proxy and the index folder come from their variables") {
+  const SessionOptions options = session_options_from(
+      EnvironmentVariables({"CUDA_HOME=/a", "CUDA_PATH=/b", "CUBINET_CUDA_WHEELS=/w::/x", "HTTPS_PROXY=upper",
+                            "https_proxy=lower", "no_proxy=internal", "XDG_RUNTIME_DIR=/run/user/1"}));
+  CHECK(options.compiler.toolkit_roots == std::vector<std::string>{"/a", "/b"});
+  CHECK(options.compiler.wheel_roots == std::vector<std::string>{"/w", "/x"});
+  CHECK(options.access.proxy == "lower");
+  CHECK(options.access.no_proxy == "internal");
+  CHECK(options.index_folder == "/run/user/1/cubinet");
+  const auto once = session_options_from(EnvironmentVariables({"CUDA_HOME=/a", "CUDA_PATH=/a"}));
+  CHECK(once.compiler.toolkit_roots.size() == 1);
+}
+
+TEST_CASE("the credentials of S3 and of docker are found where their own tools keep them") {
+  const SessionOptions usual = session_options_from(EnvironmentVariables({"HOME=/u", "PATH=/bin:/usr/bin"}));
+  CHECK(usual.access.s3.credentials_file == "/u/.aws/credentials");
+  CHECK(usual.access.s3.config_file == "/u/.aws/config");
+  CHECK(usual.access.docker.configuration_file == "/u/.docker/config.json");
+  CHECK(usual.access.docker.helper_folders == std::vector<std::string>{"/bin", "/usr/bin"});
+  CHECK(usual.access.docker.helper_environment.size() == 2);
+  const SessionOptions named = session_options_from(EnvironmentVariables(
+      {"HOME=/u", "AWS_ACCESS_KEY_ID=k", "AWS_SECRET_ACCESS_KEY=s", "AWS_DEFAULT_REGION=r", "AWS_PROFILE=p",
+       "AWS_CONFIG_FILE=/c", "DOCKER_CONFIG=/d"}));
+  CHECK(named.access.s3.access_key == "k");
+  CHECK(named.access.s3.secret_key == "s");
+  CHECK(named.access.s3.region == "r");
+  CHECK(named.access.s3.profile == "p");
+  CHECK(named.access.s3.config_file == "/c");
+  CHECK(named.access.docker.configuration_file == "/d/config.json");
+}

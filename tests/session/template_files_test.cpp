@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/ok.hpp"
+#include "support/temp_dir.hpp"
+
+#include <cubinet/base/file_system.hpp>
+#include <cubinet/session/template_files.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace cubinet;
+using test::ok;
+
+namespace {
+
+constexpr const char* kTemplate = R"(/* cubinet-template {"name": "own", "interface": 1,
+  "kernels": [{"name": "own", "threads": 32}]} */
+)";
+
+}  // namespace
+
+TEST_CASE("a catalog has the templates of the library and those of the files and folders that are named") {
+  const test::TempDir folder;
+  test::write_file(folder / "own.cu", as_bytes(kTemplate));
+  test::write_file(folder / "plain.cu", as_bytes("extern \"C\" __global__ void f() {}\n"));
+  const auto files = posix_file_system();
+  CHECK_FALSE(ok(load_catalog(*files, {})).find("own"));
+  CHECK(ok(load_catalog(*files, {})).find("rms_norm"));
+  CHECK(ok(load_catalog(*files, {(folder / "own.cu").string()})).find("own"));
+  CHECK(ok(load_catalog(*files, {folder.path().string()})).find("own"));
+}
+
+TEST_CASE("a file without a declaration and a folder without a template are invalid") {
+  const test::TempDir folder;
+  test::write_file(folder / "plain.cu", as_bytes("extern \"C\" __global__ void f() {}\n"));
+  const auto files = posix_file_system();
+  CHECK(load_catalog(*files, {(folder / "plain.cu").string()}).error().code == ErrorCode::invalid_argument);
+  CHECK(load_catalog(*files, {folder.path().string()}).error().code == ErrorCode::invalid_argument);
+  CHECK(load_catalog(*files, {(folder / "absent.cu").string()}).error().code == ErrorCode::not_found);
+}
