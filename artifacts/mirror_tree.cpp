@@ -7,7 +7,6 @@
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 namespace cubinet {
@@ -39,8 +38,10 @@ std::string_view why_not_mirrored(std::string_view name) {
 }
 
 Result<MirrorTree> MirrorTree::open(std::shared_ptr<FileSystem> files, fs::path folder,
-                                    const Callback<bool()>& cancelled, const LogSink& log) {
+                                    const Callback<bool()>& cancelled, const LogSink& log,
+                                    std::chrono::milliseconds patience) {
   CUBINET_TRY(files->create_directories(folder, FileSystem::Mode::shared));
+  const auto end = std::chrono::steady_clock::now() + patience;
   for (bool told = false;;) {
     auto lock = files->lock(folder / kMirrorLock);
     if (!lock && knows_no_locks(lock.error())) {
@@ -50,13 +51,16 @@ Result<MirrorTree> MirrorTree::open(std::shared_ptr<FileSystem> files, fs::path 
     }
     if (!lock) return lock.error();
     if (*lock) return MirrorTree(std::move(files), std::move(folder), *std::move(lock));
-    if (!told)
-      cubinet::log(log, LogLevel::warning,
-                   "another process is writing to '" + folder.string() + "': waiting for it");
+    const std::string reason = "another process is writing to '" + folder.string() + "'";
+    if (!told) cubinet::log(log, LogLevel::warning, reason + ": waiting for it");
     told = true;
     if (cancelled && cancelled())
-      return Error{ErrorCode::unavailable,
-                   "another process is writing to '" + folder.string() + "', and its end was not waited for"};
+      return Error{ErrorCode::unavailable, reason + ", and its end was not waited for"};
+    if (std::chrono::steady_clock::now() >= end)
+      return Error{ErrorCode::busy,
+                   reason + " and has not ended within " +
+                       plural(static_cast<std::uint64_t>(patience.count() / 1000), "second"),
+                   "run the same command again: it continues"};
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

@@ -5,6 +5,8 @@
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/base/log.hpp>
 
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,9 +24,11 @@ std::string_view why_not_mirrored(std::string_view name);
 // costs their time alone, and nothing is swept.
 class MirrorTree {
  public:
-  // Made where it is missing. unavailable where `cancelled` ends the wait for the lock.
+  // Opens the folder, and creates it if it is missing. Waits for the lock. Errors: busy if somebody holds it
+  // for longer than `patience`, unavailable if `cancelled` ends the wait.
   static Result<MirrorTree> open(std::shared_ptr<FileSystem> files, std::filesystem::path folder,
-                                 const Callback<bool()>& cancelled, const LogSink& log);
+                                 const Callback<bool()>& cancelled, const LogSink& log,
+                                 std::chrono::milliseconds patience = std::chrono::minutes(10));
 
   // A folder of it, and those above. untrusted where one of them is a link or no folder. What a process that
   // was killed has left unfinished in it is removed.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "piece_folder.hpp"
 #include "temporary_file_sink.hpp"
 
 #include <cubinet/base/sha256_hasher.hpp>
@@ -65,67 +66,6 @@ class PackSink final : public BodySink {
   ByteView root_;
 };
 
-// A large blob in pieces, each a file beside what it is fetched for, so that who is ended goes on from there.
-// What a piece is worth shows when all of them are hashed.
-class PieceFolder {
- public:
-  PieceFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob)
-      : files_(files),
-        blob_(blob),
-        folder_(path.parent_path() /
-                ("." + path.filename().string() + "." + blob.digest.to_hex().substr(0, 16) + ".parts")) {}
-
-  Result<void> read(ContentServer& server, BodySink& sink) {
-    if (blob_.size <= kPullPiece) return server.read_blob(blob_, sink);
-    CUBINET_TRY(files_.create_directories(folder_, FileSystem::Mode::shared));
-    auto assembled = assemble(server, sink);
-    if (!assembled) return std::move(assembled).error();
-    CUBINET_TRY(remove());
-    if (*assembled) return {};
-    // One of the pieces is wrong, and nothing says which: as a whole it is compared, mirror by mirror.
-    CUBINET_TRY(sink.restart());
-    return server.read_blob(blob_, sink);
-  }
-
- private:
-  static constexpr std::uint64_t kPullPiece = std::uint64_t{8} << 20;
-
-  // Whether what was written to the sink is the blob.
-  Result<bool> assemble(ContentServer& server, BodySink& sink) {
-    Sha256Hasher hasher;
-    for (std::uint64_t offset = 0; offset < blob_.size; offset += kPullPiece) {
-      CUBINET_TRY_ASSIGN(const Bytes piece, this->piece(server, offset));
-      hasher.raw(piece);
-      CUBINET_TRY(sink.write(piece));
-    }
-    return hasher.finish() == blob_.digest;
-  }
-
-  Result<Bytes> piece(ContentServer& server, std::uint64_t offset) {
-    const std::uint64_t count = std::min(kPullPiece, blob_.size - offset);
-    const std::filesystem::path file = folder_ / std::to_string(offset);
-    auto there = files_.read(file, count);
-    if (there && there->size() == count) return there;
-    CUBINET_TRY_ASSIGN(Bytes fetched, server.read_blob_part(blob_, {offset, count}));
-    CUBINET_TRY(write_file_atomically(files_, file, fetched));
-    return fetched;
-  }
-
-  Result<void> remove() {
-    const auto listing = files_.list(folder_);
-    if (!listing) return {};  // another pull of the same was done first
-    for (const std::string& name : listing->names)
-      CUBINET_TRY(files_.remove(folder_ / name));
-    std::error_code stays;
-    std::filesystem::remove(folder_, stays);
-    return {};
-  }
-
-  FileSystem& files_;
-  const BlobDescriptor blob_;
-  const std::filesystem::path folder_;
-};
-
 // A blob of one server as the body of a request to another. Nothing of it lies here but a piece.
 class PassedBlob final : public BodySource {
  public:
@@ -183,6 +123,18 @@ Result<void> pass_blob(ContentServer& from, const BlobDescriptor& blob, ContentS
   CUBINET_TRY_ASSIGN(const Bytes bytes, from.read_blob(blob));
   MemorySource source(bytes);
   return to.write_blob(blob, source);
+}
+
+// Nothing signs the sizes in a manifest. The root states the size of the file, and its signatures cover that.
+Result<void> check_pack_size(const ContentServer& server, const RemoteBundle& bundle,
+                             const BundleRoot& root) {
+  const std::uint64_t behind_root =
+      root.file_bytes - std::min<std::uint64_t>(bundle.root.size(), root.file_bytes);
+  if (bundle.pack.size == behind_root) return {};
+  return Error{ErrorCode::corruption,
+               "sha256:" + bundle.manifest.to_hex() + " of " + server.name() + " names a pack of " +
+                   plural(bundle.pack.size, "byte") + ", and its root states " + plural(behind_root, "byte"),
+               "take it from another mirror, or upload it again"};
 }
 
 class RemoteSource final : public ByteSource {
@@ -315,12 +267,18 @@ Result<RemoteBundle> read_remote_bundle(ContentServer& server, const Sha256Diges
   return bundle;
 }
 
-Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, ContentServer& to,
-                         const std::string& channel) {
+Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, const BundleRoot& root,
+                         ContentServer& to, const std::string& channel) {
+  CUBINET_TRY(check_pack_size(from, bundle, root));
   CUBINET_TRY_ASSIGN(const Bytes json, from.read_manifest(bundle.manifest));
-  CUBINET_TRY_ASSIGN(
-      const Manifest manifest,
-      parse_manifest(as_text(json), "sha256:" + bundle.manifest.to_hex() + " of " + from.name()));
+  const std::string where = "sha256:" + bundle.manifest.to_hex() + " of " + from.name();
+  CUBINET_TRY_ASSIGN(const Manifest manifest, parse_manifest(as_text(json), where));
+  for (const Manifest::Layer& layer : manifest.layers) {
+    if (layer.media_type != kBundleRootType && layer.media_type != kBundlePackType &&
+        layer.media_type != kBundleSignatureType)
+      return Error{ErrorCode::corruption, where + " is no bundle: a layer is of the type '" +
+                                              printable(layer.media_type, kQuotedBytes) + "'"};
+  }
   for (const Manifest::Layer& layer : manifest.layers)
     CUBINET_TRY(pass_blob(from, layer.blob, to));
   MemorySource configuration(empty_configuration());
@@ -330,13 +288,14 @@ Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, Conten
   return {};
 }
 
-Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, FileSystem& files,
-                         const std::filesystem::path& path) {
+Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, const BundleRoot& root,
+                         FileSystem& files, const std::filesystem::path& path) {
+  CUBINET_TRY(check_pack_size(server, bundle, root));
   TemporaryFileSink file(files, temporary_path_beside(path));
   PackSink sink(file, bundle.root);
   CUBINET_TRY(sink.restart());
   CUBINET_TRY(PieceFolder(files, path, bundle.pack).read(server, sink));
-  // Before the bundle that they are of: one without its signatures may be refused.
+  // The signatures are there before the bundle: a policy may refuse it without them.
   for (const BundleSignature& signature : bundle.signatures)
     CUBINET_TRY(write_file_atomically(files, signature_path(path, signature.key_id), signature.content));
   return file.keep(path);

@@ -96,7 +96,7 @@ Result<ExitStatus> mirror_bundle(const Context& context, const MirrorVerbOptions
   CUBINET_TRY_ASSIGN(const auto opened, open_remote(context, from.server, remote, policy));
   const std::string& channel =
       places.destination.channel.empty() ? first.channel : places.destination.channel;
-  CUBINET_TRY(copy_bundle(*from.server, remote, *to.server, channel));
+  CUBINET_TRY(copy_bundle(*from.server, remote, opened->root(), *to.server, channel));
   const std::string place = places.destination.to_string() + "@sha256:" + manifest.to_hex();
   const std::uint64_t bytes = remote.root.size() + remote.pack.size;
   context.console().text(fmt::format("{}: {}, {}, {}", place, format_bytes(bytes), trust_text(*opened),

@@ -233,7 +233,7 @@ Result<ExitStatus> pull(const Context& context, const PullOptions& options) {
     pulled.kernels = opened->root().records;
     pulled.bytes = remote.root.size() + remote.pack.size;
     if (!options.dry_run) {
-      CUBINET_TRY(pull_bundle(*kept, remote, *context.files(), output));
+      CUBINET_TRY(pull_bundle(*kept, remote, opened->root(), *context.files(), output));
       remember(context, first, meant, home.get());
     }
     return tell(context, options, *opened, pulled, output);

@@ -134,6 +134,18 @@ TEST_CASE_FIXTURE(MadeTree, "one writes at a time, the next waits for it or is t
   second.join();
 }
 
+TEST_CASE_FIXTURE(MadeTree, "a lock that nobody gives up is waited for no longer than was said") {
+  const MirrorTree holder = open();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto refused =
+      MirrorTree::open(posix_file_system(), root, {}, {}, std::chrono::milliseconds(200));
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::busy);
+  CHECK(waited >= std::chrono::milliseconds(200));
+  CHECK(waited < std::chrono::seconds(30));
+}
+
 TEST_CASE_FIXTURE(MadeTree, "where there are no locks it is written all the same, and nothing is swept") {
   struct WithoutLocks final : ForwardingFiles {
     Result<std::unique_ptr<FileLock>> lock(const Path&, Sharing) override {

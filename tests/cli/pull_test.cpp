@@ -54,6 +54,67 @@ TEST_CASE("what was pushed is pulled by its channel or its manifest, and verifie
   CHECK(served.sandbox.read("c.bundle") == served.sandbox.read("a.bundle"));
 }
 
+TEST_CASE("a manifest that states a pack of another size than the signed root fills no disk") {
+  Served served;
+  const SecretKey key = ok(SecretKey::generate());
+  served.push(8, &key);
+  const Sandbox& sandbox = served.sandbox;
+  sandbox.write("policy.json", R"({"default":{"trusted_keys":[")" + key.public_key().to_string() + R"("]}})");
+  const std::string policy = sandbox.path("policy.json");
+  REQUIRE(served.pull({"-o", sandbox.path("b.bundle"), "--policy", policy}).status == 0);
+  // As somebody who can only write the server's folder does: the root and its signature stay.
+  const std::string named = sandbox.read("served/refs/stable").substr(7, 64);
+  auto manifest = nlohmann::json::parse(sandbox.read("served/blobs/sha256/" + named));
+  for (auto& layer : manifest["layers"]) {
+    if (layer["mediaType"] != "application/vnd.cubinet.bundle.pack.v1") continue;
+    layer["size"] = std::uint64_t{1} << 40;
+  }
+  const std::string text = manifest.dump(), changed = sha256(as_bytes(text)).to_hex();
+  sandbox.write("served/blobs/sha256/" + changed, text);
+  sandbox.write("served/refs/stable", "sha256:" + changed + "\n");
+  const auto refused = served.pull({"-o", sandbox.path("c.bundle"), "--policy", policy});
+  CHECK(refused.status == 1);
+  CHECK(contains(refused.err, "names a pack of 1099511627776 bytes"));
+  const auto mirrored = sandbox.run({"mirror", served.channel(), sandbox.path("to"), "--policy", policy});
+  CHECK(mirrored.status == 1);
+  CHECK_FALSE(std::filesystem::exists(sandbox / "to"));
+  for (const auto& entry : std::filesystem::directory_iterator(sandbox / "."))
+    CHECK_FALSE(contains(entry.path().string(), ".parts"));
+}
+
+TEST_CASE("a pull into a folder that others may write follows no link of theirs") {
+  const Sandbox sandbox;
+  std::vector<Cubin> cubins = three_cubins();
+  FakeCubin large;
+  large.code_bytes = 9'000'000;
+  KernelSpec spec;
+  spec.name = "large";
+  cubins.push_back(make_cubin(spec, large));
+  BundleOptions options;
+  options.channel = "stable";
+  options.profile = BundleProfile::plain;
+  ok(create_bundle(sandbox.path("a.bundle"), cubins, options));
+  REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served")}).status == 0);
+  const std::string named = sandbox.read("served/refs/stable").substr(7, 64);
+  std::string pack;
+  for (const auto& layer : nlohmann::json::parse(sandbox.read("served/blobs/sha256/" + named))["layers"]) {
+    if (layer["mediaType"] == "application/vnd.cubinet.bundle.pack.v1")
+      pack = layer["digest"].get<std::string>().substr(7);
+  }
+  REQUIRE(std::filesystem::file_size(sandbox / ("served/blobs/sha256/" + pack)) > std::size_t{8} << 20);
+  std::filesystem::create_directory(sandbox / "share");
+  std::filesystem::permissions(sandbox / "share", std::filesystem::perms(0777));
+  std::filesystem::create_directory(sandbox / "precious");
+  sandbox.write("precious/f", "kept");
+  std::filesystem::create_directory_symlink(sandbox / "precious",
+                                            sandbox / ("share/.out.bundle." + pack.substr(0, 16) + ".parts"));
+  const auto pulled =
+      sandbox.run({"pull", sandbox.path("served") + "#stable", "-o", sandbox.path("share/out.bundle")});
+  REQUIRE_MESSAGE(pulled.status == 0, pulled.err);
+  CHECK(sandbox.read("share/out.bundle") == sandbox.read("a.bundle"));
+  CHECK(sandbox.read("precious/f") == "kept");
+}
+
 TEST_CASE("a dry run tells what the root says and asks for nothing of the pack") {
   const Served served;
   for (const auto& entry : std::filesystem::directory_iterator(served.sandbox / "served/blobs/sha256")) {

@@ -33,6 +33,12 @@ struct Shipped {
   std::string read(const std::string& name) const {
     return std::string(as_text(ok(posix_file_system()->read(folder / name, 1 << 25))));
   }
+  // What an opened bundle would state.
+  BundleRoot root() const {
+    BundleRoot root;
+    root.file_bytes = std::filesystem::file_size(folder / "a.bundle");
+    return root;
+  }
   Result<RemoteBundle> read_changed(const std::function<void(Manifest&)>& change) const {
     const Sha256Digest digest = ok(push_bundle(*server, posix_file_system(), upload(), ""));
     Manifest manifest = ok(parse_manifest(as_text(ok(server->read_manifest(digest))), "it"));
@@ -42,6 +48,46 @@ struct Shipped {
 
   test::TempDir folder;
   std::shared_ptr<ContentServer> server = open_folder_server(posix_file_system(), folder / "served");
+};
+
+// Counts how often blobs and parts of them are read.
+class CountingServer final : public ContentServer {
+ public:
+  explicit CountingServer(std::shared_ptr<ContentServer> server) : server_(std::move(server)) {}
+  std::string name() const override { return server_->name(); }
+  int reads = 0;
+
+ protected:
+  Result<bool> do_has_blob(const BlobDescriptor& blob) override { return server_->has_blob(blob); }
+  Result<void> do_read_blob(const BlobDescriptor& blob, BodySink& sink) override {
+    ++reads;
+    return server_->read_blob(blob, sink);
+  }
+  Result<void> do_read_part(const BlobDescriptor& blob, const BytePart& part, BodySink& sink) override {
+    ++reads;
+    CUBINET_TRY_ASSIGN(const Bytes bytes, server_->read_blob_part(blob, part));
+    return sink.write(bytes);
+  }
+  Result<void> do_read_manifest(const Sha256Digest& digest, BodySink& sink) override {
+    CUBINET_TRY_ASSIGN(const Bytes bytes, server_->read_manifest(digest));
+    return sink.write(bytes);
+  }
+  Result<std::optional<Sha256Digest>> do_read_channel(const std::string& channel) override {
+    return server_->read_channel(channel);
+  }
+  Result<void> do_write_blob(const BlobDescriptor& blob, BodySource& source) override {
+    return server_->write_blob(blob, source);
+  }
+  Result<void> do_write_manifest(const Sha256Digest&, ByteView manifest) override {
+    CUBINET_TRY(server_->write_manifest(manifest));
+    return {};
+  }
+  Result<void> do_write_channel(const std::string& channel, const Sha256Digest& manifest) override {
+    return server_->write_channel(channel, manifest);
+  }
+
+ private:
+  std::shared_ptr<ContentServer> server_;
 };
 
 }  // namespace
@@ -55,7 +101,7 @@ TEST_CASE("a bundle that is pushed is pulled, with its signatures beside") {
   CHECK(as_text(bundle.root) == kRootText);
   REQUIRE(bundle.signatures.size() == 1);
   CHECK(bundle.signatures[0].key_id == kKeyId);
-  ok(pull_bundle(*shipped.server, bundle, *posix_file_system(), shipped.folder / "b"));
+  ok(pull_bundle(*shipped.server, bundle, shipped.root(), *posix_file_system(), shipped.folder / "b"));
   CHECK(shipped.read("b") == shipped.read("a.bundle"));
   CHECK(shipped.read("b." + kKeyId + ".minisig") == "signed");
   // The same bundle is the same manifest.
@@ -111,46 +157,45 @@ TEST_CASE("a pack that is wrong leaves no file") {
   std::fstream(shipped.folder / ("served/blobs/sha256/" + bundle.pack.digest.to_hex()),
                std::ios::in | std::ios::out)
       .put('q');
-  const auto pulled = pull_bundle(*shipped.server, bundle, *posix_file_system(), shipped.folder / "b");
+  const auto pulled =
+      pull_bundle(*shipped.server, bundle, shipped.root(), *posix_file_system(), shipped.folder / "b");
   REQUIRE_FALSE(pulled);
   CHECK(pulled.error().code == ErrorCode::corruption);
   CHECK(ok(posix_file_system()->list(shipped.folder.path())).names ==
         std::vector<std::string>{"a.bundle", "served"});
 }
 
-TEST_CASE("a pull that was ended goes on where it was, and one with a wrong piece begins again") {
-  const test::TempDir folder;
-  const auto server = open_folder_server(posix_file_system(), folder / "served");
-  std::string content = kRootText;
-  for (int i = 0; i < 20; ++i)
-    content += std::string(1'000'000, static_cast<char>('a' + i));
-  std::ofstream(folder / "a.bundle") << content;
-  const Sha256Digest digest =
-      ok(push_bundle(*server, posix_file_system(), {folder / "a.bundle", kRootText.size()}, ""));
-  const RemoteBundle bundle = ok(read_remote_bundle(*server, digest));
-  const auto blob = folder / ("served/blobs/sha256/" + bundle.pack.digest.to_hex());
-  const auto parts =
-      folder / ("." + std::string("b.") + bundle.pack.digest.to_hex().substr(0, 16) + ".parts");
-  const auto pull = [&] { return pull_bundle(*server, bundle, *posix_file_system(), folder / "b"); };
-  // Half of it is gone: what came before stays.
-  std::filesystem::rename(blob, folder / "whole");
-  std::ofstream(blob) << content.substr(kRootText.size(), 9'000'000);
-  CHECK_FALSE(pull().has_value());
-  CHECK(std::filesystem::file_size(parts / "0") == 8 << 20);
-  CHECK_FALSE(std::filesystem::exists(folder / "b"));
-  std::filesystem::rename(folder / "whole", blob);
-  // What is there already is not asked for again.
-  std::fstream(blob, std::ios::in | std::ios::out).put('?');
-  ok(pull());
-  CHECK(as_text(ok(posix_file_system()->read(folder / "b", 1 << 25))) == content);
-  CHECK_FALSE(std::filesystem::exists(parts));
-  std::fstream(blob, std::ios::in | std::ios::out).put('a');
-  std::filesystem::create_directories(parts);
-  std::ofstream(parts / "0") << std::string(8 << 20, 'x');
-  std::filesystem::remove(folder / "b");
-  ok(pull());
-  CHECK(as_text(ok(posix_file_system()->read(folder / "b", 1 << 25))) == content);
-  CHECK_FALSE(std::filesystem::exists(parts));
+TEST_CASE("a pack of another size than the signed root states is refused before any of it travels") {
+  const Shipped shipped;
+  for (const std::uint64_t size :
+       {std::uint64_t{1} << 40, std::uint64_t{2'500'001}, std::uint64_t{2'499'999}}) {
+    CAPTURE(size);
+    const RemoteBundle bundle =
+        ok(shipped.read_changed([&](Manifest& manifest) { manifest.layers[1].blob.size = size; }));
+    CountingServer counting(shipped.server);
+    const auto pulled =
+        pull_bundle(counting, bundle, shipped.root(), *posix_file_system(), shipped.folder / "b");
+    REQUIRE_FALSE(pulled);
+    CHECK(pulled.error().code == ErrorCode::corruption);
+    const auto to = open_folder_server(posix_file_system(), shipped.folder / "to");
+    CHECK(copy_bundle(counting, bundle, shipped.root(), *to, "stable").error().code == ErrorCode::corruption);
+    CHECK(counting.reads == 0);
+    CHECK(ok(posix_file_system()->list(shipped.folder.path())).names ==
+          std::vector<std::string>{"a.bundle", "served"});
+  }
+}
+
+TEST_CASE("a layer that is no part of a bundle is not copied") {
+  const Shipped shipped;
+  const RemoteBundle bundle = ok(shipped.read_changed([](Manifest& manifest) {
+    manifest.layers.push_back(
+        {"application/octet-stream", {sha256(as_bytes("x")), std::uint64_t{1} << 40}, {}});
+  }));
+  const auto to = open_folder_server(posix_file_system(), shipped.folder / "to");
+  const auto copied = copy_bundle(*shipped.server, bundle, shipped.root(), *to, "stable");
+  REQUIRE_FALSE(copied);
+  CHECK(copied.error().code == ErrorCode::corruption);
+  CHECK_FALSE(std::filesystem::exists(shipped.folder / "to"));
 }
 
 TEST_CASE("what is no bundle is refused before its blobs are asked for") {
@@ -203,16 +248,16 @@ TEST_CASE("a bundle is copied between servers with its manifest, signatures and 
   const auto over_http =
       open_static_server(test::quick_client({nginx->authority()}), ok(Url::parse(nginx->url("/k"))), nullptr);
   const auto back = open_folder_server(posix_file_system(), shipped.folder / "back");
-  ok(copy_bundle(*shipped.server, bundle, *over_http, "stable"));
+  ok(copy_bundle(*shipped.server, bundle, shipped.root(), *over_http, "stable"));
   CHECK(ok(resolve_channel(*over_http, "stable")) == digest);
-  ok(copy_bundle(*over_http, ok(read_remote_bundle(*over_http, digest)), *back, ""));
+  ok(copy_bundle(*over_http, ok(read_remote_bundle(*over_http, digest)), shipped.root(), *back, ""));
   CHECK_FALSE(ok(back->read_channel("stable")));
   const RemoteBundle copied = ok(read_remote_bundle(*back, digest));
   REQUIRE(copied.signatures.size() == 1);
-  ok(pull_bundle(*back, copied, *posix_file_system(), shipped.folder / "b"));
+  ok(pull_bundle(*back, copied, shipped.root(), *posix_file_system(), shipped.folder / "b"));
   CHECK(shipped.read("b") == shipped.read("a.bundle"));
   const std::string before = nginx->access_log();
-  ok(copy_bundle(*shipped.server, bundle, *over_http, "stable"));
+  ok(copy_bundle(*shipped.server, bundle, shipped.root(), *over_http, "stable"));
   CHECK_FALSE(contains(nginx->access_log().substr(before.size()),
                        "PUT /k/blobs/sha256/" + copied.pack.digest.to_hex()));
 }
@@ -226,7 +271,7 @@ TEST_CASE("what is wrong at one server becomes no blob of the other, and no chan
     const auto pack = shipped.folder / ("served/blobs/sha256/" + bundle.pack.digest.to_hex());
     std::fstream(pack, std::ios::in | std::ios::out | std::ios::binary).put('!');
     const auto to = open_folder_server(posix_file_system(), shipped.folder / "to");
-    const auto copied = copy_bundle(*shipped.server, bundle, *to, "stable");
+    const auto copied = copy_bundle(*shipped.server, bundle, shipped.root(), *to, "stable");
     REQUIRE_FALSE(copied);
     CHECK(copied.error().code == ErrorCode::corruption);
     CHECK_FALSE(ok(to->has_blob(bundle.pack)));

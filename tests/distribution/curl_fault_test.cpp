@@ -50,6 +50,7 @@ struct FaultyCurl {
   std::shared_ptr<ContentServer> server(const std::string& place, bool sound = false) const {
     return open_static_server(client(sound), ok(Url::parse(nginx->url(place))), nullptr);
   }
+  BundleRoot root() const { return ok(Bundle::open((served.folder / "a.bundle").string()))->root(); }
   std::uint64_t root_bytes() const {
     return ok(Bundle::open((served.folder / "a.bundle").string()))->root_bytes().size();
   }
@@ -60,7 +61,8 @@ struct FaultyCurl {
     CHECK((channel || !has_to_be));
     if (!channel) return;
     const test::TempDir folder;
-    ok(pull_bundle(*there, ok(read_remote_bundle(*there, *channel)), *posix_file_system(), folder / "a"));
+    ok(pull_bundle(*there, ok(read_remote_bundle(*there, *channel)), root(), *posix_file_system(),
+                   folder / "a"));
     CHECK(bytes_in_file(folder / "a") == whole);
   }
 
@@ -80,7 +82,7 @@ TEST_CASE("a pull survives a fault in any call of libcurl" * doctest::test_suite
     const auto server = curl->server("/b");
     CUBINET_TRY_ASSIGN(const Sha256Digest channel, resolve_channel(*server, "stable"));
     CUBINET_TRY_ASSIGN(const RemoteBundle bundle, read_remote_bundle(*server, channel));
-    return pull_bundle(*server, bundle, *posix_file_system(), folder / "a.bundle");
+    return pull_bundle(*server, bundle, curl->root(), *posix_file_system(), folder / "a.bundle");
   };
   test::for_every_curl_call(
       curl->faults, [&] { return pull().has_value(); },
@@ -111,7 +113,7 @@ TEST_CASE("a mirror of a bundle survives a fault in any call of libcurl" * docte
     const auto from = curl->server("/b");
     CUBINET_TRY_ASSIGN(const Sha256Digest channel, resolve_channel(*from, "stable"));
     CUBINET_TRY_ASSIGN(const RemoteBundle bundle, read_remote_bundle(*from, channel));
-    return copy_bundle(*from, bundle, *curl->server("/m"), "stable");
+    return copy_bundle(*from, bundle, curl->root(), *curl->server("/m"), "stable");
   };
   test::for_every_curl_call(
       curl->faults, [&] { return mirror().has_value(); },

@@ -54,17 +54,20 @@ SignatureSource signatures_of(const RemoteBundle& bundle);
 // With open_bundle, a bundle whose pages and images are each fetched, and checked, when they are wanted.
 std::shared_ptr<const ByteSource> remote_source(std::shared_ptr<ContentServer> server, RemoteBundle bundle);
 
-// The same manifest, with all that it names, on another server, and the channel there that is to name it
-// (empty: none does). In push_bundle's order; what is there already is not asked for. Each blob's last byte
-// is sent only when all of it has the digest: one that is wrong on the way is no blob of the other server.
-Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, ContentServer& to,
-                         const std::string& channel);
+// Copies a bundle to another server: the same manifest with all that it names, and the channel there that
+// names it (empty: none). Writes in push_bundle's order, and asks for nothing that is there already. The last
+// byte of each blob is sent only if the whole blob has its digest, so that a wrong one never becomes a blob
+// of the other server. `root` is what the opened bundle states. corruption if the manifest names a pack of
+// another size than the root states, or a layer that is no part of a bundle.
+Result<void> copy_bundle(ContentServer& from, const RemoteBundle& bundle, const BundleRoot& root,
+                         ContentServer& to, const std::string& channel);
 
-// The whole of it as `path`, with its signatures beside. Whoever trusts only some keys asks the root and
-// signatures first: here only digests are compared. A large one that is ended half-way leaves what came of it
-// in
-// `.<name>.<digest>.parts` beside `path`, from where the next one goes on.
-Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, FileSystem& files,
-                         const std::filesystem::path& path);
+// Writes the whole bundle to `path`, with its signatures beside it. `root` is what the opened bundle states:
+// a policy judges that before. Only digests are compared here. corruption, before any byte of the pack
+// travels, if the manifest names a pack of another size. A large bundle leaves its pieces in
+// `.<name>.<digest>.parts` beside `path` if the pull is killed or loses its connection, and the next one
+// continues there.
+Result<void> pull_bundle(ContentServer& server, const RemoteBundle& bundle, const BundleRoot& root,
+                         FileSystem& files, const std::filesystem::path& path);
 
 }  // namespace cubinet

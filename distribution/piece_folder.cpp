@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "piece_folder.hpp"
+
+#include <cubinet/base/sha256_hasher.hpp>
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint64_t kPullPiece = std::uint64_t{8} << 20;
+
+}  // namespace
+
+// The names hold the digest: were the folder exchanged for a link while it is used, no file of that name
+// would be where the link leads, and nothing there is replaced or removed.
+PieceFolder::PieceFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob)
+    : files_(files),
+      blob_(blob),
+      folder_(path.parent_path() /
+              ("." + path.filename().string() + "." + blob.digest.to_hex().substr(0, 16) + ".parts")),
+      prefix_(blob.digest.to_hex() + ".") {}
+
+Result<void> PieceFolder::read(ContentServer& server, BodySink& sink) {
+  if (blob_.size <= kPullPiece || !make()) return server.read_blob(blob_, sink);
+  auto assembled = assemble(server, sink);
+  if (assembled || assembled.error().code != ErrorCode::unavailable) remove();
+  if (!assembled) return std::move(assembled).error();
+  if (*assembled) return {};
+  // One of the pieces is wrong, and nothing says which one. As a whole the blob is compared mirror by mirror.
+  CUBINET_TRY(sink.restart());
+  return server.read_blob(blob_, sink);
+}
+
+// Returns whether the bytes written to the sink are the blob.
+Result<bool> PieceFolder::assemble(ContentServer& server, BodySink& sink) {
+  Sha256Hasher hasher;
+  for (std::uint64_t offset = 0; offset < blob_.size; offset += kPullPiece) {
+    CUBINET_TRY_ASSIGN(const Bytes piece, this->piece(server, offset));
+    hasher.raw(piece);
+    CUBINET_TRY(sink.write(piece));
+  }
+  return hasher.finish() == blob_.digest;
+}
+
+Result<Bytes> PieceFolder::piece(ContentServer& server, std::uint64_t offset) {
+  const std::uint64_t count = std::min(kPullPiece, blob_.size - offset);
+  const std::filesystem::path file = folder_ / (prefix_ + std::to_string(offset));
+  auto there = files_.read(file, count);
+  if (there && there->size() == count) return there;
+  CUBINET_TRY_ASSIGN(Bytes fetched, server.read_blob_part(blob_, {offset, count}));
+  CUBINET_TRY(write_file_atomically(files_, file, fetched));
+  return fetched;
+}
+
+// Returns whether the folder is there and belongs to this user alone.
+bool PieceFolder::make() const {
+  if (!files_.create_directories(folder_, FileSystem::Mode::private_to_owner)) return false;
+  const auto status = files_.status(folder_);
+  return status && *status && (*status)->type == FileStatus::Type::directory &&
+         why_not_trusted(**status) == nullptr;
+}
+
+// Removes the pieces and the temporary files of pulls that were killed, and the folder if nothing else is in
+// it.
+void PieceFolder::remove() const {
+  const auto listing = files_.list(folder_);
+  if (!listing) return;  // another pull of the same bundle has finished first
+  for (const std::string& name : listing->names) {
+    if (name.starts_with(prefix_) || name.starts_with("." + prefix_))
+      (void)files_.remove(folder_ / name).has_value();
+  }
+  std::error_code stays;
+  std::filesystem::remove(folder_, stays);
+}
+
+}  // namespace cubinet

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/distribution/content_server.hpp>
+
+#include <filesystem>
+
+namespace cubinet {
+
+// A large blob in pieces of 8 MiB, each a file in the hidden folder `.<name>.<digest>.parts` beside `path`,
+// so that a pull that was killed or lost its connection continues there. The assembled blob is hashed, so
+// that a wrong piece is found. Does not own `files`.
+class PieceFolder {
+ public:
+  PieceFolder(FileSystem& files, const std::filesystem::path& path, const BlobDescriptor& blob);
+
+  // Reads the blob into the sink, through the pieces if the folder belongs to this user alone. Otherwise, as
+  // when somebody else has put a link or a folder in its place, nothing is kept. The pieces are removed
+  // unless the error is `unavailable`: the next pull continues after that.
+  Result<void> read(ContentServer& server, BodySink& sink);
+
+ private:
+  Result<bool> assemble(ContentServer& server, BodySink& sink);
+  Result<Bytes> piece(ContentServer& server, std::uint64_t offset);
+  bool make() const;
+  void remove() const;
+
+  FileSystem& files_;
+  const BlobDescriptor blob_;
+  const std::filesystem::path folder_;
+  const std::string prefix_;  // of the names of the pieces
+};
+
+}  // namespace cubinet
