@@ -108,6 +108,7 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
     section.link = section_header.sh_link;
     section.info = section_header.sh_info;
     section.size = section_header.sh_size;
+    section.alignment = section_header.sh_addralign;
     elf.sections_.push_back(section);
   }
   return elf;

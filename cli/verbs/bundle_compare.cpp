@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
+#include "code_comparison.hpp"
 #include "describe.hpp"
 #include "output_file.hpp"
 #include "verbs.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 struct DiffOptions {
   std::vector<std::string> files;
+  bool code = false;
 };
 
 struct RootOptions {
@@ -67,7 +69,49 @@ std::vector<Difference> differences(const Builds& first, const Builds& second) {
   return found;
 }
 
+void print_kernel(const Context& context, char mark, const CubinRecord& record,
+                  const std::string& differences = "") {
+  context.console().text(fmt::format("{} {}  {:<12}  {}{}", mark, record.identity.key().to_string(),
+                                     record.target_name(), printable(spec_of(record).to_string()),
+                                     differences.empty() ? "" : "  (" + differences + ")"));
+}
+
+nlohmann::json describe_all(const CubinRecords& records) {
+  nlohmann::json described = nlohmann::json::array();
+  for (const auto& record : records)
+    described.push_back(describe(*record));
+  return described;
+}
+
+Result<ExitStatus> diff_code(const Context& context, const DiffOptions& options) {
+  CUBINET_TRY_ASSIGN(const auto first, context.open_bundle(options.files[0]));
+  CUBINET_TRY_ASSIGN(const auto second, context.open_bundle(options.files[1]));
+  CUBINET_TRY_ASSIGN(const CodeComparison found, compare_code(*first, *second));
+  nlohmann::json changed = nlohmann::json::array();
+  for (const auto& record : found.only_in_first)
+    print_kernel(context, '-', *record);
+  for (const auto& [record, differences] : found.changed) {
+    print_kernel(context, '!', *record, to_text(differences));
+    changed.push_back(describe(*record));
+    changed.back()["differences"] = describe(differences);
+  }
+  for (const auto& record : found.only_in_second)
+    print_kernel(context, '+', *record);
+  context.console().text(fmt::format(
+      "{} and {}: the same code in {}, other code in {}, only in the first {}, only in the second {}",
+      printable(options.files[0]), printable(options.files[1]), plural(found.same.size(), "kernel"),
+      found.changed.size(), found.only_in_first.size(), found.only_in_second.size()));
+  context.console().document({{"same", describe_all(found.same)},
+                              {"changed", std::move(changed)},
+                              {"only_in_first", describe_all(found.only_in_first)},
+                              {"only_in_second", describe_all(found.only_in_second)},
+                              {"versions", {first->root().options.version, second->root().options.version}},
+                              {"equal", found.equal()}});
+  return found.equal() ? ExitStatus::done : ExitStatus::negative;
+}
+
 Result<ExitStatus> diff(const Context& context, const DiffOptions& options) {
+  if (options.code) return diff_code(context, options);
   BundleRoot roots[2];
   CUBINET_TRY_ASSIGN(const Builds first, builds_of(context, options.files[0], roots[0]));
   CUBINET_TRY_ASSIGN(const Builds second, builds_of(context, options.files[1], roots[1]));
@@ -82,8 +126,7 @@ Result<ExitStatus> diff(const Context& context, const DiffOptions& options) {
              : mark == '+' ? "only_in_second"
                            : "changed"]
         .push_back(describe(record));
-    context.console().text(fmt::format("{} {}  {:<12}  {}", mark, record.identity.key().to_string(),
-                                       record.target_name(), printable(spec_of(record).to_string())));
+    print_kernel(context, mark, record);
   }
   context.console().text(
       fmt::format("{} and {}: {}", printable(options.files[0]), printable(options.files[1]),
@@ -115,9 +158,24 @@ void add_bundle_compare(CLI::App& bundle, Action& chosen) {
       bundle.add_subcommand("diff", "Print in which kernels two bundles differ; status 1 when they do");
   auto comparing = std::make_shared<DiffOptions>();
   compare->add_option("BUNDLE", comparing->files, "The two bundles")->required()->expected(2)->type_name("");
+  compare->add_flag("--code", comparing->code, "Compare what kernels run, whatever their build fingerprints");
   compare->footer(R"(-: in the first alone, +: in the second alone, !: the same build with other bytes
-Example:
-  cubinet bundle diff kernels-7.bundle kernels-8.bundle)");
+
+With --code a kernel is its identity: template, parameters and target. Names in brackets say what differs:
+  code        machine code: .text.KERNEL, its relocations, .nv.capmerc.text.KERNEL
+  constants   .nv.constantN.KERNEL
+  resources   registers and stack (.nv.info), .nv.shared.KERNEL, .nv.local.KERNEL
+  attributes  .nv.info.KERNEL but the toolkit's version: arguments, launch bounds, barriers
+  launch      the record's threads, dynamic shared memory, argument bytes, cluster, launch flags
+  functions   code and resources of functions that are no kernels
+  data        .nv.constant3, and variables that .nv.constant4 leads to, where an instruction reads the bank
+  image       the bytes of PTX and of other compilers' cache entries
+Names of variables and functions, the order of symbols, variables that no instruction reaches, notes,
+debug sections and the interface version are not compared.
+
+Examples:
+  cubinet bundle diff kernels-7.bundle kernels-8.bundle
+  cubinet bundle diff --code before.bundle after.bundle)");
   choose<DiffOptions>(*compare, chosen, comparing, diff);
 
   CLI::App* root =

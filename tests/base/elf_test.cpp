@@ -35,6 +35,7 @@ TEST_CASE("sections and symbols of an image are found by name") {
   REQUIRE(elf);
   CHECK(elf->machine() == 190);
   CHECK(elf->find_section(".symtab") != nullptr);
+  CHECK(elf->find_section(".symtab")->alignment == 4);
   CHECK(elf->find_section(".nothing") == nullptr);
   const auto symbols = elf->symbols();
   REQUIRE(symbols);

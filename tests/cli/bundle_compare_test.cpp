@@ -35,6 +35,35 @@ TEST_CASE("what one of two bundles has alone, and builds of other bytes, are pri
   CHECK(document["changed"][0]["template"] == "same");
 }
 
+TEST_CASE("with an option the code of kernels is compared, whatever their fingerprints") {
+  const Sandbox sandbox;
+  FakeCubin other;
+  other.filler = 77;
+  REQUIRE(create_bundle(sandbox.path("a"),
+                        {make_cubin(named_spec("same"), {}, "before"), make_cubin(named_spec("other")),
+                         make_cubin(named_spec("gone"))},
+                        {"a", 5}));
+  REQUIRE(create_bundle(sandbox.path("b"),
+                        {make_cubin(named_spec("same"), {}, "after"), make_cubin(named_spec("other"), other)},
+                        {"a", 6}));
+  const std::vector<std::string> line = {"bundle", "diff", "--code", sandbox.path("a"), sandbox.path("b")};
+  const ToolResult differ = run_tool(line);
+  CHECK(differ.status == 1);
+  CHECK(contains(differ.out, "(kernel: code)"));
+  CHECK(contains(differ.out,
+                 "the same code in 1 kernel, other code in 1, only in the first 1, only in the second 0"));
+  const auto document =
+      run_tool({"bundle", "diff", "--code", sandbox.path("a"), sandbox.path("b"), "--json"}).json();
+  CHECK(document["same"][0]["template"] == "same");
+  CHECK(document["changed"][0]["template"] == "other");
+  CHECK(document["changed"][0]["differences"][0]["parts"] == nlohmann::json{"code"});
+  CHECK(document["only_in_first"][0]["template"] == "gone");
+  CHECK(document["versions"] == nlohmann::json{5, 6});
+  CHECK(document["equal"] == false);
+  CHECK(run_tool({"bundle", "diff", "--code", sandbox.path("a"), sandbox.path("a")}).status == 0);
+  CHECK(run_tool({"bundle", "diff", "--code", sandbox.path("a"), sandbox.path("missing")}).status == 2);
+}
+
 TEST_CASE("the root is written as it stands at the beginning of the bundle") {
   const Sandbox sandbox;
   REQUIRE(create_bundle(sandbox.path("a"), three_cubins(), {"a", 5}));

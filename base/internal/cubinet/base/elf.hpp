@@ -19,6 +19,7 @@ struct ElfSection {
   std::uint32_t link = 0;
   std::uint32_t info = 0;
   std::uint64_t size = 0;  // in memory
+  std::uint64_t alignment = 0;
   ByteView content;        // empty where the file has none, as for SHT_NOBITS
 };
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/bytes.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/base/sha256.hpp>
+
+#include <map>
+#include <string>
+
+namespace cubinet {
+
+// The digests of the parts of a cubin that decide what runs, by the part's name. Names of variables and of
+// device functions, the order of symbols, notes and debug sections have no influence on them.
+using CodeParts = std::map<std::string, Sha256Digest, std::less<>>;
+
+struct CubinCode {
+  // By symbol, for each kernel:
+  //   code        .text.<kernel>, its relocations, and .nv.capmerc.text.<kernel>, from which a driver makes
+  //               code for another device of the family
+  //   constants   .nv.constant<bank>.<kernel>
+  //   resources   registers and stack (.nv.info), size and alignment of .nv.shared and .nv.local.<kernel>
+  //   attributes  .nv.info.<kernel> without the toolkit's version: arguments, launch bounds, barriers
+  std::map<std::string, CodeParts, std::less<>> kernels;
+  // For the module:
+  //   functions   code and resources of the functions that are no kernels
+  //   data        .nv.constant3 and the variables that .nv.constant4 leads to, each only if an instruction
+  //               reads that constant bank
+  CodeParts module;
+};
+
+// Reads the code of a cubin. corruption for bytes that are no cubin.
+Result<CubinCode> read_cubin_code(ByteView image);
+
+}  // namespace cubinet
