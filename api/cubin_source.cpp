@@ -148,8 +148,8 @@ std::string remedy_of_held(const CachedKernel& kernel, ComputeCapability device,
                         });
   if (!is_added)
     return "import a folder or attach a bundle that holds it for a device of " + device.to_string();
-  return "build its image for a device of " + device.to_string() +
-         " too, or as PTX, and add that (`cubinet registry add FILE --name " + kernel.spec().name + "`)";
+  return "build its image for a device of " + device.to_string() + " too, or as PTX, and add it as '" +
+         printable(kernel.spec().name) + "' with `Runtime::prepare(name, image)`";
 }
 
 Result<SmTarget> CubinSource::target_to_build(const CachedKernel& kernel, ComputeCapability device,
@@ -231,7 +231,7 @@ Error CubinSource::miss(const CachedKernel& kernel, ComputeCapability device, co
       kernel.spec().to_string() + " is in no store for a device of " + device.to_string() +
           " (targets looked for: " + looked_for + passed_over(builds, wish) + "), and " +
           (has_template ? "compiling is switched off" + asked_in_vain() : "no template known here makes it"),
-      has_template ? "prebuild it with `cubinet prebuild`, or allow compilation"
+      has_template ? "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"
                    : remedy_of_held(kernel, device, builds)};
 }
 

@@ -156,8 +156,8 @@ Result<KernelSpec> kernel_by_name(Library& library, std::string_view key_or_name
   return Error{
       ErrorCode::not_found,
       "'" + shown + "' is neither the key of a build nor the name of a function that some store holds",
-      "`cubinet registry list` names keys; `cubinet import-artifacts` brings published cubins, `cubinet "
-      "registry add` an image of your own"};
+      "`Store::list()` lists the keys of a store; `import_artifacts()` imports published cubins, and "
+      "`Runtime::prepare(name, image)` adds an image of your own"};
 }
 
 }  // namespace cubinet

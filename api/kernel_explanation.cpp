@@ -146,8 +146,9 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
   }
   if (never) {
     explanation.would_compile.reset();
-    explanation.cannot_compile = Error{ErrorCode::unavailable, "compiling is switched off" + asked_in_vain(),
-                                       "allow compilation, or prebuild the kernel"};
+    explanation.cannot_compile =
+        Error{ErrorCode::unavailable, "compiling is switched off" + asked_in_vain(),
+              "compile it ahead of time, or allow compiling with `RuntimeOptions::compile`"};
   }
   // What is near is a hint: a store that does not answer takes nothing from the explanation.
   if (const auto all = library_.all()) explanation.nearest = nearest(all->records, explanation);

@@ -35,7 +35,7 @@ Result<DeviceFacts> DeviceFacts::named(std::string_view name, std::uint32_t sm_c
     return Error{ErrorCode::invalid_argument,
                  fmt::format("the multiprocessor count of a device of capability {} is not known",
                              facts.capability.to_string()),
-                 "give sm_count"};
+                 "set `DeviceFacts::sm_count`"};
   CUBINET_TRY(check_device(facts));
   return facts;
 }
@@ -49,9 +49,9 @@ std::string usual_devices() {
 
 Result<void> check_device(const DeviceFacts& device) {
   if (device.sm_count != 0 && device.sm_count <= kMaximumSmCount) return {};
-  return Error{
-      ErrorCode::invalid_argument,
-      fmt::format("sm_count is {}: it must be the device's number of multiprocessors", device.sm_count)};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("`DeviceFacts::sm_count` is {}: it must be the device's number of multiprocessors",
+                           device.sm_count)};
 }
 
 }  // namespace cubinet

@@ -43,25 +43,26 @@ std::string text_of(double number) {
 
 Result<void> check_merge(const AttentionMerge::Problem& problem) {
   if (problem.heads == 0 || problem.heads > kMostHeads) {
-    return wrong_problem("heads is " + std::to_string(problem.heads) + ", but must be 1 to " +
-                         std::to_string(kMostHeads));
+    return wrong_problem("`AttentionMerge::Problem::heads` is " + std::to_string(problem.heads) +
+                         ", but must be 1 to " + std::to_string(kMostHeads));
   }
   if (problem.head_dim == 0 || problem.head_dim % kColumnsOfLane != 0 || problem.head_dim > kMostColumns) {
-    return wrong_problem("head_dim is " + std::to_string(problem.head_dim) +
+    return wrong_problem("`AttentionMerge::Problem::head_dim` is " + std::to_string(problem.head_dim) +
                          ", but must be a multiple of 8, at most " + std::to_string(kMostColumns));
   }
   const auto has_16_or_32_bits = [](DataType type) {
     return type == DataType::bf16 || type == DataType::fp16 || type == DataType::fp32;
   };
   if (!has_16_or_32_bits(problem.data_type))
-    return wrong_problem("data_type is " + name_of(problem.data_type) + ", but must be bf16, fp16 or fp32");
+    return wrong_problem("`AttentionMerge::Problem::data_type` is " + name_of(problem.data_type) +
+                         ", but must be bf16, fp16 or fp32");
   if (!has_16_or_32_bits(problem.data_type_o) && problem.data_type_o != DataType::e4m3) {
-    return wrong_problem("data_type_o is " + name_of(problem.data_type_o) +
+    return wrong_problem("`AttentionMerge::Problem::data_type_o` is " + name_of(problem.data_type_o) +
                          ", but must be bf16, fp16, fp32 or e4m3");
   }
   const auto scale = static_cast<float>(problem.output_scale);
   if (!std::isfinite(scale) || scale <= 0) {
-    return wrong_problem("output_scale is " + text_of(problem.output_scale) +
+    return wrong_problem("`AttentionMerge::Problem::output_scale` is " + text_of(problem.output_scale) +
                          ", but must be a positive number of fp32");
   }
   return {};

@@ -30,24 +30,29 @@ std::string short_number(double value) {
   return text.data();
 }
 
+std::array<std::pair<std::string_view, std::uint32_t>, 2> head_dims_of(const AttentionProblem& problem) {
+  return {{{"`AttentionProblem::head_dim_qk`", problem.head_dim_qk},
+           {"`AttentionProblem::head_dim_v`", problem.head_dim_v}}};
+}
+
 Result<void> check_sizes(const AttentionProblem& problem) {
   const auto positive = [](std::string_view field, std::uint32_t value, std::uint32_t limit) -> Result<void> {
     if (value == 0 || value > limit) return wrong(field, value, "from 1 to " + std::to_string(limit));
     return {};
   };
-  CUBINET_TRY(positive("batch", problem.batch, kMaximumHeads));  // the grid's third dimension
-  CUBINET_TRY(positive("q_len", problem.q_len, kUnlimited));
-  CUBINET_TRY(positive("kv_len", problem.kv_len, kUnlimited));
-  CUBINET_TRY(positive("heads_q", problem.heads_q, kMaximumHeads));
-  CUBINET_TRY(positive("heads_kv", problem.heads_kv, kMaximumHeads));
-  CUBINET_TRY(positive("window", problem.window, kUnlimited));
-  CUBINET_TRY(positive("chunk", problem.chunk, kUnlimited));
+  CUBINET_TRY(
+      positive("`AttentionProblem::batch`", problem.batch, kMaximumHeads));  // the grid's third dimension
+  CUBINET_TRY(positive("`AttentionProblem::q_len`", problem.q_len, kUnlimited));
+  CUBINET_TRY(positive("`AttentionProblem::kv_len`", problem.kv_len, kUnlimited));
+  CUBINET_TRY(positive("`AttentionProblem::heads_q`", problem.heads_q, kMaximumHeads));
+  CUBINET_TRY(positive("`AttentionProblem::heads_kv`", problem.heads_kv, kMaximumHeads));
+  CUBINET_TRY(positive("`AttentionProblem::window`", problem.window, kUnlimited));
+  CUBINET_TRY(positive("`AttentionProblem::chunk`", problem.chunk, kUnlimited));
   if (problem.heads_q % problem.heads_kv != 0) {
-    return wrong("heads_q", problem.heads_q, "a multiple of heads_kv " + std::to_string(problem.heads_kv));
+    return wrong("`AttentionProblem::heads_q`", problem.heads_q,
+                 "a multiple of `AttentionProblem::heads_kv`, " + std::to_string(problem.heads_kv));
   }
-  const std::pair<std::string_view, std::uint32_t> head_dims[] = {{"head_dim_qk", problem.head_dim_qk},
-                                                                  {"head_dim_v", problem.head_dim_v}};
-  for (const auto& [field, head_dim] : head_dims) {
+  for (const auto& [field, head_dim] : head_dims_of(problem)) {
     if (head_dim == 0 || head_dim > kMaximumHeadDim || head_dim % kHeadDimMultiple != 0) {
       return wrong(field, head_dim, "a multiple of 8 from 8 to 1024");
     }
@@ -64,7 +69,7 @@ Result<void> check_combinations(const AttentionProblem& problem) {
     return Error{ErrorCode::unsupported, "a window and chunks exclude each other"};
   }
   if (problem.is_mla_generation() && problem.heads_kv != 1)
-    return wrong("heads_kv", problem.heads_kv,
+    return wrong("`AttentionProblem::heads_kv`", problem.heads_kv,
                  "1 for latent attention (head dims 576/512), which has one KV head");
   const bool cut_off = problem.kv_len > problem.window || problem.chunk != kUnlimited;
   const bool of_custom = problem.is_windowed() && problem.chunk == kUnlimited;
@@ -73,11 +78,13 @@ Result<void> check_combinations(const AttentionProblem& problem) {
                                              " with a window or chunks"};
   }
   if (problem.mask != AttentionMask::dense && problem.q_len > problem.kv_len) {
-    return wrong("q_len", problem.q_len, "at most kv_len, which includes the new tokens");
+    return wrong("`AttentionProblem::q_len`", problem.q_len,
+                 "at most `AttentionProblem::kv_len`, which includes the new tokens");
   }
   const bool sparse = problem.sparse != SparseAttention::none;
   if (sparse && (problem.top_k == 0 || problem.top_k % 4 != 0)) {
-    return wrong("top_k", problem.top_k, "a positive multiple of 4 with sparse attention");
+    return wrong("`AttentionProblem::top_k`", problem.top_k,
+                 "a positive multiple of 4 with sparse attention");
   }
   if (sparse && problem.skips_softmax) {
     return Error{ErrorCode::unsupported, "no sparse kernel skips softmax"};
@@ -98,21 +105,21 @@ Result<void> check_scale(std::string_view field, double value) {
 
 // What the caller knows beside the shape.
 Result<void> check_knowledge(const AttentionProblem& problem) {
-  CUBINET_TRY(check_scale("softmax_scale", problem.scale()));
-  if (problem.soft_cap) CUBINET_TRY(check_scale("soft_cap", *problem.soft_cap));
-  CUBINET_TRY(check_scale("output_scale", problem.output_scale));
+  CUBINET_TRY(check_scale("`AttentionProblem::softmax_scale`", problem.scale()));
+  if (problem.soft_cap) CUBINET_TRY(check_scale("`AttentionProblem::soft_cap`", *problem.soft_cap));
+  CUBINET_TRY(check_scale("`AttentionProblem::output_scale`", problem.output_scale));
   if (problem.kv_order > KvOrder::hnd) {
-    return wrong("kv_order", static_cast<std::uint64_t>(problem.kv_order), "nhd or hnd");
+    return wrong("`AttentionProblem::kv_order`", static_cast<std::uint64_t>(problem.kv_order), "nhd or hnd");
   }
   if (!problem.kv_lengths.empty() && problem.kv_lengths.size() != problem.batch) {
-    return wrong("the number of kv_lengths", problem.kv_lengths.size(),
-                 "batch, " + std::to_string(problem.batch) + ", or 0");
+    return wrong("the number of `AttentionProblem::kv_lengths`", problem.kv_lengths.size(),
+                 "`AttentionProblem::batch`, " + std::to_string(problem.batch) + ", or 0");
   }
   for (const std::int32_t length : problem.kv_lengths) {
     if (length >= 0 && static_cast<std::uint32_t>(length) <= problem.kv_len) continue;
-    return Error{ErrorCode::invalid_argument, "a length of kv_lengths is " + std::to_string(length) +
-                                                  ": it must be from 0 to kv_len, " +
-                                                  std::to_string(problem.kv_len)};
+    return Error{ErrorCode::invalid_argument,
+                 "a length of `AttentionProblem::kv_lengths` is " + std::to_string(length) +
+                     ": it must be from 0 to `AttentionProblem::kv_len`, " + std::to_string(problem.kv_len)};
   }
   return {};
 }
@@ -123,12 +130,14 @@ Result<void> check_append(const AttentionProblem& problem) {
   if (problem.layout != QkvLayout::paged_kv || problem.is_mla_generation())
     return Error{ErrorCode::unsupported, "only a paged cache of K and of V is appended to"};
   if (append.data_type != DataType::bf16 && append.data_type != DataType::fp16)
-    return wrong("append's data_type", static_cast<std::uint64_t>(append.data_type), "bf16 or fp16");
-  for (const std::uint32_t head_dim : {problem.head_dim_qk, problem.head_dim_v}) {
-    if (head_dim % kVectorPair != 0) return wrong("head_dim", head_dim, "a multiple of 16 with append");
+    return wrong("`AttentionProblem::Append::data_type`", static_cast<std::uint64_t>(append.data_type),
+                 "bf16 or fp16");
+  for (const auto& [field, head_dim] : head_dims_of(problem)) {
+    if (head_dim % kVectorPair != 0) return wrong(field, head_dim, "a multiple of 16 with append");
   }
   if (append.rope_dim % kVectorPair != 0 || append.rope_dim > problem.head_dim_qk)
-    return wrong("append's rope_dim", append.rope_dim, "a multiple of 16 up to head_dim_qk");
+    return wrong("`AttentionProblem::Append::rope_dim`", append.rope_dim,
+                 "a multiple of 16 up to `AttentionProblem::head_dim_qk`");
   if (problem.data_type_k != problem.data_type_v)
     return Error{ErrorCode::unsupported, "K and V are appended in one type"};
   const std::pair<DataType, double> stored[] = {{problem.data_type_q, append.q_scale},
@@ -172,7 +181,7 @@ Result<void> check_problem(const AttentionProblem& problem) {
   }
   if (problem.layout == QkvLayout::paged_kv &&
       (!std::has_single_bit(problem.tokens_per_page) || problem.tokens_per_page > kMaximumTokensPerPage)) {
-    return wrong("tokens_per_page", problem.tokens_per_page, "a power of two up to 2^20");
+    return wrong("`AttentionProblem::tokens_per_page`", problem.tokens_per_page, "a power of two up to 2^20");
   }
   CUBINET_TRY(check_knowledge(problem));
   if (problem.append) CUBINET_TRY(check_append(problem));

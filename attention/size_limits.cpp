@@ -48,14 +48,14 @@ std::uint64_t query_tokens(const AttentionProblem& problem) {
 }
 
 Result<void> check_tensor_sizes(const AttentionProblem& problem) {
-  constexpr std::string_view kFewerQueries = "reduce batch or q_len";
-  constexpr std::string_view kFewerTokens = "reduce batch or kv_len";
-  const Factor batch{"batch", problem.batch};
-  const Factor q_len{"q_len", problem.q_len};
-  const Factor heads_q{"heads_q", problem.heads_q};
-  const Factor heads_kv{"heads_kv", problem.heads_kv};
-  const Factor columns_qk{"head_dim_qk", problem.head_dim_qk};
-  const Factor columns_v{"head_dim_v", problem.head_dim_v};
+  constexpr std::string_view kFewerQueries = "reduce `AttentionProblem::batch` or `AttentionProblem::q_len`";
+  constexpr std::string_view kFewerTokens = "reduce `AttentionProblem::batch` or `AttentionProblem::kv_len`";
+  const Factor batch{"`AttentionProblem::batch`", problem.batch};
+  const Factor q_len{"`AttentionProblem::q_len`", problem.q_len};
+  const Factor heads_q{"`AttentionProblem::heads_q`", problem.heads_q};
+  const Factor heads_kv{"`AttentionProblem::heads_kv`", problem.heads_kv};
+  const Factor columns_qk{"`AttentionProblem::head_dim_qk`", problem.head_dim_qk};
+  const Factor columns_v{"`AttentionProblem::head_dim_v`", problem.head_dim_v};
   CUBINET_TRY(
       check_size({"q", {batch, q_len, heads_q, columns_qk}, bits_of(problem.data_type_q), kFewerQueries}));
   CUBINET_TRY(
@@ -73,8 +73,9 @@ Result<void> check_tensor_sizes(const AttentionProblem& problem) {
   // The number of pages is not known. A page, and a row of the page table, are always small enough.
   if (problem.layout == QkvLayout::paged_kv) return {};
   // Sequences that are stored one behind the other may be shorter than kv_len: one of them must fit.
-  const Factor sequences{"batch", problem.layout == QkvLayout::separate_qkv ? 1 : problem.batch};
-  const Factor kv_len{"kv_len", problem.kv_len};
+  const Factor sequences{"`AttentionProblem::batch`",
+                         problem.layout == QkvLayout::separate_qkv ? 1 : problem.batch};
+  const Factor kv_len{"`AttentionProblem::kv_len`", problem.kv_len};
   CUBINET_TRY(check_size(
       {"k", {sequences, kv_len, heads_kv, columns_qk}, bits_of(problem.data_type_k), kFewerTokens}));
   return check_size(

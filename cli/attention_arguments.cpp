@@ -31,59 +31,12 @@ std::uint32_t given_or(std::uint32_t value, std::uint32_t otherwise) {
   return value != 0 ? value : otherwise;
 }
 
-// What a problem's fields are called on the line.
-constexpr std::pair<std::string_view, std::string_view> kOptionsOfFields[] = {
-    {"batch", "--batch"},
-    {"q_len", "--q-len"},
-    {"kv_len", "--kv-len"},
-    {"kv_lengths", "--kv-lengths"},
-    {"heads_q", "--heads-q"},
-    {"heads_kv", "--heads-kv"},
-    {"head_dim_qk", "--head-dim-qk"},
-    {"head_dim_v", "--head-dim-v"},
-    {"tokens_per_page", "--page-size"},
-    {"softmax_scale", "--softmax-scale"},
-    {"soft_cap", "--soft-cap"},
-    {"output_scale", "--output-scale"},
-    {"rope_dim", "--rope-dim"},
-    {"sm_count", "--sm-count"},
-    {"head_dim", "--head-dim"},
-    {"data_type", "--dtype"},
-    {"data_type_o", "--dtype-o"},
-};
-
-// Returns the text with each field's name replaced by its option's.
-std::string by_options(const std::string& text) {
-  const auto of_word = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
-  std::string named;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto begin = text.begin() + static_cast<std::ptrdiff_t>(at);
-    const auto end = std::find_if_not(begin, text.end(), of_word);
-    const std::string_view word(text.data() + at, static_cast<std::size_t>(end - begin));
-    const auto* const option = std::find_if(std::begin(kOptionsOfFields), std::end(kOptionsOfFields),
-                                            [&](const auto& each) { return each.first == word; });
-    if (option != std::end(kOptionsOfFields)) {
-      named += option->second;
-    } else {
-      named += word.empty() ? text.substr(at, 1) : std::string(word);
-    }
-    at += std::max<std::size_t>(word.size(), 1);
-  }
-  return named;
-}
-
 // The output of narrow types is bf16: few kernels write those.
 DataType default_output(DataType q) {
   return bits_of(q) >= 16 ? q : DataType::bf16;
 }
 
 }  // namespace
-
-Error with_option_names(Error error) {
-  error.message = by_options(error.message);
-  error.remedy = by_options(error.remedy);
-  return error;
-}
 
 void add_operation_argument(CLI::App& verb, AttentionArguments& arguments) {
   verb.add_option("--op", arguments.operation, "decode (default), prefill or mla-decode")
@@ -223,14 +176,12 @@ Result<AttentionProblem> attention_problem_of(const AttentionArguments& argument
   problem.output_scale = arguments.output_scale;
   problem.scales_on_device = arguments.scales_on_device;
   if (arguments.append) problem.append = append_of(arguments, problem);
-  if (auto sound = check_problem(problem); !sound) return with_option_names(std::move(sound).error());
+  CUBINET_TRY(check_problem(problem));
   return problem;
 }
 
 Result<DeviceFacts> device_facts_of(const DeviceArguments& arguments) {
-  auto facts = DeviceFacts::named(arguments.device, arguments.sm_count);
-  if (!facts) return with_option_names(std::move(facts).error());
-  return facts;
+  return DeviceFacts::named(arguments.device, arguments.sm_count);
 }
 
 }  // namespace cubinet::cli

@@ -58,8 +58,6 @@ void add_device_arguments(CLI::App& verb, DeviceArguments& arguments);
 CLI::Option* add_sm_count(CLI::App& verb, DeviceArguments& arguments);
 inline constexpr const char* kAttentionOperations[] = {"decode", "prefill", "mla-decode"};
 
-// Messages of the library name fields, which nobody wrote on a line: here they name its options.
-Error with_option_names(Error error);
 // invalid_argument names the option and what it may be.
 Result<DataType> parse_data_type_option(const std::string& name, const char* option);
 // The problem, checked. invalid_argument names what is wrong.

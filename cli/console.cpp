@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console.hpp"
 
+#include "tool_terms.hpp"
+
 #include <cubinet/base/text.hpp>
 
 #include <fmt/format.h>
@@ -68,7 +70,7 @@ void Console::text(std::string_view text) {
   if (json()) return;
   const std::lock_guard lock(mutex_);
   erase_status_line();
-  write(stdout, printable_lines(text));
+  write(stdout, printable_lines(in_tool_terms(text)));
   write(stdout, "\n");
 }
 
@@ -76,7 +78,7 @@ void Console::document(const nlohmann::json& document) {
   if (!json()) return;
   const std::lock_guard lock(mutex_);
   erase_status_line();
-  write(stdout, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  write(stdout, in_tool_terms(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)));
   write(stdout, "\n");
 }
 
@@ -93,11 +95,11 @@ void Console::message(LogLevel level, std::string_view text) {
   if (*style.name != '\0') {
     line += color_ ? fmt::format("{}{}:\x1b[0m ", style.color, style.name) : fmt::format("{}: ", style.name);
   }
-  write_line(line + printable(text));
+  write_line(line + printable(in_tool_terms(text)));
 }
 
 void Console::note(std::string_view text) {
-  write_line(printable(text));
+  write_line(printable(in_tool_terms(text)));
 }
 
 void Console::write_line(std::string_view line) {

@@ -19,8 +19,9 @@ HttpSettings http_settings(const ServerAccess& access) {
 
 Result<ServerCredentials> credentials_of(const ServerAccess& access) {
   if (access.user.empty() != access.password.empty())
-    return Error{ErrorCode::invalid_argument, "ServerAccess::user and ServerAccess::password need each other",
-                 "set both of them, or ServerAccess::token"};
+    return Error{ErrorCode::invalid_argument,
+                 "`ServerAccess::user` and `ServerAccess::password` need each other",
+                 "set both of them, or `ServerAccess::token`"};
   ServerCredentials credentials;
   if (!access.user.empty()) credentials.basic = BasicCredentials{access.user, access.password};
   credentials.bearer = access.token;

@@ -22,7 +22,7 @@ constexpr const char* kNotHeaders[] = {".nvrtc_install.lock", ".nvrtc_headers_ve
 Error unusable(const fs::path& path, const std::string& reason) {
   return Error{ErrorCode::unavailable,
                "the headers within NVRTC cannot be put into '" + path.string() + "': " + reason,
-               "name another folder (bundled_headers of CompilerSearch, the tool's --home), or install the "
+               "name another folder with `CompilerSearch::bundled_headers`, or install the "
                "wheels nvidia-cuda-runtime and nvidia-cuda-cccl beside NVRTC"};
 }
 

@@ -59,7 +59,7 @@ void tell_where_it_was_looked_for(const MissingHeader& header, Error& error) {
     places += " and " + std::to_string(header.places.size() - kMostPlaces) + " others";
   error.message += "; the header '" + header.name + "', which " + header.asked_by + " includes, is " +
                    (places.empty() ? "not there" : "in none of " + places);
-  error.remedy = "name its folder among the include directories (-I)";
+  error.remedy = "name its folder with `CompileOptions::include_directories`";
 }
 
 Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcResult result, std::string log,

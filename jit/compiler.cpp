@@ -235,9 +235,9 @@ class NvrtcCompiler final : public Compiler {
 };
 
 constexpr const char* kInstallRemedy =
-    "install the CUDA toolkit 12.0 or later, or `pip install --target FOLDER nvidia-cuda-nvrtc`; where it is "
-    "in none of these places, name it with CUDA_HOME, CUBINET_CUDA_WHEELS or --nvrtc to the tool, with "
-    "CompilerSearch in a program";
+    "install the CUDA toolkit 12.0 or later, or `pip install --target FOLDER nvidia-cuda-nvrtc`; if it is "
+    "elsewhere, name the toolkit with `CompilerSearch::toolkit_roots`, FOLDER with "
+    "`CompilerSearch::wheel_roots`, or the library with `CompilerSearch::library`";
 
 Error nothing_found(const CompilerSearch& search) {
   std::string places;

@@ -124,8 +124,8 @@ class LibraryReader {
             " is in none of " + (places.empty() ? "no folders" : places),
         name == "cudadevrt"
             ? "install the CUDA toolkit, or the wheel nvidia-cuda-runtime beside nvidia-cuda-nvrtc, or "
-              "name its folder (library_directories, -L)"
-            : "name its folder (library_directories, -L)"};
+              "name its folder with `CompileOptions::library_directories`"
+            : "name its folder with `CompileOptions::library_directories`"};
   }
 
   Result<void> read(const std::string& name, LinkInputKind kind, const fs::path& path) {

@@ -173,8 +173,8 @@ class ClosureBuilder {
           return Error{ErrorCode::invalid_argument,
                        "the macro '" + macro + "' names the header " + header + " in '" + file.name +
                            "', by an absolute path",
-                       "name it by a relative path and its folder among the include directories (-I), or "
-                       "write the path where it is included"};
+                       "name it by a relative path and its folder with "
+                       "`CompileOptions::include_directories`, or write the path where it is included"};
         }
         std::vector<std::string> places;
         CUBINET_TRY_ASSIGN(const auto found, find(reference, file, places));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr BinaryFormat kTuningFormat{.name = "a tuning table",
                                      .magic = "CTUN",
-                                     .damage_remedy = "measure again: cubinet tune",
+                                     .damage_remedy = "measure again with `tune_attention()`",
                                      .newer_remedy = "use the version of cubinet that wrote it"};
 // What a row has at least: its strings may be empty, its numbers are there.
 constexpr std::size_t kLeastRowBytes = 60;
@@ -172,7 +172,7 @@ Result<void> TuningTable::check() const {
     if (read && reader.remaining() == 0 && *read == row) continue;
     return Error{ErrorCode::invalid_argument,
                  name_of(row) + ": " + (read ? "it would be read back as another" : read.error().message),
-                 "measure again: cubinet tune"};
+                 "measure again with `tune_attention()`"};
   }
   return {};
 }

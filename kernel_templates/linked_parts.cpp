@@ -31,9 +31,8 @@ Result<void> check_library_names(const std::vector<std::string>& libraries) {
     if (library->empty() || library->size() > kMaximumFileName || !is_printable(*library))
       return bad_library("'" + printable(library->substr(0, kMaximumFileName)) + "' is no library's name");
     if (library->find('/') != std::string::npos) {
-      return bad_library(
-          "the library '" + *library + "' is named with its folder",
-          "name the file alone; folders of libraries are named apart (library_directories, -L)");
+      return bad_library("the library '" + *library + "' is named with its folder",
+                         "name the file alone, and its folder with `CompileOptions::library_directories`");
     }
     if (std::find(libraries.begin(), library, *library) != library)
       return bad_library("the library '" + *library + "' is named twice");

@@ -68,7 +68,7 @@ const char* remedy_for(int result) {
 
 Error no_driver(Error cause) {
   cause.message = "there is no CUDA driver: " + cause.message;
-  cause.remedy = "install the NVIDIA driver; in a container, start it with its GPUs (--gpus all)";
+  cause.remedy = "install the NVIDIA driver; in a container, give it GPUs (`docker run --gpus all`)";
   return cause;
 }
 

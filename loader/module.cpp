@@ -62,8 +62,8 @@ class LoadedModule final : public Module {
     return Error{ErrorCode::not_found,
                  subject.text("looking into") + ": there is no variable '" + std::string(name) + "'",
                  (names.empty() ? "" : "there is: " + names + "; ") +
-                     std::string("declare it among the globals of its source, or name it by its symbol, as "
-                                 "`cubinet inspect` lists them")};
+                     std::string("declare it with `SourceProgram::globals`, or name it by the symbol that "
+                                 "`report_cubin()` lists")};
   }
 
  private:
@@ -92,7 +92,7 @@ Result<OnlyArguments> check_before_driver(const KernelSubject& subject, ByteView
   if (record.kind == ImageKind::cache_entry) {
     return Error{ErrorCode::unsupported,
                  subject.text("loading") + ": it is an entry of another compiler's cache",
-                 "`cubinet materialize` puts it where that compiler looks"};
+                 "`materialize_cache()` puts it where that compiler looks"};
   }
   OnlyArguments arguments;
   if (auto checked = check_image(record, image, &arguments); !checked) {

@@ -4,6 +4,7 @@
 
 Usage: check_layout.py [ROOT]        prints one line a violation; exit status 1 when there is one.
 """
+import functools
 import os
 import re
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 # The architecture: the modules, what each may include and what it knows. CMake reads the same file.
 MODULES = "cmake/modules.txt"
 ARCHITECTURE = "docs/architecture.md"
+ENVIRONMENT = "session/environment.cpp"
 
 # Third-party headers and system calls that have one home. Folders and files, relative to the root.
 ONLY_IN = {
@@ -32,6 +34,12 @@ NO_NAMESAKE_TEST = {
 # The test suites, which are labels of tests: CONTRIBUTING.md says what each means.
 TEST_SUITES = {"loop"}
 
+# The front end. Only it names the tool's verbs, options and environment variables; a message of the library
+# names the API in backticks (`HomeOptions::path`), and the table says what the tool calls it.
+FRONT_END = "cli"
+VERBS = "cli/application.cpp"
+TOOL_TERMS = "cli/tool_terms.cpp"
+
 MAXIMUM_LINES = 600
 CODE = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 SPDX_REQUIRED = CODE | {".py", ".sh", ".cmake", ".map", ".in", ".sql"}
@@ -50,6 +58,22 @@ def strip_comments(text):
         return match.group(0) if text[line_start:match.start()].lstrip().startswith("#") else '""'
 
     return re.sub(pattern, replacement, text, flags=re.DOTALL)
+
+
+def string_literals(text):
+    """The contents of the string literals, adjacent ones joined. Comments and include lines have none."""
+    pattern = r'//[^\n]*|/\*.*?\*/|#\s*include[^\n]*|\'(?:\\.|[^\'\\\n])\'|R"(\w*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)"'
+    literals, end = [], None
+    for match in re.finditer(pattern, text, flags=re.DOTALL):
+        content = match.group(2) if match.group(2) is not None else match.group(3)
+        if content is None:
+            continue
+        if end is not None and text[end:match.start()].isspace():
+            literals[-1] += content
+        else:
+            literals.append(content)
+        end = match.end()
+    return literals
 
 
 def read_modules(root):
@@ -133,6 +157,8 @@ class Checker:
             if found and not path.startswith(homes):
                 self.report(path, f"{found.group(0)!r} belongs to {', '.join(homes)} alone")
         module = path.split("/")[0]
+        if module in self.modules and module != FRONT_END and "/device/" not in path:
+            self.check_messages(path)
         public = f"{module}/include/" in path
         for bracket, header in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', code, re.MULTILINE):
             if ".." in header.split("/"):
@@ -142,6 +168,37 @@ class Checker:
             if module in self.modules and public and not header.startswith("cubinet/"):
                 if bracket == '"' or not re.fullmatch(r"[a-z_0-9]+", header):
                     self.report(path, f"a public header includes {header}: the standard library and <cubinet/...> only")
+
+    @functools.cached_property
+    def verbs(self):
+        return re.findall(r'\{"([\w-]+)", add_', self.read(VERBS)) if VERBS in self.files else []
+
+    @functools.cached_property
+    def tool_terms(self):
+        return re.findall(r'\{"([^"]+)", "', self.read(TOOL_TERMS)) if TOOL_TERMS in self.files else []
+
+    @functools.cached_property
+    def header_words(self):
+        headers = [path for path in self.files if path.split("/")[0] in self.modules and path.endswith(".hpp")]
+        return {word for path in headers for word in re.findall(r"\w+", self.read(path))}
+
+    def check_messages(self, path):
+        """Messages of the library name the API, never the tool's commands, options and variables."""
+        for text in string_literals(self.read(path)):
+            found = re.search(rf"cubinet ({'|'.join(map(re.escape, self.verbs)) or '(?!)'})\b(?! set\b)", text)
+            # The one file that gives the environment's variables their meaning names them.
+            if path != ENVIRONMENT:
+                found = found or re.search(r"\bCUBINET_[A-Z]+\b", text)
+            # A command of another program stands in backticks.
+            found = found or re.search(r"(?<=[\s(])(--[a-z][\w-]*|-[A-Za-z](?![\w-]))", re.sub(r"`[^`]*`", "", text))
+            if found:
+                self.report(path, f"a message names {found.group(0)!r} of the tool: name the API")
+            for name in re.findall(r"`((?:\w+::)+\w+(?:\([\w, ]*\))?|\w+\([\w, ]*\))`", text):
+                if name not in self.tool_terms:
+                    self.report(path, f"a message names `{name}`, which {TOOL_TERMS} does not translate")
+                for word in re.findall(r"\w+", name.split("(")[0]):
+                    if word not in self.header_words:
+                        self.report(path, f"a message names `{name}`, and no header has {word}")
 
     def check_direction(self, path, module, header, public):
         parts = header.split("/")

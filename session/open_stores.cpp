@@ -97,7 +97,7 @@ bool names_server(std::string_view place) {
 
 Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptions::Access access) {
   if (options.home.empty())
-    return Error{ErrorCode::unavailable, "no folder is named for the home", "set SessionOptions::home"};
+    return Error{ErrorCode::unavailable, "no folder is named for the home", "set `SessionOptions::home`"};
   HomeOptions home;
   home.path = options.home;
   home.access = access;

@@ -75,7 +75,7 @@ constexpr std::array<Refusal, 21> kRefusals = {
      {"tile-only", kOtherProduct},
      {"fdevice-syntax-only", "it makes nothing"},
      {"gpu-architecture", "the target says it"},
-     {"include-path", "folders of headers are named apart: -I to the tool, include_directories in a program"},
+     {"include-path", "folders of headers are named with `CompileOptions::include_directories`"},
      {"no-cache", kSaidElsewhere},
      {"no-source-include", kSaidElsewhere}}};
 

@@ -64,7 +64,7 @@ Result<Bytes> unpack_element(const ElementHead& element, ByteView stored) {
     // Nothing that is known packs it; then nothing states what it would be unpacked.
     if (element.packed_bytes == 0 && element.unpacked_bytes == 0) return Bytes(stored.begin(), stored.end());
     return Error{ErrorCode::unsupported, "the fatbinary is packed in a way that is not known here",
-                 "build it with --no-compress"};
+                 "build it with `nvcc --no-compress`"};
   }
   if (lz4 && zstd) return damaged_fatbin("an element is packed in two ways");
   if (element.packed_bytes == 0 || element.packed_bytes > stored.size())

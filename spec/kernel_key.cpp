@@ -166,7 +166,7 @@ Result<KernelKey> KernelKey::parse(std::string_view text) {
   auto bytes = from_hex(text);
   if (!bytes || bytes->size() != 8) {
     return Error{ErrorCode::invalid_argument, "'" + std::string(text.substr(0, 80)) + "' is no kernel key",
-                 "a key is 16 hexadecimal digits, as `cubinet key` prints them"};
+                 "a key is 16 hexadecimal digits, as `KernelKey::to_string()` writes them"};
   }
   KernelKey key;
   for (const std::byte byte : *bytes)

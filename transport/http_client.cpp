@@ -52,9 +52,9 @@ Result<void> check_headers(const HttpHeaders& headers) {
 
 Result<void> check_scheme(const HttpSettings& settings, const Url& url) {
   if (url.scheme == "https" || allows_plain_http(settings, url.host, url.port)) return {};
-  return Error{ErrorCode::untrusted,
-               url.for_people() + " is not asked: http:// proves nothing of who answers",
-               "use https://, or allow plain HTTP for " + url.authority()};
+  return Error{
+      ErrorCode::untrusted, url.for_people() + " is not asked: http:// proves nothing of who answers",
+      "use https://, or allow plain HTTP for " + url.authority() + " with `HttpSettings::plain_http`"};
 }
 
 // The waits of many clients are to differ. Not std::random_device: libstdc++'s needs glibc 2.36, above the
@@ -243,7 +243,8 @@ bool allows_plain_http(const HttpSettings& settings, std::string_view host, std:
 
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
   if (settings_.offline)
-    return Error{ErrorCode::unavailable, request.url.for_people() + " is not asked: offline was said"};
+    return Error{ErrorCode::unavailable,
+                 request.url.for_people() + " is not asked: `HttpSettings::offline` is set"};
   if ((request.range && (request.range->count == 0 || request.method != HttpMethod::get ||
                          request.range->offset > UINT64_MAX - request.range->count)) ||
       (request.method == HttpMethod::put && request.body == nullptr))

@@ -170,10 +170,14 @@ bool may_pass_later(CURLcode code) {
 
 std::string remedy_of(CURLcode code) {
   if (is_about_trust(code))
-    return "give the authority that signed the server's certificate, as a file of PEM";
-  if (code == CURLE_SSL_CACERT_BADFILE) return "name a file of certificates in PEM";
-  if (code == CURLE_SSL_CERTPROBLEM) return "name a client certificate and its key, in PEM";
-  if (code == CURLE_COULDNT_RESOLVE_HOST) return "check the server's name, or give the proxy to go through";
+    return "name the authority that signed the server's certificate with `HttpSettings::authorities_file`";
+  if (code == CURLE_SSL_CACERT_BADFILE)
+    return "name a file of certificates in PEM with `HttpSettings::authorities_file`";
+  if (code == CURLE_SSL_CERTPROBLEM)
+    return "name a certificate and its key in PEM with `HttpSettings::client_certificate` and "
+           "`HttpSettings::client_key`";
+  if (code == CURLE_COULDNT_RESOLVE_HOST)
+    return "check the server's name, or name a proxy with `HttpSettings::proxy`";
   return "";
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kKeySetType = "cubinet key set";
 constexpr BinaryFormat kKeySetFormat{"a home's key set", "CSET", 1, 1,
-                                     "take the set in again: `cubinet trust update --first FILE`"};
+                                     "install the set again with `KeySetTurn::first`"};
 
 Bytes encode_key_set(ByteView text) {
   ByteWriter writer;
@@ -94,7 +94,7 @@ Result<KeySet> update_key_set(FileSystem& files, const std::filesystem::path& ho
       return Error{
           ErrorCode::invalid_argument,
           "the home has key set " + std::to_string(current.version) + " already: another one is no first one",
-          "leave --first out"};
+          "install it with `KeySetTurn::next`"};
     }
     // Before anything in it is looked at.
     CUBINET_TRY(verify_signatures(current.policy("the home's key set " + std::to_string(current.version)),
@@ -110,7 +110,7 @@ Result<KeySet> update_key_set(FileSystem& files, const std::filesystem::path& ho
     }
   } else if (turn == KeySetTurn::next) {
     return Error{ErrorCode::not_found, "'" + home.string() + "' has no key set that could vouch for this one",
-                 "give --first if you know that it is the right one"};
+                 "if you know that it is the right one, install it with `KeySetTurn::first`"};
   }
   CUBINET_TRY_ASSIGN(KeySet next, parse_key_set(as_text(text)));
   CUBINET_TRY(verify_signatures(next.policy("its own keys"), what, text, signatures));

@@ -37,7 +37,7 @@ Result<void> PolicyReader::read_trusted(JsonObject& object, TrustPolicy& policy)
     if (!home_keys) {
       return Error{ErrorCode::untrusted,
                    "'" + printable(name) + "' trusts the home's key set, and the home has none",
-                   "`cubinet trust update --first FILE` takes one in"};
+                   "install one with `KeySetTurn::first`"};
     }
     policy.trusted_keys = home_keys->keys;
     policy.threshold = home_keys->threshold;

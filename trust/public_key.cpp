@@ -17,7 +17,7 @@ Result<PublicKey> PublicKey::make(const std::array<std::byte, 8>& id,
                                   const std::array<std::byte, 32>& point) {
   if (const char* reason = why_not_a_key(point)) {
     return Error{ErrorCode::invalid_argument, "the public key " + key_id_text(id) + " " + reason,
-                 "make another one with `minisign -G` or `cubinet trust keygen`"};
+                 "make another one with `minisign -G` or `SecretKey::generate()`"};
   }
   return PublicKey(id, point);
 }

@@ -31,7 +31,7 @@ constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 30U;
 
 Error no_secret_key() {
   return Error{ErrorCode::invalid_argument, "it is no secret key of minisign's",
-               "`minisign -G` or `cubinet trust keygen` makes one"};
+               "make one with `minisign -G` or `SecretKey::generate()`"};
 }
 
 void append(Bytes& bytes, ByteView more) {
@@ -134,9 +134,8 @@ Result<SecretKey> SecretKey::parse(std::string_view text, const SecretBytes* pas
   cost.memory = fields.u64();
   if (derivation == kScrypt) {
     if (password == nullptr) {
-      return Error{
-          ErrorCode::invalid_argument, "the secret key is encrypted, and there is no password",
-          "name a file with it, or - for stdin: --password-file, of a cache's key --cache-key-password"};
+      return Error{ErrorCode::invalid_argument, "the secret key is encrypted, and there is no password",
+                   "give the password to `SecretKey::parse()`"};
     }
     CUBINET_TRY_ASSIGN(const SecretBytes stream, password_stream(*password, salt, cost));
     apply(bytes.span().last(kKeptBytes), stream.view());

@@ -42,9 +42,9 @@ Result<PlanStep> append_step(const PlanRequest& request) {
   // With ragged_q the offsets, which are int32, say where tokens are.
   if (const std::uint64_t tokens = query_tokens(problem); !problem.ragged_q && tokens > kLargestCount) {
     return Error{ErrorCode::unsupported,
-                 "append: batch " + std::to_string(problem.batch) + " times q_len " +
-                     std::to_string(problem.q_len) + " is " + std::to_string(tokens) +
-                     " tokens, and the kernel counts to 2^31 - 1",
+                 "append: `AttentionProblem::batch` " + std::to_string(problem.batch) +
+                     " times `AttentionProblem::q_len` " + std::to_string(problem.q_len) + " is " +
+                     std::to_string(tokens) + " tokens, and the kernel counts to 2^31 - 1",
                  "append fewer tokens at a time"};
   }
   PlanStep step;

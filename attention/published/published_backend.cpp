@@ -44,12 +44,14 @@ std::string unserved(const PlanRequest& request) {
 
 // Returns why the sizes of a selected launch exceed what its kernels count to, or an empty string.
 std::string too_large(const AttentionProblem& problem, const Selection& selection) {
-  const std::string sizes = "batch " + std::to_string(problem.batch) + ", q_len " +
-                            std::to_string(problem.q_len) + " and heads_q " + std::to_string(problem.heads_q);
+  const std::string sizes = "`AttentionProblem::batch` " + std::to_string(problem.batch) +
+                            ", `AttentionProblem::q_len` " + std::to_string(problem.q_len) +
+                            " and `AttentionProblem::heads_q` " + std::to_string(problem.heads_q);
   // With ragged_q the offsets, which are int32, say where tokens are.
   if (!problem.ragged_q && query_tokens(problem) > kLargestCount) {
-    return "batch " + std::to_string(problem.batch) + " times q_len " + std::to_string(problem.q_len) +
-           " is " + std::to_string(query_tokens(problem)) +
+    return "`AttentionProblem::batch` " + std::to_string(problem.batch) +
+           " times `AttentionProblem::q_len` " + std::to_string(problem.q_len) + " is " +
+           std::to_string(query_tokens(problem)) +
            " query tokens, and published kernels count to 2^31 - 1; plan fewer at a time";
   }
   if (problem.lse && lse_blocks(problem) > kMaximumGridX) {

@@ -29,8 +29,9 @@ Result<void> check_reference(const AttentionProblem& problem, const std::vector<
   checked.kv_lengths = kv_lengths;
   CUBINET_TRY(check_problem(checked));
   if (kv_lengths.empty()) {
-    return Error{ErrorCode::invalid_argument,
-                 "attention reference: kv_lengths is empty: it needs one a sequence"};
+    return Error{
+        ErrorCode::invalid_argument,
+        "attention reference: `AttentionProblem::kv_lengths` is empty; give one length per sequence"};
   }
   const std::string missing = missing_part(problem);
   if (missing.empty()) return {};

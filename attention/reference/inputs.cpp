@@ -272,8 +272,9 @@ Result<void> check_pool_size(const AttentionProblem& problem) {
                                                  saturating_product(tokens, columns * sizeof(std::uint16_t)));
   if (bytes <= kLargestTensorBytes) return {};
   return Error{ErrorCode::invalid_argument,
-               "attention inputs: K of batch " + std::to_string(problem.batch) + ", kv_len " +
-                   std::to_string(problem.kv_len) + " and heads_kv " + std::to_string(problem.heads_kv) +
+               "attention inputs: K of `AttentionProblem::batch` " + std::to_string(problem.batch) +
+                   ", `AttentionProblem::kv_len` " + std::to_string(problem.kv_len) +
+                   " and `AttentionProblem::heads_kv` " + std::to_string(problem.heads_kv) +
                    " exceeds 2^56 bytes",
                "ask for a smaller batch or fewer tokens"};
 }

@@ -79,9 +79,10 @@ Result<WorkspaceSizes> decode_workspace(const AttentionProblem& problem, const D
   if (saturating_product(rows, (problem.head_dim_v + std::uint64_t{1}) * sizeof(float)) >
       kLargestTensorBytes) {
     return Error{ErrorCode::invalid_argument,
-                 "the workspace of batch " + std::to_string(problem.batch) + ", q_len " +
-                     std::to_string(problem.q_len) + ", heads_q " + std::to_string(problem.heads_q) +
-                     ", head_dim_v " + std::to_string(problem.head_dim_v) + " and " +
+                 "the workspace of `AttentionProblem::batch` " + std::to_string(problem.batch) +
+                     ", `AttentionProblem::q_len` " + std::to_string(problem.q_len) +
+                     ", `AttentionProblem::heads_q` " + std::to_string(problem.heads_q) +
+                     ", `AttentionProblem::head_dim_v` " + std::to_string(problem.head_dim_v) + " and " +
                      std::to_string(splits.count) + " KV splits exceeds 2^56 bytes; ask for fewer splits"};
   }
   const auto aligned = [](std::uint64_t bytes) {

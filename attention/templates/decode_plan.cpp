@@ -71,14 +71,15 @@ Result<void> check_limits(const PlanRequest& request) {
                  "give one of them"};
   }
   if (problem.kv_len > kMaximumKvLength) {
-    return Error{ErrorCode::invalid_argument, "kv_len is " + std::to_string(problem.kv_len) +
-                                                  ", but must be at most " +
+    return Error{ErrorCode::invalid_argument, "`AttentionProblem::kv_len` is " +
+                                                  std::to_string(problem.kv_len) + ", but must be at most " +
                                                   std::to_string(kMaximumKvLength)};
   }
   // Rows of a KV head's tiles are counted in 32 bits.
   if (std::uint64_t{problem.q_len} * problem.heads_q > std::numeric_limits<std::int32_t>::max()) {
-    return Error{ErrorCode::invalid_argument,
-                 "q_len " + std::to_string(problem.q_len) + " makes a grid beyond CUDA's limit"};
+    return Error{ErrorCode::invalid_argument, "`AttentionProblem::q_len` is " +
+                                                  std::to_string(problem.q_len) +
+                                                  ": its grid is beyond CUDA's limit"};
   }
   return {};
 }
@@ -111,15 +112,17 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
   if (std::uint64_t{splits.blocks} * problem.heads_kv > kMostUnits ||
       most_units + splits.blocks > kMostUnits) {
     return Error{ErrorCode::invalid_argument,
-                 "batch " + std::to_string(problem.batch) + ", q_len " + std::to_string(problem.q_len) +
-                     " and kv_len " + std::to_string(problem.kv_len) + " in " + std::to_string(splits.count) +
-                     " KV splits are more than a grid holds"};
+                 "`AttentionProblem::batch` " + std::to_string(problem.batch) +
+                     ", `AttentionProblem::q_len` " + std::to_string(problem.q_len) +
+                     " and `AttentionProblem::kv_len` " + std::to_string(problem.kv_len) + " in " +
+                     std::to_string(splits.count) + " KV splits are more than a grid holds"};
   }
   plan.grid = {splits.blocks * problem.heads_kv, 1, 1};
   plan.reduce_grid = {problem.heads_q, problem.q_len, problem.batch};
   if (plan.reduces_apart() && problem.q_len > kMaximumGridYz) {
-    return Error{ErrorCode::invalid_argument,
-                 "q_len " + std::to_string(problem.q_len) + " makes a grid beyond CUDA's limit"};
+    return Error{ErrorCode::invalid_argument, "`AttentionProblem::q_len` is " +
+                                                  std::to_string(problem.q_len) +
+                                                  ": its grid is beyond CUDA's limit"};
   }
   CUBINET_TRY_ASSIGN(plan.parameters, decode_parameters(problem, tile.shape, splits));
   plan.shared_bytes = tile.block.shared_bytes;

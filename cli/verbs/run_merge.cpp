@@ -125,12 +125,7 @@ Result<ExitStatus> run_merge(const Context& context, const MergeOptions& options
       const auto runtime,
       context.runtime(
           catalog, {}, [&kernel](const KernelEvent& event) { kernel = event; }, options.places));
-  auto bound = AttentionMerge::bind(*runtime, problem, options.device);
-  if (!bound) {
-    Error error = std::move(bound).error();
-    return error.code == ErrorCode::invalid_argument ? with_option_names(std::move(error)) : error;
-  }
-  const AttentionMerge merge = *std::move(bound);
+  CUBINET_TRY_ASSIGN(const AttentionMerge merge, AttentionMerge::bind(*runtime, problem, options.device));
   CUBINET_TRY_ASSIGN(const auto device, runtime->device(options.device));
   CUBINET_TRY_ASSIGN(const MergeInputs inputs, parts_in_memory(problem, options, device->properties()));
   CUBINET_TRY_ASSIGN(const MergeBuffers buffers, MergeBuffers::create(device, problem, inputs));

@@ -14,7 +14,7 @@ Result<void> HomeAccess::check_writable() const {
   if (writable_) return {};
   return Error{ErrorCode::unavailable,
                "the registry's home '" + store_.home().root().string() + "' cannot be written",
-               "name another folder with --home or CUBINET_HOME"};
+               "name another folder with `HomeOptions::path`"};
 }
 
 }  // namespace cubinet

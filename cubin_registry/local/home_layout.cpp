@@ -26,7 +26,7 @@ std::size_t folder_of_digit(char digit) {
 Error unusable(const fs::path& path, Error reason) {
   reason.code = ErrorCode::unavailable;
   reason.message = "the registry's home '" + path.string() + "' cannot be used: " + reason.message;
-  if (reason.remedy.empty()) reason.remedy = "name another folder with --home or CUBINET_HOME";
+  if (reason.remedy.empty()) reason.remedy = "name another folder with `HomeOptions::path`";
   return reason;
 }
 
@@ -45,7 +45,7 @@ Result<void> check_owner(const fs::path& folder, const FileStatus& status, bool 
     return Error{ErrorCode::untrusted,
                  "'" + folder.string() + "' belongs to user " + std::to_string(status.owner) +
                      ", not to user " + std::to_string(::geteuid()),
-                 "name a folder of your own with --home or CUBINET_HOME"};
+                 "name a folder of your own with `HomeOptions::path`"};
   }
   if ((status.permissions & kWritableByOthers) != 0) {
     return Error{ErrorCode::untrusted, "'" + folder.string() + "' can be written by group or others",
@@ -231,7 +231,7 @@ Result<OpenHome> open_home(FileSystem& files, const HomeOptions& options) {
   if (!*status) {
     if (!read_write) {
       return Error{ErrorCode::unavailable, "there is no registry at '" + root.string() + "'",
-                   "name another folder with --home or CUBINET_HOME"};
+                   "name another folder with `HomeOptions::path`"};
     }
     if (auto created = files.create_directories(root, FileSystem::Mode::private_to_owner); !created) {
       return unusable(root, std::move(created).error());

@@ -13,7 +13,7 @@ Result<TuningTable> read_tuning(const FileStore& store) {
     if (error.code == ErrorCode::io && status && *status && (*status)->size > kMaximumTuningBytes)
       error.code = ErrorCode::corruption;
     if (error.code == ErrorCode::corruption || error.code == ErrorCode::untrusted)
-      error.remedy = "`cubinet registry repair` sets it aside";
+      error.remedy = "`Home::repair()` sets it aside";
     return error;
   }
   auto table = TuningTable::decode(file->content);

@@ -79,7 +79,7 @@ Result<std::optional<SizeLimit>> read_limit(const FileStore& store) {
   const auto limit = parse_limit(as_text(file->content));
   if (limit) return limit;
   Error error = damaged_file(store.home().limit(), "it says no limit");
-  error.remedy = "run: cubinet registry limit BYTES, or none";
+  error.remedy = "set a limit, or none, with `Home::set_limit()`";
   return error;
 }
 

@@ -49,7 +49,8 @@ TEST_CASE("A workspace whose size passes 64 bits is refused by what makes it") {
   const auto made = plan_decode(asked, kAttentionDecode);
   REQUIRE_FALSE(made);
   CHECK(made.error().code == ErrorCode::invalid_argument);
-  for (const char* part : {"workspace", "batch 65535", "8388608 KV splits", "head_dim_v 1024"})
+  for (const char* part : {"workspace", "`AttentionProblem::batch` 65535", "8388608 KV splits",
+                           "`AttentionProblem::head_dim_v` 1024"})
     CHECK_MESSAGE(made.error().message.find(part) != std::string::npos, made.error().message);
 }
 

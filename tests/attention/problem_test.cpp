@@ -151,7 +151,8 @@ TEST_CASE("latent attention has one KV head") {
   const auto refused = check_problem(problem);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::invalid_argument);
-  CHECK(refused.error().message.starts_with("heads_kv is 2: it must be 1 for latent attention"));
+  CHECK(refused.error().message.starts_with(
+      "`AttentionProblem::heads_kv` is 2: it must be 1 for latent attention"));
   problem.prefill = true;
   CHECK(check_problem(problem));
 }

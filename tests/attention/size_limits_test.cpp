@@ -332,10 +332,11 @@ TEST_CASE("a tensor that no device addresses is named with the fields that it is
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::invalid_argument);
   CHECK(refused.error().message ==
-        "q has batch 65535 x q_len 1073741824 x heads_q 32 x head_dim_qk 128 elements of 16 bits: a tensor "
+        "q has `AttentionProblem::batch` 65535 x `AttentionProblem::q_len` 1073741824 x "
+        "`AttentionProblem::heads_q` 32 x `AttentionProblem::head_dim_qk` 128 elements of 16 bits: a tensor "
         "must not "
         "exceed 2^56 bytes");
-  CHECK(refused.error().remedy == "reduce batch or q_len");
+  CHECK(refused.error().remedy == "reduce `AttentionProblem::batch` or `AttentionProblem::q_len`");
   // 2^56 bytes exactly, and one sequence more.
   problem = test::context(1U << 15U, 1U << 25U, 1U << 25U, 256, 4);
   CHECK(check_problem(problem));
@@ -349,14 +350,16 @@ TEST_CASE("KV that is not paged and the mask have the same limit") {
   AttentionProblem problem = test::context(65'535, 1, kUnlimited, 256, 1);
   problem.layout = QkvLayout::contiguous_kv;
   CHECK(test::holds(check_problem(problem).error().message,
-                    "k has batch 65535 x kv_len 2147483647 x heads_kv"));
+                    "k has `AttentionProblem::batch` 65535 x `AttentionProblem::kv_len` 2147483647 x "
+                    "`AttentionProblem::heads_kv`"));
   problem.layout = QkvLayout::separate_qkv;
   CHECK(check_problem(problem));
   problem = test::context(65'535, 1U << 24U, 1U << 24U, 1, 1);
   CHECK(check_problem(problem));
   problem.mask = AttentionMask::custom;
-  CHECK(test::holds(check_problem(problem).error().message,
-                    "mask has batch 65535 x q_len 16777216 x mask_words"));
+  CHECK(test::holds(
+      check_problem(problem).error().message,
+      "mask has `AttentionProblem::batch` 65535 x `AttentionProblem::q_len` 16777216 x mask_words"));
 }
 
 TEST_CASE("published kernels decline more tokens and rows than they count") {
@@ -367,8 +370,9 @@ TEST_CASE("published kernels decline more tokens and rows than they count") {
   problem.batch = 65'535;
   problem.q_len = 1U << 16U;
   problem.kv_len = 1U << 16U;
-  CHECK(test::holds(test::decline_of(problem, "published", known),
-                    "batch 65535 times q_len 65536 is 4294901760 query tokens"));
+  CHECK(test::holds(
+      test::decline_of(problem, "published", known),
+      "`AttentionProblem::batch` 65535 times `AttentionProblem::q_len` 65536 is 4294901760 query tokens"));
   problem.ragged_q = true;
   problem.lse = true;
   problem.heads_q = problem.heads_kv = 255;
@@ -384,7 +388,9 @@ TEST_CASE("an append counts its tokens to 31 bits, unless offsets say where they
   problem.q_len += 1;
   const auto refused = resolve_attention(problem, test::kH200, {}, {}, {});
   REQUIRE_FALSE(refused);
-  CHECK(test::holds(refused.error().message, "batch 65535 times q_len 32769 is 2147516415 tokens"));
+  CHECK(test::holds(
+      refused.error().message,
+      "`AttentionProblem::batch` 65535 times `AttentionProblem::q_len` 32769 is 2147516415 tokens"));
   problem.ragged_q = true;
   CHECK(resolve_attention(problem, test::kH200, {}, {}, {}));
 }

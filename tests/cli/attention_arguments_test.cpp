@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention_arguments.hpp"
 
+#include "tool_terms.hpp"
+
 #include <CLI/CLI.hpp>
 #include <doctest/doctest.h>
 
@@ -45,18 +47,18 @@ TEST_CASE("what is not given has the defaults of the operation") {
   CHECK(problem->heads_kv == 1);
 }
 
-TEST_CASE("what is wrong with a problem is told by the options of the line") {
+TEST_CASE("the error of a problem names the options of the line") {
   const auto message = [](const std::function<void(AttentionArguments&)>& change) {
     AttentionArguments arguments = minimal();
     change(arguments);
     const auto problem = attention_problem_of(arguments);
     REQUIRE_FALSE(problem);
-    return problem.error().message;
+    return in_tool_terms(problem.error().message);
   };
   CHECK(message([](AttentionArguments& a) { a.page_size = 3; }) ==
         "--page-size is 3: it must be a power of two up to 2^20");
   CHECK(message([](AttentionArguments& a) { a.heads_kv = 5; }) ==
-        "--heads-q is 32: it must be a multiple of --heads-kv 5");
+        "--heads-q is 32: it must be a multiple of --heads-kv, 5");
   CHECK(message([](AttentionArguments& a) { a.batch = 70'000; }) ==
         "--batch is 70000: it must be from 1 to 65535");
   CHECK(message([](AttentionArguments& a) { a.head_dim_v = 12; }) ==
@@ -70,7 +72,8 @@ TEST_CASE("what is wrong with a problem is told by the options of the line") {
   huge.q_len = huge.kv_len = 1U << 30U;
   const auto too_large = attention_problem_of(huge);
   REQUIRE_FALSE(too_large);
-  CHECK(too_large.error().message.starts_with("q has --batch 65535 x --q-len 1073741824 x --heads-q 32 x "));
+  CHECK(in_tool_terms(too_large.error().message)
+            .starts_with("q has --batch 65535 x --q-len 1073741824 x --heads-q 32 x "));
   CHECK(too_large.error().remedy == "reduce --batch or --q-len");
 }
 

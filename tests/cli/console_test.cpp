@@ -49,6 +49,20 @@ TEST_CASE("errors are coloured on a terminal unless the environment says no") {
   CHECK_FALSE(contains(run_tool({"templates", "nothing"}).err, "\x1b"));
 }
 
+TEST_CASE("errors and messages of the library name options of the tool in text and JSON") {
+  const Sandbox sandbox;
+  const std::vector<std::string> line = {"select", "attention", "--device", "9.0",         "--kv-len",
+                                         "128",    "--heads-q", "8",        "--page-size", "3"};
+  CHECK(contains(sandbox.run(line).err, "error: --page-size is 3: it must be"));
+  auto as_json = line;
+  as_json.emplace_back("--json");
+  const std::string message = sandbox.run(as_json).json()["error"]["message"];
+  CHECK(message.starts_with("--page-size is 3: it must be"));
+  const ToolResult told = sandbox.run({"explain", "rms_norm", "-p", "hidden_size=4096", "-p", "dtype=bf16",
+                                       "--device", "9.0", "-v", "--home", sandbox.path("none")});
+  CHECK(contains(told.err, "name another folder with --home or CUBINET_HOME"));
+}
+
 TEST_CASE("names that are not UTF8 still give a JSON document") {
   const ToolResult result = run_tool({"templates", "\xff\xfe", "--json"});
   CHECK(result.status == 2);

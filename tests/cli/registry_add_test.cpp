@@ -53,7 +53,8 @@ TEST_CASE("an image that is added is known by name to every verb, and travels in
   CHECK(sandbox.run({"explain", "gemm", "--device", "8.6", "--json"}).json()["chosen"]["target"] == "sm_80");
   const auto old = sandbox.run({"explain", "gemm", "--device", "7.5", "--json"});
   CHECK(old.status == 1);
-  CHECK(contains(old.json()["fix"].get<std::string>(), "registry add FILE --name gemm"));
+  CHECK(contains(old.json()["fix"].get<std::string>(),
+                 "add it as 'gemm' with `cubinet registry add FILE --name NAME`"));
   CHECK_FALSE(contains(old.json()["fix"].get<std::string>(), "import"));
   CHECK(contains(sandbox.run({"explain", "gem", "--device", "7.5"}).err, "registry add"));
   const std::string key = entries[1]["key"];

@@ -84,7 +84,7 @@ TEST_CASE("whatever lies in the place of a table is set aside by a repair, which
     CHECK(ok(home->tuning()).empty());
     const auto kept = home->checked_tuning();
     REQUIRE_FALSE(kept);
-    CHECK(kept.error().remedy == "`cubinet registry repair` sets it aside");
+    CHECK(kept.error().remedy == "`Home::repair()` sets it aside");
     if (const auto merged = home->add_tuning(table_of(measured_row(1))); merged) {
       CHECK(i + 1 == plants.size());  // whose bytes are no table
     } else {

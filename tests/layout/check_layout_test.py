@@ -61,6 +61,30 @@ class CheckLayout(unittest.TestCase):
             self.refuses({"base/include/cubinet/base/bytes.hpp": SPDX + f"#include {include}\n"},
                          "base/include/cubinet/base/bytes.hpp", "public header")
 
+    def test_messages_of_the_library_name_the_api(self):
+        tool = {"cli/application.cpp": SPDX + 'Verb v[] = {{"tune", add_tune}};\n',
+                "cli/tool_terms.cpp": SPDX + 'Term t[] = {{"Key::text()", "`cubinet key`"}};\n',
+                "cli/CMakeLists.txt": GOOD["cli/CMakeLists.txt"].replace("main", "application.cpp tool_terms.cpp main"),
+                "spec/include/cubinet/spec/key.hpp": SPDX + "#pragma once\nstruct Key { int text(); };\n"}
+        for suffix in ("application", "tool_terms"):
+            tool[f"tests/cli/{suffix}_test.cpp"] = SPDX
+        tool["tests/cli/CMakeLists.txt"] = GOOD["cli/CMakeLists.txt"].replace(
+            "main.cpp", "application_test.cpp tool_terms_test.cpp")
+
+        def message(literals):
+            return {**tool, "base/bytes.cpp": SPDX + f"const char* remedy = {literals};\n"}
+
+        path = "base/bytes.cpp"
+        for literals in ('"run cubinet tune"', '"run `cubinet " "tune`"', '"name it with --home"', '"name it (-I)"',
+                         '"set CUBINET_HOME"'):
+            self.refuses(message(literals), path, "of the tool: name the API")
+        self.refuses(message('"see `Key::size`"'), path, "does not translate")
+        changed = message('"see `Key::text()`"')
+        self.refuses({**changed, "spec/include/cubinet/spec/key.hpp": SPDX}, path, "no header has")
+        for literals in ('"see `Key::text()`"', '"run `pip install --target FOLDER`"', '"-I", "--std=c++17"',
+                         '"cubinet tunes itself"', '"x";  // cubinet tune --home'):
+            self.assertEqual(self.violations(message(literals)), [])
+
     def test_paths_upwards_are_refused(self):
         self.refuses({"base/bytes.cpp": SPDX + '#include "../spec/key.hpp"\n'}, "base/bytes.cpp", "upwards")
 

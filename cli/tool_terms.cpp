@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool_terms.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace cubinet::cli {
+namespace {
+
+struct Term {
+  std::string_view api;   // as a message of the library writes it, without the backticks
+  std::string_view tool;  // replaces it together with the backticks
+};
+
+// scripts/check_layout.py requires a line for each API name that a message of the library contains.
+constexpr Term kTerms[] = {
+    {"AttentionMerge::Problem::data_type", "--dtype"},
+    {"AttentionMerge::Problem::data_type_o", "--dtype-o"},
+    {"AttentionMerge::Problem::head_dim", "--head-dim"},
+    {"AttentionMerge::Problem::heads", "--heads"},
+    {"AttentionMerge::Problem::output_scale", "--output-scale"},
+    {"AttentionProblem::Append::data_type", "--dtype-q"},
+    {"AttentionProblem::Append::rope_dim", "--rope-dim"},
+    {"AttentionProblem::batch", "--batch"},
+    {"AttentionProblem::chunk", "chunk"},  // no verb has an option for it
+    {"AttentionProblem::head_dim_qk", "--head-dim-qk"},
+    {"AttentionProblem::head_dim_v", "--head-dim-v"},
+    {"AttentionProblem::heads_kv", "--heads-kv"},
+    {"AttentionProblem::heads_q", "--heads-q"},
+    {"AttentionProblem::kv_len", "--kv-len"},
+    {"AttentionProblem::kv_lengths", "--kv-lengths"},
+    {"AttentionProblem::kv_order", "--layout"},
+    {"AttentionProblem::output_scale", "--output-scale"},
+    {"AttentionProblem::q_len", "--q-len"},
+    {"AttentionProblem::soft_cap", "--soft-cap"},
+    {"AttentionProblem::softmax_scale", "--softmax-scale"},
+    {"AttentionProblem::tokens_per_page", "--page-size"},
+    {"AttentionProblem::top_k", "top_k"},  // no verb has an option for it
+    {"AttentionProblem::window", "--window"},
+    {"CompileOptions::include_directories", "-I"},
+    {"CompileOptions::library_directories", "-L"},
+    {"CompilerSearch::bundled_headers", "--home"},
+    {"CompilerSearch::library", "--nvrtc"},
+    {"CompilerSearch::toolkit_roots", "CUDA_HOME"},
+    {"CompilerSearch::wheel_roots", "CUBINET_CUDA_WHEELS"},
+    {"DeviceFacts::sm_count", "--sm-count"},
+    {"Home::repair()", "`cubinet registry repair`"},
+    {"Home::set_limit()", "`cubinet registry limit`"},
+    {"HomeOptions::path", "--home or CUBINET_HOME"},
+    {"HttpSettings::authorities_file", "--ca"},
+    {"HttpSettings::client_certificate", "--cert"},
+    {"HttpSettings::client_key", "--cert-key"},
+    {"HttpSettings::offline", "--offline"},
+    {"HttpSettings::plain_http", "--plain-http"},
+    {"HttpSettings::proxy", "HTTPS_PROXY"},
+    {"KernelKey::to_string()", "`cubinet key`"},
+    {"KeySetTurn::first", "`cubinet trust update --first`"},
+    {"KeySetTurn::next", "`cubinet trust update` without --first"},
+    {"Runtime::prepare(name, image)", "`cubinet registry add FILE --name NAME`"},
+    {"RuntimeOptions::compile", "`cubinet compile`"},
+    {"SecretKey::generate()", "`cubinet trust keygen`"},
+    {"SecretKey::parse()", "--password-file, or --cache-key-password for the key of a cache"},
+    {"ServerAccess::password", "--password-file"},
+    {"ServerAccess::token", "the login of docker"},
+    {"ServerAccess::user", "--user"},
+    {"SessionOptions::home", "--home or CUBINET_HOME"},
+    {"SourceProgram::globals", "--global"},
+    {"Store::list()", "`cubinet registry list`"},
+    {"import_artifacts()", "`cubinet import-artifacts`"},
+    {"materialize_cache()", "`cubinet materialize`"},
+    {"report_cubin()", "`cubinet inspect`"},
+    {"tune_attention()", "`cubinet tune`"},
+};
+
+}  // namespace
+
+std::string in_tool_terms(std::string_view text) {
+  std::string said;
+  while (true) {
+    const std::size_t begin = text.find('`');
+    const std::size_t end = begin == std::string_view::npos ? begin : text.find('`', begin + 1);
+    if (end == std::string_view::npos) return said.append(text);
+    const std::string_view name = text.substr(begin + 1, end - begin - 1);
+    const auto* const term = std::find_if(std::begin(kTerms), std::end(kTerms),
+                                          [&](const Term& each) { return each.api == name; });
+    if (term == std::end(kTerms)) {
+      said.append(text.substr(0, begin + 1));
+      text.remove_prefix(begin + 1);
+      continue;
+    }
+    said.append(text.substr(0, begin)).append(term->tool);
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace cubinet::cli
