@@ -181,7 +181,7 @@ TEST_CASE("sixteen processes publish and use while room is made over and over") 
     CHECK_MESSAGE(swept.has_value(), why_not(swept));
     if (swept) evicted += swept->evicted.size();
   }
-  write_file(stop, {});
+  write_file(stop, "");
   for (const pid_t child : children) {
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);

@@ -143,7 +143,7 @@ TEST_CASE("a user who may read a home can hold none of its locks") {
   {
     const auto registry = home.open();
     for (const char* name : {"store.lock", "import.lock", "uses.lock"}) {  // as earlier versions made them
-      write_file(locks / name, {});
+      write_file(locks / name, "");
       fs::permissions(locks / name, fs::perms{0644});
     }
     REQUIRE(publishes(*registry, cubin_of(1)));

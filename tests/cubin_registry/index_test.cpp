@@ -111,7 +111,7 @@ TEST_CASE("what is no index of ours is told by its error") {
 
 TEST_CASE("an empty file is made an index, and for a reader it is none") {
   IndexFixture fixture;
-  write_file(fixture.file, {});
+  write_file(fixture.file, "");
   CHECK(fixture.open(Index::Mode::read_only).error().code == ErrorCode::not_found);
   CHECK(fixture.open(Index::Mode::as_it_is).error().code == ErrorCode::not_found);
   CHECK(fixture.filled({stored(1)})->records()->size() == 1);
