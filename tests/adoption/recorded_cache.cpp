@@ -13,13 +13,6 @@ fs::path recorded(std::string_view cache) {
   return fs::path(CUBINET_RECORDED) / cache;
 }
 
-void write_file(const fs::path& path, std::string_view content) {
-  fs::create_directories(path.parent_path());
-  std::ofstream stream(path, std::ios::binary);
-  stream << content;
-  REQUIRE(stream.flush());
-}
-
 std::string read_file(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream content;

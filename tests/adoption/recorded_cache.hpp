@@ -25,7 +25,6 @@ inline constexpr std::string_view kDeepJit = "scale.0123456789abcdef0123456789ab
 
 std::filesystem::path recorded(std::string_view cache);
 
-void write_file(const std::filesystem::path& path, std::string_view content);
 std::string read_file(const std::filesystem::path& path);
 // The files of a folder, ascending by name.
 std::vector<CacheFile> files_in(const std::filesystem::path& folder);
