@@ -255,7 +255,7 @@ TEST_CASE("under compile never a miss is empty for a target and explained for a 
   CHECK(missed.error().code == ErrorCode::not_found);
   CHECK(missed.error().message.find("targets looked for: sm_90a, sm_90, compute_90a, compute_90,") !=
         std::string::npos);
-  CHECK(missed.error().remedy.find("prebuild") != std::string::npos);
+  CHECK(missed.error().remedy.find("`RuntimeOptions::compile`") != std::string::npos);
 }
 
 TEST_CASE("a miss on an unknown device names what was looked for, and the policy where that is nothing") {

@@ -218,11 +218,11 @@ TEST_CASE("a problem of a merge is refused by its field") {
   refused("output_scale", [](P& p) { p.output_scale = 0; });
   refused("output_scale", [](P& p) { p.output_scale = std::nan(""); });
   refused("output_scale", [](P& p) { p.output_scale = 1e300; });
-  refused("output_scale is 1e-50", [](P& p) { p.output_scale = 1e-50; });
-  refused("data_type is e4m3", [](P& p) { p.data_type = DataType::e4m3; });
-  refused("data_type is 200", [](P& p) { p.data_type = static_cast<DataType>(200); });
-  refused("data_type_o is e5m2", [](P& p) { p.data_type_o = DataType::e5m2; });
-  refused("data_type_o is 200", [](P& p) { p.data_type_o = static_cast<DataType>(200); });
+  refused("output_scale` is 1e-50", [](P& p) { p.output_scale = 1e-50; });
+  refused("data_type` is e4m3", [](P& p) { p.data_type = DataType::e4m3; });
+  refused("data_type` is 200", [](P& p) { p.data_type = static_cast<DataType>(200); });
+  refused("data_type_o` is e5m2", [](P& p) { p.data_type_o = DataType::e5m2; });
+  refused("data_type_o` is 200", [](P& p) { p.data_type_o = static_cast<DataType>(200); });
 }
 
 TEST_CASE("a run of a merge allocates nothing") {

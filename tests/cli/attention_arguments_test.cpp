@@ -74,7 +74,7 @@ TEST_CASE("the error of a problem names the options of the line") {
   REQUIRE_FALSE(too_large);
   CHECK(in_tool_terms(too_large.error().message)
             .starts_with("q has --batch 65535 x --q-len 1073741824 x --heads-q 32 x "));
-  CHECK(too_large.error().remedy == "reduce --batch or --q-len");
+  CHECK(in_tool_terms(too_large.error().remedy) == "reduce --batch or --q-len");
 }
 
 TEST_CASE("every option reaches the problem") {
@@ -173,7 +173,7 @@ TEST_CASE("multiprocessors are known for few devices and asked for otherwise") {
   CHECK(multiprocessors("10.0") == 148);
   CHECK(multiprocessors("sm_90") == 132);
   CHECK(multiprocessors("8.0") == 108);
-  CHECK(device_facts_of({"12.0", 0}).error().remedy == "give --sm-count");
+  CHECK(in_tool_terms(device_facts_of({"12.0", 0}).error().remedy) == "set --sm-count");
 }
 
 TEST_CASE("latent attention has head dims of its own") {

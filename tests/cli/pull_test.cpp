@@ -97,7 +97,8 @@ TEST_CASE("a pull into a folder that others may write follows no link of theirs"
   REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), sandbox.path("served")}).status == 0);
   const std::string named = sandbox.read("served/refs/stable").substr(7, 64);
   std::string pack;
-  for (const auto& layer : nlohmann::json::parse(sandbox.read("served/blobs/sha256/" + named))["layers"]) {
+  const auto manifest = nlohmann::json::parse(sandbox.read("served/blobs/sha256/" + named));
+  for (const auto& layer : manifest["layers"]) {
     if (layer["mediaType"] == "application/vnd.cubinet.bundle.pack.v1")
       pack = layer["digest"].get<std::string>().substr(7);
   }

@@ -149,7 +149,7 @@ TEST_CASE("a user who may read a home can hold none of its locks") {
     REQUIRE(publishes(*registry, cubin_of(1)));
     CHECK(serves(*registry, cubin_of(1)));
     CHECK(registry->sweep());
-    const auto& record = *cubin_of(1).record;
+    const auto record = *cubin_of(1).record;
     CHECK(registry->lock_for_build(record.identity, record.fingerprint));
     CHECK(registry->downloads().lock(record.digest, std::chrono::milliseconds(0)) != nullptr);
     CHECK(registry->downloads().change("place", [](KnownChannel&) {}));

@@ -129,7 +129,8 @@ TEST_CASE("a compiler that is missing, incomplete, too old or no library is refu
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::unavailable);
   CHECK(missing.error().message.find(*search.library) != std::string::npos);
-  for (const char* way : {"CUDA_HOME", "CUBINET_CUDA_WHEELS", "--nvrtc", "CompilerSearch"}) {
+  for (const char* way :
+       {"`CompilerSearch::toolkit_roots`", "`CompilerSearch::wheel_roots`", "`CompilerSearch::library`"}) {
     CAPTURE(way);
     CHECK(missing.error().remedy.find(way) != std::string::npos);
   }
