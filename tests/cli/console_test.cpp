@@ -58,9 +58,9 @@ TEST_CASE("errors and messages of the library name options of the tool in text a
   as_json.emplace_back("--json");
   const std::string message = sandbox.run(as_json).json()["error"]["message"];
   CHECK(message.starts_with("--page-size is 3: it must be"));
-  sandbox.write("file", "");
-  const ToolResult logged = sandbox.run({"registry", "repair", "--home", sandbox.path("file")});
-  CHECK(contains(logged.err, "name another folder with --home or CUBINET_HOME"));
+  const ToolResult unknown = sandbox.run({"explain", "no_such_kernel", "--device", "9.0", "--json"});
+  CHECK(unknown.status != 0);
+  CHECK_FALSE(contains(unknown.out, "::"));
 }
 
 TEST_CASE("names that are not UTF8 still give a JSON document") {
