@@ -6,6 +6,7 @@
 #include "log_reading.hpp"
 #include "nvrtc_program.hpp"
 #include "root_folder.hpp"
+#include "standard_headers.hpp"
 
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
@@ -171,6 +172,60 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
   return {};
 }
 
+// A program that was compiled, and NVRTC's verdict.
+struct ProgramRun {
+  NvrtcProgram program;
+  nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
+};
+
+Result<ProgramRun> run_once(const NvrtcApi& api, const KernelTemplate& source, const IncludeClosure& closure,
+                            const std::vector<HeaderView>& headers, const std::vector<std::string>& flags) {
+  CUBINET_TRY_ASSIGN(NvrtcProgram program,
+                     NvrtcProgram::create(api, closure.source, source.file_name(), headers));
+  for (const std::string& expression : source.symbol_expressions()) {
+    if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
+  }
+  for (const std::string& global : source.globals())
+    CUBINET_TRY(program.add_name_expression(expression_of(global)));
+  ProgramRun run{std::move(program)};
+  // NVRTC writes the working folder into what describes source lines, for linkers too; and asks which files
+  // lie there under the names of headers in memory: two that are one file are one header to `#pragma once`.
+  run_at_root([&] { run.result = run.program.compile(flags); });
+  return run;
+}
+
+// Returns whether the first error is in a header of the toolkit. Those of the host APIs (<cuda.h>,
+// <cublas_v2.h>) declare host functions, which NVRTC refuses.
+bool fails_in_toolkit(const IncludeClosure& closure, const std::string& log) {
+  const std::string line = first_error(log);
+  const std::string_view file = std::string_view(line).substr(0, line.find('('));
+  return std::any_of(closure.headers.begin(), closure.headers.end(), [&](const CompilerHeader& header) {
+    return header.of_toolkit && header.name == file && !is_of_cccl(file);
+  });
+}
+
+// Returns the flags with which headers of the host APIs compile.
+std::vector<std::string> flags_of_host_headers(const IncludeClosure& closure) {
+  std::vector<std::string> flags = {"--device-as-default-execution-space"};
+  const bool has_library_types = std::any_of(
+      closure.headers.begin(), closure.headers.end(),
+      [](const CompilerHeader& header) { return header.of_toolkit && header.name == kLibraryTypesName; });
+  if (has_library_types) flags.emplace_back(kLibraryTypesFlag);
+  return flags;
+}
+
+// Compiles a source, and once more with the flags of host headers if one of them does not compile without.
+Result<ProgramRun> run_program(const NvrtcApi& api, const KernelTemplate& source,
+                               const IncludeClosure& closure, const std::vector<HeaderView>& headers,
+                               std::vector<std::string> flags) {
+  CUBINET_TRY_ASSIGN(ProgramRun first, run_once(api, source, closure, headers, flags));
+  if (first.result != NVRTC_ERROR_COMPILATION || !fails_in_toolkit(closure, first.program.log()))
+    return first;
+  for (std::string& flag : flags_of_host_headers(closure))
+    flags.push_back(std::move(flag));
+  return run_once(api, source, closure, headers, flags);
+}
+
 // The row that the cubin has in the table of kernels; empty where its template declares none.
 Result<Bytes> encoded_row(const CompileRequest& request) {
   CUBINET_TRY_ASSIGN(auto row, request.kernel_template->row(request.spec));
@@ -200,20 +255,13 @@ CompilerInput describe_source(NvrtcVersion version, const CompileRequest& reques
 Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest& request,
                                       const KernelTemplate& source, const IncludeClosure& closure,
                                       const std::string& parameters_header) {
-  CUBINET_TRY_ASSIGN(NvrtcProgram program, NvrtcProgram::create(api, closure.source, source.file_name(),
-                                                                headers_of(closure, parameters_header)));
   const std::vector<std::string>& expressions = source.symbol_expressions();
-  for (const std::string& expression : expressions) {
-    if (!expression.empty()) CUBINET_TRY(program.add_name_expression(expression));
-  }
-  for (const std::string& global : source.globals())
-    CUBINET_TRY(program.add_name_expression(expression_of(global)));
-  const std::vector<std::string> flags = compile_flags(request, api.version(), closure.digest);
   const CompilerOptions& options = request.spec.options;
-  // NVRTC writes the working folder into what describes source lines, for linkers too; and asks which files
-  // lie there under the names of headers in memory: two that are one file are one header to `#pragma once`.
-  nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
-  run_at_root([&] { result = program.compile(flags); });
+  CUBINET_TRY_ASSIGN(const ProgramRun run,
+                     run_program(api, source, closure, headers_of(closure, parameters_header),
+                                 compile_flags(request, api.version(), closure.digest)));
+  const NvrtcProgram& program = run.program;
+  const nvrtcResult result = run.result;
   const std::string told = program.log();
   CompiledSource compiled;
   compiled.log = readable_log(closure, told);

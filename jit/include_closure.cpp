@@ -74,7 +74,8 @@ class ClosureBuilder {
         File next = std::move(pending_.front());
         pending_.pop_front();
         CUBINET_TRY_ASSIGN(std::string text, named(next));
-        closure_.headers.push_back({next.name, std::move(text), std::move(next.place)});
+        closure_.headers.push_back(
+            {next.name, std::move(text), std::move(next.place), is_of_toolkit(next.root)});
       }
       CUBINET_TRY(follow_computed());
     } while (!pending_.empty());
@@ -124,9 +125,18 @@ class ClosureBuilder {
     return hasher.finish();
   }
 
+  bool is_of_toolkit(std::optional<std::size_t> root) const { return root && *root >= first_of_toolkit_; }
+
+  // Returns whether the stand-ins of standard headers are hidden from an #include. CCCL goes on without them,
+  // and what the toolkit includes for a host compiler alone is not worth reading.
+  bool has_no_stand_ins(const HeaderReference& reference, const File& file) const {
+    if (reference.asks) return true;
+    return is_of_toolkit(file.root) && (reference.host_only || is_of_cccl(file.name));
+  }
+
   // Those of the toolkit know nothing of parameters, and of ours those that include them.
   bool may_use_parameters(const File& file, const IncludeScan& scan) const {
-    if (!file.folder.empty()) return !file.root || *file.root < first_of_toolkit_;
+    if (!file.folder.empty()) return !is_of_toolkit(file.root);
     return std::any_of(scan.references.begin(), scan.references.end(), [](const HeaderReference& reference) {
       return reference.name == kParametersHeaderName;
     });
@@ -138,7 +148,7 @@ class ClosureBuilder {
     for (const HeaderMacro& macro : scan.macros)
       macros_.define(macro.name, macro.body);
     // An embedded header has none.
-    const bool of_caller = !file.root || *file.root < first_of_toolkit_;
+    const bool of_caller = !is_of_toolkit(file.root);
     if (scan.is_unclear && of_caller) {
       return Error{
           ErrorCode::invalid_argument,
@@ -229,32 +239,28 @@ class ClosureBuilder {
       if (found) return found;
       places.push_back(roots_[root]);
     }
-    // CCCL itself goes on without them.
-    const bool of_toolkit = file.root && *file.root >= first_of_toolkit_;
-    if (reference.asks || of_toolkit) return std::optional<std::string>();
+    if (has_no_stand_ins(reference, file)) return std::optional<std::string>();
     return standard(reference.name);
   }
 
   Result<std::optional<std::string>> standard(const std::string& name) {
     const auto known = standard_names_.find(name);
     if (known != standard_names_.end()) return std::optional(known->second);
-    if (is_built_in(name)) {
-      const std::string given = free_name(name);
-      standard_names_.emplace(name, given);
-      closure_.headers.push_back({given, "#pragma once\n"});
-      return std::optional(given);
-    }
     for (const std::string& counterpart : counterparts_in_cccl(name)) {
       for (std::size_t root = 0; root < roots_.size(); ++root) {
         CUBINET_TRY_ASSIGN(const auto found, at(roots_[root] / counterpart, counterpart, root, root));
-        if (!found) continue;
-        const std::string given = free_name(name);
-        standard_names_.emplace(name, given);
-        closure_.headers.push_back({given, standard_header(name, *found)});
-        return std::optional(given);
+        if (found) return add_standard(name, standard_header(name, *found));
       }
     }
+    if (const auto text = header_without_cccl(name)) return add_standard(name, *text);
     return std::optional<std::string>();
+  }
+
+  std::optional<std::string> add_standard(const std::string& name, std::string text) {
+    const std::string given = free_name(name);
+    standard_names_.emplace(name, given);
+    closure_.headers.push_back({given, std::move(text)});
+    return given;
   }
 
   std::string missing(const HeaderReference& reference, const File& file, std::vector<std::string> places) {
@@ -301,6 +307,7 @@ class ClosureBuilder {
       return name;
     }
     header.name = free_name(below_root(below));
+    if (is_of_toolkit(root) && header.name == kLibraryTypesName) header.text.insert(0, kLibraryTypesPrefix);
     known.push_back({header.name, header.folder});
     name = header.name;
     const std::string given = header.name;

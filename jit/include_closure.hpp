@@ -21,6 +21,7 @@ struct CompilerHeader {
   std::string name;
   std::string text;
   std::filesystem::path place{};  // the file that it was read from; empty for what comes from memory
+  bool of_toolkit = false;
 };
 
 // A name that leads nowhere. Whether that matters, conditions decide: the compiler finds out.

@@ -9,6 +9,7 @@
 #include <array>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 namespace cubinet {
 namespace {
@@ -105,10 +106,56 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
+// What a condition says of the group behind it, and of the groups behind its #else and #elif.
+struct HostGroup {
+  bool skipped = false;  // NVRTC does not compile it
+  bool others_skipped = false;
+};
+
+bool is_defined_by_nvrtc(std::string_view macro) {
+  return macro == "__CUDACC__" || macro == "__CUDACC_RTC__";
+}
+
+// Returns the X of "defined(X)" and "definedX", a text without blanks; empty for any other text.
+std::string_view macro_asked_for(std::string_view text) {
+  constexpr std::string_view kDefined = "defined";
+  if (!text.starts_with(kDefined)) return {};
+  text.remove_prefix(kDefined.size());
+  if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+// Reads a condition of #if. Recognises a conjunction with !defined(__CUDACC_RTC__), and
+// defined(__CUDACC_RTC__) alone; says nothing of any other.
+HostGroup host_group_of(std::string condition) {
+  std::erase_if(condition, [](char c) { return is_blank(c); });
+  if (condition.find("||") != std::string::npos || condition.find('?') != std::string::npos) return {};
+  if (condition == "__CUDACC_RTC__" || is_defined_by_nvrtc(macro_asked_for(condition))) return {false, true};
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= condition.size(); ++at) {
+    const bool ends = at == condition.size() || (depth == 0 && condition.compare(at, 2, "&&") == 0);
+    if (ends) {
+      const std::string_view operand = std::string_view(condition).substr(begin, at - begin);
+      if (operand.starts_with('!') && is_defined_by_nvrtc(macro_asked_for(operand.substr(1))))
+        return {true, false};
+      begin = at + 2;
+      ++at;
+      continue;
+    }
+    if (condition[at] == '(') ++depth;
+    if (condition[at] == ')') --depth;
+  }
+  return {};
+}
+
 class Scanner {
  public:
   Scanner(std::string_view text, const SourceDialect& dialect)
-      : text_(text), dialect_(dialect), cursor_(text, dialect.trigraphs) {}
+      : text_(text),
+        dialect_(dialect),
+        cursor_(text, dialect.trigraphs),
+        has_host_groups_(text.find("__CUDACC") != std::string_view::npos) {}
 
   IncludeScan run() {
     while (!cursor_.done())
@@ -178,6 +225,7 @@ class Scanner {
     only_named_ = word == "ifdef" || word == "ifndef" || word == "elifdef" || word == "elifndef" ||
                   word == "define" || word == "undef";
     if (word == "define") return definition();
+    if (has_host_groups_) condition(word);
     if (word != "include" && word != "include_next") return;
     const TextRange where{begin, cursor_.at()};
     skip_blanks_and_comments();
@@ -190,6 +238,39 @@ class Scanner {
     if (word == "include_next")
       computed.unknown = "where its search goes on depends on the folder of this file";
     scan_.computed.push_back(std::move(computed));
+  }
+
+  // Keeps groups_ up to date at a directive of a condition. Only looks: what it asks is read as everything
+  // else.
+  void condition(std::string_view word) {
+    const auto read = [&](std::string_view prefix) {
+      const Cursor begin = cursor_;
+      skip_blanks_and_comments();
+      const HostGroup group = host_group_of(std::string(prefix) + read_line(kLongestLine));
+      cursor_ = begin;
+      return group;
+    };
+    const auto group = [&](std::string_view name) -> HostGroup {
+      if (name == "if") return read("");
+      return name == "ifdef" ? read("defined ") : read("!defined ");
+    };
+    if (word == "if" || word == "ifdef" || word == "ifndef") {
+      groups_.push_back(group(word));
+    } else if (groups_.empty()) {
+      return;
+    } else if (word == "endif") {
+      groups_.pop_back();
+    } else if (word == "else") {
+      groups_.back().skipped = groups_.back().others_skipped;
+    } else if (word == "elif" || word == "elifdef" || word == "elifndef") {
+      const HostGroup own = group(word.substr(2));
+      HostGroup& now = groups_.back();
+      now = {now.others_skipped || own.skipped, now.others_skipped || own.others_skipped};
+    }
+  }
+
+  bool is_host_only() const {
+    return std::any_of(groups_.begin(), groups_.end(), [](const HostGroup& group) { return group.skipped; });
   }
 
   // The rest of the line, or what stands there up to the ')' that closes it, with blanks for comments. What
@@ -270,7 +351,7 @@ class Scanner {
     const char open = cursor_.peek();
     if (open != '<' && open != '"') return false;
     const char close = open == '<' ? '>' : '"';
-    HeaderReference reference{{}, open == '"', next, asks, word, {cursor_.at(), 0}};
+    HeaderReference reference{{}, open == '"', next, asks, is_host_only(), word, {cursor_.at(), 0}};
     cursor_.step();
     for (; !cursor_.done() && cursor_.peek() != close && cursor_.peek() != '\n'; cursor_.step())
       reference.name += cursor_.peek();
@@ -335,6 +416,8 @@ class Scanner {
   std::string_view text_;
   SourceDialect dialect_;
   Cursor cursor_;
+  bool has_host_groups_;
+  std::vector<HostGroup> groups_;  // the conditions that are open, the innermost last
   IncludeScan scan_;
   bool begins_line_ = true;
   Defining defining_ = Defining::nothing;  // on this line

@@ -19,8 +19,11 @@ struct HeaderReference {
   bool quoted = false;  // "name": the folder of the including file is searched first
   bool next = false;    // #include_next, __has_include_next: searched behind the folder of the including file
   bool asks = false;    // __has_include: it may be missing
-  TextRange word;       // include, include_next, __has_include …, where it stands
-  TextRange operand;    // the name with its quotes or angle brackets
+  // It is in a group that NVRTC skips because it defines __CUDACC__ and __CUDACC_RTC__. False if that is not
+  // certain.
+  bool host_only = false;
+  TextRange word;     // include, include_next, __has_include …, where it stands
+  TextRange operand;  // the name with its quotes or angle brackets
 };
 
 // An `#include` or a `__has_include` of what macros make, and a bare `__has_include`.

@@ -16,13 +16,14 @@ constexpr const char* kDeviceRuntime =
 constexpr const char* kNameDefiner =
     "link with the source or the library that defines it, by naming that too";
 // Of NVRTC and nvJitLink 13.0 and 13.5; those of the runtime before those of any symbol.
-constexpr std::array<Words, 8> kWords = {
+constexpr std::array<Words, 9> kWords = {
     {{"device-side kernel launch", kDeviceRuntime},
      {"cudaCDP", kDeviceRuntime},
      {"cudaLaunchDevice", kDeviceRuntime},
      {"cudaGetParameterBuffer", kDeviceRuntime},
      {"Undefined reference", kNameDefiner},
      {"Unresolved extern", kNameDefiner},
+     {"not allowed in JIT mode", "annotate it (__device__), or give the flag -default-device"},
      {"without LTO enabled", "link with -dlto"},
      {"multiply defined", "one definition is one too many: make others static or inline"}}};
 

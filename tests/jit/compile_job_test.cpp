@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sys/stat.h>
@@ -350,6 +351,67 @@ TEST_CASE("source lines do not bring the working folder into a build") {
     CHECK(as_text(*output.image).find(working.path().string()) == std::string_view::npos);
   }
   CHECK(digests[0] == digests[1]);
+}
+
+namespace {
+
+const std::string kHeadersOfC =
+    "#include <float.h>\n#include <inttypes.h>\n#include <limits.h>\n#include <stdbool.h>\n#include "
+    "<stddef.h>\n";
+const std::string kHeadersOfCpp =
+    "#include <cfloat>\n#include <climits>\n#include <cstddef>\n#include <cstdint>\n#include <concepts>\n"
+    "#include <cuda/std/climits>\n#include <cuda/std/cstddef>\n"
+    "using namespace std;\nstatic_assert(std::integral<int> && !std::integral<float>);\n";
+const std::string kUsesHeadersOfC =
+    "struct S { int a; char b; long c; int d[4]; };\n"
+    "static_assert(offsetof(S, c) == 8 && offsetof(S, d[2]) == 24);\n"
+    "template <size_t n> struct Size { enum { value = n }; };\n"
+    "static_assert(Size<offsetof(S, b)>::value == 4 && sizeof(max_align_t) >= 8);\n"
+    "static_assert(INT_MAX == 2147483647 && CHAR_BIT == 8 && FLT_MANT_DIG == 24 && DBL_DIG == 15);\n"
+    "static_assert(INT64_MAX == 9223372036854775807LL && UINT32_C(3) == 3U && sizeof(uintptr_t) == 8);\n"
+    "static_assert(sizeof(nullptr_t) == 8 && sizeof(ptrdiff_t) == 8 && sizeof(uint_fast16_t) >= 2);\n"
+    "extern \"C\" __global__ void scale(float* p) { bool yes = true; *p = yes ? FLT_MAX : offsetof(S, c); "
+    "}\n";
+
+}  // namespace
+
+TEST_CASE("headers of C have their types and macros in any order, and offsetof is a constant") {
+  for (const std::string& headers : {kHeadersOfC, kHeadersOfC + kHeadersOfCpp, kHeadersOfCpp + kHeadersOfC}) {
+    CAPTURE(headers);
+    const CompileOutput output = compiled(test::scale_request(headers + kUsesHeadersOfC));
+    CHECK(output.record.warnings == "");
+  }
+  const std::string of_cpp = "#include <stdint.h>\n" + kHeadersOfCpp;
+  CHECK(compiled(test::scale_request(of_cpp + kUsesHeadersOfC)).record.warnings == "");
+}
+
+TEST_CASE("headers of C need no CCCL beside the compiler") {
+  const auto search = test::later_compiler_search();
+  if (!search) return;
+  const auto opened = Compiler::open(*search);
+  REQUIRE(opened);
+  const auto output = (*opened)->compile(test::scale_request(kHeadersOfC + kUsesHeadersOfC));
+  CHECK_MESSAGE(output, (output ? "" : output.error().detail));
+}
+
+TEST_CASE("headers of the host APIs of the toolkit compile, whose functions device code does not call") {
+  const auto has = [](const char* header) {
+    for (const char* folder : {"/include/", "/cuda_runtime/include/"}) {
+      if (std::filesystem::exists(std::string(test::cuda_root()) + folder + header)) return true;
+    }
+    return false;
+  };
+  for (const char* header : {"cuda.h", "cublas_v2.h", "cufft.h", "cusparse.h", "cusolverDn.h"}) {
+    if (!has(header)) continue;
+    CAPTURE(header);
+    compiled(test::scale_request("#include <" + std::string(header) + ">\n" + test::kScaleBody));
+  }
+  // What is wrong with the source itself is told all the same.
+  const Error error = refused(test::scale_request("#include <cuda.h>\n__global__ void k() { nothing(); }\n"));
+  CHECK(error.message.find("\"nothing\" is undefined") != std::string::npos);
+  const Error own = refused(test::scale_request("int f() { return 1; }\n" + test::kScaleBody));
+  CHECK(own.message.find("not allowed in JIT mode") != std::string::npos);
+  CHECK(own.remedy.find("-default-device") != std::string::npos);
 }
 
 TEST_CASE("device code that includes standard headers finds them in CCCL") {

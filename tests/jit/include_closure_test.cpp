@@ -458,33 +458,6 @@ TEST_CASE("a name with odd characters cannot end its directive") {
   CHECK(names_in(closure) == Names{"a__b.h"});
 }
 
-TEST_CASE("a standard header is its counterpart in CCCL, but for what a toolkit itself asks for") {
-  const test::TempDir mine;
-  const test::TempDir toolkit;
-  write(toolkit / "cuda/std/limits", "#include <cstdint>\n#if __has_include(<cstdint>)\n#endif\n");
-  write(toolkit / "cuda/std/cstdint", "\n");
-  write(mine / "mine.h", "#include <limits>\n#if __has_include(<cstdint>)\n#endif\n#include <vector>\n");
-  const auto parsed = test::parse_template(test::scale_source("#include <mine.h>\n"));
-  const auto closure = close_over_includes(*parsed, {{mine.path()}, {toolkit.path()}});
-  REQUIRE(closure);
-  CHECK(names_in(*closure) == Names{"limits", "mine.h", "cuda/std/limits"});
-  CHECK(closure->missing.size() == 4);  // cstdint, thrice where it does not count, and vector
-  write(mine / "limits", "// mine\n");
-  CHECK(*text_of(*close_over_includes(*parsed, {{mine.path()}, {toolkit.path()}}), "limits") == "// mine\n");
-}
-
-TEST_CASE("a C header whose functions the compiler knows is empty, unless the caller has one") {
-  const test::TempDir mine;
-  write(mine / "math.h", "// mine\n");
-  const auto parsed =
-      test::parse_template(test::scale_source("#include <stdio.h>\n#include <math.h>\n#include <stdio.h>\n"));
-  const auto closure = close_over_includes(*parsed, {{mine.path()}, {}});
-  REQUIRE(closure);
-  CHECK(closure->missing.empty());
-  CHECK(*text_of(*closure, "stdio.h") == "#pragma once\n");
-  CHECK(*text_of(*closure, "math.h") == "// mine\n");
-}
-
 TEST_CASE("what a macro with parameters names is a header of the closure under that name") {
   const test::TempDir folder;
   write(folder / "cutlass.h",
@@ -521,21 +494,6 @@ TEST_CASE("a header of the caller that includes what nobody knows is refused, th
     REQUIRE_FALSE(path);
     CHECK(path.error().message.find("by an absolute path") != std::string::npos);
   }
-}
-
-TEST_CASE("a file that is called like a standard header is not taken for it") {
-  const test::TempDir beside;
-  const test::TempDir toolkit;
-  write(toolkit / "cuda/std/limits", "\n");
-  write(beside / "limits", "// mine\n");
-  const auto source = test::scale_source("#include \"limits\"\n#include <limits>\n");
-  const auto parsed = KernelTemplate::parse(source, "scale.cu", beside.path().string());
-  REQUIRE(parsed);
-  const auto closure = close_over_includes(**parsed, {{}, {toolkit.path()}});
-  REQUIRE(closure);
-  CHECK(closure->source.find("#include <limits>\n#include <limits~2>\n") != std::string::npos);
-  CHECK(*text_of(*closure, "limits") == "// mine\n");
-  CHECK(text_of(*closure, "limits~2")->find("#include <cuda/std/limits>") != std::string::npos);
 }
 
 namespace {

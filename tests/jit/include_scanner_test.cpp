@@ -38,6 +38,40 @@ Names macros(std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("what NVRTC skips for its own macros is for the host alone, where that is certain") {
+  const auto host_only = [](const std::string& text) {
+    const auto references = scan_includes(text).references;
+    REQUIRE(references.size() == 1);
+    return references.front().host_only;
+  };
+  for (const char* condition :
+       {"ifndef __CUDACC_RTC__", "if !defined(__CUDACC_RTC__)", "if ! defined ( __CUDACC_RTC__ ) // no NVRTC",
+        "if !defined __CUDACC__", "if defined(A) && !defined(__CUDACC_RTC__) && (B || C ? 1 : 0) == 1 && 1",
+        "if (X > 1) \\\n && !defined(__CUDACC_RTC__)"}) {
+    CAPTURE(condition);
+    const bool plain = std::string_view(condition).find("||") == std::string_view::npos;
+    CHECK(host_only("#" + std::string(condition) + "\n#include <a.h>\n#endif\n") == plain);
+    CHECK_FALSE(host_only("#" + std::string(condition) + "\n#else\n#include <a.h>\n#endif\n"));
+    CHECK_FALSE(host_only("#" + std::string(condition) + "\n#endif\n#include <a.h>\n"));
+  }
+  for (const char* condition : {"ifdef __CUDACC_RTC__", "if defined(__CUDACC_RTC__)", "if __CUDACC_RTC__"}) {
+    CAPTURE(condition);
+    CHECK_FALSE(host_only("#" + std::string(condition) + "\n#include <a.h>\n#endif\n"));
+    CHECK(host_only("#" + std::string(condition) +
+                    "\n#elif A\n#else\n#if B\n#include <a.h>\n#endif\n#endif\n"));
+    CHECK(host_only("#" + std::string(condition) + "\n#elif A\n#include <a.h>\n#endif\n"));
+  }
+  for (const char* condition : {"ifdef __CUDACC_RTC", "if !defined(__CUDACC_RTC__) || A",
+                                "if !(A && !defined(__CUDACC_RTC__) && B)", "if defined(__CUDACC_RTC__) && A",
+                                "if A ? !defined(__CUDACC_RTC__) : 1", "ifndef __CUDACC_RTC_MINIMAL__"}) {
+    CAPTURE(condition);
+    CHECK_FALSE(host_only("#" + std::string(condition) + "\n#include <a.h>\n#endif\n"));
+    CHECK_FALSE(host_only("#" + std::string(condition) + "\n#else\n#include <a.h>\n#endif\n"));
+  }
+  CHECK(host_only("#if 0\n#elif !defined(__CUDACC_RTC__)\n#include <a.h>\n#endif\n"));
+  CHECK_FALSE(host_only("#endif\n#else\n#elif !defined(__CUDACC_RTC__)\n#include <a.h>\n"));
+}
+
 TEST_CASE("a word behind a literal is a part of it, and a sign behind an exponent one of the number") {
   for (const char* head : {"\"a\"R\"(", "'a'R\"(", "\"a\"u8R\"(", "R\"(x)\"R\"(", "1e+R\"(", "0x1p-R\"(",
                            "1.R\"(", "1'2'R\"(", "1'/*'", "'a'1'/*'"}) {

@@ -23,5 +23,6 @@ TEST_CASE("what wants another source or library has one remedy, whichever tool s
   remedy_has("error: Undefined reference to '_Z5twicef' in 'a.cu'", "defines it");
   remedy_has("input 'a.ltoir' was built without LTO enabled", "-dlto");
   remedy_has("'k' multiply defined", "static");
+  remedy_has("a.cu(1): error: host functions are not allowed in JIT mode", "-default-device");
   CHECK(remedy_of_log("a.cu(2): error: expected a ';'").empty());
 }
