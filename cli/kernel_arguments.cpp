@@ -46,6 +46,8 @@ void add_kernel_arguments(CLI::App& verb, KernelArguments& arguments) {
   add_list(
       verb, "--library", arguments.libraries, "NAME",
       "A device library to link --source with: cudadevrt, or a file's name as mine.fatbin; may be repeated");
+  add_list(verb, "--prelude", arguments.prelude_files, "FILE",
+           "Include this file before the first line of each --source; may be repeated");
   add_parameters(verb, arguments.parameters);
   add_list(verb, "--target", arguments.targets, "sm_90a[,...]",
            "The SM targets, compute_90 for PTX; may be repeated")
@@ -187,6 +189,11 @@ int nearness(std::string_view code, std::string_view word) {
   return best;
 }
 
+std::string folder_of(const std::filesystem::path& file) {
+  std::error_code unknown;
+  return std::filesystem::absolute(file, unknown).parent_path().string();
+}
+
 // The program of --source: it is called as the file is, without its folder. Those behind the first are
 // linked with it.
 Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arguments,
@@ -200,8 +207,7 @@ Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arg
     program.name = file.stem().string();
     program.ending = file.extension().string();
     if (const unsigned count = ++names[program.name]; count > 1) program.name += fmt::format("~{}", count);
-    std::error_code unknown;
-    program.folder = std::filesystem::absolute(file, unknown).parent_path().string();
+    program.folder = folder_of(file);
   }
   for (const std::string& kernel : arguments.kernels)
     programs[source_of_kernel(kernel, programs)].kernels.push_back(kernel);
@@ -211,6 +217,10 @@ Result<SourceProgram> read_program(FileSystem& files, const KernelArguments& arg
   programs.erase(programs.begin());
   program.sources = std::move(programs);
   program.libraries = arguments.libraries;
+  for (const std::filesystem::path file : arguments.prelude_files) {
+    CUBINET_TRY_ASSIGN(const Bytes text, files.read(file, kMaximumTemplateBytes));
+    program.preludes.push_back({file.filename().string(), std::string(as_text(text)), folder_of(file)});
+  }
   program.flags = compiler_flags(options.flags);
   return program;
 }
@@ -239,6 +249,9 @@ Result<void> check_subject(const KernelArguments& arguments) {
     return Error{ErrorCode::invalid_argument, "--name and --global name kernels and variables of --source"};
   if (!from_source && !arguments.libraries.empty())
     return Error{ErrorCode::invalid_argument, "--library is linked with --source"};
+  if (!from_source && !arguments.prelude_files.empty())
+    return Error{ErrorCode::invalid_argument, "--prelude goes before --source",
+                 "include the file in the template"};
   return {};
 }
 

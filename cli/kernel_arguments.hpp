@@ -39,6 +39,7 @@ struct KernelArguments {
   std::vector<std::string> kernels;
   std::vector<std::string> globals;  // [--global NAME …]
   std::vector<std::string> libraries;
+  std::vector<std::string> prelude_files;  // [--prelude FILE …]
   std::vector<std::string> parameters;
   std::vector<std::string> targets;
   TemplateSources sources;

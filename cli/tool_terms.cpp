@@ -65,6 +65,7 @@ constexpr Term kTerms[] = {
     {"ServerAccess::user", "--user"},
     {"SessionOptions::home", "--home or CUBINET_HOME"},
     {"SourceProgram::globals", "--global"},
+    {"SourceProgram::preludes", "--prelude"},
     {"Store::list()", "`cubinet registry list`"},
     {"import_artifacts()", "`cubinet import-artifacts`"},
     {"materialize_cache()", "`cubinet materialize`"},

@@ -68,7 +68,12 @@ class ClosureBuilder {
                    "'" + source.name + "' holds a NUL byte, at which the compiler would stop reading",
                    "remove it; of a text in UTF-16, make one in UTF-8"};
     }
+    CUBINET_TRY_ASSIGN(const std::string preludes, include_preludes(kernel_template));
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // an error where it is not the first
+    if (!preludes.empty() && source.text.starts_with(kByteOrderMark))
+      source.text.erase(0, kByteOrderMark.size());
     CUBINET_TRY_ASSIGN(closure_.source, named(source, true));
+    closure_.source.insert(0, preludes);
     do {
       while (!pending_.empty()) {
         File next = std::move(pending_.front());
@@ -140,6 +145,17 @@ class ClosureBuilder {
     return std::any_of(scan.references.begin(), scan.references.end(), [](const HeaderReference& reference) {
       return reference.name == kParametersHeaderName;
     });
+  }
+
+  // Takes the preludes in, and returns the lines that include them before the first line of the source.
+  Result<std::string> include_preludes(const KernelTemplate& kernel_template) {
+    std::string lines;
+    for (const Prelude& prelude : kernel_template.preludes()) {
+      const std::string name = free_name(below_root(prelude.name));
+      CUBINET_TRY(enqueue({name, prelude.text, prelude.folder, {}}));
+      lines += "#include <" + name + ">\n";
+    }
+    return lines.empty() ? lines : lines + "#line 1\n";
   }
 
   // The text with the names that its headers have here.

@@ -70,6 +70,8 @@ Result<std::string> specialised_source(const CompileRequest& request) {
   CUBINET_TRY_ASSIGN(const std::string header, request.kernel_template->parameters_header(spec));
   Inliner inliner(header);
   inliner.append("// " + spec.to_string() + " for " + request.target.to_string() + "\n", false);
+  for (const Prelude& prelude : request.kernel_template->preludes())
+    inliner.append(prelude.text, true);
   inliner.append(request.kernel_template->source(), false);
   return inliner.take();
 }

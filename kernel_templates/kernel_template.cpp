@@ -340,6 +340,11 @@ const std::vector<std::shared_ptr<const KernelTemplate>>& KernelTemplate::linked
   return none;
 }
 
+const std::vector<Prelude>& KernelTemplate::preludes() const {
+  static const std::vector<Prelude> none;
+  return none;
+}
+
 const std::vector<std::string>& KernelTemplate::libraries() const {
   static const std::vector<std::string> none;
   return none;

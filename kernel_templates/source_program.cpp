@@ -22,8 +22,10 @@ class ProgramTemplate final : public KernelTemplate {
  public:
   ProgramTemplate(SourceProgram program, KernelSpec spec)
       : program_(std::move(program)), spec_(std::move(spec)), summary_("a source without a declaration") {
-    for (SourceProgram& source : program_.sources)
+    for (SourceProgram& source : program_.sources) {
+      source.preludes = program_.preludes;
       linked_.push_back(std::make_shared<ProgramTemplate>(std::move(source), KernelSpec()));
+    }
   }
 
   const std::string& name() const override { return program_.name; }
@@ -33,6 +35,7 @@ class ProgramTemplate final : public KernelTemplate {
   std::string file_name() const override { return program_.name + program_.ending; }
   const std::string& folder() const override { return program_.folder; }
   const std::map<std::string, std::string>& headers() const override { return program_.headers; }
+  const std::vector<Prelude>& preludes() const override { return program_.preludes; }
   const std::vector<ParameterDeclaration>& parameters() const override { return no_parameters_; }
   const std::vector<std::string>& unused_words() const override { return no_constraints_; }
   SmTarget minimum_target() const override { return {5, 0, TargetKind::baseline}; }
@@ -103,6 +106,13 @@ Result<void> check_source(const SourceProgram& program) {
       return bad(program, "'" + printable(header) + "' is no header's name");
     CUBINET_TRY(check_text("its header '" + header + "'", text));
   }
+  if (program.preludes.size() > kMaximumParts) return bad(program, "it has more than 1024 preludes");
+  for (const Prelude& prelude : program.preludes) {
+    if (!is_file_name(prelude.name))
+      return bad(program, "'" + printable(prelude.name.substr(0, kMaximumFileName)) +
+                              "' is no prelude's name: it has to be a file's, without a folder");
+    CUBINET_TRY(check_text("its prelude '" + prelude.name + "'", prelude.text));
+  }
   CUBINET_TRY(check_names(program, "kernel", program.kernels));
   CUBINET_TRY(check_names(program, "global", program.globals));
   return {};
@@ -121,8 +131,12 @@ Result<void> check(const SourceProgram& program) {
   std::set<std::string_view> globals(program.globals.begin(), program.globals.end());
   for (const SourceProgram& source : program.sources) {
     CUBINET_TRY(check_source(source));
-    if (!source.flags.empty() || !source.sources.empty() || !source.libraries.empty())
-      return bad(source, "flags, further sources and libraries belong to the program that it is linked into");
+    const bool is_plain =
+        source.flags.empty() && source.preludes.empty() && source.sources.empty() && source.libraries.empty();
+    if (!is_plain)
+      return bad(
+          source,
+          "flags, preludes, further sources and libraries belong to the program that it is linked into");
     if (!names.insert(source.name).second)
       return bad(program, "two of its sources are called '" + source.name + "'");
     for (const std::string& kernel : source.kernels) {
@@ -165,6 +179,8 @@ Result<std::shared_ptr<const KernelTemplate>> SourceProgram::as_template() const
     spec.set(prefix + "name", sources[i].name);
     describe(sources[i], prefix, spec);
   }
+  for (std::size_t i = 0; i < preludes.size(); ++i)
+    spec.set("prelude " + std::to_string(i) + " " + preludes[i].name, digest_of(preludes[i].text));
   for (std::size_t i = 0; i < libraries.size(); ++i)
     spec.set("library " + std::to_string(i), libraries[i]);
   return std::shared_ptr<const KernelTemplate>(std::make_shared<ProgramTemplate>(*this, std::move(spec)));

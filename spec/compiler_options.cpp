@@ -58,7 +58,7 @@ constexpr std::string_view kOtherProduct = "what it makes is no cubin";
 constexpr std::string_view kSayRelocatable = "say -rdc=true, which links with libraries too";
 constexpr std::string_view kSaidElsewhere = "cubinet says that itself";
 constexpr std::array<Refusal, 21> kRefusals = {
-    {{"pre-include", kReadsFiles},
+    {{"pre-include", "a file to pre-include is named with `SourceProgram::preludes`"},
      {"use-pch", kReadsFiles},
      {"pch", kWritesFiles},
      {"create-pch", kWritesFiles},

@@ -83,6 +83,7 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
   std::vector<std::string> inputs =
       files_of_templates(*context.files(), options.kernel.sources.template_files);
   inputs.insert(inputs.end(), options.kernel.source_files.begin(), options.kernel.source_files.end());
+  inputs.insert(inputs.end(), options.kernel.prelude_files.begin(), options.kernel.prelude_files.end());
   const ProtectedFiles kept = context.protected_files(std::move(inputs), options.places);
   for (std::size_t i = 0; i < kernel.targets.size(); ++i) {
     const std::string target = kernel.targets[i].to_string();

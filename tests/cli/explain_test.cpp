@@ -112,6 +112,41 @@ TEST_CASE("a key is explained for any device, and the nearest builds say what di
   CHECK(other.json()["nearest"][0]["differences"][0] == "hidden_size 64 instead of 128");
 }
 
+TEST_CASE("a prelude is a part of a kernel, of the key, in a bundle and where it is explained") {
+  const Sandbox sandbox;
+  std::filesystem::create_directories(sandbox / "before");
+  sandbox.write("before/p.h", "#include \"beside.h\"\n#define STEP BESIDE\n");
+  sandbox.write("before/beside.h", "#define BESIDE 3\n");
+  sandbox.write("k.cu", "extern \"C\" __global__ void k(int* p) { *p += STEP; }\n");
+  std::vector<std::string> compile = {"compile", "--source",  sandbox.path("k.cu"),       "--target",
+                                      "sm_90a",  "--prelude", sandbox.path("before/p.h"), "--json"};
+  const auto key = [&] {
+    const ToolResult compiled = sandbox.run(compile);
+    REQUIRE_MESSAGE(compiled.status == 0, compiled.err);
+    return compiled.json()["results"][0]["key"].get<std::string>();
+  };
+  const std::string first = key();
+  CHECK(key() == first);
+  const auto explained = sandbox.run({"explain", first, "--device", "9.0", "--json"});
+  REQUIRE(explained.status == 0);
+  const std::string text = explained.out;
+  CHECK_MESSAGE(contains(text, "prelude 0 p.h"), text);
+  REQUIRE(sandbox.run({"bundle", "create", "-o", sandbox.path("b.bundle")}).status == 0);
+  CHECK(contains(sandbox.run({"bundle", "list", sandbox.path("b.bundle"), "--json"}).out, "prelude 0 p.h"));
+  // A header that it includes is another build, another prelude another kernel.
+  sandbox.write("before/beside.h", "#define BESIDE 4\n");
+  CHECK(sandbox.run(compile).json()["results"][0]["source"] == "compiled");
+  CHECK(key() == first);
+  sandbox.write("before/p.h", "#define STEP 5\n");
+  CHECK(key() != first);
+  compile.insert(compile.end(), {"-o", sandbox.path("before/p.h")});
+  CHECK(sandbox.run(compile).status == 2);
+  const ToolResult of_template = sandbox.run({"compile", "rms_norm", "-p", "hidden_size=64", "--target",
+                                              "sm_90a", "--prelude", sandbox.path("before/p.h")});
+  CHECK(of_template.status == 2);
+  CHECK(contains(of_template.err, "--prelude goes before --source"));
+}
+
 TEST_CASE("the key of an imported row is explained with the builds of its kernel for other targets") {
   const Sandbox sandbox;
   import_into(sandbox);

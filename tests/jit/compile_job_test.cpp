@@ -463,6 +463,24 @@ TEST_CASE("kernels of a source without a declaration have the symbols of the nam
   CHECK(output.record.options.find("-DSHIFT=2") != std::string::npos);
 }
 
+TEST_CASE("a prelude goes before each source, whose lines keep their numbers") {
+  SourceProgram program = axpy_program();
+  program.preludes = {{"first.h", "#define FIRST 1\n", ""}, {"second.h", "#define SECOND (FIRST + 1)\n", ""}};
+  program.text += "static_assert(SECOND == 2, \"\");\n";
+  program.kernels = {"fill"};
+  compiled(program_request(program));
+  program.text += "int wrong = ;\n";
+  CHECK(refused(program_request(program)).message.find("axpy.cu(5): error") != std::string::npos);
+  program.text = "extern \"C\" __global__ void fill(float* y) { *y = SECOND; }\n";
+  program.headers.clear();
+  program.flags = {"-rdc=true"};
+  SourceProgram more;
+  more.name = "more";
+  more.text = "extern \"C\" __global__ void more(float* y) { *y = SECOND; }\n";
+  program.sources = {more};
+  compiled(program_request(program));
+}
+
 // Another process would make other symbols of what has no name outside, and other bytes of the same kernel.
 TEST_CASE("no number of this process is in a build whose kernels are templates") {
   SourceProgram program;

@@ -58,6 +58,30 @@ TEST_CASE("embedded headers are followed through each other") {
   CHECK(closure.still_valid());
 }
 
+TEST_CASE("preludes are headers that are included before the first line, each from its own folder") {
+  const test::TempDir folder;
+  write(folder / "one/beside.h", "int one;\n");
+  write(folder / "two/beside.h", "int two;\n");
+  SourceProgram program;
+  program.text = "\xef\xbb\xbf#include <p.h>\nint k;\n";
+  program.headers = {{"p.h", "int mine;\n"}};
+  program.preludes = {{"p.h", "#include \"beside.h\"\n", (folder / "one").string()},
+                      {"p.h", "#include \"beside.h\"\n", (folder / "two").string()}};
+  const auto close = [&] {
+    const auto closure = close_over_includes(**program.as_template(), {});
+    REQUIRE(closure);
+    return *closure;
+  };
+  const IncludeClosure closure = close();
+  CHECK(closure.source == "#include <p.h>\n#include <p.h~2>\n#line 1\n#include <p.h~3>\nint k;\n");
+  CHECK(*text_of(closure, "p.h") == "#include <beside.h>\n");
+  CHECK(*text_of(closure, "p.h~2") == "#include <beside.h~2>\n");
+  CHECK(*text_of(closure, "beside.h~2") == "int two;\n");
+  CHECK(*text_of(closure, "p.h~3") == "int mine;\n");
+  write(folder / "two/beside.h", "int other;\n");
+  CHECK(close().digest != closure.digest);
+}
+
 TEST_CASE("another source or another header is another closure") {
   const auto digest = [](const std::string& body) { return closure_of(body).digest; };
   CHECK(digest("#include <cubinet/pdl.cuh>\n") == digest("#include <cubinet/pdl.cuh>\n"));

@@ -2,6 +2,7 @@
 #include "jit/test_templates.hpp"
 
 #include <cubinet/jit/compiler.hpp>
+#include <cubinet/kernel_templates/source_program.hpp>
 
 #include <doctest/doctest.h>
 
@@ -18,4 +19,14 @@ TEST_CASE("the source of a specification names it and holds its parameters") {
   CHECK_FALSE(specialised_source(CompileRequest{}));
   request.spec.set("factor", 65);
   CHECK(specialised_source(request).error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("the source of a program begins with its preludes") {
+  SourceProgram program;
+  program.text = "int own;\n";
+  program.preludes = {{"a.h", "#pragma once\nint a;\n", ""}, {"b.h", "int b;\n", ""}};
+  const auto source = specialised_source(test::request_of(*program.as_template()));
+  REQUIRE(source);
+  CHECK(source->find("int a;\nint b;\nint own;\n") != std::string::npos);
+  CHECK(source->find("#pragma once") == std::string::npos);
 }

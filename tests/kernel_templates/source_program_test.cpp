@@ -49,6 +49,7 @@ TEST_CASE("all that a source says is its identity, and where it lies is not") {
   is_another("order", [](SourceProgram& program) { std::swap(program.kernels[0], program.kernels[1]); });
   is_another("header", [](SourceProgram& program) { program.headers["mine.h"] += " "; });
   is_another("another header", [](SourceProgram& program) { program.headers["more.h"] = ""; });
+  is_another("a prelude", [](SourceProgram& program) { program.preludes = {{"p.h", "", ""}}; });
   is_another("globals", [](SourceProgram& program) { program.globals = {"table"}; });
   is_another("a source", [](SourceProgram& program) { program.sources.push_back(source("b", "")); });
   is_another("a library", [](SourceProgram& program) { program.libraries = {"cudadevrt"}; });
@@ -66,6 +67,27 @@ TEST_CASE("a source is called as its file is") {
   CHECK((*program.as_template())->file_name() == program.name + ".cuh");
   program.ending = "/..";
   CHECK_FALSE(program.as_template());
+}
+
+TEST_CASE("names, texts and order of preludes are identity, and each source has them") {
+  SourceProgram program = a_program();
+  program.preludes = {{"a.h", "// a", "/here"}, {"b.h", "// b", ""}};
+  program.sources = {source("more", "")};
+  const KernelId id = id_of(program);
+  program.preludes[0].folder = "/there";
+  CHECK(id_of(program) == id);
+  const auto made = *program.as_template();
+  CHECK(made->preludes() == program.preludes);
+  CHECK(made->linked_sources()[0]->preludes() == program.preludes);
+  const auto is_another = [&](const auto& change) {
+    SourceProgram changed = program;
+    change(changed.preludes);
+    CHECK_FALSE(id_of(changed) == id);
+  };
+  is_another([](std::vector<Prelude>& preludes) { preludes[0].name = "c.h"; });
+  is_another([](std::vector<Prelude>& preludes) { preludes[1].text += " "; });
+  is_another([](std::vector<Prelude>& preludes) { std::swap(preludes[0], preludes[1]); });
+  is_another([](std::vector<Prelude>& preludes) { preludes.pop_back(); });
 }
 
 TEST_CASE("its functions have the names that were asked for, and what a launch needs is left to the caller") {
@@ -97,6 +119,9 @@ TEST_CASE("what cannot be a source is refused by name") {
   refused([](SourceProgram& program) { program.globals = {"a\nb"}; });
   refused([](SourceProgram& program) { program.headers["a>b"] = ""; });
   refused([](SourceProgram& program) { program.flags = {"--create-pch=x"}; });
+  refused([](SourceProgram& program) { program.preludes = {{"a/b.h", "", ""}}; });
+  refused([](SourceProgram& program) { program.preludes = {{"", "", ""}}; });
+  refused([](SourceProgram& program) { program.preludes = {{"a.h", std::string(1, '\0'), ""}}; });
 }
 
 TEST_CASE("of sources that are linked names, texts, kernels, headers and their order are identity") {
@@ -150,6 +175,7 @@ TEST_CASE("sources and libraries that cannot be linked are refused by name") {
   refused("a/b", [](SourceProgram& program) { program.sources[0].name = "a/b"; });
   refused("'more'", [](SourceProgram& program) { program.sources[0].flags = {"-DA"}; });
   refused("'more'", [](SourceProgram& program) { program.sources[0].libraries = {"m"}; });
+  refused("'more'", [](SourceProgram& program) { program.sources[0].preludes = {{"a.h", "", ""}}; });
   refused("'more'", [](SourceProgram& program) { program.sources[0].sources = {source("x", "")}; });
   refused("axpy<float>", [](SourceProgram& program) { program.sources[0].kernels = {"axpy<float>"}; });
   refused("with its folder", [](SourceProgram& program) { program.libraries = {"/usr/lib/libm.a"}; });

@@ -55,6 +55,15 @@ struct ParameterDeclaration {
   const std::string& word() const { return macro.empty() ? name : macro; }
 };
 
+// A text that is included before the first line of a source (a pre-include, nvcc's -include).
+struct Prelude {
+  std::string name;  // a file's, without a folder: the name in messages and in __FILE__
+  std::string text;
+  std::string folder;  // where its quoted headers are searched first; empty: nowhere
+
+  friend bool operator==(const Prelude&, const Prelude&) = default;
+};
+
 // A kernel template: CUDA C++ source whose head declares its name, interface version, parameters, constraints
 // and kernels (docs/formats/template.md). Ours and the user's are the same. Immutable and thread-safe; shared
 // by pointer.
@@ -110,6 +119,8 @@ class KernelTemplate {
   // Further sources that are linked with this one into one cubin; each has its own name, text, folder,
   // headers and kernels, whose entry points follow this one's. None, unless said otherwise.
   virtual const std::vector<std::shared_ptr<const KernelTemplate>>& linked_sources() const;
+  // Included before the first line of the source, in this order. None, unless said otherwise.
+  virtual const std::vector<Prelude>& preludes() const;
   // Device libraries that are linked too, by the names that SourceProgram explains; looked for in folder()
   // as well. None, unless said otherwise.
   virtual const std::vector<std::string>& libraries() const;

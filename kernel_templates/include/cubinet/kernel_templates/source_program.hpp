@@ -10,8 +10,8 @@
 
 namespace cubinet {
 
-// CUDA C++ as it is, without a declaration: what people hand to NVRTC. All of it but `folder` is part of the
-// kernel's identity; of a library, its name.
+// CUDA C++ as it is, without a declaration: what people hand to NVRTC. All of it but the folders is part of
+// the kernel's identity; of a library, its name.
 struct SourceProgram {
   std::string name = "program";  // without a folder
   std::string ending = ".cu";    // behind the name it makes what messages and __FILE__ call the source
@@ -26,8 +26,12 @@ struct SourceProgram {
   std::map<std::string, std::string> headers;  // by the name with which they are included
   std::vector<std::string> flags;              // NVRTC's, as people write them (compiler_options.hpp)
   std::string folder;                          // where quoted headers are looked for first; empty: nowhere
+  // Included in this order before the first line of the text and of each further source. Their names and
+  // texts are part of the identity.
+  std::vector<Prelude> preludes;
   // Further sources, each with its own text, kernels, headers and folder: all are compiled as relocatable
-  // code, under the flags of this one, and linked into one cubin. They have no flags, sources or libraries.
+  // code, under the flags and preludes of this one, and linked into one cubin. They have no flags, preludes,
+  // sources or libraries.
   std::vector<SourceProgram> sources;
   // Device libraries to link with, by name: "cudadevrt" (the file libcudadevrt.a), or a file's own name
   // ("libmine.a", "mine.fatbin", "mine.ltoir", also .cubin, .ptx and .o). Where they lie is for
