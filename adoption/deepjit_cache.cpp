@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_tool.hpp"
 
-#include <cubinet/base/json_object.hpp>
+#include <cubinet/base/json_value.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
 #include <cubinet/spec/image_check.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -28,12 +26,10 @@ bool is_deepjit_entry(std::string_view name) {
          is_lower_hex(name.substr(dot + 1), 32);
 }
 
-// A member of a member, where both are there and it is text.
-std::string nested_text(const nlohmann::json& value, const char* outer, const char* inner) {
-  const auto object = value.find(outer);
-  if (object == value.end() || !object->is_object()) return {};
-  const auto text = object->find(inner);
-  return text != object->end() && text->is_string() ? text->get<std::string>() : std::string();
+// Returns the text of a member's member; "" if there is none.
+std::string nested_text(const JsonValue& value, const char* outer, const char* inner) {
+  const JsonValue* object = value.find(outer);
+  return object != nullptr ? object->text_of(inner) : "";
 }
 
 Result<EntryFacts> read_deepjit_entry(std::string_view /*entry*/, std::vector<CacheFile>& files) {
@@ -47,7 +43,7 @@ Result<EntryFacts> read_deepjit_entry(std::string_view /*entry*/, std::vector<Ca
   if (committed == nullptr || cubin == nullptr || metadata == nullptr)
     return not_taken("it is not finished: of .committed, kernel.cubin and meta.json one is missing");
   if (!committed->content.empty()) return not_taken(".committed holds something");
-  CUBINET_TRY_ASSIGN(const nlohmann::json said, parse_strict_json(as_text(metadata->content)));
+  CUBINET_TRY_ASSIGN(const JsonValue said, parse_json(as_text(metadata->content)));
   if (!said.is_object()) return not_taken("meta.json holds no object");
   CUBINET_TRY_ASSIGN(EntryFacts facts, read_cubin(cubin->content));
   CUBINET_TRY_ASSIGN(const SmTarget stated,

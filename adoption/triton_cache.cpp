@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache_tool.hpp"
 
-#include <cubinet/base/json_object.hpp>
+#include <cubinet/base/json_value.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/spec/cubin_elf.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -54,37 +52,38 @@ bool is_group(const CacheFile& file) {
   return file.name.starts_with(kGroupBefore) && file.name.ends_with(kMetadataEnd);
 }
 
-// Text of a member, and a number of one.
-std::string member_text(const nlohmann::json& object, const char* member) {
-  const auto found = object.find(member);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-// The members of a group, each by the name of its file alone.
-Result<nlohmann::json> read_group(const CacheFile& group) {
-  CUBINET_TRY_ASSIGN(const nlohmann::json said, parse_strict_json(as_text(group.content)));
-  const auto paths = said.is_object() ? said.find("child_paths") : said.end();
-  if (!said.is_object() || paths == said.end() || !paths->is_object())
+// Returns the names of a group's files, ascending.
+Result<std::vector<std::string>> read_group(const CacheFile& group) {
+  CUBINET_TRY_ASSIGN(const JsonValue said, parse_json(as_text(group.content)));
+  const JsonValue* paths = said.find("child_paths");
+  if (paths == nullptr || !paths->is_object())
     return not_taken("'" + printable(group.name) + "' lists no files");
-  nlohmann::json members = nlohmann::json::object();
-  for (const auto& [name, path] : paths->items()) {
-    const std::string text = path.is_string() ? path.get<std::string>() : std::string();
+  std::vector<std::string> names;
+  for (const auto& [name, path] : paths->members()) {
+    const std::string text = path.is_text() ? path.text() : "";
     if (!is_cache_file_name(name) || text.substr(text.rfind('/') + 1) != name)
       return not_taken("'" + printable(group.name) + "' lists a file that is not the entry's");
-    members[name] = name;
+    names.push_back(name);
   }
-  return members;
+  return names;
 }
 
-// The group's files and no others: what lies beside them, Triton does not read.
-Result<void> keep_members(const CacheFile& group, const nlohmann::json& members,
+// Returns the text of a group of these files, which are in a folder; "": each is stored by its name alone.
+std::string group_text(const std::vector<std::string>& names, const std::string& folder) {
+  std::vector<std::string> members;
+  for (const std::string& name : names)
+    members.push_back(quoted_json(name) + ":" + quoted_json(folder.empty() ? name : folder + "/" + name));
+  return R"({"child_paths":{)" + join(members, ",") + "}}";
+}
+
+// Keeps the group's files and no others: Triton reads no others.
+Result<void> keep_members(const CacheFile& group, const std::vector<std::string>& members,
                           std::vector<CacheFile>& files) {
   const std::string_view kernel =
       std::string_view(group.name)
           .substr(kGroupBefore.size(), group.name.size() - kGroupBefore.size() - kMetadataEnd.size());
   std::vector<CacheFile> kept;
-  for (const auto& member : members.items()) {
-    const std::string& name = member.key();
+  for (const std::string& name : members) {
     const bool known = std::any_of(std::begin(kStages), std::end(kStages), [&](std::string_view stage) {
       return name == std::string(kernel) + std::string(stage);
     });
@@ -93,7 +92,7 @@ Result<void> keep_members(const CacheFile& group, const nlohmann::json& members,
     if (file == nullptr) return not_taken("'" + printable(name) + "' is missing");
     kept.push_back(*file);
   }
-  const std::string stored = nlohmann::json{{"child_paths", members}}.dump();
+  const std::string stored = group_text(members, {});
   kept.push_back({group.name, Bytes(as_bytes(stored).begin(), as_bytes(stored).end())});
   std::sort(kept.begin(), kept.end(), [](const CacheFile& a, const CacheFile& b) { return a.name < b.name; });
   files = std::move(kept);
@@ -114,20 +113,20 @@ std::string toolchain_of(const CacheFile* ptx) {
 
 // Whether the metadata is of this entry, and of this machine code.
 Result<EntryFacts> read_metadata(std::string_view entry, const CacheFile& metadata, const CacheFile& cubin) {
-  CUBINET_TRY_ASSIGN(const nlohmann::json said, parse_strict_json(as_text(metadata.content)));
-  if (!said.is_object() || member_text(said, "hash") != digest_of(entry))
+  CUBINET_TRY_ASSIGN(const JsonValue said, parse_json(as_text(metadata.content)));
+  if (said.text_of("hash") != digest_of(entry))
     return not_taken("'" + printable(metadata.name) + "' is of another entry");
-  const auto target = said.find("target");
-  if (target == said.end() || !target->is_object() || member_text(*target, "backend") != "cuda")
+  const JsonValue* target = said.find("target");
+  if (target == nullptr || target->text_of("backend") != "cuda")
     return not_taken("it is for no device of NVIDIA's");
   CUBINET_TRY_ASSIGN(EntryFacts facts, read_cubin(cubin.content));
-  const auto arch = target->find("arch");
+  const JsonValue* arch = target->find("arch");
   const int capability = facts.target.major * 10 + facts.target.minor;
-  if (arch == target->end() || !arch->is_number_integer() || *arch != capability)
+  if (arch == nullptr || arch->integer() != capability)
     return not_taken("its machine code is not for the device that it states");
-  facts.kernel = member_text(said, "name");
+  facts.kernel = said.text_of("name");
   CUBINET_TRY(check_cubin(cubin.content, facts.target, {facts.kernel}));
-  facts.version = member_text(said, "triton_version");
+  facts.version = said.text_of("triton_version");
   if (facts.version.empty()) return not_taken("it does not say which Triton made it");
   return facts;
 }
@@ -143,7 +142,7 @@ Result<EntryFacts> read_triton_entry(std::string_view entry, std::vector<CacheFi
   const auto group = std::find_if(files.begin(), files.end(), is_group);
   if (group == files.end()) return not_taken("it is no finished compilation: there is no __grp__ file");
   if (std::count_if(files.begin(), files.end(), is_group) > 1) return not_taken("it has two __grp__ files");
-  CUBINET_TRY_ASSIGN(const nlohmann::json members, read_group(*group));
+  CUBINET_TRY_ASSIGN(const std::vector<std::string> members, read_group(*group));
   const CacheFile list = *group;
   CUBINET_TRY(keep_members(list, members, files));
   const std::string metadata = list.name.substr(kGroupBefore.size());
@@ -160,15 +159,16 @@ Result<EntryFacts> read_triton_entry(std::string_view entry, std::vector<CacheFi
 Result<void> place_triton_entry(std::vector<CacheFile>& files, const std::string& folder) {
   const auto group = std::find_if(files.begin(), files.end(), is_group);
   if (group == files.end()) return {};
-  nlohmann::json paths = nlohmann::json::object();
+  std::vector<std::string> names;
   for (const CacheFile& file : files) {
-    if (!is_group(file)) paths[file.name] = folder + "/" + file.name;
+    if (!is_group(file)) names.push_back(file.name);
   }
-  const nlohmann::json said = {{"child_paths", std::move(paths)}};
-  const std::string text = said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (nlohmann::json::parse(text) != said)
+  std::sort(names.begin(), names.end());
+  const auto written = parse_json(quoted_json(folder));
+  if (!written || written->text() != folder)
     return Error{ErrorCode::invalid_argument, "the name of folder '" + printable(folder) + "' is not UTF-8",
                  "name another folder for Triton's cache"};
+  const std::string text = group_text(names, folder);
   group->content.assign(as_bytes(text).begin(), as_bytes(text).end());
   return {};
 }

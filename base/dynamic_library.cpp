@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/base/dynamic_library.hpp>
 #include <cubinet/base/elf.hpp>
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/base/fork_guard.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <dlfcn.h>
 #include <elf.h>
+#include <fnmatch.h>
 #include <fstream>
-#include <glob.h>
 #include <link.h>
 #include <utility>
 
@@ -135,7 +136,8 @@ std::vector<fs::path> folders_of_the_loader() {
   return folders;
 }
 
-// A line of /etc/ld.so.conf is a folder or `include PATTERN`; '#' begins a comment.
+// A line of /etc/ld.so.conf is a folder or `include PATTERN`; '#' begins a comment. Not by glob(), which
+// glibc 2.36 ends the process in if its memory runs out: patterns are in names of files alone.
 void read_loader_configuration(const fs::path& file, int depth, std::vector<fs::path>& folders) {
   constexpr std::string_view kInclude = "include";
   std::ifstream stream(file);
@@ -147,14 +149,11 @@ void read_loader_configuration(const fs::path& file, int depth, std::vector<fs::
     if (line.starts_with(kInclude) && line.find_first_of(" \t") == kInclude.size()) {
       const fs::path pattern =
           file.parent_path() / line.substr(line.find_first_not_of(" \t", kInclude.size()));
-      glob_t matches{};
-      // What makes glob unsafe among threads are tildes, which it is not asked to expand.
-      if (::glob(pattern.c_str(), 0, nullptr, &matches) == 0) {  // NOLINT(concurrency-mt-unsafe)
-        for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
-          read_loader_configuration(matches.gl_pathv[i], depth + 1, folders);
-        }
+      const auto listing = posix_file_system()->list(pattern.parent_path());
+      for (const std::string& name : listing ? listing->names : std::vector<std::string>()) {
+        if (::fnmatch(pattern.filename().c_str(), name.c_str(), FNM_PERIOD) == 0)
+          read_loader_configuration(pattern.parent_path() / name, depth + 1, folders);
       }
-      ::globfree(&matches);
     } else if (line.front() == '/') {
       folders.emplace_back(line);
     }

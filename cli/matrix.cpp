@@ -18,8 +18,6 @@
 namespace cubinet::cli {
 namespace {
 
-using nlohmann::json;
-
 constexpr const char* kShape =
     R"(a matrix is {"kernels": [{"template": NAME, "parameters": {NAME: [VALUES]}, "targets": [TARGETS]}]})";
 
@@ -27,31 +25,32 @@ Error wrong(std::string_view where, std::string_view what) {
   return Error{ErrorCode::invalid_argument, fmt::format("{}: {}", where, what), kShape};
 }
 
-Result<ParameterValue> parse_value(const json& value, const std::string& where) {
+Result<ParameterValue> parse_value(const JsonValue& value, const std::string& where) {
   auto parsed = parameter_value_from_json(value);
   if (!parsed) return wrong(where, parsed.error().message);
   return parsed;
 }
 
-Result<std::vector<ParameterValue>> parse_values(const json& values, const std::string& where) {
+Result<std::vector<ParameterValue>> parse_values(const JsonValue& values, const std::string& where) {
   std::vector<ParameterValue> parsed;
-  if (!values.is_array()) {
+  if (!values.is_list()) {
     CUBINET_TRY_ASSIGN(parsed.emplace_back(), parse_value(values, where));
     return parsed;
   }
-  if (values.empty()) return wrong(where, "the list of values is empty");
-  for (const json& value : values) {
+  if (values.items().empty()) return wrong(where, "the list of values is empty");
+  for (const JsonValue& value : values.items()) {
     CUBINET_TRY_ASSIGN(parsed.emplace_back(), parse_value(value, where));
   }
   return parsed;
 }
 
-Result<std::vector<ImageTarget>> parse_element_targets(const json& targets, const std::string& where) {
-  if (!targets.is_array() || targets.empty()) return wrong(where, "the targets are no list, or an empty one");
+Result<std::vector<ImageTarget>> parse_element_targets(const JsonValue& targets, const std::string& where) {
+  if (!targets.is_list() || targets.items().empty())
+    return wrong(where, "the targets are no list, or an empty one");
   std::vector<ImageTarget> parsed;
-  for (const json& name : targets) {
-    if (!name.is_string()) return wrong(where, "a target is not a string");
-    auto target = ImageTarget::parse(name.get<std::string>());
+  for (const JsonValue& name : targets.items()) {
+    if (!name.is_text()) return wrong(where, "a target is not a string");
+    auto target = ImageTarget::parse(name.text());
     if (!target) {
       Error error = target.error();
       error.message = where + ": " + error.message;
@@ -62,36 +61,37 @@ Result<std::vector<ImageTarget>> parse_element_targets(const json& targets, cons
   return parsed;
 }
 
-Result<MatrixElement> parse_element(const json& value, const std::string& where) {
+Result<MatrixElement> parse_element(const JsonValue& value, const std::string& where) {
   CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, where));
   MatrixElement element;
   CUBINET_TRY_ASSIGN(element.template_name, object.text("template"));
   if (object.has("parameters")) {
-    CUBINET_TRY_ASSIGN(const json* parameters, object.get("parameters"));
+    CUBINET_TRY_ASSIGN(const JsonValue* parameters, object.get("parameters"));
     if (!parameters->is_object()) return object.error("'parameters' is no object");
-    for (const auto& parameter : parameters->items()) {
-      CUBINET_TRY_ASSIGN(element.parameters[parameter.key()],
-                         parse_values(parameter.value(), where + ".parameters." + parameter.key()));
+    for (const auto& parameter : parameters->members()) {
+      CUBINET_TRY_ASSIGN(element.parameters[parameter.name],
+                         parse_values(parameter.value, where + ".parameters." + parameter.name));
     }
   }
-  CUBINET_TRY_ASSIGN(const json* targets, object.get("targets"));
+  CUBINET_TRY_ASSIGN(const JsonValue* targets, object.get("targets"));
   CUBINET_TRY_ASSIGN(element.targets, parse_element_targets(*targets, where + ".targets"));
   CUBINET_TRY(object.finish());
   return element;
 }
 
 Result<std::vector<MatrixElement>> parse_elements(std::string_view text, const std::string& origin) {
-  auto document = parse_strict_json(text);
+  const auto document = parse_json(text);
   if (!document)
     return wrong(fmt::format("{}:{}", origin, document.error().native), document.error().message);
   CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(*document, origin));
-  CUBINET_TRY_ASSIGN(const json* kernels, object.get("kernels"));
+  CUBINET_TRY_ASSIGN(const JsonValue* kernels, object.get("kernels"));
   CUBINET_TRY(object.finish());
-  if (!kernels->is_array() || kernels->empty()) return object.error("'kernels' is no list, or an empty one");
+  if (!kernels->is_list() || kernels->items().empty())
+    return object.error("'kernels' is no list, or an empty one");
   std::vector<MatrixElement> elements;
-  for (std::size_t i = 0; i < kernels->size(); ++i) {
+  for (std::size_t i = 0; i < kernels->items().size(); ++i) {
     CUBINET_TRY_ASSIGN(elements.emplace_back(),
-                       parse_element((*kernels)[i], fmt::format("{}: kernels[{}]", origin, i)));
+                       parse_element(kernels->items()[i], fmt::format("{}: kernels[{}]", origin, i)));
   }
   return elements;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry_token.hpp"
 
-#include <cubinet/base/json_object.hpp>
+#include <cubinet/base/json_value.hpp>
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
@@ -132,13 +132,10 @@ Result<std::string> RegistryAuthorizer::fetch_token(const AuthenticationChalleng
   CUBINET_TRY_ASSIGN(const HttpResponse response, client_->send(request));
   const std::string what = "no token for " + registry_.for_people();
   if (!response.succeeded()) return refusal_error(what, response);
-  const auto answer = parse_strict_json(as_text(sink.bytes));
-  if (answer && answer->is_object()) {
-    for (const char* name : {"token", "access_token"}) {
-      const auto found = answer->find(name);
-      if (found != answer->end() && found->is_string() && !found->get_ref<const std::string&>().empty())
-        return found->get<std::string>();
-    }
+  const auto answer = parse_json(as_text(sink.bytes));
+  for (const char* name : {"token", "access_token"}) {
+    std::string token = answer ? answer->text_of(name) : "";
+    if (!token.empty()) return token;
   }
   // Not quoted: it may be one that we do not understand.
   return Error{ErrorCode::unavailable, what + ": " + realm->for_people() + " answers with something else"};

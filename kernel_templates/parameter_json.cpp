@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/kernel_templates/parameter_json.hpp>
 
-#include <algorithm>
 #include <charconv>
 
 namespace cubinet {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kShown = 80;
-
-// Of a list or an object only that it is one: its text may be long, and its depth more than the stack that
-// dump() takes for it.
-std::string shown(const json& value) {
-  if (value.is_array()) return "a list";
-  if (value.is_object()) return "an object";
-  return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, kShown);
-}
-
-bool is_int64(const json& value) {
-  return value.is_number_integer() &&
-         (!value.is_number_unsigned() || value.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX));
-}
 
 json as_json(bool flag) {
   return flag;
@@ -52,20 +36,25 @@ json as_json(const std::vector<Number>& list) {
 
 }  // namespace
 
-Result<ParameterValue> parameter_value_from_json(const json& value) {
-  if (value.is_boolean()) return ParameterValue(value.get<bool>());
-  if (value.is_string()) return ParameterValue(value.get_ref<const std::string&>());
-  if (is_int64(value)) return ParameterValue(value.get<std::int64_t>());
-  if (value.is_number_float()) return ParameterValue(value.get<double>());
-  if (value.is_array() && std::all_of(value.begin(), value.end(), is_int64))
-    return ParameterValue(value.get<std::vector<std::int64_t>>());
-  if (value.is_array() &&
-      std::all_of(value.begin(), value.end(), [](const json& each) { return each.is_number(); }))
-    return ParameterValue(value.get<std::vector<double>>());
-  return Error{ErrorCode::invalid_argument,
-               shown(value) + (value.is_number()  ? " exceeds 64 bits"
-                               : value.is_array() ? " holds something else than numbers"
-                                                  : " is no flag, number, text or list")};
+Result<ParameterValue> parameter_value_from_json(const JsonValue& value) {
+  if (value.is_flag()) return ParameterValue(value.flag());
+  if (value.is_text()) return ParameterValue(value.text());
+  if (const auto integer = value.integer()) return ParameterValue(*integer);
+  const auto refused = [](std::string text) { return Error{ErrorCode::invalid_argument, std::move(text)}; };
+  if (value.is_integer()) return refused(value.literal() + " exceeds 64 bits");
+  if (value.is_number()) return ParameterValue(value.number());
+  if (!value.is_list())
+    return refused((value.is_object() ? "an object" : "null") +
+                   std::string(" is no flag, number, text or list"));
+  std::vector<std::int64_t> integers;
+  std::vector<double> numbers;
+  for (const JsonValue& each : value.items()) {
+    if (!each.is_number()) return refused("a list holds something else than numbers");
+    if (const auto integer = each.integer()) integers.push_back(*integer);
+    numbers.push_back(each.number());
+  }
+  if (integers.size() == numbers.size()) return ParameterValue(std::move(integers));
+  return ParameterValue(std::move(numbers));
 }
 
 json to_json(const ParameterValue& value) {

@@ -14,8 +14,6 @@
 namespace cubinet {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMaximumValues = 256;
 
 constexpr ParameterType kTypes[] = {
@@ -48,7 +46,7 @@ Result<std::string> macro_of(JsonObject& object, ParameterType type) {
 }
 
 Result<ParameterValue> typed_value(const JsonObject& object, std::string_view member, ParameterType type,
-                                   const json& value) {
+                                   const JsonValue& value) {
   auto given = parameter_value_from_json(value);
   if (!given) return object.error_of(value, "'" + std::string(member) + "': " + given.error().message);
   auto typed = value_of_type(type, *given);
@@ -58,9 +56,9 @@ Result<ParameterValue> typed_value(const JsonObject& object, std::string_view me
 }
 
 Result<void> read_values(JsonObject& object, ParameterDeclaration& parameter) {
-  CUBINET_TRY_ASSIGN(const json* values, object.array_or_empty("values"));
+  CUBINET_TRY_ASSIGN(const JsonValue::List* values, object.list_or_empty("values"));
   if (values->size() > kMaximumValues) return object.error_at("values", "it has more than 256 values");
-  for (const json& value : *values) {
+  for (const JsonValue& value : *values) {
     CUBINET_TRY_ASSIGN(ParameterValue typed, typed_value(object, "values", parameter.type, value));
     if (std::find(parameter.values.begin(), parameter.values.end(), typed) != parameter.values.end()) {
       return object.error_of(value,
@@ -77,7 +75,7 @@ Result<void> read_values(JsonObject& object, ParameterDeclaration& parameter) {
 Result<std::optional<ParameterValue>> read_bound(JsonObject& object, std::string_view member,
                                                  ParameterType type) {
   if (!object.has(member)) return std::optional<ParameterValue>();
-  CUBINET_TRY_ASSIGN(const json* given, object.get(member));
+  CUBINET_TRY_ASSIGN(const JsonValue* given, object.get(member));
   CUBINET_TRY_ASSIGN(ParameterValue bound, typed_value(object, member, type, *given));
   return std::optional(std::move(bound));
 }
@@ -109,7 +107,7 @@ Result<ParameterValue> admitted_default(const JsonObject& object, std::string_vi
 Result<std::optional<Expression>> read_default(JsonObject& object, ParameterDeclaration& parameter,
                                                const ExpressionSymbols& before) {
   if (object.has("default")) {
-    CUBINET_TRY_ASSIGN(const json* given, object.get("default"));
+    CUBINET_TRY_ASSIGN(const JsonValue* given, object.get("default"));
     CUBINET_TRY_ASSIGN(ParameterValue value, typed_value(object, "default", parameter.type, *given));
     CUBINET_TRY_ASSIGN(parameter.default_value,
                        admitted_default(object, "default", parameter, std::move(value)));
@@ -144,13 +142,12 @@ ExpressionSymbol symbol_of(const ParameterDeclaration& parameter) {
   return symbol;
 }
 
-Result<ReadParameter> read_parameter(const JsonObject& declaration, const json& value,
-                                     const ExpressionSymbols& before) {
-  const std::string where =
-      value.is_object() && value.contains("name") && value["name"].is_string()
-          ? "parameter '" + printable(value["name"].get_ref<const std::string&>(), kQuotedBytes) + "'"
-          : "a parameter";
-  CUBINET_TRY_ASSIGN(JsonObject object, declaration.inner(value, where));
+Result<ReadParameter> read_parameter(const JsonValue& value, const ExpressionSymbols& before) {
+  const JsonValue* name = value.find("name");
+  const std::string where = name != nullptr && name->is_text()
+                                ? "parameter '" + printable(name->text(), kQuotedBytes) + "'"
+                                : "a parameter";
+  CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, where));
   ReadParameter read;
   ParameterDeclaration& parameter = read.declaration;
   CUBINET_TRY_ASSIGN(parameter.name, identifier_member(object, "parameter"));

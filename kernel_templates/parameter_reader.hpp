@@ -18,8 +18,7 @@ struct ReadParameter {
 
 // One of `declaration`'s "parameters". `before` are those that stand before it, which its default may use.
 // invalid_argument names the parameter and the member.
-Result<ReadParameter> read_parameter(const JsonObject& declaration, const nlohmann::json& value,
-                                     const ExpressionSymbols& before);
+Result<ReadParameter> read_parameter(const JsonValue& value, const ExpressionSymbols& before);
 
 // What expressions see of it.
 ExpressionSymbol symbol_of(const ParameterDeclaration& parameter);

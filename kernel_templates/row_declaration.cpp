@@ -12,7 +12,6 @@
 namespace cubinet {
 namespace {
 
-using nlohmann::json;
 using Values = std::map<std::string, ParameterValue, std::less<>>;
 
 // Those that follow from the kernels of the declaration, which say them once.
@@ -71,13 +70,13 @@ Result<const Column*> column_named(const JsonObject& object, const std::string& 
 }
 
 // An expression as a string, or a number or flag as itself.
-Result<Expression> read_cell(const JsonObject& object, const Column& column, const json& value,
+Result<Expression> read_cell(const JsonObject& object, const Column& column, const JsonValue& value,
                              const ExpressionSymbols& symbols) {
-  if (!value.is_string() && !value.is_number_integer() && !value.is_boolean()) {
+  if (!value.is_text() && !value.is_integer() && !value.is_flag()) {
     return object.error_at(column.name, "'" + std::string(column.name) +
                                             "' is neither an expression in quotes nor an integer nor a flag");
   }
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_text() ? value.text() : value.literal();
   CUBINET_TRY_ASSIGN(Expression expression,
                      typed_expression(object, column.name, text, type_of(column), symbols));
   if (!expression.names().empty()) return expression;
@@ -103,11 +102,11 @@ bool RowDeclaration::declares(std::string_view column) const {
                      [&](const Cell& cell) { return cell.column->name == column; });
 }
 
-Result<RowDeclaration> read_row(const JsonObject& of, const json& value, const ExpressionSymbols& symbols) {
-  CUBINET_TRY_ASSIGN(const JsonObject object, of.inner(value, "the row"));
+Result<RowDeclaration> read_row(const JsonValue& value, const ExpressionSymbols& symbols) {
+  CUBINET_TRY_ASSIGN(const JsonObject object, JsonObject::open(value, "the row"));
   RowDeclaration declaration;
   bool varies = false;
-  for (const auto& [name, cell] : value.items()) {
+  for (const auto& [name, cell] : value.members()) {
     CUBINET_TRY_ASSIGN(const Column* column, column_named(object, name));
     CUBINET_TRY_ASSIGN(Expression expression, read_cell(object, *column, cell, symbols));
     varies = varies || !expression.names().empty();

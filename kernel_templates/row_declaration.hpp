@@ -27,8 +27,7 @@ struct RowDeclaration {
 
 // invalid_argument, naming the column, for one that is not there or not the template's to say, for an
 // expression of another type, and for a constant that the column cannot hold.
-Result<RowDeclaration> read_row(const JsonObject& declaration, const nlohmann::json& value,
-                                const ExpressionSymbols& symbols);
+Result<RowDeclaration> read_row(const JsonValue& value, const ExpressionSymbols& symbols);
 
 // Selector and traits under these parameters, defaults filled in as column.hpp states them. invalid_argument,
 // naming the column, its value and what it may be, for one out of range. REQUIRES: `values` are complete.

@@ -14,8 +14,6 @@
 namespace cubinet {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMaximumItems = 256;  // parameters, values, constraints or kernels
 constexpr std::string_view kMarker = "cubinet-template";
 constexpr std::string_view kSourceEnding = ".cu";
@@ -59,9 +57,8 @@ Result<Declared> find_declaration(std::string_view source) {
   return no_declaration();
 }
 
-Result<ConstraintDeclaration> read_constraint(const JsonObject& declaration, const json& value,
-                                              const ExpressionSymbols& symbols) {
-  CUBINET_TRY_ASSIGN(JsonObject object, declaration.inner(value, "a constraint"));
+Result<ConstraintDeclaration> read_constraint(const JsonValue& value, const ExpressionSymbols& symbols) {
+  CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, "a constraint"));
   CUBINET_TRY_ASSIGN(const std::string require, object.text("require"));
   CUBINET_TRY_ASSIGN(Expression expression,
                      typed_expression(object, "require", require, ExpressionType::flag, symbols));
@@ -71,21 +68,21 @@ Result<ConstraintDeclaration> read_constraint(const JsonObject& declaration, con
 }
 
 // An expression as a string, or an integer as itself.
-Result<Expression> expression_member(JsonObject& object, std::string_view member, const json& value,
+Result<Expression> expression_member(JsonObject& object, std::string_view member, const JsonValue& value,
                                      const ExpressionSymbols& symbols) {
-  if (!value.is_string() && !value.is_number_integer()) {
+  if (!value.is_text() && !value.is_integer()) {
     return object.error_at(member,
                            "'" + std::string(member) + "' is neither an expression in quotes nor an integer");
   }
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_text() ? value.text() : value.literal();
   return typed_expression(object, member, text, ExpressionType::integer, symbols);
 }
 
 Result<void> read_cluster(JsonObject& object, const ExpressionSymbols& symbols, KernelDeclaration& kernel) {
-  CUBINET_TRY_ASSIGN(const json* cluster, object.array_or_empty("cluster"));
+  CUBINET_TRY_ASSIGN(const JsonValue::List* cluster, object.list_or_empty("cluster"));
   if (cluster->empty() && !object.has("cluster")) return {};
   if (cluster->size() != 3) return object.error_at("cluster", "'cluster' holds three dimensions");
-  for (const json& dimension : *cluster) {
+  for (const JsonValue& dimension : *cluster) {
     CUBINET_TRY_ASSIGN(kernel.cluster.emplace_back(),
                        expression_member(object, "cluster", dimension, symbols));
   }
@@ -93,15 +90,18 @@ Result<void> read_cluster(JsonObject& object, const ExpressionSymbols& symbols, 
 }
 
 // One expression, or an array of them for up to three dimensions.
-Result<void> read_threads(JsonObject& object, const json& threads, const ExpressionSymbols& symbols,
+Result<void> read_threads(JsonObject& object, const JsonValue& threads, const ExpressionSymbols& symbols,
                           KernelDeclaration& kernel) {
-  if (threads.is_array() && (threads.empty() || threads.size() > 3))
+  const auto add = [&](const JsonValue& dimension) -> Result<void> {
+    CUBINET_TRY_ASSIGN(kernel.threads.emplace_back(),
+                       expression_member(object, "threads", dimension, symbols));
+    return {};
+  };
+  if (!threads.is_list()) return add(threads);
+  if (threads.items().empty() || threads.items().size() > 3)
     return object.error_at("threads", "'threads' holds one to three dimensions");
-  for (std::size_t i = 0; i < (threads.is_array() ? threads.size() : 1); ++i) {
-    CUBINET_TRY_ASSIGN(
-        kernel.threads.emplace_back(),
-        expression_member(object, "threads", threads.is_array() ? threads[i] : threads, symbols));
-  }
+  for (const JsonValue& dimension : threads.items())
+    CUBINET_TRY(add(dimension));
   return {};
 }
 
@@ -110,10 +110,9 @@ bool is_name_expression(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
-Result<KernelDeclaration> read_kernel(const JsonObject& declaration, const json& value,
-                                      const ExpressionSymbols& symbols,
+Result<KernelDeclaration> read_kernel(const JsonValue& value, const ExpressionSymbols& symbols,
                                       const std::vector<std::string>& sources) {
-  CUBINET_TRY_ASSIGN(JsonObject object, declaration.inner(value, "a kernel"));
+  CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, "a kernel"));
   KernelDeclaration kernel;
   CUBINET_TRY_ASSIGN(kernel.name, identifier_member(object, "kernel"));
   if (object.has("symbol_expression")) {
@@ -127,10 +126,10 @@ Result<KernelDeclaration> read_kernel(const JsonObject& declaration, const json&
   if (object.has("source") && std::find(sources.begin(), sources.end(), kernel.source) == sources.end())
     return object.error_at("source",
                            "'source' of '" + kernel.name + "' is none of the declaration's 'sources'");
-  CUBINET_TRY_ASSIGN(const json* threads, object.get("threads"));
+  CUBINET_TRY_ASSIGN(const JsonValue* threads, object.get("threads"));
   CUBINET_TRY(read_threads(object, *threads, symbols, kernel));
-  const json none = 0;
-  const json* shared = &none;
+  const JsonValue none(std::int64_t{0});
+  const JsonValue* shared = &none;
   if (object.has("dynamic_shared_bytes")) {
     CUBINET_TRY_ASSIGN(shared, object.get("dynamic_shared_bytes"));
   }
@@ -149,10 +148,10 @@ Result<KernelDeclaration> read_kernel(const JsonObject& declaration, const json&
 }
 
 // Everything that the generated header declares has a name of its own.
-Result<void> check_names(const JsonObject& object, const json& parameters, const json& kernels,
-                         const TemplateDeclaration& declaration) {
+Result<void> check_names(const JsonObject& object, const JsonValue::List& parameters,
+                         const JsonValue::List& kernels, const TemplateDeclaration& declaration) {
   std::set<std::string> names;
-  const auto add = [&](const std::string& name, const json& declared_by) -> Result<void> {
+  const auto add = [&](const std::string& name, const JsonValue& declared_by) -> Result<void> {
     if (names.insert(name).second) return {};
     return object.error_of(declared_by,
                            "the name '" + name +
@@ -186,43 +185,42 @@ Result<void> check_names(const JsonObject& object, const json& parameters, const
 }
 
 Result<void> read_lists(JsonObject& object, TemplateDeclaration& declaration) {
-  CUBINET_TRY_ASSIGN(const json* parameters, object.array_or_empty("parameters"));
-  CUBINET_TRY_ASSIGN(const json* constraints, object.array_or_empty("constraints"));
-  CUBINET_TRY_ASSIGN(const json* kernels, object.array_or_empty("kernels"));
+  CUBINET_TRY_ASSIGN(const JsonValue::List* parameters, object.list_or_empty("parameters"));
+  CUBINET_TRY_ASSIGN(const JsonValue::List* constraints, object.list_or_empty("constraints"));
+  CUBINET_TRY_ASSIGN(const JsonValue::List* kernels, object.list_or_empty("kernels"));
   if (std::max({parameters->size(), constraints->size(), kernels->size()}) > kMaximumItems) {
     return object.error("it declares more than 256 parameters, constraints or kernels");
   }
   if (kernels->empty()) return object.error_at("kernels", "it declares no kernel");
   ExpressionSymbols symbols;
-  for (const json& parameter : *parameters) {
-    CUBINET_TRY_ASSIGN(ReadParameter read, read_parameter(object, parameter, symbols));
+  for (const JsonValue& parameter : *parameters) {
+    CUBINET_TRY_ASSIGN(ReadParameter read, read_parameter(parameter, symbols));
     symbols[read.declaration.name] = symbol_of(read.declaration);
     if (read.default_expression)
       declaration.default_expressions.emplace(read.declaration.name, *std::move(read.default_expression));
     declaration.parameters.push_back(std::move(read.declaration));
   }
-  for (const json& constraint : *constraints) {
-    CUBINET_TRY_ASSIGN(ConstraintDeclaration parsed, read_constraint(object, constraint, symbols));
+  for (const JsonValue& constraint : *constraints) {
+    CUBINET_TRY_ASSIGN(ConstraintDeclaration parsed, read_constraint(constraint, symbols));
     declaration.constraints.push_back(std::move(parsed));
   }
-  for (const json& kernel : *kernels) {
-    CUBINET_TRY_ASSIGN(declaration.kernels.emplace_back(),
-                       read_kernel(object, kernel, symbols, declaration.sources));
+  for (const JsonValue& kernel : *kernels) {
+    CUBINET_TRY_ASSIGN(declaration.kernels.emplace_back(), read_kernel(kernel, symbols, declaration.sources));
   }
   if (object.has("row")) {
-    CUBINET_TRY_ASSIGN(const json* row, object.get("row"));
-    CUBINET_TRY_ASSIGN(declaration.row, read_row(object, *row, symbols));
+    CUBINET_TRY_ASSIGN(const JsonValue* row, object.get("row"));
+    CUBINET_TRY_ASSIGN(declaration.row, read_row(*row, symbols));
   }
   return check_names(object, *parameters, *kernels, declaration);
 }
 
 Result<void> read_globals(JsonObject& object, TemplateDeclaration& declaration) {
-  CUBINET_TRY_ASSIGN(const json* listed, object.array_or_empty("globals"));
-  for (const json& name : *listed) {
+  CUBINET_TRY_ASSIGN(const JsonValue::List* listed, object.list_or_empty("globals"));
+  for (const JsonValue& name : *listed) {
     auto& globals = declaration.globals;
-    if (!name.is_string() || !is_name_expression(name.get<std::string>()) || globals.size() == kMaximumItems)
+    if (!name.is_text() || !is_name_expression(name.text()) || globals.size() == kMaximumItems)
       return object.error("'globals' are at most 256 C++ names of variables");
-    globals.push_back(name.get<std::string>());
+    globals.push_back(name.text());
     if (std::find(globals.begin(), globals.end() - 1, globals.back()) != globals.end() - 1)
       return object.error("the global '" + globals.back() + "' is named twice");
   }
@@ -230,12 +228,12 @@ Result<void> read_globals(JsonObject& object, TemplateDeclaration& declaration) 
 }
 
 Result<std::vector<std::string>> read_names(JsonObject& object, std::string_view member) {
-  CUBINET_TRY_ASSIGN(const json* listed, object.array_or_empty(member));
+  CUBINET_TRY_ASSIGN(const JsonValue::List* listed, object.list_or_empty(member));
   std::vector<std::string> names;
-  for (const json& name : *listed) {
-    if (!name.is_string() || names.size() == kMaximumItems)
+  for (const JsonValue& name : *listed) {
+    if (!name.is_text() || names.size() == kMaximumItems)
       return object.error_at(member, "'" + std::string(member) + "' are at most 256 names of files, as text");
-    names.push_back(name.get<std::string>());
+    names.push_back(name.text());
   }
   return names;
 }
@@ -259,12 +257,12 @@ Result<void> read_linked_parts(JsonObject& object, TemplateDeclaration& declarat
 }
 
 Result<void> read_options(JsonObject& object, TemplateDeclaration& declaration) {
-  CUBINET_TRY_ASSIGN(const json* listed, object.array_or_empty("options"));
+  CUBINET_TRY_ASSIGN(const JsonValue::List* listed, object.list_or_empty("options"));
   std::vector<std::string> flags;
-  for (const json& flag : *listed) {
-    if (!flag.is_string() || flags.size() >= kMaximumItems)
+  for (const JsonValue& flag : *listed) {
+    if (!flag.is_text() || flags.size() >= kMaximumItems)
       return object.error_at("options", "'options' are at most 256 of the compiler's flags, as text");
-    flags.push_back(flag.get<std::string>());
+    flags.push_back(flag.text());
   }
   auto options = parse_compiler_flags(flags);
   if (!options) return object.error_at("options", "'options': " + options.error().message);
@@ -276,9 +274,8 @@ Result<void> read_options(JsonObject& object, TemplateDeclaration& declaration) 
   return {};
 }
 
-Result<TemplateDeclaration> read_declaration(const JsonDocument& document) {
-  CUBINET_TRY_ASSIGN(JsonObject object,
-                     JsonObject::open(*document.value, "the declaration", &document.lines));
+Result<TemplateDeclaration> read_declaration(const JsonValue& document) {
+  CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(document, "the declaration"));
   TemplateDeclaration declaration;
   CUBINET_TRY_ASSIGN(declaration.name, identifier_member(object, "template"));
   CUBINET_TRY_ASSIGN(const std::int64_t interface_version, object.integer("interface"));
@@ -383,7 +380,7 @@ Result<TemplateDeclaration> parse_template_declaration(std::string_view source, 
   const auto line_of = [first_line](const Error& error) {
     return first_line + static_cast<std::size_t>(std::max(error.native, 1L));
   };
-  const auto document = parse_json_document(declared->text);
+  const auto document = parse_json(declared->text);
   if (!document) return placed(document.error(), line_of(document.error()));
   auto declaration = read_declaration(*document);
   if (!declaration) return placed(declaration.error(), line_of(declaration.error()));

@@ -151,7 +151,10 @@ faults() {
   CUBINET_TEST_EVERY=1 run_tests faults cubin_registry/test_cubin_registry '*fault in any call*' '*faults by chance*' \
     '*whatever call fails*' 'an import whose removal fails*' 'rebuilding, sweeping*' || bad=1
   CUBINET_TEST_EVERY=1 run_tests faults cubin_registry/test_cubin_registry_memory '*' || bad=1
-  CUBINET_TEST_EVERY=1 run_tests faults api/test_api_faults 'memory that is exhausted anywhere in a build*' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests faults api/test_api_faults '*memory*anywhere*' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests faults base/test_base_memory '*anywhere*' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests faults kernel_templates/test_kernel_templates_memory '*' || bad=1
+  CUBINET_TEST_EVERY=1 run_tests faults trust/test_trust_memory '*' || bad=1
   CUBINET_TEST_EVERY=1 run_tests faults distribution/test_distribution '*any call of libcurl' || bad=1
   CUBINET_TEST_EVERY=1 run_tests faults artifacts/test_artifacts '*any call of libcurl' || bad=1
   summed faults 100000 faults && ((bad == 0))

@@ -2,7 +2,7 @@
 #include "credential_helper.hpp"
 
 #include <cubinet/base/base64.hpp>
-#include <cubinet/base/json_object.hpp>
+#include <cubinet/base/json_value.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/transport/docker_credentials.hpp>
 
@@ -11,8 +11,6 @@
 
 namespace cubinet {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::uint64_t kMaximumDockerFile = 1 << 20;
 
@@ -23,22 +21,11 @@ std::string_view authority_of_key(std::string_view key) {
   return key.substr(0, key.find('/'));
 }
 
-const json* member(const json& object, std::string_view name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string text_member(const json& object, std::string_view name) {
-  const json* value = member(object, name);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
-}
-
-// The member of `object` that is about the registry: its name and value.
-std::pair<std::string, const json*> entry_of(const json* object, std::string_view authority) {
+// Returns the name and value of the member of `object` that is about the registry.
+std::pair<std::string, const JsonValue*> entry_of(const JsonValue* object, std::string_view authority) {
   if (object == nullptr || !object->is_object()) return {"", nullptr};
-  for (const auto& [key, value] : object->items()) {
-    if (authority_of_key(key) == authority) return {key, &value};
+  for (const JsonMember& member : object->members()) {
+    if (authority_of_key(member.name) == authority) return {member.name, &member.value};
   }
   return {"", nullptr};
 }
@@ -67,9 +54,9 @@ Result<std::optional<RegistryCredentials>> ask_helper(const DockerConfiguration&
         return std::optional<RegistryCredentials>();
       return helper_error(helper, "failed: " + printable(answer.output, kQuotedBytes));
     }
-    const auto parsed = parse_strict_json(answer.output);
-    const std::string user = parsed ? text_member(*parsed, "Username") : "";
-    const std::string secret = parsed ? text_member(*parsed, "Secret") : "";
+    const auto parsed = parse_json(answer.output);
+    const std::string user = parsed ? parsed->text_of("Username") : "";
+    const std::string secret = parsed ? parsed->text_of("Secret") : "";
     // What it said is not quoted: it may be the secret.
     if (secret.empty()) return helper_error(helper, "answers with no Secret");
     if (user == "<token>") return std::optional(RegistryCredentials{{}, secret});
@@ -78,11 +65,12 @@ Result<std::optional<RegistryCredentials>> ask_helper(const DockerConfiguration&
   return helper_error(helper, "is in none of the folders of programs");
 }
 
-Result<std::optional<RegistryCredentials>> from_entry(const json& entry, const std::filesystem::path& file) {
+Result<std::optional<RegistryCredentials>> from_entry(const JsonValue& entry,
+                                                      const std::filesystem::path& file) {
   RegistryCredentials credentials;
-  credentials.identity_token = text_member(entry, "identitytoken");
-  credentials.basic = {text_member(entry, "username"), text_member(entry, "password")};
-  if (const std::string packed = text_member(entry, "auth"); !packed.empty()) {
+  credentials.identity_token = entry.text_of("identitytoken");
+  credentials.basic = {entry.text_of("username"), entry.text_of("password")};
+  if (const std::string packed = entry.text_of("auth"); !packed.empty()) {
     const auto bytes = from_base64(packed);
     const std::string plain(bytes ? as_text(*bytes) : "");
     const std::size_t colon = plain.find(':');
@@ -105,18 +93,17 @@ Result<std::optional<RegistryCredentials>> find_docker_credentials(FileSystem& f
   const auto content = files.read(configuration.file, kMaximumDockerFile);
   if (!content && content.error().code == ErrorCode::not_found) return std::optional<RegistryCredentials>();
   if (!content) return content.error();
-  const auto parsed = parse_strict_json(as_text(*content));
+  const auto parsed = parse_json(as_text(*content));
   if (!parsed)
     return Error{ErrorCode::invalid_argument,
                  "'" + configuration.file.string() + "' is no JSON of docker's",
                  "log in again",
                  {},
                  parsed.error().native};
-  const auto [helper_key, helper] = entry_of(member(*parsed, "credHelpers"), authority);
-  if (helper != nullptr && helper->is_string())
-    return ask_helper(configuration, helper->get<std::string>(), helper_key);
-  const auto [auth_key, entry] = entry_of(member(*parsed, "auths"), authority);
-  if (const std::string store = text_member(*parsed, "credsStore"); !store.empty()) {
+  const auto [helper_key, helper] = entry_of(parsed->find("credHelpers"), authority);
+  if (helper != nullptr && helper->is_text()) return ask_helper(configuration, helper->text(), helper_key);
+  const auto [auth_key, entry] = entry_of(parsed->find("auths"), authority);
+  if (const std::string store = parsed->text_of("credsStore"); !store.empty()) {
     CUBINET_TRY_ASSIGN(
         auto found, ask_helper(configuration, store, auth_key.empty() ? std::string(authority) : auth_key));
     if (found) return found;

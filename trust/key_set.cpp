@@ -45,8 +45,8 @@ TrustPolicy KeySet::policy(std::string origin) const {
 }
 
 Result<KeySet> parse_key_set(std::string_view text) {
-  CUBINET_TRY_ASSIGN(const JsonDocument document, parse_json_document(text));
-  CUBINET_TRY_ASSIGN(auto object, JsonObject::open(*document.value, "the key set", &document.lines));
+  CUBINET_TRY_ASSIGN(const JsonValue document, parse_json(text));
+  CUBINET_TRY_ASSIGN(auto object, JsonObject::open(document, "the key set"));
   KeySet set;
   // A key signs bundles too: nothing else that it has signed is a set.
   CUBINET_TRY_ASSIGN(const std::string type, object.text("type"));

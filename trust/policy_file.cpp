@@ -30,8 +30,8 @@ Result<void> PolicyReader::read_trusted(JsonObject& object, TrustPolicy& policy)
   if (!require_signed)
     return object.error_at("require_signed",
                            "'require_signed' is false, and 'trusted_keys' names who has to sign");
-  CUBINET_TRY_ASSIGN(const nlohmann::json* keys, object.get("trusted_keys"));
-  if (*keys == "home") {
+  CUBINET_TRY_ASSIGN(const JsonValue* keys, object.get("trusted_keys"));
+  if (keys->is_text() && keys->text() == "home") {
     if (object.has("threshold"))
       return object.error_at("threshold", "the home's key set has its own threshold");
     if (!home_keys) {
@@ -81,12 +81,12 @@ Result<void> check_place(const JsonObject& line, const std::string& place) {
 }
 
 Result<PolicyFile> read_policy(std::string_view text, const PolicyReader& reader) {
-  CUBINET_TRY_ASSIGN(const JsonDocument document, parse_json_document(text));
-  CUBINET_TRY_ASSIGN(auto object, JsonObject::open(*document.value, "the policy", &document.lines));
+  CUBINET_TRY_ASSIGN(const JsonValue document, parse_json(text));
+  CUBINET_TRY_ASSIGN(auto object, JsonObject::open(document, "the policy"));
   PolicyFile file;
-  CUBINET_TRY_ASSIGN(const nlohmann::json* stores, object.array_or_empty("stores"));
-  for (const nlohmann::json& store : *stores) {
-    CUBINET_TRY_ASSIGN(auto line, object.inner(store, "a store of the policy"));
+  CUBINET_TRY_ASSIGN(const JsonValue::List* stores, object.list_or_empty("stores"));
+  for (const JsonValue& store : *stores) {
+    CUBINET_TRY_ASSIGN(auto line, JsonObject::open(store, "a store of the policy"));
     CUBINET_TRY_ASSIGN(std::string place, line.text("place"));
     CUBINET_TRY(check_place(line, place));
     for (const PolicyFile::Place& other : file.places) {
@@ -96,8 +96,8 @@ Result<PolicyFile> read_policy(std::string_view text, const PolicyReader& reader
     file.places.push_back({std::move(place), std::move(policy)});
   }
   if (object.has("default")) {
-    CUBINET_TRY_ASSIGN(const nlohmann::json* fallback, object.get("default"));
-    CUBINET_TRY_ASSIGN(auto line, object.inner(*fallback, "the policy's default"));
+    CUBINET_TRY_ASSIGN(const JsonValue* fallback, object.get("default"));
+    CUBINET_TRY_ASSIGN(auto line, JsonObject::open(*fallback, "the policy's default"));
     CUBINET_TRY_ASSIGN(file.fallback, reader.read(line));
   }
   CUBINET_TRY(object.finish());

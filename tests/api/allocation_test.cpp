@@ -2,8 +2,7 @@
 #include "cubin_source.hpp"
 #include "device_fixture.hpp"
 #include "fake_compiler.hpp"
-#include "support/allocation_count.hpp"
-#include "support/sampled.hpp"
+#include "support/failing_allocations.hpp"
 
 #include <new>
 
@@ -105,6 +104,44 @@ TEST_CASE(
   }
   CHECK_FALSE(reached);
   CHECK(failed * sampling.stride > 100);
+}
+
+// The compiler is searched for and its build is compared with the one that the home holds.
+TEST_CASE("memory that is exhausted anywhere in a question or a hit is an exception and no end" *
+          doctest::test_suite("loop")) {
+  const TempDir folder;
+  const SmTarget target{9, 0, TargetKind::specific};
+  REQUIRE(make_runtime(runtime_options(folder / "h"))->cubin(scale_spec(), target));
+  const auto make = [&] { return make_runtime(runtime_options(folder / "h")); };
+  const auto hits = fail_each_allocation(17, make, [&](const std::shared_ptr<Runtime>& runtime) {
+    static_cast<void>(runtime->cubin(scale_spec(), target));
+  });
+  CHECK(hits * test::one_of_each(17).stride > 1000);
+  const auto questions = fail_each_allocation(17, make, [&](const std::shared_ptr<Runtime>& runtime) {
+    const auto kernel = runtime->prepare(scale_spec());
+    if (kernel) static_cast<void>(runtime->explain(**kernel, {9, 0}));
+  });
+  CHECK(questions * test::one_of_each(17).stride > 1000);
+}
+
+TEST_CASE("memory that is exhausted anywhere in the search for a compiler is an exception and no end") {
+  const TempDir folder;
+  std::filesystem::create_directories(folder / "toolkit/lib64");
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc-builtins.so.13.0", "other"})
+    write_file(folder / "toolkit/lib64" / name, "no library");
+  CompilerSearch search;
+  search.toolkit_roots = {(folder / "toolkit").string()};
+  REQUIRE_FALSE(find_compilers(search).empty());
+  CHECK(find_compilers(search).front().builtins.ends_with("libnvrtc-builtins.so.13.0"));
+  const auto failed = fail_each_allocation(
+      1, [&] { return search; },
+      [](const CompilerSearch& places) {
+        static_cast<void>(find_compilers(places));
+        static_cast<void>(places_searched(places));
+        static_cast<void>(Compiler::open(places));
+        static_cast<void>(find_linker(find_compilers(places).front(), places));
+      });
+  CHECK(failed > 100);
 }
 
 TEST_CASE(

@@ -8,10 +8,9 @@ using namespace cubinet;
 namespace {
 
 Result<ReadParameter> parameter_read(const std::string& json, const ExpressionSymbols& before = {}) {
-  const auto document = parse_json_document("{\n\"p\":" + json + "}");
+  const auto document = parse_json("{\n\"p\":" + json + "}");
   REQUIRE_MESSAGE(document, document.error().message);
-  const auto object = JsonObject::open(*document->value, "it", &document->lines);
-  return read_parameter(*object, document->value->at("p"), before);
+  return read_parameter(*document->find("p"), before);
 }
 
 void parameter_refused(const std::string& json, std::string_view reason) {

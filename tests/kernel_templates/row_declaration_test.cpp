@@ -16,8 +16,7 @@ const ExpressionSymbols kRowSymbols = {{"dtype", {ExpressionType::text, true}},
                                        {"packed", {ExpressionType::flag, false}}};
 
 Result<RowDeclaration> read(const std::string& json) {
-  const nlohmann::json declaration = nlohmann::json::object();
-  return read_row(*JsonObject::open(declaration, "it"), nlohmann::json::parse(json), kRowSymbols);
+  return read_row(*parse_json(json), kRowSymbols);
 }
 
 void row_refused(const std::string& json, std::string_view reason) {

@@ -8,6 +8,7 @@ namespace {
 thread_local unsigned allocation_count = 0;
 thread_local std::uint64_t byte_count = 0;
 thread_local unsigned failing_allocation = 0;  // 0: none
+thread_local bool fails_for_good = false;
 }  // namespace
 
 unsigned cubinet::test::allocations() {
@@ -18,8 +19,9 @@ std::uint64_t cubinet::test::allocated_bytes() {
   return byte_count;
 }
 
-void cubinet::test::fail_allocation(unsigned number) {
+void cubinet::test::fail_allocation(unsigned number, bool for_good) {
   failing_allocation = number == 0 ? 0 : allocation_count + number;
+  fails_for_good = for_good;
 }
 
 // Clang's ThreadSanitizer has operators of its own that nothing may replace. No test of threads counts.
@@ -27,7 +29,9 @@ void cubinet::test::fail_allocation(unsigned number) {
 namespace {
 bool takes_memory(std::size_t size) {
   byte_count += size;
-  return ++allocation_count != failing_allocation;
+  ++allocation_count;
+  if (failing_allocation == 0) return true;
+  return fails_for_good ? allocation_count < failing_allocation : allocation_count != failing_allocation;
 }
 }  // namespace
 

@@ -10,7 +10,8 @@ namespace cubinet::test {
 unsigned allocations();
 // Returns how many bytes this thread has taken from the heap, those that it gave back included.
 std::uint64_t allocated_bytes();
-// Fails this thread's allocation of this number from now on, once; 0: none fails.
-void fail_allocation(unsigned number);
+// Fails this thread's allocation of this number from now on: once, or with all that follow (`for_good`). 0:
+// none fails.
+void fail_allocation(unsigned number, bool for_good = false);
 
 }  // namespace cubinet::test

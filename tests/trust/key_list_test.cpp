@@ -10,8 +10,8 @@ using namespace cubinet::test;
 namespace {
 
 Result<std::vector<PublicKey>> keys_of(const std::string& list) {
-  CUBINET_TRY_ASSIGN(const JsonDocument document, parse_json_document("{\n\"keys\": " + list + "}"));
-  CUBINET_TRY_ASSIGN(auto object, JsonObject::open(*document.value, "it", &document.lines));
+  CUBINET_TRY_ASSIGN(const JsonValue document, parse_json("{\n\"keys\": " + list + "}"));
+  CUBINET_TRY_ASSIGN(auto object, JsonObject::open(document, "it"));
   return read_keys(object, "keys");
 }
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cubinet/base/result.hpp>
+#include <cubinet/base/json_value.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
 
 #include <nlohmann/json.hpp>
 
 namespace cubinet {
 
-// A value as JSON has it: a flag, text, a number (an integer where it is written as one), a list of numbers
-// (of integers where all are). Which of them a parameter takes its declaration tells. invalid_argument for
-// the rest.
-Result<ParameterValue> parameter_value_from_json(const nlohmann::json& value);
+// Returns a flag, a text, a number (an integer if it is written as one) or a list of numbers (of integers if
+// all are). The parameter's declaration says which of them it takes. invalid_argument for other values.
+Result<ParameterValue> parameter_value_from_json(const JsonValue& value);
 
 // The same value as JSON; a float as the shortest decimal that is this float.
 nlohmann::json to_json(const ParameterValue& value);

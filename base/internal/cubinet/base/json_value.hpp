@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/base/result.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace cubinet {
+
+struct JsonMember;
+
+// A value of a JSON text, with all that it contains. Only moved: neither a move nor the destructor allocates.
+class JsonValue {
+ public:
+  using List = std::vector<JsonValue>;
+  using Members = std::vector<JsonMember>;
+  // An integer is std::uint64_t only if it exceeds std::int64_t.
+  using Content =
+      std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, List, Members>;
+
+  JsonValue() = default;  // null
+  explicit JsonValue(Content content, long line = 0) : content_(std::move(content)), line_(line) {}
+  JsonValue(JsonValue&&) noexcept = default;
+  JsonValue& operator=(JsonValue&&) noexcept = default;
+  JsonValue(const JsonValue&) = delete;
+  JsonValue& operator=(const JsonValue&) = delete;
+  ~JsonValue() = default;
+
+  bool is_flag() const { return std::holds_alternative<bool>(content_); }
+  bool is_integer() const {
+    return std::holds_alternative<std::int64_t>(content_) || std::holds_alternative<std::uint64_t>(content_);
+  }
+  bool is_number() const { return is_integer() || std::holds_alternative<double>(content_); }
+  bool is_text() const { return std::holds_alternative<std::string>(content_); }
+  bool is_list() const { return std::holds_alternative<List>(content_); }
+  bool is_object() const { return std::holds_alternative<Members>(content_); }
+
+  // REQUIRES: the value is of this type.
+  bool flag() const { return std::get<bool>(content_); }
+  double number() const;
+  const std::string& text() const { return std::get<std::string>(content_); }
+  const List& items() const { return std::get<List>(content_); }
+  const Members& members() const { return std::get<Members>(content_); }  // ascending by name
+  // nullopt unless the value is an integer of 64 bits.
+  std::optional<std::int64_t> integer() const;
+  // Returns a value that is no text, list or object as it is written in JSON.
+  std::string literal() const;
+
+  // Returns the member of this name; nullptr if there is none, or if this is no object.
+  const JsonValue* find(std::string_view name) const;
+  // Returns the member of this name if it is text, and "" otherwise.
+  std::string text_of(std::string_view name) const;
+
+  // The line in the text where the value, or the name of the member, begins; from 1 on.
+  long line() const { return line_; }
+
+ private:
+  Content content_;
+  long line_ = 0;
+};
+
+struct JsonMember {
+  std::string name;
+  JsonValue value;
+};
+
+// Parses a JSON text (RFC 8259). A repeated member, a depth over 8, more than a million values and anything
+// after the value are errors too. invalid_argument has the line, from 1 on, in `native`.
+Result<JsonValue> parse_json(std::string_view text);
+
+// Returns text as a JSON string, in quotes. Bytes that are no UTF-8 become U+FFFD.
+std::string quoted_json(std::string_view text);
+
+}  // namespace cubinet
