@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -23,13 +24,14 @@ class JsonValue {
   using Content =
       std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, List, Members>;
 
-  JsonValue() = default;  // null
-  explicit JsonValue(Content content, long line = 0) : content_(std::move(content)), line_(line) {}
-  JsonValue(JsonValue&&) noexcept = default;
-  JsonValue& operator=(JsonValue&&) noexcept = default;
+  // These are defined below JsonMember: Clang instantiates them where they are defined, with a complete type.
+  inline JsonValue();  // null
+  inline explicit JsonValue(Content content, long line = 0);
+  inline JsonValue(JsonValue&& other) noexcept;
+  inline JsonValue& operator=(JsonValue&& other) noexcept;
   JsonValue(const JsonValue&) = delete;
   JsonValue& operator=(const JsonValue&) = delete;
-  ~JsonValue() = default;
+  inline ~JsonValue();
 
   bool is_flag() const { return std::holds_alternative<bool>(content_); }
   bool is_integer() const {
@@ -68,6 +70,12 @@ struct JsonMember {
   std::string name;
   JsonValue value;
 };
+
+JsonValue::JsonValue() = default;
+JsonValue::JsonValue(Content content, long line) : content_(std::move(content)), line_(line) {}
+JsonValue::JsonValue(JsonValue&&) noexcept = default;
+JsonValue& JsonValue::operator=(JsonValue&&) noexcept = default;
+JsonValue::~JsonValue() = default;
 
 // Parses a JSON text (RFC 8259). A repeated member, a depth over 8, more than a million values and anything
 // after the value are errors too. invalid_argument has the line, from 1 on, in `native`.
