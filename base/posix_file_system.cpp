@@ -138,7 +138,7 @@ FileStatus status_of(const struct stat& info) {
 
 const char* why_not_ours(const struct stat& info) {
   if (const char* reason = why_not_trusted(status_of(info))) return reason;
-  // With no name left it was removed or replaced since it was opened, and is what it was then.
+  // A file without a name was removed or replaced after it was opened. Its content is unchanged.
   if (info.st_nlink > 1) return "has another name (a hard link)";
   return nullptr;
 }

@@ -46,7 +46,6 @@ SessionOptions Context::session_options() const {
   options.home_required = false;
   options.policy_file = options_.policy;
   if (!options_.nvrtc.empty()) options.compiler.library = options_.nvrtc;
-  if (folder) options.compiler.bundled_headers = (*folder / "headers").string();
   options.log = console_.log_sink();
   return options;
 }
@@ -90,7 +89,7 @@ ProtectedFiles Context::protected_files(std::vector<std::string> inputs, const P
 }
 
 CompilerSearch Context::compiler_search() const {
-  return session_options().compiler;
+  return cubinet::compiler_search(session_options());
 }
 
 Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& template_files) const {

@@ -106,7 +106,7 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-// What a condition says of the group behind it, and of the groups behind its #else and #elif.
+// The effect of a condition on its own group and on the groups of its #else and #elif.
 struct HostGroup {
   bool skipped = false;  // NVRTC does not compile it
   bool others_skipped = false;

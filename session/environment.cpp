@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cubinet/session/environment.hpp>
 
+#include <algorithm>
+
 namespace cubinet {
 namespace {
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/absolute_path.hpp>
 #include <cubinet/base/file_system.hpp>
 #include <cubinet/distribution/server.hpp>
 #include <cubinet/session/open_stores.hpp>
@@ -12,6 +13,16 @@ namespace cubinet {
 namespace {
 
 namespace fs = std::filesystem;
+
+HomeOptions home_options(const SessionOptions& options, const std::string& folder,
+                         HomeOptions::Access access) {
+  HomeOptions home;
+  home.path = folder;
+  home.access = access;
+  home.index_folder = options.index_folder;
+  home.log = options.log;
+  return home;
+}
 
 bool exists(const std::string& folder) {
   std::error_code unknown;
@@ -46,7 +57,8 @@ std::shared_ptr<Home> home_to_keep(const SessionOptions& options) {
   return nullptr;
 }
 
-// What servers send is kept in a home that exists, even if the session itself only reads.
+// Returns whether the home is written. Content that servers send is kept in a home that exists, even if the
+// session itself only reads.
 bool writes_home(const SessionOptions& options) {
   if (options.home_access == HomeOptions::Access::read_write) return true;
   const bool asks_servers = std::any_of(options.bundles.begin(), options.bundles.end(),
@@ -98,19 +110,12 @@ bool names_server(std::string_view place) {
 Result<std::shared_ptr<Home>> open_home(const SessionOptions& options, HomeOptions::Access access) {
   if (options.home.empty())
     return Error{ErrorCode::unavailable, "no folder is named for the home", "set `SessionOptions::home`"};
-  HomeOptions home;
-  home.path = options.home;
-  home.access = access;
-  home.index_folder = options.index_folder;
-  home.log = options.log;
-  return Home::open(home);
+  return Home::open(home_options(options, options.home, access));
 }
 
 Result<std::shared_ptr<Bundle>> open_bundle_file(const SessionOptions& options, const std::string& path) {
-  // Absolute, so that a file is never taken for a server, and with its links resolved by the policy's rules.
-  std::error_code failure;
-  const fs::path place = fs::absolute(path, failure);
-  if (failure) return io_error("cannot determine the working directory", failure.value());
+  // The policy is asked for the absolute path, so that a file is never taken for a server.
+  CUBINET_TRY_ASSIGN(const fs::path place, absolute_path(path));
   CUBINET_TRY_ASSIGN(auto policy,
                      find_trust_policy(place.string(), options.home, options.policy_file, nullptr));
   return Bundle::open(path, posix_file_system(), options.log, std::move(policy));
@@ -121,12 +126,8 @@ Result<OpenedStores> open_stores(const SessionOptions& options) {
   CUBINET_TRY_ASSIGN(opened.home, open_first_home(options));
   if (opened.home != nullptr) opened.stores.push_back(opened.home);
   for (const std::string& site_home : options.site_homes) {
-    HomeOptions home;
-    home.path = site_home;
-    home.access = HomeOptions::Access::read_only;
-    home.index_folder = options.index_folder;
-    home.log = options.log;
-    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), Home::open(home));
+    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(),
+                       Home::open(home_options(options, site_home, HomeOptions::Access::read_only)));
   }
   for (const BundlePlace& place : options.bundles) {
     CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_place(options, place, opened.home));
@@ -137,6 +138,13 @@ Result<OpenedStores> open_stores(const SessionOptions& options) {
   return opened;
 }
 
+CompilerSearch compiler_search(const SessionOptions& options) {
+  CompilerSearch search = options.compiler;
+  if (!search.bundled_headers && !options.home.empty())
+    search.bundled_headers = (fs::path(options.home) / "headers").string();
+  return search;
+}
+
 Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options,
                                               std::vector<std::shared_ptr<Store>> stores,
                                               TemplateCatalog catalog) {
@@ -145,9 +153,7 @@ Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options,
   runtime.templates = std::move(catalog);
   runtime.compile = options.compile;
   runtime.targets = options.targets;
-  runtime.compiler = options.compiler;
-  if (!runtime.compiler.bundled_headers && !options.home.empty())
-    runtime.compiler.bundled_headers = (fs::path(options.home) / "headers").string();
+  runtime.compiler = compiler_search(options);
   runtime.compile_options = options.compile_options;
   runtime.driver_library = options.driver_library;
   runtime.log = options.log;

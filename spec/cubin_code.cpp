@@ -94,7 +94,7 @@ class CodeReader {
   const std::set<std::string, std::less<>> kernels_;
   const bool known_encoding_;
   std::multimap<std::string_view, const ElfSection*> sections_;
-  // By function: tag and value of its entries in .nv.info.
+  // Tag and value of each function's entries in .nv.info.
   std::map<std::string_view, std::vector<std::pair<std::uint8_t, std::uint32_t>>> resources_;
   std::size_t hashable_;  // bytes that may still be hashed; 0 once there were too many
 };

@@ -39,7 +39,7 @@ Result<PlanStep> append_step(const PlanRequest& request) {
     return Error{ErrorCode::unsupported,
                  "append: " + std::to_string(rows) + " heads of K, V and Q make a grid beyond CUDA's limit"};
   }
-  // With ragged_q the offsets, which are int32, say where tokens are.
+  // The offsets of ragged_q are int32, so only they bound the tokens of a ragged batch.
   if (const std::uint64_t tokens = query_tokens(problem); !problem.ragged_q && tokens > kLargestCount) {
     return Error{ErrorCode::unsupported,
                  "append: `AttentionProblem::batch` " + std::to_string(problem.batch) +

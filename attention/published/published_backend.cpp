@@ -47,7 +47,7 @@ std::string too_large(const AttentionProblem& problem, const Selection& selectio
   const std::string sizes = "`AttentionProblem::batch` " + std::to_string(problem.batch) +
                             ", `AttentionProblem::q_len` " + std::to_string(problem.q_len) +
                             " and `AttentionProblem::heads_q` " + std::to_string(problem.heads_q);
-  // With ragged_q the offsets, which are int32, say where tokens are.
+  // The offsets of ragged_q are int32, so only they bound the tokens of a ragged batch.
   if (!problem.ragged_q && query_tokens(problem) > kLargestCount) {
     return "`AttentionProblem::batch` " + std::to_string(problem.batch) +
            " times `AttentionProblem::q_len` " + std::to_string(problem.q_len) + " is " +

@@ -45,7 +45,7 @@ class BundlePack {
   Result<std::vector<BundlePage>> pages_of(BundleTable table, const BundlePage& branch) const;
   // Unpacked; check_page() has passed.
   Result<Page> read_page(BundleTable table, const BundlePage& page) const;
-  // As read_page(), from the pages that were read last where it is one of them.
+  // Returns the page, from the pages that were read last if it is among them, else by read_page().
   Result<Page> page(BundleTable table, const BundlePage& page) const;
   // Gives every page of records, in order. corruption unless they are stored one behind the other, from where
   // pages begin.

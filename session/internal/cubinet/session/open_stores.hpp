@@ -32,6 +32,10 @@ struct OpenedStores {
 // Opens everything that the options name. Servers and caches are contacted at their first look-up.
 Result<OpenedStores> open_stores(const SessionOptions& options);
 
+// Returns where NVRTC is searched: as the options say, with the home's folder for bundled headers unless they
+// name another.
+CompilerSearch compiler_search(const SessionOptions& options);
+
 // Returns a Runtime over these stores with the compiler, policies, log and observer of the options.
 Result<std::shared_ptr<Runtime>> make_runtime(const SessionOptions& options,
                                               std::vector<std::shared_ptr<Store>> stores,

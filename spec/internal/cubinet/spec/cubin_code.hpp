@@ -15,7 +15,7 @@ namespace cubinet {
 using CodeParts = std::map<std::string, Sha256Digest, std::less<>>;
 
 struct CubinCode {
-  // By symbol, for each kernel:
+  // The parts of each kernel, by its symbol:
   //   code        .text.<kernel>, its relocations, and .nv.capmerc.text.<kernel>, from which a driver makes
   //               code for another device of the family
   //   constants   .nv.constant<bank>.<kernel>
