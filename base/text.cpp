@@ -2,6 +2,8 @@
 #include <cubinet/base/text.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -37,39 +39,71 @@ std::vector<std::string> in_order(Ranked ranked, std::size_t limit) {
   return names;
 }
 
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
 void append_escaped(std::string& shown, unsigned char byte) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   shown += "\\x";
-  shown += kDigits[byte >> 4U];
-  shown += kDigits[byte & 15U];
+  shown += kHexDigits[byte >> 4U];
+  shown += kHexDigits[byte & 15U];
 }
 
-// U+0080 to U+009F, which terminals obey like escape sequences: as UTF-8, or as bare bytes.
-bool in_c1(unsigned char byte) {
-  return byte >= 0x80 && byte < 0xa0;
+// A character of UTF-8. `bytes` is 0 if the text does not begin with one.
+struct Character {
+  std::uint32_t value = 0;
+  std::size_t bytes = 0;
+};
+
+Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || bytes > text.size()) return {};
+  std::uint32_t value = first & (0x7fU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return {};
+    value = (value << 6U) | (byte(i) & 0x3fU);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = value >= 0xd800 && value < 0xe000;
+  if (value < kLeast[bytes] || surrogate || value > 0x10ffff) return {};
+  return {value, bytes};
+}
+
+// Returns true for characters that drive a terminal, reorder or split a line, or are invisible: C0, DEL and
+// C1, line separators, bidirectional controls, joiners, tags.
+bool is_hidden(std::uint32_t character) {
+  constexpr std::pair<std::uint32_t, std::uint32_t> kHidden[] = {
+      {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},
+      {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f},
+      {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
+  return std::any_of(std::begin(kHidden), std::end(kHidden), [&](const auto& range) {
+    return character >= range.first && character <= range.second;
+  });
 }
 
 std::string escaped(std::string_view text, std::string_view kept) {
   std::string shown;
   shown.reserve(text.size());
-  int continuing = 0;  // bytes of a character of UTF-8 that are still to come
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c0 = (byte < 0x20 && kept.find(text[i]) == std::string_view::npos) || byte == 0x7f;
-    const bool c1 = (continuing == 0 && in_c1(byte)) ||
-                    (byte == 0xc2 && i + 1 < text.size() && in_c1(static_cast<unsigned char>(text[i + 1])));
-    if (byte >= 0xc0) {
-      continuing = c1 ? 0 : byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
+    const bool keeps = character.bytes == 1 && kept.find(text.front()) != std::string_view::npos;
+    if (keeps || (character.bytes > 0 && !is_hidden(character.value))) {
+      shown += text.substr(0, bytes);
     } else {
-      continuing = byte >= 0x80 && continuing > 0 ? continuing - 1 : 0;
+      for (const char byte : text.substr(0, bytes))
+        append_escaped(shown, static_cast<unsigned char>(byte));
     }
-    if (c0 || c1) {
-      append_escaped(shown, byte);
-    } else {
-      shown += text[i];
-    }
+    text.remove_prefix(bytes);
   }
   return shown;
+}
+
+void append_unicode_escape(std::string& shown, std::uint32_t unit) {
+  shown += "\\u";
+  for (const unsigned shift : {12U, 8U, 4U, 0U})
+    shown += kHexDigits[(unit >> shift) & 15U];
 }
 
 }  // namespace
@@ -122,13 +156,37 @@ std::vector<std::string> nearest_names(std::string_view wanted, const std::vecto
 }
 
 std::string printable(std::string_view text, std::size_t limit) {
-  std::string shown = escaped(text.substr(0, limit), {});
-  if (text.size() > limit) shown += "...";
-  return shown;
+  if (text.size() <= limit) return escaped(text, {});
+  // Moves the cut to the beginning of a character.
+  std::size_t end = limit;
+  while (end > 0 && limit - end < 3 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80)
+    --end;
+  return escaped(text.substr(0, end), {}) + "...";
 }
 
 std::string printable_lines(std::string_view text) {
   return escaped(text, "\n\t");
+}
+
+std::string printable_json(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
+    if (character.bytes == 0) {
+      shown += "\\ufffd";
+    } else if (character.value < 0x20 || !is_hidden(character.value)) {
+      shown += text.substr(0, bytes);
+    } else if (character.value < 0x10000) {
+      append_unicode_escape(shown, character.value);
+    } else {
+      append_unicode_escape(shown, 0xd800 + ((character.value - 0x10000) >> 10U));
+      append_unicode_escape(shown, 0xdc00 + ((character.value - 0x10000) & 0x3ffU));
+    }
+    text.remove_prefix(bytes);
+  }
+  return shown;
 }
 
 bool is_printable(std::string_view text) {

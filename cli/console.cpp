@@ -66,6 +66,10 @@ void Console::write(std::FILE* stream, std::string_view text) {
     stdout_error_ = errno == 0 ? EIO : errno;
 }
 
+std::string to_text(const nlohmann::json& document) {
+  return printable_json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 void Console::text(std::string_view text) {
   if (json()) return;
   const std::lock_guard lock(mutex_);
@@ -78,7 +82,7 @@ void Console::document(const nlohmann::json& document) {
   if (!json()) return;
   const std::lock_guard lock(mutex_);
   erase_status_line();
-  write(stdout, in_tool_terms(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)));
+  write(stdout, in_tool_terms(to_text(document)));
   write(stdout, "\n");
 }
 

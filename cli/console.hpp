@@ -13,13 +13,15 @@
 
 namespace cubinet::cli {
 
+// Returns the printed form of a document: indented, with control and invisible characters escaped.
+std::string to_text(const nlohmann::json& document);
+
 enum class OutputFormat { text, json };
 enum class Color { automatic, never };
 
-// The two streams of the tool: data on stdout, messages on stderr. Text from outside (names, compiler logs)
-// is shown with its control characters escaped, so that no file can drive the reader's terminal. Messages are
-// one line each, whatever names they hold; what becomes part of `text` goes through printable() before.
-// Thread-safe.
+// The two streams of the tool: data on stdout, messages on stderr. All functions except raw() escape their
+// output with printable(), printable_lines() or printable_json(), so that no file can drive the terminal.
+// Each message is one line. A name in a `text` must have passed through printable(). Thread-safe.
 class Console {
  public:
   explicit Console(Color color);

@@ -56,7 +56,7 @@ nlohmann::json describe_loaded(const KernelEvent& kernel) {
 std::string loaded_lines(const KernelEvent& kernel) {
   return fmt::format(
       "kernel     {} for {}, {}\nfrom       {} in {}: found in {}, compiled in {}, loaded in {}",
-      kernel.spec.to_string(), loaded_target(kernel), format_bytes(kernel.bytes),
+      printable(kernel.spec.to_string()), loaded_target(kernel), format_bytes(kernel.bytes),
       kernel.source ? to_string(*kernel.source) : "nowhere", format_seconds(kernel.total_seconds),
       format_seconds(kernel.find_seconds), format_seconds(kernel.compile_seconds),
       format_seconds(kernel.load_seconds));

@@ -91,7 +91,7 @@ std::string show_text(const CubinRecord& record) {
       "{} for {}\n  key          {}\n  build        {}\n  origin       {}\n  sha256       {}\n  size         "
       "{} bytes\n"
       "  interface    {}\n  compiler     {}\n  options      {}",
-      spec_of(record).to_string(), record.target_name(), record.identity.key().to_string(),
+      printable(spec_of(record).to_string()), record.target_name(), record.identity.key().to_string(),
       record.fingerprint.to_string(), describe_origin(record), record.digest.to_hex(), record.size,
       record.interface_version, printable(record.compiler), printable(record.options));
   for (const EntryPoint& entry_point : record.entry_points) {

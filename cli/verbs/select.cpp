@@ -135,7 +135,7 @@ Result<ExitStatus> report_launches(const Context& context, const SelectOptions& 
   document["requested"] = resolution.requested;
   document["declines"] = describe_declines(resolution);
   context.console().document(document);
-  context.console().text(document.dump(2));
+  context.console().text(to_text(document));
   return ExitStatus::done;
 }
 

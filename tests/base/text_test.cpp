@@ -40,13 +40,44 @@ TEST_CASE("text from outside drives no terminal and forges no line") {
                   "31m \x9b") == "\\xc2\\x9b31m \\x9b");
   CHECK(printable("caf\xc3\xa9 \xe2\x82\x9b") == "caf\xc3\xa9 \xe2\x82\x9b");
   CHECK(printable_lines("a\n\tb\r\x1b") == "a\n\tb\\x0d\\x1b");
+  // Controls of direction, a line separator, a byte order mark, a tag.
+  CHECK(printable("a\xe2\x80\xae"
+                  "b") == "a\\xe2\\x80\\xaeb");
+  CHECK(printable("\xe2\x81\xa6\xe2\x80\xa8\xef\xbb\xbf\xf3\xa0\x81\x81") ==
+        "\\xe2\\x81\\xa6\\xe2\\x80\\xa8\\xef\\xbb\\xbf\\xf3\\xa0\\x81\\x81");
+  CHECK(is_printable("\xf0\x9f\x9a\x80 \xe4\xb8\xad"));
   CHECK(is_printable("caf\xc3\xa9"));
   CHECK_FALSE(is_printable("a\nb"));
+}
+
+TEST_CASE("what is no UTF 8 is shown byte by byte") {
+  CHECK(printable("\xff") == "\\xff");
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");  // longer than it needs to be
+  CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // half of a surrogate pair
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // above the last character
+  CHECK(printable("a\xe2\x82") == "a\\xe2\\x82");                  // cut off
+  CHECK(printable("\xc3(") == "\\xc3(");
+  CHECK(printable("\xa9") == "\\xa9");
+}
+
+TEST_CASE("JSON keeps its meaning and holds nothing that a terminal obeys") {
+  CHECK(printable_json("{\n  \"a\": \"caf\xc3\xa9\"\n}") == "{\n  \"a\": \"caf\xc3\xa9\"\n}");
+  CHECK(printable_json("\"\xc2\x9b\x7f\"") == "\"\\u009b\\u007f\"");
+  CHECK(printable_json("\"\xe2\x80\xae\"") == "\"\\u202e\"");
+  CHECK(printable_json("\"\xf3\xa0\x81\x81\"") == "\"\\udb40\\udc41\"");
+  CHECK(printable_json("\"\xff\"") == "\"\\ufffd\"");
 }
 
 TEST_CASE("long text is cut where it is asked to be") {
   CHECK(printable(std::string(500, 'x'), 120) == std::string(120, 'x') + "...");
   CHECK(printable("abc", 3) == "abc");
+  CHECK(printable("ab\xe2\x82\x9b"
+                  "c",
+                  4) == "ab...");
+  CHECK(printable("ab\xe2\x82\x9b"
+                  "c",
+                  5) == "ab\xe2\x82\x9b...");
 }
 
 }  // namespace

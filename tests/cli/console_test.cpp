@@ -2,6 +2,7 @@
 #include "console.hpp"
 
 #include "captured_stderr.hpp"
+#include "home_fixture.hpp"
 #include "tool.hpp"
 
 #include <doctest/doctest.h>
@@ -67,6 +68,42 @@ TEST_CASE("names that are not UTF8 still give a JSON document") {
   const ToolResult result = run_tool({"templates", "\xff\xfe", "--json"});
   CHECK(result.status == 2);
   CHECK(result.json()["error"]["code"] == "not_found");
+}
+
+TEST_CASE("names, symbols and compilers of a bundle drive no terminal, as text and as JSON") {
+  const Sandbox sandbox;
+  const std::string hostile =
+      "a\xc2\x9b\xe2\x80\xae\xff\x1b"
+      "b\nc";
+  FakeCubin description;
+  description.kernels = {{"kernel" + hostile}};
+  cubinet::KernelSpec spec;
+  spec.name = "name" + hostile;
+  spec.maker = cubinet::KernelMaker::function;
+  cubinet::Cubin cubin = make_cubin(spec, description);
+  auto record = std::make_shared<cubinet::CubinRecord>(*cubin.record);
+  record->compiler = record->options = record->warnings = "compiler" + hostile;
+  cubin.record = record;
+  REQUIRE(cubinet::create_bundle(sandbox.path("b.bundle"), {cubin}, {"channel", 1}));
+  REQUIRE(sandbox.run({"bundle", "import", sandbox.path("b.bundle")}).status == 0);
+  const std::string key = cubin.record->identity.key().to_string();
+  const std::vector<std::vector<std::string>> lines = {
+      {"bundle", "list", sandbox.path("b.bundle")},
+      {"registry", "show", key},
+      {"registry", "list"},
+      {"inspect", key},
+      {"bundle", "diff", "--code", sandbox.path("b.bundle"), sandbox.path("b.bundle")}};
+  for (std::vector<std::string> line : lines) {
+    CAPTURE(line[1]);
+    for (const bool json : {false, true}) {
+      if (json) line.push_back("--json");
+      const ToolResult result = sandbox.run(line);
+      REQUIRE_MESSAGE(result.status == 0, result.err);
+      for (const char* part : {"\xc2\x9b", "\xe2\x80\xae", "\xff", "\x1b", "b\nc"})
+        CHECK_FALSE(contains(result.out, part));
+      if (json) CHECK(result.json().is_object());
+    }
+  }
 }
 
 TEST_CASE("a stderr that is closed or the null device is heard by nobody") {

@@ -31,15 +31,20 @@ std::vector<std::string> nearest_names(std::string_view wanted, const std::vecto
 // What a message quotes of a text from outside, at most.
 inline constexpr std::size_t kQuotedBytes = 120;
 
-// Text from outside as part of a line for people: control characters, newline, tab and the C1 controls of
-// UTF-8 among them, are written as \xNN a byte, so that it can neither drive a terminal nor forge a line.
-// What is longer than `limit` bytes is cut and ends in "...".
+// Returns untrusted text in a form that can be printed within one line. It cannot drive a terminal and
+// cannot forge or reorder a line. Writes each byte of the following as \xNN: control characters (including
+// newline, tab and C1), line separators, bidirectional controls, invisible characters, and bytes that are
+// not UTF-8. A text of more than `limit` bytes is cut and ends in "...".
 std::string printable(std::string_view text, std::size_t limit = std::string_view::npos);
 
-// The same of text of several lines, in which newlines and tabs stay: a compiler's log.
+// Does the same for text of several lines, such as a compiler's log. Keeps newlines and tabs.
 std::string printable_lines(std::string_view text);
 
-// Whether `printable` would leave the text as it is.
+// Returns true if printable() leaves the text as it is.
 bool is_printable(std::string_view text);
+
+// Returns JSON with the same meaning in which each character that printable() escapes is written as \uNNNN.
+// Keeps the newlines between its values. Replaces each byte that is not UTF-8 with U+FFFD.
+std::string printable_json(std::string_view text);
 
 }  // namespace cubinet
