@@ -45,6 +45,18 @@ Result<std::shared_ptr<const CubinRecord>> find_build(Bundle& bundle, const Extr
                "name one by its key, or choose with --target"};
 }
 
+// Returns the first part of a file name for a kernel. A bundle can give a kernel any name. The result has no
+// separator and does not begin with a dot.
+std::string file_name_of(const std::string& kernel) {
+  constexpr std::size_t kLongest = 100;
+  std::string name = kernel.substr(0, kLongest);
+  for (char& c : name) {
+    if (!is_word_character(c) && c != '-' && c != '+' && c != '.') c = '_';
+  }
+  if (name.starts_with('.')) name.front() = '_';
+  return name;
+}
+
 const char* ending_of(ImageKind kind) {
   switch (kind) {
     case ImageKind::cubin:
@@ -68,7 +80,7 @@ Result<ExitStatus> extract(const Context& context, const ExtractOptions& options
   std::error_code unknown;
   std::string output = options.output;
   if (output.empty() || std::filesystem::is_directory(output, unknown)) {
-    const auto name = fmt::format("{}.{}.{}.{}", spec_of(record).name, record.target_name(),
+    const auto name = fmt::format("{}.{}.{}.{}", file_name_of(spec_of(record).name), record.target_name(),
                                   record.identity.key().to_string(), ending_of(record.kind));
     output = (std::filesystem::path(output) / name).string();
   }

@@ -2,6 +2,8 @@
 #include "home_fixture.hpp"
 #include "tool.hpp"
 
+#include <cubinet/base/text.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace cubinet;
@@ -52,6 +54,27 @@ TEST_CASE("what is taken out with its record makes a bundle again") {
   REQUIRE(sandbox.run({"bundle", "create", file, "-o", sandbox.path("c.bundle")}).status == 0);
   const auto listed = run_tool({"bundle", "list", sandbox.path("c.bundle"), "--json"}).json();
   CHECK(listed["records"][0]["key"] == key_of(cubins[2]));
+}
+
+TEST_CASE("the name of a kernel chooses no folder") {
+  const Sandbox sandbox;
+  const auto named = [](const std::string& name) {
+    KernelSpec spec;
+    spec.name = name;
+    return make_cubin(spec);
+  };
+  const std::vector<Cubin> cubins = {named("../../outside"), named(sandbox.path("absolute")),
+                                     named(".hidden\x1b")};
+  REQUIRE(create_bundle(sandbox.path("b.bundle"), cubins, {"name", 5}));
+  std::filesystem::create_directories(sandbox / "a/b");
+  for (const Cubin& cubin : cubins) {
+    const ToolResult extracted = extract(sandbox, {key_of(cubin), "-o", sandbox.path("a/b"), "--json"});
+    REQUIRE_MESSAGE(extracted.status == 0, extracted.err);
+    const std::filesystem::path file(extracted.json()["file"].get<std::string>());
+    CHECK(file.parent_path() == sandbox / "a/b");
+    CHECK_FALSE(file.filename().string().starts_with('.'));
+    CHECK(is_printable(file.filename().string()));
+  }
 }
 
 TEST_CASE("a kernel that is not there, is several, or is damaged writes nothing and says why") {
