@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_pack.hpp"
 #include "bundle/bundle_writer.hpp"
+#include "bundle/frame_check.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace cubinet {
@@ -32,7 +34,7 @@ class Combination {
           return pack.at_place(
               Error{ErrorCode::corruption, describe_build(*record) + " names an image that is not in it"});
         }
-        origins_.emplace(record->digest, Origin{&pack, image->second});
+        add_origin({&pack, image->second});
         records_.push_back(record);
       }
       if (dictionary_of_ == nullptr && copies_of(pack)) dictionary_of_ = &pack;
@@ -43,10 +45,15 @@ class Combination {
   const CubinRecords& records() const { return records_; }
 
   Result<std::shared_ptr<const Bytes>> read(const CubinRecord& record) const {
-    const Origin& origin = origins_.at(record.digest);
-    auto bytes = origin.pack->read_image(origin.image);
-    if (!bytes) return origin.pack->at_place(std::move(bytes).error());
-    return std::make_shared<const Bytes>(*std::move(bytes));
+    std::optional<Error> damage;  // another part may have the image undamaged
+    for (const Origin& origin : origins_.at(record.digest)) {
+      auto bytes = origin.pack->read_image(origin.image);
+      if (bytes) return std::make_shared<const Bytes>(*std::move(bytes));
+      Error error = origin.pack->at_place(std::move(bytes).error());
+      if (error.code != ErrorCode::corruption) return error;
+      if (!damage) damage = std::move(error);
+    }
+    return *std::move(damage);
   }
 
   Result<PackedFrames> pack(std::vector<ImageToPack> images, const ReadImage& read, const WriteFrame& write) {
@@ -62,7 +69,12 @@ class Combination {
   }
 
  private:
-  // Whether frames of this bundle can stand in the new one as they are.
+  void add_origin(const Origin& origin) {
+    std::vector<Origin>& origins = origins_[origin.image.digest];
+    if (origins.empty() || origins.back().pack != origin.pack) origins.push_back(origin);
+  }
+
+  // Returns true if frames of this bundle can be copied into the new one.
   bool copies_of(const BundlePack& pack) const {
     const BundleMap& map = pack.map();
     if (map.root.options.profile != options_.profile || options_.profile == BundleProfile::plain)
@@ -70,7 +82,8 @@ class Combination {
     return dictionary_of_ == nullptr || map.dictionary == dictionary_of_->map().dictionary;
   }
 
-  // The frames of which every image is wanted.
+  // Copies each undamaged frame if the new bundle takes all its images from this part. The images of the
+  // other frames are packed again.
   Result<void> copy_frames(PackedFrames& copied, const WriteFrame& write) const {
     for (const auto& part : parts_) {
       const BundlePack& pack = part.first->pack();
@@ -82,22 +95,22 @@ class Combination {
       for (auto& [offset, images] : frames) {
         const bool wanted = std::all_of(images.begin(), images.end(), [&](const BundleImage& image) {
           const auto origin = origins_.find(image.digest);
-          return origin != origins_.end() && origin->second.pack == &pack;
+          return origin != origins_.end() && origin->second.front().pack == &pack;
         });
-        if (wanted) CUBINET_TRY(copy_frame(pack, images, copied, write));
+        if (!wanted) continue;
+        std::sort(images.begin(), images.end(),
+                  [](const BundleImage& a, const BundleImage& b) { return a.offset < b.offset; });
+        const auto stored = read_sound_frame(pack, images);
+        if (!stored && stored.error().code == ErrorCode::corruption) continue;
+        if (!stored) return stored.error();
+        CUBINET_TRY(copy_frame(*stored, images, copied, write));
       }
     }
     return {};
   }
 
-  static Result<void> copy_frame(const BundlePack& pack, const std::vector<BundleImage>& images,
+  static Result<void> copy_frame(const Bytes& stored, const std::vector<BundleImage>& images,
                                  PackedFrames& copied, const WriteFrame& write) {
-    CUBINET_TRY_ASSIGN(const Bytes stored, pack.read_stored(images.front()));
-    if (sha256(stored) != images.front().frame_digest) {
-      return pack.at_place(Error{
-          ErrorCode::corruption,
-          "the frame of image " + images.front().digest.to_hex() + " is damaged: its SHA-256 is another"});
-    }
     for (BundleImage image : images) {
       image.frame_offset = copied.bytes;
       copied.images.push_back(image);
@@ -109,7 +122,7 @@ class Combination {
   const BundleParts& parts_;
   const BundleOptions& options_;
   CubinRecords records_;
-  std::map<Sha256Digest, Origin> origins_;  // of the first part that has the image
+  std::map<Sha256Digest, std::vector<Origin>> origins_;  // in the order of the parts
   const BundlePack* dictionary_of_ = nullptr;
 };
 

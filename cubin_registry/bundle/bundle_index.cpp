@@ -52,8 +52,24 @@ std::vector<FilledPage> fill_branches(std::span<const BundlePage> pages, std::ui
   return branches;
 }
 
-Error too_much(const char* what) {
-  return Error{ErrorCode::invalid_argument, std::string("a bundle cannot hold ") + what, "make several"};
+Error too_much(const std::string& what) {
+  return Error{ErrorCode::invalid_argument, "a bundle cannot hold " + what, "make several"};
+}
+
+// Names the part of a root that takes most of its bytes.
+std::string what_fills(const BundleRoot& root) {
+  const auto bytes_of = [](const std::vector<std::string>& names) {
+    std::size_t bytes = 0;
+    for (const std::string& name : names)
+      bytes += name.size();
+    return bytes;
+  };
+  const std::size_t tools = bytes_of(root.toolchain);
+  const std::size_t names = tools + bytes_of(root.targets) + root.options.channel.size();
+  if (names < kMaximumRootBytes / 2) return "so many records";
+  if (tools < names / 2) return "so long a channel";
+  return "kernels of " + std::to_string(root.toolchain.size()) + " compilers: its root names them in " +
+         std::to_string(tools) + " bytes and has at most " + std::to_string(kMaximumRootBytes);
 }
 
 }  // namespace
@@ -76,62 +92,28 @@ std::vector<TableEntry> table_entries(BundleTable table, const CubinRecords& rec
   return table == BundleTable::records ? entries : pairs_in_order(pairs);
 }
 
-std::vector<std::string> targets_of(const CubinRecords& records) {
+void describe_content(BundleRoot& root, const CubinRecords& records, const std::vector<BundleImage>& images,
+                      const std::string& packer) {
   std::set<std::string> targets;
-  for (const auto& record : records)
-    targets.insert(record->target_name());
-  return in_order(targets);
-}
-
-std::vector<std::string> toolchain_of(const CubinRecords& records, BundleProfile profile) {
   std::set<std::string> tools;
+  if (root.options.profile != BundleProfile::plain) tools.insert(packer);
   for (const auto& record : records) {
+    targets.insert(record->target_name());
     if (!record->compiler.empty()) tools.insert(record->compiler);
   }
-  if (profile != BundleProfile::plain) tools.insert(zstd_release());
-  return in_order(tools);
-}
-
-Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords& records,
-                               const std::vector<BundleImage>& images, ByteView dictionary, ByteView tuning,
-                               std::uint64_t frames_bytes) {
-  BundleIndex index;
-  BundleRoot& root = index.map.root;
-  root.options = options;
-  root.targets = targets_of(records);
-  root.toolchain = toolchain_of(records, options.profile);
+  root.targets = in_order(targets);
+  root.toolchain = in_order(tools);
   root.records = records.size();
   root.images = images.size();
+  root.image_bytes = 0;
   for (const BundleImage& image : images)
     root.image_bytes += image.size;
-  index.map.dictionary_bytes = dictionary.size();
-  if (!dictionary.empty()) index.map.dictionary = sha256(dictionary);
-  index.map.tuning_bytes = tuning.size();
-  if (!tuning.empty()) index.map.tuning = sha256(tuning);
-  index.map.frames_bytes = frames_bytes;
-  if (!index.map.images_fit()) {
-    return Error{ErrorCode::invalid_argument,
-                 "a bundle cannot hold images of " + std::to_string(root.image_bytes) +
-                     " bytes in frames of " + std::to_string(frames_bytes),
-                 "write it with the profile plain"};
-  }
+}
 
-  std::array<std::vector<BundlePage>, kBundleTables> tables;
-  std::vector<Bytes> pages;
-  for (const BundleTable table : kTablesInOrder) {
-    for (FilledPage& filled : fill_pages(table, table_entries(table, records, images), kPageBytes)) {
-      if (filled.bytes.size() > kMaximumPageBytes) return too_much("so large a record");
-      Bytes stored =
-          is_packed(table, options.profile) ? pack_page(std::move(filled.bytes)) : std::move(filled.bytes);
-      tables[static_cast<std::size_t>(table)].push_back(
-          {filled.first, static_cast<std::uint32_t>(stored.size()), sha256(stored), index.map.pages_bytes});
-      index.map.pages_bytes += stored.size();
-      pages.push_back(std::move(stored));
-    }
-  }
-  // The larger the branches, the fewer the root has to name.
-  for (std::uint32_t branch_bytes = kBranchBytes;; branch_bytes *= 2) {
-    if (branch_bytes > kMaximumBranchBytes) return too_much("so many targets, compilers or records");
+Result<BundleIndex> index_pages(BundleMap map, const TablePages& tables) {
+  BundleIndex index{std::move(map), {}, {}};
+  // The larger the branches, the fewer entries the root has.
+  for (std::uint32_t branch_bytes = kBranchBytes; branch_bytes <= kMaximumBranchBytes; branch_bytes *= 2) {
     index.pages.clear();
     for (std::size_t table = 0; table < kBundleTables; ++table) {
       auto& branches = index.map.branches[table];
@@ -143,10 +125,45 @@ Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords&
       }
     }
     index.root = encode_root(index.map);
-    if (index.root.size() <= kMaximumRootBytes) break;
+    if (index.root.size() <= kMaximumRootBytes) return index;
   }
+  return too_much(what_fills(index.map.root));
+}
+
+Result<BundleIndex> make_index(const BundleOptions& options, const CubinRecords& records,
+                               const std::vector<BundleImage>& images, ByteView dictionary, ByteView tuning,
+                               std::uint64_t frames_bytes) {
+  BundleMap map;
+  map.root.options = options;
+  describe_content(map.root, records, images, zstd_release());
+  map.dictionary_bytes = dictionary.size();
+  if (!dictionary.empty()) map.dictionary = sha256(dictionary);
+  map.tuning_bytes = tuning.size();
+  if (!tuning.empty()) map.tuning = sha256(tuning);
+  map.frames_bytes = frames_bytes;
+  if (!map.images_fit()) {
+    return Error{ErrorCode::invalid_argument,
+                 "a bundle cannot hold images of " + std::to_string(map.root.image_bytes) +
+                     " bytes in frames of " + std::to_string(frames_bytes),
+                 "write it with the profile plain"};
+  }
+
+  TablePages tables;
+  std::vector<Bytes> pages;
+  for (const BundleTable table : kTablesInOrder) {
+    for (FilledPage& filled : fill_pages(table, table_entries(table, records, images), kPageBytes)) {
+      if (filled.bytes.size() > kMaximumPageBytes) return too_much("so large a record");
+      Bytes stored =
+          is_packed(table, options.profile) ? pack_page(std::move(filled.bytes)) : std::move(filled.bytes);
+      tables[static_cast<std::size_t>(table)].push_back(
+          {filled.first, static_cast<std::uint32_t>(stored.size()), sha256(stored), map.pages_bytes});
+      map.pages_bytes += stored.size();
+      pages.push_back(std::move(stored));
+    }
+  }
+  CUBINET_TRY_ASSIGN(BundleIndex index, index_pages(std::move(map), tables));
   std::move(pages.begin(), pages.end(), std::back_inserter(index.pages));
-  if (root.file_bytes > kMaximumBundleBytes) return too_much("more than 64 GiB");
+  if (index.map.root.file_bytes > kMaximumBundleBytes) return too_much("more than 64 GiB");
   return index;
 }
 

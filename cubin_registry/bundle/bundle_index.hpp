@@ -4,7 +4,9 @@
 #include "bundle/bundle_pages.hpp"
 #include "bundle/bundle_root.hpp"
 
+#include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace cubinet {
@@ -20,9 +22,16 @@ struct BundleIndex {
 std::vector<TableEntry> table_entries(BundleTable table, const CubinRecords& records,
                                       const std::vector<BundleImage>& images);
 
-// What a root says of these records: targets and compilers, ascending.
-std::vector<std::string> targets_of(const CubinRecords& records);
-std::vector<std::string> toolchain_of(const CubinRecords& records, BundleProfile profile);
+// Sets the fields of a root that follow from its content: targets, tools and counts. `packer` is the release
+// of libzstd that packed the bundle. It is ignored for the profile `plain`.
+void describe_content(BundleRoot& root, const CubinRecords& records, const std::vector<BundleImage>& images,
+                      const std::string& packer);
+
+// The pages of each table. Offsets count from the first page.
+using TablePages = std::array<std::vector<BundlePage>, kBundleTables>;
+// Encodes the branches to these pages and the root. Uses the smallest branches that keep the root within its
+// limit, and returns invalid_argument if there are none. `pages` of the result has the branches alone.
+Result<BundleIndex> index_pages(BundleMap map, const TablePages& tables);
 
 // REQUIRES: records in bundle_order, marked as this bundle's; images ascending by digest, those that the
 // records name. invalid_argument for what is above the limits.

@@ -5,6 +5,7 @@
 #include "bundle/page_packing.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 namespace cubinet {
@@ -221,6 +222,14 @@ Result<std::vector<BundleImage>> BundlePack::images() const {
     }
     return {};
   }));
+  std::map<std::uint64_t, std::uint64_t> frames;
+  for (const BundleImage& image : images)
+    frames[image.frame_offset] = std::max<std::uint64_t>(frames[image.frame_offset], image.frame_bytes);
+  std::uint64_t bytes = 0;
+  for (const auto& [offset, unpacked] : frames)
+    bytes += unpacked;
+  if (bytes > map_.root.image_bytes)
+    return at_place(damaged_part("its images have more bytes than its root states"));
   std::sort(images.begin(), images.end(),
             [](const BundleImage& a, const BundleImage& b) { return a.digest < b.digest; });
   images.erase(std::unique(images.begin(), images.end(),

@@ -66,7 +66,8 @@ class BundlePack {
   // Verified; empty where there is none.
   Result<Bytes> read_dictionary() const;
   Result<TuningTable> read_tuning() const;  // empty where there is none
-  // All of them, each once, ascending by digest.
+  // Returns all images, each once, ascending by digest. Returns an error (corruption) if their frames unpack
+  // to more bytes than the root states.
   Result<std::vector<BundleImage>> images() const;
 
   // `error` with the place, and a remedy where it has none.

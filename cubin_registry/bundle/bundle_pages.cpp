@@ -62,16 +62,23 @@ bool is_packed(BundleTable table, BundleProfile profile) {
   return profile != BundleProfile::plain && table == BundleTable::records;
 }
 
+std::vector<std::size_t> page_ends(BundleTable table, std::vector<SizedEntry> sizes,
+                                   std::uint32_t page_bytes) {
+  if (table != BundleTable::records) return cut_pages(sizes, page_bytes);
+  for (SizedEntry& size : sizes)
+    size.bytes += kSlotBytes;
+  return cut_pages(sizes, page_bytes - kCountBytes);
+}
+
 std::vector<FilledPage> fill_pages(BundleTable table, const std::vector<TableEntry>& entries,
                                    std::uint32_t page_bytes) {
-  const bool records = table == BundleTable::records;
   std::vector<SizedEntry> sizes;
   sizes.reserve(entries.size());
   for (const TableEntry& entry : entries)
-    sizes.push_back({entry.number, entry.bytes.size() + (records ? kSlotBytes : 0)});
+    sizes.push_back({entry.number, entry.bytes.size()});
   std::vector<FilledPage> pages;
   std::size_t from = 0;
-  for (const std::size_t to : cut_pages(sizes, page_bytes - (records ? kCountBytes : 0))) {
+  for (const std::size_t to : page_ends(table, std::move(sizes), page_bytes)) {
     pages.push_back({entries[from].number, join_page(table, entries, from, to)});
     from = to;
   }
@@ -213,8 +220,12 @@ Result<BundleImage> image_in(ByteView entry) {
   const bool in_limits = image.size > 0 && image.frame_bytes <= kMaximumImageBytes &&
                          image.frame_stored <= image.frame_bytes &&
                          (image.alone() || image.frame_bytes <= kMostBytesOfSharedFrame);
-  const bool whole = image.codec != FrameCodec::plain || image.frame_stored == image.frame_bytes;
-  if (!in_frame || !in_limits || !whole) return damaged_page("an image has absurd lengths");
+  // A frame that zstd does not make smaller is stored unpacked.
+  const bool packed = image.codec == FrameCodec::zstd;
+  if (!in_frame || !in_limits || packed != (image.frame_stored < image.frame_bytes))
+    return damaged_page("an image has absurd lengths");
+  if (!packed && image.alone() && image.frame_digest != image.digest)
+    return damaged_page("an image has two digests");
   return image;
 }
 

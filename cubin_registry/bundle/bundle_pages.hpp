@@ -41,7 +41,10 @@ struct FilledPage {
 // Returns true if pages of the table are packed by pack_page(). Hashes do not get smaller by it.
 bool is_packed(BundleTable table, BundleProfile profile);
 
-// Fills page after page, as cut_pages() says: an entry that has no room in so many bytes has a page alone.
+// Returns the number of entries before the end of each page. `sizes` are the sizes of the encoded entries.
+std::vector<std::size_t> page_ends(BundleTable table, std::vector<SizedEntry> sizes,
+                                   std::uint32_t page_bytes);
+// Fills pages up to page_ends(). An entry that is larger than `page_bytes` has its own page.
 // REQUIRES: the entries in order.
 std::vector<FilledPage> fill_pages(BundleTable table, const std::vector<TableEntry>& entries,
                                    std::uint32_t page_bytes);

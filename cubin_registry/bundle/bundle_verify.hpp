@@ -9,8 +9,7 @@ namespace cubinet {
 // one before it in the bundle.
 Result<void> decode_entries(const BundlePack& pack, ByteView page, std::vector<BundleEntry>& entries);
 
-// What is read of a bundle: every byte, or all but the images and the tuning table, which whoever imports it
-// reads and checks anyway.
+// The extent of a check: every byte, or all but the images. An import reads and checks the images itself.
 enum class BundleCheck { everything, structure };
 
 // Compares what the parts of a bundle say of each other.

@@ -44,6 +44,10 @@ Result<CubinRecords> bundled_records(const CubinRecords& given, std::uint64_t ve
   CubinRecords records;
   for (const auto& record : given) {
     CUBINET_TRY(check_storable(*record));
+    if (record->size == 0) {
+      return Error{ErrorCode::invalid_argument, "the image of " + describe_build(*record) + " is empty",
+                   "leave it out, or build it again"};
+    }
     records.push_back(as_bundled(*record, version));
   }
   std::sort(records.begin(), records.end(),

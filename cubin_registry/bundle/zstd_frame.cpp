@@ -155,7 +155,7 @@ Bytes pack_zstd(ByteView bytes) {
 }
 
 std::string zstd_release() {
-  return std::string("libzstd ") + ZSTD_versionString();
+  return std::string(kZstdName) + ZSTD_versionString();
 }
 
 }  // namespace cubinet

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct ZSTD_CCtx_s;
@@ -71,7 +72,9 @@ class ZstdPacker {
   mutable std::vector<Context> idle_;  // made ready: to load a dictionary takes longer than to pack an image
 };
 
-// The release of libzstd that packs here: "libzstd 1.5.4".
+// The beginning of the name of every release of libzstd.
+inline constexpr std::string_view kZstdName = "libzstd ";
+// Returns the release of libzstd that packs in this process: "libzstd 1.5.4".
 std::string zstd_release();
 
 }  // namespace cubinet

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_index.hpp"
 #include "bundle/bundle_pack.hpp"
+#include "bundle/bundle_verify.hpp"
 #include "cubin_registry/bundle_fixture.hpp"
 #include "support/ok.hpp"
 
+#include <map>
 #include <set>
 
 namespace cubinet::test {
@@ -123,6 +126,63 @@ TEST_CASE("a bundle changes its profile by being combined") {
   const auto opened = fixture.open("packed");
   check_holds(*fixture.combined({{opened, *opened->list()}}, {"all", 1}), all);
   CHECK(read_file(fixture.folder / "combined") == read_file(fixture.folder / "plain"));
+}
+
+// The bundle with an image's frame exchanged for one of the same size that is no frame, every digest made
+// good.
+void spoil_first_frame(const fs::path& path) {
+  const auto bundle = ok(Bundle::open(path));
+  const BundlePack& pack = bundle->pack();
+  Bytes bytes = read_file(path);
+  std::vector<BundleEntry> entries;
+  REQUIRE(pack.each_page_of_records([&](ByteView page) { return decode_entries(pack, page, entries); }));
+  CubinRecords records;
+  std::map<Sha256Digest, BundleImage> images;
+  for (BundleEntry& entry : entries) {
+    if (entry.image.frame_offset == 0) {
+      const auto at = static_cast<std::size_t>(pack.map().frames_offset) + entry.image.frame_stored / 2;
+      const auto from = static_cast<std::size_t>(pack.map().frames_offset);
+      if (images.empty() || bytes[at] == read_file(path)[at]) bytes[at] ^= std::byte{0xff};
+      entry.image.frame_digest = sha256(ByteView(bytes).subspan(from, entry.image.frame_stored));
+    }
+    records.push_back(entry.record);
+    images.emplace(entry.image.digest, entry.image);
+  }
+  std::vector<BundleImage> in_order;
+  for (const auto& [digest, image] : images)
+    in_order.push_back(image);
+  const Bytes dictionary = ok(pack.read_dictionary());
+  const BundleIndex index =
+      ok(make_index(pack.map().root.options, records, in_order, dictionary, {}, pack.map().frames_bytes));
+  Bytes made = index.root;
+  for (const Bytes& page : index.pages)
+    made.insert(made.end(), page.begin(), page.end());
+  made.insert(made.end(), dictionary.begin(), dictionary.end());
+  made.resize(static_cast<std::size_t>(index.map.frames_offset));
+  made.insert(made.end(), bytes.begin() + static_cast<std::ptrdiff_t>(pack.map().frames_offset), bytes.end());
+  write_file(path, made);
+}
+
+TEST_CASE(
+    "a frame that has its digest and cannot be unpacked is not copied, and the image of another bundle is "
+    "taken") {
+  for (const BundleProfile profile : {BundleProfile::ship, BundleProfile::archive}) {
+    CombineFixture fixture;
+    BundleOptions options{"all", 1};
+    options.profile = profile;
+    const std::vector<Cubin> cubins = alike_cubins(6, 3000);
+    const auto sound = fixture.bundle_of("sound", cubins, options);
+    fixture.bundle_of("bad", cubins, options);
+    spoil_first_frame(fixture.folder / "bad");
+    const auto bad = fixture.open("bad");
+    REQUIRE_FALSE(ok(bad->verify()).findings.empty());
+    const auto alone = combine_bundles(fixture.folder / "combined", {{bad, ok(bad->list())}}, options);
+    CHECK(alone.error().code == ErrorCode::corruption);
+    CHECK(alone.error().message.find("bad") != std::string::npos);
+    CHECK_FALSE(fs::exists(fixture.folder / "combined"));
+    check_holds(*fixture.combined({{bad, ok(bad->list())}, {sound, ok(sound->list())}}, options), cubins);
+    check_holds(*fixture.combined({{sound, ok(sound->list())}, {bad, ok(bad->list())}}, options), cubins);
+  }
 }
 
 TEST_CASE("bundles that contradict each other, and damaged ones, are not combined, and no file is left") {

@@ -43,7 +43,7 @@ TEST_CASE("a root says its targets and compilers, and libzstd where it packed") 
   const CubinRecords records = records_up_to(3);
   const auto plain = make_index({"test", 3}, records, {}, {}, {}, 0);
   CHECK(plain->map.root.targets == std::vector<std::string>{"sm_90a"});
-  CHECK(plain->map.root.toolchain == toolchain_of(records, BundleProfile::plain));
+  CHECK(plain->map.root.toolchain == std::vector<std::string>{records.front()->compiler});
   BundleOptions options{"test", 3};
   options.profile = BundleProfile::ship;
   const auto tools = make_index(options, records, {}, {}, {}, 0)->map.root.toolchain;
@@ -60,6 +60,20 @@ TEST_CASE("more compilers than a root can name make no bundle") {
   }
   const auto index = make_index({"test", 3}, records, {}, {}, {}, 0);
   CHECK(index.error().code == ErrorCode::invalid_argument);
+  CHECK(index.error().message.find("30 compilers: its root names them in 120050 bytes") != std::string::npos);
+}
+
+TEST_CASE("images that pack to less than a 256th make no bundle of a profile that packs") {
+  BundleImage image;
+  image.size = image.frame_bytes = 64U << 20;
+  image.frame_stored = 1000;
+  image.codec = FrameCodec::zstd;
+  BundleOptions options{"test", 3};
+  options.profile = BundleProfile::ship;
+  CHECK(make_index(options, records_up_to(1), {image}, {}, {}, 1000));
+  const auto index = make_index(options, records_up_to(2), {image, image}, {}, {}, 2000);
+  CHECK(index.error().code == ErrorCode::invalid_argument);
+  CHECK(index.error().remedy.find("plain") != std::string::npos);
 }
 
 }  // namespace

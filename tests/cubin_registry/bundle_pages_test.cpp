@@ -75,6 +75,15 @@ TEST_CASE("keys and names ascend, and none stands twice") {
   CHECK_FALSE(check_page(BundleTable::keys, page({{2, 9}, {1, 10}}), 2));
   CHECK_FALSE(check_page(BundleTable::keys, ByteView(good).first(20), 1));
   CHECK_FALSE(check_page(BundleTable::keys, {}, 0));
+  Bytes large;
+  for (std::uint64_t i = 0; i < kPageBytes / 16; ++i) {
+    const Bytes pair = encode_pair(1, i).bytes;
+    large.insert(large.end(), pair.begin(), pair.end());
+  }
+  CHECK(check_page(BundleTable::keys, large, 1));
+  const Bytes last = encode_pair(2, 0).bytes;
+  large.insert(large.end(), last.begin(), last.end());
+  CHECK_FALSE(check_page(BundleTable::keys, large, 1));
 }
 
 TEST_CASE("the place of an image is read as it was written, and refused where it makes no sense") {
@@ -110,6 +119,20 @@ TEST_CASE("the place of an image is read as it was written, and refused where it
   CHECK(refused(&BundleImage::size, std::numeric_limits<std::uint32_t>::max()));
   CHECK(refused(&BundleImage::frame_stored, 101));
   CHECK(refused(&BundleImage::frame_bytes, (64U << 20) + 1));
+  CHECK(refused(&BundleImage::frame_stored, 100));
+  CHECK(refused(&BundleImage::size, 0));
+  BundleImage shared = image;
+  shared.frame_bytes = kMostBytesOfSharedFrame;
+  CHECK(image_in(encode_entry(record, shared).bytes));
+  ++shared.frame_bytes;
+  CHECK_FALSE(image_in(encode_entry(record, shared).bytes));
+  BundleImage alone = image;
+  alone.codec = FrameCodec::plain;
+  alone.offset = 0;
+  alone.size = alone.frame_stored = alone.frame_bytes;
+  CHECK_FALSE(image_in(encode_entry(record, alone).bytes));
+  alone.frame_digest = alone.digest;
+  CHECK(image_in(encode_entry(record, alone).bytes));
   BundleImage plain = image;
   plain.codec = FrameCodec::plain;
   CHECK_FALSE(image_in(encode_entry(record, plain).bytes));

@@ -2,7 +2,9 @@
 #include "bundle/bundle_verify.hpp"
 
 #include "bundle/bundle_index.hpp"
+#include "bundle/zstd_frame.hpp"
 #include "cubin_registry/bundle_fixture.hpp"
+#include "support/measured_row.hpp"
 #include "support/ok.hpp"
 
 #include <functional>
@@ -17,6 +19,8 @@ struct Parts {
   std::vector<BundleImage> images;
   Bytes frames;
   std::uint64_t version = 3;  // that the root says
+  BundleProfile profile = BundleProfile::plain;
+  Bytes tuning;
 };
 
 Parts good_parts() {
@@ -43,7 +47,8 @@ Parts good_parts() {
 }
 
 VerifyReport verified(const Parts& parts, const std::function<void(BundleIndex&)>& change = {}) {
-  auto index = make_index({"test", parts.version}, parts.records, parts.images, {}, {}, parts.frames.size());
+  auto index = make_index({"test", parts.version, 0, 0, parts.profile}, parts.records, parts.images, {},
+                          parts.tuning, parts.frames.size());
   REQUIRE(index);
   if (change) {
     change(*index);
@@ -52,6 +57,7 @@ VerifyReport verified(const Parts& parts, const std::function<void(BundleIndex&)
   Bytes bytes = index->root;
   for (const Bytes& page : index->pages)
     bytes.insert(bytes.end(), page.begin(), page.end());
+  bytes.insert(bytes.end(), parts.tuning.begin(), parts.tuning.end());
   bytes.resize(static_cast<std::size_t>(index->map.frames_offset));
   bytes.insert(bytes.end(), parts.frames.begin(), parts.frames.end());
   const auto pack = BundlePack::open(std::make_shared<MemorySource>(bytes));
@@ -102,6 +108,9 @@ TEST_CASE("a root that counts what is not there, and an index that leads elsewhe
   CHECK(found([](BundleMap& map) { map.root.images = 4; }));
   CHECK(found([](BundleMap& map) { map.root.image_bytes = 1; }));
   CHECK(found([](BundleMap& map) { map.root.targets = {"sm_80"}; }));
+  CHECK(found([](BundleMap& map) { map.root.toolchain = {}; }));
+  CHECK(found([](BundleMap& map) { map.root.toolchain.push_back("zzz"); }));
+  CHECK(found([](BundleMap& map) { map.root.toolchain = {"another compiler"}; }));
   const auto wrong_key = verified(good_parts(), [](BundleIndex& index) {
     Bytes& keys = index.pages[4];  // behind three branches and the page of records
     keys[8] ^= std::byte{1};
@@ -150,14 +159,110 @@ TEST_CASE("records of one kernel that lie on two pages, of which one is read, ar
   const auto entries = table_entries(BundleTable::records, parts.records, parts.images);
   REQUIRE(entries[2].number == entries[3].number);
   const auto whole = verified(parts, [&](BundleIndex& index) {
-    repage(index, {{entries[0], entries[1]}, {entries[2], entries[3]}});
+    repage(index, {{entries[0], entries[1], entries[2], entries[3]}});
   });
   CHECK(whole.findings.empty());
+  const auto early = verified(parts, [&](BundleIndex& index) {
+    repage(index, {{entries[0], entries[1]}, {entries[2], entries[3]}});
+  });
+  REQUIRE(early.findings.size() == 1);
+  CHECK(early.findings.front().reason.find("not on the pages") != std::string::npos);
   const auto parted = verified(parts, [&](BundleIndex& index) {
     repage(index, {{entries[0], entries[1], entries[2]}, {entries[3]}});
   });
   REQUIRE(parted.findings.size() == 1);
   CHECK(parted.findings.front().reason.find("two of its pages") != std::string::npos);
+}
+
+TEST_CASE("pages on more branches than they need are found") {
+  const auto report = verified(good_parts(), [](BundleIndex& index) {
+    // Branches to no pages cannot be written: the page of keys gets a branch for each half of its entries.
+    const Bytes keys = index.pages[4];
+    REQUIRE(keys.size() == 48);
+    std::vector<BundlePage> halves;
+    for (const auto& [from, count] : {std::pair{0, 16}, std::pair{16, 32}}) {
+      const ByteView half =
+          ByteView(keys).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count));
+      halves.push_back({number_of(BundleTable::keys, half, 0), static_cast<std::uint32_t>(half.size()),
+                        sha256(half), index.pages[3].size() + static_cast<std::size_t>(from)});
+    }
+    const Bytes first = encode_branch(std::span(halves).first(1));
+    const Bytes second = encode_branch(std::span(halves).last(1));
+    index.map.branches[1] = {{halves[0].first, static_cast<std::uint32_t>(first.size()), sha256(first)},
+                             {halves[1].first, static_cast<std::uint32_t>(second.size()), sha256(second)}};
+    index.pages[1] = first;
+    index.pages.insert(index.pages.begin() + 2, second);
+  });
+  REQUIRE(report.findings.size() == 2);
+  CHECK(report.findings.front().reason.find("not on the pages") != std::string::npos);
+  CHECK(report.findings.back().reason.find("not on the branches") != std::string::npos);
+}
+
+TEST_CASE("frames of a plain bundle that are in another order are found") {
+  Parts parts = good_parts();
+  const Bytes frames = parts.frames;
+  parts.frames.clear();
+  for (auto image = parts.images.rbegin(); image != parts.images.rend(); ++image) {
+    const ByteView frame =
+        ByteView(frames).subspan(static_cast<std::size_t>(image->frame_offset), image->frame_stored);
+    parts.frames.resize((parts.frames.size() + 63) / 64 * 64);
+    image->frame_offset = parts.frames.size();
+    parts.frames.insert(parts.frames.end(), frame.begin(), frame.end());
+  }
+  const auto report = verified(parts);
+  REQUIRE(report.findings.size() == 2);
+  CHECK(report.findings.front().reason.find("not in order") != std::string::npos);
+}
+
+// The images one behind the other, each as it is or packed.
+Parts packed_parts(bool with_zeros, bool with_second_frame) {
+  Parts parts = good_parts();
+  const Bytes frames = parts.frames;
+  parts.profile = BundleProfile::ship;
+  parts.frames.clear();
+  for (BundleImage& image : parts.images) {
+    Bytes frame =
+        pack_zstd(ByteView(frames).subspan(static_cast<std::size_t>(image.frame_offset), image.frame_stored));
+    // A frame that the library passes over: its magic, the number of its bytes, and these.
+    if (with_second_frame) {
+      for (const int byte : {0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, int{'x'}})
+        frame.push_back(static_cast<std::byte>(byte));
+    }
+    REQUIRE(frame.size() < image.frame_bytes);
+    image.frame_offset = parts.frames.size();
+    image.frame_stored = static_cast<std::uint32_t>(frame.size());
+    image.frame_digest = sha256(frame);
+    image.codec = FrameCodec::zstd;
+    parts.frames.insert(parts.frames.end(), frame.begin(), frame.end());
+    if (with_zeros) parts.frames.resize((parts.frames.size() + 63) / 64 * 64);
+  }
+  return parts;
+}
+
+TEST_CASE("packed frames have no bytes between them and none within that nothing uses") {
+  CHECK(verified(packed_parts(false, false)).findings.empty());
+  CHECK(verified(packed_parts(true, false)).findings.size() == 3);
+  CHECK(verified(packed_parts(false, true)).findings.size() == 3);
+}
+
+TEST_CASE("a packed bundle may name any release of the library, and names one") {
+  const auto findings = [](std::vector<std::string> tools) {
+    return verified(packed_parts(false, false), [&](BundleIndex& index) { index.map.root.toolchain = tools; })
+        .findings.size();
+  };
+  CHECK(findings({"libzstd 1.5.4", "ptxas of the tests"}) == 0);
+  CHECK(findings({"libzstd 9.9", "ptxas of the tests"}) == 0);
+  CHECK(findings({"libzstd 1.5.4", "libzstd 9.9", "ptxas of the tests"}) == 1);
+  CHECK(findings({"ptxas of the tests"}) == 1);
+}
+
+TEST_CASE("a tuning table without rows is a part that nothing uses") {
+  Parts parts = good_parts();
+  TuningTable table = table_of(measured_row(1));
+  parts.tuning = table.encode();
+  CHECK(verified(parts).findings.empty());
+  parts.tuning = TuningTable().encode();
+  CHECK(verified(parts).findings.size() == 1);
 }
 
 }  // namespace

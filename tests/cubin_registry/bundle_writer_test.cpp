@@ -49,6 +49,19 @@ TEST_CASE("imported kernels serve out of a bundle as out of the import, rows and
   }
 }
 
+TEST_CASE("an image without bytes is not bundled") {
+  BundleFixture fixture;
+  Cubin empty = cubin_of(1);
+  auto record = std::make_shared<CubinRecord>(*empty.record);
+  record->size = 0;
+  record->digest = sha256({});
+  const auto created = create_bundle(fixture.path, {Cubin{record, std::make_shared<const Bytes>()}},
+                                     {"test", 3}, fixture.files);
+  CHECK(created.error().code == ErrorCode::invalid_argument);
+  CHECK(created.error().message.find("is empty") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(fixture.path));
+}
+
 TEST_CASE("a store whose image is gone gives no bundle, and the error says what to do") {
   BundleFixture fixture;
   HomeFixture home;
