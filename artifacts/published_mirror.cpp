@@ -5,6 +5,7 @@
 #include <cubinet/artifacts/checksums.hpp>
 #include <cubinet/artifacts/published_mirror.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/distribution/file_server.hpp>
 #include <cubinet/kernel_table/metadata_header.hpp>
 #include <cubinet/spec/cubin.hpp>
 

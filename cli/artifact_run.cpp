@@ -24,17 +24,6 @@ ArtifactRun artifact_run(const Context& context, const InterruptGuard& interrupt
   };
 }
 
-nlohmann::json describe(const ArtifactFindings& findings) {
-  nlohmann::json names = nlohmann::json::array();
-  nlohmann::json details = nlohmann::json::array();
-  for (const ArtifactFinding& finding : findings.first) {
-    names.push_back(finding.name);
-    details.push_back(
-        {{"folder", finding.folder.string()}, {"name", finding.name}, {"reason", finding.reason}});
-  }
-  return {{"count", findings.count}, {"first", std::move(names)}, {"details", std::move(details)}};
-}
-
 void print(Console& console, std::string_view kind, const ArtifactFindings& findings, std::size_t limit) {
   const std::size_t shown = std::min(limit, findings.first.size());
   for (std::size_t i = 0; i < shown; ++i) {
@@ -45,12 +34,9 @@ void print(Console& console, std::string_view kind, const ArtifactFindings& find
   if (findings.count > shown) console.text(fmt::format("{}: and {} more", kind, findings.count - shown));
 }
 
-void end_interrupted(Console& console, const InterruptGuard& interrupt, nlohmann::json document,
-                     std::string message) {
-  const Error error{ErrorCode::unavailable, std::move(message),
-                    "the same command goes on where this one ended"};
-  document.update(error_document(error));
-  console.document(document);
+void end_interrupted(Console& console, const InterruptGuard& interrupt, std::string_view document,
+                     const Error& error) {
+  console.document_text(document);
   console.error(error);
   if (const auto written = console.finish(); !written) console.error(written.error());
   interrupt.end_process();

@@ -4,9 +4,9 @@
 #include "tool_terms.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/json.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -66,10 +66,6 @@ void Console::write(std::FILE* stream, std::string_view text) {
     stdout_error_ = errno == 0 ? EIO : errno;
 }
 
-std::string to_text(const nlohmann::json& document) {
-  return printable_json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
 void Console::text(std::string_view text) {
   if (json()) return;
   const std::lock_guard lock(mutex_);
@@ -79,10 +75,14 @@ void Console::text(std::string_view text) {
 }
 
 void Console::document(const nlohmann::json& document) {
-  if (!json()) return;
+  if (json()) document_text(json_text(document));
+}
+
+void Console::document_text(std::string_view json) {
+  if (!this->json()) return;
   const std::lock_guard lock(mutex_);
   erase_status_line();
-  write(stdout, in_tool_terms(to_text(document)));
+  write(stdout, in_tool_terms(json));
   write(stdout, "\n");
 }
 

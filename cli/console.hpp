@@ -13,9 +13,6 @@
 
 namespace cubinet::cli {
 
-// Returns the printed form of a document: indented, with control and invisible characters escaped.
-std::string to_text(const nlohmann::json& document);
-
 enum class OutputFormat { text, json };
 enum class Color { automatic, never };
 
@@ -34,10 +31,11 @@ class Console {
   // Whether stderr leads anywhere: it is open and not the null device.
   bool heard() const { return heard_; }
 
-  // Data. `text` is dropped in JSON format, `document` in text format, so that a verb writes both and one is
-  // seen.
+  // Data. `text` is dropped in JSON format, `document` and `document_text` in text format: a verb writes both
+  // and one is printed.
   void text(std::string_view text);
   void document(const nlohmann::json& document);
+  void document_text(std::string_view json);
   // Bytes on stdout as they are, in either format.
   void raw(std::string_view bytes);
 

@@ -9,8 +9,6 @@
 #include <cubinet/session/open_stores.hpp>
 #include <cubinet/session/template_files.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 
 namespace cubinet::cli {
@@ -50,9 +48,14 @@ SessionOptions Context::session_options() const {
   return options;
 }
 
-Result<SessionOptions> Context::session_options(const Places& places) const {
+Result<SessionOptions> Context::session_options(const ServerArguments& servers) const {
   SessionOptions options = session_options();
-  CUBINET_TRY_ASSIGN(options.access, server_access(*this, places.server));
+  CUBINET_TRY_ASSIGN(options.access, server_access(*this, servers));
+  return options;
+}
+
+Result<SessionOptions> Context::session_options(const Places& places) const {
+  CUBINET_TRY_ASSIGN(SessionOptions options, session_options(places.server));
   for (const std::string& place : places.bundles)
     options.bundles.push_back({place});
   if (!places.cache_key.empty() && places.cache.empty())
@@ -162,13 +165,6 @@ Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found) {
     return true;
   }
   return false;
-}
-
-nlohmann::json error_document(const Error& error) {
-  nlohmann::json described = {
-      {"code", to_string(error.code)}, {"message", error.message}, {"remedy", error.remedy}};
-  if (!error.detail.empty()) described["detail"] = error.detail;
-  return {{"error", std::move(described)}};
 }
 
 }  // namespace cubinet::cli

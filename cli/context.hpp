@@ -11,6 +11,7 @@
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
 #include <cubinet/session/environment.hpp>
+#include <cubinet/session/json.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -59,6 +60,8 @@ class Context {
   Result<std::shared_ptr<Home>> open_registry(HomeOptions::Access access) const;
   // Returns what the environment and the global options mean; the home is empty where none is named.
   SessionOptions session_options() const;
+  // The same with the servers of a line. Reads the password.
+  Result<SessionOptions> session_options(const ServerArguments& servers) const;
   // The same with the places of a line. invalid_argument for options that contradict each other.
   Result<SessionOptions> session_options(const Places& places) const;
   // Under the policy that the home or --policy has for it.
@@ -91,8 +94,5 @@ class Context {
 // told when it was opened. A Runtime that cannot keep a build goes on with it in memory: the home is then
 // asked to take it once more, and the error says why it does not.
 Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found);
-
-// {"error": {"code", "message", "remedy"}}, and "detail" (a compiler's log) where there is one.
-nlohmann::json error_document(const Error& error);
 
 }  // namespace cubinet::cli

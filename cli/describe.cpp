@@ -4,7 +4,6 @@
 #include "arguments.hpp"
 
 #include <cubinet/base/text.hpp>
-#include <cubinet/kernel_templates/parameter_json.hpp>
 #include <cubinet/spec/image_target.hpp>
 
 #include <fmt/format.h>
@@ -20,27 +19,6 @@ std::string loaded_target(const KernelEvent& kernel) {
 }
 
 }  // namespace
-
-nlohmann::json describe(const KernelSpec& spec) {
-  nlohmann::json parameters = nlohmann::json::object();
-  for (const auto& [name, value] : spec.parameters)
-    parameters[name] = to_json(value);
-  nlohmann::json described = {{"template", spec.name}, {"parameters", std::move(parameters)}};
-  if (!spec.options.empty()) described["flags"] = compiler_flags(spec.options);
-  return described;
-}
-
-nlohmann::json describe(const EntryPoint& entry_point) {
-  return {{"name", entry_point.name},
-          {"symbol", entry_point.symbol},
-          {"threads", entry_point.threads_of_block()},
-          {"block", entry_point.block()},
-          {"dynamic_shared_bytes", entry_point.dynamic_shared_bytes},
-          {"parameter_bytes", entry_point.parameter_bytes},
-          {"cluster", entry_point.cluster},
-          {"programmatic_launch", entry_point.programmatic_launch},
-          {"cooperative", entry_point.cooperative}};
-}
 
 nlohmann::json describe_loaded(const KernelEvent& kernel) {
   return {{"key", kernel.key.to_string()},
@@ -66,46 +44,6 @@ std::string describe_block(const EntryPoint& entry_point) {
   const auto [x, y, z] = entry_point.block();
   if (y == 1 && z == 1) return std::to_string(x);
   return z == 1 ? fmt::format("{} x {}", x, y) : fmt::format("{} x {} x {}", x, y, z);
-}
-
-nlohmann::json describe(const StoreFinding& finding) {
-  return {{"kind", to_string(finding.kind)}, {"file", finding.file}, {"reason", finding.reason}};
-}
-
-KernelSpec spec_of(const CubinRecord& record) {
-  auto decoded = decode_kernel(record.identity.kernel_encoding());
-  if (decoded) return *std::move(decoded);
-  KernelSpec unknown;
-  unknown.name = "?";
-  return unknown;
-}
-
-nlohmann::json describe(const CubinRecord& record) {
-  nlohmann::json described = describe(spec_of(record));
-  described["key"] = record.identity.key().to_string();
-  described["target"] = record.target_name();
-  described["fingerprint"] = record.fingerprint.to_string();
-  described["sha256"] = record.digest.to_hex();
-  described["bytes"] = record.size;
-  described["interface_version"] = record.interface_version;
-  described["origin"] = to_string(record.origin);
-  if (record.origin == CubinOrigin::bundle) described["bundle_version"] = record.version;
-  if (record.origin == CubinOrigin::imported) described["import"] = record.version;
-  return described;
-}
-
-nlohmann::json describe_fully(const CubinRecord& record) {
-  nlohmann::json described = describe(record);
-  described["encoding"] = to_hex(record.identity.encoding());
-  described["compiler"] = record.compiler;
-  described["options"] = record.options;
-  described["warnings"] = record.warnings;
-  nlohmann::json entry_points = nlohmann::json::array();
-  for (const EntryPoint& entry_point : record.entry_points)
-    entry_points.push_back(describe(entry_point));
-  described["entry_points"] = std::move(entry_points);
-  described["globals"] = record.globals;
-  return described;
 }
 
 std::string describe_origin(const CubinRecord& record) {

@@ -3,10 +3,9 @@
 
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
+#include <cubinet/session/json.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <string>
@@ -14,16 +13,7 @@
 
 namespace cubinet::cli {
 
-// Values of the library as JSON and as text for people.
-nlohmann::json describe(const KernelSpec& spec);  // {"template", "parameters"}
-nlohmann::json describe(const EntryPoint& entry_point);
-nlohmann::json describe(const StoreFinding& finding);
-// A record without what only `show` prints; `describe_fully` has everything.
-nlohmann::json describe(const CubinRecord& record);
-nlohmann::json describe_fully(const CubinRecord& record);
-
-// The specification that a record is of; its text is "?" when the identity cannot be decoded.
-KernelSpec spec_of(const CubinRecord& record);
+// Values of the library as text for people, and as JSON beside that of session/json.hpp.
 std::string describe_origin(
     const CubinRecord& record);  // "compiled here", "added here", "a bundle of version 3"
 

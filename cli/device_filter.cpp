@@ -4,13 +4,9 @@
 #include "arguments.hpp"
 #include "option_lines.hpp"
 
-#include <cubinet/attention/planner.hpp>
 #include <cubinet/base/text.hpp>
-#include <cubinet/cubin_registry/judge.hpp>
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace cubinet::cli {
 namespace {
@@ -28,16 +24,6 @@ Result<AttentionProblem> parse_problem(const OptionLine& line) {
   return error;
 }
 
-// Returns the kernels of the problem's plan among existing builds, the selected one first.
-Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const AttentionPlanner& planner) {
-  CUBINET_TRY_ASSIGN(const AttentionPlan plan,
-                     planner.plan(problem, {.launches = false, .may_compile = false}));
-  std::vector<KernelSpec> specs;
-  for (const PlanStep& step : plan.steps)
-    if (const auto* spec = std::get_if<KernelSpec>(&step.kernel)) specs.push_back(*spec);
-  return specs;
-}
-
 }  // namespace
 
 void add_device_filter(CLI::App& verb, DeviceFilter& filter) {
@@ -51,68 +37,27 @@ void add_device_filter(CLI::App& verb, DeviceFilter& filter) {
   add_sm_count(verb, filter.device)->needs(problems);
 }
 
-Result<DeviceWish> device_wish_of(const Context& context, const DeviceFilter& filter) {
-  DeviceWish wish;
+Result<DeviceRequest> device_request_of(const Context& context, const DeviceFilter& filter) {
+  DeviceRequest request;
   if (filter.problems.empty()) {
-    CUBINET_TRY_ASSIGN(wish.device.capability, ComputeCapability::parse(filter.device.device));
-    return wish;
+    CUBINET_TRY_ASSIGN(request.device.capability, ComputeCapability::parse(filter.device.device));
+    return request;
   }
-  CUBINET_TRY_ASSIGN(wish.device, device_facts_of(filter.device));
+  CUBINET_TRY_ASSIGN(request.device, device_facts_of(filter.device));
   CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(filter.problems, kMaximumOptionFile));
   CUBINET_TRY_ASSIGN(const std::vector<OptionLine> lines, parse_option_lines(as_text(text), filter.problems));
   for (const OptionLine& line : lines) {
     CUBINET_TRY_ASSIGN(const AttentionProblem problem, parse_problem(line));
-    wish.problems.push_back({line.text(), problem});
+    request.problems.push_back({line.text(), problem});
   }
-  return wish;
-}
-
-Result<DeviceChoice> choose_for_device(const Context& context, const DeviceWish& wish,
-                                       const std::shared_ptr<Store>& store, CubinRecords records) {
-  DeviceChoice choice{std::move(records), {}};
-  if (wish.problems.empty()) {
-    const auto targets = targets_wanted(wish.device.capability, {});
-    std::erase_if(choice.records, [&](const auto& record) {
-      return std::find(targets.begin(), targets.end(), ImageTarget{record->target, record->kind}) ==
-             targets.end();
-    });
-    return choice;
-  }
-  CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask({store}, std::move(templates)));
-  CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, wish.device));
-  CubinRecords wanted;
-  for (const auto& [line, problem] : wish.problems) {
-    const auto specs = kernels_of(problem, planner);
-    if (!specs) {
-      if (specs.error().code != ErrorCode::unsupported) return specs.error();
-      choice.unserved.push_back({line, specs.error().message});
-      continue;
-    }
-    for (const KernelSpec& spec : *specs) {
-      CUBINET_TRY_ASSIGN(const auto kernel, runtime->prepare(spec));
-      CUBINET_TRY_ASSIGN(const KernelExplanation found, runtime->explain(*kernel, wish.device.capability));
-      if (const ExplainedBuild* build = found.choice()) wanted.push_back(build->record);
-    }
-  }
-  std::erase_if(choice.records, [&](const auto& record) {
-    return std::none_of(wanted.begin(), wanted.end(), [&](const auto& one) { return *one == *record; });
-  });
-  return choice;
+  return request;
 }
 
 std::string unserved_text(const std::vector<UnservedProblem>& unserved) {
   std::string text;
-  for (const auto& [line, reason] : unserved)
-    text += fmt::format("\nnot served: {}: {}", printable(line), printable(reason));
+  for (const auto& [problem, reason] : unserved)
+    text += fmt::format("\nnot served: {}: {}", printable(problem), printable(reason));
   return text;
-}
-
-nlohmann::json describe(const std::vector<UnservedProblem>& unserved) {
-  auto described = nlohmann::json::array();
-  for (const auto& [line, reason] : unserved)
-    described.push_back({{"problem", line}, {"reason", reason}});
-  return described;
 }
 
 }  // namespace cubinet::cli

@@ -56,6 +56,8 @@ constexpr Term kTerms[] = {
     {"KernelKey::to_string()", "`cubinet key`"},
     {"KeySetTurn::first", "`cubinet trust update --first`"},
     {"KeySetTurn::next", "`cubinet trust update` without --first"},
+    {"MirrorFoldersOptions::lists", "--checksums sha256:DIGEST, several by --checksums FILE"},
+    {"PinOptions::manifest", "--manifest"},
     {"Runtime::prepare(name, image)", "`cubinet registry add FILE --name NAME`"},
     {"RuntimeOptions::compile", "`cubinet compile`"},
     {"SecretKey::generate()", "`cubinet trust keygen`"},

@@ -5,9 +5,41 @@
 
 namespace cubinet {
 
+Result<std::vector<ServerReference>> parse_references(const std::string& reference,
+                                                      const std::vector<std::string>& mirrors) {
+  std::vector<ServerReference> references;
+  CUBINET_TRY_ASSIGN(references.emplace_back(), ServerReference::parse(reference));
+  for (const std::string& mirror : mirrors) {
+    CUBINET_TRY_ASSIGN(ServerReference parsed, ServerReference::parse(mirror));
+    if (!parsed.channel.empty() || parsed.digest)
+      return Error{ErrorCode::invalid_argument, "the mirror '" + mirror + "' names a channel or a manifest",
+                   "name only the server: the first reference names the bundle"};
+    references.push_back(std::move(parsed));
+  }
+  return references;
+}
+
+Result<void> check_names_bundle(const ServerReference& reference) {
+  if (!reference.channel.empty() || reference.digest) return {};
+  return Error{ErrorCode::invalid_argument,
+               "'" + reference.to_string() + "' names a server and no bundle on it",
+               "name a channel (#CHANNEL, oci with :CHANNEL) or a manifest (@sha256:DIGEST)"};
+}
+
+Result<ServerReference> parse_channel(const std::string& reference) {
+  CUBINET_TRY_ASSIGN(ServerReference parsed, ServerReference::parse(reference));
+  if (parsed.channel.empty())
+    return Error{ErrorCode::invalid_argument, "'" + reference + "' names no channel",
+                 "name one: #CHANNEL, oci with :CHANNEL"};
+  return parsed;
+}
+
 Result<OpenServers<ContentServer>> open_servers(const ServerAccess& access,
-                                                const std::vector<ServerReference>& references) {
-  const auto client = std::make_shared<HttpClient>(http_settings(access));
+                                                const std::vector<ServerReference>& references,
+                                                Callback<bool()> cancelled) {
+  HttpSettings settings = http_settings(access);
+  settings.cancelled = std::move(cancelled);
+  const auto client = std::make_shared<HttpClient>(std::move(settings));
   CUBINET_TRY_ASSIGN(auto server, connect_all(references, client, posix_file_system(), access));
   return OpenServers<ContentServer>{client, HttpClient::Session(*client), std::move(server)};
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "describe_trust.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -37,7 +36,7 @@ nlohmann::json describe_bundle(const Bundle& bundle) {
           {"image_bytes", root.image_bytes},
           {"file_bytes", root.file_bytes},
           {"root_bytes", bundle.root_bytes().size()},
-          {"trust", describe_trust(bundle)}};
+          {"trust", describe(TrustReport::of(bundle))}};
 }
 
 Result<ExitStatus> list_bundle(const Context& context, const BundleArguments& arguments) {
@@ -77,7 +76,8 @@ Result<ExitStatus> verify_bundle(const Context& context, const BundleArguments& 
   document["bytes"] = report.bytes;
   document["findings"] = describe_findings(report.findings);
   print_findings(context, arguments.files.front(), report.findings);
-  context.console().text(fmt::format("{}: {}", printable(arguments.files.front()), trust_text(*bundle)));
+  context.console().text(
+      fmt::format("{}: {}", printable(arguments.files.front()), to_text(TrustReport::of(*bundle))));
   context.console().text(
       fmt::format("{}: {}, {}, {}", printable(arguments.files.front()), plural(report.entries, "kernel"),
                   format_bytes(report.bytes),

@@ -3,7 +3,7 @@
 #include "bundle_arguments.hpp"
 #include "device_filter.hpp"
 #include "output_file.hpp"
-#include "record_filter.hpp"
+#include "record_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -21,7 +21,7 @@ struct CombineOptions {
   std::vector<std::string> files;
   std::string output;
   BundleOptions bundle;
-  RecordFilter filter;
+  RecordArguments filter;
   DeviceFilter device;
 };
 
@@ -37,9 +37,9 @@ Result<ExitStatus> combine(const Context& context, const CombineOptions& options
   CUBINET_TRY_ASSIGN(
       const std::filesystem::path output,
       check_output_file(*context.files(), options.output, context.protected_files(options.files)));
-  std::optional<DeviceWish> wish;
+  std::optional<DeviceRequest> request;
   if (!options.device.empty()) {
-    CUBINET_TRY_ASSIGN(wish, device_wish_of(context, options.device));
+    CUBINET_TRY_ASSIGN(request, device_request_of(context, options.device));
   }
   BundleParts parts;
   std::size_t count = 0;
@@ -48,8 +48,9 @@ Result<ExitStatus> combine(const Context& context, const CombineOptions& options
     CUBINET_TRY_ASSIGN(auto bundle, context.open_bundle(file));
     CUBINET_TRY_ASSIGN(CubinRecords listed, bundle->list());
     CUBINET_TRY_ASSIGN(CubinRecords records, select_records(options.filter, std::move(listed)));
-    if (wish) {
-      CUBINET_TRY_ASSIGN(DeviceChoice choice, choose_for_device(context, *wish, bundle, std::move(records)));
+    if (request) {
+      CUBINET_TRY_ASSIGN(DeviceChoice choice,
+                         choose_for_device(context.session_options(), *request, bundle, std::move(records)));
       records = std::move(choice.records);
       unserved = std::move(choice.unserved);
     }
@@ -99,8 +100,8 @@ Example:
   CLI::App* subset = bundle.add_subcommand("subset", "Write a bundle of a part of what one holds");
   auto choosing = add_combine_verb(*subset);
   subset->add_option("BUNDLE", choosing->files, "The bundle")->required()->expected(1)->type_name("");
-  add_record_filter(*subset, choosing->filter);
-  add_function_filter(*subset, choosing->filter);
+  add_record_arguments(*subset, choosing->filter);
+  add_function_arguments(*subset, choosing->filter);
   add_device_filter(*subset, choosing->device);
   subset->footer(R"(Examples:
   cubinet bundle subset all.bundle -o hopper.bundle --target sm_90a --types bf16

@@ -4,7 +4,7 @@
 #include "describe.hpp"
 #include "device_filter.hpp"
 #include "output_file.hpp"
-#include "record_filter.hpp"
+#include "record_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -27,7 +27,7 @@ struct BundleCreateOptions {
   bool all_builds = false;
   bool imports = false;
   bool tuning = false;
-  RecordFilter filter;
+  RecordArguments filter;
   DeviceFilter device;
 };
 
@@ -83,8 +83,9 @@ Result<DeviceChoice> wanted_records(const Context& context, const BundleCreateOp
   DeviceChoice choice;
   CUBINET_TRY_ASSIGN(choice.records, select_records(options.filter, std::move(listed)));
   if (!options.device.empty()) {
-    CUBINET_TRY_ASSIGN(const DeviceWish wish, device_wish_of(context, options.device));
-    CUBINET_TRY_ASSIGN(choice, choose_for_device(context, wish, registry, std::move(choice.records)));
+    CUBINET_TRY_ASSIGN(const DeviceRequest request, device_request_of(context, options.device));
+    CUBINET_TRY_ASSIGN(
+        choice, choose_for_device(context.session_options(), request, registry, std::move(choice.records)));
   }
   // Of problems it is the builds that a request would get.
   if (options.all_builds || !options.device.problems.empty()) return choice;
@@ -180,8 +181,8 @@ void add_bundle_create(CLI::App& bundle, Action& chosen) {
       ->type_name("");
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
   add_bundle_options(*verb, options->bundle);
-  add_record_filter(*verb, options->filter);
-  add_function_filter(*verb, options->filter);
+  add_record_arguments(*verb, options->filter);
+  add_function_arguments(*verb, options->filter);
   add_device_filter(*verb, options->device);
   verb->add_flag("--imports", options->imports,
                  "Kernels of imported folders too, which --function, --key and --problems name");

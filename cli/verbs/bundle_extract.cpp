@@ -2,7 +2,7 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "output_file.hpp"
-#include "record_filter.hpp"
+#include "record_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -23,7 +23,7 @@ struct ExtractOptions {
 
 // The one build that is meant. A kernel for several targets is several.
 Result<std::shared_ptr<const CubinRecord>> find_build(Bundle& bundle, const ExtractOptions& options) {
-  RecordFilter filter;
+  RecordArguments filter;
   filter.kernels = {options.kernel};
   filter.targets = options.targets;
   CUBINET_TRY_ASSIGN(auto listed, bundle.list());

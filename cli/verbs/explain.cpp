@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "describe_trust.hpp"
 #include "kernel_arguments.hpp"
 #include "server_arguments.hpp"
 #include "target_options.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
-#include <cubinet/distribution/server_store.hpp>
+#include <cubinet/session/trust_report.hpp>
 
 #include <fmt/format.h>
 
@@ -158,12 +157,12 @@ Result<ExitStatus> explain(const Context& context, const ExplainOptions& options
   std::string text = text_of(explanation, fix);
   document["bundles"] = nlohmann::json::array();
   for (const auto& store : runtime->stores()) {
-    const auto bundle = bundle_of(store);
-    if (bundle == nullptr) continue;
+    const auto trust = trust_of(store);
+    if (!trust) continue;
     const std::string& place = store->description().place;
-    text += fmt::format("\n{}: {}", printable(place), trust_text(*bundle));
+    text += fmt::format("\n{}: {}", printable(place), to_text(*trust));
     document["bundles"].push_back(
-        {{"bundle", place}, {"trust", describe_trust(*bundle)}, {"fetched_bytes", store->fetched_bytes()}});
+        {{"bundle", place}, {"trust", describe(*trust)}, {"fetched_bytes", store->fetched_bytes()}});
   }
   document["caches"] = nlohmann::json::array();
   for (const auto& store : runtime->stores()) {

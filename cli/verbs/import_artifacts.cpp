@@ -112,8 +112,10 @@ Result<ExitStatus> finish(const Context& context, const Home& home, const Artifa
     console.document(document);
     return report.total.sound() ? ExitStatus::done : ExitStatus::negative;
   }
-  end_interrupted(console, interrupt, std::move(document),
-                  "interrupted; what is not listed above is not imported");
+  const Error error{ErrorCode::unavailable, "interrupted; what is not listed above is not imported",
+                    "the same command continues where this one ended"};
+  document.update(error_document(error));
+  end_interrupted(console, interrupt, json_text(document), error);
 }
 
 // What the home keeps would be imported into it as somebody else's, and lost with the next sweep.

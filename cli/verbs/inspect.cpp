@@ -2,7 +2,7 @@
 #include "arguments.hpp"
 #include "describe.hpp"
 #include "describe_image.hpp"
-#include "record_filter.hpp"
+#include "record_arguments.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
@@ -78,7 +78,7 @@ Result<std::shared_ptr<const Bytes>> machine_code(const Cubin& cubin) {
 
 Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOptions& options) {
   CUBINET_TRY_ASSIGN(const auto stores, context.stores(options.places, HomeOptions::Access::read_only));
-  RecordFilter filter;
+  RecordArguments filter;
   filter.kernels = {options.subject};
   std::vector<Subject> subjects;
   CubinRecords all;

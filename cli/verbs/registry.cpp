@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "record_filter.hpp"
+#include "record_arguments.hpp"
 #include "registry_imports.hpp"
 #include "verbs.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 struct NoOptions {};
 struct ListOptions {
-  RecordFilter filter;
+  RecordArguments filter;
   bool imports = false;
 };
 struct ShowOptions {
@@ -23,7 +23,7 @@ struct ShowOptions {
 };
 
 // Builds that were compiled here or came from bundles, and of imports those that were named.
-Result<CubinRecords> chosen_records(Home& home, const RecordFilter& filter) {
+Result<CubinRecords> chosen_records(Home& home, const RecordArguments& filter) {
   CUBINET_TRY_ASSIGN(auto listed, home.list());
   if (filter.kernels.empty() && filter.keys.empty()) {
     std::erase_if(listed, [](const auto& record) { return record->origin == CubinOrigin::imported; });
@@ -32,7 +32,7 @@ Result<CubinRecords> chosen_records(Home& home, const RecordFilter& filter) {
 }
 
 // `list --imports 2`: the number stands where a kernel's name does.
-Result<std::uint64_t> import_number(const RecordFilter& filter) {
+Result<std::uint64_t> import_number(const RecordArguments& filter) {
   if (filter.kernels.size() > 1 ||
       !(filter.templates.empty() && filter.targets.empty() && filter.keys.empty())) {
     return Error{ErrorCode::invalid_argument,
@@ -116,7 +116,7 @@ Result<ExitStatus> show(const Context& context, const ShowOptions& options) {
   }
   CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
   if (options.import != 0) return list_imports(context, *registry, options.import);
-  RecordFilter filter;
+  RecordArguments filter;
   filter.kernels = {options.kernel};
   CUBINET_TRY_ASSIGN(const auto records, chosen_records(*registry, filter));
   if (records.empty()) {
@@ -192,7 +192,7 @@ void add_list_verb(CLI::App& registry, Action& chosen) {
   verb->add_option("KERNEL", options->filter.kernels,
                    "Keys or names, NAME@PIN for one pin or version; of imports too. With --imports a number")
       ->type_name("");
-  add_record_filter(*verb, options->filter);
+  add_record_arguments(*verb, options->filter);
   verb->add_flag("--imports", options->imports,
                  "The imported folders instead; their functions with -v or for one NUMBER");
   verb->footer(R"(Examples:

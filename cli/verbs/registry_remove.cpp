@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "record_filter.hpp"
+#include "record_arguments.hpp"
 #include "registry_imports.hpp"
 #include "verbs.hpp"
 
@@ -44,7 +44,7 @@ Result<ExitStatus> remove(const Context& context, const RemoveOptions& options) 
   }
   CUBINET_TRY_ASSIGN(const auto home, context.open_registry(HomeOptions::Access::read_write));
   if (options.import != 0) return remove_import(context, *home, options.import);
-  RecordFilter filter;
+  RecordArguments filter;
   filter.kernels = {options.kernel};
   filter.targets = options.targets;
   CUBINET_TRY_ASSIGN(auto listed, home->list());

@@ -4,7 +4,7 @@
 
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "record_filter.hpp"
+#include "record_arguments.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -56,7 +56,7 @@ struct LimitOptions {
 
 // Of the kernel that is named; a key that nothing is there of may be pinned for builds to come.
 Result<std::set<KernelKey>> keys_of(Home& home, const PinOptions& options) {
-  RecordFilter filter;
+  RecordArguments filter;
   filter.kernels = {options.kernel};
   filter.targets = options.targets;
   CUBINET_TRY_ASSIGN(auto listed, home.list());

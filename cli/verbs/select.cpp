@@ -5,10 +5,10 @@
 #include "describe_attention.hpp"
 #include "launch_record.hpp"
 #include "server_arguments.hpp"
-#include "table_store.hpp"
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/table_store.hpp>
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ Result<DeviceRows> rows_for(const Context& context, const SelectOptions& options
   if (options.table.empty()) {
     CUBINET_TRY_ASSIGN(stores, context.stores(options.places, HomeOptions::Access::read_only));
   } else {
-    CUBINET_TRY_ASSIGN(stores.emplace_back(), open_table(context, options.table));
+    CUBINET_TRY_ASSIGN(stores.emplace_back(), open_table(options.table, context.console().log_sink()));
   }
   CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
   CUBINET_TRY_ASSIGN(const auto runtime,
@@ -135,7 +135,7 @@ Result<ExitStatus> report_launches(const Context& context, const SelectOptions& 
   document["requested"] = resolution.requested;
   document["declines"] = describe_declines(resolution);
   context.console().document(document);
-  context.console().text(to_text(document));
+  context.console().text(json_text(document));
   return ExitStatus::done;
 }
 

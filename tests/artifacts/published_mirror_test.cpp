@@ -8,6 +8,7 @@
 
 #include <cubinet/artifacts/published_mirror.hpp>
 #include <cubinet/base/parallel.hpp>
+#include <cubinet/distribution/file_server.hpp>
 
 #include <regex>
 #include <set>

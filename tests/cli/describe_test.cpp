@@ -35,28 +35,12 @@ TEST_CASE("the command line of a kernel names its parameters and its target") {
         "cubinet compile t -p flag=true -p number=64 --target sm_90a");
 }
 
-TEST_CASE("values keep their types in JSON") {
-  KernelSpec spec;
-  spec.name = "t";
-  spec.set("flag", true).set("number", 64).set("type", "bf16");
-  CHECK(describe(spec).dump() == R"({"parameters":{"flag":true,"number":64,"type":"bf16"},"template":"t"})");
-}
-
-TEST_CASE("a record tells its specification, target, origin and digests") {
-  KernelSpec spec;
-  spec.name = "t";
-  spec.set("number", 64);
-  Cubin cubin = test::make_cubin(spec);
-  const auto described = describe_fully(*cubin.record);
-  CHECK(described["template"] == "t");
-  CHECK(described["target"] == "sm_90a");
-  CHECK(described["origin"] == "compiled");
-  CHECK(described["sha256"] == sha256(*cubin.image).to_hex());
-  CHECK(described["bytes"] == cubin.image->size());
-  CHECK(described["entry_points"][0]["threads"] == 128);
-  CubinRecord imported = *cubin.record;
-  imported.origin = CubinOrigin::bundle;
-  imported.version = 7;
-  CHECK(describe(imported)["bundle_version"] == 7);
-  CHECK(describe_origin(imported) == "a bundle of version 7");
+TEST_CASE("an origin is a phrase, with the version of a bundle and the number of an import") {
+  CubinRecord record = *test::make_cubin(KernelSpec()).record;
+  CHECK(describe_origin(record) == "compiled here");
+  record.origin = CubinOrigin::bundle;
+  record.version = 7;
+  CHECK(describe_origin(record) == "a bundle of version 7");
+  record.origin = CubinOrigin::imported;
+  CHECK(describe_origin(record) == "import 7");
 }

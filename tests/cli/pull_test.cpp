@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "home_fixture.hpp"
 #include "support/ok.hpp"
+#include "support/server_process.hpp"
 #include "tool.hpp"
 
 #include <cubinet/cubin_registry/downloads.hpp>
@@ -256,4 +257,39 @@ TEST_CASE("a dry run remembers no version") {
   CHECK(served.pull({"--dry-run"}).status == 0);
   served.push(7, &key);
   CHECK(served.pull({"-o", served.sandbox.path("b.bundle")}).status == 0);
+}
+
+TEST_CASE("no spelling of a server leads around its policy, or to a milder one") {
+  const auto nginx = Nginx::start();
+  if (nginx == nullptr) return;
+  const std::string server = nginx->authority(), port = server.substr(server.find(':'));
+  const Sandbox sandbox;
+  sandbox.write("policy.json", R"({"stores":[
+    {"place":"http://)" + server + R"(/kernels/","trusted_keys":[")" +
+                                   ok(SecretKey::generate()).public_key().to_string() + R"("]},
+    {"place":"http://)" + server + R"(/free/","require_signed":false}]})");
+  BundleOptions options;
+  options.channel = "stable";
+  ok(create_bundle(sandbox.path("a.bundle"), three_cubins(), options));
+  REQUIRE(
+      sandbox.run({"push", sandbox.path("a.bundle"), (nginx->served() / "kernels#stable").string()}).status ==
+      0);
+  REQUIRE(sandbox.run({"push", sandbox.path("a.bundle"), (nginx->served() / "free/kernels#stable").string()})
+              .status == 0);
+  const auto pull = [&](const std::string& place) {
+    return sandbox.run({"pull", place + "#stable", "-o", sandbox.path("b.bundle"), "--plain-http", server,
+                        "--policy", sandbox.path("policy.json")});
+  };
+  CHECK(pull("http://" + server + "/free/kernels").status == 0);
+  for (const std::string& place :
+       {server + "/kernels", server + "/kernels/", server + "//kernels", server + "/./kernels",
+        server + "/kernels/.", server + "/a/../kernels", server + "/free/../kernels", server + "/%6bernels",
+        server + "/kernels%2f", server + "/free/%2e%2e/kernels", server + "/free%2f..%2fkernels",
+        "127.0.0.1:0" + port.substr(1) + "/kernels", "127.1" + port + "/kernels",
+        "0x7f.1" + port + "/kernels", "[::ffff:127.0.0.1]" + port + "/kernels", "x@" + server + "/kernels"}) {
+    CAPTURE(place);
+    std::filesystem::remove(sandbox / "b.bundle");
+    CHECK(pull("http://" + place).status != 0);
+    CHECK_FALSE(std::filesystem::exists(sandbox / "b.bundle"));
+  }
 }

@@ -4,7 +4,6 @@
 #include <cubinet/artifacts/artifact_import.hpp>
 #include <cubinet/base/callback.hpp>
 #include <cubinet/base/file_system.hpp>
-#include <cubinet/distribution/file_server.hpp>
 #include <cubinet/spec/sm_target.hpp>
 
 #include <functional>
@@ -14,6 +13,8 @@
 #include <vector>
 
 namespace cubinet {
+
+class FileServer;  // distribution/file_server.hpp
 
 // A published folder, by where it lies below its source (empty: it is the source itself) and the SHA-256 of
 // its checksums.txt, which says what belongs to it.

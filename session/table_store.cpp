@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table_store.hpp"
-
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/base/sha256.hpp>
 #include <cubinet/kernel_table/metadata_header.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
+#include <cubinet/session/table_store.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
-constexpr std::size_t kListedProblems = 5;
+constexpr std::size_t kLoggedProblems = 5;
 
-std::shared_ptr<const CubinRecord> record_of(const KernelRow& row) {
+std::shared_ptr<const CubinRecord> table_record_of(const KernelRow& row) {
   CubinRecord record;
   record.identity = identify(row);
   record.target = row.target;
@@ -36,7 +36,7 @@ class TableStore final : public Store {
       : description_{StoreKind::imported, std::move(file), false} {
     StoredRows stored;
     for (KernelRow& row : rows) {
-      auto record = record_of(row);
+      auto record = table_record_of(row);
       records_.push_back(record);
       stored.push_back({std::make_shared<const KernelRow>(std::move(row)), std::move(record)});
     }
@@ -55,7 +55,7 @@ class TableStore final : public Store {
   }
   Result<CubinRecords> list() override { return records_; }
   Result<std::shared_ptr<const StoredRows>> rows() override { return rows_; }
-  // A header names cubins and has none.
+  // A header names cubins; it contains none.
   Result<std::optional<Cubin>> load(std::shared_ptr<const CubinRecord>) override {
     return std::optional<Cubin>();
   }
@@ -76,26 +76,25 @@ class TableStore final : public Store {
 
 }  // namespace
 
-Result<std::shared_ptr<Store>> open_table(const Context& context, const std::string& file) {
-  CUBINET_TRY_ASSIGN(const Bytes bytes, context.files()->read(file, kMaximumImageBytes));
-  return open_table(context, file, bytes);
+Result<std::shared_ptr<Store>> open_table(const std::string& file, const LogSink& sink) {
+  CUBINET_TRY_ASSIGN(const Bytes bytes, posix_file_system()->read(file, kMaximumImageBytes));
+  return open_table(file, bytes, sink);
 }
 
-Result<std::shared_ptr<Store>> open_table(const Context& context, const std::string& file, ByteView bytes) {
+Result<std::shared_ptr<Store>> open_table(const std::string& file, ByteView bytes, const LogSink& sink) {
   auto header = read_metadata_header(as_text(bytes));
   if (!header) {
     Error error = header.error();
     error.message = file + ": " + error.message;
     return error;
   }
-  for (std::size_t i = 0; i < header->problems.size() && i < kListedProblems; ++i) {
+  for (std::size_t i = 0; i < header->problems.size() && i < kLoggedProblems; ++i) {
     const MetadataProblem& problem = header->problems[i];
-    context.console().message(LogLevel::warning,
-                              fmt::format("{}:{}: {}", file, problem.line, problem.reason));
+    log(sink, LogLevel::warning, fmt::format("{}:{}: {}", file, problem.line, problem.reason));
   }
-  if (header->problem_count > kListedProblems) {
-    context.console().message(LogLevel::warning,
-                              fmt::format("{}: {} rows could not be taken", file, header->problem_count));
+  if (header->problem_count > kLoggedProblems) {
+    log(sink, LogLevel::warning,
+        fmt::format("{}: {} rows could not be taken", file, header->problem_count));
   }
   const Sha256Digest digest = sha256(bytes);
   const PublishedHeader* known = find_published_header(digest);
@@ -106,4 +105,4 @@ Result<std::shared_ptr<Store>> open_table(const Context& context, const std::str
   return std::shared_ptr<Store>(std::make_shared<TableStore>(file, std::move(header->rows)));
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

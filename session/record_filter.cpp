@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "record_filter.hpp"
-
-#include "arguments.hpp"
-#include "describe.hpp"
-
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/record_lists.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
-#include <cubinet/spec/data_type.hpp>
-#include <cubinet/spec/image_target.hpp>
+#include <cubinet/session/json.hpp>
+#include <cubinet/session/record_filter.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
-namespace cubinet::cli {
-
+namespace cubinet {
 namespace {
 
 bool has_name(const CubinRecord& record, const KernelSpec& spec, std::string_view name) {
@@ -47,7 +40,7 @@ bool is_meant(const std::vector<std::string>& kernels, const CubinRecord& record
   });
 }
 
-// Of an attention kernel those of its row, of another what its parameters say.
+// Returns the data types of the row of an attention kernel, and those that the parameters of others name.
 std::vector<DataType> types_of(const CubinRecord& record) {
   if (!record.row.empty()) {
     if (const auto row = decode_row(record.row)) {
@@ -78,76 +71,24 @@ bool has_function_among(const CubinRecord& record, const std::vector<std::string
                                        [&](const std::string& name) { return answers_to(record, name); });
 }
 
-// "bf16,e4m3" and repetitions of it.
-std::vector<std::string> split_lists(const std::vector<std::string>& lists) {
-  std::vector<std::string> names;
-  for (const std::string& list : lists) {
-    std::istringstream rest(list);
-    for (std::string name; std::getline(rest, name, ',');)
-      names.push_back(name);
-  }
-  return names;
-}
-
-Result<std::vector<DataType>> parse_types(const std::vector<std::string>& lists) {
-  std::vector<DataType> types;
-  for (const std::string& name : split_lists(lists)) {
-    const auto type = parse_data_type(name);
-    if (!type) {
-      std::vector<std::string> known;
-      for (const DataType each : all_data_types())
-        known.emplace_back(to_string(each));
-      return Error{ErrorCode::invalid_argument, "--types: there is no data type '" + printable(name) + "'",
-                   "one of " + join(known)};
-    }
-    types.push_back(*type);
-  }
-  return types;
-}
-
 }  // namespace
 
-void add_function_filter(CLI::App& verb, RecordFilter& filter) {
-  add_list(verb, "--function", filter.functions, "NAME",
-           "Only kernels with this function (symbol); may be repeated");
-  add_list(verb, "--types", filter.types, "bf16[,...]",
-           "Only kernels whose data types are all among these; may be repeated");
-}
-
-void add_record_filter(CLI::App& verb, RecordFilter& filter) {
-  add_list(verb, "--template", filter.templates, "NAME", "Only kernels of this template; may be repeated");
-  add_list(verb, "--target", filter.targets, "sm_90a[,...]",
-           "Only kernels for these targets; may be repeated");
-  add_list(verb, "--key", filter.keys, "KEY", "Only the kernel of this key; may be repeated");
-}
-
-Result<std::vector<std::shared_ptr<const CubinRecord>>> select_records(
-    const RecordFilter& filter, std::vector<std::shared_ptr<const CubinRecord>> records) {
-  CUBINET_TRY_ASSIGN(const std::vector<ImageTarget> targets, parse_image_targets(filter.targets));
-  std::vector<KernelKey> keys;
-  for (const std::string& text : filter.keys) {
-    CUBINET_TRY_ASSIGN(keys.emplace_back(), KernelKey::parse(text));
-  }
-  CUBINET_TRY_ASSIGN(const std::vector<DataType> types, parse_types(filter.types));
+CubinRecords select_records(const RecordFilter& filter, CubinRecords records) {
   const auto passes = [](const auto& wanted, const auto& value) {
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
   };
-  std::vector<std::shared_ptr<const CubinRecord>> selected;
-  for (auto& record : records) {
-    // An entry of another compiler's cache is for what its machine code is for.
+  std::erase_if(records, [&](const auto& record) {
+    // An entry of another compiler's cache belongs to the target of its machine code.
     const ImageKind kind = record->kind == ImageKind::ptx ? ImageKind::ptx : ImageKind::cubin;
-    if (passes(targets, ImageTarget{record->target, kind}) && passes(keys, record->identity.key()) &&
-        passes(filter.templates, spec_of(*record).name) && is_meant(filter.kernels, *record) &&
-        has_function_among(*record, filter.functions) && has_types_among(*record, types)) {
-      selected.push_back(std::move(record));
-    }
-  }
-  return selected;
+    return !passes(filter.targets, ImageTarget{record->target, kind}) ||
+           !passes(filter.keys, record->identity.key()) ||
+           !passes(filter.templates, spec_of(*record).name) || !is_meant(filter.kernels, *record) ||
+           !has_function_among(*record, filter.functions) || !has_types_among(*record, filter.types);
+  });
+  return records;
 }
 
-Result<void> check_one_kernel(const std::string& name,
-                              const std::vector<std::shared_ptr<const CubinRecord>>& records) {
-  // A tool's name means all that was adopted of it.
+Result<void> check_one_kernel(const std::string& name, const CubinRecords& records) {
   if (std::all_of(records.begin(), records.end(),
                   [](const auto& record) { return record->identity.kernel().maker() == KernelMaker::tool; }))
     return {};
@@ -170,4 +111,4 @@ Result<void> check_one_kernel(const std::string& name,
                "name one by its key or, where they have pins, as NAME@PIN"};
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "record_filter.hpp"
-
 #include "support/fake_cubin.hpp"
+
+#include <cubinet/session/record_filter.hpp>
 
 #include <doctest/doctest.h>
 
 using namespace cubinet;
-using namespace cubinet::cli;
 
 TEST_CASE("records pass when they meet every kind of filter that is given") {
   KernelSpec one;
@@ -18,19 +17,15 @@ TEST_CASE("records pass when they meet every kind of filter that is given") {
   const std::vector<std::shared_ptr<const CubinRecord>> records = {test::make_cubin(one).record,
                                                                    test::make_cubin(one, ampere).record,
                                                                    test::make_cubin(two, ampere).record};
-  const auto count = [&](RecordFilter filter) {
-    const auto selected = select_records(filter, records);
-    REQUIRE(selected);
-    return selected->size();
-  };
+  const SmTarget sm_80 = ampere.target, sm_90a = {9, 0, TargetKind::specific};
+  const auto count = [&](const RecordFilter& filter) { return select_records(filter, records).size(); };
   CHECK(count({}) == 3);
-  CHECK(count({{"one"}, {}, {}}) == 2);
-  CHECK(count({{"one", "two"}, {"sm_80"}, {}}) == 2);
-  CHECK(count({{"two"}, {"sm_90a"}, {}}) == 0);
-  CHECK(count({{}, {"sm_80,sm_90a"}, {}}) == 3);
-  CHECK(count({{}, {}, {records[1]->identity.key().to_string()}}) == 1);
-  CHECK_FALSE(select_records({{}, {"sm_101a"}, {}}, records));
-  CHECK_FALSE(select_records({{}, {}, {"short"}}, records));
+  CHECK(count({.templates = {"one"}}) == 2);
+  CHECK(count({.templates = {"one", "two"}, .targets = {{sm_80}}}) == 2);
+  CHECK(count({.templates = {"two"}, .targets = {{sm_90a}}}) == 0);
+  CHECK(count({.targets = {{sm_80}, {sm_90a}}}) == 3);
+  CHECK(count({.targets = {{sm_80, ImageKind::ptx}}}) == 0);
+  CHECK(count({.keys = {records[1]->identity.key()}}) == 1);
 }
 
 TEST_CASE("a function is named by its symbol or, of a source, by the name that it has there") {
@@ -49,12 +44,12 @@ TEST_CASE("a function is named by its symbol or, of a source, by the name that i
   const auto by_function = [&](const std::string& name) {
     RecordFilter filter;
     filter.functions = {name};
-    return select_records(filter, records)->size();
+    return select_records(filter, records).size();
   };
   const auto by_name = [&](const std::string& name) {
     RecordFilter filter;
     filter.kernels = {name};
-    return select_records(filter, records)->size();
+    return select_records(filter, records).size();
   };
   CHECK(by_function("_Z4axpyIfLi4EEvv") == 2);
   CHECK(by_function("axpy<float, 4>") == 1);
@@ -63,17 +58,24 @@ TEST_CASE("a function is named by its symbol or, of a source, by the name that i
   CHECK(by_function("axpy") == 0);
 }
 
-TEST_CASE("data types are a list with commas, or several of them") {
+TEST_CASE("a kernel passes if all of its data types are wanted") {
   KernelSpec spec;
   spec.name = "one";
-  spec.set("dtype", "bf16");
+  spec.set("dtype_q", "bf16").set("dtype_kv", "e4m3");
   const CubinRecords records = {test::make_cubin(spec).record};
-  for (const std::vector<std::string>& types :
-       {std::vector<std::string>{"bf16,e4m3"}, std::vector<std::string>{"e4m3", "fp16,bf16"}}) {
-    RecordFilter filter;
-    filter.types = types;
-    const auto selected = select_records(filter, records);
-    REQUIRE(selected);
-    CHECK(selected->size() == 1);
-  }
+  CHECK(select_records({.types = {DataType::bf16, DataType::e4m3}}, records).size() == 1);
+  CHECK(select_records({.types = {DataType::bf16}}, records).empty());
+}
+
+TEST_CASE("a name of several kernels is refused with their keys") {
+  KernelSpec one;
+  one.name = "kernel";
+  one.set("number", 1);
+  KernelSpec two = one;
+  two.set("number", 2);
+  const CubinRecords records = {test::make_cubin(one).record, test::make_cubin(two).record};
+  CHECK(check_one_kernel("kernel", {records[0], records[0]}));
+  const auto refused = check_one_kernel("kernel", records);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find(records[1]->identity.key().to_string()) != std::string::npos);
 }

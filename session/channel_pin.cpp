@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cubinet/base/text.hpp>
+#include <cubinet/distribution/channel.hpp>
+#include <cubinet/distribution/kept_server.hpp>
+#include <cubinet/session/channel_pin.hpp>
+#include <cubinet/session/json.hpp>
+#include <cubinet/session/open_stores.hpp>
+#include <cubinet/session/server_policy.hpp>
+#include <cubinet/session/servers.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cubinet {
+namespace {
+
+// Returns the manifest of a version, among those that the home knows and the one that the channel names now.
+Result<Sha256Digest> manifest_of_version(const SessionOptions& session, std::uint64_t version,
+                                         const ServerReference& reference, const KnownChannel& known,
+                                         const std::shared_ptr<Home>& home) {
+  CUBINET_TRY_ASSIGN(auto policy, policy_to_contact(session, reference));
+  CUBINET_TRY_ASSIGN(const auto servers, open_servers(session.access, {reference}));
+  const auto server =
+      std::make_shared<KeptServer>(servers.server, KeptServerOptions{.home = home, .log = session.log});
+  const Channel channel({reference, server, home, std::move(policy), session.log});
+  std::vector<std::string> others;
+  std::vector<Sha256Digest> seen;
+  const auto has_version = [&](const std::optional<Sha256Digest>& manifest) {
+    if (!manifest || std::find(seen.begin(), seen.end(), *manifest) != seen.end()) return false;
+    seen.push_back(*manifest);
+    const auto root = channel.root({*manifest, true});
+    if (root && root->options.version == version) return true;
+    others.push_back(root ? std::to_string(root->options.version) : root.error().message);
+    return false;
+  };
+  for (const auto& manifest : {known.manifest, known.before, known.pinned})
+    if (has_version(manifest)) return *manifest;
+  const auto named = server->read_channel(reference.channel);
+  if (!named) others.push_back(named.error().message);
+  if (named && has_version(*named)) return **named;
+  return Error{ErrorCode::not_found,
+               fmt::format("neither the home nor the server knows version {} of {} (there are: {})", version,
+                           reference.to_full_string(), others.empty() ? "none" : join(others, "; ")),
+               "name its manifest with `PinOptions::manifest`"};
+}
+
+Result<Sha256Digest> parse_manifest_digest(std::string_view text) {
+  const std::string given(text);
+  if (text.starts_with("sha256:")) text.remove_prefix(7);
+  const auto digest = Sha256Digest::parse(text);
+  if (digest) return *digest;
+  return Error{ErrorCode::invalid_argument,
+               "`PinOptions::manifest`: '" + printable(given, kQuotedBytes) + "' is not a digest",
+               "give its 64 hexadecimal digits"};
+}
+
+Result<Sha256Digest> manifest_to_pin(const SessionOptions& session, const PinOptions& options,
+                                     const ServerReference& reference, const KnownChannel& known,
+                                     const std::shared_ptr<Home>& home) {
+  if (options.version) return manifest_of_version(session, *options.version, reference, known, home);
+  if (!options.manifest.empty()) return parse_manifest_digest(options.manifest);
+  const auto& wanted = options.before ? known.before : known.manifest;
+  if (wanted) return *wanted;
+  return Error{
+      ErrorCode::not_found,
+      "the home knows no manifest that " + known.place + (options.before ? " named before" : " names"),
+      "pull it, or name one with `PinOptions::manifest`"};
+}
+
+struct PinnedChannel {
+  ServerReference reference;
+  std::shared_ptr<Home> home;
+  KnownChannel known;
+};
+
+Result<PinnedChannel> open_channel(const SessionOptions& session, const std::string& reference) {
+  PinnedChannel opened;
+  CUBINET_TRY_ASSIGN(opened.reference, parse_channel(reference));
+  CUBINET_TRY_ASSIGN(opened.home, open_home(session, HomeOptions::Access::read_write));
+  CUBINET_TRY_ASSIGN(opened.known, opened.home->downloads().channel(opened.reference.to_full_string()));
+  return opened;
+}
+
+Result<PinResult> change_pin(const PinnedChannel& opened, const std::optional<Sha256Digest>& pinned) {
+  CUBINET_TRY(opened.home->downloads().change(opened.known.place,
+                                              [&](KnownChannel& channel) { channel.pinned = pinned; }));
+  PinResult result{opened.known.place};
+  if (pinned) result.pinned = pinned->to_hex();
+  return result;
+}
+
+}  // namespace
+
+Result<PinResult> pin_channel(const SessionOptions& session, const PinOptions& options) {
+  CUBINET_TRY_ASSIGN(const PinnedChannel opened, open_channel(session, options.reference));
+  CUBINET_TRY_ASSIGN(const Sha256Digest manifest,
+                     manifest_to_pin(session, options, opened.reference, opened.known, opened.home));
+  return change_pin(opened, manifest);
+}
+
+Result<PinResult> unpin_channel(const SessionOptions& session, const std::string& reference) {
+  CUBINET_TRY_ASSIGN(const PinnedChannel opened, open_channel(session, reference));
+  if (!opened.known.pinned) return Error{ErrorCode::not_found, opened.known.place + " is not pinned"};
+  return change_pin(opened, std::nullopt);
+}
+
+std::string to_json(const PinResult& result) {
+  return json_text({{"reference", result.reference},
+                    {"pinned", result.pinned ? nlohmann::json(*result.pinned) : nlohmann::json(nullptr)}});
+}
+
+}  // namespace cubinet

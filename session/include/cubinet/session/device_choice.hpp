@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/device_facts.hpp>
+#include <cubinet/attention/problem.hpp>
+#include <cubinet/cubin_registry/store.hpp>
+#include <cubinet/session/session_options.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// A device and the problems that it is to run. A plain value.
+struct DeviceRequest {
+  struct Problem {
+    std::string text;  // as the caller wrote it, for results and messages
+    AttentionProblem problem;
+  };
+  DeviceFacts device;                  // only the capability counts if there are no problems
+  std::vector<Problem> problems = {};  // empty: everything that the device can use
+};
+
+// A problem that no kernel of a store serves, and the reason.
+struct UnservedProblem {
+  std::string text;  // DeviceRequest::Problem::text
+  std::string reason;
+};
+
+// The part of a store that a device needs.
+struct DeviceChoice {
+  CubinRecords records;
+  std::vector<UnservedProblem> unserved = {};
+};
+
+// Returns those of `records`, which `store` lists, that the device needs, in their order. For problems these
+// are the builds that their plans choose from the store, with the kernels that follow them (a reduction) if
+// the store has them. Compiles nothing.
+Result<DeviceChoice> choose_for_device(const SessionOptions& session, const DeviceRequest& request,
+                                       const std::shared_ptr<Store>& store, CubinRecords records);
+
+}  // namespace cubinet

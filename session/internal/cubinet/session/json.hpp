@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/artifacts/artifact_import.hpp>
+#include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/store.hpp>
+#include <cubinet/session/device_choice.hpp>
+#include <cubinet/session/trust_report.hpp>
+#include <cubinet/spec/cubin.hpp>
+#include <cubinet/spec/kernel_spec.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// The JSON of the library's values. Public headers return it as text.
+
+// Returns the text of a document: UTF-8, indented, with control and invisible characters escaped.
+std::string json_text(const nlohmann::json& document);
+
+// Returns {"error": {"code", "message", "remedy"}}, with "detail" (a compiler's log) if the error has one.
+nlohmann::json error_document(const Error& error);
+
+nlohmann::json describe(const KernelSpec& spec);  // {"template", "parameters"}, and "flags" if it has some
+nlohmann::json describe(const EntryPoint& entry_point);
+nlohmann::json describe(const StoreFinding& finding);  // {"kind", "file", "reason"}
+nlohmann::json describe(const CubinRecord& record);    // a summary
+nlohmann::json describe_fully(const CubinRecord& record);
+// {"policy", "threshold", "signers"}; null without a policy.
+nlohmann::json describe(const TrustReport& report);
+
+nlohmann::json describe(const std::vector<UnservedProblem>& unserved);  // [{"problem", "reason"}]
+// {"count", "first": names, "details": [{"folder", "name", "reason"}]}
+nlohmann::json describe(const ArtifactFindings& findings);
+
+// Returns the specification that a record belongs to; its name is "?" if the identity cannot be decoded.
+KernelSpec spec_of(const CubinRecord& record);
+
+}  // namespace cubinet

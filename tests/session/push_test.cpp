@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "served_channel.hpp"
+
+#include <nlohmann/json.hpp>
+
+using namespace cubinet;
+using test::ok;
+
+TEST_CASE("a push takes the signatures beside the bundle and the channel of the bundle") {
+  const test::ServedChannel served;
+  const SecretKey key = ok(SecretKey::generate());
+  const PushResult result = served.push(7, &key);
+  CHECK(result.channel == "stable");
+  CHECK(result.signatures == 1);
+  CHECK(result.reference.ends_with("@sha256:" + result.manifest));
+  CHECK(ok(pull(served.session, served.to_file())).reference == result.reference);
+  CHECK(std::filesystem::exists(served.to_file().output + "." + key.public_key().id() + ".minisig"));
+}
+
+TEST_CASE("a channel of the reference has priority, and a manifest is refused") {
+  const test::ServedChannel served;
+  const std::string file = served.bundle(7), place = "file://" + (served.folder / "served").string();
+  CHECK(ok(push(served.session, {file, place + "#next"})).channel == "next");
+  const std::string manifest = place + "@sha256:" + std::string(64, 'a');
+  CHECK(push(served.session, {file, manifest}).error().code == ErrorCode::invalid_argument);
+  CHECK_FALSE(push(served.session, {file + ".absent", place}));
+}
+
+TEST_CASE("the JSON of a push names the manifest") {
+  const auto json = nlohmann::json::parse(to_json(PushResult{"r", "m", "c", 2}));
+  CHECK(json == nlohmann::json{{"reference", "r"}, {"manifest", "m"}, {"channel", "c"}, {"signatures", 2}});
+}
