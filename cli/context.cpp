@@ -5,7 +5,7 @@
 #include "password.hpp"
 #include "server_arguments.hpp"
 
-#include <cubinet/jit/compiler.hpp>
+#include <cubinet/session/compilation.hpp>
 #include <cubinet/session/open_stores.hpp>
 #include <cubinet/session/template_files.hpp>
 
@@ -80,7 +80,7 @@ std::string Context::given_places() const {
 }
 
 unsigned Context::jobs() const {
-  return options_.jobs == 0 ? default_jobs() : options_.jobs;
+  return options_.jobs == 0 ? available_jobs() : options_.jobs;
 }
 
 ProtectedFiles Context::protected_files(std::vector<std::string> inputs, const Places& places) const {
@@ -89,10 +89,6 @@ ProtectedFiles Context::protected_files(std::vector<std::string> inputs, const P
   ProtectedFiles kept{std::move(inputs), {}};
   if (auto folder = home()) kept.home = *std::move(folder);
   return kept;
-}
-
-CompilerSearch Context::compiler_search() const {
-  return cubinet::compiler_search(session_options());
 }
 
 Result<TemplateCatalog> Context::catalog(const std::vector<std::string>& template_files) const {

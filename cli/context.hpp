@@ -53,7 +53,6 @@ class Context {
   bool verbose() const { return options_.verbosity > 0; }
   // These inputs, the bundles' files among the places, and the home where one is named.
   ProtectedFiles protected_files(std::vector<std::string> inputs, const Places& places = {}) const;
-  CompilerSearch compiler_search() const;
 
   // The templates of the library and those of these files and folders.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;

@@ -3,7 +3,6 @@
 
 #include "context.hpp"
 
-#include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_templates/template_catalog.hpp>
 #include <cubinet/runtime.hpp>
 #include <cubinet/spec/image_target.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "describe.hpp"
-#include "describe_input.hpp"
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
 #include "output_file.hpp"
@@ -10,7 +9,7 @@
 
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/base/text.hpp>
-#include <cubinet/jit/compiler.hpp>
+#include <cubinet/session/compilation.hpp>
 #include <cubinet/session/template_files.hpp>
 
 #include <fmt/format.h>
@@ -103,21 +102,16 @@ Result<std::vector<std::filesystem::path>> output_files(const Context& context,
   return files;
 }
 
-CompileRequest request_for(const ResolvedKernel& kernel, SmTarget target, ImageKind output) {
-  CompileRequest request;
-  request.kernel_template = kernel.kernel_template;
-  request.spec = kernel.spec;
-  request.target = target;
-  request.options = kernel.options;
-  request.kind = output;
-  return request;
+KernelToCompile kernel_for(const CompileVerbOptions& options, const ResolvedKernel& kernel,
+                           ImageTarget target) {
+  return {kernel.kernel_template, kernel.spec, kernel.options, target, kind_of(options, target)};
 }
 
-Result<std::vector<Outcome>> generate_sources(const ResolvedKernel& kernel) {
+Result<std::vector<Outcome>> generate_sources(const CompileVerbOptions& options,
+                                              const ResolvedKernel& kernel) {
   std::vector<Outcome> outcomes(kernel.targets.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    CUBINET_TRY_ASSIGN(const std::string text,
-                       specialised_source(request_for(kernel, kernel.targets[i].target, ImageKind::cubin)));
+    CUBINET_TRY_ASSIGN(const std::string text, source_of(kernel_for(options, kernel, kernel.targets[i])));
     const ByteView bytes = as_bytes(text);
     outcomes[i].content = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
     outcomes[i].source = "generated";
@@ -125,25 +119,25 @@ Result<std::vector<Outcome>> generate_sources(const ResolvedKernel& kernel) {
   return outcomes;
 }
 
-Result<std::vector<Outcome>> compile_directly(const Context& context, const CompileVerbOptions& options,
+Result<std::vector<Outcome>> compile_for_file(const Context& context, const CompileVerbOptions& options,
                                               const ResolvedKernel& kernel) {
-  CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(context.compiler_search()));
-  std::vector<CompileRequest> requests;
+  std::vector<KernelToCompile> kernels;
   for (const ImageTarget target : kernel.targets)
-    requests.push_back(request_for(kernel, target.target, kind_of(options, target)));
-  std::vector<Outcome> outcomes(requests.size());
-  parallel_for(requests.size(), context.jobs(), [&](std::size_t index) {
-    Outcome& outcome = outcomes[index];
-    auto output = compiler->compile(requests[index]);
-    if (!output) {
-      outcome.error = output.error();
-      return;
+    kernels.push_back(kernel_for(options, kernel, target));
+  CUBINET_TRY_ASSIGN(const auto compiled,
+                     compile_directly(context.session_options(), kernels, context.jobs()));
+  std::vector<Outcome> outcomes(compiled.size());
+  for (std::size_t i = 0; i < compiled.size(); ++i) {
+    Outcome& outcome = outcomes[i];
+    if (!compiled[i]) {
+      outcome.error = compiled[i].error();
+      continue;
     }
-    outcome.content = output->image;
-    outcome.record = std::make_shared<const CubinRecord>(std::move(output->record));
+    outcome.content = compiled[i]->image;
+    outcome.record = compiled[i]->record;
     outcome.source = "compiled";
-    outcome.seconds = output->seconds;
-  });
+    outcome.seconds = compiled[i]->seconds;
+  }
   return outcomes;
 }
 
@@ -221,21 +215,21 @@ void tell_symbols(Console& console, const CubinRecord& record) {
     console.text(fmt::format("  {}  {}", printable(symbol), name == symbol ? "" : printable(name)));
 }
 
-// With -v: what NVRTC is given for each target. It is told beside the results, and never a reason to fail.
-nlohmann::json tell_inputs(const Context& context, const CompileVerbOptions& options,
-                           const ResolvedKernel& kernel) {
+// Logs what NVRTC is given for each target (-v) and returns it as JSON. An error here is not the verb's.
+nlohmann::json log_inputs(const Context& context, const CompileVerbOptions& options,
+                          const ResolvedKernel& kernel) {
   nlohmann::json given = nlohmann::json::array();
   Console& console = context.console();
-  const auto compiler = Compiler::open(context.compiler_search());
-  for (std::size_t i = 0; compiler && i < kernel.targets.size(); ++i) {
-    const ImageTarget target = kernel.targets[i];
-    const auto inputs = (*compiler)->inputs(request_for(kernel, target.target, kind_of(options, target)));
-    if (!inputs) console.message(LogLevel::info, inputs.error().to_line());
-    for (std::size_t source = 0; inputs && source < inputs->size(); ++source) {
-      const CompilerInput& input = (*inputs)[source];
-      for (const std::string& line : to_lines(input, (*compiler)->identity(), target.to_string()))
+  for (const ImageTarget target : kernel.targets) {
+    const auto inputs = compilation_inputs(context.session_options(), kernel_for(options, kernel, target));
+    if (!inputs) {
+      console.message(LogLevel::info, inputs.error().to_line());
+      continue;
+    }
+    for (const CompilationInput& input : *inputs) {
+      for (const std::string& line : input.lines)
         console.message(LogLevel::info, line);
-      given.push_back(describe(input, (*compiler)->identity(), target.to_string()));
+      given.push_back(input.document);
     }
   }
   return given;
@@ -298,10 +292,10 @@ Result<ExitStatus> compile(const Context& context, const CompileVerbOptions& opt
   // By the signal, not by NVRTC's handler with a status of its own.
   const InterruptGuard interrupt(InterruptGuard::First::ends);
   nlohmann::json given;
-  if (context.verbose() && options.emit != "source") given = tell_inputs(context, options, *kernel);
-  auto outcomes = options.emit == "source"     ? generate_sources(*kernel)
+  if (context.verbose() && options.emit != "source") given = log_inputs(context, options, *kernel);
+  auto outcomes = options.emit == "source"     ? generate_sources(options, *kernel)
                   : goes_through_home(options) ? find_or_compile(context, options, catalog, *kernel)
-                                               : compile_directly(context, options, *kernel);
+                                               : compile_for_file(context, options, *kernel);
   if (!outcomes) return outcomes.error();
   for (std::size_t i = 0; i < files.size(); ++i)
     (*outcomes)[i].file = files[i];

@@ -4,7 +4,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
-#include <cubinet/jit/compiler.hpp>
+#include <cubinet/session/compiler_report.hpp>
 #include <cubinet/trust/key_set.hpp>
 
 #include <CLI/Version.hpp>
@@ -66,23 +66,22 @@ Finding examine_driver(const Context& context) {
   return finding;
 }
 
-void list_candidates(Finding& finding, const std::vector<CompilerCandidate>& candidates,
-                     const std::string& chosen) {
+void list_candidates(Finding& finding, const CompilerReport& report) {
   finding.described["candidates"] = nlohmann::json::array();
-  for (const CompilerCandidate& candidate : candidates) {
-    const bool used = candidate.library == chosen;
-    finding.lines.emplace_back("candidate", fmt::format("{} {}: {}", used ? "*" : " ",
-                                                        to_string(candidate.source), candidate.library));
-    finding.described["candidates"].push_back({{"source", to_string(candidate.source)},
+  for (const CompilerReport::Library& candidate : report.candidates) {
+    finding.lines.emplace_back("candidate", fmt::format("{} {}: {}", candidate.chosen ? "*" : " ",
+                                                        candidate.source, candidate.library));
+    finding.described["candidates"].push_back({{"source", candidate.source},
                                                {"library", candidate.library},
                                                {"builtins", candidate.builtins},
-                                               {"chosen", used}});
+                                               {"chosen", candidate.chosen}});
   }
 }
 
-// Whoever links nothing needs none.
-void describe_linker(Finding& finding, const Result<LinkerCandidate>& linker) {
-  finding.lines.emplace_back("linker", linker ? linker->identity : "none: " + linker.error().message);
+// A missing linker is not a problem: only sources that are linked need it.
+void describe_linker(Finding& finding, const CompilerReport& report) {
+  const auto& linker = report.linker;
+  finding.lines.emplace_back("linker", linker ? linker->identity : "none: " + report.why_no_linker);
   finding.described["linker"] =
       linker ? nlohmann::json{{"identity", linker->identity}, {"library", linker->library}}
              : nlohmann::json(nullptr);
@@ -91,31 +90,21 @@ void describe_linker(Finding& finding, const Result<LinkerCandidate>& linker) {
 Finding examine_compiler(const Context& context) {
   Finding finding;
   finding.part = "compiler";
-  const CompilerSearch search = context.compiler_search();
-  const auto compiler = Compiler::open(search);
-  finding.lines.emplace_back("compiler", compiler ? (*compiler)->identity() : "none");
-  finding.described["searched"] = nlohmann::json::array();
-  for (const std::string& place : places_searched(search)) {
+  const CompilerReport report = report_compilers(context.session_options());
+  finding.problem = report.error;
+  finding.lines.emplace_back("compiler", report.identity.empty() ? "none" : report.identity);
+  finding.described["searched"] = report.searched;
+  for (const std::string& place : report.searched)
     finding.lines.emplace_back("searched", place);
-    finding.described["searched"].push_back(place);
-  }
-  list_candidates(finding, find_compilers(search),
-                  compiler ? (*compiler)->location().library : std::string());
-  if (!compiler) {
-    finding.problem = compiler.error();
-    return finding;
-  }
-  finding.described["identity"] = (*compiler)->identity();
-  finding.described["library"] = (*compiler)->location().library;
-  finding.described["builtins"] = (*compiler)->location().builtins;
-  describe_linker(finding, find_linker((*compiler)->location(), search));
-  const auto targets = (*compiler)->supported_targets();
-  if (!targets) {
-    finding.problem = targets.error();
-    return finding;
-  }
+  list_candidates(finding, report);
+  if (report.identity.empty()) return finding;
+  finding.described["identity"] = report.identity;
+  finding.described["library"] = report.library;
+  finding.described["builtins"] = report.builtins;
+  describe_linker(finding, report);
+  if (report.error) return finding;
   std::vector<std::string> names;
-  for (const SmTarget target : *targets)
+  for (const SmTarget target : report.targets)
     names.push_back(target.to_string());
   finding.lines.emplace_back("targets", join(names, " "));
   finding.described["targets"] = names;

@@ -7,7 +7,7 @@
 #include "verbs.hpp"
 
 #include <cubinet/base/text.hpp>
-#include <cubinet/jit/compiler.hpp>
+#include <cubinet/session/compilation.hpp>
 
 #include <fmt/format.h>
 
@@ -34,20 +34,6 @@ std::vector<SmTarget> targets_of(const KernelExplanation& explanation) {
   return targets;
 }
 
-// What a compilation here and now would be recorded as; nothing where nothing can be compiled.
-Result<std::optional<BuildFingerprint>> today(Runtime& runtime, const CompileOptions& options,
-                                              const KernelSpec& spec, SmTarget target) {
-  const auto compiler = runtime.compiler();
-  const auto kernel_template = runtime.templates().find(spec.name);
-  const bool made = spec.maker == KernelMaker::kernel_template && kernel_template;
-  if (made) CUBINET_TRY((*kernel_template)->check_target(spec, target));
-  if (!compiler || !made) return std::optional<BuildFingerprint>();
-  CUBINET_TRY_ASSIGN(
-      const BuildFingerprint fingerprint,
-      (*compiler)->fingerprint({*kernel_template, spec, target, options, ImageKind::cubin, true}));
-  return std::optional(fingerprint);
-}
-
 Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
   CUBINET_TRY_ASSIGN(std::vector<SmTarget> targets, parse_targets(options.targets));
   CUBINET_TRY_ASSIGN(TemplateCatalog catalog, context.catalog(options.sources.template_files));
@@ -67,14 +53,14 @@ Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
                           ExitStatus::usage);
     }
   }
-  const auto compiler = runtime->compiler();
+  const auto compiler = compiler_identity(*runtime);
   if (!compiler) context.console().message(LogLevel::info, compiler.error().to_line());
   nlohmann::json document = describe(spec);
   document["keys"] = nlohmann::json::array();
   std::string text = printable(spec.to_string());
   for (const SmTarget target : targets) {
     const KernelIdentity identity = identify(spec, target);
-    const auto fingerprint = today(*runtime, compiling, spec, target);
+    const auto fingerprint = current_fingerprint(*runtime, compiling, spec, target);
     if (!fingerprint) return context.fail(fingerprint.error(), ExitStatus::usage);
     nlohmann::json described = {{"target", target.to_string()},
                                 {"key", identity.key().to_string()},
@@ -89,8 +75,8 @@ Result<ExitStatus> key(const Context& context, const KeyOptions& options) {
     document["keys"].push_back(std::move(described));
   }
   if (compiler) {
-    document["compiler"] = (*compiler)->identity();
-    text += "\nby " + (*compiler)->identity();
+    document["compiler"] = *compiler;
+    text += "\nby " + *compiler;
   }
   context.console().text(text);
   context.console().document(document);

@@ -7,7 +7,7 @@
 
 #include <cubinet/base/text.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
-#include <cubinet/jit/compiler.hpp>
+#include <cubinet/session/compilation.hpp>
 
 #include <fmt/format.h>
 
@@ -111,11 +111,10 @@ Result<ExitStatus> gc(const Context& context, const GcOptions& options) {
   }
   CUBINET_TRY_ASSIGN(const HomeStats before, registry->stats());
   CUBINET_TRY_ASSIGN(const SweepReport swept, registry->sweep({options.dry_run, limit, options.imports}));
-  CUBINET_TRY_ASSIGN(const UnneededHeaders headers,
-                     sweep_bundled_headers(context.compiler_search(), !options.dry_run));
-  if (headers.folders > 0) {
+  CUBINET_TRY_ASSIGN(const SweptHeaders headers, sweep_headers(context.session_options(), !options.dry_run));
+  if (headers.releases > 0) {
     context.console().text(fmt::format("headers of {} not found here: {}, {}",
-                                       plural(headers.folders, "NVRTC release"), format_bytes(headers.bytes),
+                                       plural(headers.releases, "NVRTC release"), format_bytes(headers.bytes),
                                        options.dry_run ? "would be removed" : "removed"));
   }
   Evicted evicted = describe_evicted(swept, before);
@@ -152,7 +151,7 @@ Result<ExitStatus> gc(const Context& context, const GcOptions& options) {
                               {"entries_without_image", swept.entries},
                               {"swept_files", swept.files},
                               {"swept_bytes", swept.bytes},
-                              {"header_folders", headers.folders},
+                              {"header_folders", headers.releases},
                               {"header_bytes", headers.bytes},
                               {"evicted", std::move(evicted.entries)},
                               {"evicted_imports", swept.evicted_imports},

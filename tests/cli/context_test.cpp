@@ -41,7 +41,7 @@ TEST_CASE("NVRTC is looked for in the toolkit, then in the wheels that are named
   cubinet::cli::Console console(cubinet::cli::Color::never);
   const cubinet::cli::GlobalOptions options;
   const auto places =
-      cubinet::places_searched(cubinet::cli::Context(variables, options, console).compiler_search());
+      cubinet::places_searched(cubinet::cli::Context(variables, options, console).session_options().compiler);
   const std::vector<std::string> expected = {"/a/lib64",
                                              "/a/lib",
                                              "/b/lib64",

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "describe_input.hpp"
+#include "compiler_input_text.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace cubinet;
-using namespace cubinet::cli;
 
 namespace {
 
@@ -20,7 +19,7 @@ CompilerInput sample() {
 
 }  // namespace
 
-TEST_CASE("what a compiler is given is told as a document") {
+TEST_CASE("what a compiler is given is described as a document") {
   const auto document = describe(sample(), "NVRTC 13.0", "sm_90a");
   CHECK(document["compiler"] == "NVRTC 13.0");
   CHECK(document["target"] == "sm_90a");
@@ -32,7 +31,7 @@ TEST_CASE("what a compiler is given is told as a document") {
   CHECK(document["sources_sha256"] == sha256(as_bytes("texts")).to_hex());
 }
 
-TEST_CASE("what a compiler is given is told in lines") {
+TEST_CASE("what a compiler is given is described in lines") {
   const auto lines = to_lines(sample(), "NVRTC 13.0", "sm_90a");
   REQUIRE(lines.size() == 6);
   CHECK(lines[0] == "for sm_90a, NVRTC 13.0 is given");

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "describe_input.hpp"
-
-#include "describe.hpp"
+#include "compiler_input_text.hpp"
 
 #include <cubinet/base/text.hpp>
 
 #include <fmt/format.h>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
-nlohmann::json file_document(const CompilerInput::File& file) {
+nlohmann::json input_file_document(const CompilerInput::File& file) {
   nlohmann::json described = {{"name", file.name}, {"bytes", file.bytes}, {"place", nullptr}};
   if (!file.place.empty()) described["place"] = file.place;
   return described;
 }
 
-std::string file_line(const CompilerInput::File& file) {
+std::string input_file_line(const CompilerInput::File& file) {
   return fmt::format("  {}, {} bytes{}", file.name, file.bytes,
                      file.place.empty() ? "" : ", from " + file.place);
 }
@@ -26,13 +24,13 @@ std::string file_line(const CompilerInput::File& file) {
 nlohmann::json describe(const CompilerInput& input, std::string_view compiler, std::string_view target) {
   nlohmann::json headers = nlohmann::json::array();
   for (const CompilerInput::File& header : input.headers)
-    headers.push_back(file_document(header));
+    headers.push_back(input_file_document(header));
   return {{"target", target},
           {"compiler", compiler},
           {"flags", input.flags},
           {"names", input.names},
           {"sources_sha256", input.sources.to_hex()},
-          {"source", file_document(input.source)},
+          {"source", input_file_document(input.source)},
           {"headers", std::move(headers)}};
 }
 
@@ -42,10 +40,10 @@ std::vector<std::string> to_lines(const CompilerInput& input, std::string_view c
                                     fmt::format("  flags: {}", fmt::join(input.flags, " "))};
   if (!input.names.empty()) lines.push_back(fmt::format("  names: {}", fmt::join(input.names, "; ")));
   lines.push_back(fmt::format("  texts, of SHA-256 {} together:", input.sources.to_hex()));
-  lines.push_back("  " + file_line(input.source));
+  lines.push_back("  " + input_file_line(input.source));
   for (const CompilerInput::File& header : input.headers)
-    lines.push_back("  " + file_line(header));
+    lines.push_back("  " + input_file_line(header));
   return lines;
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler_input_text.hpp"
+
+#include <cubinet/base/parallel.hpp>
+#include <cubinet/session/compilation.hpp>
+#include <cubinet/session/open_stores.hpp>
+
+namespace cubinet {
+namespace {
+
+CompileRequest request_for(const KernelToCompile& kernel) {
+  return {kernel.kernel_template, kernel.spec, kernel.target.target, kernel.options, kernel.kind};
+}
+
+}  // namespace
+
+Result<std::vector<Result<CompiledKernel>>> compile_directly(const SessionOptions& session,
+                                                             const std::vector<KernelToCompile>& kernels,
+                                                             unsigned jobs) {
+  CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(compiler_search(session)));
+  std::vector<Result<CompiledKernel>> compiled(kernels.size(), CompiledKernel());
+  parallel_for(kernels.size(), jobs, [&](std::size_t index) {
+    auto output = compiler->compile(request_for(kernels[index]));
+    if (output) {
+      compiled[index] = CompiledKernel{std::make_shared<const CubinRecord>(std::move(output->record)),
+                                       output->image, output->seconds};
+    } else {
+      compiled[index] = std::move(output).error();
+    }
+  });
+  return compiled;
+}
+
+Result<std::string> source_of(const KernelToCompile& kernel) {
+  return specialised_source(request_for(kernel));
+}
+
+Result<std::vector<CompilationInput>> compilation_inputs(const SessionOptions& session,
+                                                         const KernelToCompile& kernel) {
+  CUBINET_TRY_ASSIGN(const auto compiler, Compiler::open(compiler_search(session)));
+  CUBINET_TRY_ASSIGN(const std::vector<CompilerInput> inputs, compiler->inputs(request_for(kernel)));
+  const std::string target = kernel.target.to_string();
+  std::vector<CompilationInput> described;
+  for (const CompilerInput& input : inputs) {
+    described.push_back(
+        {to_lines(input, compiler->identity(), target), describe(input, compiler->identity(), target)});
+  }
+  return described;
+}
+
+Result<std::string> compiler_identity(Runtime& runtime) {
+  CUBINET_TRY_ASSIGN(const auto compiler, runtime.compiler());
+  return compiler->identity();
+}
+
+Result<std::optional<BuildFingerprint>> current_fingerprint(Runtime& runtime, const CompileOptions& options,
+                                                            const KernelSpec& spec, SmTarget target) {
+  const auto kernel_template = runtime.templates().find(spec.name);
+  if (spec.maker != KernelMaker::kernel_template || !kernel_template)
+    return std::optional<BuildFingerprint>();
+  CUBINET_TRY((*kernel_template)->check_target(spec, target));
+  const auto compiler = runtime.compiler();
+  if (!compiler) return std::optional<BuildFingerprint>();
+  CUBINET_TRY_ASSIGN(
+      const BuildFingerprint fingerprint,
+      (*compiler)->fingerprint({*kernel_template, spec, target, options, ImageKind::cubin, true}));
+  return std::optional(fingerprint);
+}
+
+Result<SweptHeaders> sweep_headers(const SessionOptions& session, bool remove) {
+  CUBINET_TRY_ASSIGN(const UnneededHeaders headers, sweep_bundled_headers(compiler_search(session), remove));
+  return SweptHeaders{headers.folders, headers.bytes};
+}
+
+unsigned available_jobs() {
+  return default_jobs();
+}
+
+}  // namespace cubinet
