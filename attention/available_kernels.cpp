@@ -8,8 +8,16 @@ namespace cubinet {
 namespace {
 
 // An index has rows of one implementation, so that what is nearest to a miss is sought among them.
-std::shared_ptr<const KernelIndex> index_of(KernelRows rows, ComputeCapability device) {
-  return std::make_shared<const KernelIndex>(KernelIndex::build(std::move(rows), device));
+std::shared_ptr<const KernelIndex> index_of(KernelRows rows, ComputeCapability device,
+                                            KernelRows unusable = {}) {
+  return std::make_shared<const KernelIndex>(
+      KernelIndex::build(std::move(rows), device, std::move(unusable)));
+}
+
+// Returns whether PTX alone keeps a row from being planned with: its target would run.
+bool is_ptx_alone(const StoredRow& stored, ComputeCapability device) {
+  return stored.record != nullptr && stored.record->kind == ImageKind::ptx &&
+         runs_on(stored.row->target, device);
 }
 
 }  // namespace
@@ -20,13 +28,18 @@ AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapabi
   struct Table {
     std::uint64_t version = 0;
     KernelRows rows;
+    KernelRows unusable;
   };
   std::map<std::string, std::map<std::string, Table>> divided;
-  for (const StoredRow& stored : found.rows) {
+  const auto table_of = [&](const StoredRow& stored) -> Table& {
     Table& table = divided[stored.row->implementation][stored.row->pin];
     table.version = std::max(table.version, stored.row->version);
-    table.rows.push_back(stored.row);
-  }
+    return table;
+  };
+  for (const StoredRow& stored : found.rows)
+    table_of(stored).rows.push_back(stored.row);
+  for (const StoredRow& stored : found.elsewhere)
+    if (!is_ptx_alone(stored, device)) table_of(stored).unusable.push_back(stored.row);
   AvailableKernels kernels;
   kernels.device_ = device;
   if (!device_name.empty()) kernels.use_tuning(found.tuning, device_name);
@@ -38,7 +51,7 @@ AvailableKernels AvailableKernels::create(const DeviceRows& found, ComputeCapabi
                      [](const Table& a, const Table& b) { return a.version > b.version; });
     auto& tables = kernels.by_implementation_[implementation];
     for (Table& table : own)
-      tables.push_back(index_of(std::move(table.rows), device));
+      tables.push_back(index_of(std::move(table.rows), device, std::move(table.unusable)));
   }
   return kernels;
 }

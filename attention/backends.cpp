@@ -34,7 +34,7 @@ std::vector<std::string> AttentionBackends::names() const {
 
 const BackendRule* AttentionBackends::rule_for(const PlanRequest& request) const {
   for (const BackendRule& rule : rules_) {
-    if (rule.launches == request.options.launches && rule.applies(request)) return &rule;
+    if (rule.applies(request)) return &rule;
   }
   return nullptr;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's backends and the order in which `auto` asks them: what a backend more has to be added to.
+// The library's backends and the order in which `auto` asks them. A new backend is added here.
 #include "published/published_backend.hpp"
 #include "templates/template_backend.hpp"
 
@@ -29,31 +29,16 @@ std::vector<BackendRule> builtin_rules() {
   const std::string templates(kTemplatesBackend);
   const std::string published(kPublishedBackend);
   return {
-      {/*launches=*/false,
-       "published rows run on the device",
-       published_rows_run,
-       {published, templates},
-       "made for the device by its vendor, whose own choice they are; not measured by us"},
-      {/*launches=*/false,
-       "otherwise",
-       always,
-       {templates, published},
-       "nothing published runs on the device"},
-      {/*launches=*/true,
-       "compute capability 9.0",
+      {"compute capability 9.0",
        on_hopper,
        {templates, published},
-       "bench/results/attention_table.json: on one H200, level with FlashInfer or faster in all twelve cases"},
-      {/*launches=*/true,
-       "published rows run on the device",
+       "bench/results/attention_table.json: on one H200, level with FlashInfer or faster in all twelve "
+       "cases"},
+      {"published rows run on the device",
        published_rows_run,
        {published, templates},
        "made for the device by its vendor, whose own choice they are; not measured by us"},
-      {/*launches=*/true,
-       "otherwise",
-       always,
-       {templates, published},
-       "nothing published runs on the device"},
+      {"otherwise", always, {templates, published}, "no published row runs on the device"},
   };
 }
 

@@ -31,9 +31,11 @@ bool goes_before(const KernelRow& a, const KernelRow& b) {
 
 }  // namespace
 
-KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device) {
+KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device, KernelRows unusable) {
   KernelIndex index;
+  const std::size_t usable = rows.size();
   index.rows_ = std::move(rows);
+  index.rows_.insert(index.rows_.end(), unusable.begin(), unusable.end());
   index.device_ = device;
   std::map<SmTarget, std::size_t> rank;
   for (const SmTarget target : targets_for(device))
@@ -45,6 +47,8 @@ KernelIndex KernelIndex::build(KernelRows rows, ComputeCapability device) {
     const auto found = rank.find(row.target);
     if (found == rank.end()) {
       ++index.usage_.other_targets;
+    } else if (number >= usable) {
+      ++index.usage_.refused;
     } else if (!row.understood()) {
       ++index.usage_.not_understood;
       for (const ExtraColumn& extra : row.extras) {

@@ -11,8 +11,11 @@ namespace {
 
 // Returns the kernels of the problem's plan among existing builds, the selected one first.
 Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const AttentionPlanner& planner) {
-  CUBINET_TRY_ASSIGN(const AttentionPlan plan,
-                     planner.plan(problem, {.launches = false, .may_compile = false}));
+  // Kernels that cannot be launched here serve programs that load them by name.
+  auto planned = planner.plan(problem, {.may_compile = false});
+  if (!planned && planned.error().code == ErrorCode::unsupported)
+    planned = planner.plan(problem, {.launches = false, .may_compile = false});
+  CUBINET_TRY_ASSIGN(const AttentionPlan plan, std::move(planned));
   std::vector<KernelSpec> specs;
   for (const PlanStep& step : plan.steps)
     if (const auto* spec = std::get_if<KernelSpec>(&step.kernel)) specs.push_back(*spec);

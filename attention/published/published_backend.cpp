@@ -224,9 +224,11 @@ class PublishedBackend final : public AttentionBackend {
 
   static std::string none_runs_here(const KernelIndex& index) {
     const KernelIndex::Usage& usage = index.usage();
-    std::string reason = "none of the " +
-                         plural(usage.other_targets + usage.not_understood, "published row") + " runs on " +
-                         index.device().to_string();
+    const std::size_t rows = usage.other_targets + usage.refused + usage.not_understood;
+    std::string reason =
+        "none of the " + plural(rows, "published row") + " runs on " + index.device().to_string();
+    if (usage.refused > 0)
+      reason += " and is allowed: the policy refuses the targets of " + plural(usage.refused, "row");
     if (usage.not_understood > 0) reason += ": " + usage.passed_over();
     return reason;
   }

@@ -7,7 +7,9 @@
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
+#include <cubinet/attention/planner.hpp>
 #include <cubinet/base/text.hpp>
+#include <cubinet/kernel_explanation.hpp>
 #include <cubinet/session/table_store.hpp>
 
 #include <fmt/format.h>
@@ -29,10 +31,10 @@ struct SelectOptions {
   std::vector<std::string> addresses;
 };
 
-// The rows that requests of a Runtime over the home and the bundles, or over the table, would find.
-Result<DeviceRows> rows_for(const Context& context, const SelectOptions& options, ComputeCapability device,
-                            const TargetPolicy& policy) {
-  if (options.assume_all_kernels) return DeviceRows();
+// Returns the planner of a Runtime over the home and the bundles, or over the table.
+Result<AttentionPlanner> planner_for(const Context& context, const SelectOptions& options,
+                                     const DeviceFacts& device, const TargetPolicy& policy) {
+  if (options.assume_all_kernels) return AttentionPlanner::over({}, device, options.device_name);
   std::vector<std::shared_ptr<Store>> stores;
   if (options.table.empty()) {
     CUBINET_TRY_ASSIGN(stores, context.stores(options.places, HomeOptions::Access::read_only));
@@ -42,35 +44,27 @@ Result<DeviceRows> rows_for(const Context& context, const SelectOptions& options
   CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
   CUBINET_TRY_ASSIGN(const auto runtime,
                      context.runtime_to_ask(std::move(stores), std::move(templates), policy));
-  CUBINET_TRY_ASSIGN(DeviceRows found, runtime->rows(device));
-  // Those that no plan takes, by their target: to be named where nothing serves the problem.
-  for (const StoredRow& stored : found.elsewhere) {
-    if (!runs_on(stored.row->target, device) || !policy.allows(stored.row->target))
-      found.rows.push_back(stored);
-  }
+  CUBINET_TRY_ASSIGN(const DeviceRows found, runtime->rows(device.capability));
   if (found.stale + found.foreign > 0) {
     context.console().message(
         LogLevel::info,
         fmt::format("{} left out: {} stale, {} of another interface version",
                     plural(found.stale + found.foreign, "kernel"), found.stale, found.foreign));
   }
-  return found;
+  return AttentionPlanner::over(found, device, options.device_name, runtime->can_compile());
 }
 
-// The question, as the backends are asked it.
 struct Question {
   AttentionProblem problem;
-  DeviceFacts device;
-  AvailableKernels kernels;
-  AttentionBackends backends;
   PlanOptions options;
+  AttentionPlanner planner;
 };
 
-// What would make a problem work that nothing serves.
+// Returns commands that would let the problem be served.
 std::vector<std::string> fixes_for(const Context& context, const SelectOptions& options,
                                    const Question& question) {
   std::vector<std::string> fixes;
-  const bool published = !question.kernels.of(kPublishedImplementation).rows().empty();
+  const bool published = !question.planner.kernels().of(kPublishedImplementation).rows().empty();
   if (options.table.empty() && !published)
     fixes.push_back("cubinet import-artifacts FOLDER" + context.given_places());
   if (question.options.targets != TargetPolicy{})
@@ -78,19 +72,18 @@ std::vector<std::string> fixes_for(const Context& context, const SelectOptions& 
   PlanOptions launching = question.options;
   launching.backend = kTemplatesBackend;
   launching.launches = true;
-  const auto ours =
-      plan_attention(question.problem, question.device, question.kernels, question.backends, launching);
+  const auto ours = question.planner.plan(question.problem, launching);
   if (!ours) return fixes;
   const auto* spec = std::get_if<KernelSpec>(&ours->steps[ours->attention_step()].kernel);
   if (spec != nullptr) fixes.push_back(compile_command(*spec, ours->row.target) + context.given_places());
   return fixes;
 }
 
-// The rows nearest to what a decline looked for, and what keeps each from being taken.
+// Returns the rows that are nearest to what a decline looked for, with what is wrong with each.
 nlohmann::json describe_nearest(const BackendDecline& decline, const Question& question) {
   auto nearest = nlohmann::json::array();
   for (const NearMiss& miss : decline.nearest) {
-    nearest.push_back(describe(miss, question.device.capability));
+    nearest.push_back(describe(miss, question.planner.device().capability));
     const auto refusal = question.options.targets.refusal(miss.row->target);
     nearest.back()["policy"] = refusal ? nlohmann::json(*refusal) : nlohmann::json(nullptr);
   }
@@ -125,7 +118,7 @@ ExitStatus report_none(const Context& context, const SelectOptions& options, con
   return ExitStatus::negative;
 }
 
-// The launches as they would be handed to the driver, at made-up addresses.
+// Prints the launches as the driver would receive them, at made-up addresses.
 Result<ExitStatus> report_launches(const Context& context, const SelectOptions& options,
                                    const AttentionResolution& resolution) {
   const AttentionPlan& plan = *resolution.plan;
@@ -150,8 +143,8 @@ void report(const Context& context, const Question& question, const AttentionRes
   document["reason"] = summary;
   document["trace"] = trace;
   document["problem"] = describe(question.problem);
-  document["device"] = {{"capability", question.device.capability.to_string()},
-                        {"sm_count", question.device.sm_count}};
+  const DeviceFacts& device = question.planner.device();
+  document["device"] = {{"capability", device.capability.to_string()}, {"sm_count", device.sm_count}};
   document["policy"] = describe(question.options.targets);
   context.console().document(document);
 
@@ -167,38 +160,36 @@ void report(const Context& context, const Question& question, const AttentionRes
   context.console().text(text);
 }
 
+// Returns whether the rows are given or assumed. `auto` then asks the publisher's rules alone.
+bool has_given_rows(const SelectOptions& options) {
+  return options.assume_all_kernels || !options.table.empty();
+}
+
 Result<Question> question_of(const Context& context, const SelectOptions& options) {
-  Question question;
-  CUBINET_TRY_ASSIGN(question.problem, attention_problem_of(options.problem));
-  CUBINET_TRY_ASSIGN(question.device, device_facts_of(options.device));
-  question.options.backend = options.backend;
-  question.options.launches = options.launch;
-  question.options.assumes_all_kernels = options.assume_all_kernels;
-  question.options.explains = true;
-  question.options.starts_early = !options.no_programmatic_launch;
-  // As the launches are recorded that these are held against.
-  if (options.launch && options.problem.kv_order.empty()) question.problem.kv_order = KvOrder::hnd;
-  CUBINET_TRY_ASSIGN(question.options.targets, parse_target_policy(options.targets));
-  CUBINET_TRY_ASSIGN(DeviceRows found,
-                     rows_for(context, options, question.device.capability, question.options.targets));
-  question.kernels = AvailableKernels::create(found, question.device.capability, options.device_name);
-  CUBINET_TRY_ASSIGN(question.backends, AttentionBackends::builtin());
-  return question;
+  CUBINET_TRY_ASSIGN(AttentionProblem problem, attention_problem_of(options.problem));
+  // The recorded launches have this order (tests/cli/goldens).
+  if (options.launch && options.problem.kv_order.empty()) problem.kv_order = KvOrder::hnd;
+  PlanOptions plan;
+  plan.backend = options.backend;
+  if (has_given_rows(options) && options.backend == kAutomaticBackend) plan.backend = kPublishedBackend;
+  // The publisher's rules also select and size kernels that cannot be launched.
+  plan.launches = options.launch || plan.backend != kPublishedBackend;
+  plan.assumes_all_kernels = options.assume_all_kernels;
+  plan.explains = true;
+  plan.starts_early = options.launch && !options.no_programmatic_launch;
+  CUBINET_TRY_ASSIGN(plan.targets, parse_target_policy(options.targets));
+  CUBINET_TRY_ASSIGN(const DeviceFacts device, device_facts_of(options.device));
+  CUBINET_TRY_ASSIGN(AttentionPlanner planner, planner_for(context, options, device, plan.targets));
+  return Question{std::move(problem), std::move(plan), std::move(planner)};
 }
 
 Result<ExitStatus> select_attention(const Context& context, const SelectOptions& options) {
-  CUBINET_TRY_ASSIGN(Question question, question_of(context, options));
-  // A table that is given, or assumed, is what the question is about.
-  const bool table = options.assume_all_kernels || !options.table.empty();
-  const bool decided = table && options.backend == kAutomaticBackend;
-  if (decided) question.options.backend = kPublishedBackend;
+  CUBINET_TRY_ASSIGN(const Question question, question_of(context, options));
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
-                     resolve_attention(question.problem, question.device, question.kernels, question.backends,
-                                       question.options));
-  if (decided) {
-    resolution.requested = options.backend;
+                     question.planner.resolve(question.problem, question.options));
+  resolution.requested = options.backend;
+  if (has_given_rows(options) && options.backend == kAutomaticBackend)
     resolution.order = "the rows were given";
-  }
   if (!resolution.plan) return report_none(context, options, question, resolution);
   if (options.launch) return report_launches(context, options, resolution);
   report(context, question, resolution);

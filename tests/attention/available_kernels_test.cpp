@@ -28,11 +28,26 @@ TEST_CASE("rows for other devices are kept for explanations and not found") {
   CHECK(kernels.of(kPublishedImplementation).numbers().empty());
 }
 
-TEST_CASE("what lies elsewhere is not planned with") {
+TEST_CASE("rows that no request takes are kept for explanations and never planned with") {
   DeviceRows found;
   for (const KernelRow& row : test::published_rows(test::generation(1, 1, 4096, 32, 4)))
     found.elsewhere.push_back({std::make_shared<const KernelRow>(row), nullptr});
+  const AvailableKernels refused = AvailableKernels::create(found, {10, 0});
+  CHECK(refused.of(kPublishedImplementation).rows().size() == found.elsewhere.size());
+  CHECK(refused.of(kPublishedImplementation).numbers().empty());
+  CHECK(refused.of(kPublishedImplementation).usage().refused == found.elsewhere.size());
+  const AvailableKernels foreign = AvailableKernels::create(found, {9, 0});
+  CHECK(foreign.of(kPublishedImplementation).usage().other_targets == found.elsewhere.size());
+}
+
+TEST_CASE("a row that exists as PTX alone explains nothing on a device that its target runs on") {
+  DeviceRows found;
+  auto record = std::make_shared<CubinRecord>();
+  record->kind = ImageKind::ptx;
+  const KernelRow row = test::published_rows(test::generation(1, 1, 4096, 32, 4)).front();
+  found.elsewhere.push_back({std::make_shared<const KernelRow>(row), record});
   CHECK(AvailableKernels::create(found, {10, 0}).of(kPublishedImplementation).rows().empty());
+  CHECK(AvailableKernels::create(found, {9, 0}).of(kPublishedImplementation).rows().size() == 1);
 }
 
 TEST_CASE("rows of two versions are two tables, the one pinned last first") {

@@ -6,14 +6,8 @@ namespace {
 
 using test::FakeBackend;
 
-PlanRequest request_for(bool launches) {
-  PlanRequest request;
-  request.options.launches = launches;
-  return request;
-}
-
-BackendRule rule(bool launches, std::vector<std::string> order, const char* source) {
-  return {launches, "always", [](const PlanRequest&) { return true; }, std::move(order), source};
+BackendRule rule(std::vector<std::string> order, const char* source) {
+  return {"always", [](const PlanRequest&) { return true; }, std::move(order), source};
 }
 
 std::vector<std::string> names_of(const std::vector<std::shared_ptr<const AttentionBackend>>& backends) {
@@ -39,17 +33,21 @@ TEST_CASE("a rule orders the backends that it names, and the others follow as th
   for (const char* name : {"a", "b", "c"})
     REQUIRE(backends.add(std::make_shared<FakeBackend>(name)));
   CHECK(names_of(backends.order_of(nullptr)) == std::vector<std::string>{"a", "b", "c"});
-  const BackendRule named = rule(/*launches=*/true, {"c", "gone"}, "");
+  const BackendRule named = rule({"c", "gone"}, "");
   CHECK(names_of(backends.order_of(&named)) == std::vector<std::string>{"c", "a", "b"});
 }
 
-TEST_CASE("a rule that is added goes before those that are there, for plans to launch or for the others") {
+TEST_CASE("a rule that is added goes before the others, whether or not the plan is launched") {
   AttentionBackends backends;
-  backends.add_rule(rule(/*launches=*/true, {}, "old"));
-  backends.add_rule(rule(/*launches=*/true, {}, "new"));
-  REQUIRE(backends.rule_for(request_for(/*launches=*/true)) != nullptr);
-  CHECK(backends.rule_for(request_for(/*launches=*/true))->source == "new");
-  CHECK(backends.rule_for(request_for(/*launches=*/false)) == nullptr);
+  CHECK(backends.rule_for({}) == nullptr);
+  backends.add_rule(rule({}, "old"));
+  backends.add_rule(rule({}, "new"));
+  for (const bool launches : {false, true}) {
+    PlanRequest request;
+    request.options.launches = launches;
+    REQUIRE(backends.rule_for(request) != nullptr);
+    CHECK(backends.rule_for(request)->source == "new");
+  }
 }
 
 }  // namespace

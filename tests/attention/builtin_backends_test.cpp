@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_fixture.hpp"
 
-#include <algorithm>
-
 namespace cubinet {
 namespace {
 
@@ -17,14 +15,22 @@ TEST_CASE("every rule says when it applies and where it comes from, and names ba
   }
 }
 
-TEST_CASE("the last rule for plans to launch, and for the others, applies to everything") {
-  const AttentionBackends backends = test::builtin_backends();
-  for (const bool launches : {false, true}) {
-    const auto& rules = backends.rules();
-    const auto last = std::find_if(rules.rbegin(), rules.rend(),
-                                   [&](const BackendRule& rule) { return rule.launches == launches; });
-    REQUIRE(last != rules.rend());
-    CHECK(last->applies(PlanRequest{}));
+TEST_CASE("the last rule applies to everything") {
+  CHECK(test::builtin_backends().rules().back().applies(PlanRequest{}));
+}
+
+TEST_CASE("the order of the backends does not depend on whether the plan is launched") {
+  const AttentionProblem problem = test::generation(1, 1, 4096, 32, 4);
+  auto rows = test::published_rows(problem);
+  const std::size_t count = rows.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    rows.push_back(rows[i]);
+    rows.back().target = {9, 0, TargetKind::specific};
+  }
+  for (const DeviceFacts& device : {test::kH200, test::kB200, DeviceFacts{{8, 0}, 108, 0}}) {
+    const test::Known known = test::Known::on(device, rows);
+    CHECK(test::resolve(problem, "auto", /*launches=*/false, known).order ==
+          test::resolve(problem, "auto", /*launches=*/true, known).order);
   }
 }
 

@@ -82,11 +82,8 @@ TEST_CASE("backends are asked in the order of the rule, and each reason is kept"
   AttentionBackends backends;
   REQUIRE(backends.add(std::make_shared<FakeBackend>("second")));
   REQUIRE(backends.add(std::make_shared<FakeBackend>("first", "it rains")));
-  backends.add_rule({/*launches=*/true,
-                     "always",
-                     [](const PlanRequest&) { return true; },
-                     {"first", "second"},
-                     "a measurement"});
+  backends.add_rule(
+      {"always", [](const PlanRequest&) { return true; }, {"first", "second"}, "a measurement"});
   const auto resolution = resolve_attention(kDecode, test::kH200, {}, backends);
   REQUIRE(resolution);
   REQUIRE(resolution->plan);
@@ -108,8 +105,7 @@ TEST_CASE("a backend that a program adds is found by its name, and under auto be
   const auto left = plan_with(backends, odd, "auto", /*launches=*/true, known);
   REQUIRE(left);
   CHECK(left->backend_name() == "mine");
-  backends.add_rule(
-      {/*launches=*/true, "always", [](const PlanRequest&) { return true; }, {"mine"}, "mine is new"});
+  backends.add_rule({"always", [](const PlanRequest&) { return true; }, {"mine"}, "mine is new"});
   CHECK(plan_with(backends, kDecode, "auto", /*launches=*/true, known)->backend_name() == "mine");
 }
 

@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(Shapes,
   const ToolResult selected =
       select_in(other,
                 "--device 10.3 --sm-count 148 --batch 64 --kv-len 8192 --heads-q 64 --heads-kv 8 "
-                "--dtype-q e4m3 --page-size 16");
+                "--dtype-q e4m3 --page-size 16 --backend published");
   REQUIRE_MESSAGE(selected.status == 0, selected.err);
   CHECK(selected.json()["function"] == of_103);
 }

@@ -14,7 +14,7 @@ using namespace cubinet::test;
 
 namespace {
 
-// A folder of published kernels, known to the sandbox's home.
+// Makes the sandbox's home know a folder of published kernels, which can be launched.
 void import_rows(const Sandbox& sandbox, std::vector<KernelRow> rows, const std::string& name) {
   HomeOptions options;
   options.path = sandbox.home();
@@ -26,6 +26,7 @@ void import_rows(const Sandbox& sandbox, std::vector<KernelRow> rows, const std:
   import.rows = std::move(rows);
   for (KernelRow& row : import.rows) {
     row.implementation = kPublishedImplementation;
+    row.layout = "0.6.13";
     import.files.push_back({row.function_name + ".cubin", row.digest, 1});
   }
   std::sort(import.files.begin(), import.files.end(),

@@ -135,6 +135,18 @@ TEST_CASE("rows that are passed over are counted, and the columns that nobody kn
   CHECK(KernelIndex::build(table({elsewhere}), {10, 0}).usage().passed_over().empty());
 }
 
+TEST_CASE("unusable rows are kept and counted, and are never found") {
+  const KernelRows unusable =
+      table({test::sample_row(kFamily100), test::sample_row({9, 0, TargetKind::specific})});
+  const KernelIndex index = KernelIndex::build(table({test::sample_row(kSpecific103)}), {10, 3}, unusable);
+  CHECK(index.rows().size() == 3);
+  CHECK(index.find(index.row(0).selector).size() == 1);
+  CHECK(index.numbers().size() == 1);
+  CHECK(index.usage().usable == 1);
+  CHECK(index.usage().refused == 1);
+  CHECK(index.usage().other_targets == 1);
+}
+
 TEST_CASE("an index without rows finds nothing") {
   const KernelIndex index = KernelIndex::build(table({}), {10, 0});
   CHECK(index.find(KernelSelector{}).empty());

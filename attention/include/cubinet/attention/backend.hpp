@@ -60,9 +60,8 @@ class AttentionBackend : public std::enable_shared_from_this<AttentionBackend> {
   }
 };
 
-// Which backends `auto` asks first, in which order, and where that order comes from.
+// The order in which `auto` asks the backends, and the reason for it.
 struct BackendRule {
-  bool launches = true;   // PlanOptions::launches of the requests that it is for
   std::string condition;  // in words
   bool (*applies)(const PlanRequest& request);
   std::vector<std::string> order;  // names of backends; the others follow as they were added

@@ -40,8 +40,9 @@ inline constexpr std::string_view kAutomaticBackend = "auto";
 class AvailableKernels {
  public:
   AvailableKernels() = default;  // none, for any device
-  // What Runtime::rows(device) found, less what lies elsewhere. Measurements count of devices of this name
-  // (DeviceProperties::name) alone: without one they are left out.
+  // Takes what Runtime::rows(device) found. Plans use DeviceRows::rows; DeviceRows::elsewhere explains why a
+  // problem is not served. Measurements are used if `device_name` is the name that they were taken under
+  // (DeviceProperties::name).
   static AvailableKernels create(const DeviceRows& found, ComputeCapability device,
                                  std::string_view device_name = {});
 
@@ -75,8 +76,8 @@ struct PlanOptions {
   };
 
   std::string backend{kAutomaticBackend};
-  // Whether the plan is to be launched, or only decides and sizes. What can be launched can be looked at; the
-  // reverse does not hold.
+  // If true, a backend whose plan cannot be launched declines. If false, such a plan is returned too: it
+  // names and sizes the kernel.
   bool launches = true;
   // Whether a kernel that does not exist yet may be compiled. Otherwise a plan names an existing row, and
   // binding it has nothing compiled.
@@ -114,8 +115,9 @@ struct PlanRequest {
   std::optional<std::uint32_t> occupancy_of(const KernelRequest& kernel) const;
 };
 
-// The device memory that a run needs beside its tensors, in bytes. Both buffers belong to one stream at a time
-// and are aligned to kWorkspaceAlignment. AttentionWorkspace allocates them; callers may do so themselves.
+// The device memory that a run needs beside its tensors, in bytes. Both buffers belong to one stream at a
+// time and are aligned to kWorkspaceAlignment. AttentionWorkspace allocates them; callers may do so
+// themselves.
 //
 // Counters must be zero before the first run that uses them. Every run leaves them zero, so they are never
 // cleared again. The scratch buffer keeps nothing between runs.

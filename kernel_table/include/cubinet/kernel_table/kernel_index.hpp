@@ -21,10 +21,10 @@ using KernelRows = std::vector<std::shared_ptr<const KernelRow>>;
 // the full encoding.
 class KernelIndex {
  public:
-  // REQUIRES: one row a kernel, as Runtime::rows() gives them. Rows whose target does not run on the device
-  // and rows with an extra column that is on are left out, and counted. The order of `rows` has no influence
-  // on what is found.
-  static KernelIndex build(KernelRows rows, ComputeCapability device);
+  // REQUIRES: one row a kernel, as Runtime::rows() gives them. Rows whose target does not run on the device,
+  // rows with an extra column that is on and all of `unusable` are never found, but counted: rows() has them
+  // for explanations. The order of `rows` has no influence on what is found.
+  static KernelIndex build(KernelRows rows, ComputeCapability device, KernelRows unusable = {});
 
   // The rows of a selector, best first: specific target, family (nearest minor), baseline (nearest minor);
   // then, for kernels that differ in traits, the larger steps. Empty when there is none.
@@ -44,6 +44,7 @@ class KernelIndex {
     std::size_t family = 0;
     std::size_t baseline = 0;
     std::size_t other_targets = 0;               // rows that do not run on the device
+    std::size_t refused = 0;                     // `unusable` rows that would run on the device
     std::size_t not_understood = 0;              // rows that would run but have an unknown column that is on
     std::vector<std::string> unknown_columns{};  // the names of those columns, ascending
 
