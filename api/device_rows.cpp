@@ -35,10 +35,11 @@ bool goes_before(const HeldRow& a, const HeldRow& b) {
   return as_text(a.identity().kernel_encoding()) < as_text(b.identity().kernel_encoding());
 }
 
-std::vector<RowsOfKernel> by_kernel(const std::vector<std::shared_ptr<const StoredRows>>& stores) {
+std::vector<RowsOfKernel> by_kernel(const std::vector<std::shared_ptr<Store>>& stores,
+                                    const std::vector<std::shared_ptr<const StoredRows>>& rows) {
   std::vector<HeldRow> held;
-  for (std::size_t store = 0; store < stores.size(); ++store) {
-    for (const StoredRow& row : *stores[store])
+  for (std::size_t store = 0; store < rows.size(); ++store) {
+    for (const StoredRow& row : *rows[store])
       held.push_back({row.record->identity.kernel_hash(), &row, store});
   }
   std::stable_sort(held.begin(), held.end(), goes_before);
@@ -48,7 +49,7 @@ std::vector<RowsOfKernel> by_kernel(const std::vector<std::shared_ptr<const Stor
     if (i == 0 || goes_before(held[i - 1], held[i])) kernels.emplace_back();
     RowsOfKernel& kernel = kernels.back();
     kernel.rows.push_back(held[i].row);
-    kernel.builds.add(held[i].row->record, held[i].store);
+    kernel.builds.add(held[i].row->record, *stores[held[i].store], held[i].store);
     kernel.published = kernel.published && is_published(*held[i].row);
   }
   return kernels;
@@ -78,12 +79,12 @@ void take(const RowsOfKernel& kernel, const Wish& wish, DeviceRows& result) {
 }  // namespace
 
 Result<DeviceRows> DeviceRowReader::rows(ComputeCapability device) {
-  CUBINET_TRY_ASSIGN(const auto stores, library_.rows());
+  CUBINET_TRY_ASSIGN(const auto rows, library_.rows());
   DeviceRows result;
   result.tuning = library_.tuning();
   Wish published;
   published.targets = source_.targets_of(device);
-  for (RowsOfKernel& kernel : by_kernel(stores)) {
+  for (RowsOfKernel& kernel : by_kernel(library_.stores(), rows)) {
     Wish wish = published;
     if (!kernel.published) {
       const auto prepared = prepared_.prepare_held(kernel.rows.front()->record->identity.kernel());

@@ -133,6 +133,9 @@ KernelExplanation CubinSource::explain(const CachedKernel& kernel, ComputeCapabi
     const bool is_added =
         kernel.spec().maker == KernelMaker::function && build.standing == Standing::unchecked;
     if (is_added && judgement.wanted_target) build.verdict = "an image that was added here";
+    if (build.usable && offer.preferred) build.verdict += "; its channel is pinned to its version";
+    if (build.usable && judgement.held_back)
+      build.verdict += "; held back: a channel is pinned to another version";
     if (build.usable && build.record->kind == ImageKind::ptx)
       build.verdict += place_of_ptx(explanation.builds.size() == 1);
   }

@@ -17,8 +17,9 @@ bool is_out(const Store& store, const Error& error) {
 
 }  // namespace
 
-void KernelBuilds::add(std::shared_ptr<const CubinRecord> record, std::size_t store) {
-  offers.push_back(Offer::of(*record, store));
+void KernelBuilds::add(std::shared_ptr<const CubinRecord> record, const Store& store, std::size_t number) {
+  offers.push_back(Offer::of(*record, number));
+  offers.back().preferred = store.prefers(*record);
   records.push_back(std::move(record));
 }
 
@@ -56,7 +57,7 @@ Result<KernelBuilds> Library::ask_all(Silence silence, const Question& question)
     }
     counted_[number].told.store(false, std::memory_order_relaxed);
     for (auto& record : *answered)
-      builds.add(std::move(record), number);
+      builds.add(std::move(record), store, number);
   }
   return builds;
 }

@@ -19,7 +19,8 @@ struct KernelBuilds {
   std::vector<Offer> offers;
   CubinRecords records;
 
-  void add(std::shared_ptr<const CubinRecord> record, std::size_t store);
+  // Adds a build of the store, which is number `number` of the list of stores.
+  void add(std::shared_ptr<const CubinRecord> record, const Store& store, std::size_t number);
 };
 
 // Whether a build is one of those that did not load: the same bytes under a record that says the same of

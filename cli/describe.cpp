@@ -108,11 +108,29 @@ std::string Table::to_string() const {
   return text;
 }
 
+std::string outranked_text(const std::vector<ImportReport::Outranked>& outranked) {
+  constexpr std::size_t kLines = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(outranked.size(), kLines); ++i) {
+    const CubinRecord& in_use = *outranked[i].in_use;
+    text += fmt::format("\n{} for {}: build {} of version {} stays in use, which is newer",
+                        printable(spec_of(in_use).to_string()), in_use.target_name(),
+                        in_use.fingerprint.to_string().substr(0, 12), in_use.version);
+  }
+  if (outranked.size() > kLines)
+    text += fmt::format("\n... and newer builds of {}", plural(outranked.size() - kLines, "other kernel"));
+  if (!text.empty())
+    text += "\nto use the older version, pin its channel and pull it, or remove the newer builds";
+  return text;
+}
+
 Table record_table(const std::vector<std::shared_ptr<const CubinRecord>>& records) {
-  Table table({"KEY", "TARGET", "SIZE", "BUILD", "KERNEL"});
+  Table table({"KEY", "TARGET", "SIZE", "BUILD", "VERSION", "KERNEL"});
   for (const auto& record : records) {
     table.add({record->identity.key().to_string(), record->target_name(), format_bytes(record->size),
-               record->fingerprint.to_string().substr(0, 12), spec_of(*record).to_string()});
+               record->fingerprint.to_string().substr(0, 12),
+               record->origin == CubinOrigin::bundle ? std::to_string(record->version) : "-",
+               spec_of(*record).to_string()});
   }
   return table;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
 #include <cubinet/session/json.hpp>
@@ -41,7 +42,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// KEY, TARGET, SIZE, KERNEL of each record.
+// Returns lines that name the builds of newer bundles that stay in use although an older bundle was imported.
+// Each line begins with a newline.
+std::string outranked_text(const std::vector<ImportReport::Outranked>& outranked);
+
+// Returns a table with the key, target, size, build, bundle version and kernel of each record.
 Table record_table(const std::vector<std::shared_ptr<const CubinRecord>>& records);
 
 }  // namespace cubinet::cli

@@ -30,6 +30,7 @@ Result<ChannelBundle> Channel::open(const ChannelManifest& manifest, const Chann
   std::optional<TrustPolicy> policy = options_.policy;
   if (policy && manifest.pinned) policy->refuse_older = false;
   ChannelBundle opened;
+  opened.manifest = manifest;
   CUBINET_TRY_ASSIGN(opened.remote, read_remote_bundle(*options_.server, manifest.digest));
   opened.source = remote_source(options_.server, opened.remote);
   CUBINET_TRY_ASSIGN(opened.bundle, open_bundle(opened.source, options_.log,
@@ -53,6 +54,11 @@ void Channel::remember(const ChannelManifest& manifest) const {
   if (!remembered)
     log(options_.log, LogLevel::warning,
         "the home does not remember what " + place_ + " names: " + remembered.error().to_line());
+}
+
+Result<void> Channel::prefer(const ChannelManifest& manifest, const CubinRecords& builds) const {
+  if (options_.home == nullptr || !manifest.pinned) return {};
+  return options_.home->downloads().prefer(place_, manifest.digest, builds);
 }
 
 }  // namespace cubinet

@@ -17,7 +17,7 @@ class StoreBundle {
       : options_(options),
         channel_({options.reference, server, options.home, options.policy, options.log, options.files}) {}
 
-  Result<std::shared_ptr<Bundle>> open() const {
+  Result<ChannelBundle> open() const {
     if (options_.reference.digest) return open({*options_.reference.digest});
     CUBINET_TRY_ASSIGN(KnownChannel known, channel_.known());
     if (known.pinned) return open({*known.pinned, true});
@@ -32,7 +32,7 @@ class StoreBundle {
       CUBINET_TRY_ASSIGN(known, channel_.known());
       if (known.manifest && is_fresh(known)) return open({*known.manifest});
     }
-    auto opened = in_vain ? Result<std::shared_ptr<Bundle>>(not_asked()) : open_newest();
+    auto opened = in_vain ? Result<ChannelBundle>(not_asked()) : open_newest();
     if (opened || !known.manifest) return opened;
     log(options_.log, LogLevel::warning,
         channel_.place() + ": what was there before is used, sha256:" + known.manifest->to_hex() + ": " +
@@ -55,17 +55,16 @@ class StoreBundle {
             "it is asked again by itself"};
   }
 
-  Result<std::shared_ptr<Bundle>> open_newest() const {
+  Result<ChannelBundle> open_newest() const {
     CUBINET_TRY_ASSIGN(const ChannelManifest manifest, channel_.newest());
-    CUBINET_TRY_ASSIGN(auto bundle, open(manifest));
+    CUBINET_TRY_ASSIGN(ChannelBundle opened, open(manifest));
     channel_.remember(manifest);
-    return bundle;
+    return opened;
   }
 
-  Result<std::shared_ptr<Bundle>> open(const ChannelManifest& manifest) const {
+  Result<ChannelBundle> open(const ChannelManifest& manifest) const {
     const Expiry expiry = is_local_only(options_) ? Expiry::reported : Expiry::enforced;
-    CUBINET_TRY_ASSIGN(ChannelBundle opened, channel_.open(manifest, {expiry}));
-    return std::move(opened.bundle);
+    return channel_.open(manifest, {expiry});
   }
 
   const ServerStoreOptions& options_;
@@ -80,8 +79,8 @@ bool is_local_only(const ServerStoreOptions& options) {
          (options.offline || (options.policy && options.policy->local_only));
 }
 
-Result<std::shared_ptr<Bundle>> open_channel_bundle(const ServerStoreOptions& options,
-                                                    const std::shared_ptr<ContentServer>& server) {
+Result<ChannelBundle> open_channel_bundle(const ServerStoreOptions& options,
+                                          const std::shared_ptr<ContentServer>& server) {
   return StoreBundle(options, server).open();
 }
 

@@ -9,6 +9,7 @@
 #include <cubinet/spec/image_check.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 namespace cubinet {
@@ -31,6 +32,7 @@ class ServerStore final : public Store {
   }
 
   const StoreDescription& description() const override { return description_; }
+  bool prefers(const CubinRecord& /*record*/) const override { return pinned_; }
   std::uint64_t fetched_bytes() const override { return server_->fetched_bytes(); }
   std::shared_ptr<Bundle> opened() {
     const std::lock_guard lock(mutex_);
@@ -93,6 +95,7 @@ class ServerStore final : public Store {
   const ForkGuard fork_guard_;
   std::mutex mutex_;  // guards what follows; held by whoever opens the bundle
   std::shared_ptr<Bundle> bundle_;
+  std::atomic<bool> pinned_{false};  // the home has pinned the channel to bundle_
   std::optional<Error> refusal_;
   std::chrono::steady_clock::time_point opened_again_{};
   std::atomic<bool> told_{false};  // that what arrives is not kept
@@ -110,10 +113,11 @@ Result<std::shared_ptr<Bundle>> ServerStore::bundle() {
   if (!opened) {
     refusal_ = opened.error();
     opened_again_ = std::chrono::steady_clock::now() + options_.rest;
-    return opened;
+    return opened.error();
   }
   refusal_.reset();
-  bundle_ = *opened;
+  bundle_ = opened->bundle;
+  pinned_ = opened->manifest.pinned;
   return bundle_;
 }
 

@@ -89,6 +89,13 @@ nlohmann::json describe(const TrustReport& report) {
           {"signers", std::move(signers)}};
 }
 
+nlohmann::json describe(const std::vector<ImportReport::Outranked>& outranked) {
+  nlohmann::json described = nlohmann::json::array();
+  for (const auto& [imported, in_use] : outranked)
+    described.push_back({{"imported", describe(*imported)}, {"in_use", describe(*in_use)}});
+  return described;
+}
+
 nlohmann::json describe(const std::vector<UnservedProblem>& unserved) {
   auto described = nlohmann::json::array();
   for (const auto& [text, reason] : unserved)

@@ -29,7 +29,8 @@ Result<std::shared_ptr<Home>> open_home_to_pull(const SessionOptions& session, c
 
 // The kernels to pull and the parts of the bundle that hold them.
 struct PulledPart {
-  CubinRecords records;
+  CubinRecords chosen;
+  CubinRecords records;  // of these, those that the home does not have
   std::vector<BytePart> frames;
 };
 
@@ -55,6 +56,7 @@ Result<PulledPart> choose_part(const SessionOptions& session, const PullOptions&
     result.present += present ? 1U : 0U;
     if (!present) part.records.push_back(record);
   }
+  part.chosen = std::move(chosen);
   CUBINET_TRY_ASSIGN(part.frames, frames_of(*bundle, part.records));
   result.kernels = part.records.size();
   for (const BytePart& frame : part.frames)
@@ -70,6 +72,7 @@ Result<void> fetch_part(const PullOptions& options, const ChannelBundle& opened,
   if (options.output.empty()) {
     CUBINET_TRY_ASSIGN(ImportReport report, import_records(*opened.bundle, part.records, *home));
     result.refused = std::move(report.refused);
+    result.outranked = std::move(report.outranked);
   } else {
     CUBINET_TRY(combine_bundles(options.output, {{opened.bundle, part.records}},
                                 opened.bundle->root().options, posix_file_system()));
@@ -82,7 +85,8 @@ Result<void> fetch_part(const PullOptions& options, const ChannelBundle& opened,
 }
 
 Result<void> transfer(const SessionOptions& session, const PullOptions& options, ContentServer& server,
-                      const ChannelBundle& opened, Home* home, TransferWatch* watch, PullResult& result) {
+                      const Channel& channel, const ChannelBundle& opened, Home* home, TransferWatch* watch,
+                      PullResult& result) {
   const BundleRoot& root = opened.bundle->root();
   if (!options.is_part() && (options.dry_run || !options.output.empty())) {
     result.kernels = root.records;
@@ -93,6 +97,8 @@ Result<void> transfer(const SessionOptions& session, const PullOptions& options,
   }
   CUBINET_TRY_ASSIGN(const PulledPart part, choose_part(session, options, opened.bundle, home, result));
   if (options.dry_run || result.empty()) return {};
+  // The import reports the builds that stay in use, so that the pin comes first.
+  if (options.output.empty()) CUBINET_TRY(channel.prefer(opened.manifest, part.chosen));
   if (watch != nullptr) watch->expect(result.bytes);
   return fetch_part(options, opened, part, home, result);
 }
@@ -125,7 +131,7 @@ Result<PullResult> pull(const SessionOptions& session, const PullOptions& option
   result.pinned = manifest.pinned;
   result.trust = TrustReport::of(*opened.bundle);
   result.bundle = options.output;
-  CUBINET_TRY(transfer(session, options, *server, opened, home.get(), watch.get(), result));
+  CUBINET_TRY(transfer(session, options, *server, channel, opened, home.get(), watch.get(), result));
   if (!options.dry_run && !result.empty()) channel.remember(manifest);
   return result;
 }
@@ -142,6 +148,7 @@ std::string to_json(const PullResult& result) {
                     {"pinned", result.pinned},
                     {"bytes", result.bytes},
                     {"refused", std::move(refused)},
+                    {"outranked", describe(result.outranked)},
                     {"unserved", describe(result.unserved)},
                     {"trust", describe(result.trust)},
                     {"bundle", result.bundle}});

@@ -111,12 +111,14 @@ Result<ExitStatus> import_bundles(const Context& context, const BundleArguments&
     one["present"] = report->present;
     one["refused"] = describe_findings(report->refused);
     one["measurements"] = report->measurements;
+    one["outranked"] = describe(report->outranked);
     document["imports"].push_back(std::move(one));
     print_findings(context, file, report->refused);
     const std::string measured =
         report->measurements == 0 ? "" : ", " + plural(report->measurements, "measurement");
-    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused{}", printable(file),
-                                       report->imported, report->present, report->refused.size(), measured));
+    context.console().text(fmt::format("{}: {} imported, {} there already, {} refused{}{}", printable(file),
+                                       report->imported, report->present, report->refused.size(), measured,
+                                       outranked_text(report->outranked)));
     refused = refused || !report->refused.empty();
   }
   context.console().document(document);

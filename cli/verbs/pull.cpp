@@ -66,7 +66,7 @@ std::string text_of(const PullOptions& options, const PullResult& result) {
     text += "\na part of a bundle is another bundle: its maker's signatures are not over it";
   for (const StoreFinding& finding : result.refused)
     text += fmt::format("\nrefused: {}", printable(finding.reason));
-  return text + unserved_text(result.unserved);
+  return text + outranked_text(result.outranked) + unserved_text(result.unserved);
 }
 
 Result<ExitStatus> pull_bundle(const Context& context, const PullArguments& arguments) {

@@ -30,8 +30,23 @@ class BuildsThere {
     const auto there = builds_.find(name_of(record));
     return there != builds_.end() ? there->second : CubinRecords();
   }
+  // Returns the build of the newest newer bundle that goes before the record, or null. REQUIRES: same_as()
+  // was called for the record.
+  std::shared_ptr<const CubinRecord> newer_than(const CubinRecord& record) const {
+    std::shared_ptr<const CubinRecord> newest;
+    if (store_.prefers(record)) return newest;
+    const auto newer = newest_.find({record.identity.encoding(), record.kind});
+    const bool outranks = newer != newest_.end() && newer->second->version > record.version &&
+                          newer->second->interface_version == record.interface_version &&
+                          newer->second->fingerprint != record.fingerprint;
+    return outranks ? newer->second : newest;
+  }
   void add(const std::shared_ptr<const CubinRecord>& build) {
-    if (build->origin != CubinOrigin::imported) builds_[name_of(*build)].push_back(build);
+    if (build->origin == CubinOrigin::imported) return;
+    builds_[name_of(*build)].push_back(build);
+    if (build->origin != CubinOrigin::bundle) return;
+    auto& newest = newest_[{build->identity.encoding(), build->kind}];
+    if (newest == nullptr || newest->version < build->version) newest = build;
   }
 
  private:
@@ -43,6 +58,8 @@ class BuildsThere {
   WritableStore& store_;
   std::set<Bytes> kernels_;
   std::map<BuildName, CubinRecords> builds_;
+  // Of the builds of bundles for one target: the one with the highest version.
+  std::map<std::pair<Bytes, ImageKind>, std::shared_ptr<const CubinRecord>> newest_;
 };
 
 class BundleImport {
@@ -97,6 +114,7 @@ class BundleImport {
     }
     // Published even where it is present: an entry that is damaged is mended by it.
     CUBINET_TRY(store_.publish(*cubin));
+    if (auto newer = there_.newer_than(*record)) report_.outranked.push_back({record, std::move(newer)});
     if (!present) there_.add(record);
     ++(present ? report_.present : report_.imported);
     return {};

@@ -114,6 +114,10 @@ fs::path HomeLayout::channel(const Sha256Digest& digest_of_place) const {
   return channels() / (digest_of_place.to_hex() + ".channel");
 }
 
+fs::path HomeLayout::pinned_builds(const Sha256Digest& digest_of_place) const {
+  return channels() / (digest_of_place.to_hex() + ".builds");
+}
+
 fs::path HomeLayout::download_lock(const Sha256Digest& what) const {
   return locks() / (what.to_hex() + ".lock");
 }

@@ -42,6 +42,8 @@ class HomeLayout {
   // Returns whether a file is located where a download belongs: downloads/<2 hex>/<64 hex>.
   bool is_download(const std::filesystem::path& path) const;
   std::filesystem::path channel(const Sha256Digest& digest_of_place) const;
+  // The builds that a pin of the channel prefers.
+  std::filesystem::path pinned_builds(const Sha256Digest& digest_of_place) const;
   // Held by whoever fetches what is called so.
   std::filesystem::path download_lock(const Sha256Digest& what) const;
   std::filesystem::path channel_lock(const Sha256Digest& digest_of_place) const;

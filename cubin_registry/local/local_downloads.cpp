@@ -2,6 +2,7 @@
 #include "local/local_downloads.hpp"
 
 #include "local/known_channel.hpp"
+#include "local/pinned_builds.hpp"
 
 #include <algorithm>
 
@@ -71,6 +72,12 @@ std::unique_ptr<BuildLock> LocalDownloads::lock(const Sha256Digest& what, std::c
   return lock && *lock ? hold(*std::move(lock)) : nullptr;
 }
 
+// Another lock than that of a download: a process that queries the server changes the state meanwhile.
+Result<std::unique_ptr<FileLock>> LocalDownloads::lock_channel(const Sha256Digest& digest_of_place) {
+  return lock_within(store_.files(), store_.home().channel_lock(digest_of_place),
+                     FileSystem::Sharing::exclusive, kChannelLockLimit, store_.log_sink());
+}
+
 Result<KnownChannel> LocalDownloads::read_channel(const fs::path& file) const {
   CUBINET_TRY_ASSIGN(const OwnFile read, store_.files().read_own(file, kMaximumChannelBytes));
   auto channel = decode_channel(read.content);
@@ -92,13 +99,38 @@ Result<void> LocalDownloads::change(const std::string& place, const Callback<voi
   CUBINET_TRY(access_.check_writable());
   const Sha256Digest digest = digest_of_place(place);
   const fs::path file = store_.home().channel(digest);
-  // Not the lock of those who ask the server: they change what is known while they hold that.
-  CUBINET_TRY_ASSIGN(const auto lock,
-                     lock_within(store_.files(), store_.home().channel_lock(digest),
-                                 FileSystem::Sharing::exclusive, kChannelLockLimit, store_.log_sink()));
+  CUBINET_TRY_ASSIGN(const auto lock, lock_channel(digest));
   CUBINET_TRY_ASSIGN(KnownChannel known, channel(place));
+  const auto pinned = known.pinned;
   change(known);
-  return store_.put(file, [&] { return write_file_atomically(store_.files(), file, encode_channel(known)); });
+  CUBINET_TRY(
+      store_.put(file, [&] { return write_file_atomically(store_.files(), file, encode_channel(known)); }));
+  if (pinned && pinned != known.pinned)
+    CUBINET_TRY(store_.files().remove(store_.home().pinned_builds(digest)));
+  return {};
+}
+
+Result<void> LocalDownloads::prefer(const std::string& place, const Sha256Digest& manifest,
+                                    const CubinRecords& builds) {
+  CUBINET_TRY(access_.check_writable());
+  const Sha256Digest digest = digest_of_place(place);
+  const fs::path file = store_.home().pinned_builds(digest);
+  CUBINET_TRY_ASSIGN(const auto lock, lock_channel(digest));
+  PinnedBuilds pinned{place, manifest, {}};
+  if (const auto read = store_.files().read_own(file, kMaximumPinnedBytes)) {
+    auto before = decode_pinned_builds(read->content);
+    if (before && before->manifest == manifest) pinned.builds = std::move(before->builds);
+  }
+  for (const auto& build : builds)
+    pinned.builds.push_back(build_digest(*build));
+  std::sort(pinned.builds.begin(), pinned.builds.end());
+  pinned.builds.erase(std::unique(pinned.builds.begin(), pinned.builds.end()), pinned.builds.end());
+  const Bytes encoded = encode_pinned_builds(pinned);
+  if (encoded.size() > kMaximumPinnedBytes)
+    return Error{ErrorCode::invalid_argument,
+                 "a pin cannot have " + std::to_string(pinned.builds.size()) + " builds of " + place,
+                 "pull a part of the bundle"};
+  return store_.put(file, [&] { return write_file_atomically(store_.files(), file, encoded); });
 }
 
 Result<std::vector<KnownChannel>> LocalDownloads::channels() {

@@ -19,10 +19,14 @@ class LocalDownloads final : public Downloads {
   std::unique_ptr<BuildLock> lock(const Sha256Digest& what, std::chrono::milliseconds limit) override;
   Result<KnownChannel> channel(const std::string& place) override;
   Result<void> change(const std::string& place, const Callback<void(KnownChannel&)>& change) override;
+  Result<void> prefer(const std::string& place, const Sha256Digest& manifest,
+                      const CubinRecords& builds) override;
   Result<std::vector<KnownChannel>> channels() override;
 
  private:
   Result<KnownChannel> read_channel(const std::filesystem::path& file) const;
+  // Waits until no other process changes the state of this channel.
+  Result<std::unique_ptr<FileLock>> lock_channel(const Sha256Digest& digest_of_place);
 
   FileStore& store_;
   const HomeAccess& access_;

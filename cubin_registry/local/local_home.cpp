@@ -49,6 +49,7 @@ LocalHome::LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink l
       records_(store_),
       imports_(store_, index_, access_),
       downloads_(store_, access_),
+      preferred_(store_),
       description_{StoreKind::home, store_.home().root().native(), home.writable} {}
 
 LocalHome::~LocalHome() {
@@ -73,6 +74,7 @@ Result<CubinRecords> LocalHome::find(const KernelId& kernel) {
 }
 
 Result<CubinRecords> LocalHome::builds_of(const KernelId& kernel) {
+  preferred_.refresh();
   CUBINET_TRY_ASSIGN(auto stored, records_.of_kernel(kernel));
   stored = in_force(store_, std::move(stored));
   sort_newest_first(stored);
@@ -90,6 +92,7 @@ Result<CubinRecords> LocalHome::builds_of(const KernelId& kernel) {
 
 Result<CubinRecords> LocalHome::own_records() {
   CUBINET_TRY(check_process());
+  preferred_.refresh();
   StoreLock lock = store_lock();
   CUBINET_TRY_ASSIGN(RecordCache::All all, records_.all([&] {
     RecordCache::Rows rows;
@@ -143,8 +146,10 @@ Result<std::shared_ptr<const StoredRows>> LocalHome::rows() {
     CUBINET_TRY_ASSIGN(const bool there, folder->available());
     if (there) available.push_back(folder);
   }
+  const auto preferred = preferred_.refresh();
   const std::lock_guard guard(rows_mutex_);
-  if (rows_ != nullptr && own == rows_records_ && available == rows_folders_) return rows_;
+  if (rows_ != nullptr && own == rows_records_ && available == rows_folders_ && preferred == rows_preferred_)
+    return rows_;
   StoredRows rows;
   for (const auto& record : own) {
     if (auto row = row_of(*record)) rows.push_back({std::move(row), record});
@@ -156,6 +161,7 @@ Result<std::shared_ptr<const StoredRows>> LocalHome::rows() {
   auto made = std::make_shared<const StoredRows>(std::move(rows));
   rows_records_ = std::move(own);
   rows_folders_ = std::move(available);
+  rows_preferred_ = preferred;
   rows_ = std::move(made);
   return rows_;
 }

@@ -6,6 +6,7 @@
 #include "local/index_keeper.hpp"
 #include "local/local_downloads.hpp"
 #include "local/local_imports.hpp"
+#include "local/pinned_builds.hpp"
 #include "local/record_cache.hpp"
 #include "local/retention.hpp"
 #include "local/use_log.hpp"
@@ -28,6 +29,7 @@ class LocalHome final : public Home {
 
   const StoreDescription& description() const override { return description_; }
   std::string place_of(const CubinRecord& record) const override;
+  bool prefers(const CubinRecord& record) const override { return preferred_.contains(record); }
   Result<CubinRecords> find(const KernelId& kernel) override;
   Result<CubinRecords> find_key(KernelKey key) override;
   Result<CubinRecords> find_function(std::string_view symbol) override;
@@ -85,12 +87,14 @@ class LocalHome final : public Home {
   RecordCache records_;
   mutable LocalImports imports_;  // keeps what it has read
   LocalDownloads downloads_;
+  PreferredBuilds preferred_;
   StoreDescription description_;
   std::mutex rows_mutex_;
   // What rows() answered last, and from what.
   std::shared_ptr<const StoredRows> rows_;
   CubinRecords rows_records_;
   LocalImports::Folders rows_folders_;
+  std::shared_ptr<const PreferredBuilds::Builds> rows_preferred_;
 };
 
 }  // namespace cubinet

@@ -22,10 +22,24 @@ std::size_t place_of(ImageTarget target, const Wish& wish) {
 // Of two offers the smaller goes first. All that an offer holds is part of it, so that only equal ones are
 // interchangeable.
 auto rank_of(const Judgement& judgement, const Offer& offer, const Wish& wish) {
-  return std::tuple<bool, std::size_t, Standing, std::uint64_t, std::size_t, const BuildFingerprint&,
+  return std::tuple<bool, bool, std::size_t, Standing, std::uint64_t, std::size_t, const BuildFingerprint&,
                     const Sha256Digest&, ImageTarget, CubinOrigin, std::uint32_t>(
-      !judgement.usable(), place_of(offer.target, wish), judgement.standing, ~offer.version, offer.store,
-      offer.fingerprint, offer.digest, offer.target, offer.origin, offer.interface_version);
+      !judgement.usable(), judgement.held_back, place_of(offer.target, wish), judgement.standing,
+      ~offer.version, offer.store, offer.fingerprint, offer.digest, offer.target, offer.origin,
+      offer.interface_version);
+}
+
+// A pin restores the choice that there was before newer bundles came: of all bundles' builds only those of
+// the pinned bundle take part, if it has a usable one.
+void hold_back(std::vector<Judgement>& judged, std::span<const Offer> offers) {
+  const bool pinned = std::any_of(judged.begin(), judged.end(), [&](const Judgement& each) {
+    return each.usable() && offers[each.offer].preferred;
+  });
+  if (!pinned) return;
+  for (Judgement& each : judged) {
+    const Offer& offer = offers[each.offer];
+    each.held_back = offer.origin == CubinOrigin::bundle && !offer.preferred;
+  }
 }
 
 }  // namespace
@@ -97,6 +111,7 @@ std::vector<Judgement> judge(const Wish& wish, std::span<const Offer> offers) {
   for (std::size_t i = 0; i < offers.size(); ++i) {
     judged[i] = {i, standing_of(offers[i], wish), place_of(offers[i].target, wish) < wish.targets.size()};
   }
+  hold_back(judged, offers);
   std::sort(judged.begin(), judged.end(), [&](const Judgement& a, const Judgement& b) {
     return rank_of(a, offers[a.offer], wish) < rank_of(b, offers[b.offer], wish);
   });

@@ -18,6 +18,77 @@ TEST_CASE("a channel is pinned to the manifest before, stays there, and follows 
   CHECK(served.sandbox.run({"channel", "unpin", served.reference()}).status == 1);
 }
 
+namespace {
+
+// The kernel "one", whose build is another one in each version.
+std::vector<Cubin> build_of_version(std::uint64_t version) {
+  FakeCubin description;
+  description.filler = static_cast<decltype(description.filler)>(version);
+  return {make_cubin(named_spec("one"), description, "version " + std::to_string(version))};
+}
+
+// Returns the bundle version of the build that a device gets.
+std::uint64_t chosen_version(const Sandbox& sandbox, const std::vector<std::string>& options = {}) {
+  std::vector<std::string> line = {"explain", build_of_version(1).front().record->identity.key().to_string(),
+                                   "--device", "9.0", "--json"};
+  line.insert(line.end(), options.begin(), options.end());
+  const ToolResult explained = sandbox.run(line);
+  REQUIRE_MESSAGE(explained.status == 0, explained.err);
+  return explained.json()["chosen"]["bundle_version"];
+}
+
+}  // namespace
+
+TEST_CASE("a pinned version is used again after a pull, and the newer one after unpin and pull") {
+  const ServedChannel served(0);
+  const Sandbox& sandbox = served.sandbox;
+  served.push(7, nullptr, build_of_version(7));
+  REQUIRE(sandbox.run({"pull", served.reference()}).status == 0);
+  served.push(8, nullptr, build_of_version(8));
+  REQUIRE(sandbox.run({"pull", served.reference()}).status == 0);
+  CHECK(chosen_version(sandbox) == 8);
+  REQUIRE(sandbox.run({"channel", "pin", served.reference(), "--before"}).status == 0);
+  CHECK(chosen_version(sandbox, {"--bundle", served.reference()}) == 7);
+  const ToolResult back = sandbox.run({"pull", served.reference(), "--json"});
+  REQUIRE_MESSAGE(back.status == 0, back.err);
+  CHECK(back.json()["outranked"].empty());
+  CHECK(chosen_version(sandbox) == 7);
+  CHECK(contains(
+      sandbox
+          .run({"explain", build_of_version(1).front().record->identity.key().to_string(), "--device", "9.0"})
+          .out,
+      "held back"));
+  CHECK(sandbox.run({"registry", "verify"}).status == 0);
+  REQUIRE(sandbox.run({"registry", "gc"}).status == 0);
+  CHECK(chosen_version(sandbox) == 7);
+  REQUIRE(sandbox.run({"channel", "unpin", served.reference()}).status == 0);
+  REQUIRE(sandbox.run({"pull", served.reference()}).status == 0);
+  CHECK(chosen_version(sandbox) == 8);
+}
+
+TEST_CASE("the list of a home shows versions, and an older bundle says which build stays in use") {
+  const ServedChannel served(0);
+  const Sandbox& sandbox = served.sandbox;
+  served.push(7, nullptr, build_of_version(7));
+  served.push(8, nullptr, build_of_version(8));
+  REQUIRE(sandbox.run({"bundle", "import", sandbox.path("v8.bundle")}).status == 0);
+  const ToolResult older = sandbox.run({"bundle", "import", sandbox.path("v7.bundle")});
+  REQUIRE_MESSAGE(older.status == 0, older.err);
+  CHECK(contains(older.out, "of version 8 stays in use"));
+  const auto outranked = sandbox.run({"bundle", "import", sandbox.path("v7.bundle"), "--json"})
+                             .json()["imports"][0]["outranked"];
+  REQUIRE(outranked.size() == 1);
+  CHECK(outranked[0]["imported"]["bundle_version"] == 7);
+  CHECK(outranked[0]["in_use"]["bundle_version"] == 8);
+  CHECK(sandbox.run({"bundle", "import", sandbox.path("v8.bundle"), "--json"})
+            .json()["imports"][0]["outranked"]
+            .empty());
+  const std::string list = sandbox.run({"registry", "list"}).out;
+  CHECK(contains(list, "VERSION"));
+  CHECK(contains(list, "  7 "));
+  CHECK(contains(list, "  8 "));
+}
+
 TEST_CASE("a pin is the way back that a policy allows, and it asks for signatures all the same") {
   ServedChannel served(0);
   const SecretKey key = ok(SecretKey::generate());

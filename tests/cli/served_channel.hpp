@@ -15,13 +15,14 @@ struct ServedChannel {
   explicit ServedChannel(std::uint64_t version = 7) {
     if (version != 0) push(version);
   }
-  // Gives the manifest's digest.
-  std::string push(std::uint64_t version, const SecretKey* key = nullptr) const {
+  // Returns the manifest's digest.
+  std::string push(std::uint64_t version, const SecretKey* key = nullptr,
+                   const std::vector<Cubin>& cubins = three_cubins()) const {
     const std::string file = sandbox.path("v" + std::to_string(version) + ".bundle");
     BundleOptions options;
     options.channel = "stable";
     options.version = version;
-    ok(create_bundle(file, three_cubins(), options));
+    ok(create_bundle(file, cubins, options));
     if (key != nullptr)
       sandbox.write("v" + std::to_string(version) + ".bundle." + key->public_key().id() + ".minisig",
                     ok(sign(*key, ok(Bundle::open(file))->root_bytes(), "")).to_file());

@@ -165,6 +165,28 @@ TEST_CASE("a build that is taken away leaves the order of the others as it was")
   }
 }
 
+TEST_CASE("while a channel is pinned, builds of other bundles go behind all others that are usable") {
+  const Wish wish = wish_of(true, true, true);
+  Offer pinned = offer_of(kBaseline, CubinOrigin::bundle, "old");
+  pinned.version = 1;
+  pinned.preferred = true;
+  Offer newer = offer_of(kSpecific, CubinOrigin::bundle, "new");
+  newer.version = 2;
+  Offer stale_pin = pinned;
+  stale_pin.interface_version = 8;
+  const Offer local = offer_of(kSpecific, CubinOrigin::compiled);
+  const auto first = [&](const std::vector<Offer>& offers) { return judge(wish, offers).front().offer; };
+  CHECK(first({newer, pinned}) == 1);
+  CHECK(first({newer, stale_pin}) == 0);  // its build is of no use
+  CHECK(first({newer, pinned, local}) == 2);
+  const auto judged = judge(wish, std::vector<Offer>{newer, pinned});
+  CHECK_FALSE(judged[0].held_back);
+  CHECK(judged[1].held_back);
+  CHECK(judged[1].usable());
+  newer.preferred = true;
+  CHECK(first({newer, pinned}) == 0);
+}
+
 TEST_CASE("targets are wanted machine code first, and none that the policy refuses") {
   const ComputeCapability device{10, 3};
   TargetPolicy policy;

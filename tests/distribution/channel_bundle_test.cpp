@@ -100,6 +100,23 @@ TEST_CASE("an older version than was seen is not taken from a channel, and the n
   CHECK(contains(fixture.log, "0 of the 1 trusted keys"));
 }
 
+TEST_CASE("the store of a server prefers its builds while its channel is pinned") {
+  const ChannelFixture fixture;
+  const Sha256Digest first = fixture.served.push(1);
+  fixture.served.push(2);
+  ServerStoreOptions options = fixture.options();
+  options.fresh = 0s;
+  const auto prefers = [&] {
+    const auto store = ok(open_server_store(options));
+    return store->prefers(*ok(store->list()).at(0));
+  };
+  CHECK_FALSE(prefers());
+  fixture.pin(first);
+  CHECK(prefers());
+  fixture.pin(std::nullopt);
+  CHECK_FALSE(prefers());
+}
+
 TEST_CASE("a manifest that is pinned is used though it is older, and never though it is less signed") {
   const ChannelFixture fixture;
   const SecretKey key = ok(SecretKey::generate());

@@ -104,6 +104,12 @@ struct ImportReport {
   std::uint64_t present = 0;          // were there already
   std::vector<StoreFinding> refused;  // damaged, false, or conflicting with what is there: left out
   std::uint64_t measurements = 0;     // that the bundle has, whatever part of it is imported
+  // A build of a newer bundle that the store had already. Requests still use it.
+  struct Outranked {
+    std::shared_ptr<const CubinRecord> imported;
+    std::shared_ptr<const CubinRecord> in_use;
+  };
+  std::vector<Outranked> outranked = {};
 };
 // What becomes of a build whose bytes are not those that lie under the same identity, kind and fingerprint.
 // One of the two is not what it says.

@@ -61,6 +61,10 @@ class Store {
   // Where a build of this store lies, for people: the place, or that of the folder that it was imported from.
   virtual std::string place_of(const CubinRecord& /*record*/) const { return description().place; }
 
+  // Returns true if a channel is pinned to the bundle of this build. Such a build goes before those of other
+  // bundles. REQUIRES: this store listed the record.
+  virtual bool prefers(const CubinRecord& /*record*/) const { return false; }
+
   // Every build of a kernel, for every target and of every kind, in no order. A miss is an empty list.
   virtual Result<CubinRecords> find(const KernelId& kernel) = 0;
   // Every build whose key is `key`, and every build that has a function of this name (its symbol; of a

@@ -58,6 +58,10 @@ class Downloads {
   virtual Result<KnownChannel> channel(const std::string& place) = 0;
   // One after the other, also among processes: `change` sees what is there now.
   virtual Result<void> change(const std::string& place, const Callback<void(KnownChannel&)>& change) = 0;
+  // Prefers the builds of a bundle to those of other bundles, for as long as the channel of this place is
+  // pinned to the manifest. Adds to the builds that were given for the same manifest before.
+  virtual Result<void> prefer(const std::string& place, const Sha256Digest& manifest,
+                              const CubinRecords& builds) = 0;
   // All of them, by place.
   virtual Result<std::vector<KnownChannel>> channels() = 0;
 };

@@ -38,6 +38,7 @@ struct Offer {
   CubinOrigin origin = CubinOrigin::compiled;
   std::uint32_t interface_version = 0;
   std::uint64_t version = 0;  // of the bundle or import; 0 for a local build
+  bool preferred = false;     // a channel is pinned to its bundle
   BuildFingerprint fingerprint;
   Sha256Digest digest;
   std::size_t store = 0;  // the place of its store in the list of stores
@@ -54,12 +55,15 @@ struct Judgement {
   std::size_t offer = 0;  // its place in what was handed in
   Standing standing = Standing::stale;
   bool wanted_target = false;  // its target is among the wish's
+  // A build of a bundle, while a channel is pinned to another bundle that has a usable build of the kernel.
+  bool held_back = false;
   bool usable() const { return wanted_target && is_usable(standing); }
 };
 
-// The one rule by which a build wins. Usable builds come first, the best in front: by target, then standing,
-// then the higher version, then the order of stores, then the smaller fingerprint and digest. What is not
-// usable follows. Pure: the answer depends on the set of offers, never on their order.
+// The one rule by which a build wins. Usable builds come first, the best in front: those that are not held
+// back by a pin, then by target, then standing, then the higher version, then the order of stores, then the
+// smaller fingerprint and digest. Builds that are not usable follow. Pure: the answer depends on the set of
+// offers, never on their order.
 std::vector<Judgement> judge(const Wish& wish, std::span<const Offer> offers);
 
 }  // namespace cubinet

@@ -44,6 +44,7 @@ struct ChannelBundle {
   RemoteBundle remote;
   std::shared_ptr<const ByteSource> source;
   std::shared_ptr<Bundle> bundle;
+  ChannelManifest manifest;
 };
 
 // A channel of a server, or one manifest on it, together with what a home knows of it. This is the only place
@@ -72,6 +73,9 @@ class Channel {
   // a pinned manifest and for a reference that names a manifest. Logs a warning if the home cannot be
   // written.
   void remember(const ChannelManifest& manifest) const;
+  // Lets the home prefer these builds to those of other bundles while the channel is pinned to the manifest.
+  // Does nothing unless it is pinned.
+  Result<void> prefer(const ChannelManifest& manifest, const CubinRecords& builds) const;
 
  private:
   const ChannelOptions options_;

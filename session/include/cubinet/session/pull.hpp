@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/base/callback.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/session/device_choice.hpp>
 #include <cubinet/session/record_filter.hpp>
 #include <cubinet/session/session_options.hpp>
@@ -43,7 +44,9 @@ struct PullResult {
   std::uint64_t kernels = 0;  // that were pulled
   std::uint64_t present = 0;  // others, which the home had already
   std::uint64_t bytes = 0;    // of these kernels on the server
-  std::vector<StoreFinding> refused = {};      // by the home: damaged, or in conflict with its builds
+  std::vector<StoreFinding> refused = {};  // by the home: damaged, or in conflict with its builds
+  // Kernels of which the home still uses a newer bundle's build.
+  std::vector<ImportReport::Outranked> outranked = {};
   std::vector<UnservedProblem> unserved = {};  // of PullOptions::device
   TrustReport trust = {};
   std::string bundle = {};  // the file; empty if the kernels are in the home

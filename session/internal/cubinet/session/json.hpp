@@ -3,6 +3,7 @@
 
 #include <cubinet/artifacts/artifact_import.hpp>
 #include <cubinet/base/result.hpp>
+#include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/session/device_choice.hpp>
 #include <cubinet/session/trust_report.hpp>
@@ -32,7 +33,8 @@ nlohmann::json describe_fully(const CubinRecord& record);
 // {"policy", "threshold", "signers"}; null without a policy.
 nlohmann::json describe(const TrustReport& report);
 
-nlohmann::json describe(const std::vector<UnservedProblem>& unserved);  // [{"problem", "reason"}]
+nlohmann::json describe(const std::vector<ImportReport::Outranked>& outranked);  // [{"imported", "in_use"}]
+nlohmann::json describe(const std::vector<UnservedProblem>& unserved);           // [{"problem", "reason"}]
 // {"count", "first": names, "details": [{"folder", "name", "reason"}]}
 nlohmann::json describe(const ArtifactFindings& findings);
 
