@@ -104,19 +104,30 @@ Result<std::shared_ptr<Bundle>> Context::open_bundle(const std::string& path) co
   return open_bundle_file(session_options(), path);
 }
 
+Result<std::shared_ptr<Session>> Context::session(const Places& places, HomeOptions::Access access) const {
+  CUBINET_TRY_ASSIGN(SessionOptions options, session_options(places));
+  options.home_access = access;
+  warn_without_home();
+  return Session::open(std::move(options));
+}
+
 std::string Context::policy_file() const {
   if (!options_.policy.empty()) return options_.policy;
   const auto folder = home();
   return folder ? (*folder / "policy.json").string() : "";
 }
 
+void Context::warn_without_home() const {
+  if (const auto folder = home(); !folder)
+    console_.message(LogLevel::warning,
+                     "no home is used, kernels are kept in memory: " + folder.error().to_line());
+}
+
 Result<std::vector<std::shared_ptr<Store>>> Context::stores(const Places& places,
                                                             HomeOptions::Access access) const {
   CUBINET_TRY_ASSIGN(SessionOptions options, session_options(places));
   options.home_access = access;
-  if (const auto folder = home(); !folder)
-    console_.message(LogLevel::warning,
-                     "no home is used, kernels are kept in memory: " + folder.error().to_line());
+  warn_without_home();
   CUBINET_TRY_ASSIGN(OpenedStores opened, open_stores(options));
   return std::move(opened.stores);
 }

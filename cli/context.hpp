@@ -10,6 +10,7 @@
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
+#include <cubinet/session.hpp>
 #include <cubinet/session/environment.hpp>
 #include <cubinet/session/json.hpp>
 
@@ -63,6 +64,8 @@ class Context {
   Result<SessionOptions> session_options(const ServerArguments& servers) const;
   // The same with the places of a line. invalid_argument for options that contradict each other.
   Result<SessionOptions> session_options(const Places& places) const;
+  // Opens a session with the options and places of a line. Logs a warning if no home is named.
+  Result<std::shared_ptr<Session>> session(const Places& places, HomeOptions::Access access) const;
   // Under the policy that the home or --policy has for it.
   Result<std::shared_ptr<Bundle>> open_bundle(const std::string& path) const;
   // --policy, else the home's policy.json; empty where no home is named either.
@@ -83,6 +86,8 @@ class Context {
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
 
  private:
+  void warn_without_home() const;
+
   const EnvironmentVariables& environment_;
   const GlobalOptions& options_;
   Console& console_;

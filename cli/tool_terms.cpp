@@ -72,6 +72,7 @@ constexpr Term kTerms[] = {
     {"import_artifacts()", "`cubinet import-artifacts`"},
     {"materialize_cache()", "`cubinet materialize`"},
     {"report_cubin()", "`cubinet inspect`"},
+    {"TuneOptions::table_file", "`cubinet tune --output`"},
     {"tune_attention()", "`cubinet tune`"},
 };
 

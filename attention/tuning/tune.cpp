@@ -81,8 +81,13 @@ std::uint32_t runs_of(double kv_bytes) {
 
 class Tuning {
  public:
-  Tuning(Runtime& runtime, std::shared_ptr<const Device> device, AttentionProblem problem, double budget)
-      : runtime_(runtime), device_(std::move(device)), problem_(std::move(problem)), budget_(budget) {}
+  Tuning(Runtime& runtime, std::shared_ptr<const Device> device, AttentionProblem problem,
+         const TuneAttentionOptions& options)
+      : runtime_(runtime),
+        device_(std::move(device)),
+        problem_(std::move(problem)),
+        budget_(options.budget_seconds),
+        cancelled_(options.cancelled) {}
 
   Result<TuningTable::Row> run(const DeviceTensor& scratch) {
     // All that a sequence has, not what a window shows of it.
@@ -96,6 +101,11 @@ class Tuning {
 
  private:
   const DeviceProperties& properties() const { return device_->properties(); }
+  bool is_cancelled() const { return cancelled_ && cancelled_(); }
+  Result<void> check_cancelled() const {
+    return is_cancelled() ? Result<void>(Error{ErrorCode::unavailable, "the measurement was cancelled"})
+                          : Result<void>();
+  }
 
   Result<void> bind(double seconds);
   Result<TensorBuffers> buffers(const DeviceTensor& scratch) const;
@@ -109,6 +119,7 @@ class Tuning {
   const std::shared_ptr<const Device> device_;
   const AttentionProblem problem_;
   const double budget_;
+  const Callback<bool()> cancelled_;
   const Stopwatch elapsed_;
   std::vector<TimedCandidate> candidates_;  // the model's choice first
   std::size_t best_ = 0;                    // of these, as far as they were measured
@@ -120,16 +131,12 @@ Result<void> Tuning::bind(double seconds) {
                      AttentionPlanner::create(runtime_, DeviceFacts::of(properties())));
   CUBINET_TRY_ASSIGN(const std::vector<AttentionPlan> plans,
                      tuning_candidates(planner.request(problem_), planner.backends()));
-  if (plans.empty()) {
-    CUBINET_TRY_ASSIGN(const AttentionResolution resolution,
-                       planner.resolve(problem_, {.uses_tuning = false}));
-    return resolution.error();
-  }
   std::vector<Result<BoundAttention>> bound(plans.size(), Error{ErrorCode::busy, "the budget is spent"});
   parallel_for(plans.size(), 0, [&](std::size_t i) {
-    if (i == 0 || elapsed_.seconds() < seconds)
+    if (!is_cancelled() && (i == 0 || elapsed_.seconds() < seconds))
       bound[i] = BoundAttention::bind(runtime_, plans[i], properties().ordinal);
   });
+  CUBINET_TRY(check_cancelled());
   if (!bound.front()) return bound.front().error();
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (bound[i]) candidates_.push_back({*std::move(bound[i]), plans[i], {}});
@@ -168,6 +175,7 @@ Result<void> Tuning::keep_those_that_agree(const TensorBuffers& tensors) {
   AttentionOutputs expected;
   std::vector<TimedCandidate> kept;
   for (TimedCandidate& candidate : candidates_) {
+    CUBINET_TRY(check_cancelled());
     CUBINET_TRY(tensors.poison(/*scratch=*/false));
     CUBINET_TRY(run_one(candidate, tensors, 0, stream.handle()));
     CUBINET_TRY(stream.synchronize());
@@ -197,6 +205,7 @@ Result<void> Tuning::measure(const DeviceTensor& scratch) {
     graphs.push_back(std::move(graph));
   }
   const auto time = [&](std::size_t i) -> Result<void> {
+    CUBINET_TRY(check_cancelled());
     CUBINET_TRY_ASSIGN(candidates_[i].seconds.emplace_back(), graphs[i].seconds_a_run(1));
     return {};
   };
@@ -258,16 +267,15 @@ TuningTable::Row Tuning::row() const {
 }  // namespace
 
 Result<TuningTable::Row> tune_attention(Runtime& runtime, const AttentionProblem& problem, int device,
-                                        const DeviceTensor& scratch, CUstream stream, double budget_seconds) {
+                                        const TuneAttentionOptions& options) {
   CUBINET_TRY(check_problem(problem));
   CUBINET_TRY_ASSIGN(auto opened, runtime.device(device));
-  CUBINET_TRY(check_not_capturing(*opened, stream));
-  // How the work is divided is measured of sequences that are as long as each other; what a run appends
-  // before it attends is the same whatever attends.
+  CUBINET_TRY(check_not_capturing(*opened, options.stream));
+  // Equally long sequences show how the work is divided. The append costs the same before every kernel.
   AttentionProblem measured = problem;
   measured.append.reset();
   measured.kv_lengths.assign(problem.batch, static_cast<std::int32_t>(problem.kv_len));
-  return Tuning(runtime, std::move(opened), std::move(measured), budget_seconds).run(scratch);
+  return Tuning(runtime, std::move(opened), std::move(measured), options).run(options.scratch);
 }
 
 }  // namespace cubinet

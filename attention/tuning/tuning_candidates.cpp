@@ -90,7 +90,7 @@ Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
   options.launches = true;
   CUBINET_TRY_ASSIGN(AttentionResolution resolution,
                      resolve_attention(request.problem, request.device, request.kernels, backends, options));
-  if (!resolution.plan) return std::vector<AttentionPlan>();
+  if (!resolution.plan) return resolution.error();
   CUBINET_TRY_ASSIGN(AttentionPlan model, with_named_kernel(*std::move(resolution.plan)));
   const PlanRequest asked{request.problem, request.device, request.kernels, options};
   CandidateList list(most_kernels);

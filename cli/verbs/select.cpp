@@ -2,7 +2,6 @@
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
 #include "describe.hpp"
-#include "describe_attention.hpp"
 #include "launch_record.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
@@ -10,6 +9,7 @@
 #include <cubinet/attention/planner.hpp>
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_explanation.hpp>
+#include <cubinet/session/attention_json.hpp>
 #include <cubinet/session/table_store.hpp>
 
 #include <fmt/format.h>

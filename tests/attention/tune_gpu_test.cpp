@@ -27,7 +27,7 @@ TEST_CASE("what is measured is no slower than what the model plans, and right") 
   problem.kv_len = 2048;
   problem.heads_q = 16;
   problem.heads_kv = 2;
-  const TuningTable::Row row = ok(tune_attention(*runtime, problem, 0, {}, nullptr, /*budget_seconds=*/8));
+  const TuningTable::Row row = ok(tune_attention(*runtime, problem, 0, {.budget_seconds = 8}));
   CHECK(row.candidates > 4);
   CHECK(row.microseconds > 1);
   CHECK(row.microseconds <= row.modelled_microseconds);

@@ -4,6 +4,8 @@
 #include <cubinet/attention/tuning.hpp>
 #include <cubinet/loader/stream.hpp>
 
+#include <atomic>
+
 namespace cubinet {
 namespace {
 
@@ -28,15 +30,16 @@ struct TuneSetting {
   }
 };
 
-// The model's choice is compiled and timed however small the budget is.
+// The model's choice is compiled and timed even with the smallest budget.
 constexpr double kNoTime = 1e-6;
+const TuneAttentionOptions kQuick{.budget_seconds = kNoTime};
 
 TEST_CASE("what was measured says of what, on which device, and how a plan takes it") {
   const TuneSetting setting;
   if (setting.stub.missing()) return;
   AttentionProblem problem = setting.problem;
   problem.append.emplace();
-  const TuningTable::Row row = ok(tune_attention(*setting.runtime, problem, 0, {}, nullptr, kNoTime));
+  const TuningTable::Row row = ok(tune_attention(*setting.runtime, problem, 0, kQuick));
   CHECK(row.batch == problem.batch);
   CHECK(row.kv_len == problem.kv_len);
   CHECK(row.backend == "templates");
@@ -61,7 +64,8 @@ TEST_CASE("nothing is measured while a stream is being captured") {
   const Stream stream = ok(Stream::create(setting.device));
   std::optional<Error> refused;
   ok(Graph::capture(stream, [&]() -> Result<void> {
-    const auto tuned = tune_attention(*setting.runtime, setting.problem, 0, {}, stream.handle(), kNoTime);
+    const auto tuned = tune_attention(*setting.runtime, setting.problem, 0,
+                                      {.stream = stream.handle(), .budget_seconds = kNoTime});
     if (!tuned) refused = tuned.error();
     return {};
   }));
@@ -75,12 +79,13 @@ TEST_CASE("all that is measured with lies in the scratch memory, and one that is
   if (setting.stub.missing()) return;
   const DeviceBuffer small = ok(DeviceBuffer::allocate(setting.device, 4096));
   const DeviceTensor scratch{small.address(), small.size(), {}};
-  const auto refused = tune_attention(*setting.runtime, setting.problem, 0, scratch, nullptr, kNoTime);
+  const auto refused =
+      tune_attention(*setting.runtime, setting.problem, 0, {.scratch = scratch, .budget_seconds = kNoTime});
   CHECK(refused.error().code == ErrorCode::invalid_argument);
   const DeviceBuffer large = ok(DeviceBuffer::allocate(setting.device, 64 << 20));
   const auto before = setting.stub.calls("cuMemAlloc");
-  ok(tune_attention(*setting.runtime, setting.problem, 0, {large.address(), large.size(), {}}, nullptr,
-                    kNoTime));
+  ok(tune_attention(*setting.runtime, setting.problem, 0,
+                    {.scratch = {large.address(), large.size(), {}}, .budget_seconds = kNoTime}));
   CHECK(setting.stub.calls("cuMemAlloc") == before);
 }
 
@@ -88,16 +93,32 @@ TEST_CASE("a candidate whose output is not that of the choice of the model is ou
   const TuneSetting setting;
   if (setting.stub.missing()) return;
   // The stub computes nothing, so that no output is like another.
-  const TuningTable::Row row = ok(tune_attention(*setting.runtime, setting.problem, 0, {}, nullptr, 2));
+  const TuningTable::Row row =
+      ok(tune_attention(*setting.runtime, setting.problem, 0, {.budget_seconds = 2}));
   CHECK(row.candidates == 1);
   CHECK(row.splits == 0);
+}
+
+TEST_CASE("a measurement ends when it is cancelled, before and after it has loaded its kernels") {
+  const TuneSetting setting;
+  if (setting.stub.missing()) return;
+  for (const int after : {0, 3, 30}) {
+    CAPTURE(after);
+    std::atomic<int> asked{0};
+    TuneAttentionOptions options;
+    options.cancelled = [&] { return asked++ >= after; };
+    const auto refused = tune_attention(*setting.runtime, setting.problem, 0, options);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::unavailable);
+    CHECK(refused.error().message == "the measurement was cancelled");
+  }
 }
 
 TEST_CASE("what no backend launches is said as a plan would say it") {
   const TuneSetting setting;
   AttentionProblem problem = setting.problem;
   problem.head_dim_qk = problem.head_dim_v = 72;
-  const auto refused = tune_attention(*setting.runtime, problem, 0, {}, nullptr, kNoTime);
+  const auto refused = tune_attention(*setting.runtime, problem, 0, kQuick);
   CHECK(refused.error().code == ErrorCode::unsupported);
   CHECK(refused.error().message.find("templates: ") != std::string::npos);
 }

@@ -62,10 +62,14 @@ TEST_CASE("few kernels are compiled where few are wanted") {
   CHECK(kernels.size() <= 3);
 }
 
-TEST_CASE("of what nothing launches nothing is measured") {
+TEST_CASE("a problem that nothing launches has no candidates, and every backend gives its reason") {
   AttentionProblem problem = llama(8, 8192);
   problem.head_dim_qk = problem.head_dim_v = 72;
-  CHECK(ok(tuning_candidates(request_of(problem), builtin_backends())).empty());
+  const auto refused = tuning_candidates(request_of(problem), builtin_backends());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::unsupported);
+  CHECK(refused.error().message.find("templates: ") != std::string::npos);
+  CHECK(refused.error().message.find("published: ") != std::string::npos);
 }
 
 TEST_CASE("every backend that serves is a candidate") {

@@ -8,12 +8,12 @@
 
 namespace cubinet {
 
-// What is measured of a problem: the plan that would be made without measurements first, the others as the
-// cost model ranks them. The options of each plan's request name its kernel, where its backend takes one.
-// Empty where nothing launches the problem.
+// Returns the plans to measure for a problem: first the plan that is made without measurements, then the
+// others in the order of the cost model. The options of each plan's request name its kernel if its backend
+// accepts one. unsupported, with every backend's reason, if nothing launches the problem.
 //
-// Of a template's, kernels and splits that the model thinks half as slow again as its fastest are left out,
-// and what is beyond `most_kernels` kernels and four divisions of each.
+// Plans of a template that the model estimates at more than 1.5 times its fastest are left out, and so are
+// those beyond `most_kernels` kernels and four divisions of each.
 Result<std::vector<AttentionPlan>> tuning_candidates(const PlanRequest& request,
                                                      const AttentionBackends& backends,
                                                      std::size_t most_kernels = 12);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "describe_attention.hpp"
-
 #include "attention/backend_fixture.hpp"
 
-using namespace cubinet;
-using namespace cubinet::cli;
+#include <cubinet/session/attention_json.hpp>
 
+using namespace cubinet;
 using test::Known;
 
 TEST_CASE("a tile that no row has is no candidate but is named as missing") {

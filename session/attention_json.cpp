@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "describe_attention.hpp"
-
-#include "describe.hpp"
-
 #include <cubinet/base/text.hpp>
 #include <cubinet/kernel_table/column.hpp>
 #include <cubinet/kernel_table/row_codec.hpp>
+#include <cubinet/session/attention_json.hpp>
+#include <cubinet/session/json.hpp>
 
 #include <fmt/format.h>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 nlohmann::json or_null(std::uint32_t value, std::uint32_t absent) {
@@ -37,7 +35,7 @@ nlohmann::json describe_launch(const AttentionPlan& plan) {
   return described;
 }
 
-// The tiles that the cost model compared, and those of them that no row has.
+// Adds the tiles that the cost model compared, and those that no row has.
 void add_candidates(const AttentionPlan& plan, nlohmann::json& document) {
   auto candidates = nlohmann::json::array();
   auto missing = nlohmann::json::array();
@@ -174,4 +172,4 @@ std::vector<std::string> trace_of(const AttentionPlan& plan) {
   return lines;
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet
