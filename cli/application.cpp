@@ -34,8 +34,9 @@ constexpr const char* kExamples = R"(Examples:
   cubinet bundle verify kernels.bundle
   cubinet import-artifacts flashinfer_cubin/cubins
 
-Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
-CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR; of push and pull HTTPS_PROXY, NO_PROXY, AWS_*, DOCKER_CONFIG.
+Environment: CUBINET_HOME (the home), CUBINET_SITE_HOMES (read-only homes),
+CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels), CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR;
+for servers HTTPS_PROXY, NO_PROXY, AWS_*, DOCKER_CONFIG.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 
 constexpr std::string_view kYes[] = {"true", "on", "yes", "enable", "+", "1"};
@@ -70,8 +71,21 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   };
   const std::string group = "Everywhere";
   app.add_option_function<std::string>("--home", once(options.home, "--home"),
-                                       "The local home, before CUBINET_HOME")
+                                       "The home that kernels are kept in (default: CUBINET_HOME)")
       ->type_name("FOLDER")
+      ->group(group);
+  const auto add_site_home = [&options](const std::vector<std::string>& folders) {
+    for (const std::string& folder : folders) {
+      if (folder.empty()) throw CLI::ValidationError("--site-home: the value is empty");
+      options.site_homes.push_back(folder);
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--site-home", add_site_home,
+         "A home that others maintain (default: CUBINET_SITE_HOMES): searched after the home, never "
+         "written; may be repeated")
+      ->type_name("FOLDER")
+      ->allow_extra_args(false)
       ->group(group);
   app.add_option_function<std::string>("--nvrtc", once(options.nvrtc, "--nvrtc"),
                                        "The NVRTC library to use, and no other")

@@ -72,6 +72,7 @@ constexpr Term kTerms[] = {
     {"ServerAccess::token", "the login of docker"},
     {"ServerAccess::user", "--user"},
     {"SessionOptions::home", "--home or CUBINET_HOME"},
+    {"SessionOptions::site_homes", "--site-home or CUBINET_SITE_HOMES"},
     {"SourceProgram::globals", "--global"},
     {"SourceProgram::preludes", "--prelude"},
     {"Store::list()", "`cubinet registry list`"},

@@ -101,7 +101,8 @@ TEST_CASE("help of every verb is data, with examples and the options that work e
       line += " " + word;
     CAPTURE(line);
     CHECK(contains(examples, line));
-    for (const char* option : {"--home", "--json", "--jobs", "--verbose", "--version", "--help"}) {
+    for (const char* option :
+         {"--home", "--site-home", "--json", "--jobs", "--verbose", "--version", "--help"}) {
       CAPTURE(option);
       CHECK(contains(result.out, option));
     }
