@@ -59,6 +59,7 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"trust", "update"},
     {"outdated"},
     {"channel"},
+    {"channel", "list"},
     {"channel", "pin"},
     {"channel", "unpin"},
     {"bench"},
