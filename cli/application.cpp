@@ -4,6 +4,7 @@
 #include "arguments.hpp"
 #include "context.hpp"
 #include "usage_error.hpp"
+#include "verb_table.hpp"
 #include "verbs/verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -69,7 +70,7 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       slot = text;
     };
   };
-  const std::string group = "Everywhere";
+  const std::string group = kCommonOptions;
   app.add_option_function<std::string>("--home", once(options.home, "--home"),
                                        "The home that kernels are kept in (default: CUBINET_HOME)")
       ->type_name("FOLDER")
@@ -135,17 +136,33 @@ using AddVerb = void (*)(CLI::App&, Action&);
 struct Verb {
   std::string_view name;
   AddVerb add;
+  bool describes_all = false;  // it prints something about all verbs
 };
 
-constexpr Verb kVerbs[] = {
-    {"doctor", add_doctor},     {"templates", add_templates}, {"key", add_key},
-    {"explain", add_explain},   {"select", add_select},       {"compile", add_compile},
-    {"prebuild", add_prebuild}, {"bundle", add_bundle},       {"import-artifacts", add_import_artifacts},
-    {"mirror", add_mirror},     {"adopt", add_adopt},         {"materialize", add_materialize},
-    {"inspect", add_inspect},   {"push", add_push},           {"pull", add_pull},
-    {"outdated", add_outdated}, {"channel", add_channel},     {"registry", add_registry},
-    {"run", add_run},           {"bench", add_bench},         {"trust", add_trust},
-    {"tune", add_tune}};
+constexpr Verb kVerbs[] = {{"doctor", add_doctor},
+                           {"templates", add_templates},
+                           {"key", add_key},
+                           {"explain", add_explain},
+                           {"select", add_select},
+                           {"compile", add_compile},
+                           {"prebuild", add_prebuild},
+                           {"bundle", add_bundle},
+                           {"import-artifacts", add_import_artifacts},
+                           {"mirror", add_mirror},
+                           {"adopt", add_adopt},
+                           {"materialize", add_materialize},
+                           {"inspect", add_inspect},
+                           {"push", add_push},
+                           {"pull", add_pull},
+                           {"outdated", add_outdated},
+                           {"channel", add_channel},
+                           {"registry", add_registry},
+                           {"run", add_run},
+                           {"bench", add_bench},
+                           {"trust", add_trust},
+                           {"tune", add_tune},
+                           {"completion", add_completion, true},
+                           {"manual", add_manual, true}};
 
 constexpr const char* kHelp = "help";
 
@@ -192,12 +209,15 @@ struct CommandLine {
   }
 };
 
-// The hundreds of options of all verbs take longer than many a command. Nothing when more is to be said than
-// the verbs that the line names know: which there are, or what is wrong with it.
+// Parses the line with the options of the verbs that it names: the hundreds of options of all verbs take
+// longer than many a command. Returns nullptr if the other verbs are needed too, for a list of verbs or an
+// error.
 std::unique_ptr<CommandLine> parse_named_verbs(int argc, const char* const* argv) {
   auto line = std::make_unique<CommandLine>();
   for (const Verb& verb : kVerbs) {
-    if (argc > 1 && std::find(argv + 1, argv + argc, verb.name) != argv + argc) line->add(verb);
+    if (argc < 2 || std::find(argv + 1, argv + argc, verb.name) == argv + argc) continue;
+    if (verb.describes_all) return nullptr;
+    line->add(verb);
   }
   try {
     line->parse(argc, argv);

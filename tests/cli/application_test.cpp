@@ -57,6 +57,8 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"tune"},
     {"trust", "keygen"},
     {"trust", "update"},
+    {"completion"},
+    {"manual"},
     {"outdated"},
     {"channel"},
     {"channel", "list"},
