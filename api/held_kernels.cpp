@@ -96,7 +96,7 @@ Error several(const Library& library, const KernelBuilds& builds, const std::vec
 Error not_of_its_own(const Library& library, const KernelBuilds& builds, const std::string& function) {
   const std::vector<HeldKernel> kernels = kernels_of(builds);
   Error error = several(library, builds, kernels, "the function '" + function.substr(0, kNameShown) + "'",
-                        "ask Runtime::prepare() for one of them by key or name");
+                        "ask `Runtime::prepare()` for one of them by key or name");
   error.code = ErrorCode::not_found;
   return error;
 }

@@ -29,7 +29,7 @@ Result<void> check_exists(Runtime& runtime, const AttentionPlan& plan, const Ker
   return Error{ErrorCode::not_found,
                "the plan may have nothing compiled, and no build of " + spec.to_string() +
                    " that a device of " + known.device.to_string() + " could use is there",
-               "plan with the rows that Runtime::rows() gives now, or with PlanOptions::may_compile"};
+               "plan with the rows that `Runtime::rows()` gives now, or with `PlanOptions::may_compile`"};
 }
 
 // Whether a build for another target than the row's is what the plan asks for: of a kernel that had yet to be
@@ -59,8 +59,8 @@ Result<void> check_target(Runtime& runtime, const AttentionPlan& plan, const Pla
                    (named ? " for " + plan.row.target.to_string() : std::string()) +
                    (wishes == TargetPolicy{} ? "" : " under its policy (" + wishes.to_string() + ")") +
                    ", and the Runtime loaded the build for " + function.record().target_name(),
-               "give the Runtime and the plan the same policy, and plan with the rows that Runtime::rows() "
-               "gives now; what was loaded before stays until Runtime::release(), and a target whose build "
+               "give the Runtime and the plan the same policy, and plan with the rows that `Runtime::rows()` "
+               "gives now; what was loaded before stays until `Runtime::release()`, and a target whose build "
                "does not load can be forbidden in both"};
 }
 

@@ -228,7 +228,7 @@ Result<void> TensorChecks::check_attention(const AttentionTensors& tensors) cons
   CUBINET_TRY(check_distinct_rows("o", tensors.o, o_));
   if (rules_.contiguous_o) CUBINET_TRY(check_contiguous("o", tensors.o));
   if (rules_.lse_as_planned && !problem_.lse && tensors.lse.address != 0)
-    return wrong_tensor("lse", " is given, but the plan's problem has none: set AttentionProblem::lse");
+    return wrong_tensor("lse", " is given, but the plan's problem has none: set `AttentionProblem::lse`");
   if (tensors.lse.address != 0 || problem_.lse) {
     CUBINET_TRY(check_contiguous("lse", tensors.lse));
     CUBINET_TRY(check_place("lse", tensors.lse, lse_bytes_, kWordBytes));

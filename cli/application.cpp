@@ -4,6 +4,7 @@
 #include "arguments.hpp"
 #include "context.hpp"
 #include "usage_error.hpp"
+#include "verb_table.hpp"
 #include "verbs/verbs.hpp"
 
 #include <cubinet/base/text.hpp>
@@ -34,8 +35,9 @@ constexpr const char* kExamples = R"(Examples:
   cubinet bundle verify kernels.bundle
   cubinet import-artifacts flashinfer_cubin/cubins
 
-Environment: CUBINET_HOME (the local home), CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels),
-CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR; of push and pull HTTPS_PROXY, NO_PROXY, AWS_*, DOCKER_CONFIG.
+Environment: CUBINET_HOME (the home), CUBINET_SITE_HOMES (read-only homes),
+CUBINET_CUDA_WHEELS (folders with NVIDIA's wheels), CUDA_HOME, CUDA_PATH, XDG_CACHE_HOME, HOME, NO_COLOR;
+for servers HTTPS_PROXY, NO_PROXY, AWS_*, DOCKER_CONFIG.
 Exit status: 0 done, 1 damage found or no answer, 2 wrong usage or input, 3 environment.)";
 
 constexpr std::string_view kYes[] = {"true", "on", "yes", "enable", "+", "1"};
@@ -68,10 +70,23 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       slot = text;
     };
   };
-  const std::string group = "Everywhere";
+  const std::string group = kCommonOptions;
   app.add_option_function<std::string>("--home", once(options.home, "--home"),
-                                       "The local home, before CUBINET_HOME")
+                                       "The home that kernels are kept in (default: CUBINET_HOME)")
       ->type_name("FOLDER")
+      ->group(group);
+  const auto add_site_home = [&options](const std::vector<std::string>& folders) {
+    for (const std::string& folder : folders) {
+      if (folder.empty()) throw CLI::ValidationError("--site-home: the value is empty");
+      options.site_homes.push_back(folder);
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--site-home", add_site_home,
+         "A home that others maintain (default: CUBINET_SITE_HOMES): searched after the home, never "
+         "written; may be repeated")
+      ->type_name("FOLDER")
+      ->allow_extra_args(false)
       ->group(group);
   app.add_option_function<std::string>("--nvrtc", once(options.nvrtc, "--nvrtc"),
                                        "The NVRTC library to use, and no other")
@@ -121,17 +136,33 @@ using AddVerb = void (*)(CLI::App&, Action&);
 struct Verb {
   std::string_view name;
   AddVerb add;
+  bool describes_all = false;  // it prints something about all verbs
 };
 
-constexpr Verb kVerbs[] = {
-    {"doctor", add_doctor},     {"templates", add_templates}, {"key", add_key},
-    {"explain", add_explain},   {"select", add_select},       {"compile", add_compile},
-    {"prebuild", add_prebuild}, {"bundle", add_bundle},       {"import-artifacts", add_import_artifacts},
-    {"mirror", add_mirror},     {"adopt", add_adopt},         {"materialize", add_materialize},
-    {"inspect", add_inspect},   {"push", add_push},           {"pull", add_pull},
-    {"outdated", add_outdated}, {"channel", add_channel},     {"registry", add_registry},
-    {"run", add_run},           {"bench", add_bench},         {"trust", add_trust},
-    {"tune", add_tune}};
+constexpr Verb kVerbs[] = {{"doctor", add_doctor},
+                           {"templates", add_templates},
+                           {"key", add_key},
+                           {"explain", add_explain},
+                           {"select", add_select},
+                           {"compile", add_compile},
+                           {"prebuild", add_prebuild},
+                           {"bundle", add_bundle},
+                           {"import-artifacts", add_import_artifacts},
+                           {"mirror", add_mirror},
+                           {"adopt", add_adopt},
+                           {"materialize", add_materialize},
+                           {"inspect", add_inspect},
+                           {"push", add_push},
+                           {"pull", add_pull},
+                           {"outdated", add_outdated},
+                           {"channel", add_channel},
+                           {"registry", add_registry},
+                           {"run", add_run},
+                           {"bench", add_bench},
+                           {"trust", add_trust},
+                           {"tune", add_tune},
+                           {"completion", add_completion, true},
+                           {"manual", add_manual, true}};
 
 constexpr const char* kHelp = "help";
 
@@ -178,12 +209,15 @@ struct CommandLine {
   }
 };
 
-// The hundreds of options of all verbs take longer than many a command. Nothing when more is to be said than
-// the verbs that the line names know: which there are, or what is wrong with it.
+// Parses the line with the options of the verbs that it names: the hundreds of options of all verbs take
+// longer than many a command. Returns nullptr if the other verbs are needed too, for a list of verbs or an
+// error.
 std::unique_ptr<CommandLine> parse_named_verbs(int argc, const char* const* argv) {
   auto line = std::make_unique<CommandLine>();
   for (const Verb& verb : kVerbs) {
-    if (argc > 1 && std::find(argv + 1, argv + argc, verb.name) != argv + argc) line->add(verb);
+    if (argc < 2 || std::find(argv + 1, argv + argc, verb.name) == argv + argc) continue;
+    if (verb.describes_all) return nullptr;
+    line->add(verb);
   }
   try {
     line->parse(argc, argv);

@@ -23,6 +23,12 @@ Result<fs::path> absolute(const std::string& path) {
   return result.lexically_normal();
 }
 
+// Returns `path` itself if it cannot be made absolute; opening it then fails.
+std::string absolute_or_given(const std::string& path) {
+  const auto result = absolute(path);
+  return result ? result->string() : path;
+}
+
 }  // namespace
 
 Result<fs::path> Context::home() const {
@@ -42,6 +48,9 @@ SessionOptions Context::session_options() const {
   const auto folder = home();
   options.home = folder ? folder->string() : std::string();
   options.home_required = false;
+  if (!options_.site_homes.empty()) options.site_homes = options_.site_homes;
+  for (std::string& site_home : options.site_homes)
+    site_home = absolute_or_given(site_home);
   options.policy_file = options_.policy;
   if (!options_.nvrtc.empty()) options.compiler.library = options_.nvrtc;
   options.log = console_.log_sink();
@@ -70,10 +79,9 @@ Result<SessionOptions> Context::session_options(const Places& places) const {
 
 std::string Context::given_places() const {
   std::string line;
-  if (!options_.home.empty()) {
-    const auto folder = home();
-    line += " --home " + shell_quoted(folder ? folder->string() : options_.home);
-  }
+  if (!options_.home.empty()) line += " --home " + shell_quoted(absolute_or_given(options_.home));
+  for (const std::string& site_home : options_.site_homes)
+    line += " --site-home " + shell_quoted(absolute_or_given(site_home));
   if (!options_.nvrtc.empty()) line += " --nvrtc " + shell_quoted(options_.nvrtc);
   if (!options_.policy.empty()) line += " --policy " + shell_quoted(options_.policy);
   return line;
@@ -86,8 +94,10 @@ unsigned Context::jobs() const {
 ProtectedFiles Context::protected_files(std::vector<std::string> inputs, const Places& places) const {
   std::copy_if(places.bundles.begin(), places.bundles.end(), std::back_inserter(inputs),
                [](const std::string& place) { return !names_server(place); });
+  const SessionOptions options = session_options();
   ProtectedFiles kept{std::move(inputs), {}};
-  if (auto folder = home()) kept.home = *std::move(folder);
+  kept.homes.assign(options.site_homes.begin(), options.site_homes.end());
+  if (!options.home.empty()) kept.homes.emplace_back(options.home);
   return kept;
 }
 

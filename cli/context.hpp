@@ -22,14 +22,15 @@
 
 namespace cubinet::cli {
 
-// What every verb accepts, before and after its name.
+// The options that every verb accepts, before and after its name.
 struct GlobalOptions {
-  std::string home;    // --home; empty: not given
-  std::string nvrtc;   // --nvrtc; empty: search
-  std::string policy;  // --policy; empty: the home's
-  unsigned jobs = 0;   // --jobs; 0: what the processors and the memory allow
-  int verbosity = 0;   // -v, -vv
-  bool json = false;   // --json
+  std::string home = {};                     // --home; empty: not given
+  std::vector<std::string> site_homes = {};  // --site-home; empty: CUBINET_SITE_HOMES
+  std::string nvrtc = {};                    // --nvrtc; empty: search
+  std::string policy = {};                   // --policy; empty: the home's
+  unsigned jobs = 0;                         // --jobs; 0: as many as the processors and the memory allow
+  int verbosity = 0;                         // -v, -vv
+  bool json = false;                         // --json
 };
 
 // What a verb works with. Immutable but for what it writes to the console.
@@ -47,12 +48,12 @@ class Context {
   Result<std::filesystem::path> home() const;
   // Where the home's name comes from, for people.
   std::string home_origin() const;
-  // " --home FOLDER --nvrtc FILE --policy FILE" as they were given, quoted for a shell: what a printed
-  // command needs to mean the same home and compiler. Empty where neither was.
+  // Returns " --home FOLDER --site-home FOLDER --nvrtc FILE --policy FILE" as they were given, quoted for a
+  // shell. A printed command needs them to name the same homes and compiler.
   std::string given_places() const;
   unsigned jobs() const;
   bool verbose() const { return options_.verbosity > 0; }
-  // These inputs, the bundles' files among the places, and the home where one is named.
+  // Returns these inputs, the files among the bundles, and the homes.
   ProtectedFiles protected_files(std::vector<std::string> inputs, const Places& places = {}) const;
 
   // The templates of the library and those of these files and folders.

@@ -167,7 +167,7 @@ Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements
         }
         KernelIdentity identity = identify(*resolved, target.target);
         if (!seen.insert({target.kind, identity.encoding()}).second) continue;
-        expansion.kernels.push_back({kernel_template, spec, *resolved, target, std::move(identity)});
+        expansion.kernels.push_back({spec, *resolved, target, std::move(identity)});
       }
     }
   }

@@ -28,7 +28,6 @@ struct MatrixElement {
 Result<std::vector<MatrixElement>> parse_matrix(std::string_view text, std::string_view origin);
 
 struct MatrixKernel {
-  std::shared_ptr<const KernelTemplate> kernel_template;
   KernelSpec given;  // as the matrix gives it, without defaults: for messages
   KernelSpec spec;   // resolved
   ImageTarget target;

@@ -51,10 +51,10 @@ Result<void> check_kept(FileSystem& files, const std::string& name, const fs::pa
     if (input_status && same_file(*input_status, *status))
       return refused(name, "it is '" + input + "', which is read", "name another file with -o");
   }
-  if (!keep.home) return {};
-  CUBINET_TRY_ASSIGN(const bool in_home, lies_in(files, path, *keep.home));
-  if (in_home)
-    return refused(name, "it lies in the home '" + keep.home->string() + "'", "name a file outside it");
+  for (const fs::path& home : keep.homes) {
+    CUBINET_TRY_ASSIGN(const bool in_home, lies_in(files, path, home));
+    if (in_home) return refused(name, "it is in the home '" + home.string() + "'", "name a file outside it");
+  }
   return {};
 }
 

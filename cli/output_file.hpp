@@ -10,11 +10,10 @@
 
 namespace cubinet::cli {
 
-// What a result may not be written over: the files it is made of, by whatever name, and everything in the
-// home, which belongs to the registry.
+// The files that an output must not replace: the verb's inputs, by any name, and everything in the homes.
 struct ProtectedFiles {
   std::vector<std::string> inputs;
-  std::optional<std::filesystem::path> home;
+  std::vector<std::filesystem::path> homes;
 };
 
 // Whether a path lies in a folder, whatever links lead to either. False where the folder is not there.

@@ -30,6 +30,7 @@ constexpr Term kTerms[] = {
     {"AttentionProblem::kv_len", "--kv-len"},
     {"AttentionProblem::kv_lengths", "--kv-lengths"},
     {"AttentionProblem::kv_order", "--layout"},
+    {"AttentionProblem::lse", "--lse"},
     {"AttentionProblem::output_scale", "--output-scale"},
     {"AttentionProblem::q_len", "--q-len"},
     {"AttentionProblem::soft_cap", "--soft-cap"},
@@ -43,6 +44,7 @@ constexpr Term kTerms[] = {
     {"CompilerSearch::library", "--nvrtc"},
     {"CompilerSearch::toolkit_roots", "CUDA_HOME"},
     {"CompilerSearch::wheel_roots", "CUBINET_CUDA_WHEELS"},
+    {"Device::make_current", "Device::make_current"},  // no verb uses a context of others
     {"DeviceFacts::sm_count", "--sm-count"},
     {"Home::repair()", "`cubinet registry repair`"},
     {"Home::set_limit()", "`cubinet registry limit`"},
@@ -58,7 +60,11 @@ constexpr Term kTerms[] = {
     {"KeySetTurn::next", "`cubinet trust update` without --first"},
     {"MirrorFoldersOptions::lists", "--checksums sha256:DIGEST, several by --checksums FILE"},
     {"PinOptions::manifest", "--manifest"},
+    {"PlanOptions::may_compile", "PlanOptions::may_compile"},  // verbs plan and bind with one Runtime
+    {"Runtime::prepare()", "cubinet"},
     {"Runtime::prepare(name, image)", "`cubinet registry add FILE --name NAME`"},
+    {"Runtime::release()", "Runtime::release()"},  // no verb keeps a plan
+    {"Runtime::rows()", "Runtime::rows()"},        // no verb keeps a plan
     {"RuntimeOptions::compile", "`cubinet compile`"},
     {"SecretKey::generate()", "`cubinet trust keygen`"},
     {"SecretKey::parse()", "--password-file, or --cache-key-password for the key of a cache"},
@@ -66,6 +72,7 @@ constexpr Term kTerms[] = {
     {"ServerAccess::token", "the login of docker"},
     {"ServerAccess::user", "--user"},
     {"SessionOptions::home", "--home or CUBINET_HOME"},
+    {"SessionOptions::site_homes", "--site-home or CUBINET_SITE_HOMES"},
     {"SourceProgram::globals", "--global"},
     {"SourceProgram::preludes", "--prelude"},
     {"Store::list()", "`cubinet registry list`"},

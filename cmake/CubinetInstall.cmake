@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the library, its public headers, a CMake package and a pkg-config file. The third-party libraries that
 # a consumer has to link are derived from what the modules link, so that neither file can fall behind.
+# Component `tool` is what a user of the command line needs, `development` what a program needs to be built.
 
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
@@ -33,15 +34,22 @@ set(pc_OpenSSL::Crypto libcrypto)
 set(pc_SQLite::SQLite3 sqlite3)
 set(pc_xxHash::xxhash libxxhash)
 set(pc_zstd::libzstd libzstd)
+# Imported target -> the Debian package with its headers.
+set(deb_OpenSSL::Crypto "libssl-dev (>= 3.0)")
+set(deb_SQLite::SQLite3 "libsqlite3-dev (>= 3.40)")
+set(deb_xxHash::xxhash "libxxhash-dev (>= 0.8)")
+set(deb_zstd::libzstd libzstd-dev)
 
 set(CUBINET_FIND_DEPENDENCIES "")
 set(pc_requires "")
+set(deb_requires "")
 set(pc_libs "-lstdc++ -lm")
 foreach(library IN LISTS linked)
   if(DEFINED cmake_${library})
     string(APPEND CUBINET_FIND_DEPENDENCIES "${cmake_${library}}\n")
     if(DEFINED pc_${library})
       list(APPEND pc_requires ${pc_${library}})
+      list(APPEND deb_requires "${deb_${library}}")
     else()
       string(APPEND pc_libs " -pthread")
     endif()
@@ -73,11 +81,15 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/cubinet.pc.in cubinet.pc @ONLY)
 install(
   TARGETS cubinet
   EXPORT cubinetTargets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT cubinetTargets NAMESPACE cubinet:: DESTINATION ${package_dir})
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT tool NAMELINK_COMPONENT development
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(EXPORT cubinetTargets NAMESPACE cubinet:: DESTINATION ${package_dir} COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/cubinetConfig.cmake ${PROJECT_BINARY_DIR}/cubinetConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/FindxxHash.cmake DESTINATION ${package_dir})
-install(FILES ${PROJECT_BINARY_DIR}/cubinet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+              ${PROJECT_SOURCE_DIR}/cmake/FindxxHash.cmake DESTINATION ${package_dir} COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/cubinet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+# The pages and the examples keep their places, so that links between them hold.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tool)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        COMPONENT tool)

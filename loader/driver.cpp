@@ -55,7 +55,7 @@ const char* remedy_for(int result) {
     case CUDA_ERROR_INVALID_HANDLE:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
       return "make the device's primary context current on this thread (cudaSetDevice or "
-             "Device::make_current) and "
+             "`Device::make_current`) and "
              "pass a stream of that context";
     case CUDA_ERROR_OUT_OF_MEMORY:
       return "free memory on the device";

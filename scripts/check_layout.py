@@ -185,14 +185,18 @@ class Checker:
     def check_messages(self, path):
         """Messages of the library name the API, never the tool's commands, options and variables."""
         for text in string_literals(self.read(path)):
+            outside = re.sub(r"`[^`]*`", "", text)
             found = re.search(rf"cubinet ({'|'.join(map(re.escape, self.verbs)) or '(?!)'})\b(?! set\b)", text)
             # The one file that gives the environment's variables their meaning names them.
             if path != ENVIRONMENT:
                 found = found or re.search(r"\bCUBINET_[A-Z]+\b", text)
             # A command of another program stands in backticks.
-            found = found or re.search(r"(?<=[\s(])(--[a-z][\w-]*|-[A-Za-z](?![\w-]))", re.sub(r"`[^`]*`", "", text))
+            found = found or re.search(r"(?<=[\s(])(--[a-z][\w-]*|-[A-Za-z](?![\w-]))", outside)
             if found:
                 self.report(path, f"a message names {found.group(0)!r} of the tool: name the API")
+            for name in re.findall(r"\b[A-Z]\w+::\w+", outside):
+                if path.endswith(".cpp") and name.split("::")[0] in self.header_words:
+                    self.report(path, f"a message names {name} without backticks")
             for name in re.findall(r"`((?:\w+::)+\w+(?:\([\w, ]*\))?|\w+\([\w, ]*\))`", text):
                 if name not in self.tool_terms:
                     self.report(path, f"a message names `{name}`, which {TOOL_TERMS} does not translate")

@@ -13,8 +13,8 @@ usual_toolkit=/usr/local/cuda
 packages=(g++ clang libclang-rt-dev lld cmake ninja-build pkg-config binutils python3 ca-certificates ccache doctest-dev
   libcli11-dev libcurl4-openssl-dev libfmt-dev libsqlite3-dev libssl-dev libxxhash-dev libzstd-dev minisign nlohmann-json3-dev
   zlib1g-dev)
-# Servers and tools that the tests start themselves. Where one is missing, its tests are skipped.
-test_packages=(bindfs docker-registry nginx openssl)
+# Servers and tools that the tests start themselves. If one is missing, its tests are skipped.
+test_packages=(bindfs docker-registry dpkg-dev file fish groff-base nginx openssl zsh)
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -51,6 +51,21 @@ install_packages() {
   rm -f "$log"
 }
 
+# Installs packages of Python into a new folder: pip_install FOLDER ARGUMENT... Prints pip's words only if it fails:
+# pip also warns about unrelated packages of this machine.
+pip_install() {
+  local folder=$1 log
+  shift
+  log=$(mktemp)
+  if ! python3 -m pip install --quiet --root-user-action=ignore --no-cache-dir --only-binary=:all: --target "$folder" "$@" \
+    >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+  rm -f "$log"
+}
+
 # A toolkit is usable when it has the headers of 13.0 or newer that the build needs and the NVRTC that the tests need.
 is_toolkit() {
   local header=$1/include/cuda.h version
@@ -79,8 +94,8 @@ install_wheels() {
   say "no CUDA toolkit of 13.0 or newer: fetching NVRTC, nvJitLink and the headers from PyPI (about 130 MB) into build/cuda-wheels"
   # Moved into place when complete, so that an interrupted download is not taken for one that is done.
   rm -rf "$wheels" "$wheels.partial"
-  python3 -m pip install --quiet --root-user-action=ignore --no-deps --no-cache-dir --only-binary=:all: --target "$wheels.partial" \
-    'nvidia-cuda-nvrtc==13.0.*' 'nvidia-nvjitlink==13.0.*' 'nvidia-cuda-runtime==13.0.*' >&2 ||
+  pip_install "$wheels.partial" --no-deps \
+    'nvidia-cuda-nvrtc==13.0.*' 'nvidia-nvjitlink==13.0.*' 'nvidia-cuda-runtime==13.0.*' ||
     die "pip could not fetch nvidia-cuda-nvrtc, nvidia-nvjitlink and nvidia-cuda-runtime 13.0 from PyPI: its own words are above"
   is_toolkit "$wheels.partial/nvidia/cu13" ||
     die "the CUDA wheels do not hold nvidia/cu13/include/{cuda,nvrtc}.h and nvidia/cu13/lib/libnvrtc.so.13"
@@ -94,8 +109,7 @@ install_test_wheels() {
   python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
   say "fetching a second NVRTC from PyPI for the tests (about 110 MB) into build/test-wheels"
   rm -rf "$test_wheels" "$test_wheels.partial"
-  python3 -m pip install --quiet --root-user-action=ignore --no-deps --no-cache-dir --only-binary=:all: --require-hashes \
-    --retries 1 --timeout 20 --target "$test_wheels.partial" --requirement "$list" >&2 &&
+  pip_install "$test_wheels.partial" --no-deps --require-hashes --retries 1 --timeout 20 --requirement "$list" &&
     cp "$list" "$test_wheels.partial/list.txt" && mv "$test_wheels.partial" "$test_wheels"
 }
 
@@ -105,8 +119,8 @@ install_test_servers() {
   python3 -m pip --version >/dev/null 2>&1 || (install_packages python3-pip) || return 1
   say "fetching moto and oras from PyPI for the tests (about 40 MB) into build/test-servers"
   rm -rf "$test_servers" "$test_servers.partial"
-  python3 -m pip install --quiet --root-user-action=ignore --no-cache-dir --only-binary=:all: --retries 1 --timeout 20 \
-    --target "$test_servers.partial" 'moto[s3]==5.1.22' flask flask-cors 'oras==0.2.43' >&2 && mv "$test_servers.partial" "$test_servers"
+  pip_install "$test_servers.partial" --retries 1 --timeout 20 'moto[s3]==5.1.22' flask flask-cors 'oras==0.2.43' &&
+    mv "$test_servers.partial" "$test_servers"
 }
 
 # Sets cuda_root, the folder whose include/ is built with and whose lib64/ or lib/ has the NVRTC to run with, and

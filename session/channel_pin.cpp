@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace cubinet {
 namespace {
@@ -90,6 +91,27 @@ Result<PinResult> change_pin(const PinnedChannel& opened, const std::optional<Sh
   return result;
 }
 
+// Returns a bundle of a channel without contacting the server.
+KnownBundle bundle_in_home(const SessionOptions& session, const std::shared_ptr<Home>& home,
+                           const std::string& place, const std::optional<Sha256Digest>& manifest) {
+  if (!manifest) return {};
+  KnownBundle bundle{manifest->to_hex()};
+  const auto reference = ServerReference::parse(place);
+  if (!reference) return bundle;
+  const auto servers = open_servers(session.access, {*reference});
+  if (!servers) return bundle;
+  const auto kept =
+      std::make_shared<KeptServer>(servers->server, KeptServerOptions{.home = home, .local_only = true});
+  const auto root = Channel({*reference, kept, home, {}, session.log}).root({*manifest});
+  if (root) bundle.version = root->options.version;
+  return bundle;
+}
+
+void describe_bundle(nlohmann::json& described, const std::string& name, const KnownBundle& bundle) {
+  described[name] = bundle.manifest ? nlohmann::json(*bundle.manifest) : nlohmann::json(nullptr);
+  described[name + "_version"] = bundle.version ? nlohmann::json(*bundle.version) : nlohmann::json(nullptr);
+}
+
 }  // namespace
 
 Result<PinResult> pin_channel(const SessionOptions& session, const PinOptions& options) {
@@ -108,6 +130,33 @@ Result<PinResult> unpin_channel(const SessionOptions& session, const std::string
 std::string to_json(const PinResult& result) {
   return json_text({{"reference", result.reference},
                     {"pinned", result.pinned ? nlohmann::json(*result.pinned) : nlohmann::json(nullptr)}});
+}
+
+Result<ChannelList> list_channels(const SessionOptions& session) {
+  ChannelList list;
+  std::error_code unknown;
+  if (session.home.empty() || !std::filesystem::exists(session.home, unknown)) return list;
+  CUBINET_TRY_ASSIGN(const std::shared_ptr<Home> home, open_home(session, HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const auto channels, home->downloads().channels());
+  for (const KnownChannel& known : channels) {
+    if (!known.manifest && !known.pinned) continue;
+    list.channels.push_back({known.place, bundle_in_home(session, home, known.place, known.pinned),
+                             bundle_in_home(session, home, known.place, known.manifest),
+                             bundle_in_home(session, home, known.place, known.before), known.asked});
+  }
+  return list;
+}
+
+std::string to_json(const ChannelList& list) {
+  nlohmann::json described = nlohmann::json::array();
+  for (const KnownChannelState& channel : list.channels) {
+    nlohmann::json one = {{"reference", channel.reference}, {"asked", channel.asked}};
+    describe_bundle(one, "pinned", channel.pinned);
+    describe_bundle(one, "manifest", channel.named);
+    describe_bundle(one, "before", channel.before);
+    described.push_back(std::move(one));
+  }
+  return json_text({{"channels", std::move(described)}});
 }
 
 }  // namespace cubinet

@@ -72,6 +72,15 @@ Result<std::shared_ptr<Home>> open_first_home(const SessionOptions& options) {
   return writes_home(options) ? home_to_keep(options) : home_to_read(options);
 }
 
+Result<std::shared_ptr<Store>> open_site_home(const SessionOptions& options, const std::string& folder) {
+  auto opened = Home::open(home_options(options, folder, HomeOptions::Access::read_only));
+  if (opened) return std::shared_ptr<Store>(*std::move(opened));
+  Error error = std::move(opened).error();
+  error.message = "a site home cannot be used: " + error.message;
+  error.remedy = "name a home that can be read with `SessionOptions::site_homes`";
+  return error;
+}
+
 ServerOptions server_options(const SessionOptions& options, const std::string& reference,
                              std::shared_ptr<Home> home) {
   ServerOptions server;
@@ -126,8 +135,7 @@ Result<OpenedStores> open_stores(const SessionOptions& options) {
   CUBINET_TRY_ASSIGN(opened.home, open_first_home(options));
   if (opened.home != nullptr) opened.stores.push_back(opened.home);
   for (const std::string& site_home : options.site_homes) {
-    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(),
-                       Home::open(home_options(options, site_home, HomeOptions::Access::read_only)));
+    CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_site_home(options, site_home));
   }
   for (const BundlePlace& place : options.bundles) {
     CUBINET_TRY_ASSIGN(opened.stores.emplace_back(), open_place(options, place, opened.home));

@@ -168,7 +168,7 @@ bool may_pass_later(CURLcode code) {
          code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING || code == CURLE_PARTIAL_FILE;
 }
 
-std::string remedy_of(CURLcode code) {
+std::string remedy_of(CURLcode code, const Url& url) {
   if (is_about_trust(code))
     return "name the authority that signed the server's certificate with `HttpSettings::authorities_file`";
   if (code == CURLE_SSL_CACERT_BADFILE)
@@ -178,6 +178,9 @@ std::string remedy_of(CURLcode code) {
            "`HttpSettings::client_key`";
   if (code == CURLE_COULDNT_RESOLVE_HOST)
     return "check the server's name, or name a proxy with `HttpSettings::proxy`";
+  if (code == CURLE_SSL_CONNECT_ERROR)
+    return "if the server speaks HTTP without TLS, allow it for " + url.authority() +
+           " with `HttpSettings::plain_http`; an https:// URL then begins with http://";
   return "";
 }
 
@@ -301,7 +304,7 @@ HttpAttempt HttpConnection::perform(const HttpSettings& settings, const HttpRequ
     const std::string reason = words[0] != '\0' ? words.data() : curl_->curl_easy_strerror(status);
     transfer.fail({is_about_trust(status) ? ErrorCode::untrusted : ErrorCode::unavailable,
                    std::string(to_string(request.method)) + " " + url.for_people() + ": " + printable(reason),
-                   remedy_of(status),
+                   remedy_of(status, url),
                    {},
                    static_cast<long>(status)},
                   may_pass_later(status));

@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 #include "bundle_arguments.hpp"
 #include "describe.hpp"
+#include "device_filter.hpp"
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
 #include "matrix.hpp"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 namespace cubinet::cli {
 namespace {
@@ -28,7 +30,8 @@ constexpr std::uint64_t kMaximumMatrixBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kRefusalsShown = 50;
 
 struct PrebuildOptions {
-  std::string matrix;
+  std::string matrix;  // empty: problems alone
+  DeviceFilter problems;
   std::string output;
   BundleOptions bundle;
   std::uint64_t memory = UINT64_MAX;  // for compilations
@@ -87,6 +90,31 @@ void list_refusals(Console& console, const std::vector<MatrixRefusal>& refusals)
   if (refusals.size() > kRefusalsShown) {
     console.message(LogLevel::warning,
                     fmt::format("and {} more; --json lists all", refusals.size() - kRefusalsShown));
+  }
+}
+
+// Reads the matrix and expands it; without one there is nothing in it.
+Result<MatrixExpansion> read_matrix(const Context& context, const PrebuildOptions& options,
+                                    const TemplateCatalog& catalog, const CompilerOptions& flags) {
+  if (options.matrix.empty() && options.problems.empty()) {
+    return Error{ErrorCode::invalid_argument, "neither a matrix nor problems are given",
+                 "name a matrix file, or a device and its problems with --device and --problems"};
+  }
+  if (options.matrix.empty()) return MatrixExpansion();
+  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(options.matrix, kMaximumMatrixBytes));
+  CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(as_text(text), options.matrix));
+  return expand_matrix(elements, catalog, flags);
+}
+
+// Adds the builds that the problems need to those of the matrix, each once.
+void add_builds(std::vector<MatrixKernel>& kernels, std::vector<NeededBuild> builds) {
+  std::set<std::pair<Bytes, ImageKind>> known;
+  for (const MatrixKernel& kernel : kernels)
+    known.emplace(kernel.identity.encoding(), kernel.target.kind);
+  for (NeededBuild& build : builds) {
+    KernelIdentity identity = identify(build.spec, build.target.target);
+    if (!known.emplace(identity.encoding(), build.target.kind).second) continue;
+    kernels.push_back({build.spec, build.spec, build.target, std::move(identity)});
   }
 }
 
@@ -235,7 +263,8 @@ std::filesystem::path partial_path(const std::filesystem::path& bundle) {
 
 Result<ExitStatus> conclude(const Context& context, const BundleOptions& options, const MatrixShard& shard,
                             const BuildTally& tally, const std::filesystem::path& output,
-                            const std::vector<MatrixRefusal>& refusals, const InterruptGuard& interrupt) {
+                            const std::vector<MatrixRefusal>& refusals,
+                            const std::vector<UnservedProblem>& unserved, const InterruptGuard& interrupt) {
   Console& console = context.console();
   const bool complete = !tally.interrupted && tally.failures.empty();
   // Nothing finished: nothing to write.
@@ -253,13 +282,15 @@ Result<ExitStatus> conclude(const Context& context, const BundleOptions& options
   if (!bundle.empty()) {
     console.text(fmt::format("{}: {}, {} compiled, {} found, in {}", printable(bundle.string()),
                              plural(tally.built.size(), "kernel"), tally.compiled(),
-                             tally.built.size() - tally.compiled(), format_seconds(tally.seconds)));
+                             tally.built.size() - tally.compiled(), format_seconds(tally.seconds)) +
+                 unserved_text(unserved));
   }
   nlohmann::json document = describe_tally(tally, refusals, bundle);
   document["shard"] = shard.to_string();
+  document["unserved"] = describe(unserved);
   if (complete && tally.not_kept.empty()) {
     console.document(document);
-    return ExitStatus::done;
+    return unserved.empty() ? ExitStatus::done : ExitStatus::negative;
   }
   const Error error =
       tally.interrupted
@@ -277,14 +308,28 @@ Result<ExitStatus> conclude(const Context& context, const BundleOptions& options
   return exit_status_of(error.code);
 }
 
+Result<DeviceRequest> read_problems(const Context& context, const DeviceFilter& problems) {
+  if (problems.empty()) return DeviceRequest();
+  return device_request_of(context, problems);
+}
+
+Error nothing_to_build(const PrebuildOptions& options, const std::vector<UnservedProblem>& unserved) {
+  if (unserved.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "every combination of the matrix is refused: there is nothing to build"};
+  }
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("no problem of '{}' is served, there is nothing to build: {}: {}",
+                           options.problems.problems, unserved.front().text, unserved.front().reason)};
+}
+
 Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& options) {
   CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.sources.template_files));
-  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(options.matrix, kMaximumMatrixBytes));
-  CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(as_text(text), options.matrix));
   CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
-  CUBINET_TRY_ASSIGN(MatrixExpansion expansion, expand_matrix(elements, catalog, compiling.flags));
+  CUBINET_TRY_ASSIGN(MatrixExpansion expansion, read_matrix(context, options, catalog, compiling.flags));
+  CUBINET_TRY_ASSIGN(const DeviceRequest request, read_problems(context, options.problems));
   std::vector<std::string> inputs = files_of_templates(*context.files(), options.sources.template_files);
-  inputs.push_back(options.matrix);
+  inputs.insert(inputs.end(), {options.matrix, options.problems.problems});
   const ProtectedFiles kept = context.protected_files(std::move(inputs), options.places);
   CUBINET_TRY_ASSIGN(const std::filesystem::path output,
                      check_output_file(*context.files(), options.output, kept));
@@ -293,7 +338,7 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   // What a template refuses needs no compiler to be told.
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
-  const bool nothing = expansion.kernels.empty();
+  const bool nothing = expansion.kernels.empty() && request.problems.empty();
   // Before the compiler's refusals: another compiler must not get other parts.
   expansion.kernels = take_shard(std::move(expansion.kernels), options.shard);
   const InterruptGuard interrupt;  // before the compiler is loaded, and so before any thread of its
@@ -302,24 +347,27 @@ Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& optio
   if (!expansion.refused.empty() && !options.skip_refused)
     return fail_for_refusals(context, expansion.refused);
   list_refusals(context.console(), expansion.refused);
+  CUBINET_TRY_ASSIGN(NeededBuilds needed, builds_needed(*runtime, request));
+  add_builds(expansion.kernels, std::move(needed.builds));
   // A part of a small matrix may be empty.
-  if (nothing || (expansion.kernels.empty() && options.shard.count == 1)) {
-    return Error{ErrorCode::invalid_argument,
-                 "every combination of the matrix is refused: there is nothing to build"};
-  }
+  if (nothing || (expansion.kernels.empty() && options.shard.count == 1))
+    return nothing_to_build(options, needed.unserved);
   const unsigned jobs = jobs_within(context.jobs(), options.memory);
   context.console().message(
       LogLevel::info, fmt::format("{}, {} at a time", plural(expansion.kernels.size(), "kernel"), jobs));
   const BuildTally tally = build_all(context, *runtime, expansion.kernels, interrupt, jobs);
-  return conclude(context, options.bundle, options.shard, tally, output, expansion.refused, interrupt);
+  return conclude(context, options.bundle, options.shard, tally, output, expansion.refused, needed.unserved,
+                  interrupt);
 }
 
 }  // namespace
 
 void add_prebuild(CLI::App& root, Action& chosen) {
-  CLI::App* verb = root.add_subcommand("prebuild", "Compile a matrix of kernels into a bundle");
+  CLI::App* verb =
+      root.add_subcommand("prebuild", "Compile a matrix of kernels, or what problems need, into a bundle");
   auto options = std::make_shared<PrebuildOptions>();
-  verb->add_option("MATRIX", options->matrix, "The matrix, a JSON file")->required()->type_name("");
+  verb->add_option("MATRIX", options->matrix, "The matrix, a JSON file")->type_name("");
+  add_built_problems(*verb, options->problems);
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
   add_bundle_options(*verb, options->bundle);
   verb->add_option_function<std::string>(
@@ -341,7 +389,8 @@ void add_prebuild(CLI::App& root, Action& chosen) {
             options->shard = *shard;
           },
           "The I-th of N parts of the matrix alone; the parts are the same on every machine")
-      ->type_name("I/N");
+      ->type_name("I/N")
+      ->excludes("--problems");
   add_template_sources(*verb, options->sources);
   add_places(*verb, options->places);
   add_written_cache(*verb, options->places);
@@ -349,6 +398,8 @@ void add_prebuild(CLI::App& root, Action& chosen) {
   {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
                 "targets": ["sm_80", "sm_90a"]}]}
 A target is machine code ("sm_90a") or PTX ("compute_80", which the driver compiles where no machine code fits).
+With --problems the bundle has the kernels of the plans of `select attention`: builds that exist, and others
+compiled. Problems that nothing serves are listed, and the status is 1.
 Every combination is checked before the first is compiled. Each kernel is in the home as soon as it is compiled:
 after Ctrl-C the same command goes on. What is finished of an incomplete bundle is in BUNDLE.partial.
 
@@ -356,6 +407,7 @@ Examples:
   cubinet prebuild examples/matrix.json -o kernels.bundle
   cubinet prebuild examples/matrix.json -o kernels-8.bundle --bundle kernels.bundle --bundle-version 8
   cubinet prebuild examples/matrix.json -o kernels.bundle --jobs 4 --memory 2G --bundle-version 7
+  cubinet prebuild -o decode.bundle --device sm_90 --problems bench/sweeps/decode.txt
   cubinet prebuild examples/matrix.json -o kernels-2.bundle --shard 2/8 --json)");
   choose<PrebuildOptions>(*verb, chosen, options, prebuild);
 }

@@ -9,11 +9,10 @@
 
 namespace cubinet::cli {
 
-// What the parsed command line asks for. Runs after all options are known; an error is reported by the
-// caller.
+// The work that the command line requests. Runs after all options are parsed; the caller reports an error.
 using Action = std::function<Result<ExitStatus>(const Context&)>;
 
-// Each declares one verb with its options and examples under `root`; parsing its name sets `chosen`.
+// Each declares one verb with its options and examples under `root`. Parsing the verb's name sets `chosen`.
 void add_adopt(CLI::App& root, Action& chosen);
 void add_materialize(CLI::App& root, Action& chosen);
 void add_bench(CLI::App& root, Action& chosen);
@@ -23,6 +22,7 @@ void add_trust(CLI::App& root, Action& chosen);
 void add_key(CLI::App& root, Action& chosen);
 void add_explain(CLI::App& root, Action& chosen);
 void add_channel(CLI::App& root, Action& chosen);
+void add_completion(CLI::App& root, Action& chosen);
 void add_compile(CLI::App& root, Action& chosen);
 void add_prebuild(CLI::App& root, Action& chosen);
 void add_bundle(CLI::App& root, Action& chosen);
@@ -33,6 +33,7 @@ void add_bundle_extract(CLI::App& bundle, Action& chosen);
 void add_bundle_sign(CLI::App& bundle, Action& chosen);
 void add_import_artifacts(CLI::App& root, Action& chosen);
 void add_inspect(CLI::App& root, Action& chosen);
+void add_manual(CLI::App& root, Action& chosen);
 void add_mirror(CLI::App& root, Action& chosen);
 void add_outdated(CLI::App& root, Action& chosen);
 void add_pull(CLI::App& root, Action& chosen);
@@ -50,7 +51,7 @@ void add_run_merge(CLI::App& run, Action& chosen);
 void add_select(CLI::App& root, Action& chosen);
 void add_tune(CLI::App& root, Action& chosen);
 
-// Has `verb` choose `perform(context, *options)` when it is parsed.
+// Makes parsing `verb` choose `perform(context, *options)`.
 template <class Options, class Perform>
 void choose(CLI::App& verb, Action& chosen, std::shared_ptr<const Options> options, Perform perform) {
   verb.callback([&chosen, options, perform] {

@@ -57,8 +57,11 @@ const std::vector<std::vector<std::string>> kVerbs = {
     {"tune"},
     {"trust", "keygen"},
     {"trust", "update"},
+    {"completion"},
+    {"manual"},
     {"outdated"},
     {"channel"},
+    {"channel", "list"},
     {"channel", "pin"},
     {"channel", "unpin"},
     {"bench"},
@@ -101,7 +104,8 @@ TEST_CASE("help of every verb is data, with examples and the options that work e
       line += " " + word;
     CAPTURE(line);
     CHECK(contains(examples, line));
-    for (const char* option : {"--home", "--json", "--jobs", "--verbose", "--version", "--help"}) {
+    for (const char* option :
+         {"--home", "--site-home", "--json", "--jobs", "--verbose", "--version", "--help"}) {
       CAPTURE(option);
       CHECK(contains(result.out, option));
     }

@@ -141,7 +141,43 @@ TEST_CASE("an unsigned version is not pinned where the policy wants signatures")
   CHECK(served.sandbox.run({"channel", "pin", served.reference(), "--bundle-version", "7"}).status == 2);
 }
 
-TEST_CASE("what cannot be pinned is told") {
+TEST_CASE("pins are listed without a server, with the versions that the home has") {
+  const ServedChannel served;
+  const ToolResult none = served.sandbox.run({"channel", "list", "--json"});
+  CHECK(none.status == 0);
+  CHECK(none.json()["channels"].empty());
+  REQUIRE(served.sandbox.run({"pull", served.reference()}).status == 0);
+  const std::string eighth = served.push(8);
+  REQUIRE(served.pulled_version() == 8);
+  REQUIRE(served.sandbox.run({"channel", "pin", served.reference(), "--before"}).status == 0);
+  std::filesystem::remove_all(served.sandbox / "served");
+  const ToolResult listed = served.sandbox.run({"channel", "list", "--json"});
+  REQUIRE(listed.status == 0);
+  REQUIRE(listed.json()["channels"].size() == 1);
+  const auto channel = listed.json()["channels"][0];
+  CHECK(channel["reference"] == served.reference());
+  CHECK(channel["pinned_version"] == 7);
+  CHECK(channel["pinned"] == channel["before"]);
+  CHECK(channel["manifest"] == eighth);
+  CHECK(channel["manifest_version"] == 8);
+  CHECK(contains(served.sandbox.run({"channel", "list"}).out, "pinned  version 7, sha256:"));
+  REQUIRE(served.sandbox.run({"channel", "unpin", served.reference()}).status == 0);
+  CHECK(served.sandbox.run({"channel", "list", "--json"}).json()["channels"][0]["pinned"].is_null());
+}
+
+TEST_CASE("a line that pins a channel unpins it too, with the same options of its server") {
+  const ServedChannel served;
+  REQUIRE(served.sandbox.run({"pull", served.reference()}).status == 0);
+  for (const char* verb : {"pin", "unpin"}) {
+    CAPTURE(verb);
+    CHECK(served.sandbox
+              .run({"channel", verb, served.reference(), "--plain-http", "127.0.0.1:9", "--offline",
+                    "--endpoint", "https://127.0.0.1:9", "--ca", served.sandbox.path("none")})
+              .status == 0);
+  }
+}
+
+TEST_CASE("a manifest that cannot be pinned is an error") {
   const ServedChannel served;
   const auto pin = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"channel", "pin"});

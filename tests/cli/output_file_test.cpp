@@ -74,7 +74,7 @@ TEST_CASE("what is read is not written, by whatever name") {
 TEST_CASE("nothing is written into the home") {
   const test::Sandbox sandbox;
   const auto files = posix_file_system();
-  const cli::ProtectedFiles kept{{}, sandbox.home()};
+  const cli::ProtectedFiles kept{{}, {sandbox.home()}};
   CHECK(check_output_file(*files, sandbox.path("home.bundle"), kept));  // there is no home yet
   fs::create_directories(sandbox.home() / "cubins");
   fs::create_directory_symlink(sandbox.home(), sandbox / "way");

@@ -79,6 +79,7 @@ class CheckLayout(unittest.TestCase):
                          '"set CUBINET_HOME"'):
             self.refuses(message(literals), path, "of the tool: name the API")
         self.refuses(message('"see `Key::size`"'), path, "does not translate")
+        self.refuses(message('"see Key::text"'), path, "without backticks")
         changed = message('"see `Key::text()`"')
         self.refuses({**changed, "spec/include/cubinet/spec/key.hpp": SPDX}, path, "no header has")
         for literals in ('"see `Key::text()`"', '"run `pip install --target FOLDER`"', '"-I", "--std=c++17"',

@@ -18,10 +18,11 @@ echo "$usual_root"
 """
 
 
-# A pip that makes the folder that it is to fill, and says what it was asked for; PIP_FAILS: it fills half of it.
+# A pip that makes its target folder, records its arguments and prints a warning. With PIP_FAILS it also fails.
 PIP = """
 [[ $* == *--version* ]] && exit 0
 echo "$*" >>"$HOME/asked"
+echo "ERROR: another package of this machine is incompatible" >&2
 while (($#)); do
   [[ $1 == --target ]] && mkdir -p "$2/nvidia"
   shift
@@ -40,6 +41,7 @@ class TestWheels(ScriptTest):
     def install(self, **environment):
         done = self.run_bash(["-c", INSTALL, "bash", str(self.root)], **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.words = done.stderr
         return done.stdout.strip()
 
     def test_they_are_fetched_once_by_digest_and_again_when_the_list_changes(self):
@@ -55,8 +57,13 @@ class TestWheels(ScriptTest):
 
     def test_what_cannot_be_fetched_is_missing_and_stops_nothing(self):
         self.assertEqual(self.install(PIP_FAILS="1"), "missing")
+        self.assertIn("ERROR: another package", self.words)
         self.assertFalse(self.wheels.exists())
         self.assertEqual(self.install(), "there")
+
+    def test_warnings_of_a_pip_that_succeeds_are_not_printed(self):
+        self.assertEqual(self.install(), "there")
+        self.assertNotIn("ERROR", self.words)
 
 
 class Setup(ScriptTest):

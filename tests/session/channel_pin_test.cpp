@@ -68,3 +68,20 @@ TEST_CASE("the JSON of a pin is null for a channel that is followed") {
   CHECK(nlohmann::json::parse(to_json(PinResult{"r"}))["pinned"].is_null());
   CHECK(nlohmann::json::parse(to_json(PinResult{"r", "d"}))["pinned"] == "d");
 }
+
+TEST_CASE_FIXTURE(SeenChannel, "channels are listed without their server, with pin and versions") {
+  ok(pin_channel(session, {reference(), manifests[0]}));
+  std::filesystem::remove_all(folder / "served");
+  const ChannelList list = ok(list_channels(session));
+  REQUIRE(list.channels.size() == 1);
+  CHECK(list.channels[0].reference == reference());
+  CHECK(list.channels[0].pinned.manifest == manifests[0]);
+  CHECK(list.channels[0].pinned.version == 6);
+  CHECK(list.channels[0].named.version == 7);
+  CHECK(list.channels[0].before.version == 6);
+  CHECK(nlohmann::json::parse(to_json(list))["channels"][0]["manifest_version"] == 7);
+  SessionOptions none;
+  none.home = (folder / "none").string();
+  CHECK(ok(list_channels(none)).channels.empty());
+  CHECK_FALSE(std::filesystem::exists(folder / "none"));
+}

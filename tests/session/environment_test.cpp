@@ -27,6 +27,15 @@ TEST_CASE("the home is the one that its variable names, else it is in the cache 
   CHECK(home({}).folder.empty());
 }
 
+TEST_CASE("site homes come from their variable, in its order") {
+  const auto site_homes = [](std::vector<std::string> lines) {
+    return session_options_from(EnvironmentVariables(std::move(lines))).site_homes;
+  };
+  CHECK(site_homes({"CUBINET_SITE_HOMES=/a::/b:"}) == std::vector<std::string>{"/a", "/b"});
+  CHECK(site_homes({"CUBINET_SITE_HOMES="}).empty());
+  CHECK(site_homes({}).empty());
+}
+
 TEST_CASE("an environment without variables leaves every option at its default") {
   const SessionOptions options = session_options_from({});
   CHECK(options.home.empty());

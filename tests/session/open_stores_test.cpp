@@ -48,6 +48,16 @@ TEST_CASE("stores are the home, site homes, bundles and servers in their order, 
   CHECK_FALSE(opened.stores[1]->description().writable);
 }
 
+TEST_CASE("a site home that is not there is an error that names the option of the session") {
+  const test::TempDir folder;
+  SessionOptions options = options_with(folder / "home");
+  options.site_homes = {(folder / "none").string()};
+  const auto opened = open_stores(options);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().message.find((folder / "none").string()) != std::string::npos);
+  CHECK(opened.error().remedy.find("`SessionOptions::site_homes`") != std::string::npos);
+}
+
 TEST_CASE("without a home nothing is kept, and no store is needed") {
   const OpenedStores opened = ok(open_stores({}));
   CHECK(opened.home == nullptr);

@@ -7,6 +7,8 @@
 #include "support/text.hpp"
 
 #include <csignal>
+#include <sys/socket.h>
+#include <unistd.h>
 
 using namespace cubinet;
 using test::contains;
@@ -119,6 +121,25 @@ TEST_CASE("a connection that is refused was not sent on") {
   CHECK(made.may_pass);
   CHECK_FALSE(made.was_sent);
   CHECK(server->requests().empty());
+}
+
+TEST_CASE("TLS with a server of plain HTTP fails with the option that allows it") {
+  // Like nginx, it answers a TLS handshake with a refusal in plain text.
+  test::LoopbackListener server(4, [&](int connection) {
+    test::send_all(connection, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    shutdown(connection, SHUT_WR);
+    server.wait_for_end(connection, 1000);
+    close(connection);
+  });
+  const auto connection = ok(HttpConnection::open(ok(CurlApi::open("libcurl.so.4"))));
+  HttpRequest request{HttpMethod::get, ok(Url::parse("https://" + server.authority() + "/"))};
+  ResponseBody body(request);
+  ok(body.ask());
+  const HttpAttempt made = connection->perform({}, request, request.url, {}, body, std::chrono::seconds(10));
+  REQUIRE(made.failure);
+  CHECK(made.failure->code == ErrorCode::unavailable);
+  CHECK(contains(made.failure->remedy, request.url.authority()));
+  CHECK(contains(made.failure->remedy, "`HttpSettings::plain_http`"));
 }
 
 TEST_CASE("a broken pipe is no signal meanwhile, and what was set before is there again") {

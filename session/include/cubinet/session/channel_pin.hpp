@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace cubinet {
 
@@ -37,5 +38,29 @@ Result<PinResult> unpin_channel(const SessionOptions& session, const std::string
 
 // Returns the JSON that `cubinet channel pin --json` prints.
 std::string to_json(const PinResult& result);
+
+// A bundle of a channel, as far as the home has it.
+struct KnownBundle {
+  std::optional<std::string> manifest = {};   // its SHA-256; nullopt: none is known
+  std::optional<std::uint64_t> version = {};  // nullopt: the home does not have the bundle's root
+};
+
+// A channel that the home knows.
+struct KnownChannelState {
+  std::string reference;
+  KnownBundle pinned = {};
+  KnownBundle named = {};   // by the channel's last answer
+  KnownBundle before = {};  // by the answer before
+  std::int64_t asked = 0;   // the time of the last answer, in seconds since 1970
+};
+struct ChannelList {
+  std::vector<KnownChannelState> channels;
+};
+
+// Returns the channels that the home knows, by reference; none if there is no home yet. Contacts no server.
+Result<ChannelList> list_channels(const SessionOptions& session);
+
+// Returns the JSON that `cubinet channel list --json` prints.
+std::string to_json(const ChannelList& list);
 
 }  // namespace cubinet

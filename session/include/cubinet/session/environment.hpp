@@ -40,8 +40,9 @@ EnvironmentHome home_from(const EnvironmentVariables& environment);
 // Returns the options that the environment means. Everything it does not mention keeps its default.
 //
 //   CUBINET_HOME               the home
-//   XDG_CACHE_HOME, HOME       else `cubinet` in the user's cache folder (a relative XDG_CACHE_HOME is
-//   ignored) XDG_RUNTIME_DIR            `cubinet` in it has the index of a home on a network file system
+//   XDG_CACHE_HOME, HOME       else `cubinet` in the cache folder; a relative XDG_CACHE_HOME is ignored
+//   CUBINET_SITE_HOMES         read-only homes, separated by ':'
+//   XDG_RUNTIME_DIR            the folder `cubinet` in it has the index of a home on a network file system
 //   CUDA_HOME, CUDA_PATH       toolkits that are searched for NVRTC first
 //   CUBINET_CUDA_WHEELS        folders of NVIDIA's wheels, separated by ':', searched next
 //   https_proxy, all_proxy     the proxy, lower case before upper case; no_proxy its exceptions
