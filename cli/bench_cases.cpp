@@ -4,6 +4,8 @@
 #include "arguments.hpp"
 #include "option_lines.hpp"
 
+#include <cubinet/session/error_place.hpp>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -31,11 +33,6 @@ void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments) {
   add_text(verb, "--tag", arguments.tag, "TEXT", "A name for the case, in the results");
 }
 
-Error of_case(Error error, const std::string& where) {
-  if (!where.empty()) error.message = where + ": " + error.message;
-  return error;
-}
-
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem) {
   std::vector<std::int32_t> lengths;
   std::string_view rest = given.kv_lengths;
@@ -55,20 +52,19 @@ Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const At
   return lengths;
 }
 
-namespace {
-
-// Whether its options are a problem together, said with the line.
-Result<void> check_case(const BenchCase& given, const OptionLine& line) {
-  auto checked = [&]() -> Result<void> {
-    CUBINET_TRY_ASSIGN(const AttentionProblem problem, attention_problem_of(given.problem));
-    CUBINET_TRY(kv_lengths_of(given, problem));
-    return {};
-  }();
-  if (checked) return checked;
-  return of_case(std::move(checked).error(), line.where);
+Result<BenchmarkCase> benchmark_case_of(const BenchCase& given) {
+  BenchmarkCase made;
+  CUBINET_TRY_ASSIGN(made.problem, attention_problem_of(given.problem));
+  CUBINET_TRY_ASSIGN(made.kv_lengths, kv_lengths_of(given, made.problem));
+  made.lengths_unknown = given.lengths_unknown;
+  made.starts_early = given.programmatic_launch;
+  made.splits = given.splits;
+  made.backends = given.backends;
+  made.goals = given.goals;
+  made.tag = given.tag;
+  made.where = given.where;
+  return made;
 }
-
-}  // namespace
 
 Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::string& file) {
   CUBINET_TRY_ASSIGN(const std::vector<OptionLine> lines, parse_option_lines(text, file));
@@ -78,7 +74,8 @@ Result<std::vector<BenchCase>> parse_sweep(std::string_view text, const std::str
     add_bench_case_arguments(options, cases.emplace_back());
     cases.back().where = line.where;
     CUBINET_TRY(parse_options(options, line));
-    CUBINET_TRY(check_case(cases.back(), line));
+    if (auto checked = benchmark_case_of(cases.back()); !checked)
+      return with_place(std::move(checked).error(), line.where);
   }
   return cases;
 }

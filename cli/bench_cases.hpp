@@ -3,7 +3,7 @@
 
 #include "attention_arguments.hpp"
 
-#include <cubinet/attention/operation.hpp>
+#include <cubinet/session/benchmark.hpp>
 
 #include <cstdint>
 #include <string>
@@ -21,17 +21,16 @@ struct BenchCase {
   bool lengths_unknown = false;  // the plan is not told them
   bool programmatic_launch = false;
   std::uint32_t splits = 0;        // 0: as planned
-  std::vector<std::string> goals;  // what the case is to reach (bench_goals.hpp)
+  std::vector<std::string> goals;  // what the case is to reach (BenchmarkCase::goals)
   std::string where;               // "'FILE', line 3" of a sweep; empty: the command's own options
 };
 
 void add_bench_case_arguments(CLI::App& verb, BenchCase& arguments);
 
-// The error of a case of a sweep, with the line.
-Error of_case(Error error, const std::string& where);
-
-// One a sequence. invalid_argument names the option.
+// Returns the lengths of --kv-lengths, one for each sequence. invalid_argument names the option.
 Result<std::vector<std::int32_t>> kv_lengths_of(const BenchCase& given, const AttentionProblem& problem);
+// Returns the case as the library measures it. invalid_argument names what is wrong.
+Result<BenchmarkCase> benchmark_case_of(const BenchCase& given);
 
 // The cases of a sweep's file, in the options of a case (option_lines.hpp). invalid_argument names the line
 // of one that is no problem.

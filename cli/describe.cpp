@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace cubinet::cli {
 namespace {
@@ -61,24 +60,6 @@ std::string compile_command(const KernelSpec& spec, SmTarget target) {
   for (const auto& [name, value] : spec.parameters)
     command += " -p " + shell_quoted(name + "=" + to_string(value));
   return command + " --target " + target.to_string();
-}
-
-std::string format_bytes(std::uint64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-std::string format_seconds(double seconds) {
-  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
-  return fmt::format("{:.2f} us", seconds * 1e6);
 }
 
 Table::Table(std::vector<std::string> header) {

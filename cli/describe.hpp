@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/units.hpp>
 #include <cubinet/cubin_registry/bundle.hpp>
 #include <cubinet/cubin_registry/home.hpp>
 #include <cubinet/runtime.hpp>
@@ -26,8 +27,6 @@ std::string loaded_lines(const KernelEvent& kernel);
 std::string compile_command(const KernelSpec& spec, SmTarget target);
 
 std::string describe_block(const EntryPoint& entry_point);  // its threads: "256", "16 x 16"
-std::string format_bytes(std::uint64_t bytes);              // "45.2 KiB"
-std::string format_seconds(double seconds);                 // "1.23 s", "4.56 ms", "7.89 us"
 
 // Lines of columns, each as wide as its widest cell; the last column is not padded. Cells may hold text from
 // outside: control characters are escaped.

@@ -38,6 +38,10 @@ constexpr Term kTerms[] = {
     {"AttentionProblem::tokens_per_page", "--page-size"},
     {"AttentionProblem::top_k", "top_k"},  // no verb has an option for it
     {"AttentionProblem::window", "--window"},
+    {"BenchmarkCase::goals", "--goal"},
+    {"BenchmarkCase::kv_lengths", "--kv-lengths"},
+    {"BenchmarkOptions::peers", "--peer"},
+    {"BenchmarkOptions::rounds", "--iterations"},
     {"CompileOptions::include_directories", "-I"},
     {"CompileOptions::library_directories", "-L"},
     {"CompilerSearch::bundled_headers", "--home"},

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
-#include "bench_report.hpp"
-#include "checked_attention.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
 #include "server_arguments.hpp"
@@ -11,6 +9,7 @@
 #include <cubinet/attention/measure.hpp>
 #include <cubinet/attention/planner.hpp>
 #include <cubinet/attention/reference_values.hpp>
+#include <cubinet/session/checked_attention.hpp>
 
 #include <fmt/format.h>
 
@@ -111,7 +110,7 @@ Result<ExitStatus> run_attention(const Context& context, const RunOptions& optio
   if (!resolution.plan) return context.fail(resolution.error(), ExitStatus::negative);
   run.requested = resolution.requested;
   CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
-                     inputs_in_memory(context, problem, problem.kv_lengths, options.seed));
+                     inputs_in_memory(problem, problem.kv_lengths, options.seed, context.jobs()));
   CUBINET_TRY_ASSIGN(const AttentionOutputs reference, attention_reference(problem, inputs, context.jobs()));
   CUBINET_TRY_ASSIGN(const CheckedAttention checked,
                      run_checked(*runtime, device, *resolution.plan, inputs, reference));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 #include "attention_arguments.hpp"
-#include "checked_attention.hpp"
 #include "describe.hpp"
 #include "interrupt.hpp"
 #include "server_arguments.hpp"
@@ -10,6 +9,7 @@
 #include <cubinet/attention/merge.hpp>
 #include <cubinet/attention/reference.hpp>
 #include <cubinet/loader/stream.hpp>
+#include <cubinet/session/checked_attention.hpp>
 
 #include <fmt/format.h>
 

@@ -6,6 +6,7 @@
 #include <cubinet/attention/tuning_candidates.hpp>
 #include <cubinet/base/stopwatch.hpp>
 #include <cubinet/session/attention_json.hpp>
+#include <cubinet/session/error_place.hpp>
 #include <cubinet/session/json.hpp>
 #include <cubinet/session/tune.hpp>
 
@@ -25,11 +26,6 @@ std::vector<TuneProblem> problems_to_measure(const TuneOptions& options) {
     if (is_new) problems.push_back(std::move(given));
   }
   return problems;
-}
-
-Error with_place(Error error, const std::string& where) {
-  if (!where.empty()) error.message = where + ": " + error.message;
-  return error;
 }
 
 // Returns whether a row says nothing about the template that exists now. Only a plan can tell that of

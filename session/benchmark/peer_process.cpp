@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer_process.hpp"
+#include "benchmark/peer_process.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,13 +16,11 @@
 #include <unistd.h>
 #include <utility>
 
-extern char** environ;
-
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 constexpr std::size_t kLongestAnswer = 1 << 20;
-// What lies deeper in an answer is left out: it means nothing, and what prints it goes as deep.
+// Deeper values of an answer are left out. They mean nothing, and printing them recurses as deep.
 constexpr int kDeepestAnswer = 8;
 
 Error system_error(const std::string& what) {
@@ -31,22 +29,17 @@ Error system_error(const std::string& what) {
 
 }  // namespace
 
-Result<PeerProcess> PeerProcess::start(const std::string& option) {
-  const std::size_t sign = option.find('=');
-  if (sign == 0 || sign == std::string::npos || sign + 1 == option.size()) {
-    return Error{ErrorCode::invalid_argument, "--peer: '" + option + "' is not NAME=COMMAND"};
-  }
-  std::string name = option.substr(0, sign);
-  std::string command = option.substr(sign + 1);
-  // Sockets, since a write to one whose process is gone can be told not to raise a signal.
+Result<PeerProcess> PeerProcess::start(const std::string& name, std::string command,
+                                       std::vector<std::string> environment) {
+  // Sockets, because a write to a socket can be asked not to raise a signal when the process is gone.
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return system_error("a pair of sockets");
+    return system_error("cannot make a pair of sockets");
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  // A group of its own: where it has to be killed, what it has started goes with it.
+  // The peer gets a process group of its own, so that its children are killed with it.
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -54,17 +47,21 @@ Result<PeerProcess> PeerProcess::start(const std::string& option) {
   char shell[] = "/bin/sh";
   char flag[] = "-c";
   char* const arguments[] = {shell, flag, command.data(), nullptr};
+  std::vector<char*> variables;
+  for (std::string& line : environment)
+    variables.push_back(line.data());
+  variables.push_back(nullptr);
   pid_t process = -1;
-  const int failure = ::posix_spawn(&process, shell, &actions, &attributes, arguments, environ);
+  const int failure = ::posix_spawn(&process, shell, &actions, &attributes, arguments, variables.data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   if (failure != 0) {
     ::close(ends[0]);
     errno = failure;
-    return system_error("the peer " + name + " could not be started");
+    return system_error("cannot start the peer " + name);
   }
-  return PeerProcess(std::move(name), process, ends[0]);
+  return PeerProcess(name, process, ends[0]);
 }
 
 PeerProcess::PeerProcess(PeerProcess&& other) noexcept
@@ -87,14 +84,14 @@ PeerProcess::~PeerProcess() {
 Result<nlohmann::json> PeerProcess::ask(const nlohmann::json& question, std::chrono::seconds patience) {
   if (socket_ < 0) return gone("has ended before");
   const auto end = std::chrono::steady_clock::now() + patience;
-  // A case's tag may be any bytes.
+  // The tag of a case may have any bytes.
   CUBINET_TRY(write(question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", end));
   CUBINET_TRY_ASSIGN(const std::string answer, read_line(end));
   const auto is_shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     return depth <= kDeepestAnswer;
   };
   nlohmann::json parsed = nlohmann::json::parse(answer, is_shallow, false);
-  // The library would ignore what follows a zero byte.
+  // The JSON library ignores everything after a zero byte.
   if (!parsed.is_object() || answer.find('\0') != std::string::npos)
     return gone("answered what is no object of JSON: " + answer.substr(0, 100));
   return parsed;
@@ -146,4 +143,4 @@ Error PeerProcess::gone(const std::string& what) {
   return Error{ErrorCode::io, "the peer " + name_ + " " + what};
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

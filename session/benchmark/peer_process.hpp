@@ -9,25 +9,28 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
-namespace cubinet::cli {
+namespace cubinet {
 
-// Another implementation, in a process of its own that answers a line of JSON with a line of JSON
-// (docs/benchmarks.md). Its words for people go to its stderr, which is ours. Not thread-safe.
+// Another implementation in a process of its own, which answers each line of JSON with a line of JSON
+// (docs/benchmarks.md). Its messages for people go to stderr, which it shares with this process. Not
+// thread-safe.
 class PeerProcess {
  public:
-  // "NAME=COMMAND", the command for /bin/sh. invalid_argument where it is not that; io where there is no
-  // process. A command that does not exist shows in the first answer.
-  static Result<PeerProcess> start(const std::string& option);
+  // Starts a command of /bin/sh with these environment variables (NAME=value). io if there is no process. A
+  // command that does not exist shows in the first answer.
+  static Result<PeerProcess> start(const std::string& name, std::string command,
+                                   std::vector<std::string> environment);
 
   PeerProcess(PeerProcess&& other) noexcept;
   PeerProcess& operator=(PeerProcess&& other) = delete;
-  // Ends its input and waits for it, a few seconds at most: then it is killed.
+  // Ends its input and waits for it. Kills it after a few seconds.
   ~PeerProcess();
 
   const std::string& name() const { return name_; }
-  // The answer to a question, without what lies deep in it. An error where the process is gone, reads or says
-  // nothing in time, or says what is no object of JSON; it is asked nothing more then.
+  // Returns the answer to a question, without its deeply nested values. Returns an error if the process is
+  // gone, does not read or answer in time, or answers anything but a JSON object; later questions then fail.
   Result<nlohmann::json> ask(const nlohmann::json& question, std::chrono::seconds patience);
 
  private:
@@ -37,7 +40,7 @@ class PeerProcess {
   using TimePoint = std::chrono::steady_clock::time_point;
   Result<void> write(std::string_view text, TimePoint end);
   Result<std::string> read_line(TimePoint end);
-  Result<void> wait(short event, TimePoint end);  // of poll
+  Result<void> wait(short event, TimePoint end);  // for this event of poll()
   Error gone(const std::string& what);            // closes the socket
 
   std::string name_;
@@ -46,4 +49,4 @@ class PeerProcess {
   std::string unread_;
 };
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer_inputs.hpp"
+#include "benchmark/peer_inputs.hpp"
 
 #include "support/ok.hpp"
 #include "support/temp_dir.hpp"
@@ -13,7 +13,6 @@
 #include <span>
 
 using namespace cubinet;
-using namespace cubinet::cli;
 using test::ok;
 
 namespace {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench_goals.hpp"
+#include "benchmark/goals.hpp"
+
+#include "benchmark/statistics.hpp"
 
 #include <cubinet/base/text.hpp>
+#include <cubinet/session/error_place.hpp>
 
 #include <fmt/format.h>
 
@@ -10,7 +13,7 @@
 #include <cmath>
 #include <optional>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 enum class GoalKind { read, us, teraflops, row, peer, error };
@@ -34,7 +37,7 @@ struct Goal {
 
 Result<Goal> parse_goal(const std::string& text) {
   const Error wrong{
-      ErrorCode::invalid_argument, "--goal: '" + printable(text) + "' is no goal",
+      ErrorCode::invalid_argument, "`BenchmarkCase::goals`: '" + printable(text) + "' is no goal",
       "say read:SHARE, us:NUMBER, teraflops:NUMBER, row:TAG:RATIO, peer:NAME:RATIO or error:NAME:RATIO"};
   const std::size_t first = text.find(':');
   const std::size_t last = text.rfind(':');
@@ -53,24 +56,25 @@ Result<Goal> parse_goal(const std::string& text) {
   return goal;
 }
 
-const PeerTimes* find_peer(const BenchRow& row, const std::string& name) {
-  for (const PeerTimes& peer : row.peers) {
+const BenchmarkPeerTimes* find_peer(const BenchmarkRow& row, const std::string& name) {
+  for (const BenchmarkPeerTimes& peer : row.peers) {
     if (peer.name == name) return &peer;
   }
   return nullptr;
 }
 
-const BenchRow* find_tagged(const std::vector<BenchRow>& rows, const BenchRow& before,
-                            const std::string& tag) {
-  for (const BenchRow& row : rows) {
+const BenchmarkRow* find_tagged(const std::vector<BenchmarkRow>& rows, const BenchmarkRow& before,
+                                const std::string& tag) {
+  for (const BenchmarkRow& row : rows) {
     if (&row == &before) break;
-    if (row.measured.tag == tag) return &row;
+    if (row.given.tag == tag) return &row;
   }
   return nullptr;
 }
 
-// Where the row stands: the value that the goal bounds, nullopt where there is none.
-std::optional<double> reached(const std::vector<BenchRow>& rows, const BenchRow& row, const Goal& goal) {
+// Returns the value of the row that the goal bounds; nullopt if it was not measured.
+std::optional<double> reached(const std::vector<BenchmarkRow>& rows, const BenchmarkRow& row,
+                              const Goal& goal) {
   if (!row.good()) return std::nullopt;
   const double seconds = median_of(row.seconds);
   switch (goal.kind) {
@@ -79,21 +83,21 @@ std::optional<double> reached(const std::vector<BenchRow>& rows, const BenchRow&
     case GoalKind::us:
       return seconds * 1e6;
     case GoalKind::teraflops:
-      return row.work.operations / seconds / 1e12;
+      return row.operations / seconds / 1e12;
     case GoalKind::row: {
-      const BenchRow* const other = find_tagged(rows, row, goal.other);
+      const BenchmarkRow* const other = find_tagged(rows, row, goal.other);
       if (other == nullptr || !other->good()) return std::nullopt;
       return seconds / median_of(other->seconds);
     }
     case GoalKind::peer: {
-      const PeerTimes* const peer = find_peer(row, goal.other);
+      const BenchmarkPeerTimes* const peer = find_peer(row, goal.other);
       if (peer == nullptr || peer->seconds.empty()) return std::nullopt;
       return median_ratio(row.seconds, peer->seconds);
     }
     case GoalKind::error: {
-      const PeerTimes* const peer = find_peer(row, goal.other);
+      const BenchmarkPeerTimes* const peer = find_peer(row, goal.other);
       if (peer == nullptr || !peer->error || !(*peer->error > 0)) return std::nullopt;
-      return row.verdict.error.all_rows / *peer->error;
+      return row.accuracy.all_rows / *peer->error;
     }
   }
   return std::nullopt;
@@ -105,34 +109,36 @@ bool is_least(GoalKind kind) {
 
 }  // namespace
 
-Result<void> check_goals(const std::vector<BenchCase>& cases) {
+Result<void> check_goals(const std::vector<BenchmarkCase>& cases) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     for (const std::string& text : cases[i].goals) {
       const auto parsed = parse_goal(text);
-      if (!parsed) return of_case(parsed.error(), cases[i].where);
+      if (!parsed) return with_place(parsed.error(), cases[i].where);
       const Goal& goal = *parsed;
       if (goal.kind != GoalKind::row) continue;
       const auto before = cases.begin() + static_cast<std::ptrdiff_t>(i);
       const auto count = std::count_if(cases.begin(), before,
-                                       [&](const BenchCase& other) { return other.tag == goal.other; });
+                                       [&](const BenchmarkCase& other) { return other.tag == goal.other; });
       if (count == 1) continue;
-      return of_case(Error{ErrorCode::invalid_argument,
-                           fmt::format("--goal: '{}' is about the case before with this tag, and {} have it",
-                                       printable(text), count == 0 ? "none" : fmt::to_string(count)),
-                           "give the case that a goal names a tag of its own"},
-                     cases[i].where);
+      return with_place(
+          Error{ErrorCode::invalid_argument,
+                fmt::format(
+                    "`BenchmarkCase::goals`: '{}' names the one earlier case with this tag, and {} have it",
+                    printable(text), count == 0 ? "none" : fmt::to_string(count)),
+                "give the case that a goal names a tag of its own"},
+          cases[i].where);
     }
   }
   return {};
 }
 
-void judge_goals(std::vector<BenchRow>& rows) {
-  for (BenchRow& row : rows) {
+void judge_goals(std::vector<BenchmarkRow>& rows) {
+  for (BenchmarkRow& row : rows) {
     row.goals.clear();
-    for (const std::string& text : row.measured.goals) {
+    for (const std::string& text : row.given.goals) {
       const Result<Goal> goal = parse_goal(text);
-      if (!goal) continue;  // check_goals has said so
-      JudgedGoal judged{text, reached(rows, row, *goal), false};
+      if (!goal) continue;  // check_goals refused it
+      BenchmarkGoal judged{text, reached(rows, row, *goal), false};
       judged.met = judged.reached &&
                    (is_least(goal->kind) ? *judged.reached >= goal->value : *judged.reached <= goal->value);
       row.goals.push_back(std::move(judged));
@@ -140,23 +146,4 @@ void judge_goals(std::vector<BenchRow>& rows) {
   }
 }
 
-std::string summary_of_goals(const std::vector<BenchRow>& rows) {
-  std::size_t all = 0;
-  std::size_t missed = 0;
-  std::string lines;
-  for (const BenchRow& row : rows) {
-    for (const JudgedGoal& goal : row.goals) {
-      ++all;
-      if (goal.met) continue;
-      ++missed;
-      lines += fmt::format("\n  {}: {}", title_of(row),
-                           goal.reached
-                               ? fmt::format("{} is missed with {:.3g}", printable(goal.text), *goal.reached)
-                               : printable(goal.text) + " was not measured");
-    }
-  }
-  if (all == 0) return "";
-  return fmt::format("{} of {} goals are reached{}{}", all - missed, all, missed == 0 ? "" : "; not:", lines);
-}
-
-}  // namespace cubinet::cli
+}  // namespace cubinet

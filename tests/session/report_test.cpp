@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench_report.hpp"
+#include "benchmark/report.hpp"
 
-#include "tool.hpp"
+#include "support/text.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <map>
 
 using namespace cubinet;
-using namespace cubinet::cli;
 using test::contains;
 
 namespace {
 
-BenchRow measured_row() {
-  BenchRow row;
-  row.measured.tag = "a \"name\", with a comma";
-  row.problem.heads_q = 8;
-  row.problem.kv_len = 1000;
+BenchmarkRow measured_row() {
+  BenchmarkRow row;
+  row.given.tag = "a \"name\", with a comma";
+  row.given.problem.heads_q = 8;
+  row.given.problem.kv_len = 1000;
   row.mean_kv_length = 1000;
   row.requested = "auto";
   row.backend = "templates";
-  row.work = {4e9, 2e9, 3e9};
-  row.verdict.allowed = 1e-2;
+  row.operations = 4e9;
+  row.kv_bytes = 2e9;
+  row.bytes = 3e9;
+  row.accuracy.correct = true;
   row.splits = 3;
   row.seconds = {1e-3, 4e-3, 2e-3};
   row.read_seconds = {1e-3, 1e-3, 3e-3};
   return row;
 }
 
-// Of a table of one line without line breaks in it: fields by their column.
+// Returns the fields of a table of one line by their columns.
 std::map<std::string, std::string> fields_of(const std::string& table) {
   std::vector<std::vector<std::string>> lines(1, {""});
   bool quoted = false;
@@ -57,8 +57,6 @@ std::map<std::string, std::string> fields_of(const std::string& table) {
 }  // namespace
 
 TEST_CASE("the middle of the rounds counts, of both kernels") {
-  CHECK(median_of({3, 1, 2}) == 2);
-  CHECK(median_of({1}) == 1);
   const auto described = describe(measured_row());
   CHECK(described["seconds"] == 2e-3);
   CHECK(described["share_of_read"] == 1.0);  // of the rounds 1, 0.25 and 1.5
@@ -69,18 +67,8 @@ TEST_CASE("the middle of the rounds counts, of both kernels") {
   CHECK(described["rounds"]["seconds"].size() == 3);
 }
 
-TEST_CASE("a line says why a peer has no time, without its line breaks") {
-  BenchRow row = measured_row();
-  row.peers.push_back({"Gone", "the peer Gone\nhas ended", {}});
-  row.peers.push_back({"Fast", "it", {1e-3, 2e-3, 1e-3}});
-  const std::string line = to_line(row);
-  CHECK(contains(line, "Gone: the peer Gone"));
-  CHECK(contains(line, "has ended, Fast 1"));
-  CHECK(std::count(line.begin(), line.end(), '\n') == 0);
-}
-
 TEST_CASE("a table has the columns of the field, in milliseconds, and quotes what holds commas") {
-  const auto fields = fields_of(csv_of({measured_row()}, 42));
+  const auto fields = fields_of(to_csv(std::vector{measured_row()}, 42));
   CHECK(fields.at("median_time") == "2");
   CHECK(fields.at("std_time") == "1.52753");
   CHECK(fields.at("tflops") == "2");
@@ -102,17 +90,31 @@ TEST_CASE("a table has the columns of the field, in milliseconds, and quotes wha
 }
 
 TEST_CASE("a row without times says why, and one that is wrong says so") {
-  BenchRow row = measured_row();
-  row.verdict.error.worst_row = 0.5;
+  BenchmarkRow row = measured_row();
+  row.accuracy.worst_row = 0.5;
+  row.accuracy.correct = false;
   CHECK_FALSE(row.good());
-  CHECK(contains(to_line(row), "WRONG"));
-  CHECK(fields_of(csv_of({row}, 1)).at("result") == "wrong");
+  CHECK(fields_of(to_csv(std::vector{row}, 1)).at("result") == "wrong");
   row.seconds.clear();
   row.read_seconds.clear();
   row.error = Error{ErrorCode::unsupported, "no kernel has it"};
   CHECK_FALSE(row.good());
-  CHECK(contains(to_line(row), "no kernel has it"));
   CHECK(describe(row)["error"]["message"] == "no kernel has it");
-  CHECK(fields_of(csv_of({row}, 1)).at("median_time").empty());
-  CHECK(contains(fields_of(csv_of({row}, 1)).at("error"), "no kernel has it"));
+  CHECK(fields_of(to_csv(std::vector{row}, 1)).at("median_time").empty());
+  CHECK(contains(fields_of(to_csv(std::vector{row}, 1)).at("error"), "no kernel has it"));
+}
+
+TEST_CASE("the document has the device, the version, the rounds and the rows") {
+  BenchmarkResult result{"Device", 20, 7, {measured_row()}};
+  CHECK(result.good());
+  const auto document = nlohmann::json::parse(to_json(result));
+  CHECK(document["device"] == "Device");
+  CHECK_FALSE(document["version"].get<std::string>().empty());
+  CHECK(document["rounds"] == 20);
+  CHECK(document["seed"] == 7);
+  CHECK(document["results"][0]["operation"] == "decode");
+  CHECK_FALSE(document.contains("cancelled"));
+  result.cancelled = true;
+  CHECK_FALSE(result.good());
+  CHECK(nlohmann::json::parse(to_json(result))["cancelled"] == true);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer_inputs.hpp"
+#include "benchmark/peer_inputs.hpp"
 
 #include <cubinet/attention/reference_values.hpp>
 #include <cubinet/base/bytes.hpp>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <span>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 Bytes without_nan(ElementBits elements, DataType type) {
@@ -46,4 +46,4 @@ Result<AttentionDeviation> compare_peer_output(FileSystem& files, const std::fil
   return compare_attention(problem, reference, o, {});
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

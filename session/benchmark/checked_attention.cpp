@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checked_attention.hpp"
-
-#include "bench_report.hpp"
-#include "describe.hpp"
+#include "benchmark/statistics.hpp"
 
 #include <cubinet/attention/measure.hpp>
 #include <cubinet/attention/reference_values.hpp>
+#include <cubinet/base/units.hpp>
 #include <cubinet/loader/stream.hpp>
+#include <cubinet/session/checked_attention.hpp>
 
 #include <fmt/format.h>
 
@@ -14,19 +13,18 @@
 #include <iterator>
 #include <new>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
-// As kLargestError, of e4m3, to which the weights of the softmax are rounded as well: up to 1/16 of each of
-// them.
+// The same as kLargestError for e4m3. The weights of the softmax are rounded to it as well, by up to 1/16.
 constexpr double kLargestErrorOfE4m3 = 7e-2;
 
-// Whether a run writes the log-sum-exp: some kernels do only where the problem has it.
+// Returns whether a run writes the log-sum-exp. Some kernels do only if the problem has it.
 bool writes_lse(const AttentionPlan& plan) {
   return plan.request.problem.lse || !plan.rules.lse_as_planned;
 }
 
-// Q and the whole cache, of whose copies the first was appended to.
+// Returns whether Q and the whole cache have the reference's bits. The append went to the first copy.
 Result<bool> appended_as_reference(const AttentionProblem& problem, const AttentionInputs& inputs,
                                    const TensorBuffers& buffers) {
   CUBINET_TRY_ASSIGN(const AttentionInputs reference, append_reference(problem, inputs));
@@ -42,10 +40,11 @@ Result<bool> appended_as_reference(const AttentionProblem& problem, const Attent
 
 }  // namespace
 
-Result<AttentionInputs> inputs_in_memory(const Context& context, const AttentionProblem& problem,
-                                         const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed) {
+Result<AttentionInputs> inputs_in_memory(const AttentionProblem& problem,
+                                         const std::vector<std::int32_t>& kv_lengths, std::uint64_t seed,
+                                         unsigned threads) {
   try {
-    return make_attention_inputs(problem, kv_lengths, seed, context.jobs());
+    return make_attention_inputs(problem, kv_lengths, seed, threads);
   } catch (const std::bad_alloc&) {
     return Error{
         ErrorCode::unavailable,
@@ -104,4 +103,4 @@ Result<double> median_replay(const std::shared_ptr<const Device>& device, int re
   return median_of(std::move(seconds));
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer_process.hpp"
+#include "benchmark/peer_process.hpp"
 
-#include "tool.hpp"
+#include "support/text.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 using namespace cubinet;
-using namespace cubinet::cli;
 using test::contains;
 
 namespace {
@@ -15,14 +14,14 @@ namespace {
 constexpr std::chrono::seconds kLong{60};
 
 PeerProcess started(const std::string& command) {
-  auto peer = PeerProcess::start("P=" + command);
+  auto peer = PeerProcess::start("P", command, {"PATH=/usr/bin:/bin", "SAID=hello"});
   REQUIRE(peer.has_value());
   return *std::move(peer);
 }
 
 }  // namespace
 
-TEST_CASE("a peer answers a line for each line, and its name is what stands before the sign") {
+TEST_CASE("a peer answers a line for each line, under its name") {
   PeerProcess peer = started(R"(while read line; do echo "{\"seen\": $line}"; done)");
   CHECK(peer.name() == "P");
   for (int i = 0; i < 3; ++i) {
@@ -76,11 +75,11 @@ TEST_CASE("a peer that reads nothing of a long question is given up in time") {
   CHECK(contains(answer.error().message, "the peer P gave no answer in time"));
 }
 
-TEST_CASE("what is no name and command is refused") {
-  for (const char* option : {"", "=", "P", "P=", "=cat"}) {
-    CAPTURE(option);
-    const auto peer = PeerProcess::start(option);
-    REQUIRE_FALSE(peer.has_value());
-    CHECK(peer.error().code == ErrorCode::invalid_argument);
-  }
+TEST_CASE("a peer has the environment that it is given and no other variable") {
+  PeerProcess peer =
+      started(R"(read line; echo "{\"said\": \"$SAID\", \"home\": \"$HOME\"}"; cat >/dev/null)");
+  const auto answer = peer.ask({{"time", 1}}, kLong);
+  REQUIRE(answer.has_value());
+  CHECK((*answer)["said"] == "hello");
+  CHECK((*answer)["home"] == "");
 }

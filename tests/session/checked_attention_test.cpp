@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning, running and comparing are walked by run_attention_test and, on a GPU, by run_attention_gpu_test.
-#include "checked_attention.hpp"
+// run_attention_test and run_attention_gpu_test plan, run and compare.
+#include <cubinet/session/checked_attention.hpp>
 
 #include <doctest/doctest.h>
 
-using namespace cubinet::cli;
+using namespace cubinet;
 
 TEST_CASE("a result is right as far as its type allows") {
   AttentionVerdict verdict;

@@ -6,17 +6,17 @@
 
 #include <filesystem>
 
-namespace cubinet::cli {
+namespace cubinet {
 
-// A case's inputs for a peer, as files of a folder: q, k, v (not of latent attention) and page_table, the
-// bytes that kernels read. What no query reads is 0 there, where our own kernels find NaN: a peer may
-// multiply it by 0. Replaces files of these names. io where that fails.
+// Writes the inputs of a case for a peer into a folder: the files q, k, v (not for latent attention) and
+// page_table, with the bytes that kernels read. Elements that no query reads are 0 in these files and NaN for
+// our kernels: a peer may multiply them by 0. Replaces files of these names. io if that fails.
 Result<void> write_peer_inputs(FileSystem& files, const std::filesystem::path& folder,
                                const AttentionProblem& problem, const AttentionInputs& inputs);
 
-// How far what a peer has written as an output, as the problem has it, is from the reference.
+// Returns how far the output that a peer wrote, in the problem's type, is from the reference.
 Result<AttentionDeviation> compare_peer_output(FileSystem& files, const std::filesystem::path& path,
                                                const AttentionProblem& problem,
                                                const AttentionOutputs& reference);
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench_lines.hpp"
+
+#include <cubinet/base/text.hpp>
+#include <cubinet/base/units.hpp>
+
+#include <fmt/format.h>
+
+namespace cubinet::cli {
+namespace {
+
+std::string shape_of(const AttentionProblem& problem) {
+  return fmt::format("{}x{} q {}, {}/{} heads of {}{}, {}:{}", problem.batch, problem.kv_len, problem.q_len,
+                     problem.heads_q, problem.heads_kv, problem.head_dim_qk,
+                     problem.sinks ? " with sinks" : "", to_string(problem.data_type_q),
+                     to_string(problem.data_type_k));
+}
+
+// Returns the case and the backends in words.
+std::string title_of(const BenchmarkRow& row) {
+  const std::string name = row.given.tag.empty() ? "" : printable(row.given.tag) + ": ";
+  return fmt::format("{}{}, {}", name, shape_of(row.given.problem), printable(backend_text(row)));
+}
+
+// Returns ", FlashInfer 61.2 us (0.96 of it)" for each peer, or why it has no time.
+std::string peers_of(const BenchmarkRow& row, const BenchmarkFigures& figures) {
+  std::string text;
+  for (std::size_t i = 0; i < row.peers.size(); ++i) {
+    const BenchmarkPeerTimes& peer = row.peers[i];
+    if (peer.seconds.empty()) {
+      if (!peer.what.empty()) text += fmt::format(", {}: {}", printable(peer.name), printable(peer.what));
+      continue;
+    }
+    text += fmt::format(", {} {} ({:.3f} of it)", printable(peer.name),
+                        format_seconds(figures.peers[i].seconds), figures.peers[i].ratio);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_line(const BenchmarkRow& row) {
+  const std::string what = title_of(row);
+  if (row.error) return fmt::format("{}: {}", what, printable(row.error->to_line()));
+  const BenchmarkFigures figures = figures_of(row);
+  return fmt::format("{}: {}, {:.2f} TB/s of K and V ({:.0f} % of reading alone), {:.1f} TFLOP/s{}; {}", what,
+                     format_seconds(figures.seconds), figures.kv_terabytes, figures.share_of_read * 100,
+                     figures.teraflops, peers_of(row, figures),
+                     row.accuracy.correct ? "correct"
+                                          : fmt::format("WRONG: {:.1e} in the worst row, {:.0e} is allowed",
+                                                        row.accuracy.worst_row, row.accuracy.allowed));
+}
+
+std::string summary_of_goals(std::span<const BenchmarkRow> rows) {
+  std::size_t all = 0;
+  std::size_t missed = 0;
+  std::string lines;
+  for (const BenchmarkRow& row : rows) {
+    for (const BenchmarkGoal& goal : row.goals) {
+      ++all;
+      if (goal.met) continue;
+      ++missed;
+      lines += fmt::format("\n  {}: {}", title_of(row),
+                           goal.reached
+                               ? fmt::format("{} is missed with {:.3g}", printable(goal.text), *goal.reached)
+                               : printable(goal.text) + " was not measured");
+    }
+  }
+  if (all == 0) return "";
+  return fmt::format("{} of {} goals are reached{}{}", all - missed, all, missed == 0 ? "" : "; not:", lines);
+}
+
+}  // namespace cubinet::cli

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmark/goals.hpp"
+#include "benchmark/peers.hpp"
+#include "benchmark/report.hpp"
+
+#include <cubinet/attention/measure.hpp>
+#include <cubinet/attention/planner.hpp>
+#include <cubinet/session/benchmark.hpp>
+#include <cubinet/session/checked_attention.hpp>
+#include <cubinet/session/error_place.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace cubinet {
+namespace {
+
+constexpr std::uint32_t kRunsOfRound = 20;
+
+// The things that all cases share.
+struct Bench {
+  const BenchmarkOptions& options;
+  Runtime& runtime;
+  std::shared_ptr<const Device> device;
+  MemoryReader reader;
+  std::vector<PeerProcess> peers;
+
+  bool is_cancelled() const { return options.cancelled && options.cancelled(); }
+};
+
+Result<void> check_case(const BenchmarkCase& given) {
+  CUBINET_TRY(check_problem(given.problem));
+  const auto wrong = [&](std::string why) {
+    return Error{ErrorCode::invalid_argument, "`BenchmarkCase::kv_lengths`: " + std::move(why)};
+  };
+  if (!given.kv_lengths.empty() && given.kv_lengths.size() != given.problem.batch) {
+    return wrong(std::to_string(given.kv_lengths.size()) + " lengths for a batch of " +
+                 std::to_string(given.problem.batch));
+  }
+  for (const std::int32_t length : given.kv_lengths) {
+    if (length < 0 || static_cast<std::uint32_t>(length) > given.problem.kv_len)
+      return wrong(std::to_string(length) + " is not between 0 and " + std::to_string(given.problem.kv_len));
+  }
+  return {};
+}
+
+Result<void> check_cases(const BenchmarkOptions& options) {
+  if (options.rounds < 1)
+    return Error{ErrorCode::invalid_argument, "`BenchmarkOptions::rounds` must be at least 1"};
+  for (const BenchmarkCase& given : options.cases)
+    if (auto checked = check_case(given); !checked)
+      return with_place(std::move(checked).error(), given.where);
+  return check_goals(options.cases);
+}
+
+// Measures the rounds: ours, a kernel that only reads, then each peer. Every other round goes backwards.
+Result<void> measure_rounds(Bench& bench, const TimedRuns& runs, const TimedRuns& reads,
+                            const nlohmann::json& question, BenchmarkRow& row) {
+  PeerRounds peers(bench.peers, question, row);
+  for (int round = 0; round < bench.options.rounds; ++round) {
+    if (bench.is_cancelled()) return Error{ErrorCode::unavailable, "the benchmark was cancelled"};
+    const bool backwards = round % 2 == 1;
+    for (std::size_t i = peers.size(); backwards && i-- > 0;)
+      peers.measure(i);
+    CUBINET_TRY_ASSIGN(row.seconds.emplace_back(), runs.seconds_a_run(1));
+    CUBINET_TRY_ASSIGN(row.read_seconds.emplace_back(), reads.seconds_a_run(1));
+    for (std::size_t i = 0; !backwards && i < peers.size(); ++i)
+      peers.measure(i);
+  }
+  peers.finish();
+  return {};
+}
+
+// Reads as much of K and V of a copy as a run has to read.
+Result<void> read_copy(const MemoryReader& reader, const CheckedAttention& checked, const BenchmarkRow& row,
+                       std::uint32_t copy, CUstream stream) {
+  const AttentionTensors tensors = checked.tensors();
+  const std::uint32_t copies = checked.buffers.copies();
+  const auto part = [&](DeviceTensor tensor, double share) {
+    const std::uint64_t bytes = tensor.bytes / copies;
+    const auto read = static_cast<std::uint64_t>(row.kv_bytes * share);
+    return DeviceTensor{tensor.address + copy * bytes, std::min(bytes, read), {}};
+  };
+  if (row.given.problem.is_mla_generation()) return reader.run(part(tensors.k, 1), {}, stream);
+  const double share =
+      static_cast<double>(tensors.k.bytes) / static_cast<double>(tensors.k.bytes + tensors.v.bytes);
+  return reader.run(part(tensors.k, share), part(tensors.v, 1 - share), stream);
+}
+
+// Plans the case of a row for its backend. unsupported if the backend declines.
+Result<AttentionPlan> plan_of(const Bench& bench, const AttentionInputs& inputs, BenchmarkRow& row) {
+  PlanOptions options;
+  options.backend = row.requested;
+  options.starts_early = row.given.starts_early;
+  if (row.given.splits > 0) options.splits = row.given.splits;
+  AttentionProblem planned = row.given.problem;
+  if (!row.given.lengths_unknown) planned.kv_lengths = inputs.kv_lengths;
+  CUBINET_TRY_ASSIGN(const AttentionPlanner planner,
+                     AttentionPlanner::create(bench.runtime, bench.device->properties()));
+  CUBINET_TRY_ASSIGN(AttentionPlan plan, planner.plan(planned, std::move(options)));
+  row.backend = plan.backend_name();
+  row.choice = plan.measured;
+  return plan;
+}
+
+BenchmarkAccuracy accuracy_of(const AttentionVerdict& verdict) {
+  return {verdict.correct(), verdict.error.worst_row, verdict.error.all_rows, verdict.error.worst_lse,
+          verdict.allowed};
+}
+
+Result<void> measure_row(Bench& bench, const AttentionInputs& inputs, const AttentionOutputs& reference,
+                         BenchmarkRow& row) {
+  CUBINET_TRY_ASSIGN(const AttentionPlan plan, plan_of(bench, inputs, row));
+  CUBINET_TRY_ASSIGN(const CheckedAttention checked,
+                     run_checked(bench.runtime, bench.device, plan, inputs, reference,
+                                 cold_copies(row.kv_bytes, kRunsOfRound)));
+  row.accuracy = accuracy_of(checked.verdict);
+  row.splits = checked.attention.plan().division.kv_splits;
+  const std::uint32_t copies = checked.buffers.copies();
+  const auto run = [&](std::uint32_t i, CUstream stream) {
+    return checked.attention.run(checked.tensors(i % copies), stream);
+  };
+  const auto read = [&](std::uint32_t i, CUstream stream) {
+    return read_copy(bench.reader, checked, row, i % copies, stream);
+  };
+  CUBINET_TRY_ASSIGN(const TimedRuns runs, TimedRuns::capture(bench.device, kRunsOfRound, run));
+  CUBINET_TRY_ASSIGN(const TimedRuns reads, TimedRuns::capture(bench.device, kRunsOfRound, read));
+  nlohmann::json problem = describe_case(row);
+  problem["kv_lengths"] = inputs.kv_lengths;
+  const nlohmann::json question = {
+      {"problem", std::move(problem)}, {"runs", kRunsOfRound}, {"copies", copies}};
+  CUBINET_TRY(measure_rounds(bench, runs, reads, question, row));
+  if (bench.options.peer_folder.empty()) return {};
+  return compare_peers(bench.peers, bench.options.peer_folder, inputs, reference, question, row);
+}
+
+// Measures the rows of one case, one for each backend. An error concerns the whole case; the error of one
+// backend is in its row.
+Result<void> measure_rows(Bench& bench, const std::vector<std::int32_t>& lengths,
+                          std::span<BenchmarkRow> rows) {
+  const AttentionProblem& problem = rows.front().given.problem;
+  CUBINET_TRY(check_memory(problem, lengths, bench.device->properties()));
+  CUBINET_TRY_ASSIGN(const AttentionInputs inputs,
+                     inputs_in_memory(problem, lengths, bench.options.seed, bench.options.threads));
+  CUBINET_TRY_ASSIGN(const AttentionOutputs reference,
+                     attention_reference(problem, inputs, bench.options.threads));
+  const AttentionWork work = attention_work(problem, lengths, inputs.q_lengths);
+  for (BenchmarkRow& row : rows) {
+    row.operations = work.operations;
+    row.kv_bytes = work.kv_bytes;
+    row.bytes = work.bytes;
+    if (auto measured = measure_row(bench, inputs, reference, row); !measured)
+      row.error = std::move(measured).error();
+  }
+  return {};
+}
+
+std::vector<BenchmarkRow> measure_case(Bench& bench, const BenchmarkCase& given) {
+  std::vector<std::int32_t> lengths = given.kv_lengths;
+  if (lengths.empty()) lengths.assign(given.problem.batch, static_cast<std::int32_t>(given.problem.kv_len));
+  BenchmarkRow row;
+  row.given = given;
+  row.given.problem.kv_lengths.clear();
+  row.mean_kv_length =
+      std::accumulate(lengths.begin(), lengths.end(), 0.0, [&](double sum, std::int32_t length) {
+        return sum + static_cast<double>(length) / static_cast<double>(lengths.size());
+      });
+  const std::vector<std::string> automatic = {std::string(kAutomaticBackend)};
+  std::vector<BenchmarkRow> rows;
+  for (const std::string& backend : given.backends.empty() ? automatic : given.backends) {
+    rows.push_back(row);
+    rows.back().requested = backend;
+  }
+  if (const auto measured = measure_rows(bench, lengths, rows); !measured) {
+    for (BenchmarkRow& failed : rows)
+      failed.error = measured.error();
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<BenchmarkResult> benchmark(const Session& session, const BenchmarkOptions& options) {
+  CUBINET_TRY(check_cases(options));
+  CUBINET_TRY_ASSIGN(auto device, session.device(options.device));
+  CUBINET_TRY_ASSIGN(MemoryReader reader, MemoryReader::create(session.runtime(), options.device));
+  CUBINET_TRY_ASSIGN(std::vector<PeerProcess> peers, start_peers(options));
+  Bench bench{options, session.runtime(), device, std::move(reader), std::move(peers)};
+  BenchmarkResult result{device->properties().name, options.rounds, options.seed, {}};
+  for (std::size_t i = 0; i < options.cases.size(); ++i) {
+    if ((result.cancelled = bench.is_cancelled())) break;
+    std::vector<BenchmarkRow> measured = measure_case(bench, options.cases[i]);
+    const bool failed =
+        std::any_of(measured.begin(), measured.end(), [](const auto& row) { return row.error.has_value(); });
+    if ((result.cancelled = failed && bench.is_cancelled())) break;
+    const std::size_t first = result.rows.size();
+    result.rows.insert(result.rows.end(), std::make_move_iterator(measured.begin()),
+                       std::make_move_iterator(measured.end()));
+    judge_goals(result.rows);
+    const std::span<const BenchmarkRow> rows = result.rows;
+    if (options.progress) options.progress({i + 1, options.cases.size(), rows, rows.subspan(first)});
+  }
+  return result;
+}
+
+}  // namespace cubinet

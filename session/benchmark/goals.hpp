@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/session/benchmark.hpp>
+
+#include <vector>
+
+namespace cubinet {
+
+// Fills in BenchmarkRow::goals of every row.
+void judge_goals(std::vector<BenchmarkRow>& rows);
+
+// invalid_argument for a text that is no goal, and for a goal that does not name exactly one earlier case.
+Result<void> check_goals(const std::vector<BenchmarkCase>& cases);
+
+}  // namespace cubinet

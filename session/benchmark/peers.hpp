@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "benchmark/peer_process.hpp"
+
+#include <cubinet/attention/reference.hpp>
+#include <cubinet/session/benchmark.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// Starts the peers of the options. invalid_argument for a peer without a name or command, and if two have the
+// same name.
+Result<std::vector<PeerProcess>> start_peers(const BenchmarkOptions& options);
+
+// The peers in the rounds of one row. A peer that fails is left out of the later rounds.
+class PeerRounds {
+ public:
+  // Asks every peer to prepare for the case, and adds its entry to the row.
+  PeerRounds(std::vector<PeerProcess>& peers, const nlohmann::json& question, BenchmarkRow& row);
+
+  std::size_t size() const { return peers_.size(); }
+  void measure(std::size_t peer);
+  // Ends the rounds: the row then says why a peer has no times. A peer that missed a round has none.
+  void finish();
+
+ private:
+  std::vector<PeerProcess>& peers_;
+  BenchmarkRow& row_;
+  std::vector<std::optional<Error>> failed_;
+};
+
+// Gives the inputs to the peers that have times, as files in the folder, and compares their outputs with the
+// reference.
+Result<void> compare_peers(std::vector<PeerProcess>& peers, const std::string& folder,
+                           const AttentionInputs& inputs, const AttentionOutputs& reference,
+                           nlohmann::json question, BenchmarkRow& row);
+
+}  // namespace cubinet

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/problem.hpp>
+#include <cubinet/base/callback.hpp>
+#include <cubinet/session.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cubinet {
+
+// An attention problem to measure, and how.
+struct BenchmarkCase {
+  AttentionProblem problem;                   // its kv_lengths are ignored
+  std::vector<std::int32_t> kv_lengths = {};  // of each sequence; empty: all problem.kv_len
+  bool lengths_unknown = false;               // if true, the plan is made without them, as for a CUDA graph
+  bool starts_early = false;                  // PlanOptions::starts_early
+  std::uint32_t splits = 0;                   // PlanOptions::splits; 0: as planned
+  std::vector<std::string> backends = {};     // each gives a row; empty: auto
+  // What the rows must reach. Ratios are of medians in the same rounds.
+  //   read:0.95       a kernel that only reads K and V takes at least 0.95 times as long
+  //   us:475          at most so many microseconds
+  //   teraflops:527   at least
+  //   row:TAG:1.15    at most 1.15 times the time of the one earlier row with this tag
+  //   peer:NAME:0.9   at most 0.9 times the time of this peer
+  //   error:NAME:1.1  the error of the whole output is at most 1.1 times this peer's, with the same inputs
+  // A goal is missed if a time that it needs was not measured.
+  std::vector<std::string> goals = {};
+  std::string tag = {};    // names the case in results and goals
+  std::string where = {};  // begins the messages about the case: "'FILE', line 3"
+};
+
+// Another implementation: a process that answers questions in JSON (docs/benchmarks.md).
+struct BenchmarkPeer {
+  std::string name;     // that goals use; each peer has its own
+  std::string command;  // of /bin/sh
+};
+
+// The times of a peer for a case, in the rounds of the row.
+struct BenchmarkPeerTimes {
+  std::string name;
+  std::string what;             // how the peer calls itself, or why it has no times
+  std::vector<double> seconds;  // of one run in each round; empty: none
+  // ||o - ref|| / ||ref|| of the whole output for our inputs; nullopt: not compared.
+  std::optional<double> error = std::nullopt;
+};
+
+struct BenchmarkGoal {
+  std::string text;               // as in BenchmarkCase::goals
+  std::optional<double> reached;  // the value that the goal bounds; nullopt: not measured
+  bool met = false;
+};
+
+// The relative errors of a run against attention in double precision, and the largest that is allowed.
+struct BenchmarkAccuracy {
+  bool correct = false;
+  double worst_row = 0;
+  double all_rows = 0;
+  double worst_lse = 0;
+  double allowed = 0;
+};
+
+// The times of one backend for one case.
+struct BenchmarkRow {
+  BenchmarkCase given;
+  std::string requested;      // the backend of the case
+  std::string backend;        // the backend that ran
+  std::string choice;         // AttentionPlan::measured
+  double mean_kv_length = 0;  // tokens
+  double operations = 0;      // of one run
+  double kv_bytes = 0;        // of K and V that one run reads
+  double bytes = 0;           // of Q, K, V and O
+  BenchmarkAccuracy accuracy;
+  std::uint32_t splits = 0;
+  std::vector<double> seconds;       // of one run, in each round
+  std::vector<double> read_seconds;  // of a kernel that only reads K and V, in the same rounds
+  std::vector<BenchmarkPeerTimes> peers;
+  std::vector<BenchmarkGoal> goals;
+  std::optional<Error> error;  // why there are no times
+
+  bool good() const { return !error && accuracy.correct; }
+};
+
+// Numbers that are computed from the medians of a row.
+struct BenchmarkFigures {
+  struct Peer {
+    double seconds = 0;
+    double ratio = 0;  // the row's time as a part of the peer's
+  };
+  double seconds = 0;
+  double deviation = 0;  // standard deviation of the rounds
+  double teraflops = 0;
+  double terabytes = 0;      // per second, of Q, K, V and O
+  double kv_terabytes = 0;   // per second, of K and V
+  double share_of_read = 0;  // the time of only reading K and V, as a part of the run's
+  std::vector<Peer> peers;   // as BenchmarkRow::peers; 0 for a peer without times
+};
+// REQUIRES: !row.error.
+BenchmarkFigures figures_of(const BenchmarkRow& row);
+// Returns the backends as "auto(templates)": the requested one and, if it differs, the one that ran.
+std::string backend_text(const BenchmarkRow& row);
+
+struct BenchmarkProgress {
+  std::size_t done = 0;  // cases
+  std::size_t total = 0;
+  std::span<const BenchmarkRow> rows;    // of all finished cases
+  std::span<const BenchmarkRow> latest;  // of the case that has just been finished
+};
+
+struct BenchmarkOptions {
+  std::vector<BenchmarkCase> cases;
+  int device = 0;
+  int rounds = 20;
+  std::uint64_t seed = 1;  // of the random inputs
+  unsigned threads = 0;    // that compute the reference; 0: one per core
+  std::vector<BenchmarkPeer> peers = {};
+  std::vector<std::string> peer_environment = {};  // NAME=value, of the peers' processes
+  // A folder. If it is given, the peers get our inputs as files in it, and their outputs are compared too.
+  std::string peer_folder = {};
+  // Called after each case, on the calling thread.
+  Callback<void(const BenchmarkProgress&)> progress = {};
+  // Called often, from the calling thread. If it returns true the benchmark ends after the last finished
+  // case.
+  Callback<bool()> cancelled = {};
+};
+
+struct BenchmarkResult {
+  std::string device;  // DeviceProperties::name
+  int rounds = 0;
+  std::uint64_t seed = 0;
+  std::vector<BenchmarkRow> rows;
+  bool cancelled = false;
+
+  // Returns whether every row is correct; a missed goal does not change that.
+  bool good() const;
+};
+
+// Measures the cases on a device. Each round times a CUDA graph of 20 runs over copies of K and V that exceed
+// the L2, then a kernel that only reads as many bytes, then the peers. Before that, every row of the output
+// is compared with attention in double precision. The error of one case is in its rows. Errors of all of
+// them: invalid_argument, before anything is measured, for cases, goals and peers that make no sense;
+// unavailable without the device; io if a peer cannot be started.
+Result<BenchmarkResult> benchmark(const Session& session, const BenchmarkOptions& options);
+
+// Returns the JSON that `cubinet bench attention --json` prints.
+std::string to_json(const BenchmarkResult& result);
+// Returns a table: the columns of FlashInfer's benchmark that attention has, then ours. Times are in
+// milliseconds; operations and bytes are exact.
+std::string to_csv(std::span<const BenchmarkRow> rows, std::uint64_t seed);
+
+}  // namespace cubinet
