@@ -86,8 +86,6 @@ class DeclaredTemplate final : public KernelTemplate {
     CUBINET_TRY(check_names(spec));
     KernelSpec resolved;
     resolved.name = name();
-    resolved.options = with_defaults(spec.options, declaration_.options);
-    if (!linked_.empty() || !libraries().empty()) make_linkable(resolved.options);
     for (const ParameterDeclaration& parameter : declaration_.parameters) {
       if (!parameter.macro.empty() && says_macro(spec.options, parameter.macro)) return is_macro(parameter);
       CUBINET_TRY_ASSIGN(ParameterValue value, value_of(spec, parameter, resolved));
@@ -96,6 +94,10 @@ class DeclaredTemplate final : public KernelTemplate {
     for (const ConstraintDeclaration& constraint : declaration_.constraints) {
       CUBINET_TRY(check_constraint(constraint, resolved));
     }
+    CUBINET_TRY_ASSIGN(const CompilerOptions declared,
+                       of_this(evaluate_options(declaration_.options, resolved.parameters)));
+    resolved.options = with_defaults(spec.options, declared);
+    if (!linked_.empty() || !libraries().empty()) make_linkable(resolved.options);
     CUBINET_TRY(all_entry_points(resolved));
     CUBINET_TRY(row(resolved));
     return resolved;
@@ -108,6 +110,14 @@ class DeclaredTemplate final : public KernelTemplate {
       CUBINET_TRY_ASSIGN(entries.emplace_back(), entry_point(kernel, resolved));
     }
     return entries;
+  }
+
+  std::vector<KernelInterface> interfaces() const override {
+    std::vector<KernelInterface> interfaces;
+    for (const KernelDeclaration& kernel : declaration_.kernels) {
+      if (kernel.source.empty()) interfaces.push_back(kernel.interface);
+    }
+    return interfaces;
   }
 
   Result<std::optional<KernelRow>> row(const KernelSpec& resolved) const override {
@@ -208,7 +218,8 @@ class DeclaredTemplate final : public KernelTemplate {
         parameter.name + " is " + parameter.allowed()};
   }
 
-  Result<ParameterValue> of_this(Result<ParameterValue> value) const {
+  template <class Value>
+  Result<Value> of_this(Result<Value> value) const {
     if (value) return value;
     Error error = std::move(value).error();
     error.message = "template '" + name() + "': " + error.message;

@@ -59,6 +59,12 @@ class ProgramTemplate final : public KernelTemplate {
       entries.emplace_back().name = kernel;
     return entries;
   }
+  std::vector<KernelInterface> interfaces() const override {
+    std::vector<KernelInterface> interfaces;
+    for (const std::string& kernel : program_.kernels)
+      interfaces.emplace_back().kernel = kernel;
+    return interfaces;
+  }
   Result<std::optional<KernelRow>> row(const KernelSpec&) const override {
     return std::optional<KernelRow>();
   }

@@ -110,6 +110,27 @@ bool is_name_expression(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
+// Reads the description of the kernel's launch.
+Result<void> read_interface(JsonObject& object, KernelDeclaration& kernel) {
+  KernelInterface& interface = kernel.interface;
+  interface.kernel = kernel.name;
+  CUBINET_TRY_ASSIGN(interface.grid, object.text_or("grid", ""));
+  CUBINET_TRY_ASSIGN(interface.argument, object.text_or("argument", ""));
+  CUBINET_TRY_ASSIGN(interface.argument_header, object.text_or("argument_header", ""));
+  if (!interface.argument.empty() && !is_name_expression(interface.argument))
+    return object.error_at("argument", "'argument' of '" + kernel.name + "' is no C++ name");
+  if (!interface.argument.empty() && kernel.parameter_bytes == 0) {
+    return object.error_at(
+        "argument", "'" + kernel.name + "' has an 'argument' and no 'parameter_bytes', the structure's size");
+  }
+  if (interface.argument.empty() && !interface.argument_header.empty()) {
+    return object.error_at(
+        "argument_header",
+        "'" + kernel.name + "' has an 'argument_header' and no 'argument' that it defines");
+  }
+  return {};
+}
+
 Result<KernelDeclaration> read_kernel(const JsonValue& value, const ExpressionSymbols& symbols,
                                       const std::vector<std::string>& sources) {
   CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(value, "a kernel"));
@@ -140,6 +161,7 @@ Result<KernelDeclaration> read_kernel(const JsonValue& value, const ExpressionSy
   if (parameter_bytes < 0 || parameter_bytes > 32764)
     return object.error_at("parameter_bytes", "'parameter_bytes' is not within 0 to 32764");
   kernel.parameter_bytes = static_cast<std::uint32_t>(parameter_bytes);
+  CUBINET_TRY(read_interface(object, kernel));
   CUBINET_TRY(read_cluster(object, symbols, kernel));
   CUBINET_TRY_ASSIGN(kernel.programmatic_launch, object.flag_or("programmatic_launch", false));
   CUBINET_TRY_ASSIGN(kernel.cooperative, object.flag_or("cooperative", false));
@@ -256,24 +278,6 @@ Result<void> read_linked_parts(JsonObject& object, TemplateDeclaration& declarat
   return {};
 }
 
-Result<void> read_options(JsonObject& object, TemplateDeclaration& declaration) {
-  CUBINET_TRY_ASSIGN(const JsonValue::List* listed, object.list_or_empty("options"));
-  std::vector<std::string> flags;
-  for (const JsonValue& flag : *listed) {
-    if (!flag.is_text() || flags.size() >= kMaximumItems)
-      return object.error_at("options", "'options' are at most 256 of the compiler's flags, as text");
-    flags.push_back(flag.text());
-  }
-  auto options = parse_compiler_flags(flags);
-  if (!options) return object.error_at("options", "'options': " + options.error().message);
-  declaration.options = *std::move(options);
-  for (const ParameterDeclaration& parameter : declaration.parameters) {
-    if (!parameter.macro.empty() && says_macro(declaration.options, parameter.macro))
-      return object.error_at("options", "'options' have the macro '" + parameter.macro + "' of a parameter");
-  }
-  return {};
-}
-
 Result<TemplateDeclaration> read_declaration(const JsonValue& document) {
   CUBINET_TRY_ASSIGN(JsonObject object, JsonObject::open(document, "the declaration"));
   TemplateDeclaration declaration;
@@ -290,7 +294,7 @@ Result<TemplateDeclaration> read_declaration(const JsonValue& document) {
   CUBINET_TRY(read_linked_parts(object, declaration));
   CUBINET_TRY(read_lists(object, declaration));
   CUBINET_TRY(read_globals(object, declaration));
-  CUBINET_TRY(read_options(object, declaration));
+  CUBINET_TRY_ASSIGN(declaration.options, read_options(object, declaration.parameters));
   CUBINET_TRY(object.finish());
   return declaration;
 }
@@ -304,6 +308,10 @@ std::vector<std::string> unused_words_of(const TemplateDeclaration& declaration,
     use(each.second);
   for (const ConstraintDeclaration& constraint : declaration.constraints)
     use(constraint.require);
+  for (const OptionDeclaration& option : declaration.options) {
+    for (const Expression* expression : option.expressions())
+      use(*expression);
+  }
   for (const KernelDeclaration& kernel : declaration.kernels) {
     std::for_each(kernel.threads.begin(), kernel.threads.end(), use);
     use(kernel.dynamic_shared_bytes);

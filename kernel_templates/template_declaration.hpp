@@ -2,6 +2,7 @@
 #pragma once
 
 #include "expression.hpp"
+#include "option_declaration.hpp"
 #include "row_declaration.hpp"
 
 #include <cubinet/base/json_object.hpp>
@@ -34,6 +35,7 @@ struct KernelDeclaration {
   std::vector<Expression> cluster;  // three, or none
   bool programmatic_launch = false;
   bool cooperative = false;
+  KernelInterface interface;
 };
 
 // The head of a template file, docs/formats/template.md.
@@ -49,7 +51,7 @@ struct TemplateDeclaration {
   std::vector<std::string> globals;                                    // variables, as C++ names them
   std::vector<std::string> sources;                                    // files beside it that are linked too
   std::vector<std::string> libraries;                                  // as SourceProgram has them
-  CompilerOptions options;                                             // where a request says nothing else
+  std::vector<OptionDeclaration> options;                              // the defaults of a request's options
   std::map<std::string, Expression, std::less<>> default_expressions;  // by parameter
   std::vector<std::string> unused_words;  // of parameters: KernelTemplate::unused_words()
 };

@@ -76,6 +76,34 @@ std::string kernel_table(const std::vector<EntryPoint>& entry_points) {
   return table.to_string();
 }
 
+// Returns the declared launches of the template's kernels and of those in its further sources.
+std::vector<KernelInterface> interfaces_of(const KernelTemplate& kernel_template) {
+  std::vector<KernelInterface> interfaces = kernel_template.interfaces();
+  for (const auto& source : kernel_template.linked_sources()) {
+    const std::vector<KernelInterface> more = source->interfaces();
+    interfaces.insert(interfaces.end(), more.begin(), more.end());
+  }
+  return interfaces;
+}
+
+std::string interface_table(const std::vector<KernelInterface>& interfaces) {
+  Table table({"KERNEL", "GRID", "ARGUMENT", "DEFINED IN"});
+  const auto cell = [](const std::string& text) { return text.empty() ? std::string("-") : printable(text); };
+  for (const KernelInterface& kernel : interfaces)
+    table.add({kernel.kernel, cell(kernel.grid), cell(kernel.argument), cell(kernel.argument_header)});
+  return table.to_string();
+}
+
+nlohmann::json describe_interface(const KernelInterface& kernel) {
+  const auto value = [](const std::string& text) {
+    return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+  };
+  return {{"kernel", kernel.kernel},
+          {"grid", value(kernel.grid)},
+          {"argument", value(kernel.argument)},
+          {"argument_header", value(kernel.argument_header)}};
+}
+
 // Its further sources and its libraries, as its declaration names them.
 std::vector<std::string> linked_parts(const KernelTemplate& kernel_template) {
   std::vector<std::string> parts;
@@ -113,6 +141,11 @@ Result<ExitStatus> show_template(const Context& context, const TemplateCatalog& 
     described["linked_with"] = parts;
     text += "\n\nLinked with " + printable(join(parts, ", "));
   }
+  const std::vector<KernelInterface> interfaces = interfaces_of(*kernel_template);
+  described["launches"] = nlohmann::json::array();
+  for (const KernelInterface& kernel : interfaces)
+    described["launches"].push_back(describe_interface(kernel));
+  text += "\n\n" + interface_table(interfaces);
   // Threads and shared memory are functions of the parameters: known once those without a default are given.
   const auto resolved = kernel_template->resolve(given);
   if (!resolved && !options.parameters.empty()) return resolved.error();

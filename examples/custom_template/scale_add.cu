@@ -18,7 +18,8 @@
      "message": "a block handles at most 4096 elements, so that small inputs still use many blocks"}
   ],
   "kernels": [
-    {"name": "scale_add", "threads": "block", "dynamic_shared_bytes": "0", "parameter_bytes": 32}
+    {"name": "scale_add", "threads": "block", "dynamic_shared_bytes": "0", "parameter_bytes": 32,
+     "argument": "ScaleAddParameters", "grid": "ceil(count / (block * elements_per_thread))"}
   ]
 }
 */

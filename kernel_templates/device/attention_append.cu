@@ -24,6 +24,9 @@
      "threads": "128",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 336,
+     "argument": "cubinet::kernel_templates::AttentionAppendParameters",
+     "argument_header": "cubinet/kernel_templates/attention_append_parameters.h",
+     "grid": "(q_len, ceil((2 * heads_kv + heads_q) * row_threads / 128), batch)",
      "programmatic_launch": true}
   ]
 }

@@ -49,12 +49,18 @@
      "threads": "384",
      "dynamic_shared_bytes": "tile_size_q * head_dim_qk * 2 + stages * tile_size_kv * head_dim_qk * 2 + (dtype_kv == 'e4m3' ? 256 : 0) + 9336",
      "parameter_bytes": 344,
+     "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
+     "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
+     "grid": "blocks",
      "cluster": ["cluster_size", 1, 1],
      "programmatic_launch": true},
     {"name": "attention_latent_reduce",
      "threads": "256",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 344,
+     "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
+     "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
+     "grid": "(heads_q, q_len, batch)",
      "programmatic_launch": true}
   ],
   "row": {

@@ -49,11 +49,17 @@
      "threads": "640",
      "dynamic_shared_bytes": "stages * (dtype_kv == 'e4m3' ? 36864 + 16 : 24576 + 16) + tile_size_q * (head_dim_qk * 2 + 820) + 168",
      "parameter_bytes": 344,
+     "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
+     "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
+     "grid": "blocks",
      "programmatic_launch": true},
     {"name": "attention_latent_narrow_reduce",
      "threads": "256",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 344,
+     "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
+     "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
+     "grid": "(heads_q, q_len, batch)",
      "programmatic_launch": true}
   ],
   "row": {

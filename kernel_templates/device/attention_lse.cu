@@ -11,6 +11,9 @@
      "threads": "256",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 24,
+     "argument": "cubinet::kernel_templates::AttentionLseParameters",
+     "argument_header": "cubinet/kernel_templates/attention_lse_parameters.h",
+     "grid": "ceil(rows / 512)",
      "programmatic_launch": true}
   ]
 }

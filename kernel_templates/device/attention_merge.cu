@@ -16,6 +16,9 @@
      "threads": "256",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 128,
+     "argument": "cubinet::kernel_templates::AttentionMergeParameters",
+     "argument_header": "cubinet/kernel_templates/attention_merge_parameters.h",
+     "grid": "ceil(rows * 2^lanes_log2 / 256)",
      "programmatic_launch": true}
   ]
 }

@@ -24,6 +24,9 @@
      "threads": "512",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 136,
+     "argument": "cubinet::kernel_templates::AttentionReductionParameters",
+     "argument_header": "cubinet/kernel_templates/attention_reduction_parameters.h",
+     "grid": "(tiles_q * n, heads_q / heads_per_tile * head_dim_tiles, batch), n from 1 on",
      "programmatic_launch": true}
   ]
 }

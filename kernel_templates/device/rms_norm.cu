@@ -31,6 +31,9 @@
      "threads": "threads_per_row * rows_per_block",
      "dynamic_shared_bytes": "0",
      "parameter_bytes": 64,
+     "argument": "cubinet::kernel_templates::RmsNormParameters",
+     "argument_header": "cubinet/kernel_templates/rms_norm_parameters.h",
+     "grid": "ceil(rows / rows_per_block)",
      "programmatic_launch": true}
   ]
 }

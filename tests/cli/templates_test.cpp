@@ -53,6 +53,23 @@ TEST_CASE("templates shows parameters, allowed values, constraints and kernels o
   CHECK(contains(text, "give those that are required"));
 }
 
+TEST_CASE("templates names the grid and the argument structure of each kernel, and its header") {
+  const auto launches = run_tool({"templates", "rms_norm", "--json"}).json()["launches"];
+  REQUIRE(launches.size() == 1);
+  CHECK(launches[0]["kernel"] == "rms_norm");
+  CHECK(launches[0]["grid"] == "ceil(rows / rows_per_block)");
+  CHECK(launches[0]["argument"] == "cubinet::kernel_templates::RmsNormParameters");
+  CHECK(launches[0]["argument_header"] == "cubinet/kernel_templates/rms_norm_parameters.h");
+  const std::string text = run_tool({"templates", "rms_norm"}).out;
+  CHECK(contains(text, "ceil(rows / rows_per_block)"));
+  CHECK(contains(text, "cubinet/kernel_templates/rms_norm_parameters.h"));
+  const Sandbox sandbox;
+  sandbox.write("own.cu", kOwnTemplate);
+  const auto own = run_tool({"templates", "own", "--json", "--template-file", sandbox.path("own.cu")}).json();
+  CHECK(own["launches"][0]["kernel"] == "own");
+  CHECK(own["launches"][0]["grid"].is_null());
+}
+
 TEST_CASE("a template of the user is listed and shown like the others") {
   const Sandbox sandbox;
   sandbox.write("own.cu", kOwnTemplate);

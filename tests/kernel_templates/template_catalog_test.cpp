@@ -61,6 +61,23 @@ TEST_CASE("the parameter structures have the size that the declarations state") 
                 sizeof(kernel_templates::RmsNormParameters));
 }
 
+TEST_CASE("every built in kernel states its grid, its argument structure and the header that defines it") {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  for (const auto& kernel_template : catalog->list()) {
+    for (const KernelInterface& kernel : kernel_template->interfaces()) {
+      CAPTURE(kernel.kernel);
+      CHECK_FALSE(kernel.grid.empty());
+      const auto header = embedded_headers().find(kernel.argument_header);
+      REQUIRE(header != embedded_headers().end());
+      const std::string structure = kernel.argument.substr(kernel.argument.rfind(':') + 1);
+      CHECK(kernel.argument == "cubinet::kernel_templates::" + structure);
+      CHECK(header->second.find("struct " + structure + " {") != std::string::npos);
+      CHECK(kernel_template->source().find(structure + " p)") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("the normalisation takes every hidden size that it declares without further words") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);

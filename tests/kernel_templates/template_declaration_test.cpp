@@ -141,6 +141,26 @@ TEST_CASE("variables are declared by their names in the source, each once") {
     CHECK(declared(wrong).error().code == ErrorCode::invalid_argument);
 }
 
+TEST_CASE("a kernel may describe its launch, and an argument structure needs its size") {
+  const auto declared = [](const std::string& members) {
+    return parse_template_declaration(
+        with_declaration(R"({"name": "t", "interface": 1, "kernels": [{"name": "k", "threads": 1)" + members +
+                         "}]}"),
+        "f.cu");
+  };
+  const auto full = declared(
+      R"(, "parameter_bytes": 8, "argument": "my::Argument<4>", "argument_header": "my/a.h", "grid": "n / 8")");
+  REQUIRE_MESSAGE(full, full.error().message);
+  CHECK(full->kernels[0].interface.kernel == "k");
+  CHECK(full->kernels[0].interface.argument == "my::Argument<4>");
+  CHECK(full->kernels[0].interface.argument_header == "my/a.h");
+  CHECK(full->kernels[0].interface.grid == "n / 8");
+  CHECK(declared("")->kernels[0].interface.grid.empty());
+  for (const char* wrong : {R"(, "argument": "A")", R"(, "parameter_bytes": 8, "argument": "a\nb")",
+                            R"(, "argument_header": "a.h")", R"(, "grid": 4)"})
+    CHECK_FALSE(declared(wrong));
+}
+
 TEST_CASE("an error names its own line") {
   const auto at = [](const std::string& json, std::string_view line) {
     const auto declaration =

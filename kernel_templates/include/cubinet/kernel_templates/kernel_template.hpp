@@ -55,6 +55,15 @@ struct ParameterDeclaration {
   const std::string& word() const { return macro.empty() ? name : macro; }
 };
 
+// The description of one kernel's launch in a template's declaration, for people. An empty text is not
+// stated.
+struct KernelInterface {
+  std::string kernel;
+  std::string grid;             // "ceil(rows / rows_per_block)"
+  std::string argument;         // the C++ name of the by-value argument structure
+  std::string argument_header;  // the header that defines it, as #include names it
+};
+
 // A text that is included before the first line of a source (a pre-include, nvcc's -include).
 struct Prelude {
   std::string name;  // a file's, without a folder: the name in messages and in __FILE__
@@ -111,6 +120,8 @@ class KernelTemplate {
   // the template declares one: selector, traits, implementation (the template's name), threads and shared
   // memory of its first kernel. Target, function name, digest, version and source are for whoever knows them.
   virtual Result<std::optional<KernelRow>> row(const KernelSpec& resolved) const = 0;
+  // Returns one for each entry point, in the same order.
+  virtual std::vector<KernelInterface> interfaces() const = 0;
   // One for each entry point, in the same order: a C++ name expression ("my::kernel<4>"), empty for extern
   // "C".
   virtual const std::vector<std::string>& symbol_expressions() const = 0;
