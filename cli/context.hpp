@@ -87,21 +87,18 @@ class Context {
                                                   TemplateCatalog templates, const TargetPolicy& targets = {},
                                                   CompileOptions options = {}) const;
 
+  // Logs a warning if no home is named: builds then stay in memory.
+  void warn_without_home() const;
+
   // Reports the error in the chosen format and gives its exit status, or the one that the verb knows better.
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
 
  private:
-  void warn_without_home() const;
 
   const EnvironmentVariables& environment_;
   const GlobalOptions& options_;
   Console& console_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();
 };
-
-// Returns whether the home keeps a build that its Runtime found or compiled. False if no home can be written,
-// which was already logged. If a writable home could not keep the build, it is published once more, and the
-// error gives the reason.
-Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found);
 
 }  // namespace cubinet::cli

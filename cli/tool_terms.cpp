@@ -42,6 +42,9 @@ constexpr Term kTerms[] = {
     {"BenchmarkCase::kv_lengths", "--kv-lengths"},
     {"BenchmarkOptions::peers", "--peer"},
     {"BenchmarkOptions::rounds", "--iterations"},
+    {"BundleOptions::channel", "--channel"},
+    {"BundleOptions::created", "--created"},
+    {"BundleOptions::expires", "--expires"},
     {"CompileOptions::include_directories", "-I"},
     {"CompileOptions::library_directories", "-L"},
     {"CompilerSearch::bundled_headers", "--home"},
@@ -66,6 +69,9 @@ constexpr Term kTerms[] = {
     {"PinOptions::manifest", "--manifest"},
     {"PlanOptions::may_compile", "PlanOptions::may_compile"},  // verbs plan and bind with one Runtime
     {"Runtime::prepare()", "cubinet"},
+    {"PrebuildOptions::matrix", "MATRIX"},
+    {"PrebuildOptions::request", "--device and --problems"},
+    {"PrebuildOptions::skip_refused", "--skip-refused"},
     {"Runtime::prepare(name, image)", "`cubinet registry add FILE --name NAME`"},
     {"Runtime::release()", "Runtime::release()"},  // no verb keeps a plan
     {"Runtime::rows()", "Runtime::rows()"},        // no verb keeps a plan
@@ -84,6 +90,7 @@ constexpr Term kTerms[] = {
     {"materialize_cache()", "`cubinet materialize`"},
     {"report_cubin()", "`cubinet inspect`"},
     {"TuneOptions::table_file", "`cubinet tune --output`"},
+    {"report_compilers()", "`cubinet doctor`"},
     {"tune_attention()", "`cubinet tune`"},
 };
 

@@ -45,16 +45,3 @@ TEST_CASE("for problems a device needs what their plans choose, and the others a
   CHECK(choice.unserved.front().text == "the second");
   CHECK_FALSE(choice.unserved.front().reason.empty());
 }
-
-TEST_CASE("the builds that problems need are listed once") {
-  const AttentionProblem problem = test::generation(64, 1, 8192, 64, 8);
-  const auto runtime = ok(Runtime::create({}));
-  DeviceRequest request{ok(DeviceFacts::named("9.0"))};
-  CHECK(ok(builds_needed(*runtime, request)).builds.empty());
-  request.problems = {{"the first", problem}};
-  const NeededBuilds once = ok(builds_needed(*runtime, request));
-  REQUIRE_FALSE(once.builds.empty());
-  CHECK(once.unserved.empty());
-  request.problems.push_back({"the second", problem});
-  CHECK(ok(builds_needed(*runtime, request)).builds.size() == once.builds.size());
-}

@@ -5,7 +5,6 @@
 #include <cubinet/attention/problem.hpp>
 #include <cubinet/cubin_registry/store.hpp>
 #include <cubinet/session/session_options.hpp>
-#include <cubinet/spec/image_target.hpp>
 
 #include <memory>
 #include <string>
@@ -40,20 +39,5 @@ struct DeviceChoice {
 // the store has them. Compiles nothing.
 Result<DeviceChoice> choose_for_device(const SessionOptions& session, const DeviceRequest& request,
                                        const std::shared_ptr<Store>& store, CubinRecords records);
-
-// A build that a device needs. `spec` is complete.
-struct NeededBuild {
-  KernelSpec spec;
-  ImageTarget target;
-};
-struct NeededBuilds {
-  std::vector<NeededBuild> builds = {};
-  std::vector<UnservedProblem> unserved = {};
-};
-
-// Returns the builds that the plans of the problems use on the device, each once, in the order of the
-// problems: an existing build if a store of the runtime has one, else the build that would be compiled.
-// Compiles nothing.
-Result<NeededBuilds> builds_needed(Runtime& runtime, const DeviceRequest& request);
 
 }  // namespace cubinet
