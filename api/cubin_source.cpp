@@ -74,7 +74,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   if (fingerprint) {
     const KernelIdentity identity = identify(kernel.spec(), target.target);
     if (auto cached = library_.find_build(identity, target.kind, *fingerprint)) {
-      const KernelSource lies_in = library_.keep(cached->found.cubin);
+      const KernelSource lies_in = library_.keep(cached->found.cubin, std::move(lock));
       return Built{std::move(cached->found), lies_in};
     }
   }
@@ -87,7 +87,7 @@ Result<CubinSource::Built> CubinSource::build_alone(const CachedKernel& kernel, 
   built.found.source = KernelSource::compiled;
   built.found.cubin.record = std::make_shared<const CubinRecord>(std::move(output.record));
   built.found.cubin.image = std::move(output.image);
-  built.lies_in = library_.keep(built.found.cubin);
+  built.lies_in = library_.keep(built.found.cubin, std::move(lock));
   library_.offer(built.found.cubin);
   return built;
 }

@@ -2,6 +2,7 @@
 #include "library.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace cubinet {
 namespace {
@@ -37,6 +38,8 @@ Library::Library(std::vector<std::shared_ptr<Store>> stores, LogSink log)
     if (store == nullptr) continue;
     auto takes = store->description().writable ? std::dynamic_pointer_cast<WritableStore>(store) : nullptr;
     if (takes != nullptr) writable_.push_back(std::move(takes));
+    if (const std::string& reason = store->description().why_read_only; !reason.empty() && !read_only_)
+      read_only_ = Error{ErrorCode::unavailable, reason, "name another folder with `HomeOptions::path`"};
     stores_.push_back(std::move(store));
   }
   counted_ = std::vector<Counted>(stores_.size());
@@ -205,8 +208,8 @@ std::vector<StoreUses> Library::uses() const {
   return uses;
 }
 
-KernelSource Library::keep(const Cubin& cubin) {
-  std::optional<Error> reason;
+Result<KernelSource> Library::publish(const Cubin& cubin) {
+  std::optional<Error> reason = read_only_;
   for (const auto& store : writable_) {
     auto published = store->publish(cubin);
     if (published) {
@@ -214,10 +217,21 @@ KernelSource Library::keep(const Cubin& cubin) {
     }
     if (!reason) reason = published.error();
   }
-  if (reason) {
-    const LogLevel level = told_.exchange(true) ? LogLevel::debug : LogLevel::warning;
-    log(log_, level, "kept in memory only: " + reason->to_line());
+  if (reason) return *std::move(reason);
+  CUBINET_TRY(memory_->publish(cubin));
+  return KernelSource::memory;
+}
+
+KernelSource Library::keep(const Cubin& cubin, std::unique_ptr<BuildLock> lock) {
+  auto kept = publish(cubin);
+  // The lock holds a file descriptor, and there may be no other.
+  if (!kept && lock != nullptr && kept.error().native == EMFILE) {
+    lock = nullptr;
+    kept = publish(cubin);
   }
+  if (kept) return *kept;
+  const LogLevel level = told_.exchange(true) ? LogLevel::debug : LogLevel::warning;
+  log(log_, level, "new kernels are kept in memory only: " + kept.error().to_line());
   const auto published = memory_->publish(cubin);
   if (!published) log(log_, LogLevel::warning, "not kept: " + published.error().to_line());
   return KernelSource::memory;

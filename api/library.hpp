@@ -66,8 +66,9 @@ class Library {
   // Whether one of `builds` is this one, in a bundle or a folder: then it need not be kept once more. In a
   // store that takes builds one that is damaged is replaced.
   bool lies_where_nothing_is_kept(const KernelBuilds& builds, const CubinRecord& record) const;
-  // Keeps a build in the first store that takes it: memory where none does. Says where.
-  KernelSource keep(const Cubin& cubin);
+  // Keeps a build in the first store that accepts it, or in memory if none does, and returns which. Releases
+  // `lock`, which is the build's.
+  KernelSource keep(const Cubin& cubin, std::unique_ptr<BuildLock> lock = nullptr);
   // Null where no store knows locks, or that which does refuses: then the caller builds without.
   std::unique_ptr<BuildLock> lock_for_build(const KernelIdentity& identity,
                                             const BuildFingerprint& fingerprint);
@@ -88,10 +89,13 @@ class Library {
   template <class Question>
   Result<KernelBuilds> ask_all(Silence silence, const Question& question);
   void tell_passed_over(std::size_t number, const Error& error);
+  // Publishes a build to the first store that accepts it. Returns the first error if none does.
+  Result<KernelSource> publish(const Cubin& cubin);
 
   std::vector<std::shared_ptr<Store>> stores_;  // memory_ is the first
   std::shared_ptr<WritableStore> memory_;
   std::vector<std::shared_ptr<WritableStore>> writable_;  // of the others
+  std::optional<Error> read_only_;                        // the reason if a home cannot be written
   std::vector<Counted> counted_;                          // of stores_
   LogSink log_;
   std::atomic<bool> told_{false};  // that builds are kept in memory only

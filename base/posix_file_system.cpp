@@ -369,7 +369,10 @@ class PosixFileSystem final : public FileSystem {
     return descriptor.get() < 0 ? nullptr : std::make_unique<PosixFolder>(std::move(descriptor));
   }
 
-  bool writable(const fs::path& path) override { return ::access(path.c_str(), W_OK | X_OK) == 0; }
+  Result<void> check_writable(const fs::path& path) override {
+    if (::access(path.c_str(), W_OK | X_OK) != 0) return change_failed("write", path);
+    return {};
+  }
 
   FileSystemKind kind(const fs::path& path) override {
     struct statfs info {};

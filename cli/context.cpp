@@ -100,6 +100,19 @@ Result<std::shared_ptr<Home>> Context::open_registry(HomeOptions::Access access)
   return open_home(session_options(), access);
 }
 
+Result<std::shared_ptr<Home>> Context::open_existing_registry() const {
+  CUBINET_TRY_ASSIGN(const fs::path folder, home());
+  CUBINET_TRY_ASSIGN(const auto status, files_->status(folder));
+  if (!status) return std::shared_ptr<Home>();
+  return open_registry(HomeOptions::Access::read_only);
+}
+
+Result<std::string> Context::place_of(const Home* home) const {
+  if (home != nullptr) return home->description().place;
+  CUBINET_TRY_ASSIGN(const fs::path folder, this->home());
+  return folder.string();
+}
+
 Result<std::shared_ptr<Bundle>> Context::open_bundle(const std::string& path) const {
   return open_bundle_file(session_options(), path);
 }

@@ -58,6 +58,10 @@ class Context {
   // The templates of the library and those of these files and folders.
   Result<TemplateCatalog> catalog(const std::vector<std::string>& template_files) const;
   Result<std::shared_ptr<Home>> open_registry(HomeOptions::Access access) const;
+  // Returns the home, opened for reading; nullptr if its folder does not exist, as on a new machine.
+  Result<std::shared_ptr<Home>> open_existing_registry() const;
+  // Returns the folder of this home, or the folder that it would have if it is null.
+  Result<std::string> place_of(const Home* home) const;
   // Returns what the environment and the global options mean; the home is empty where none is named.
   SessionOptions session_options() const;
   // The same with the servers of a line. Reads the password.
@@ -94,9 +98,9 @@ class Context {
   std::shared_ptr<FileSystem> files_ = posix_file_system();
 };
 
-// Whether the home holds a build that its Runtime found or made. False where no home takes builds, which was
-// told when it was opened. A Runtime that cannot keep a build goes on with it in memory: the home is then
-// asked to take it once more, and the error says why it does not.
+// Returns whether the home keeps a build that its Runtime found or compiled. False if no home can be written,
+// which was already logged. If a writable home could not keep the build, it is published once more, and the
+// error gives the reason.
 Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found);
 
 }  // namespace cubinet::cli

@@ -113,9 +113,9 @@ std::string outranked_text(const std::vector<ImportReport::Outranked>& outranked
   std::string text;
   for (std::size_t i = 0; i < std::min(outranked.size(), kLines); ++i) {
     const CubinRecord& in_use = *outranked[i].in_use;
-    text += fmt::format("\n{} for {}: build {} of version {} stays in use, which is newer",
-                        printable(spec_of(in_use).to_string()), in_use.target_name(),
-                        in_use.fingerprint.to_string().substr(0, 12), in_use.version);
+    text +=
+        fmt::format("\n{} for {}: build {} of version {} stays in use, which is newer", kernel_title(in_use),
+                    in_use.target_name(), in_use.fingerprint.to_string().substr(0, 12), in_use.version);
   }
   if (outranked.size() > kLines)
     text += fmt::format("\n... and newer builds of {}", plural(outranked.size() - kLines, "other kernel"));
@@ -130,7 +130,7 @@ Table record_table(const std::vector<std::shared_ptr<const CubinRecord>>& record
     table.add({record->identity.key().to_string(), record->target_name(), format_bytes(record->size),
                record->fingerprint.to_string().substr(0, 12),
                record->origin == CubinOrigin::bundle ? std::to_string(record->version) : "-",
-               spec_of(*record).to_string()});
+               kernel_title(*record)});
   }
   return table;
 }

@@ -192,7 +192,7 @@ std::string to_text(const ImageReport& report, const CubinRecord* record) {
   if (report.relocatable) text += ", relocatable: to be linked before it is loaded";
   if (record != nullptr) {
     text += fmt::format("\n  key          {}\n  of           {}", record->identity.key().to_string(),
-                        printable(spec_of(*record).to_string()));
+                        kernel_title(*record));
   }
   for (const KernelResources& kernel : report.content.kernels)
     text += kernel_text(kernel, entry_of(record, kernel.name));

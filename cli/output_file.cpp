@@ -91,8 +91,11 @@ Result<fs::path> check_output_file(FileSystem& files, const std::string& name, c
   // Renaming over /dev/null would replace the device for everybody.
   if (status && status->type != FileStatus::Type::regular) return refused(name, "it is not a regular file");
   CUBINET_TRY(check_kept(files, name, path, status, keep));
-  if (!files.writable(folder))
-    return io_error("cannot write '" + name + "'", EACCES, "name a file in another folder");
+  if (auto writable = files.check_writable(folder); !writable) {
+    Error error = std::move(writable).error();
+    error.remedy = "name a file in another folder";
+    return error;
+  }
   return path;
 }
 

@@ -49,8 +49,23 @@ KernelSpec spec_of(const CubinRecord& record) {
   return unknown;
 }
 
+std::vector<std::string> kernel_names(const CubinRecord& record) {
+  const bool of_source = record.identity.kernel().maker() == KernelMaker::source;
+  std::vector<std::string> names;
+  for (const EntryPoint& entry : record.entry_points)
+    names.push_back(of_source ? entry.cpp_name() : entry.name);
+  return names;
+}
+
+std::string kernel_title(const CubinRecord& record) {
+  const KernelSpec spec = spec_of(record);
+  if (spec.maker != KernelMaker::source || record.entry_points.empty()) return printable(spec.to_string());
+  return printable(join(kernel_names(record)) + " of " + spec.to_string());
+}
+
 nlohmann::json describe(const CubinRecord& record) {
   nlohmann::json described = describe(spec_of(record));
+  described["names"] = kernel_names(record);
   described["key"] = record.identity.key().to_string();
   described["target"] = record.target_name();
   described["fingerprint"] = record.fingerprint.to_string();

@@ -40,20 +40,12 @@ std::shared_ptr<Home> home_to_read(const SessionOptions& options) {
   return nullptr;
 }
 
-// Opens the home to write it. One that cannot be written is read; one that cannot be trusted is not used.
+// Opens the home for writing. If it can only be read, the Runtime warns when it cannot keep a kernel.
 std::shared_ptr<Home> home_to_keep(const SessionOptions& options) {
   auto opened = open_home(options, HomeOptions::Access::read_write);
   if (opened) return *std::move(opened);
-  const Error reason = opened.error();
-  if (reason.code != ErrorCode::untrusted) {
-    if (auto readable = open_home(options, HomeOptions::Access::read_only)) {
-      log(options.log, LogLevel::warning,
-          "the home is read only, new kernels are kept in memory: " + reason.to_line());
-      return *std::move(readable);
-    }
-  }
   log(options.log, LogLevel::warning,
-      "the home is not used, kernels are kept in memory: " + reason.to_line());
+      "the home is not used, kernels are kept in memory: " + opened.error().to_line());
   return nullptr;
 }
 

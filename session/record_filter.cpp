@@ -14,8 +14,15 @@
 namespace cubinet {
 namespace {
 
+// Stores do not index the C++ names of a source's functions that were compiled without a name expression.
+bool has_function(const CubinRecord& record, std::string_view name) {
+  const std::vector<std::string> names = kernel_names(record);
+  return answers_to(record, name) || (record.identity.kernel().maker() == KernelMaker::source &&
+                                      std::find(names.begin(), names.end(), name) != names.end());
+}
+
 bool has_name(const CubinRecord& record, const KernelSpec& spec, std::string_view name) {
-  return spec.name == name || answers_to(record, name);
+  return spec.name == name || has_function(record, name);
 }
 
 bool is_of_pin(const KernelSpec& spec, std::string_view text) {
@@ -68,7 +75,7 @@ bool has_types_among(const CubinRecord& record, const std::vector<DataType>& wan
 
 bool has_function_among(const CubinRecord& record, const std::vector<std::string>& wanted) {
   return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
-                                       [&](const std::string& name) { return answers_to(record, name); });
+                                       [&](const std::string& name) { return has_function(record, name); });
 }
 
 }  // namespace
@@ -81,9 +88,9 @@ CubinRecords select_records(const RecordFilter& filter, CubinRecords records) {
     // An entry of another compiler's cache belongs to the target of its machine code.
     const ImageKind kind = record->kind == ImageKind::ptx ? ImageKind::ptx : ImageKind::cubin;
     return !passes(filter.targets, ImageTarget{record->target, kind}) ||
-           !passes(filter.keys, record->identity.key()) ||
-           !passes(filter.templates, spec_of(*record).name) || !is_meant(filter.kernels, *record) ||
-           !has_function_among(*record, filter.functions) || !has_types_among(*record, filter.types);
+           !passes(filter.keys, record->identity.key()) || !passes(filter.templates, spec_of(*record).name) ||
+           !is_meant(filter.kernels, *record) || !has_function_among(*record, filter.functions) ||
+           !has_types_among(*record, filter.types);
   });
   return records;
 }
@@ -103,7 +110,9 @@ Result<void> check_one_kernel(const std::string& name, const CubinRecords& recor
     const KernelSpec spec = spec_of(*record);
     const auto& entries = record->entry_points;
     lines.push_back(record->identity.key().to_string() + " " +
-                    name_with_pin(spec, entries.empty() ? spec.name : entries.front().symbol));
+                    (spec.maker == KernelMaker::source
+                         ? kernel_title(*record)
+                         : name_with_pin(spec, entries.empty() ? spec.name : entries.front().symbol)));
   }
   if (lines.size() < kernels.size()) lines.emplace_back("...");
   return Error{ErrorCode::invalid_argument,

@@ -3,6 +3,8 @@
 #include <cubinet/base/byte_stream.hpp>
 #include <cubinet/spec/cubin.hpp>
 
+#include <charconv>
+
 namespace cubinet {
 namespace {
 
@@ -111,6 +113,30 @@ std::uint64_t EntryPoint::threads_of_block() const {
   const std::uint64_t plane = std::uint64_t{threads} * threads_y;
   std::uint64_t all = 0;
   return __builtin_mul_overflow(plane, threads_z, &all) ? UINT64_MAX : all;
+}
+
+std::string EntryPoint::cpp_name() const {
+  // Itanium C++ ABI, "Mangling": _Z <source-name> <types> or _ZN <source-name>... E <types>, where a source
+  // name is its length and its characters. Anything else is a template, an operator or no function.
+  std::string_view rest = symbol;
+  if (name != symbol || !rest.starts_with("_Z")) return name;
+  rest.remove_prefix(2);
+  const bool nested = rest.starts_with('N');
+  if (nested) rest.remove_prefix(1);
+  std::string qualified;
+  do {
+    std::size_t length = 0;
+    const char* const end = rest.data() + rest.size();
+    const auto [digits_end, failure] = std::from_chars(rest.data(), end, length);
+    const auto available = static_cast<std::size_t>(end - digits_end);
+    if (failure != std::errc() || length == 0 || length >= available) return name;
+    if (!qualified.empty()) qualified += "::";
+    qualified.append(digits_end, length);
+    rest.remove_prefix(static_cast<std::size_t>(digits_end - rest.data()) + length);
+  } while (nested && !rest.starts_with('E'));
+  if (nested) rest.remove_prefix(1);
+  // Template arguments and ABI tags follow the name.
+  return rest.empty() || rest.starts_with('I') || rest.starts_with('B') ? name : qualified;
 }
 
 std::string CubinRecord::target_name() const {

@@ -72,7 +72,7 @@ std::vector<Difference> differences(const Builds& first, const Builds& second) {
 void print_kernel(const Context& context, char mark, const CubinRecord& record,
                   const std::string& differences = "") {
   context.console().text(fmt::format("{} {}  {:<12}  {}{}", mark, record.identity.key().to_string(),
-                                     record.target_name(), printable(spec_of(record).to_string()),
+                                     record.target_name(), kernel_title(record),
                                      differences.empty() ? "" : "  (" + differences + ")"));
 }
 

@@ -33,6 +33,7 @@ struct Outcome {
   double seconds = 0;
   std::optional<Error> error;     // there is no result
   std::optional<Error> not_kept;  // there is one, which the home could not take
+  bool kept = false;              // in the home
   std::filesystem::path file;
 };
 
@@ -143,7 +144,7 @@ Result<std::vector<Outcome>> compile_for_file(const Context& context, const Comp
 
 Error lost() {
   return Error{ErrorCode::unavailable,
-               "the home cannot be used and no output file is named: the result would be lost",
+               "the home cannot be used or written and no output file is named: the result would be lost",
                "name a file with -o, or another home with --home"};
 }
 
@@ -177,8 +178,9 @@ Result<std::vector<Outcome>> find_or_compile(const Context& context, const Compi
       if (const auto kept = is_kept(*runtime, **found); !kept) {
         auto& error = options.output.empty() ? outcome.error : outcome.not_kept;
         error = not_kept(kernel.spec, kernel.targets[index], kept.error());
-      } else if (!*kept && options.output.empty()) {
-        outcome.error = lost();
+      } else {
+        outcome.kept = *kept;
+        if (!*kept && options.output.empty()) outcome.error = lost();
       }
     }
   };
@@ -201,6 +203,7 @@ nlohmann::json describe_outcome(const Outcome& outcome, ImageTarget target, bool
   described["bytes"] = outcome.content->size();
   described["source"] = outcome.source;
   described["seconds"] = outcome.seconds;
+  described["kept"] = outcome.kept;
   if (!outcome.file.empty()) described["file"] = outcome.file.string();
   if (inline_text) described["text"] = as_text(*outcome.content);
   return described;

@@ -121,11 +121,11 @@ std::optional<Error> cannot_be_created(FileSystem& files, const std::filesystem:
     if (!status->has_value()) continue;
     break;
   }
-  if (files.writable(ancestor)) return std::nullopt;
-  return Error{
-      ErrorCode::unavailable,
-      fmt::format("the home '{}' cannot be created: '{}' is not writable", home.string(), ancestor.string()),
-      "name another home with --home or CUBINET_HOME"};
+  const auto writable = files.check_writable(ancestor);
+  if (writable) return std::nullopt;
+  return Error{ErrorCode::unavailable,
+               fmt::format("the home '{}' cannot be created: {}", home.string(), writable.error().message),
+               "name another home with --home or CUBINET_HOME"};
 }
 
 void examine_registry(const Context& context, Finding& finding) {

@@ -73,9 +73,16 @@ std::string line_of(const ExplainedBuild& build, bool chosen) {
                      shows_place ? " in " + printable(build.place) : "", printable(build.verdict));
 }
 
+// Returns the kernel as a printable line. The builds of a source know its C++ names.
+std::string subject_of(const KernelExplanation& explanation) {
+  if (explanation.spec.maker == KernelMaker::source && !explanation.builds.empty())
+    return kernel_title(*explanation.builds.front().record);
+  return printable(explanation.spec.to_string());
+}
+
 std::string text_of(const KernelExplanation& explanation, const std::string& fix) {
-  std::string text = fmt::format("{} on {}\n{}", printable(explanation.spec.to_string()),
-                                 explanation.device.to_string(), printable(reason_of(explanation)));
+  std::string text = fmt::format("{} on {}\n{}", subject_of(explanation), explanation.device.to_string(),
+                                 printable(reason_of(explanation)));
   if (const std::string policy = explanation.policy.to_string(); !policy.empty())
     text += "\npolicy: " + policy;
   text += "\nbuilds, best first:";
@@ -102,6 +109,7 @@ std::string text_of(const KernelExplanation& explanation, const std::string& fix
 
 nlohmann::json document_of(const KernelExplanation& explanation, const std::string& fix) {
   nlohmann::json document = describe(explanation.spec);
+  if (!explanation.builds.empty()) document["names"] = kernel_names(*explanation.builds.front().record);
   document["device"] = explanation.device.to_string();
   document["policy"] = describe(explanation.policy);
   document["chosen"] = nullptr;

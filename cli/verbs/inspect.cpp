@@ -90,11 +90,10 @@ Result<std::vector<Subject>> find_kernel(const Context& context, const InspectOp
     for (const auto& record : records) {
       CUBINET_TRY_ASSIGN(const auto cubin, store->load(record));
       if (!cubin) {
-        return Error{
-            ErrorCode::corruption,
-            fmt::format("the image of {} for {} in '{}' is gone or damaged", spec_of(*record).to_string(),
-                        record->target_name(), store->place_of(*record)),
-            "compile or import it again"};
+        return Error{ErrorCode::corruption,
+                     fmt::format("the image of {} for {} in '{}' is gone or damaged", kernel_title(*record),
+                                 record->target_name(), store->place_of(*record)),
+                     "compile or import it again"};
       }
       CUBINET_TRY_ASSIGN(auto image, machine_code(*cubin));
       if (image) subjects.push_back({store->place_of(*record), std::move(image), record});

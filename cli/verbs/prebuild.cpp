@@ -46,6 +46,7 @@ struct BuildFailure {
 struct BuiltKernel {
   const MatrixKernel* kernel;
   FoundCubin found;
+  bool kept = false;  // in the home
 
   bool compiled() const { return found.source == KernelSource::compiled; }
   double seconds() const { return compiled() ? found.compile_seconds : found.find_seconds; }
@@ -146,7 +147,8 @@ BuildTally build_all(const Context& context, Runtime& runtime, const std::vector
         tally.failures.push_back({&kernel, Error{ErrorCode::not_found, "nothing was found or compiled"}});
         outcome = "not found";
       } else {
-        const BuiltKernel& built = tally.built.emplace_back(BuiltKernel{&kernel, **std::move(found)});
+        const BuiltKernel& built =
+            tally.built.emplace_back(BuiltKernel{&kernel, **std::move(found), kept && *kept});
         outcome = fmt::format("{} in {}, {}", to_string(built.found.source), format_seconds(built.seconds()),
                               format_bytes(built.found.cubin.image->size()));
         if (!kept) {
@@ -208,6 +210,7 @@ nlohmann::json describe_built(const std::vector<BuiltKernel>& built) {
     nlohmann::json kernel = describe(*one.found.cubin.record);
     kernel["source"] = to_string(one.found.source);
     kernel["seconds"] = one.seconds();
+    kernel["kept"] = one.kept;
     described.push_back(std::move(kernel));
   }
   return described;

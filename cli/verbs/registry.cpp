@@ -22,9 +22,13 @@ struct ShowOptions {
   std::uint64_t import = 0;
 };
 
-// Builds that were compiled here or came from bundles, and of imports those that were named.
-Result<CubinRecords> chosen_records(Home& home, const RecordArguments& filter) {
-  CUBINET_TRY_ASSIGN(auto listed, home.list());
+// Returns the home's own builds that pass the filter, and imported ones that the filter names. A null home
+// has none.
+Result<CubinRecords> chosen_records(Home* home, const RecordArguments& filter) {
+  CubinRecords listed;
+  if (home != nullptr) {
+    CUBINET_TRY_ASSIGN(listed, home->list());
+  }
   if (filter.kernels.empty() && filter.keys.empty()) {
     std::erase_if(listed, [](const auto& record) { return record->origin == CubinOrigin::imported; });
   }
@@ -46,14 +50,18 @@ Result<std::uint64_t> import_number(const RecordArguments& filter) {
 }
 
 Result<ExitStatus> list(const Context& context, const ListOptions& options) {
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_existing_registry());
+  CUBINET_TRY_ASSIGN(const std::string place, context.place_of(registry.get()));
   if (options.imports) {
     CUBINET_TRY_ASSIGN(const std::uint64_t number, import_number(options.filter));
-    return list_imports(context, *registry, number);
+    return list_imports(context, registry.get(), number);
   }
-  CUBINET_TRY_ASSIGN(const auto records, chosen_records(*registry, options.filter));
+  CUBINET_TRY_ASSIGN(const auto records, chosen_records(registry.get(), options.filter));
   nlohmann::json described = nlohmann::json::array();
-  CUBINET_TRY_ASSIGN(const HomeStats stats, registry->stats());
+  HomeStats stats;
+  if (registry != nullptr) {
+    CUBINET_TRY_ASSIGN(stats, registry->stats());
+  }
   for (const auto& record : records) {
     described.push_back(describe(*record));
     described.back()["pinned"] =
@@ -69,9 +77,7 @@ Result<ExitStatus> list(const Context& context, const ListOptions& options) {
     pins.push_back(key.to_string());
   if (!pins.empty())
     context.console().text(fmt::format("pinned: {}", fmt::join(pins.get<std::vector<std::string>>(), ", ")));
-  context.console().document({{"home", registry->description().place},
-                              {"entries", std::move(described)},
-                              {"pins", std::move(pins)}});
+  context.console().document({{"home", place}, {"entries", std::move(described)}, {"pins", std::move(pins)}});
   return ExitStatus::done;
 }
 
@@ -91,13 +97,17 @@ std::string show_text(const CubinRecord& record) {
       "{} for {}\n  key          {}\n  build        {}\n  origin       {}\n  sha256       {}\n  size         "
       "{} bytes\n"
       "  interface    {}\n  compiler     {}\n  options      {}",
-      printable(spec_of(record).to_string()), record.target_name(), record.identity.key().to_string(),
+      kernel_title(record), record.target_name(), record.identity.key().to_string(),
       record.fingerprint.to_string(), describe_origin(record), record.digest.to_hex(), record.size,
       record.interface_version, printable(record.compiler), printable(record.options));
-  for (const EntryPoint& entry_point : record.entry_points) {
-    // What the launch says, and what is several, is not in the record.
+  const std::vector<std::string> names = kernel_names(record);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const EntryPoint& entry_point = record.entry_points[i];
+    // The record has no block or argument size if the launch states them.
     const auto known = [](bool said, const std::string& what) { return said ? what + ", " : ""; };
-    text += fmt::format("\n  kernel       {}: {}{}{} bytes of shared memory", printable(entry_point.name),
+    const std::string symbol =
+        names[i] == entry_point.symbol ? "" : " (" + printable(entry_point.symbol) + ")";
+    text += fmt::format("\n  kernel       {}{}: {}{}{} bytes of shared memory", printable(names[i]), symbol,
                         known(entry_point.threads != 0, describe_block(entry_point) + " threads"),
                         known(entry_point.parameter_bytes != 0,
                               fmt::format("{} bytes of arguments", entry_point.parameter_bytes)),
@@ -114,11 +124,12 @@ Result<ExitStatus> show(const Context& context, const ShowOptions& options) {
     return Error{ErrorCode::invalid_argument, "name either a kernel or an import",
                  "give a KEY or NAME, or --import N"};
   }
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
-  if (options.import != 0) return list_imports(context, *registry, options.import);
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_existing_registry());
+  CUBINET_TRY_ASSIGN(const std::string place, context.place_of(registry.get()));
+  if (options.import != 0) return list_imports(context, registry.get(), options.import);
   RecordArguments filter;
   filter.kernels = {options.kernel};
-  CUBINET_TRY_ASSIGN(const auto records, chosen_records(*registry, filter));
+  CUBINET_TRY_ASSIGN(const auto records, chosen_records(registry.get(), filter));
   if (records.empty()) {
     return context.fail(Error{ErrorCode::not_found,
                               fmt::format("the home holds no kernel of the key or name '{}'", options.kernel),
@@ -131,24 +142,27 @@ Result<ExitStatus> show(const Context& context, const ShowOptions& options) {
     described.push_back(describe_fully(*record));
     context.console().text(show_text(*record));
   }
-  context.console().document({{"home", registry->description().place}, {"entries", std::move(described)}});
+  context.console().document({{"home", place}, {"entries", std::move(described)}});
   return ExitStatus::done;
 }
 
 Result<ExitStatus> verify(const Context& context, const NoOptions& /*options*/) {
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(const VerifyReport report, registry->verify());
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_existing_registry());
+  CUBINET_TRY_ASSIGN(const std::string place, context.place_of(registry.get()));
+  VerifyReport report;
+  if (registry != nullptr) {
+    CUBINET_TRY_ASSIGN(report, registry->verify());
+  }
   nlohmann::json findings = nlohmann::json::array();
   for (const StoreFinding& finding : report.findings) {
     findings.push_back(describe(finding));
     context.console().text(fmt::format("{}: {}: {}", to_string(finding.kind), printable(finding.file),
                                        printable(finding.reason)));
   }
-  context.console().text(
-      fmt::format("{}: {}, {}, {}", printable(registry->description().place), plural(report.entries, "entry"),
-                  format_bytes(report.bytes),
-                  report.findings.empty() ? "all sound" : plural(report.findings.size(), "finding")));
-  context.console().document({{"home", registry->description().place},
+  context.console().text(fmt::format(
+      "{}: {}, {}, {}", printable(place), plural(report.entries, "entry"), format_bytes(report.bytes),
+      report.findings.empty() ? "all sound" : plural(report.findings.size(), "finding")));
+  context.console().document({{"home", place},
                               {"entries", report.entries},
                               {"bytes", report.bytes},
                               {"findings", std::move(findings)}});

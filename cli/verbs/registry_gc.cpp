@@ -49,7 +49,7 @@ Result<StaleTally> remove_stale(const Context& context, const GcOptions& options
     if (is_brought || record->origin == CubinOrigin::imported) continue;
     const auto judged = runtime->standing(record);
     const std::string subject = fmt::format("{} {} for {}", record->identity.key().to_string(),
-                                            spec_of(*record).to_string(), record->target_name());
+                                            kernel_title(*record), record->target_name());
     if (!judged || judged->standing == Standing::unchecked) {
       ++tally.unknown;
       context.console().message(
@@ -90,7 +90,7 @@ Evicted describe_evicted(const SweepReport& report, const HomeStats& before) {
     const std::string reason =
         use == before.last_used.end() ? "never used" : "last used " + format_age(use->second);
     evicted.lines.push_back(fmt::format("evicted: {} {} for {}: {}, {}", record->identity.key().to_string(),
-                                        printable(spec_of(*record).to_string()), record->target_name(),
+                                        kernel_title(*record), record->target_name(),
                                         format_bytes(record->size), reason));
     nlohmann::json entry = describe(*record);
     entry["reason"] = reason;

@@ -13,7 +13,7 @@
 namespace cubinet::cli {
 namespace {
 
-// How many are named without -v.
+// The number of entries that are named without -v.
 constexpr std::size_t kNamed = 10;
 
 struct ImportUse {
@@ -36,11 +36,18 @@ Result<ImportUse> use_of(Home& home, const ImportSummary& import, const HomeStat
 
 }  // namespace
 
-Result<Hits> hits_of(const Context& context, Home& home, const HomeStats& stats) {
+Result<Hits> hits_of(const Context& context, Home* home, const HomeStats& stats) {
   Hits hits;
+  CubinRecords records;
+  std::vector<ImportSummary> imports;
+  std::vector<KnownChannel> channels;
+  if (home != nullptr) {
+    CUBINET_TRY_ASSIGN(records, home->list());
+    CUBINET_TRY_ASSIGN(imports, home->imports().list());
+    CUBINET_TRY_ASSIGN(channels, home->downloads().channels());
+  }
   hits.text = fmt::format("\nlook-ups     {}, {} found something, {} used", stats.uses.asked,
                           stats.uses.found, plural(stats.uses.used, "image"));
-  CUBINET_TRY_ASSIGN(const CubinRecords records, home.list());
   nlohmann::json unused = nlohmann::json::array();
   std::vector<std::string> lines;
   std::uint64_t unused_bytes = 0;
@@ -48,8 +55,8 @@ Result<Hits> hits_of(const Context& context, Home& home, const HomeStats& stats)
     if (record->origin == CubinOrigin::imported || stats.last_used.count(record->digest) != 0) continue;
     unused.push_back(describe(*record));
     unused_bytes += record->size;
-    lines.push_back(fmt::format("\n  {} {} for {}", record->identity.key().to_string(),
-                                printable(spec_of(*record).to_string()), record->target_name()));
+    lines.push_back(fmt::format("\n  {} {} for {}", record->identity.key().to_string(), kernel_title(*record),
+                                record->target_name()));
   }
   hits.text += fmt::format("\nnever used   {} of {}, {}", lines.size(), plural(stats.entries, "entry"),
                            format_bytes(unused_bytes));
@@ -57,10 +64,9 @@ Result<Hits> hits_of(const Context& context, Home& home, const HomeStats& stats)
     hits.text += lines[i];
   if (lines.size() > kNamed && !context.verbose())
     hits.text += fmt::format("\n  and {} more: -v", lines.size() - kNamed);
-  CUBINET_TRY_ASSIGN(const std::vector<ImportSummary> imports, home.imports().list());
   nlohmann::json described = nlohmann::json::array();
   for (const ImportSummary& import : imports) {
-    CUBINET_TRY_ASSIGN(const ImportUse use, use_of(home, import, stats));
+    CUBINET_TRY_ASSIGN(const ImportUse use, use_of(*home, import, stats));
     hits.text +=
         fmt::format("\nimport {:<5} {}: {} of {} used{}", import.number, printable(import.folder), use.used,
                     plural(import.files, "cubin"), use.used == 0 ? "" : ", last " + format_age(use.last));
@@ -70,7 +76,6 @@ Result<Hits> hits_of(const Context& context, Home& home, const HomeStats& stats)
                          {"used", use.used},
                          {"last_used", use.used == 0 ? nlohmann::json(nullptr) : nlohmann::json(use.last)}});
   }
-  CUBINET_TRY_ASSIGN(const std::vector<KnownChannel> channels, home.downloads().channels());
   nlohmann::json servers = nlohmann::json::array();
   for (const KnownChannel& channel : channels) {
     const StoreUses& uses = channel.uses;
@@ -83,8 +88,9 @@ Result<Hits> hits_of(const Context& context, Home& home, const HomeStats& stats)
                        {"used", uses.used},
                        {"fetched_bytes", uses.bytes}});
   }
-  // This command only reads: whether programs of this user could write is another question.
-  const bool noted = context.files()->writable(home.description().place);
+  // This command opened the home for reading only. A home that does not exist yet will be this user's.
+  const bool noted =
+      home == nullptr || context.files()->check_writable(home->description().place).has_value();
   if (!noted) hits.text += "\nthis user cannot write the home: what it uses of it is not noted";
   hits.described = {{"asked", stats.uses.asked},
                     {"found", stats.uses.found},

@@ -9,11 +9,12 @@
 
 namespace cubinet::cli {
 
-// What was asked of a home and used, and what lies there that nothing asked for: as text and as JSON.
+// The look-ups of a home, the builds that were used and those that never were, as text and as JSON.
 struct Hits {
   std::string text;
   nlohmann::json described;
 };
-Result<Hits> hits_of(const Context& context, Home& home, const HomeStats& stats);
+// A null `home` has no builds and no look-ups.
+Result<Hits> hits_of(const Context& context, Home* home, const HomeStats& stats);
 
 }  // namespace cubinet::cli

@@ -49,8 +49,12 @@ nlohmann::json describe(const ImportSummary& import) {
           {"gone", import.gone}};
 }
 
-Result<ExitStatus> list_imports(const Context& context, Home& home, std::uint64_t number) {
-  CUBINET_TRY_ASSIGN(auto imports, home.imports().list());
+Result<ExitStatus> list_imports(const Context& context, Home* home, std::uint64_t number) {
+  std::vector<ImportSummary> imports;
+  CUBINET_TRY_ASSIGN(const std::string place, context.place_of(home));
+  if (home != nullptr) {
+    CUBINET_TRY_ASSIGN(imports, home->imports().list());
+  }
   if (number != 0)
     std::erase_if(imports, [&](const ImportSummary& import) { return import.number != number; });
   if (number != 0 && imports.empty()) {
@@ -60,7 +64,7 @@ Result<ExitStatus> list_imports(const Context& context, Home& home, std::uint64_
   }
   nlohmann::json described = nlohmann::json::array();
   for (const ImportSummary& import : imports) {
-    CUBINET_TRY_ASSIGN(const auto content, home.imports().read(import.number));
+    CUBINET_TRY_ASSIGN(const auto content, home->imports().read(import.number));
     nlohmann::json one = describe(import);
     const auto functions = content == nullptr ? std::vector<std::string>() : functions_of(*content);
     one["functions"] = functions;
@@ -71,7 +75,7 @@ Result<ExitStatus> list_imports(const Context& context, Home& home, std::uint64_
       context.console().text("    " + printable(function));
   }
   if (imports.empty()) context.console().message(LogLevel::info, "no import");
-  context.console().document({{"home", home.description().place}, {"imports", std::move(described)}});
+  context.console().document({{"home", place}, {"imports", std::move(described)}});
   return ExitStatus::done;
 }
 

@@ -66,7 +66,7 @@ Result<ExitStatus> remove(const Context& context, const RemoveOptions& options) 
   for (const auto& record : records) {
     described.push_back(describe(*record));
     context.console().text(fmt::format("removed: {} {} for {}", record->identity.key().to_string(),
-                                       printable(spec_of(*record).to_string()), record->target_name()));
+                                       kernel_title(*record), record->target_name()));
   }
   context.console().document(
       {{"home", home->description().place}, {"removed", removed}, {"entries", std::move(described)}});

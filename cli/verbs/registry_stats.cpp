@@ -18,7 +18,7 @@ struct StatsOptions {
   bool hits = false;
 };
 
-// What a device can use of the home's attention kernels: the rows that requests and `select` see.
+// The attention kernels of the home that a device can use: the rows that requests and `select` see.
 struct DeviceUsage {
   DeviceRows found;
   KernelIndex::Usage usage;
@@ -26,7 +26,9 @@ struct DeviceUsage {
 
 Result<DeviceUsage> usage_of(const Context& context, std::shared_ptr<Store> home, ComputeCapability device) {
   CUBINET_TRY_ASSIGN(TemplateCatalog templates, context.catalog({}));
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask({std::move(home)}, std::move(templates)));
+  std::vector<std::shared_ptr<Store>> stores;
+  if (home != nullptr) stores.push_back(std::move(home));
+  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime_to_ask(std::move(stores), std::move(templates)));
   DeviceUsage result;
   CUBINET_TRY_ASSIGN(result.found, runtime->rows(device));
   KernelRows rows;
@@ -51,14 +53,35 @@ nlohmann::json describe_usage(const DeviceUsage& device) {
   };
 }
 
+std::string usage_text(const DeviceUsage& counted, ComputeCapability device) {
+  const KernelIndex::Usage& usage = counted.usage;
+  const DeviceRows& found = counted.found;
+  std::string text = fmt::format(
+      "\nrows         {}\ndevice       {}: {} usable, {} specific, {} by family, {} baseline; {} for "
+      "other devices",
+      found.rows.size(), device.to_string(), usage.usable, usage.specific, usage.family, usage.baseline,
+      plural(found.elsewhere.size(), "kernel"));
+  if (found.stale + found.foreign > 0)
+    text += fmt::format("; {} stale, {} of another interface version", found.stale, found.foreign);
+  if (usage.not_understood > 0) text += "; " + usage.passed_over();
+  return text;
+}
+
 Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
   std::optional<ComputeCapability> device;
   if (!options.device.empty()) {
     CUBINET_TRY_ASSIGN(device, ComputeCapability::parse(options.device));
   }
-  CUBINET_TRY_ASSIGN(const auto registry, context.open_registry(HomeOptions::Access::read_only));
-  CUBINET_TRY_ASSIGN(const HomeStats stats, registry->stats());
-  CUBINET_TRY_ASSIGN(const std::vector<ImportSummary> imports, registry->imports().list());
+  CUBINET_TRY_ASSIGN(const auto registry, context.open_existing_registry());
+  CUBINET_TRY_ASSIGN(const std::string place, context.place_of(registry.get()));
+  HomeStats stats;
+  std::vector<ImportSummary> imports;
+  if (registry != nullptr) {
+    CUBINET_TRY_ASSIGN(stats, registry->stats());
+    CUBINET_TRY_ASSIGN(imports, registry->imports().list());
+  } else {
+    stats.journal_mode = "none, the home does not exist yet";
+  }
   std::uint64_t kernels = 0;
   std::size_t gone = 0;
   for (const ImportSummary& import : imports) {
@@ -68,12 +91,13 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
   std::string text = fmt::format(
       "home         {}\nentries      {}\ncubins       {}\nsize         {}\nquarantined  {}\n"
       "imports      {}, {} of their kernels{}\n"
-      "index        SQLite {}, journal mode {}",
-      printable(registry->description().place), stats.entries, stats.cubins, format_bytes(stats.cubin_bytes),
-      stats.quarantined, imports.size(), kernels,
-      gone > 0 ? fmt::format("; of {} the folder is gone", gone) : "", stats.sqlite_version,
-      stats.journal_mode);
-  nlohmann::json document = {{"home", registry->description().place},
+      "index        {}",
+      printable(place), stats.entries, stats.cubins, format_bytes(stats.cubin_bytes), stats.quarantined,
+      imports.size(), kernels, gone > 0 ? fmt::format("; of {} the folder is gone", gone) : "",
+      registry == nullptr
+          ? stats.journal_mode
+          : fmt::format("SQLite {}, journal mode {}", stats.sqlite_version, stats.journal_mode));
+  nlohmann::json document = {{"home", place},
                              {"entries", stats.entries},
                              {"cubins", stats.cubins},
                              {"bytes", stats.cubin_bytes},
@@ -85,21 +109,12 @@ Result<ExitStatus> stats(const Context& context, const StatsOptions& options) {
                              {"journal_mode", stats.journal_mode}};
   if (device) {
     CUBINET_TRY_ASSIGN(const DeviceUsage counted, usage_of(context, registry, *device));
-    const KernelIndex::Usage& usage = counted.usage;
-    const DeviceRows& found = counted.found;
-    text += fmt::format(
-        "\nrows         {}\ndevice       {}: {} usable, {} specific, {} by family, {} baseline; {} for "
-        "other devices",
-        found.rows.size(), device->to_string(), usage.usable, usage.specific, usage.family, usage.baseline,
-        plural(found.elsewhere.size(), "kernel"));
-    if (found.stale + found.foreign > 0)
-      text += fmt::format("; {} stale, {} of another interface version", found.stale, found.foreign);
-    if (usage.not_understood > 0) text += "; " + usage.passed_over();
+    text += usage_text(counted, *device);
     document["device"] = device->to_string();
     document.update(describe_usage(counted));
   }
   if (options.hits) {
-    CUBINET_TRY_ASSIGN(Hits hits, hits_of(context, *registry, stats));
+    CUBINET_TRY_ASSIGN(Hits hits, hits_of(context, registry.get(), stats));
     text += hits.text;
     document["hits"] = std::move(hits.described);
   }
@@ -114,8 +129,7 @@ void add_registry_stats(CLI::App& registry, Action& chosen) {
   CLI::App* verb =
       registry.add_subcommand("stats", "Count entries and bytes, and the attention rows a device can use");
   auto options = std::make_shared<StatsOptions>();
-  verb->add_flag("--hits", options->hits,
-                 "What was asked, found and used, and what lies there that nothing asked for");
+  verb->add_flag("--hits", options->hits, "Look-ups, builds found and used, and builds that were never used");
   add_text(*verb, "--device", options->device, "DEVICE", "A device: sm_103 or 10.3");
   verb->footer(
       "Example:\n  cubinet registry stats --hits\n  cubinet registry stats --device sm_103 --json\n"

@@ -12,9 +12,11 @@ Result<void> HomeAccess::check_process() const {
 Result<void> HomeAccess::check_writable() const {
   CUBINET_TRY(check_process());
   if (writable_) return {};
+  if (!why_read_only_.empty())
+    return Error{ErrorCode::unavailable, why_read_only_, "name another folder with `HomeOptions::path`"};
   return Error{ErrorCode::unavailable,
-               "the registry's home '" + store_.home().root().string() + "' cannot be written",
-               "name another folder with `HomeOptions::path`"};
+               "the home '" + store_.home().root().string() + "' was opened for reading only",
+               "open it for writing"};
 }
 
 }  // namespace cubinet

@@ -7,14 +7,19 @@
 #include <cubinet/base/fork_guard.hpp>
 
 #include <filesystem>
+#include <string>
 
 namespace cubinet {
 
 // What may be done to an open home, and its lock. Refers to the store, which must outlive it.
 class HomeAccess {
  public:
-  HomeAccess(FileStore& store, bool writable)
-      : store_(store), writable_(writable), lock_path_(store.home().store_lock()) {}
+  // `why_read_only` is StoreDescription::why_read_only.
+  HomeAccess(FileStore& store, bool writable, std::string why_read_only = {})
+      : store_(store),
+        writable_(writable),
+        why_read_only_(std::move(why_read_only)),
+        lock_path_(store.home().store_lock()) {}
 
   bool writable() const { return writable_; }
   bool in_original_process() const { return fork_guard_.in_original_process(); }
@@ -29,6 +34,7 @@ class HomeAccess {
  private:
   FileStore& store_;
   bool writable_;
+  std::string why_read_only_;
   std::filesystem::path lock_path_;
   ForkGuard fork_guard_;
 };

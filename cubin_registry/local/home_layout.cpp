@@ -247,13 +247,21 @@ Result<OpenHome> open_home(FileSystem& files, const HomeOptions& options) {
     return unusable(root, Error{ErrorCode::unavailable, "it is no folder"});
   }
   files.guard(root);
-  OpenHome opened{HomeLayout(root), read_write && files.writable(root)};
+  OpenHome opened{HomeLayout(root), read_write};
+  const auto cannot_write = [&](const Error& reason) {
+    opened.writable = false;
+    opened.why_read_only =
+        "the home '" + root.string() + "' cannot be written: " +
+        (reason.native == 0 ? reason.message
+                            : std::generic_category().message(static_cast<int>(reason.native)));
+  };
+  if (read_write) {
+    if (const auto checked = files.check_writable(root); !checked) cannot_write(checked.error());
+  }
   CUBINET_TRY(check_owner(root, **status, opened.writable));
   CUBINET_TRY(check_subfolders(files, opened.home, opened.writable));
   if (opened.writable) {
-    if (auto created = create_subfolders(files, opened.home); !created) {
-      return unusable(root, std::move(created).error());
-    }
+    if (const auto created = create_subfolders(files, opened.home); !created) cannot_write(created.error());
     CUBINET_TRY(check_subfolders(files, opened.home, opened.writable));
   }
   place_index(files, options.index_folder, opened);

@@ -91,7 +91,8 @@ std::string entry_prefix(std::uint64_t kernel_hash);
 struct OpenHome {
   HomeLayout home;
   bool writable = false;
-  std::string why_no_index = {};  // empty: there may be one
+  std::string why_read_only = {};  // StoreDescription::why_read_only
+  std::string why_no_index = {};   // empty: there may be one
 };
 
 // Resolves symbolic links, creates what is missing (read_write), and refuses what others could have written.

@@ -43,14 +43,15 @@ Result<void> check_complete(const Cubin& cubin) {
 
 LocalHome::LocalHome(std::shared_ptr<FileSystem> files, OpenHome home, LogSink log)
     : store_(std::move(files), std::move(home.home), std::move(log)),
-      access_(store_, home.writable),
+      access_(store_, home.writable, home.why_read_only),
       uses_(store_, access_),
       index_(store_, home.writable, home.why_no_index),
       records_(store_),
       imports_(store_, index_, access_),
       downloads_(store_, access_),
       preferred_(store_),
-      description_{StoreKind::home, store_.home().root().native(), home.writable} {}
+      description_{StoreKind::home, store_.home().root().native(), home.writable,
+                   std::move(home.why_read_only)} {}
 
 LocalHome::~LocalHome() {
   if (!access_.in_original_process()) index_.abandon();

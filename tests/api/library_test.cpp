@@ -150,6 +150,41 @@ TEST_CASE("a build is kept in the first store that takes it, else in memory, whi
   CHECK(warnings == 1);
 }
 
+TEST_CASE("a home that cannot be written is warned of once with the reason, when a build is not kept") {
+  std::vector<std::string> warnings;
+  const auto home = std::make_shared<ShelfStore>(StoreKind::home, "/shelf", false);
+  home->describe_read_only("the home '/shelf' cannot be written: Read-only file system");
+  Library library({home}, [&](LogLevel level, std::string_view line) {
+    if (level == LogLevel::warning) warnings.emplace_back(line);
+  });
+  CHECK(warnings.empty());
+  for (const char* word : {"a", "b"})
+    CHECK(library.keep(ShelfBuild{.word = word}.make()) == KernelSource::memory);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings.front().find("cannot be written: Read-only file system") != std::string::npos);
+  CHECK(warnings.front().find("`HomeOptions::path`") != std::string::npos);
+}
+
+TEST_CASE("a build is kept after all if its lock had the last file descriptor") {
+  struct LastDescriptor final : BuildLock {
+    explicit LastDescriptor(ShelfStore& owner) : store(owner) { store.no_descriptor = true; }
+    ~LastDescriptor() override { store.no_descriptor = false; }
+    LastDescriptor(const LastDescriptor&) = delete;
+    LastDescriptor& operator=(const LastDescriptor&) = delete;
+    ShelfStore& store;
+  };
+  int warnings = 0;
+  const auto home = std::make_shared<ShelfStore>();
+  Library library({home},
+                  [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning ? 1 : 0; });
+  CHECK(library.keep(ShelfBuild().make(), std::make_unique<LastDescriptor>(*home)) == KernelSource::registry);
+  CHECK(home->published == 2);
+  CHECK(warnings == 0);
+  home->no_descriptor = true;  // another part of the process has it
+  CHECK(library.keep(ShelfBuild{.word = "b"}.make()) == KernelSource::memory);
+  CHECK(warnings == 1);
+}
+
 TEST_CASE("without a store a build is kept in memory, where only one that is current is used") {
   Library library({}, {});
   CHECK(library.keep(ShelfBuild{.word = "old"}.make()) == KernelSource::memory);

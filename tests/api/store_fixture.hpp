@@ -21,6 +21,9 @@ class ShelfStore : public WritableStore {
   explicit ShelfStore(StoreKind kind = StoreKind::home, std::string place = "/shelf", bool writable = true)
       : description_{kind, std::move(place), writable} {}
 
+  // Describes a home that was opened for writing and cannot be written.
+  void describe_read_only(std::string reason) { description_.why_read_only = std::move(reason); }
+
   // Puts a build there, whether the store takes builds or not.
   void put(const Cubin& cubin) { REQUIRE(kept_->publish(cubin)); }
 
@@ -51,6 +54,7 @@ class ShelfStore : public WritableStore {
   Result<void> publish(const Cubin& cubin) override {
     ++published;
     if (full) return Error{ErrorCode::unavailable, "the shelf is full"};
+    if (no_descriptor) return io_error("cannot open the shelf", EMFILE);
     return kept_->publish(cubin);
   }
   Result<std::uint64_t> remove(const CubinRecords& records) override { return kept_->remove(records); }
@@ -59,9 +63,10 @@ class ShelfStore : public WritableStore {
     return kept_->lock_for_build(identity, fingerprint);
   }
 
-  bool silent = false;      // answers no question
-  bool lists_only = false;  // answers none for a kernel
-  bool full = false;        // takes nothing
+  bool silent = false;         // answers no question
+  bool lists_only = false;     // answers none for a kernel
+  bool full = false;           // takes nothing
+  bool no_descriptor = false;  // publish() fails with EMFILE
   std::set<Sha256Digest> lost;
   std::set<Sha256Digest> damaged;
   int questions = 0;

@@ -2,7 +2,6 @@
 #include "support/server_process.hpp"
 #include "support/skip.hpp"
 #include "tool.hpp"
-#include "unwilling_home.hpp"
 
 #include <cubinet/spec/cubin_elf.hpp>
 
@@ -307,36 +306,6 @@ TEST_CASE("a library that is not NVRTC is told and ends with 3") {
   CHECK(compile(sandbox, {"--target", "sm_90a", "--nvrtc", sandbox.path("libnvrtc.so")}).status == 3);
 }
 
-TEST_CASE("a home that is not usable is warned of once and does not stop a compilation to a file") {
-  const Sandbox sandbox;
-  std::filesystem::create_directory(sandbox.home());
-  std::filesystem::permissions(sandbox.home(), std::filesystem::perms::all);
-  const std::string pattern = sandbox.path("n.{target}");
-  const ToolResult result = compile(sandbox, {"--target", "sm_80,sm_90a", "-o", pattern});
-  CHECK(result.status == 0);
-  CHECK(std::filesystem::exists(sandbox / "n.sm_80"));
-  const std::size_t first = result.err.find("warning");
-  REQUIRE(first != std::string::npos);
-  CHECK(result.err.find("warning", first + 1) == std::string::npos);
-  CHECK(std::filesystem::is_empty(sandbox.home()));
-  const ToolResult lost = compile(sandbox, {"--target", "sm_80", "--json"});
-  CHECK(lost.status == 3);
-  CHECK(lost.json()["error"]["code"] == "unavailable");
-}
-
-TEST_CASE("a home of root serves an unprivileged user what it holds") {
-  const Sandbox sandbox;
-  REQUIRE(compile(sandbox, {"--target", "sm_90a"}).status == 0);
-  std::filesystem::permissions(sandbox.home(), std::filesystem::perms(0755));
-  const auto nobody = as_nobody(sandbox);
-  if (!nobody) return skip("it needs root, and NVRTC for another user");
-  const ToolResult result =
-      compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin"), "--json"}, *nobody);
-  CAPTURE(result.err);
-  CHECK(result.status == 0);
-  CHECK(result.json()["results"][0]["source"] == "registry");
-}
-
 TEST_CASE("output that cannot be written is told before anything is compiled") {
   const Sandbox sandbox;
   for (const char* name : {"missing/norm.cubin", "/dev/null", ""}) {
@@ -375,52 +344,6 @@ TEST_CASE("every target in the pattern is replaced") {
   CHECK(compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("{target}/norm.{target}.cubin")}).status ==
         0);
   CHECK(std::filesystem::exists(sandbox / "sm_90a/norm.sm_90a.cubin"));
-}
-
-TEST_CASE("a result that a home of ones own cannot take is not said to be done") {
-  const Sandbox sandbox;
-  const auto nobody = as_nobody(sandbox);
-  if (!nobody) return skip("it needs root, and NVRTC for another user");
-  REQUIRE(sandbox.run({"registry", "repair"}, *nobody).status == 0);
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox.home()))
-    std::filesystem::permissions(entry.path(), std::filesystem::perms(0555));
-  std::filesystem::permissions(sandbox.home(), std::filesystem::perms(0555));
-  const ToolResult lost = compile(sandbox, {"--target", "sm_90a", "--json"}, *nobody);
-  CAPTURE(lost.err);
-  CHECK(lost.status == 3);
-  CHECK(lost.json()["error"]["code"] == "unavailable");
-  CHECK(compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin")}, *nobody).status == 0);
-}
-
-TEST_CASE("a build that a home cannot keep is written to its file and not said to be done") {
-  const Sandbox sandbox;
-  const auto nobody = as_nobody(sandbox);
-  if (!nobody) return skip("it needs root, and NVRTC for another user");
-  REQUIRE(sandbox.run({"registry", "repair"}, *nobody).status == 0);
-  std::filesystem::permissions(sandbox.home() / "cubins", std::filesystem::perms(0555));
-  const ToolResult kept =
-      compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin"), "--json"}, *nobody);
-  CAPTURE(kept.out);
-  CHECK(kept.status == 3);
-  CHECK(contains(kept.json()["error"]["message"].get<std::string>(), "the home could not keep it"));
-  CHECK(contains(kept.json()["error"]["message"].get<std::string>(), "Permission denied"));
-  CHECK(kept.json()["results"][0]["file"] == sandbox.path("n.cubin"));
-  CHECK(cubinet::inspect_cubin(cubinet::as_bytes(sandbox.read("n.cubin"))));
-  const ToolResult lost = compile(sandbox, {"--target", "sm_90a", "--json"}, *nobody);
-  CHECK(lost.status == 3);
-  CHECK(contains(lost.json()["error"]["message"].get<std::string>(), "Permission denied"));
-  CHECK(lost.json()["results"].empty());
-}
-
-TEST_CASE("a build that a full home cannot keep is written to its file and not said to be done") {
-  const Sandbox sandbox;
-  const FullHome home(sandbox);
-  if (!home.full()) return skip("nothing may be mounted here");
-  const ToolResult result = compile(sandbox, {"--target", "sm_90a", "-o", sandbox.path("n.cubin")});
-  CAPTURE(result.err);
-  CHECK(result.status == 3);
-  CHECK(contains(result.err, "No space left on device"));
-  CHECK(contains(result.out, "n.cubin"));
 }
 
 TEST_CASE("a file in the place of a template is told how it is compiled") {

@@ -112,6 +112,39 @@ TEST_CASE("a key is explained for any device, and the nearest builds say what di
   CHECK(other.json()["nearest"][0]["differences"][0] == "hidden_size 64 instead of 128");
 }
 
+TEST_CASE("list, show, explain and bundles name kernels of a source as the source does") {
+  const Sandbox sandbox;
+  sandbox.write("axpy.cu",
+                "template <class T, int N> __global__ void axpy(T* y) { y[threadIdx.x] += N; }\n"
+                "namespace my { __global__ void scale(float* y) { *y *= 2; } }\n");
+  REQUIRE(sandbox
+              .run({"compile", "--source", sandbox.path("axpy.cu"), "--name", "axpy<float, 4>", "--name",
+                    "axpy<double, 2>", "--target", "sm_90a"})
+              .status == 0);
+  REQUIRE(sandbox.run({"compile", "--source", sandbox.path("axpy.cu"), "--target", "sm_90a"}).status == 0);
+  const std::string named = "axpy<float, 4>, axpy<double, 2>";
+  const ToolResult listed = sandbox.run({"registry", "list"});
+  CHECK(contains(listed.out, named));
+  CHECK(contains(listed.out, "my::scale of axpy"));
+  const auto entries = sandbox.run({"registry", "list", "--json"}).json()["entries"];
+  REQUIRE(entries.size() == 2);
+  for (const auto& entry : entries)
+    CHECK((entry["names"] == nlohmann::json{"axpy<float, 4>", "axpy<double, 2>"} ||
+           entry["names"] == nlohmann::json{"my::scale"}));
+  const ToolResult shown = sandbox.run({"registry", "show", "axpy<float, 4>"});
+  CHECK(contains(shown.out, named));
+  CHECK(contains(shown.out, "axpy<double, 2> (_Z4axpyIdLi2EEvPT_)"));
+  CHECK(contains(sandbox.run({"registry", "show", "my::scale"}).out, "my::scale (_ZN2my5scaleEPf)"));
+  const ToolResult explained = sandbox.run({"explain", "axpy<float, 4>", "--device", "sm_90"});
+  CAPTURE(explained.err);
+  CHECK(explained.status == 0);
+  CHECK(contains(explained.out, named + " of axpy on "));
+  CHECK(sandbox.run({"explain", "axpy<float, 4>", "--device", "sm_90", "--json"}).json()["names"].size() ==
+        2);
+  REQUIRE(sandbox.run({"bundle", "create", "-o", sandbox.path("b.bundle")}).status == 0);
+  CHECK(contains(run_tool({"bundle", "list", sandbox.path("b.bundle")}).out, named));
+}
+
 TEST_CASE("a prelude is a part of a kernel, of the key, in a bundle and where it is explained") {
   const Sandbox sandbox;
   std::filesystem::create_directories(sandbox / "before");

@@ -79,12 +79,49 @@ TEST_CASE("an index that is not SQLite is lived with") {
   CHECK(sandbox.run({"registry", "verify"}).status == 0);
 }
 
-TEST_CASE("looking into a home that is not there does not make it") {
+TEST_CASE("a home that does not exist yet is empty, and reading does not create it") {
   const Sandbox sandbox;
+  const auto answer = [&](std::vector<std::string> line) {
+    line.insert(line.begin(), "registry");
+    const ToolResult text = sandbox.run(line);
+    CAPTURE(text.err);
+    CHECK(text.status == 0);
+    CHECK(text.err.empty());
+    line.emplace_back("--json");
+    const ToolResult document = sandbox.run(line);
+    CHECK(document.status == 0);
+    return document.json();
+  };
+  const std::string home = sandbox.home().string();
+  CHECK(answer({"list"}) == nlohmann::json{{"home", home},
+                                           {"entries", nlohmann::json::array()},
+                                           {"pins", nlohmann::json::array()}});
+  CHECK(answer({"list", "--imports"})["imports"].empty());
+  CHECK(answer({"verify"}) ==
+        nlohmann::json{{"home", home}, {"entries", 0}, {"bytes", 0}, {"findings", nlohmann::json::array()}});
+  const auto stats = answer({"stats", "--hits", "--device", "sm_90"});
+  CHECK(stats["entries"] == 0);
+  CHECK(stats["imports"] == 0);
+  CHECK(stats["usable"] == 0);
+  CHECK(stats["hits"]["asked"] == 0);
+  CHECK(stats["hits"]["never_used"].empty());
+  CHECK(contains(stats["journal_mode"].get<std::string>(), "none"));
+  CHECK(contains(sandbox.run({"registry", "verify"}).out, "0 entries, 0 B, all sound"));
+  CHECK(sandbox.run({"registry", "show", "rms_norm"}).status == 1);
+  CHECK(sandbox.run({"registry", "list", "--imports", "2"}).status == 1);
+  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+}
+
+TEST_CASE("a home that exists and cannot be read is an error of every verb that reads it") {
+  const Sandbox sandbox;
+  std::filesystem::create_directory_symlink(sandbox / "absent", sandbox.home());
   for (const char* verb : {"list", "verify", "stats"}) {
     const ToolResult result = sandbox.run({"registry", verb, "--json"});
     CHECK(result.status == 3);
     CHECK(result.json()["error"]["code"] == "unavailable");
   }
-  CHECK_FALSE(std::filesystem::exists(sandbox.home()));
+  std::filesystem::remove(sandbox.home());
+  sandbox.write("home", "a file");
+  for (const char* verb : {"list", "verify", "stats"})
+    CHECK(sandbox.run({"registry", verb}).status == 3);
 }

@@ -134,7 +134,7 @@ class FaultyFileSystem final : public FileSystem {
   Result<std::unique_ptr<FileLock>> lock(const fs::path& path, Sharing sharing) override {
     return guarded("lock", kLook, [&] { return files_->lock(path, sharing); });
   }
-  bool writable(const fs::path& path) override { return files_->writable(path); }
+  Result<void> check_writable(const fs::path& path) override { return files_->check_writable(path); }
   FileSystemKind kind(const fs::path& path) override { return files_->kind(path); }
 
  private:

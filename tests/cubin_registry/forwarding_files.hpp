@@ -41,7 +41,7 @@ class ForwardingFiles : public FileSystem {
   Result<std::unique_ptr<FileLock>> lock(const Path& path, Sharing sharing) override {
     return files_->lock(path, sharing);
   }
-  bool writable(const Path& path) override { return files_->writable(path); }
+  Result<void> check_writable(const Path& path) override { return files_->check_writable(path); }
   FileSystemKind kind(const Path& path) override { return files_->kind(path); }
 
  private:

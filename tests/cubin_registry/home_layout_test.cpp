@@ -119,6 +119,8 @@ TEST_CASE("a home of root that nobody else can write serves other users, and one
         const auto registry = Home::open(home.options(access));
         if (!registry) return registry.error().code == ErrorCode::untrusted ? 1 : 3;
         if ((*registry)->description().writable || !serves(**registry, cubin)) return 4;
+        const std::string& why = (*registry)->description().why_read_only;
+        if (why.ends_with("cannot be written: Permission denied") != (access == Access::read_write)) return 7;
         if ((*registry)->list()->size() != 1) return 5;
         if ((*registry)->publish(cubin_of(2)).error().code != ErrorCode::unavailable) return 6;
       }

@@ -14,6 +14,27 @@ TEST_CASE("values keep their types in JSON") {
   CHECK(describe(spec).dump() == R"({"parameters":{"flag":true,"number":64,"type":"bf16"},"template":"t"})");
 }
 
+TEST_CASE("a kernel of a source is described by its names in the source") {
+  KernelSpec spec;
+  spec.maker = KernelMaker::source;
+  spec.name = "axpy";
+  spec.options = {{"std", "c++20"}};
+  CubinRecord record = *test::make_cubin(spec).record;
+  record.entry_points.resize(2);
+  record.entry_points[0].name = "axpy<float, 4>";
+  record.entry_points[0].symbol = "_Z4axpyIfLi4EEvPT_";
+  record.entry_points[1].name = record.entry_points[1].symbol = "_ZN2my5scaleEPf";
+  CHECK(kernel_title(record) == "axpy<float, 4>, my::scale of axpy --std=c++20");
+  CHECK(describe(record)["names"] == nlohmann::json{"axpy<float, 4>", "my::scale"});
+  CHECK(describe(record)["template"] == "axpy");
+  record.entry_points.clear();
+  CHECK(kernel_title(record) == "axpy --std=c++20");
+  KernelSpec other;
+  other.name = "t";
+  other.set("number", 64);
+  CHECK(kernel_title(*test::make_cubin(other).record) == "t(number=64)");
+}
+
 TEST_CASE("a record tells its specification, target, origin and digests") {
   KernelSpec spec;
   spec.name = "t";

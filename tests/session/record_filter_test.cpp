@@ -53,6 +53,11 @@ TEST_CASE("a function is named by its symbol or, of a source, by the name that i
   };
   CHECK(by_function("_Z4axpyIfLi4EEvv") == 2);
   CHECK(by_function("axpy<float, 4>") == 1);
+  CubinRecord plain = *records.front();
+  plain.entry_points.front().name = plain.entry_points.front().symbol = "_ZN2my5scaleEPf";
+  records.push_back(std::make_shared<const CubinRecord>(std::move(plain)));
+  CHECK(by_function("my::scale") == 1);
+  CHECK(by_name("my::scale") == 1);
   CHECK(by_name("axpy<float, 4>") == 1);
   CHECK(by_name("axpy.cu") == 1);
   CHECK(by_function("axpy") == 0);

@@ -68,6 +68,26 @@ TEST_CASE("a record that could not be read back is not kept") {
   CHECK_FALSE(check_storable(record));
 }
 
+TEST_CASE("the name of an entry point is its own, or is decoded from a plain mangled symbol") {
+  const auto cpp_name = [](const std::string& symbol) {
+    EntryPoint entry;
+    entry.name = entry.symbol = symbol;
+    return entry.cpp_name();
+  };
+  CHECK(cpp_name("_Z5scalePf") == "scale");
+  CHECK(cpp_name("_Z1kv") == "k");
+  CHECK(cpp_name("_ZN2my5scaleEPf") == "my::scale");
+  CHECK(cpp_name("_ZN1a1b10kernel_of_EPKfi") == "a::b::kernel_of_");
+  for (const char* kept :
+       {"scale", "", "_Z", "_ZN", "_ZNE", "_Z0", "_Z5scal", "_Z5scale", "_ZN2my5scalePf", "_Z4axpyIfEvPT_",
+        "_ZN2my4axpyIfEEvPT_", "_Z1kB5cxx11v", "_ZN2myplEff", "_Z99999999999999999999999x", "_Z-1k"})
+    CHECK(cpp_name(kept) == kept);
+  EntryPoint named;
+  named.name = "axpy<float, 4>";
+  named.symbol = "_Z4axpyIfLi4EEvPT_";
+  CHECK(named.cpp_name() == "axpy<float, 4>");
+}
+
 TEST_CASE("PTX is named after its virtual target") {
   CubinRecord record = sample();
   CHECK(record.target_name() == "compute_90a");

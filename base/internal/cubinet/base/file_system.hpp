@@ -141,8 +141,8 @@ class FileSystem {
   enum class Sharing { exclusive, shared };
   virtual Result<std::unique_ptr<FileLock>> lock(const std::filesystem::path& path,
                                                  Sharing sharing = Sharing::exclusive) = 0;
-  // True where the calling user may create files in the folder.
-  virtual bool writable(const std::filesystem::path& path) = 0;
+  // Returns an error with the reason unless the calling user may create files in the folder.
+  virtual Result<void> check_writable(const std::filesystem::path& path) = 0;
   // Of what the path lies on, or its nearest parent that is there.
   virtual FileSystemKind kind(const std::filesystem::path& path) = 0;
 };

@@ -18,11 +18,13 @@ namespace cubinet {
 enum class StoreKind : std::uint8_t { memory, home, bundle, imported, server, cache };
 std::string_view to_string(StoreKind kind);  // "memory", "home", "bundle", "imported", "server", "cache"
 
-// What a store says of itself; the same for as long as it is open.
+// A description of a store. Constant while the store is open.
 struct StoreDescription {
   StoreKind kind = StoreKind::memory;
   std::string place;      // the folder or file, absolute, or a server's reference; empty for memory
   bool writable = false;  // takes builds: it is a WritableStore
+  // The reason if a home was opened for writing and cannot be written; otherwise empty.
+  std::string why_read_only = {};
 };
 
 // How much a store is good for: look-ups of a kernel, those of them that it had builds for, images that were

@@ -40,5 +40,10 @@ nlohmann::json describe(const ArtifactFindings& findings);
 
 // Returns the specification that a record belongs to; its name is "?" if the identity cannot be decoded.
 KernelSpec spec_of(const CubinRecord& record);
+// Returns the names of a record's kernels; of a source, the C++ names.
+std::vector<std::string> kernel_names(const CubinRecord& record);
+// Returns the kernel of a record as a printable line: the specification, or for a source "axpy<float, 4>,
+// scale of axpy --std=c++20".
+std::string kernel_title(const CubinRecord& record);
 
 }  // namespace cubinet

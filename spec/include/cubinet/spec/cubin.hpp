@@ -25,8 +25,8 @@ struct BuildFingerprint {
 
 // One launchable function of a cubin and all that its launch needs.
 struct EntryPoint {
-  std::string name;           // as the template calls it
-  std::string symbol;         // as the ELF calls it (differs for C++ name expressions)
+  std::string name;           // in the template or source
+  std::string symbol;         // in the ELF file; differs from `name` for C++ name expressions
   std::uint32_t threads = 0;  // per block, in x; 0: the launch says them
   std::uint32_t threads_y = 1;
   std::uint32_t threads_z = 1;
@@ -38,7 +38,10 @@ struct EntryPoint {
   bool cooperative = false;
 
   std::array<std::uint32_t, 3> block() const { return {threads, threads_y, threads_z}; }
-  std::uint64_t threads_of_block() const;  // in all; the largest number where 64 bits do not hold it
+  std::uint64_t threads_of_block() const;  // in total; saturates at 2^64 - 1
+  // Returns `name`. If it is only a mangled symbol ("_ZN2my5scaleEPf"), returns the qualified name
+  // ("my::scale"); symbols of template instances stay as they are.
+  std::string cpp_name() const;
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
