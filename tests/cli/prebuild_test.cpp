@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <set>
 
 using namespace cubinet::test;
@@ -137,6 +138,29 @@ TEST_CASE("kernels that the home cannot keep are in the bundle, named, and the s
   CHECK(contains(text.err, ", not kept"));
   CHECK(contains(text.out, "4 kernels"));
   CHECK(run_tool({"bundle", "verify", sandbox.path("b.bundle")}).status == 0);
+}
+
+TEST_CASE("prebuild with a home that cannot be written warns once with the reason and keeps nothing") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", kMatrix);
+  REQUIRE(sandbox.run({"registry", "repair"}).status == 0);
+  std::optional<ToolResult> unkept;
+  {
+    const ReadOnlyHome home(sandbox);
+    if (!home.read_only()) return skip("nothing may be mounted here");
+    unkept = prebuild(sandbox, {"--json"});
+  }
+  const ToolResult& result = *unkept;
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+  CHECK(warnings_in(result.err) == 1);
+  CHECK(contains(result.err, "cannot be written: Read-only file system"));
+  REQUIRE(result.json()["results"].size() == 4);
+  for (const auto& kernel : result.json()["results"])
+    CHECK(kernel["kept"] == false);
+  CHECK(sandbox.run({"registry", "list", "--json"}).json()["entries"].empty());
+  for (const auto& kernel : prebuild(sandbox, {"--json"}).json()["results"])
+    CHECK(kernel["kept"] == true);
 }
 
 TEST_CASE("a folder of the home that may not be written keeps nothing, which the document says") {
