@@ -87,6 +87,10 @@ KernelSpec attention_spec(int head_dim, int page_size) {
   return spec;
 }
 
+KernelSpec combine_spec(int head_dim) {
+  return KernelSpec{"attention_combine", {}}.set("head_dim_v", head_dim);
+}
+
 KernelSpec rms_norm_spec(int hidden_size) {
   return KernelSpec{"rms_norm", {}}.set("hidden_size", hidden_size);
 }

@@ -35,6 +35,8 @@ struct BenchStruct {
 static_assert(sizeof(BenchStruct) == sizeof(kernel_templates::AttentionDecodeParameters));
 
 KernelSpec attention_spec(int head_dim, int page_size);
+// Returns the kernel that combines partial results of attention_spec's kernel.
+KernelSpec combine_spec(int head_dim);
 KernelSpec rms_norm_spec(int hidden_size);
 KernelSpec small_spec(const char* template_name, int variant);
 

@@ -218,6 +218,7 @@ class NvrtcCompiler final : public Compiler {
     hasher.field("fingerprint", kFingerprintVersion);
     hasher.field("template", kernel_template.name());
     hasher.field("interface", std::to_string(kernel_template.interface_version()));
+    if (!kernel_template.base().name.empty()) hasher.field("base", kernel_template.base().text);
     hasher.field("sources", as_text(inputs.bytes));
     hasher.field("parameters", *request.parameters_header());
     for (const std::string& flag : flags)

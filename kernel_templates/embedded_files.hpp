@@ -16,7 +16,7 @@ struct EmbeddedFile {
   std::string_view text() const { return {static_cast<const char*>(static_cast<const void*>(bytes)), size}; }
 };
 
-std::span<const EmbeddedFile> embedded_template_files();  // templates, by file name
+std::span<const EmbeddedFile> embedded_template_files();  // templates and bases, by file name
 std::span<const EmbeddedFile> embedded_header_files();  // headers, by the name under which they are included
 
 }  // namespace cubinet

@@ -67,6 +67,7 @@ class DeclaredTemplate final : public KernelTemplate {
   const std::string& summary() const override { return declaration_.summary; }
   std::uint32_t interface_version() const override { return declaration_.interface_version; }
   const std::string& source() const override { return source_; }
+  const DeclarationBase& base() const override { return declaration_.base; }
   const std::string& folder() const override { return folder_; }
   const std::map<std::string, std::string>& headers() const override { return no_headers_; }
   const std::vector<ParameterDeclaration>& parameters() const override { return declaration_.parameters; }
@@ -324,12 +325,6 @@ void include_parameters(std::string& source) {
   source.insert(0, "#include <cubinet/parameters.cuh>\n#line 1\n");
 }
 
-Result<std::string> checked_text(std::string text) {
-  if (text.size() > kMaximumSourceBytes) return Error{ErrorCode::invalid_argument, "it has more than 16 MiB"};
-  if (text.find('\0') == std::string::npos) return text;
-  return Error{ErrorCode::invalid_argument, "it holds a NUL character, at which the compiler would stop"};
-}
-
 // What the declaration says of one of its further sources.
 TemplateDeclaration further_source(const TemplateDeclaration& declaration, const std::string& file_name) {
   TemplateDeclaration further;
@@ -356,6 +351,11 @@ const std::vector<Prelude>& KernelTemplate::preludes() const {
   return none;
 }
 
+const DeclarationBase& KernelTemplate::base() const {
+  static const DeclarationBase none;
+  return none;
+}
+
 const std::vector<std::string>& KernelTemplate::libraries() const {
   static const std::vector<std::string> none;
   return none;
@@ -365,11 +365,12 @@ Result<std::shared_ptr<const KernelTemplate>> KernelTemplate::parse(
     std::string source, std::string_view origin, std::string folder,
     std::optional<std::string_view> declaration,
     const Callback<Result<std::string>(const std::string&)>& read_source) {
-  CUBINET_TRY_ASSIGN(TemplateDeclaration parsed, parse_template_declaration(source, origin, declaration));
+  CUBINET_TRY_ASSIGN(TemplateDeclaration parsed,
+                     parse_template_declaration(source, origin, declaration, read_source));
   std::vector<std::string> texts;
   for (const std::string& name : parsed.sources) {
     auto text = read_source ? read_source(name)
-                            : Error{ErrorCode::invalid_argument, "nobody was asked to read it (read_source)"};
+                            : Error{ErrorCode::invalid_argument, "`read_source` was not given to read it"};
     if (text) text = checked_text(*std::move(text));
     if (!text) {
       Error error = std::move(text).error();

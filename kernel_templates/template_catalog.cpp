@@ -17,12 +17,25 @@ const std::map<std::string, std::string, std::less<>>& embedded_headers() {
   return headers;
 }
 
+namespace {
+
+Result<std::string> embedded_text(const std::string& name) {
+  for (const EmbeddedFile& file : embedded_template_files()) {
+    if (file.name == name) return std::string(file.text());
+  }
+  return Error{ErrorCode::internal, "the file is not embedded"};
+}
+
+}  // namespace
+
 Result<TemplateCatalog> TemplateCatalog::builtin() {
   // Read once: the tool, each Runtime and each planner of attention have a catalog.
   static const Result<TemplateCatalog> read = []() -> Result<TemplateCatalog> {
     TemplateCatalog catalog;
     for (const EmbeddedFile& file : embedded_template_files()) {
-      CUBINET_TRY_ASSIGN(auto parsed, KernelTemplate::parse(std::string(file.text()), file.name));
+      if (!file.name.ends_with(".cu")) continue;  // a base of declarations
+      CUBINET_TRY_ASSIGN(auto parsed,
+                         KernelTemplate::parse(std::string(file.text()), file.name, {}, {}, embedded_text));
       CUBINET_TRY(catalog.add(std::move(parsed)));
     }
     return catalog;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "template_declaration.hpp"
 
+#include "declaration_base.hpp"
 #include "linked_parts.hpp"
 #include "names.hpp"
 #include "parameter_reader.hpp"
@@ -331,7 +332,31 @@ std::vector<std::string> unused_words_of(const TemplateDeclaration& declaration,
   return {unused.begin(), unused.end()};
 }
 
+long lines_of(std::string_view text) {
+  return static_cast<long>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// Returns an error with the file, and the line if it has one: `lines_before` it are not counted in `native`.
+Error placed(Error error, std::string_view file, std::optional<long> lines_before = {}) {
+  std::string place = printable(file, kQuotedBytes);
+  if (lines_before) place += ":" + std::to_string(*lines_before + std::max(error.native, 1L));
+  error.message = place + ": " + error.message;
+  error.native = 0;
+  return error;
+}
+
+Error prefixed(Error error, const std::string& prefix) {
+  error.message = prefix + error.message;
+  return error;
+}
+
 }  // namespace
+
+Result<std::string> checked_text(std::string text) {
+  if (text.size() > kMaximumSourceBytes) return Error{ErrorCode::invalid_argument, "it has more than 16 MiB"};
+  if (text.find('\0') == std::string::npos) return text;
+  return Error{ErrorCode::invalid_argument, "it holds a NUL character, at which the compiler would stop"};
+}
 
 std::string source_stem(std::string_view file_name) {
   return std::string(
@@ -359,39 +384,53 @@ Result<Expression> typed_expression(const JsonObject& object, std::string_view m
   return expression;
 }
 
-Result<TemplateDeclaration> parse_template_declaration(std::string_view source, std::string_view origin,
-                                                       std::optional<std::string_view> beside) {
-  const std::string file = printable(origin, kQuotedBytes);
-  const auto placed = [&file](Error error, std::size_t line) {
-    error.message = file + (line == 0 ? "" : ":" + std::to_string(line)) + ": " + error.message;
-    error.native = 0;
-    return error;
-  };
+Result<TemplateDeclaration> parse_template_declaration(
+    std::string_view source, std::string_view origin, std::optional<std::string_view> beside,
+    const Callback<Result<std::string>(const std::string&)>& read_file) {
   if (std::max(source.size(), beside.value_or("").size()) > kMaximumSourceBytes) {
     return placed(
-        Error{ErrorCode::invalid_argument, "a template's source and its declaration are at most 16 MiB"}, 0);
+        Error{ErrorCode::invalid_argument, "a template's source and its declaration are at most 16 MiB"},
+        origin);
   }
   if (source.find('\0') != std::string_view::npos) {
     return placed(
-        Error{ErrorCode::invalid_argument, "it holds a NUL character, at which the compiler would stop"}, 0);
+        Error{ErrorCode::invalid_argument, "it holds a NUL character, at which the compiler would stop"},
+        origin);
   }
   auto declared = find_declaration(source);
   if (beside && declared) {
     return placed(
         Error{ErrorCode::invalid_argument, "its source begins with a declaration too", "keep one of the two"},
-        0);
+        origin);
   }
   if (beside) declared = Declared{*beside, 0, source};
-  if (!declared) return placed(std::move(declared).error(), 0);
-  const std::string_view before = beside ? std::string_view() : source.substr(0, declared->offset);
-  const auto first_line = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
-  const auto line_of = [first_line](const Error& error) {
-    return first_line + static_cast<std::size_t>(std::max(error.native, 1L));
+  if (!declared) return placed(std::move(declared).error(), origin);
+  const long first_line = beside ? 0 : lines_of(source.substr(0, declared->offset));
+  auto document = parse_json(declared->text);
+  if (!document) return placed(document.error(), origin, first_line);
+  const auto base_name = base_name_of(*document);
+  if (!base_name) return placed(base_name.error(), origin, first_line);
+  DeclarationBase base{*base_name, {}};
+  // Lines of the base follow those of the declaration, which tells them apart.
+  const long last_line = lines_of(declared->text) + 1;
+  const auto placed_by_line = [&](const Error& error) {
+    return error.native > last_line ? placed(error, base.name, -last_line)
+                                    : placed(error, origin, first_line);
   };
-  const auto document = parse_json(declared->text);
-  if (!document) return placed(document.error(), line_of(document.error()));
+  if (!base.name.empty()) {
+    auto text = read_file ? read_file(base.name)
+                          : Error{ErrorCode::invalid_argument, "`read_source` was not given to read it"};
+    if (text) text = checked_text(*std::move(text));
+    if (!text) return placed(prefixed(std::move(text).error(), "the base '" + base.name + "': "), origin);
+    base.text = *std::move(text);
+    const auto inherited = parse_json(std::string(static_cast<std::size_t>(last_line), '\n') + base.text);
+    if (!inherited) return placed_by_line(inherited.error());
+    document = extended_declaration(*document, *inherited);
+    if (!document) return placed_by_line(document.error());
+  }
   auto declaration = read_declaration(*document);
-  if (!declaration) return placed(declaration.error(), line_of(declaration.error()));
+  if (!declaration) return placed_by_line(declaration.error());
+  declaration->base = std::move(base);
   declaration->unused_words = unused_words_of(*declaration, declared->code);
   return declaration;
 }

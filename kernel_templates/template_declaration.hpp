@@ -5,6 +5,7 @@
 #include "option_declaration.hpp"
 #include "row_declaration.hpp"
 
+#include <cubinet/base/callback.hpp>
 #include <cubinet/base/json_object.hpp>
 #include <cubinet/kernel_templates/kernel_template.hpp>
 
@@ -43,6 +44,7 @@ struct TemplateDeclaration {
   std::string name;
   std::uint32_t interface_version = 0;
   std::string summary;
+  DeclarationBase base;
   SmTarget minimum_target;
   std::vector<ParameterDeclaration> parameters;
   std::vector<ConstraintDeclaration> constraints;
@@ -56,6 +58,9 @@ struct TemplateDeclaration {
   std::vector<std::string> unused_words;  // of parameters: KernelTemplate::unused_words()
 };
 
+// Returns the text of a further file of a template; an error if it is too long or holds a NUL character.
+Result<std::string> checked_text(std::string text);
+
 // "other" of "other.cu": what a further source is called.
 std::string source_stem(std::string_view file_name);
 
@@ -67,9 +72,11 @@ Result<Expression> typed_expression(const JsonObject& object, std::string_view m
                                     const std::string& text, ExpressionType type,
                                     const ExpressionSymbols& symbols);
 
-// Parses the declaration that the source begins with, or the one beside it. Any text gives a declaration or
-// invalid_argument that names `origin`, the text that has the declaration, and its line.
-Result<TemplateDeclaration> parse_template_declaration(std::string_view source, std::string_view origin,
-                                                       std::optional<std::string_view> beside = {});
+// Parses the declaration that the source begins with, or the one beside it. `read_file` returns the text of a
+// base by its name. Any text gives a declaration or invalid_argument that names the file that is wrong
+// (`origin`, which has the declaration, or its base) and the line.
+Result<TemplateDeclaration> parse_template_declaration(
+    std::string_view source, std::string_view origin, std::optional<std::string_view> beside = {},
+    const Callback<Result<std::string>(const std::string&)>& read_file = {});
 
 }  // namespace cubinet

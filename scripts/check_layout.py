@@ -41,6 +41,8 @@ VERBS = "cli/application.cpp"
 TOOL_TERMS = "cli/tool_terms.cpp"
 
 MAXIMUM_LINES = 600
+DEVICE_CODE = "kernel_templates/device/"
+MAXIMUM_COLUMNS = 110  # of device code, as .clang-format has it
 CODE = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 SPDX_REQUIRED = CODE | {".py", ".sh", ".cmake", ".map", ".in", ".sql"}
 SPDX_LINE = re.compile(r"^(//|#|/\*|--) SPDX-License-Identifier: Apache-2\.0\b", re.MULTILINE)
@@ -114,6 +116,8 @@ class Checker:
                 self.check_length(path)
             if suffix in CODE:
                 self.check_code(path)
+            if path.startswith(DEVICE_CODE) and suffix in CODE:
+                self.check_width(path)
             if suffix == ".md":
                 self.check_links(path)
             if path.endswith((".cmake", "CMakeLists.txt")) and re.search(r"\bGLOB(_RECURSE)?\b", self.read(path)):
@@ -149,6 +153,14 @@ class Checker:
         lines = len(self.read(path).splitlines())
         if lines > MAXIMUM_LINES:
             self.report(path, f"{lines} lines; the limit is {MAXIMUM_LINES}")
+
+    def check_width(self, path):
+        """Limits the width of device code. The declaration of a template, which is JSON, may be wider."""
+        text = re.sub(r"/\* cubinet-template.*?\*/", lambda found: "\n" * found.group(0).count("\n"),
+                      self.read(path), flags=re.DOTALL)
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > MAXIMUM_COLUMNS:
+                self.report(path, f"line {number} has {len(line)} columns; the limit is {MAXIMUM_COLUMNS}")
 
     def check_code(self, path):
         code = strip_comments(self.read(path))

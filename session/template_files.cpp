@@ -82,6 +82,8 @@ std::vector<std::string> files_of_templates(FileSystem& files, const std::vector
       if (!file.declaration.empty()) paths.push_back(file.declaration.string());
       const auto read = file.read(files);
       if (!read) continue;
+      if (const std::string& base = (*read)->base().name; !base.empty())
+        paths.push_back((file.source.parent_path() / base).string());
       for (const auto& further : (*read)->linked_sources())
         paths.push_back(
             (file.source.parent_path() / (further->name() + std::string(kSourceEnding))).string());

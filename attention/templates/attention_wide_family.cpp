@@ -33,7 +33,11 @@ DecodeBlock block_of_wide(const AttentionProblem& problem, const DecodeTile& til
   const std::uint32_t merge = tile.q * (problem.head_dim_v + 10) * 4;
   const std::uint32_t q_bytes = tile.q * problem.head_dim_qk * kProductBytes;
   const std::uint32_t q_scales = converts_kv(problem) ? tile.q * 4 : 0;
-  return {256, q_bytes + std::max(ring + logits + weights, merge) + q_scales, 255, std::min(tile.kv, 32U), 4};
+  // The accumulators of 64 rows leave few registers.
+  const bool few_registers =
+      tile.q == 64 && (problem.soft_cap.has_value() || problem.mask == AttentionMask::custom);
+  const std::uint32_t slice = std::min(tile.kv, few_registers ? 16U : 32U);
+  return {256, q_bytes + std::max(ring + logits + weights, merge) + q_scales, 255, slice, 4};
 }
 
 // As few tiles as the rows need, and the deepest ring that fits beside one.

@@ -11,8 +11,8 @@ namespace {
 // than the largest block may use (CUDA Programming Guide, "Technical specifications per compute capability").
 constexpr std::uint32_t kReservedSharedBytes = 1024;
 constexpr std::uint32_t kRegistersOfMultiprocessor = 65536;
-// Of a tile, that the block which ends last brings together sooner than a second kernel starts, unless the
-// family knows better.
+// The most partial results of a tile that the block which ends last combines sooner than a second kernel
+// starts, unless the family states another number.
 constexpr std::uint32_t kMostPiecesInside = 4;
 constexpr std::uint32_t kMostPiecesOfManyRows = 2;  // more than 32, of KV of 16 bits
 // Lengths that a plan does not know are judged by the longest, and by so many times shorter ones.
@@ -20,8 +20,13 @@ constexpr std::uint32_t kShorter = 4;
 
 class DecodeDivision {
  public:
-  DecodeDivision(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile)
-      : request_(request), problem_(request.problem), family_(family), tile_(tile) {}
+  DecodeDivision(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile,
+                 bool can_combine)
+      : request_(request),
+        problem_(request.problem),
+        family_(family),
+        tile_(tile),
+        can_combine_(can_combine) {}
 
   DecodeSplits splits() const {
     if (request_.options.split_tokens) return fixed_splits(*request_.options.split_tokens);
@@ -59,7 +64,7 @@ class DecodeDivision {
     fixed.unit = tokens;
     fixed.split_is_unit = true;
     fixed.count = divide_up(std::max(readable_tokens(problem_.kv_len), 1U), tokens);
-    fixed.reduces_apart = fixed.count > 1;
+    fixed.combines_apart = fixed.count > 1;
     fixed.slots = tiles() * fixed.count;
     fixed.blocks = static_cast<std::uint32_t>(std::min(fixed.slots, most_blocks()));
     fixed.cost = cost(fixed);
@@ -71,7 +76,7 @@ class DecodeDivision {
     const std::uint64_t limit = most_blocks();
     // Several whole tiles a block, where there are many.
     const std::uint64_t tiles_a_block = all / limit + (all % limit != 0 ? 1 : 0);
-    // A split of less than two steps costs more in the reduction than its shorter loop saves.
+    // A split of less than two steps costs more in the combination than its shorter loop saves.
     constexpr std::uint32_t least = 2;
     const DecodeSplits whole = evaluate(1, all / tiles_a_block + (all % tiles_a_block != 0 ? 1 : 0), least);
     DecodeSplits best = whole;
@@ -134,7 +139,7 @@ class DecodeDivision {
     splits.min_units = min_units;
     const bool many_rows = tile_.shape.q > 32 && !converts_kv(problem_);
     const std::uint32_t inside = many_rows ? kMostPiecesOfManyRows : kMostPiecesInside;
-    splits.reduces_apart = count > tile_.block.pieces_inside.value_or(inside);
+    splits.combines_apart = can_combine_ && count > tile_.block.pieces_inside.value_or(inside);
     splits.unit = tile_.shape.kv;
     // As coarse as the kernel, which counts the units of all tiles in 31 bits, needs it.
     const auto units = [&] {
@@ -192,7 +197,7 @@ class DecodeDivision {
     work.row_bytes = row_bytes;
     work.splits = static_cast<std::uint32_t>(
         splits.split_is_unit ? splits.count : std::min<double>(of_longest, splits.blocks));
-    work.reduces_apart = splits.reduces_apart;
+    work.combines_apart = splits.combines_apart;
     work.longest_tokens = static_cast<std::uint64_t>(longest);
     work.blocks = working * problem_.heads_kv;
     work.empty_blocks = (splits.blocks - working) * problem_.heads_kv;
@@ -224,6 +229,7 @@ class DecodeDivision {
   const AttentionProblem& problem_;
   const DecodeFamily& family_;
   const FittingTile& tile_;
+  bool can_combine_;
 };
 
 }  // namespace
@@ -244,8 +250,9 @@ std::optional<FittingTile> fitting_tile(const PlanRequest& request, const Decode
   return tile;
 }
 
-DecodeSplits decode_splits(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile) {
-  return DecodeDivision(request, family, tile).splits();
+DecodeSplits decode_splits(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile,
+                           bool can_combine) {
+  return DecodeDivision(request, family, tile, can_combine).splits();
 }
 
 }  // namespace cubinet

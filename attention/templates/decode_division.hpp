@@ -35,12 +35,14 @@ struct DecodeSplits {
   std::uint32_t unit = 0;    // tokens
   std::uint32_t min_units = 1;
   bool split_is_unit = false;
-  bool reduces_apart = false;  // a second kernel does, not the block of a tile that ends last
-  std::uint64_t slots = 0;     // of partial results
+  bool combines_apart = false;  // a second kernel combines, not the block of a tile that ends last
+  std::uint64_t slots = 0;      // of partial results
   KernelCost cost = {std::numeric_limits<double>::infinity(), false};
 };
 
-// As the request's options say, else the fastest by its cost model.
-DecodeSplits decode_splits(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile);
+// Returns the splits that the request's options name, or else the fastest by its cost model. Without
+// `can_combine` there is no second kernel.
+DecodeSplits decode_splits(const PlanRequest& request, const DecodeFamily& family, const FittingTile& tile,
+                           bool can_combine = true);
 
 }  // namespace cubinet

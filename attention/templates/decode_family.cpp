@@ -106,4 +106,18 @@ KernelSpec decode_specification(const DecodeFamily& family, const AttentionProbl
   return spec;
 }
 
+KernelSpec combine_specification(const DecodeFamily& family, const AttentionProblem& problem,
+                                 const DecodeTile& tile) {
+  const KernelSpec kernel = decode_specification(family, problem, tile);
+  const DecodeBlock block = family.block(problem, tile);
+  KernelSpec spec{kCombineTemplate, {}};
+  for (const char* shared : {"dtype_o", "head_dim_v", "tile_size_q", "mask", "sliding_window"})
+    spec.parameters[shared] = kernel.parameters.at(shared);
+  const bool has_window = kernel.parameters.at("sliding_window") == ParameterValue(true);
+  spec.set("converts_kv", ParameterValue(converts_kv(problem)))
+      .set("cluster_size", block.cluster)
+      .set("slice", has_window ? block.slice : 16);
+  return spec;
+}
+
 }  // namespace cubinet

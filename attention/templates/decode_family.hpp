@@ -37,8 +37,8 @@ struct DecodeBlock {
   std::uint32_t registers = 255;   // that the kernel takes at most, of a thread
   std::uint32_t slice = 16;        // it begins to read at a multiple of so many tokens
   std::uint32_t warps = 4;         // that work on KV of their own; what works together counts as four
-  // Of a tile, that the block which ends last brings together sooner than a second kernel would, where that
-  // was measured of the family.
+  // The most partial results of a tile that the block which ends last combines sooner than a second kernel
+  // does, if it was measured for the family.
   std::optional<std::uint32_t> pieces_inside = std::nullopt;
   // Blocks of a cluster, which take as many tiles of a sequence side by side, and whether the template has a
   // parameter of them.
@@ -47,9 +47,9 @@ struct DecodeBlock {
 };
 
 // A template whose kernels compute decode attention: all that a plan has to know of it. They have one
-// argument (AttentionDecodeParameters), one division of work and one layout of partial results, and two entry
-// points, that of the template's name and the reduction of what several blocks computed of a tile. Plain
-// data; the functions are pure. REQUIRES, of these: decode_gap() finds nothing.
+// argument (AttentionDecodeParameters), one division of work, one layout of partial results and one entry
+// point, which has the template's name. Plain data; the functions are pure. REQUIRES, of these: decode_gap()
+// finds nothing.
 struct DecodeFamily {
   const char* name;  // of the template
   // What it has no kernel for, in a sentence, on devices that it may run on; empty where it serves. What the
@@ -81,6 +81,12 @@ std::string decode_gap(const AttentionProblem& problem, ComputeCapability device
 KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem);
 KernelSpec decode_specification(const DecodeFamily& family, const AttentionProblem& problem,
                                 const DecodeTile& tile);
+
+// The template that combines the partial results of a tile.
+inline constexpr const char* kCombineTemplate = "attention_combine";
+// Returns the specification of the kernel that combines the partial results of a family's kernel.
+KernelSpec combine_specification(const DecodeFamily& family, const AttentionProblem& problem,
+                                 const DecodeTile& tile);
 
 // Bytes of an element that is multiplied: bf16 or fp16.
 inline constexpr std::uint32_t kProductBytes = 2;

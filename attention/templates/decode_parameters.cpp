@@ -89,7 +89,7 @@ Result<WorkspaceSizes> decode_workspace(const AttentionProblem& problem, const D
     return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
   };
   const std::uint64_t q_tiles = divide_up(problem.group_size() * problem.q_len, tile.q);
-  if (!splits.reduces_apart)
+  if (!splits.combines_apart)
     sizes.counter_bytes = aligned(problem.batch * q_tiles * problem.heads_kv * sizeof(std::int32_t));
   sizes.partial_output_bytes = aligned(rows * problem.head_dim_v * sizeof(float));
   sizes.partial_stats_offset = sizes.partial_output_bytes;

@@ -14,7 +14,7 @@ Result<kernel_templates::AttentionDecodeParameters> decode_parameters(const Atte
                                                                       const DecodeSplits& splits);
 
 // Partial rows of fp32, those of a tile in each slot of a KV head, their log-sum-exps behind them, and where
-// no second kernel reduces them a counter a tile.
+// no second kernel combines them a counter a tile.
 Result<WorkspaceSizes> decode_workspace(const AttentionProblem& problem, const DecodeTile& tile,
                                         const DecodeSplits& splits);
 

@@ -35,17 +35,23 @@ std::optional<FittingTile> tile_by_rule(const PlanRequest& request, const Decode
 
 // The tile by rule and its best splits, or the fastest of the tiles that are allowed.
 std::optional<Choice> choose(const PlanRequest& request, const DecodeFamily& family,
-                             const std::optional<std::vector<DecodeTile>>& tiles) {
+                             const std::optional<std::vector<DecodeTile>>& tiles,
+                             const Callback<bool(const KernelSpec&)>& has_kernel) {
+  const auto splits_of = [&](const FittingTile& tile) {
+    const bool can_combine =
+        !has_kernel || has_kernel(combine_specification(family, request.problem, tile.shape));
+    return decode_splits(request, family, tile, can_combine);
+  };
   if (!tiles) {
     const std::optional<FittingTile> tile = tile_by_rule(request, family);
     if (!tile) return std::nullopt;
-    return Choice{*tile, decode_splits(request, family, *tile)};
+    return Choice{*tile, splits_of(*tile)};
   }
   std::optional<Choice> best;
   for (const DecodeTile& allowed : *tiles) {
     const std::optional<FittingTile> tile = fitting_tile(request, family, allowed);
     if (!tile) continue;
-    const Choice choice{*tile, decode_splits(request, family, *tile)};
+    const Choice choice{*tile, splits_of(*tile)};
     if (request.options.split_tokens) return choice;
     if (!best || choice.splits.cost.time < best->splits.cost.time) best = choice;
   }
@@ -87,10 +93,11 @@ Result<void> check_limits(const PlanRequest& request) {
 }  // namespace
 
 Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& family,
-                               const std::optional<std::vector<DecodeTile>>& tiles) {
+                               const std::optional<std::vector<DecodeTile>>& tiles,
+                               const Callback<bool(const KernelSpec&)>& has_kernel) {
   CUBINET_TRY(check_limits(request));
   const AttentionProblem& problem = request.problem;
-  const auto choice = choose(request, family, tiles);
+  const auto choice = choose(request, family, tiles, has_kernel);
   if (!choice) {
     return Error{ErrorCode::unsupported, "no tile " + std::string(tiles ? "that is allowed " : "") +
                                              "of head dims " + std::to_string(problem.head_dim_qk) + " and " +
@@ -104,7 +111,14 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
   plan.spec = decode_specification(family, problem, tile.shape);
   plan.tile = tile.shape;
   plan.splits = splits.count;
-  plan.has_reduction = splits.reduces_apart;
+  if (splits.combines_apart) {
+    plan.combine = combine_specification(family, problem, tile.shape);
+    if (splits.split_is_unit && has_kernel && !has_kernel(plan.combine)) {
+      return Error{ErrorCode::unsupported, "KV splits of a fixed length need a kernel that combines them: " +
+                                               plan.combine.to_string() +
+                                               " does not exist here, and none may be compiled"};
+    }
+  }
   plan.q_tiles = divide_up(problem.group_size() * problem.q_len, tile.shape.q);
   CUBINET_TRY_ASSIGN(plan.workspace, decode_workspace(problem, tile.shape, splits));
   const double most_units =
@@ -118,8 +132,8 @@ Result<DecodePlan> plan_decode(const PlanRequest& request, const DecodeFamily& f
                      std::to_string(splits.count) + " KV splits are more than a grid holds"};
   }
   plan.grid = {splits.blocks * problem.heads_kv, 1, 1};
-  plan.reduce_grid = {problem.heads_q, problem.q_len, problem.batch};
-  if (plan.reduces_apart() && problem.q_len > kMaximumGridYz) {
+  plan.combine_grid = {problem.heads_q, problem.q_len, problem.batch};
+  if (plan.combines_apart() && problem.q_len > kMaximumGridYz) {
     return Error{ErrorCode::invalid_argument, "`AttentionProblem::q_len` is " +
                                                   std::to_string(problem.q_len) +
                                                   ": its grid is beyond CUDA's limit"};

@@ -15,8 +15,6 @@
 namespace cubinet {
 namespace {
 
-constexpr std::size_t kMain = 0;
-constexpr std::size_t kReduction = 1;
 BackendDecline template_decline(std::string reason) {
   return {std::string(kTemplatesBackend), std::move(reason), {}, {}};
 }
@@ -26,9 +24,9 @@ WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& deco
   const std::uint32_t rows = group * problem.q_len;
   WorkDivision division;
   division.kv_splits = decode.splits;
-  division.kv_mode = !decode.reduces()        ? MultiCtasKvMode::disabled
-                     : decode.reduces_apart() ? MultiCtasKvMode::gmem_separate
-                                              : MultiCtasKvMode::gmem;
+  division.kv_mode = !decode.combines()        ? MultiCtasKvMode::disabled
+                     : decode.combines_apart() ? MultiCtasKvMode::gmem_separate
+                                               : MultiCtasKvMode::gmem;
   division.heads_per_block = std::min(group, decode.tile.q);
   division.tokens_per_block = std::max(1U, decode.tile.q / group);
   // Tokens and heads are packed without gaps: only a single tile can have rows left over when it is full.
@@ -36,25 +34,31 @@ WorkDivision division_of(const AttentionProblem& problem, const DecodePlan& deco
   return division;
 }
 
-std::vector<PlanStep> steps_of(const PlanRequest& request, const DecodePlan& decode,
-                               const std::vector<EntryPoint>& entry_points) {
-  const auto arguments =
-      std::make_shared<const DecodeArguments>(decode.parameters, decode.workspace, request.problem);
-  const auto step = [&](std::size_t entry, const std::array<std::uint32_t, 3>& grid, bool early) {
-    PlanStep made;
-    made.kernel = decode.spec;
-    made.entry_point = entry_points[entry].name;
-    made.grid = grid;
-    made.threads = entry_points[entry].threads;
-    made.shared_bytes = entry_points[entry].dynamic_shared_bytes;
-    made.starts_early = early;
-    made.arguments = arguments;
-    return made;
-  };
-  std::vector<PlanStep> steps = {step(kMain, decode.grid, request.options.starts_early)};
-  steps.front().counts_on = decode.blocks_per_multiprocessor;
-  if (decode.reduces_apart()) steps.push_back(step(kReduction, decode.reduce_grid, true));
-  return steps;
+// Returns a step with the kernel that has its template's name.
+Result<PlanStep> step_of(const KernelTemplate& kernel_template, const KernelSpec& spec,
+                         const std::array<std::uint32_t, 3>& grid, bool starts_early) {
+  CUBINET_TRY_ASSIGN(const auto entry_points, kernel_template.entry_points(spec));
+  PlanStep step;
+  step.kernel = spec;
+  step.entry_point = entry_points.front().name;
+  step.grid = grid;
+  step.threads = entry_points.front().threads;
+  step.shared_bytes = entry_points.front().dynamic_shared_bytes;
+  step.starts_early = starts_early;
+  return step;
+}
+
+// Returns the first row of an index that is that of `wanted`, of a target that the request allows.
+const KernelRow* find_row(const KernelIndex& rows, const KernelRow& wanted, const TargetPolicy& targets) {
+  for (const bool family_only : {true, false}) {
+    if (family_only && !targets.prefers_family) continue;
+    for (const std::uint32_t number : rows.find(wanted.selector)) {
+      const KernelRow& row = rows.row(number);
+      if (family_only && row.target.kind != TargetKind::family) continue;
+      if (row.traits == wanted.traits && targets.allows(row.target)) return &row;
+    }
+  }
+  return nullptr;
 }
 
 // A family's plan, or why there is none.
@@ -63,9 +67,14 @@ using FamilyAnswer = std::variant<AttentionPlan, std::string>;
 // One family at work for a request.
 class FamilyPlanner {
  public:
-  FamilyPlanner(const DecodeFamily& family, const KernelTemplate& kernel_template, const std::string& version,
+  FamilyPlanner(const DecodeFamily& family, const KernelTemplate& kernel_template,
+                const KernelTemplate& combine_template, const std::string& version,
                 const PlanRequest& request)
-      : family_(family), template_(kernel_template), version_(version), request_(request) {}
+      : family_(family),
+        template_(kernel_template),
+        combine_template_(combine_template),
+        version_(version),
+        request_(request) {}
 
   Result<FamilyAnswer> plan() const {
     if (std::string gap = family_.gap(request_.problem, request_.device.capability); !gap.empty()) return gap;
@@ -74,7 +83,7 @@ class FamilyPlanner {
     if (!common) return common.error().message;
     std::optional<std::vector<DecodeTile>> tiles;
     if (!request_.options.may_compile) {
-      CUBINET_TRY_ASSIGN(const auto wanted, row_of(*common));
+      CUBINET_TRY_ASSIGN(const auto wanted, row_of(template_, *common));
       tiles = existing_tiles(wanted);
       if (tiles->empty()) {
         return "no kernel of " + template_.name() + " for this problem exists here, and none may be compiled";
@@ -92,7 +101,10 @@ class FamilyPlanner {
         return named->to_string() + " is no kernel of " + template_.name() + " that may be planned with";
       tiles = {*tile};
     }
-    const auto decode = plan_decode(request_, family_, tiles);
+    Callback<bool(const KernelSpec&)> has_kernel;
+    if (!request_.options.may_compile)
+      has_kernel = [this](const KernelSpec& spec) { return can_combine(spec); };
+    const auto decode = plan_decode(request_, family_, tiles, has_kernel);
     if (!decode) return decode.error().message;
     if (request_.options.kernel && *request_.options.kernel != decode->spec)
       return request_.options.kernel->to_string() + " is not for this problem";
@@ -100,11 +112,20 @@ class FamilyPlanner {
   }
 
  private:
-  Result<KernelRow> row_of(const KernelSpec& resolved) const {
-    CUBINET_TRY_ASSIGN(auto row, template_.row(resolved));
+  static Result<KernelRow> row_of(const KernelTemplate& kernel_template, const KernelSpec& resolved) {
+    CUBINET_TRY_ASSIGN(auto row, kernel_template.row(resolved));
     if (!row)
-      return Error{ErrorCode::internal, "the template " + template_.name() + " does not declare its row"};
+      return Error{ErrorCode::internal,
+                   "the template " + kernel_template.name() + " does not declare its row"};
     return *std::move(row);
+  }
+
+  // Returns whether a build of the kernel that combines exists.
+  bool can_combine(const KernelSpec& spec) const {
+    const auto resolved = combine_template_.resolve(spec);
+    if (!resolved) return false;
+    const auto wanted = row_of(combine_template_, *resolved);
+    return wanted && find_row(request_.kernels.of(spec.name), *wanted, request_.options.targets) != nullptr;
   }
 
   // A row may come from any file: what the template does not have is nobody's tile, and nothing of it is
@@ -133,20 +154,6 @@ class FamilyPlanner {
     return tiles;
   }
 
-  const KernelRow* find_existing(const KernelRow& wanted) const {
-    const KernelIndex& rows = request_.kernels.of(template_.name());
-    const TargetPolicy& targets = request_.options.targets;
-    for (const bool family_only : {true, false}) {
-      if (family_only && !targets.prefers_family) continue;
-      for (const std::uint32_t number : rows.find(wanted.selector)) {
-        const KernelRow& row = rows.row(number);
-        if (family_only && row.target.kind != TargetKind::family) continue;
-        if (row.traits == wanted.traits && targets.allows(row.target)) return &row;
-      }
-    }
-    return nullptr;
-  }
-
   // The best target that the caller allows and that can hold the kernel, or why there is none.
   std::variant<SmTarget, std::string> target_of(const KernelSpec& spec) const {
     const TargetPolicy& targets = request_.options.targets;
@@ -162,21 +169,38 @@ class FamilyPlanner {
     return reason;
   }
 
+  Result<std::vector<PlanStep>> steps_of(const DecodePlan& decode) const {
+    const auto arguments =
+        std::make_shared<const DecodeArguments>(decode.parameters, decode.workspace, request_.problem);
+    std::vector<PlanStep> steps;
+    CUBINET_TRY_ASSIGN(steps.emplace_back(),
+                       step_of(template_, decode.spec, decode.grid, request_.options.starts_early));
+    steps.front().counts_on = decode.blocks_per_multiprocessor;
+    if (decode.combines_apart()) {
+      CUBINET_TRY_ASSIGN(steps.emplace_back(),
+                         step_of(combine_template_, decode.combine, decode.combine_grid, true));
+    }
+    for (PlanStep& step : steps)
+      step.arguments = arguments;
+    return steps;
+  }
+
   Result<FamilyAnswer> finish(const DecodePlan& decode) const {
     const auto spec = template_.resolve(decode.spec);
     if (!spec) return spec.error().message;
-    CUBINET_TRY_ASSIGN(const auto entry_points, template_.entry_points(*spec));
-    CUBINET_TRY_ASSIGN(KernelRow row, row_of(*spec));
-    if (const KernelRow* existing = find_existing(row)) {
+    CUBINET_TRY_ASSIGN(std::vector<PlanStep> steps, steps_of(decode));
+    CUBINET_TRY_ASSIGN(KernelRow row, row_of(template_, *spec));
+    if (const KernelRow* existing =
+            find_row(request_.kernels.of(template_.name()), row, request_.options.targets)) {
       row = *existing;
     } else {
       const auto target = target_of(*spec);
       if (const auto* reason = std::get_if<std::string>(&target)) return *reason;
       row.target = std::get<SmTarget>(target);
-      row.function_name = entry_points[kMain].name;
+      row.function_name = steps.front().entry_point;
     }
     AttentionPlan plan;
-    plan.steps = steps_of(request_, decode, entry_points);
+    plan.steps = std::move(steps);
     plan.rules.reads_offsets = request_.problem.ragged_q;
     plan.workspace = decode.workspace;
     plan.division = division_of(request_.problem, decode);
@@ -189,7 +213,8 @@ class FamilyPlanner {
 
   const DecodeFamily& family_;
   const KernelTemplate& template_;
-  const std::string& version_;  // of the template
+  const KernelTemplate& combine_template_;
+  const std::string& version_;  // of the family's template
   const PlanRequest& request_;
 };
 
@@ -206,12 +231,13 @@ class TemplateBackend final : public AttentionBackend {
   Result<Consideration> consider(const PlanRequest& request) const override {
     const ComputeCapability device = request.device.capability;
     if (std::string gap = decode_gap(request.problem, device); !gap.empty()) return template_decline(gap);
+    CUBINET_TRY_ASSIGN(const auto combine_template, catalog_.find(kCombineTemplate));
     std::vector<std::string> reasons;
     for (const DecodeFamily* family : families(request)) {
       CUBINET_TRY_ASSIGN(const auto kernel_template, catalog_.find(family->name));
-      CUBINET_TRY_ASSIGN(
-          FamilyAnswer answer,
-          FamilyPlanner(*family, *kernel_template, versions_.at(family->name), request).plan());
+      CUBINET_TRY_ASSIGN(FamilyAnswer answer, FamilyPlanner(*family, *kernel_template, *combine_template,
+                                                            versions_.at(family->name), request)
+                                                  .plan());
       if (auto* plan = std::get_if<AttentionPlan>(&answer)) {
         if (request.options.explains) plan->trace.insert(plan->trace.begin(), reasons.begin(), reasons.end());
         return Consideration(std::move(*plan));

@@ -96,8 +96,8 @@ double traffic_time(const TrafficCosts& costs, const KernelWork& work) {
           std::max(std::ceil(work.blocks / slots) - 1, 0.0);
   time += piece * (work.pieces - 1);
   if (work.splits > 1) {
-    time += work.reduces_apart ? costs.reduction + costs.reduction_per_split * work.splits
-                               : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPieces);
+    time += work.combines_apart ? costs.reduction + costs.reduction_per_split * work.splits
+                                : costs.reduction_inside * std::min(work.splits - 1.0, kFeltPieces);
   }
   return time;
 }

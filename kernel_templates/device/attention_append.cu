@@ -32,12 +32,12 @@
 }
 */
 // Grid: (q_len, blocks of 128 threads for the rows of a token, batch). The rows of a token are its heads of
-// K, of V and of Q; a thread takes 16 elements of one: two vectors that are rotated with each other, or two
-// that lie side by side.
+// K, V and Q. Each thread takes 16 elements of one row: two vectors that are rotated with each other, or two
+// adjacent ones. Threads share nothing.
 //
-// The last q_len tokens of a sequence are the new ones, of which nothing but their own rows is written. What
-// follows is let go when the rows are on their way, not sooner: its blocks would share the multiprocessors
-// with these unevenly, which costs attention more than an earlier start saves.
+// The last q_len tokens of a sequence are the new ones. Only their rows are written. The next kernel may
+// start when the rows are in flight and not before: its blocks would share the SMs unevenly with these, which
+// costs attention more than an earlier start saves.
 #include <cubinet/e4m3.cuh>
 #include <cubinet/elements.cuh>
 #include <cubinet/kernel_templates/attention_append_parameters.h>
@@ -61,8 +61,8 @@ static_assert(attention_append_shared_bytes == 0, "the kernel uses no shared mem
 
 // One new token of one sequence.
 struct NewToken {
-  int row;    // of all tokens that lie side by side
-  int place;  // in its sequence; below 0: the length does not reach it
+  int row;    // in the tensors of new rows
+  int place;  // in its sequence; below 0: beyond its length
   long long sequence;
   bool exists;
 
@@ -81,7 +81,7 @@ struct NewToken {
   }
 };
 
-// A row's elements from a tensor of new rows or Q.
+// Returns the number of a row's first element in a tensor of new rows or Q.
 __device__ inline long long row_offset(const AttentionAppendParameters& p, const NewToken& token, int head,
                                        long long batch_stride, long long token_stride,
                                        long long head_stride) {
@@ -91,7 +91,7 @@ __device__ inline long long row_offset(const AttentionAppendParameters& p, const
   return first + head * head_stride;
 }
 
-// A row on its way: from where, to where, and how it is stored.
+// A row that is copied: its source and target, and how it is stored.
 struct Row {
   GlobalAddress source = 0;
   GlobalAddress target = 0;  // 0: nowhere
@@ -104,7 +104,8 @@ __device__ inline float scale_of(GlobalAddress address, float number) {
   return address != 0 ? load_global_float(address) : number;
 }
 
-// Where a token's row lies in a pool, whose page table begins at `table`.
+// Returns the address of a token's row in a pool, 0 if it has none. `table`: the first entry of the pool's
+// page table.
 __device__ inline GlobalAddress cache_row(const AttentionAppendParameters& p, const NewToken& token, int head,
                                           GlobalAddress pool, long long table, long long page_stride,
                                           long long token_stride, long long head_stride) {
@@ -151,7 +152,7 @@ __device__ inline void load_floats(GlobalAddress address, float (&values)[kVecto
   Vector16<fp32>::unpack(load_global_16(address + 16), values + 4);
 }
 
-// The pair (x, y) turned by an angle: two roundings an element, the first that of y's product.
+// Rotates the pair (x, y) by an angle. Each element is rounded twice, first the product with y.
 __device__ inline void turn(float& x, float& y, float cosine, float sine) {
   const float turned = fmaf(x, cosine, -__fmul_rn(y, sine));
   y = fmaf(x, sine, __fmul_rn(y, cosine));
@@ -168,7 +169,7 @@ __device__ inline void store(GlobalAddress address, float (&values)[kVector], fl
   store_elements<Stored>(address, values);
 }
 
-// Columns `first` and `second` on of a row, 8 of each; `part` of its rotation.
+// Loads, rotates and stores 8 columns from `first` on and 8 from `second` on. `part` of the rotation.
 template <typename Stored>
 __device__ inline void move(const AttentionAppendParameters& p, const Row& row, const NewToken& token,
                             int part) {
@@ -181,7 +182,7 @@ __device__ inline void move(const AttentionAppendParameters& p, const Row& row, 
   const GlobalAddress targets[2] = {row.target + sizeof(Stored) * first,
                                     row.target + sizeof(Stored) * second};
   if constexpr (is_same<Stored, dtype>) {
-    // Bit by bit, NaN included.
+    // Copies all bits, those of NaN included.
     if (!turns) {
       store_global_16(targets[0], bits[0]);
       store_global_16(targets[1], bits[1]);

@@ -18,8 +18,8 @@
   ]
 }
 */
-// Grid: ceil(rows / 512). A thread reads the statistics of two rows at once; what it writes may begin at any
-// float of a caller's tensor, and so is not written at once.
+// Grid: ceil(rows / 512) blocks of 256 threads, which share nothing. A thread loads the statistics of two
+// rows at once. It stores them one by one, since the caller's tensor may begin at any float.
 #include <cubinet/kernel_templates/attention_lse_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -35,7 +35,7 @@ constexpr int kThreads = 256;
 static_assert(parameters::attention_lse_threads == kThreads, "the host's formula of the block size differs");
 static_assert(parameters::attention_lse_shared_bytes == 0, "the kernel uses no shared memory");
 
-// The logarithm of a sum of 0 is -infinity, and stays it whatever the maximum of nothing is said to be.
+// Returns -infinity for a sum of 0, whatever the maximum is.
 __device__ inline float log_sum_exp(unsigned maximum, unsigned sum) {
   return fmaf(log2_approx(__uint_as_float(sum)), kLn2, __uint_as_float(maximum));
 }

@@ -23,8 +23,9 @@
   ]
 }
 */
-// Grid: ceil((rows << lanes_log2) / 256). The lanes of a row lie in one warp and take 8 elements at a time. Each reads
-// what it writes, and all of a row have read its log-sum-exps before one writes: the result may lie where a part does.
+// Grid: ceil((rows << lanes_log2) / 256) blocks of 256 threads. The lanes of a row are in one warp and take 8
+// elements at a time. Each lane reads the elements that it writes, and all lanes of a row have read its
+// log-sum-exps before one writes, so the result may be stored over a part.
 #include <cubinet/elements.cuh>
 #include <cubinet/kernel_templates/attention_merge_parameters.h>
 #include <cubinet/math.cuh>
@@ -45,7 +46,7 @@ constexpr int kVector = 8;  // elements that a lane has at a time
 static_assert(attention_merge_threads == kThreads, "the host's formula of the block size differs");
 static_assert(attention_merge_shared_bytes == 0, "the kernel uses no shared memory");
 
-// 8 elements on their way: one vector of 16 bytes, or two.
+// 8 elements in flight: one vector of 16 bytes, or two.
 template <typename Element>
 struct Elements {
   static constexpr int kVectors = kVector / Vector16<Element>::kElements;
@@ -56,7 +57,7 @@ struct Elements {
     for (int i = 0; i < kVectors; ++i)
       bits[i] = load_global_16(address + 16 * i);
   }
-  // What a part without weight holds may be NaN.
+  // A part without weight may hold NaN.
   __device__ void add_to(float (&sums)[kVector], float weight) const {
     float values[kVector];
 #pragma unroll
@@ -90,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(cubinet::kThreads)
   const float second_lse = load_global_float(p.second.lse + 4ull * static_cast<unsigned>(row));
   __syncwarp();
   const float highest = fmaxf(first_lse, second_lse);
-  // A row that has seen no token: any finite offset makes both weights 0 rather than NaN.
+  // In a row that has seen no token any finite offset makes both weights 0 and not NaN.
   const float offset = highest == negative_infinity() ? 0.0f : highest;
   float first_weight = exp2_approx((first_lse - offset) * kLog2E);
   float second_weight = exp2_approx((second_lse - offset) * kLog2E);
@@ -111,5 +112,6 @@ extern "C" __global__ void __launch_bounds__(cubinet::kThreads)
     store_elements<dtype_o>(merged + i * (kVector * sizeof(dtype_o)), sums);
   }
   if (lane == 0 && p.merged.lse != 0)
-    store_global_float(p.merged.lse + 4ull * static_cast<unsigned>(row), fmaf(log2_approx(total), kLn2, offset));
+    store_global_float(p.merged.lse + 4ull * static_cast<unsigned>(row),
+                       fmaf(log2_approx(total), kLn2, offset));
 }

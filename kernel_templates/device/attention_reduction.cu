@@ -31,9 +31,10 @@
   ]
 }
 */
-// Grid: (tiles_q * n, heads_q / heads_per_tile * head_dim_tiles, batch), with any n from 1 on: blocks that
-// share a tile's rows. A thread has the same 16 bytes of each split's partial result, several of them under
-// way at a time, and sums in fp32. A split that a sequence is too short for is never read.
+// Grid: (tiles_q * n, heads_q / heads_per_tile * head_dim_tiles, batch). n, from 1 on, is the number of
+// blocks that share a tile's rows. A block has 512 threads, some of which share a row. A thread has the same
+// 16 bytes of the partial result of each split, several of them in flight at once, and sums in fp32. Splits
+// beyond a sequence's length are never read.
 #include <cubinet/kernel_templates/attention_reduction_parameters.h>
 #include <cubinet/math.cuh>
 #include <cubinet/memory.cuh>
@@ -62,9 +63,9 @@ constexpr int kElements = Partial::kElements;
 constexpr int kVectors = head_dim_per_tile / kElements;  // of a row
 constexpr int kRowsAtOnce = kThreads / kVectors;
 constexpr int kSplitsAtOnce = 4;
-constexpr int kTokensPerSplit = 128;  // the KV tile of the kernels that leave their results to another
-// What the probabilities were multiplied by to use the whole range of their type. Their sum has it, the
-// partial results, which would not fit fp16, do not.
+constexpr int kTokensPerSplit = 128;  // the KV tile of the kernels that write the partial results
+// The factor of the probabilities, which makes them use the whole range of their type. Their sums have it.
+// The partial results do not: they would not fit fp16.
 constexpr float kProbabilityScale = sizeof(dtype_q) == 1 ? 448.0f : 1.0f;
 
 static_assert(attention_reduction_threads == kThreads, "the host's formula of the block size differs");
@@ -73,10 +74,10 @@ static_assert(attention_reduction_shared_bytes == 0, "the kernel uses no shared 
 static_assert(sizeof(dtype_o) != 1, "dtype_o e4m3 needs a target from sm_89 on");
 #endif
 
-// The part of a sequence's query tokens that a tile holds, and how its KV was split.
+// The query tokens of a sequence in a tile, and the splits of its KV.
 struct Tile {
   long long first_token;  // in the output
-  int tokens;             // below 1: none of a sequence shorter than the longest
+  int tokens;             // below 1: none, if the sequence is shorter than the longest
   int splits;
 
   __device__ Tile(const AttentionReductionParameters& p, int batch, int tile) {
@@ -97,19 +98,19 @@ struct Tile {
   }
 };
 
-// What was taken in of one row: sums over the probabilities 2^(logit - maximum), logits times log2(e).
+// The running sums of one row, with probabilities 2^(logit - maximum) and logits times log2(e).
 struct RowState {
   float maximum;
   float sum;
   float values[kElements];
 
-  // A maximum of -infinity is that of nothing: the difference of two of them would be NaN.
+  // A row that has seen no token has a maximum of -infinity; the difference of two would be NaN.
   __device__ float offset() const { return maximum == negative_infinity() ? 0.0f : maximum; }
 };
 
-// The splits of one row from `first` on, as many as are under way at a time. Past the end the last is read
-// again and left out, which takes no loop of its own; so is what a weight of 0 stands for, which may be
-// infinite.
+// Adds kSplitsAtOnce splits of one row, from `first` on. Past the end the last split is read again and left
+// out, which needs no loop of its own. A partial result with weight 0, which may be infinite, is left out
+// too.
 __device__ inline void take_splits(RowState& state, GlobalAddress stats, GlobalAddress values, int first,
                                    int splits, float scale_log2) {
   uint2 extremes[kSplitsAtOnce];
@@ -182,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(cubinet::kThreads, cubinet::kBlocks
     const int token = p.heads_per_tile.quotient(row);
     const int head = head_tile * p.heads_per_tile.divisor + p.heads_per_tile.remainder(row);
     RowState state{negative_infinity(), 0.0f, {}};
-    // A sink is a split without V, whose only probability is 1.
+    // A sink is a split without V whose only probability is 1.
     if (p.sinks != 0) {
       state.maximum = load_global_float(p.sinks + 4ull * static_cast<unsigned>(head)) * kLog2E;
       state.sum = state.maximum == negative_infinity() ? 0.0f : kProbabilityScale;

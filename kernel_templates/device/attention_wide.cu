@@ -4,39 +4,16 @@
   "name": "attention_wide",
   "interface": 1,
   "summary": "Decode attention of wide heads over a paged KV cache: latent attention 576/512, whose V is K's first columns, and head dim 512",
+  "base": "attention_decode.base.json",
   "minimum_target": "sm_80",
   "parameters": [
-    {"name": "dtype_q", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
-     "summary": "element type of Q"},
-    {"name": "dtype_kv", "type": "dtype", "values": ["bf16", "fp16", "e4m3"], "default": "bf16",
-     "summary": "element type of K and V: dtype_q, or e4m3, which is multiplied as fp16"},
-    {"name": "dtype_o", "type": "dtype", "values": ["bf16", "fp16", "fp32", "e4m3"], "default": "bf16",
-     "summary": "element type of the output; e4m3 needs sm_89"},
-    {"name": "head_dim_qk", "type": "int", "values": [512, 576],
+    {"name": "head_dim_qk", "values": [512, 576],
      "summary": "elements of a row of Q and K; 576: latent attention, whose V is the first 512 of them"},
-    {"name": "head_dim_v", "type": "int", "values": [512],
-     "summary": "elements of a row of V and of the output"},
-    {"name": "tile_size_q", "type": "int", "values": [16, 32, 64], "default": 16,
-     "summary": "rows of the Q tile: query heads of one KV head times query tokens"},
-    {"name": "tile_size_kv", "type": "int", "values": [16, 32, 64],
-     "default_expression": "dtype_kv == 'e4m3' && tile_size_q < 64 ? 64 : 32",
-     "summary": "KV tokens of one step of a thread block"},
-    {"name": "stages", "type": "int", "minimum": 2, "maximum": 6, "default": 3,
-     "summary": "steps whose K and V are in shared memory or under way to it"},
-    {"name": "page_size", "type": "int", "values": [8, 16, 32, 64, 128], "default": 64,
-     "summary": "tokens of a page of the KV cache"},
-    {"name": "mask", "type": "choice", "values": ["causal", "dense", "custom"], "default": "causal",
-     "summary": "causal: the last query token sees all of the KV, each earlier one a token less; custom: by bits"},
-    {"name": "sliding_window", "type": "bool", "default": false,
-     "summary": "a query sees only the newest tokens; how many is given at run time"},
-    {"name": "soft_cap", "type": "bool", "default": false,
-     "summary": "logits are bounded by a tanh; the bound is given at run time"},
-    {"name": "separate_page_tables", "type": "bool", "default": false,
-     "summary": "K and V are looked up by page tables of their own"}
+    {"name": "head_dim_v", "values": [512]},
+    {"name": "tile_size_kv", "values": [16, 32, 64], "default_expression": "dtype_kv == 'e4m3' && tile_size_q < 64 ? 64 : 32"},
+    {"name": "stages", "default": 3}
   ],
   "constraints": [
-    {"require": "dtype_kv == dtype_q || dtype_kv == 'e4m3'",
-     "message": "dtype_kv must be dtype_q or e4m3: the tensor cores multiply one type, and only e4m3 is converted"},
     {"require": "tile_size_q * tile_size_kv <= 2048",
      "message": "tile_size_q * tile_size_kv must be 2048 or less: a warp has the logits of 16 tokens at most"},
     {"require": "dtype_kv != 'e4m3' || tile_size_kv == (tile_size_q == 64 ? 32 : 64)",
@@ -44,11 +21,7 @@
     {"require": "head_dim_qk == 512 || stages >= 3",
      "message": "stages must be 3 or more with head_dim_qk 576: two steps are in use at a time, as K and as V"},
     {"require": "head_dim_qk == 512 || !separate_page_tables",
-     "message": "separate_page_tables needs head_dim_qk 512: latent attention has one pool"},
-    {"require": "!sliding_window || mask != 'dense'",
-     "message": "sliding_window needs mask causal or custom: the window ends at the query's own position"},
-    {"require": "sliding_window || mask != 'custom'",
-     "message": "mask custom needs sliding_window: one kernel serves with a window and without"}
+     "message": "separate_page_tables needs head_dim_qk 512: latent attention has one pool"}
   ],
   "kernels": [
     {"name": "attention_wide",
@@ -58,69 +31,42 @@
      "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
      "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
      "grid": "blocks * heads_kv",
-     "programmatic_launch": true},
-    {"name": "attention_wide_reduce",
-     "threads": "256",
-     "dynamic_shared_bytes": "0",
-     "parameter_bytes": 344,
-     "argument": "cubinet::kernel_templates::AttentionDecodeParameters",
-     "argument_header": "cubinet/kernel_templates/attention_decode_parameters.h",
-     "grid": "(heads_q, q_len, batch)",
      "programmatic_launch": true}
-  ],
-  "row": {
-    "qkv_layout": "'paged_kv'",
-    "kernel_type": "'keeps'",
-    "mask": "mask == 'causal' && sliding_window ? 'sliding_or_chunked_causal' : mask",
-    "tile_scheduler": "'static'",
-    "multi_ctas_kv_mode": "'gmem_separate'",
-    "data_type_q": "dtype_q",
-    "data_type_k": "dtype_kv",
-    "data_type_v": "dtype_kv",
-    "data_type_o": "dtype_o",
-    "tile_size_q": "tile_size_q",
-    "tile_size_kv": "tile_size_kv",
-    "step_q": "tile_size_q",
-    "step_kv": "tile_size_kv",
-    "head_dim_qk": "head_dim_qk",
-    "head_dim_v": "head_dim_v",
-    "head_dim_per_cta_v": "head_dim_v",
-    "tokens_per_page": "page_size",
-    "groups_tokens_heads_q": true,
-    "groups_heads_q": true,
-    "stages": "stages",
-    "soft_cap": "soft_cap",
-    "separate_page_tables": "separate_page_tables"
-  }
+  ]
 }
 */
-// Grid of attention_wide: parameters.blocks times heads_kv. Each block takes an equal part of the KV of all
-// sequences, piece by piece; what several blocks computed of a tile is brought together as in attention_decode.
+// Grid: parameters.blocks * heads_kv CTAs, with the division of work and the partial results of
+// attention_decode.
 //
-// The accumulators of 512 columns do not fit a warp's registers. So each of the eight warps has 64 of them, of all rows,
-// and all of the tokens. The logits are computed by parts (rows, tokens and, of few, parts of the head dim) and exchanged
-// through shared memory; so are the weights that are made of them, a row by a few lanes. In one step, between two
-// barriers, the warps compute the logits of a step, the weights of the one before it and the product with V of the one
-// before that. Where that is too much for shared memory, of 64 rows, every warp makes all weights for itself.
-#include <cubinet/attention_wide_shape.cuh>
-
-#include <cubinet/attention_decode_division.cuh>
-#include <cubinet/attention_decode_q.cuh>
-#include <cubinet/attention_decode_reduce.cuh>
-#include <cubinet/attention_decode_softmax.cuh>
-#include <cubinet/attention_wide_product.cuh>
-#include <cubinet/attention_wide_stream.cuh>
-#include <cubinet/attention_wide_weights.cuh>
+// A CTA is 8 warps, 256 threads. The accumulators of 512 columns do not fit the registers of one warp, so
+// each warp accumulates 64 columns of all rows over all tokens. The warps compute the logits by parts (rows,
+// tokens and, with few rows, parts of the head dim) and exchange them through shared memory. They exchange
+// the softmax weights the same way; some adjacent lanes compute those of a row. Between two barriers, the
+// warps compute the logits of one step, the weights of the step before it and the product with V of the step
+// before that. Tiles of 64 rows have no shared memory for this: every warp then computes all weights for
+// itself.
+#include <cubinet/attention/q.cuh>
+#include <cubinet/attention/softmax.cuh>
+#include <cubinet/attention/store_tile.cuh>
+#include <cubinet/attention/work_division.cuh>
+#include <cubinet/attention_wide/product.cuh>
+#include <cubinet/attention_wide/shape.cuh>
+#include <cubinet/attention_wide/stream.cuh>
+#include <cubinet/attention_wide/weights.cuh>
 #include <cubinet/pdl.cuh>
 
-namespace cubinet::attention {
+namespace cubinet::attention_wide {
 
-// The output of the warps, brought to where rows are stored from.
+using Visible = VisibleOf<Shape>;
+using WorkDivision = WorkDivisionOf<Shape>;
+
+// The output of the warps in shared memory, from which rows are stored.
 class ColumnMerge {
  public:
   __device__ explicit ColumnMerge(SharedAddress memory) : output_(memory) {}
 
-  __device__ void put(const WideState& state, int warp, int lane) const {
+  // Stores the columns of one warp.
+  __device__ void store(const WideState& state, int warp, int lane) const {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
@@ -128,21 +74,23 @@ class ColumnMerge {
         const int row = tile * kWarpRows + lane / 4 + 8 * half;
         if constexpr (!kSharesWeights) {
           const float total = lanes_sum<4>(state.rows[tile].sum[half]);
-          if (warp == 0 && lane % 4 == 0) put_extremes(row, state.rows[tile].maximum[half], total);
+          if (warp == 0 && lane % 4 == 0) store_extremes(row, state.rows[tile].maximum[half], total);
         }
-        put_row(state.rows[tile].output, half, output_ + (row * kMergeStride + warp * kWarpColumns) * 4, lane % 4);
+        store_row_to_shared<kConvertsKv>(state.rows[tile].output, half,
+                                         output_ + (row * Shape::kOutputStride + warp * kWarpColumns) * 4,
+                                         lane % 4);
       }
     }
   }
-  __device__ void put_extremes(int row, float maximum, float sum) const {
+  __device__ void store_extremes(int row, float maximum, float sum) const {
     store_shared_floats(extremes(row), maximum, sum);
   }
 
-  // Normalised output of one row, 8 elements from element `first` on; returns the base-2 log-sum-exp.
-  __device__ float take(float (&values)[8], int row, int first) const {
+  // Loads 8 normalised elements of a row, from element `first` on. Returns the base-2 log-sum-exp of the row.
+  __device__ float load(float (&values)[8], int row, int first) const {
     const float highest = load_shared_float(extremes(row));
     const float total = load_shared_float(extremes(row) + 4);
-    const SharedAddress source = output_ + (row * kMergeStride + first) * 4;
+    const SharedAddress source = output_ + (row * Shape::kOutputStride + first) * 4;
     Vector16<fp32>::unpack(load_shared_16(source), values);
     Vector16<fp32>::unpack(load_shared_16(source + 16), values + 4);
     const float scale = total != 0.0f ? reciprocal_approx(total) : 0.0f;
@@ -153,60 +101,65 @@ class ColumnMerge {
   }
 
  private:
-  // Where a row's maximum lies; its sum follows.
+  // The address of a row's maximum; its sum follows.
   __device__ SharedAddress extremes(int row) const {
-    return output_ + tile_size_q * (kMergeStride * 4) + row * 8;
+    return output_ + tile_size_q * (Shape::kOutputStride * 4) + row * 8;
   }
 
-  SharedAddress output_;  // [tile_size_q][kMergeStride] floats
+  SharedAddress output_;  // [tile_size_q][kOutputStride] floats
 };
 
-// Q as fp16, a row a warp at a time.
-__device__ inline void convert_q(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
-                                 int head_kv, SharedAddress q_shared, SharedAddress scales) {
+// Stores Q as fp16. A warp converts one row at a time.
+__device__ inline void convert_q(const AttentionDecodeParameters& p, const PackedRows& rows,
+                                 const Sequence& sequence, int head_kv, SharedAddress q_shared,
+                                 SharedAddress scales) {
   constexpr int kParts = head_dim_qk / 8;
   constexpr int kOfLane = divide_up(kParts, 32);
   const int lane = threadIdx.x % 32;
-  const QRows<1> source(p, rows, sequence, head_kv);
+  const QRowsOf<Shape, 1> source(p, rows, sequence, head_kv);
 #pragma unroll 1
-  for (int row = threadIdx.x / 32; row < tile_size_q; row += kThreads / 32) {
+  for (int row = threadIdx.x / 32; row < tile_size_q; row += kWarps) {
     uint4 bits[kOfLane];
     float largest = 0.0f;
 #pragma unroll
     for (int i = 0; i < kOfLane; ++i) {
       const int part = minimum(lane + 32 * i, kParts - 1);
-      bits[i] = load_q_part(source.source(row) + part * (8 * sizeof(dtype_q)));
-      largest = fmaxf(largest, largest_of_part(bits[i]));
+      bits[i] = load_q_part<dtype_q>(source.source(row) + part * (8 * sizeof(dtype_q)));
+      largest = fmaxf(largest, largest_of_part<dtype_q>(bits[i]));
     }
-    const QFactor of_row(lanes_max<32>(largest));
+    const QFactor<dtype_q> of_row(lanes_max<32>(largest));
 #pragma unroll
     for (int i = 0; i < kOfLane; ++i) {
-      if (lane + 32 * i < kParts) store_q_part(bits[i], of_row.factor, row, lane + 32 * i, q_shared);
+      if (lane + 32 * i < kParts)
+        store_q_part<dtype_q, SwizzledRows<Shape::kRowBytesQ>>(bits[i], of_row.factor, row, lane + 32 * i,
+                                                               q_shared);
     }
     if (lane == 0) store_shared_float(scales + 4 * row, of_row.scale);
   }
 }
 
-// What a lane knows of its two rows of a row tile.
+// The masks of a lane's two rows of a row tile.
 struct LaneRows {
-  KvRange visible[2];
+  Visible::Range visible[2];
   DraftMask draft_mask;
 
-  __device__ LaneRows(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence, int row)
-      : visible{visible_to(p, sequence, rows.token(row)), visible_to(p, sequence, rows.token(row + 8))},
+  __device__ LaneRows(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
+                      int row)
+      : visible{Visible::to_token(p, sequence, rows.token(row)),
+                Visible::to_token(p, sequence, rows.token(row + 8))},
         draft_mask(p, sequence, rows, row) {}
 };
 
-// The softmax scale of a row, times log2(e). It is above 0, which is made sure of so that what was loaded is there before
-// the loop, which would otherwise wait in every step for what it loads itself into the same scoreboard: the next page's
-// number.
+// Returns the factor that makes the logits of a row base-2 logits. softmax_scale_log2() compares it with 0,
+// so what was loaded is there before the loop. Otherwise every step would wait for what the loop itself loads
+// into the same scoreboard: the next page's number.
 __device__ inline float scale_of_row(const AttentionDecodeParameters& p, SharedAddress scales, int row) {
   const float scale = softmax_scale_log2(p);
   if constexpr (kConvertsKv) return scale * kE4m3Scale * load_shared_float(scales + 4 * row);
   return scale;
 }
 
-// A step's weights and its product with V, by a warp that makes all of them for itself.
+// The softmax of a warp that computes all weights for itself.
 class OwnWeights {
  public:
   __device__ OwnWeights(const AttentionDecodeParameters& p, const PackedRows& rows, const Sequence& sequence,
@@ -217,10 +170,11 @@ class OwnWeights {
       scale_log2_[row] = scale_of_row(p, scales, lane / 4 + 8 * row);
   }
 
-  __device__ void take(WideState& state, const WideProduct& product, int step, int token, const KvRange& seen_by_all,
-                       SharedAddress v_step) const {
+  // Updates the softmax with a step and adds the step's product with V to the output.
+  __device__ void process(WideState& state, const WideProduct& product, int step, int token,
+                          const Range& seen_by_all, SharedAddress v_step) const {
 #pragma unroll
-    for (int slice = 0; slice < tile_size_kv / kSlice; ++slice) {
+    for (int slice = 0; slice < kSlices; ++slice) {
       const int first = token + slice * kSlice;
       Weights weights[kRowTiles];
 #pragma unroll
@@ -229,9 +183,9 @@ class OwnWeights {
         product.load_scores(scores, tile, step, slice);
         float scale_log2[2] = {scale_log2_[2 * tile], scale_log2_[2 * tile + 1]};
         SoftCap<soft_cap>(p_, scale_log2).apply(scores);
-        if (!seen_by_all.holds_slice(first)) {
+        if (!seen_by_all.holds_all<kSlice>(first)) {
           const LaneRows of_lane(p_, rows_, sequence_, tile * kWarpRows + lane_ / 4);
-          mask_scores(scores, of_lane.visible, of_lane.draft_mask, first, lane_);
+          mask_scores<Shape>(scores, of_lane.visible, of_lane.draft_mask, first, lane_);
         }
         weights[tile] = softmax(state.rows[tile], scores, scale_log2);
       }
@@ -247,16 +201,15 @@ class OwnWeights {
   float scale_log2_[2 * kRowTiles];
 };
 
-// All steps of a piece; their result goes to `merge`.
-__device__ inline void walk(WideStream& stream, const AttentionDecodeParameters& p, const PackedRows& rows,
-                            const Sequence& sequence, SharedAddress q_shared, const ColumnMerge& merge) {
+// Processes all steps of a work item and stores their result to `merge`.
+__device__ inline void process_steps(WideStream& stream, const AttentionDecodeParameters& p,
+                                     const PackedRows& rows, const Sequence& sequence, SharedAddress q_shared,
+                                     const ColumnMerge& merge) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
-  const SharedAddress scales = q_shared + kQBytes + kWorkBytes;
-  const SharedAddress logits = q_shared + kQBytes + kRingBytes;
-  const KvRange seen_by_all{
-      visible_to(p, sequence, rows.token(tile_size_q - 1)).begin,
-      kCustomMask ? sequence.length - sequence.q_len : visible_to(p, sequence, rows.token(0)).end};
+  const SharedAddress scales = q_shared + Shape::kQBytes + kWorkBytes;
+  const SharedAddress logits = q_shared + Shape::kQBytes + kRingBytes;
+  const Range seen_by_all = Visible::to_all_rows(p, sequence, rows);
   stream.wait();
   __syncthreads();
   const WideProduct product(q_shared, logits, warp, lane);
@@ -272,13 +225,12 @@ __device__ inline void walk(WideStream& stream, const AttentionDecodeParameters&
       if (step + 2 < stream.count()) product.multiply_qk(stream.k_step(), step + 2);
       if (step + 1 >= 0 && step + 1 < stream.count()) {
         const int token = stream.token(step + 1);
-        weights.weigh(product, step + 1, token,
-                      token + tile_size_kv <= seen_by_all.end && (!sliding_window || token >= seen_by_all.begin));
+        weights.update(product, step + 1, token, seen_by_all.holds_all<tile_size_kv>(token));
       }
       if (step >= 0) {
         weights.correct(state, step, lane);
 #pragma unroll
-        for (int slice = 0; slice < tile_size_kv / kSlice; ++slice) {
+        for (int slice = 0; slice < kSlices; ++slice) {
           Weights of_slice[kRowTiles];
           weights.load(of_slice, step, slice, lane);
           product.multiply_pv(state, of_slice, stream.v_step(), slice);
@@ -289,7 +241,8 @@ __device__ inline void walk(WideStream& stream, const AttentionDecodeParameters&
     async_copy_wait<0>();
     __syncthreads();
     const float sum = weights.sum();
-    if (threadIdx.x % SharedWeights::kLanes == 0) merge.put_extremes(SharedWeights::row(), weights.maximum(), sum);
+    if (threadIdx.x % SharedWeights::kLanes == 0)
+      merge.store_extremes(SharedWeights::row(), weights.maximum(), sum);
   } else {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile)
@@ -301,42 +254,42 @@ __device__ inline void walk(WideStream& stream, const AttentionDecodeParameters&
       __syncthreads();
       stream.release();
       if (step + 1 < stream.count()) product.multiply_qk(stream.k_step(), step + 1);
-      if (step >= 0) weights.take(state, product, step, stream.token(step), seen_by_all, stream.v_step());
+      if (step >= 0) weights.process(state, product, step, stream.token(step), seen_by_all, stream.v_step());
       stream.advance();
     }
     async_copy_wait<0>();
     __syncthreads();
   }
-  merge.put(state, warp, lane);
+  merge.store(state, warp, lane);
   __syncthreads();
 }
 
-// One piece of the block's work, in memory that nobody reads or writes any more.
-__device__ inline void compute(const AttentionDecodeParameters& p, const WorkDivision& division,
-                               const Piece& piece, int head_kv, SharedAddress q_shared) {
-  const Sequence& sequence = piece.sequence;
-  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, piece.q_tile * tile_size_q};
+// Processes one work item. No thread may still use the shared memory.
+__device__ inline void process_item(const AttentionDecodeParameters& p, const WorkDivision& division,
+                                    const WorkItem& item, int head_kv, SharedAddress q_shared) {
+  const Sequence& sequence = item.sequence;
+  const PackedRows rows{p.group, p.group.divisor * sequence.q_len, item.q_tile * tile_size_q};
   if constexpr (kConvertsKv) {
-    convert_q(p, rows, sequence, head_kv, q_shared, q_shared + kQBytes + kWorkBytes);
+    convert_q(p, rows, sequence, head_kv, q_shared, q_shared + Shape::kQBytes + kWorkBytes);
   } else {
-    copy_q(p, rows, sequence, head_kv, q_shared);
+    copy_q<Shape>(p, rows, sequence, head_kv, q_shared);
     async_copy_commit();
   }
-  const KvRange seen{visible_to(p, sequence, rows.token(0)).begin,
-                     visible_to(p, sequence, rows.token(tile_size_q - 1)).end};
-  const SharedAddress work = q_shared + kQBytes;
-  WideStream stream(p, sequence.index, head_kv, range_of<tile_size_kv>(p, piece, seen), seen.begin, work);
+  const Range seen = Visible::to_any_row(p, sequence, rows);
+  const SharedAddress work = q_shared + Shape::kQBytes;
+  WideStream stream(p, sequence.index, head_kv, WorkDivision::tokens_of<tile_size_kv>(p, item, seen),
+                    seen.begin, work);
   stream.fill();
 
   const ColumnMerge merge(work);
-  walk(stream, p, rows, sequence, q_shared, merge);
-  store_piece(p, merge, rows, division, piece, head_kv);
+  process_steps(stream, p, rows, sequence, q_shared, merge);
+  store_work_item(p, merge, rows, division, item, head_kv);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
+extern "C" __global__ void __launch_bounds__(Shape::kThreads, 1)
     attention_wide(const __grid_constant__ AttentionDecodeParameters p) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  prefetch_look_ups(p);
+  prefetch_look_ups<Shape>(p);
   wait_for_prerequisites();
   launch_dependents();
 
@@ -346,20 +299,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const WorkDivision division(p, block);
 #pragma unroll 1
   for (int unit = division.begin(); unit < division.end();) {
-    const Piece piece = division.piece(p, unit);
-    compute(p, division, piece, head_kv, shared_address(shared));
-    unit = piece.end;
+    const WorkItem item = division.item(p, unit);
+    process_item(p, division, item, head_kv, shared_address(shared));
+    unit = item.end;
     if (unit < division.end()) __syncthreads();
   }
 }
 
-static_assert(attention_wide_reduce_threads == kReduceThreads,
-              "the host's formula of the block size differs");
-static_assert(attention_wide_reduce_shared_bytes == 0, "the reduction uses static shared memory alone");
-
-extern "C" __global__ void __launch_bounds__(kReduceThreads, kReduceBlocksPerSm)
-    attention_wide_reduce(const __grid_constant__ AttentionDecodeParameters p) {
-  reduce_output_row(p);
-}
-
-}  // namespace cubinet::attention
+}  // namespace cubinet::attention_wide

@@ -41,7 +41,7 @@ TEST_CASE("a run launches every step of a plan of a backend from outside, in ord
   }
 }
 
-TEST_CASE("a plan of the templates launches the kernel, and its reduction where tiles are split") {
+TEST_CASE("a plan of the templates launches the kernel, and the combination where tiles are split") {
   BoundSetting setting;
   if (setting.stub.missing()) return;
   RuntimeOptions options = device_options(setting.home / "builtin");
@@ -64,7 +64,7 @@ TEST_CASE("a plan of the templates launches the kernel, and its reduction where 
   const auto made = launches();
   REQUIRE(made.size() == 2);
   CHECK(std::string(made[0].kernel) == "attention_decode");
-  CHECK(std::string(made[1].kernel) == "attention_decode_reduce");
+  CHECK(std::string(made[1].kernel) == "attention_combine");
   CHECK(made[0].grid[0] == plan.steps[0].grid[0]);
   CHECK(made[0].dynamic_shared_bytes == plan.steps[0].shared_bytes);
   CHECK(made[0].programmatic == 0);

@@ -19,8 +19,8 @@ TEST_CASE("A plan that is not split has a block a tile, and the workspace of the
   CHECK(made.splits == 1);
   CHECK(made.grid == std::array<std::uint32_t, 3>{64 * 8, 1, 1});
   // Two slots a block, of the 8 rows of a KV head's tile.
-  CHECK(made.reduces());
-  CHECK_FALSE(made.reduces_apart());
+  CHECK(made.combines());
+  CHECK_FALSE(made.combines_apart());
   CHECK(made.workspace.partial_stats_bytes == std::uint64_t{2} * 64 * 8 * 8 * 4);
   CHECK(made.workspace.counter_bytes == 64 * 8 * 4);
 }
@@ -52,11 +52,11 @@ TEST_CASE(
 TEST_CASE("The number of splits with the least cost is taken, and partial results have their room") {
   const DecodePlan made = plan(preferring(llama(1, 4096), 16));
   CHECK(made.splits == 16);
-  CHECK(made.reduces());
+  CHECK(made.combines());
   CHECK(made.cost.time == 0);
   CHECK(made.grid[0] == 16 * 8);
-  CHECK(made.reduces_apart());
-  CHECK(made.reduce_grid == std::array<std::uint32_t, 3>{64, 1, 1});
+  CHECK(made.combines_apart());
+  CHECK(made.combine_grid == std::array<std::uint32_t, 3>{64, 1, 1});
   CHECK(made.workspace.counter_bytes == 0);
   // fp32 partial rows of head_dim_v, two slots of 8 for each block, and their log-sum-exps after them.
   const std::uint64_t rows = 2 * 16 * 8 * 8;
@@ -160,7 +160,7 @@ TEST_CASE("Where tiles do not go round, every multiprocessor has as many blocks"
     problem.q_len = tokens;
     const DecodePlan made = plan(problem);
     CHECK(made.grid[0] == 2 * 132);
-    CHECK_FALSE(made.reduces_apart());
+    CHECK_FALSE(made.combines_apart());
   }
 }
 
@@ -172,15 +172,41 @@ TEST_CASE("Blocks of lengths that are not known run all at once") {
   CHECK(plan(problem).grid[0] <= 132 * blind.blocks_per_multiprocessor);
 }
 
-TEST_CASE("Four pieces of a tile are reduced by the block that ends last, more by a second kernel") {
+TEST_CASE("The block that ends last combines four parts of a tile, a second kernel more") {
   for (const std::uint32_t splits : {1U, 2U, 4U, 5U}) {
     PlanRequest asked = request(llama(16, 8192));
     asked.options.splits = splits;
     const DecodePlan made = plan(asked);
-    CHECK(made.reduces());
-    CHECK(made.reduces_apart() == (splits > 4));
+    CHECK(made.combines());
+    CHECK(made.combines_apart() == (splits > 4));
     CHECK((made.workspace.counter_bytes == 0) == (splits > 4));
   }
+}
+
+TEST_CASE("Without a second kernel the block that ends last combines every number of parts") {
+  const auto none = [](const KernelSpec&) { return false; };
+  PlanRequest asked = request(llama(16, 8192));
+  asked.options.splits = 16;
+  const DecodePlan apart = plan(asked);
+  const auto inside = plan_decode(asked, kAttentionDecode, std::nullopt, none);
+  REQUIRE(inside);
+  CHECK(apart.combines_apart());
+  CHECK_FALSE(inside->combines_apart());
+  CHECK(inside->splits == apart.splits);
+  CHECK(inside->workspace.counter_bytes > 0);
+  CHECK(inside->cost.time > apart.cost.time);
+  // The cost model then finds fewer parts best.
+  PlanRequest free = request(llama(1, 65536));
+  const auto chosen = plan_decode(free, kAttentionDecode, std::nullopt, none);
+  REQUIRE(chosen);
+  CHECK(plan(free).combines_apart());
+  CHECK_FALSE(chosen->combines_apart());
+  // Another order of the sums would give other bits.
+  free.options.split_tokens = 4096;
+  const auto fixed = plan_decode(free, kAttentionDecode, std::nullopt, none);
+  REQUIRE_FALSE(fixed);
+  CHECK(fixed.error().code == ErrorCode::unsupported);
+  CHECK(fixed.error().message.find("attention_combine") != std::string::npos);
 }
 
 TEST_CASE("A short sequence of eight bits is split as one of sixteen is, whose blocks take as long") {
@@ -223,8 +249,7 @@ TEST_CASE("A number of splits that is asked for is planned, whatever the length"
   }
 }
 
-// What attention_decode_division.cuh and attention_decode_reduce.cuh make of a plan's parameters, of one KV
-// head.
+// Divides the work of one KV head as attention/work_division.cuh and attention/partials.cuh do.
 class DeviceDivision {
  public:
   DeviceDivision(const AttentionProblem& problem, const DecodePlan& plan, std::uint32_t slice,
@@ -365,7 +390,7 @@ void check_division(const AttentionProblem& problem, const DecodePlan& made, con
   for (std::size_t tile = 0; tile < tiles.size(); ++tile) {
     if (of_tiles[tile].empty()) continue;
     sound = sound && of_tiles[tile] == division.slots(tiles[tile], total);
-    if (!made.reduces_apart()) sound = sound && tiles[tile].counter + block.cluster <= counters;
+    if (!made.combines_apart()) sound = sound && tiles[tile].counter + block.cluster <= counters;
   }
   CHECK(sound);
 }

@@ -2,6 +2,9 @@
 #include "templates/decode_family.hpp"
 
 #include "decode_fixture.hpp"
+#include "support/compiler_search.hpp"
+
+#include <cubinet/jit/compiler.hpp>
 
 #include <algorithm>
 #include <set>
@@ -51,6 +54,71 @@ TEST_CASE("Every family is a template whose declaration takes what its tiles are
     }
   }
   CHECK(seen.size() == decode_families(llama(1, 1), kHopper.capability).size());
+}
+
+// Returns a source that compiles if the device code of a family's kernel begins to read at multiples of
+// `slice` tokens.
+std::string slice_check(const KernelTemplate& kernel_template, std::uint32_t slice) {
+  const std::string& source = kernel_template.source();
+  const std::string& name = kernel_template.name();
+  return source.substr(0, source.find("*/") + 2) +
+         "\n#include <cubinet/attention/rows.cuh>\n#include <cubinet/" + name +
+         "/shape.cuh>\nstatic_assert(cubinet::" + name + "::Shape::kSlice == " + std::to_string(slice) +
+         ");\nextern \"C\" __global__ void " + name +
+         "(cubinet::kernel_templates::AttentionDecodeParameters) {}\n";
+}
+
+TEST_CASE("The kernel that combines begins to read where the kernel before it does") {
+  const auto nvrtc = Compiler::open(test::compiler_search());
+  REQUIRE(nvrtc);
+  const auto combine = ok(ok(TemplateCatalog::builtin()).find(kCombineTemplate));
+  std::set<std::string> seen;
+  const auto check = [&](const DecodeFamily& family, const AttentionProblem& problem,
+                         const DecodeTile& tile) {
+    const KernelSpec spec = combine_specification(family, problem, tile);
+    CAPTURE(spec.to_string());
+    CHECK(ok(combine->resolve(spec)) == spec);  // nothing is left to a default
+    const auto slice = std::get<std::int64_t>(spec.parameters.at("slice"));
+    if (!problem.is_windowed()) CHECK(slice == 16);
+    if (!problem.is_windowed()) return;
+    CompileRequest request;
+    const auto checked = template_of(family);
+    request.kernel_template = ok(KernelTemplate::parse(
+        slice_check(*checked, static_cast<std::uint32_t>(slice)), "f", {}, {},
+        [&](const std::string&) -> Result<std::string> { return checked->base().text; }));
+    request.spec = decode_specification(family, problem, tile);
+    request.target = *SmTarget::parse("sm_90a");
+    const auto output = (*nvrtc)->compile(request);
+    CHECK_MESSAGE(output, (output ? "" : output.error().message + output.error().detail));
+    seen.insert(family.name);
+  };
+  for (const DataType type : {DataType::bf16, DataType::e4m3}) {
+    for (const std::uint32_t head_dim : {64U, 256U, 512U}) {
+      for (const std::uint32_t q_len : {1U, 4U, 8U}) {
+        AttentionProblem problem = llama(4, 5000, q_len);
+        problem.head_dim_qk = problem.head_dim_v = head_dim;
+        problem.data_type_k = problem.data_type_v = type;
+        for (const DecodeFamily* family : decode_families(problem, kHopper.capability)) {
+          if (!family->gap(problem, kHopper.capability).empty()) continue;
+          if (!template_of(*family)->resolve(decode_specification(*family, problem))) continue;
+          AttentionProblem windowed = problem;
+          windowed.window = 1000;
+          AttentionProblem capped = windowed;
+          capped.soft_cap = 30;
+          const auto fits = [&](const DecodeTileWish& wish) {
+            return family->block(problem, wish.tile).shared_bytes <= kHopper.shared_limit();
+          };
+          for (const AttentionProblem& each : {problem, windowed, capped}) {
+            const auto tiles = family->tiles(each);
+            const auto tile = std::find_if(tiles.begin(), tiles.end(), fits);
+            REQUIRE(tile != tiles.end());
+            check(*family, each, tile->tile);
+          }
+        }
+      }
+    }
+  }
+  CHECK(seen.size() == 4);  // latent attention has no window
 }
 
 TEST_CASE("The families are asked in one order, of which each that is preferred comes before all others") {

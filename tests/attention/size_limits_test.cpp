@@ -258,7 +258,7 @@ bool is_right(const AttentionPlan& plan, const PlanStep& step) {
   const AttentionProblem& problem = plan.request.problem;
   if (step.entry_point == "attention_append") return is_right_append(problem, step);
   if (step.entry_point == "attention_lse") return is_right_lse(problem, step);
-  if (step.entry_point == "attention_reduction" || step.entry_point.ends_with("_reduce")) return true;
+  if (step.entry_point == "attention_reduction" || step.entry_point == "attention_combine") return true;
   return plan.backend_name() == kPublishedBackend ? is_right_published(plan, step)
                                                   : is_right_decode(plan, step);
 }

@@ -58,9 +58,10 @@ TEST_CASE("a plan of the template holds its row, steps, workspace and cost") {
   CHECK(plan.steps[0].shared_bytes == decode.shared_bytes);
   CHECK(plan.steps[0].counts_on == decode.blocks_per_multiprocessor);
   CHECK_FALSE(plan.steps[0].starts_early);
-  CHECK(plan.steps[1].kernel == plan.steps[0].kernel);
-  CHECK(plan.steps[1].entry_point == "attention_decode_reduce");
-  CHECK(plan.steps[1].grid == decode.reduce_grid);
+  CHECK(plan.steps[1].kernel == KernelRequest(decode.combine));
+  CHECK(plan.steps[1].threads == 128);
+  CHECK(plan.steps[1].entry_point == "attention_combine");
+  CHECK(plan.steps[1].grid == decode.combine_grid);
   CHECK(plan.steps[1].starts_early);
   CHECK(plan.steps[1].arguments == plan.steps[0].arguments);
   CHECK(plan.division.kv_splits == 5);
@@ -88,7 +89,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "an unsplit batch is one step, whose last blocks reduce where lengths are such that they share tiles") {
+    "an unsplit batch is one step, whose last blocks combine where lengths are such that they share tiles") {
   Known known = Known::on(test::kH200);
   known.options.splits = 1;
   const AttentionPlan plan = plan_of(kTemplateDecode, known);
@@ -264,6 +265,32 @@ TEST_CASE("without a compiler the fastest of the kernels that exist is taken, an
   AttentionProblem other = kTemplateDecode;
   other.tokens_per_page = 16;
   CHECK_FALSE(reason(other, context).empty());
+}
+
+TEST_CASE("without a compiler a plan has a second kernel if a build of it exists") {
+  Known wanted = Known::on(test::kH200);
+  wanted.options.splits = 16;
+  const AttentionPlan compiled = plan_of(kTemplateDecode, wanted);
+  REQUIRE(compiled.steps.size() == 2);
+  const auto combine = TemplateCatalog::builtin()->find("attention_combine");
+  KernelRow second = *ok((*combine)->row(std::get<KernelSpec>(compiled.steps[1].kernel)));
+  second.target = compiled.row.target;
+  Known context = Known::on(test::kH200, {compiled.row, second});
+  context.options.may_compile = false;
+  context.options.splits = 16;
+  const AttentionPlan both = plan_of(kTemplateDecode, context);
+  REQUIRE(both.steps.size() == 2);
+  CHECK(both.steps[1].kernel == compiled.steps[1].kernel);
+  // That of another output type combines nothing here, and neither does none.
+  second.selector.data_type_o = DataType::fp32;
+  for (const auto& rows : {std::vector{compiled.row, second}, std::vector{compiled.row}}) {
+    context.kernels = Known::on(test::kH200, rows).kernels;
+    const AttentionPlan alone = plan_of(kTemplateDecode, context);
+    CHECK(alone.steps.size() == 1);
+    CHECK(alone.division.kv_splits == 16);
+    CHECK(alone.division.kv_mode == MultiCtasKvMode::gmem);
+    CHECK(alone.workspace.counter_bytes > 0);
+  }
 }
 
 TEST_CASE("without a compiler a kernel of blocks alone serves no tiles that go in clusters") {

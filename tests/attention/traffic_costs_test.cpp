@@ -147,7 +147,7 @@ TEST_CASE(
     "Few pieces are reduced sooner inside than by a second kernel, however many there are of a long one") {
   KernelWork inside = on_h200(256, kv_bytes(16, 4096), 2);
   KernelWork apart = inside;
-  inside.reduces_apart = false;
+  inside.combines_apart = false;
   CHECK(estimate(inside) < estimate(apart));
   KernelWork longer = inside;
   longer.splits = 50;

@@ -29,9 +29,9 @@ TEST_CASE("templates lists the templates of the library") {
   for (const auto& one : document["templates"])
     names.push_back(one["name"]);
   for (const char* name :
-       {"attention_append", "attention_decode", "attention_decode_swapped", "attention_decode_wgmma",
-        "attention_latent", "attention_latent_narrow", "attention_lse", "attention_merge",
-        "attention_reduction", "attention_wide", "rms_norm"}) {
+       {"attention_append", "attention_combine", "attention_decode", "attention_decode_swapped",
+        "attention_decode_wgmma", "attention_latent", "attention_latent_narrow", "attention_lse",
+        "attention_merge", "attention_reduction", "attention_wide", "rms_norm"}) {
     CHECK(std::find(names.begin(), names.end(), name) != names.end());
   }
   CHECK(std::is_sorted(names.begin(), names.end()));

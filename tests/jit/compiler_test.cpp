@@ -206,6 +206,24 @@ TEST_CASE("a source that is declared beside it sees its parameters, and errors t
   CHECK_MESSAGE(failed.error().message.find("scale.cu(4)") != std::string::npos, failed.error().message);
 }
 
+TEST_CASE("a base of a declaration is a part of the fingerprint, to the byte") {
+  const auto nvrtc = compiler();
+  const auto fingerprint = [&](const std::string& base) {
+    const auto kernel_template = KernelTemplate::parse(
+        "extern \"C\" __global__ void scale(float* x) { x[0] *= cubinet::parameters::factor; }\n",
+        "scale.cubinet.json", {},
+        R"({"name": "scale", "interface": 1, "base": "b.json", "kernels": [{"name": "scale", "threads": 32}]})",
+        [&](const std::string&) -> Result<std::string> { return base; });
+    REQUIRE_MESSAGE(kernel_template, (kernel_template ? "" : kernel_template.error().message));
+    const auto made = nvrtc->fingerprint(test::request_of(*kernel_template));
+    REQUIRE(made);
+    return *made;
+  };
+  const std::string base = R"({"parameters": [{"name": "factor", "type": "int", "default": 2}]})";
+  CHECK(fingerprint(base) == fingerprint(base));
+  CHECK(fingerprint(base) != fingerprint(base + " "));
+}
+
 TEST_CASE("a target that the compiler does not know is unsupported and the known ones are told") {
   const auto output = compiler()->compile(test::scale_request(test::kScaleBody, "sm_107a"));
   REQUIRE_FALSE(output);

@@ -9,6 +9,7 @@
 
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/jit/compiler.hpp>
+#include <cubinet/kernel_templates/source_program.hpp>
 #include <cubinet/spec/data_type.hpp>
 #include <cubinet/spec/kernel_resources.hpp>
 
@@ -59,8 +60,8 @@ void check_without_a_word(Compiler& nvrtc, const std::vector<CompileRequest>& re
 void check_templates(Compiler& nvrtc, const std::vector<const char*>& targets) {
   std::vector<CompileRequest> requests;
   for (const char* target : targets) {
-    for (const char* name : {"attention_append", "attention_decode", "attention_lse", "attention_merge",
-                             "attention_reduction", "attention_wide", "rms_norm"})
+    for (const char* name : {"attention_append", "attention_combine", "attention_decode", "attention_lse",
+                             "attention_merge", "attention_reduction", "attention_wide", "rms_norm"})
       requests.push_back(test::builtin_request(name, target));
   }
   check_all_without_a_word(nvrtc, requests);
@@ -186,6 +187,28 @@ TEST_CASE("the reduction compiles for all that it may be asked for, e4m3 outputs
   });
 }
 
+TEST_CASE("the combination of partial results compiles for all its types and tiles, without a stack") {
+  std::vector<CompileRequest> requests;
+  for (const char* target : {"sm_80", "sm_90a", "sm_100f", "sm_120f"}) {
+    for (const char* type : {"bf16", "fp16", "fp32", "e4m3"}) {
+      if (std::string_view(target) == "sm_80" && std::string_view(type) == "e4m3") continue;
+      for (const int head_dim : {64, 128, 256, 512}) {
+        CompileRequest& request = requests.emplace_back(test::builtin_request("attention_combine", target));
+        const bool is_wide = head_dim > 128;
+        request.spec.set("dtype_o", type)
+            .set("head_dim_v", head_dim)
+            .set("tile_size_q", is_wide ? 64 : 16)
+            .set("cluster_size", is_wide ? 2 : 1)
+            .set("converts_kv", ParameterValue(is_wide))
+            .set("sliding_window", ParameterValue(head_dim == 128))
+            .set("slice", head_dim == 128 ? 32 : 16)
+            .set("mask", head_dim == 128 ? "custom" : "causal");
+      }
+    }
+  }
+  check_without_a_word(*open_compiler(test::compiler_search()), requests);
+}
+
 TEST_CASE("no shape of decode attention has registers to spill, on old and new targets") {
   const auto nvrtc = open_compiler(test::compiler_search());
   struct Shape {
@@ -225,7 +248,7 @@ TEST_CASE("no shape of decode attention has registers to spill, on old and new t
     REQUIRE_MESSAGE(output, (output.error().message + output.error().detail));
     const auto report = report_cubin(*output->image);
     REQUIRE(report);
-    CHECK(report->kernels.size() == 2);
+    CHECK(report->kernels.size() == 1);
     for (const KernelResources& kernel : report->kernels) {
       CHECK_MESSAGE(kernel.stack_bytes == 0, kernel.name << " of " << requests[i].spec.to_string() << " for "
                                                          << requests[i].target.to_string());
@@ -307,6 +330,27 @@ TEST_CASE("the example of a user template compiles, with both its types and for 
   }
   request.spec.set("block", 1024).set("elements_per_thread", 8);
   CHECK(nvrtc->compile(request).error().message.find("at most 4096 elements") != std::string::npos);
+}
+
+TEST_CASE("each shared header compiles as the only include of a source, without a warning") {
+  const auto nvrtc = open_compiler(test::compiler_search());
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  std::size_t compiled = 0;
+  for (const auto& header : embedded_headers()) {
+    const std::string& name = header.first;
+    const std::string folder = name.substr(0, name.rfind('/'));
+    if (catalog->find(folder.substr(folder.rfind('/') + 1))) continue;  // the sizes of one kernel
+    SourceProgram program;
+    program.text = "#include <" + name + ">\nextern \"C\" __global__ void kernel() {}\n";
+    const auto source = program.as_template();
+    REQUIRE(source);
+    const auto output = nvrtc->compile(test::request_of(*source, "sm_90a"));
+    CHECK_MESSAGE(output, (name + ": " + (output ? "" : output.error().message + output.error().detail)));
+    if (output) CHECK_MESSAGE(output->record.warnings.empty(), (name + ": " + output->record.warnings));
+    ++compiled;
+  }
+  CHECK(compiled > 30);
 }
 
 TEST_CASE("the source of each template compiles alone, without a header beside it") {

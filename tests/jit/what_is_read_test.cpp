@@ -239,9 +239,9 @@ void check_library(const Release& release, const std::vector<const char*>& names
 
 TEST_CASE("NVRTC reads no file for the templates of the library, and no header that is not hashed") {
   check_library(Release(test::compiler_search()),
-                {"attention_append", "attention_decode", "attention_decode_swapped", "attention_decode_wgmma",
-                 "attention_latent", "attention_latent_narrow", "attention_lse", "attention_merge",
-                 "attention_reduction", "attention_wide", "rms_norm"});
+                {"attention_append", "attention_combine", "attention_decode", "attention_decode_swapped",
+                 "attention_decode_wgmma", "attention_latent", "attention_latent_narrow", "attention_lse",
+                 "attention_merge", "attention_reduction", "attention_wide", "rms_norm"});
 }
 
 TEST_CASE("NVRTC reads no file for sources that include the heads of CUDA, and none that is not hashed") {

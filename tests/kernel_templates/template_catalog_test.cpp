@@ -16,11 +16,11 @@ using namespace cubinet;
 TEST_CASE("the templates that come with the library are found") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  CHECK(catalog->list().size() == 11);
+  CHECK(catalog->list().size() == 12);
   for (const char* name :
-       {"attention_append", "attention_decode", "attention_decode_swapped", "attention_decode_wgmma",
-        "attention_latent", "attention_latent_narrow", "attention_lse", "attention_merge",
-        "attention_reduction", "attention_wide", "rms_norm"}) {
+       {"attention_append", "attention_combine", "attention_decode", "attention_decode_swapped",
+        "attention_decode_wgmma", "attention_latent", "attention_latent_narrow", "attention_lse",
+        "attention_merge", "attention_reduction", "attention_wide", "rms_norm"}) {
     const auto found = catalog->find(name);
     REQUIRE(found);
     CHECK((*found)->name() == name);
@@ -33,32 +33,34 @@ TEST_CASE("the templates that come with the library are found") {
 TEST_CASE("the parameter structures have the size that the declarations state") {
   const auto catalog = TemplateCatalog::builtin();
   REQUIRE(catalog);
-  const auto check_entries = [&](const KernelSpec& spec, std::size_t kernels, std::size_t bytes) {
+  const auto check_entry = [&](const KernelSpec& spec, std::size_t bytes) {
     const auto found = *catalog->find(spec.name);
     const auto resolved = found->resolve(spec);
     REQUIRE_MESSAGE(resolved.has_value(), resolved.error().to_line());
     const auto entries = found->entry_points(*resolved);
     REQUIRE(entries);
-    CHECK(entries->size() == kernels);
-    for (const EntryPoint& entry : *entries)
-      CHECK(entry.parameter_bytes == bytes);
+    REQUIRE(entries->size() == 1);
+    CHECK(entries->front().name == spec.name);
+    CHECK(entries->front().parameter_bytes == bytes);
   };
-  check_entries(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
-                sizeof(kernel_templates::AttentionDecodeParameters));
-  check_entries(KernelSpec{"attention_decode_swapped", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
-                sizeof(kernel_templates::AttentionDecodeParameters));
-  check_entries(KernelSpec{"attention_decode_wgmma", {}}.set("head_dim_qk", 128).set("head_dim_v", 128), 2,
-                sizeof(kernel_templates::AttentionDecodeParameters));
-  check_entries(KernelSpec{"attention_latent", {}}, 2, sizeof(kernel_templates::AttentionDecodeParameters));
-  check_entries(KernelSpec{"attention_wide", {}}.set("head_dim_qk", 576).set("head_dim_v", 512), 2,
-                sizeof(kernel_templates::AttentionDecodeParameters));
-  check_entries(KernelSpec{"attention_append", {}}, 1, sizeof(kernel_templates::AttentionAppendParameters));
-  check_entries(KernelSpec{"attention_lse", {}}, 1, sizeof(kernel_templates::AttentionLseParameters));
-  check_entries(KernelSpec{"attention_merge", {}}, 1, sizeof(kernel_templates::AttentionMergeParameters));
-  check_entries(KernelSpec{"attention_reduction", {}}.set("head_dim_per_tile", 512), 1,
-                sizeof(kernel_templates::AttentionReductionParameters));
-  check_entries(KernelSpec{"rms_norm", {}}.set("hidden_size", 4096), 1,
-                sizeof(kernel_templates::RmsNormParameters));
+  check_entry(KernelSpec{"attention_decode", {}}.set("head_dim_qk", 128).set("head_dim_v", 128),
+              sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entry(KernelSpec{"attention_decode_swapped", {}}.set("head_dim_qk", 128).set("head_dim_v", 128),
+              sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entry(KernelSpec{"attention_decode_wgmma", {}}.set("head_dim_qk", 128).set("head_dim_v", 128),
+              sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entry(KernelSpec{"attention_latent", {}}, sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entry(KernelSpec{"attention_wide", {}}.set("head_dim_qk", 576).set("head_dim_v", 512),
+              sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entry(KernelSpec{"attention_combine", {}}.set("head_dim_v", 128),
+              sizeof(kernel_templates::AttentionDecodeParameters));
+  check_entry(KernelSpec{"attention_append", {}}, sizeof(kernel_templates::AttentionAppendParameters));
+  check_entry(KernelSpec{"attention_lse", {}}, sizeof(kernel_templates::AttentionLseParameters));
+  check_entry(KernelSpec{"attention_merge", {}}, sizeof(kernel_templates::AttentionMergeParameters));
+  check_entry(KernelSpec{"attention_reduction", {}}.set("head_dim_per_tile", 512),
+              sizeof(kernel_templates::AttentionReductionParameters));
+  check_entry(KernelSpec{"rms_norm", {}}.set("hidden_size", 4096),
+              sizeof(kernel_templates::RmsNormParameters));
 }
 
 TEST_CASE("every built in kernel states its grid, its argument structure and the header that defines it") {
@@ -162,4 +164,32 @@ TEST_CASE("embedded headers include only each other, by their full names") {
       CHECK_MESSAGE(known, (name + " includes " + included));
     }
   }
+}
+
+TEST_CASE(
+    "only a kernel includes the headers of its folder, and only they include the generated parameters") {
+  const auto catalog = TemplateCatalog::builtin();
+  REQUIRE(catalog);
+  // The template in whose folder a header is; empty: a shared header.
+  const auto kernel_of = [&](const std::string& header) {
+    const std::string folder = header.substr(0, header.rfind('/'));
+    const std::string name = folder.substr(folder.rfind('/') + 1);
+    return catalog->find(name) ? name : std::string();
+  };
+  CHECK(kernel_of("cubinet/attention_decode/shape.cuh") == "attention_decode");
+  CHECK(kernel_of("cubinet/attention/rows.cuh").empty());
+  const auto check = [&](const std::string& file, const std::string& kernel, const std::string& content) {
+    for (std::size_t at = content.find("#include <"); at != std::string::npos;
+         at = content.find("#include <", at + 1)) {
+      const std::string included = content.substr(at + 10, content.find('>', at) - at - 10);
+      const bool is_own = included == "cubinet/parameters.cuh" || !kernel_of(included).empty();
+      const bool allowed =
+          !is_own || (included == "cubinet/parameters.cuh" ? !kernel.empty() : kernel_of(included) == kernel);
+      CHECK_MESSAGE(allowed, (file + " includes " + included));
+    }
+  };
+  for (const auto& header : embedded_headers())
+    check(header.first, kernel_of(header.first), header.second);
+  for (const auto& kernel : catalog->list())
+    check(kernel->file_name(), kernel->name(), kernel->source());
 }

@@ -118,6 +118,13 @@ class CheckLayout(unittest.TestCase):
     def test_length_is_limited(self):
         self.refuses({"base/bytes.cpp": SPDX + "\n" * 600}, "base/bytes.cpp", "the limit is")
 
+    def test_width_of_device_code_is_limited(self):
+        path = "kernel_templates/device/wide.cuh"
+        declaration = '/* cubinet-template\n{"summary": "' + "x" * 120 + '"}\n*/\n'
+        self.assertEqual(self.violations({path: SPDX + declaration + "x" * 110 + "\n"}), [])
+        self.refuses({path: SPDX + declaration + "x" * 111 + "\n"}, path, "line 5 has 111 columns")
+        self.assertEqual(self.violations({"kernel_templates/device/wide.base.json": declaration}), [])
+
     def test_one_spdx_line(self):
         self.refuses({"base/bytes.cpp": "int x;\n"}, "base/bytes.cpp", "SPDX")
         self.refuses({"base/bytes.cpp": SPDX + SPDX}, "base/bytes.cpp", "SPDX")

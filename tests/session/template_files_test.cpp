@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace cubinet;
 using test::ok;
 
@@ -44,4 +46,23 @@ TEST_CASE("a parameter that a template does not have is invalid, and the nearest
   const auto refused = check_parameter_name(*kernel_template, "hiden_size");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().remedy == "did you mean hidden_size?");
+}
+
+TEST_CASE(
+    "a template is read with the base beside it, and its files are the source, the declaration and the "
+    "base") {
+  const test::TempDir folder;
+  test::write_file(folder / "own.cu", as_bytes("extern \"C\" __global__ void own() {}\n"));
+  test::write_file(folder / "own.cubinet.json",
+                   as_bytes(R"({"name": "own", "interface": 1, "base": "shared.json",
+                                "kernels": [{"name": "own", "threads": "width"}]})"));
+  const auto files = posix_file_system();
+  const std::string source = (folder / "own.cu").string();
+  CHECK(load_catalog(*files, {source}).error().message.find("the base 'shared.json'") != std::string::npos);
+  test::write_file(folder / "shared.json",
+                   as_bytes(R"({"parameters": [{"name": "width", "type": "int", "default": 32}]})"));
+  CHECK(ok(ok(load_catalog(*files, {source})).find("own"))->parameters().size() == 1);
+  const auto paths = files_of_templates(*files, {source});
+  for (const char* name : {"own.cu", "own.cubinet.json", "shared.json"})
+    CHECK(std::find(paths.begin(), paths.end(), (folder / name).string()) != paths.end());
 }

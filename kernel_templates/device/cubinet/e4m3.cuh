@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Elements of eight bits on their way to tensor cores that multiply 16: fp16 holds every e4m3 value exactly.
+// Converts 8-bit elements for tensor cores that multiply 16-bit ones. fp16 holds every e4m3 value exactly.
 #include <cubinet/types.cuh>
 
 namespace cubinet {
 
-// What tensor cores multiply an element as.
+// The type as which tensor cores multiply an element.
 template <typename T>
 struct ProductOf {
   using Type = T;
@@ -21,7 +21,7 @@ struct Fp16Pairs {
 };
 
 #if __CUDA_ARCH__ >= 890
-// What the result has to be multiplied by.
+// The factor of a converted element.
 inline constexpr float kE4m3Scale = 1.0f;
 
 __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {
@@ -32,8 +32,8 @@ __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {
   return pairs;
 }
 #else
-// Without an instruction sign, exponent and mantissa are moved to where fp16 has its own. Its exponent's bias
-// is 8 more, and what is NaN in e4m3 becomes 480.
+// Without an instruction, sign, exponent and mantissa are moved to their places in fp16. The bias of its
+// exponent is 8 more, and NaN of e4m3 becomes 480.
 inline constexpr float kE4m3Scale = 256.0f;
 
 __device__ inline Fp16Pairs unpack4_e4m3(unsigned bits) {

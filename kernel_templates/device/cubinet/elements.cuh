@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Neighbouring elements of a row of a tensor.
+// Stores adjacent elements of a row of a tensor.
 #include <cubinet/memory.cuh>
 #include <cubinet/types.cuh>
 
 namespace cubinet {
 
-// Values are stored as many at a time as one store takes, and at least 4.
+// Stores as many values at a time as one store takes, and at least 4.
 template <typename Element, int kCount>
 __device__ inline void store_elements(GlobalAddress address, const float (&values)[kCount]) {
   if constexpr (is_same<Element, e4m3>) {

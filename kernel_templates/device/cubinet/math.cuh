@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Single-instruction mathematics and small helpers that need no CUDA header.
+// Single-instruction mathematics and small functions that need no CUDA header.
 
 namespace cubinet {
 
 inline constexpr float kLn2 = 0.693147180559945309f;
 inline constexpr float kLog2E = 1.44269504088896341f;
+inline constexpr unsigned kAllLanes = 0xffffffffu;  // of a warp
 
 __device__ inline float negative_infinity() {
   return __uint_as_float(0xff800000u);
@@ -35,7 +36,7 @@ __device__ inline float reciprocal_approx(float x) {
   return y;
 }
 
-// Keeps the compiler from working a value out anew where it is used.
+// Keeps the compiler from computing a value again where it is used.
 __device__ inline void keep_in_register(unsigned& value) {
   asm volatile("" : "+r"(value));
 }
@@ -60,17 +61,17 @@ __host__ __device__ constexpr unsigned maximum(unsigned a, unsigned b) {
   return a > b ? a : b;
 }
 
-// The largest that is not above `a`.
+// Returns the largest power of two that is not above `a`.
 __host__ __device__ constexpr int power_of_two(int a) {
   return a < 2 ? 1 : 2 * power_of_two(a / 2);
 }
 
-// Reductions over groups of `Width` neighbouring lanes; every lane gets the result.
+// Reductions over groups of `Width` adjacent lanes. Every lane gets the result.
 template <int Width>
 __device__ inline float lanes_max(float value) {
 #pragma unroll
   for (int offset = Width / 2; offset > 0; offset /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, offset));
   }
   return value;
 }
@@ -79,7 +80,7 @@ template <int Width>
 __device__ inline float lanes_sum(float value) {
 #pragma unroll
   for (int offset = Width / 2; offset > 0; offset /= 2) {
-    value += __shfl_xor_sync(0xffffffffu, value, offset);
+    value += __shfl_xor_sync(kAllLanes, value, offset);
   }
   return value;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Barriers in shared memory (sm_90 and up), by which threads that bring data meet those that use it. A phase
-// of a barrier ends when as many have arrived as `mbarrier_init` said and all bytes that were announced are
-// there; phases alternate in parity, the first has 0.
+// Barriers in shared memory (sm_90 and up) between producers and consumers of data. A phase of a barrier ends
+// when the number of arrivals given to `mbarrier_init` and all announced bytes have arrived. Phases alternate
+// in parity; the first has parity 0.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
 
 inline constexpr unsigned kMbarrierBytes = 8;
 
-// By one thread, before a barrier of the block that all pass before they use it.
+// Called by one thread. A block-wide barrier stands between this and the first use.
 __device__ inline void mbarrier_init(SharedAddress barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -18,18 +18,18 @@ __device__ inline void mbarrier_arrive(SharedAddress barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives, and announces bytes that a bulk copy will bring.
+// Arrives, and announces bytes of bulk copies.
 __device__ inline void mbarrier_arrive_expect_bytes(SharedAddress barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
-// Arrives when all of this thread's cp.async so far have: one of the arrivals that `mbarrier_init` counted.
+// Arrives when all of this thread's cp.async so far are complete. Counts as one arrival of `mbarrier_init`.
 __device__ inline void mbarrier_arrive_with_copies(SharedAddress barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-// Returns once the phase of this parity has ended. Of a barrier in its first phase the one of parity 1 has.
+// Blocks until the phase of this parity has ended. Returns at once for parity 1 while the first phase lasts.
 __device__ inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   unsigned ended = 0;
   while (ended == 0) {
@@ -40,8 +40,8 @@ __device__ inline void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   }
 }
 
-// Between ordinary accesses to shared memory, cp.async among them, and those of wgmma and bulk copies. Who
-// wrote may call it before it arrives, or who reads after it has waited.
+// Orders ordinary accesses to shared memory, including cp.async, before those of wgmma and bulk copies.
+// Called by the writer before it arrives, or by the reader after it has waited.
 __device__ inline void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -36,7 +36,7 @@ __device__ inline uint2 load_global_8(GlobalAddress address) {
   return v;
 }
 
-// For data that no kernel running beside this one writes.
+// Loads data that no concurrent kernel writes.
 __device__ inline int load_global_constant_int(GlobalAddress address) {
   int v;
   asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(address));
@@ -75,7 +75,7 @@ __device__ inline void store_global_4(GlobalAddress address, unsigned v) {
   asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
 }
 
-// The low half of `v`.
+// Stores the low half of `v`.
 __device__ inline void store_global_2(GlobalAddress address, unsigned v) {
   asm volatile("{.reg .b16 lo, hi; mov.b32 {lo, hi}, %1; st.global.b16 [%0], lo;}" ::"l"(address), "r"(v)
                : "memory");
@@ -135,7 +135,7 @@ __device__ inline void store_shared_floats_4(SharedAddress address, float x, flo
                : "memory");
 }
 
-// Objects of whole words.
+// Store and load an object of whole words.
 template <typename T>
 __device__ inline void store_shared_object(SharedAddress address, const T& object) {
   unsigned words[sizeof(T) / 4];
@@ -159,8 +159,9 @@ __device__ inline void store_global_float(GlobalAddress address, float v) {
   asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(v) : "memory");
 }
 
-// Returns what was there. What the block wrote before its last barrier can be seen by whoever finds this
-// addition, and what those wrote whose additions this one finds can be seen after the block's next.
+// Adds and returns the value before. Writes of the block before its last barrier are visible to a block whose
+// addition returns this one's result or a later one; their writes are visible after this block's next
+// barrier.
 __device__ inline int add_global(GlobalAddress address, int v) {
   int before;
   asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;"

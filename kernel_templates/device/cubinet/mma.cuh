@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Warp-level matrix instructions of sm_80 and later: D[16x8] += A[16x16] * B[16x8] with fp32 sums.
-// Lane l holds, of D, rows l/4 and l/4+8 and columns 2(l%4), 2(l%4)+1 (PTX ISA, "Matrix Fragments for
+// Lane l holds rows l/4 and l/4+8 of D and columns 2(l%4), 2(l%4)+1 (PTX ISA, "Matrix Fragments for
 // mma.m16n8k16").
 #include <cubinet/memory.cuh>
 #include <cubinet/types.cuh>
@@ -50,10 +50,10 @@ __device__ inline void load_matrix_x4_transposed(unsigned (&r)[4], SharedAddress
                : "memory");
 }
 
-// From registers that hold rows of columns side by side, as FragmentD does: each becomes a column. sm_90 and up.
+// Stores registers that hold rows, as those of FragmentD do. Each row becomes a column. sm_90 and up.
 __device__ inline void store_matrix_x4_transposed(SharedAddress row, const unsigned (&r)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(row), "r"(r[0]), "r"(r[1]),
-               "r"(r[2]), "r"(r[3])
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(row), "r"(r[0]),
+               "r"(r[1]), "r"(r[2]), "r"(r[3])
                : "memory");
 }
 

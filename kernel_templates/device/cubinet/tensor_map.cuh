@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Bulk copies of boxes of a tensor (sm_90a), by a tensor map that the kernel makes for itself.
+// TMA copies of boxes of a tensor (sm_90a), with a tensor map that the kernel makes.
 #include <cubinet/memory.cuh>
 
 namespace cubinet {
 
 inline constexpr int kTensorMapBytes = 128;
 
-// Elements of 16 bits: columns, which lie side by side, rows, and groups of rows. Strides are multiples of 16.
+// A tensor of 16-bit elements: adjacent columns, rows, and groups of rows. Strides are multiples of 16.
 struct TensorOfRows {
   GlobalAddress address;
   unsigned columns;
@@ -15,23 +15,26 @@ struct TensorOfRows {
   unsigned groups;
   unsigned long long row_bytes;
   unsigned long long group_bytes;
-  unsigned box_columns;  // of a box, which lies in one group
+  unsigned box_columns;  // a box is part of one group
   unsigned box_rows;
 };
 
-#define CUBINET_TENSOR_MAP_FIELD(field, place, value) \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " value ";" ::"r"(place) : "memory")
-#define CUBINET_TENSOR_MAP_SIZE(field, ordinal, place, value)                                                \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " #ordinal ", %1;" ::"r"(place), \
-               "r"(value)                                                                                     \
+#define CUBINET_TENSOR_MAP_FIELD(field, place, value)                                                 \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " value ";" ::"r"(place) \
                : "memory")
-#define CUBINET_TENSOR_MAP_STRIDE(ordinal, place, bytes)                                                           \
-  asm volatile("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], " #ordinal ", %1;" ::"r"(place), \
-               "l"(bytes)                                                                                          \
+#define CUBINET_TENSOR_MAP_SIZE(field, ordinal, place, value)                           \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " #ordinal \
+               ", %1;" ::"r"(place),                                                    \
+               "r"(value)                                                               \
+               : "memory")
+#define CUBINET_TENSOR_MAP_STRIDE(ordinal, place, bytes)                                    \
+  asm volatile("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], " #ordinal \
+               ", %1;" ::"r"(place),                                                        \
+               "l"(bytes)                                                                   \
                : "memory")
 
-// By a warp: makes the map in 128 bytes of shared memory and writes it to `map`, from which only this block reads it.
-// Boxes come as rows of 128 bytes, swizzled.
+// Makes the map in 128 bytes of shared memory and stores it to `map`, which only this block reads. Called by
+// a warp. Boxes are stored as swizzled rows of 128 bytes.
 __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, const TensorOfRows& of) {
   const unsigned lane = threadIdx.x % 32;
   asm volatile("st.shared.u32 [%0], 0;" ::"r"(place + 4 * lane) : "memory");
@@ -40,7 +43,7 @@ __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, c
     asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(place),
                  "l"(of.address)
                  : "memory");
-    CUBINET_TENSOR_MAP_FIELD("rank", place, "2");  // less one
+    CUBINET_TENSOR_MAP_FIELD("rank", place, "2");  // the rank less one
     CUBINET_TENSOR_MAP_SIZE("box_dim", 0, place, of.box_columns);
     CUBINET_TENSOR_MAP_SIZE("box_dim", 1, place, of.box_rows);
     CUBINET_TENSOR_MAP_SIZE("box_dim", 2, place, 1);
@@ -59,8 +62,8 @@ __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, c
   }
   __syncwarp();
   asm volatile(
-      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;" ::"l"(
-          map),
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], "
+      "128;" ::"l"(map),
       "r"(place)
       : "memory");
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
@@ -70,21 +73,22 @@ __device__ inline void make_tensor_map(GlobalAddress map, SharedAddress place, c
 #undef CUBINET_TENSOR_MAP_SIZE
 #undef CUBINET_TENSOR_MAP_STRIDE
 
-// By threads of the warp that made the map: to the same place of each of the cluster's blocks whose bit is set. The
-// barrier of each counts the bytes.
-__device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress target, GlobalAddress map, int column,
-                                        int row, int group, SharedAddress barrier) {
+// Copies a box to the same address in each of the cluster's blocks whose bit is set. The barrier of each
+// block counts the bytes. Called by threads of the warp that made the map.
+__device__ inline void bulk_copy_box_to(unsigned short blocks, SharedAddress target, GlobalAddress map,
+                                        int column, int row, int group, SharedAddress barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], "
       "[%1, {%2, %3, %4}], [%5], %6;" ::"r"(target),
       "l"(map), "r"(column), "r"(row), "r"(group), "r"(barrier), "h"(blocks)
       : "memory");
 }
 
-// To the L2.
+// Prefetches a box to the L2.
 __device__ inline void prefetch_box(GlobalAddress map, int column, int row, int group) {
-  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column), "r"(row),
-               "r"(group)
+  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column),
+               "r"(row), "r"(group)
                : "memory");
 }
 

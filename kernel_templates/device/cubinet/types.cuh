@@ -38,10 +38,10 @@ inline constexpr bool is_same = false;
 template <typename A>
 inline constexpr bool is_same<A, A> = true;
 
-// Two elements share a byte, so that one alone has no size and no address: a tag.
+// Two elements share a byte, so one alone has no size and no address: a tag.
 struct e2m1;
 
-// Two values rounded to nearest even, the first in the low half.
+// Returns two values rounded to nearest even, the first in the low half.
 template <typename T>
 __device__ inline unsigned pack2(float low, float high);
 
@@ -59,14 +59,15 @@ __device__ inline unsigned pack2<fp16>(float low, float high) {
   return packed;
 }
 
-// The larger of each two of fp16; beside NaN the other one.
+// Returns the larger of each two of fp16. If one is NaN, the other one.
 __device__ inline unsigned larger_fp16_pair(unsigned a, unsigned b) {
   unsigned larger;
   asm("max.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
   return larger;
 }
 
-// Four values rounded to nearest even, the first in the lowest byte; what is out of range becomes +-448.
+// Returns four values rounded to nearest even, the first in the lowest byte. Values out of range become
+// +-448.
 __device__ inline unsigned pack4_e4m3(const float* values) {
 #if __CUDA_ARCH__ >= 890
   unsigned packed;
@@ -101,7 +102,7 @@ __device__ inline float2 unpack2<fp16>(unsigned packed) {
   return values;
 }
 
-// How a 16-byte vector of T is taken apart and put together.
+// Unpacks and packs 16-byte vectors of T.
 template <typename T>
 struct Vector16 {
   static constexpr int kElements = 16 / int{sizeof(T)};

@@ -2,16 +2,16 @@
 #pragma once
 // Matrix instructions of a warpgroup, four warps of which the first has a number divisible by four (sm_90a):
 // D[64xN] += A[64xK] * B[KxN] with fp32 sums, K of 32 bytes. Warp w has rows 16w to 16w + 15 of D, and of an
-// A in registers, as mma_16x8x16 has them. They run on their own until they are waited for.
+// A in registers, in the layout of mma_16x8x16. They run asynchronously until they are waited for.
 //
-// An operand in shared memory is blocks of rows of 128 bytes, row beside row, swizzled as `swizzled<128>`
-// does from an address divisible by 1024. Either the rows are those of A or columns of B, K side by side; or,
-// of B of 16-bit elements, each row is one of K, 64 columns of B side by side.
+// An operand in shared memory consists of blocks of adjacent rows of 128 bytes, swizzled by `swizzled<128>`
+// from an address divisible by 1024. Either the rows are those of A or columns of B, with adjacent elements
+// of K; or, for B of 16-bit elements, each row is one of K, with 64 adjacent columns of B.
 #include <cubinet/mma.cuh>
 
 namespace cubinet {
 
-// What wgmma is told of an operand in shared memory (PTX ISA, "Matrix descriptor format").
+// The description of an operand in shared memory (PTX ISA, "Matrix descriptor format").
 using MatrixDescriptor = unsigned long long;
 
 __device__ inline MatrixDescriptor matrix_descriptor(SharedAddress first, unsigned block_bytes) {
@@ -21,20 +21,20 @@ __device__ inline MatrixDescriptor matrix_descriptor(SharedAddress first, unsign
          (first & 0x3ffffu) >> 4;
 }
 
-// K side by side. `first`: of the first row, plus 32 bytes for each step of K before this one; four make a
-// block.
+// Describes rows of adjacent elements of K. `first`: the address of the first row, plus 32 bytes for each
+// earlier step of K; four steps make a block.
 __device__ inline MatrixDescriptor rows_of_k(SharedAddress first) {
-  return matrix_descriptor(first, 16);  // which is not looked at
+  return matrix_descriptor(first, 16);  // which is ignored
 }
 
-// K row by row. `first`: of the step's first row, whose number is divisible by 8, in the block of B's first
-// 64 columns. Blocks lie `block_bytes` from each other.
+// Describes rows of which each is one of K. `first`: the address of the step's first row, whose number is
+// divisible by 8, in the block of B's first 64 columns. Blocks are `block_bytes` apart.
 __device__ inline MatrixDescriptor columns_of_k(SharedAddress first, unsigned block_bytes) {
   return matrix_descriptor(first, block_bytes);
 }
 
-// Of an operand so many bytes further. Addresses of shared memory end below the descriptor's other fields:
-// one addition, where making it anew takes several.
+// Returns the descriptor of an operand so many bytes further. Addresses of shared memory end below the
+// descriptor's other fields, so this is one addition; a new descriptor would take several.
 __device__ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor, int bytes) {
   unsigned low;
   unsigned high;
@@ -43,7 +43,7 @@ __device__ inline MatrixDescriptor descriptor_behind(MatrixDescriptor descriptor
   return descriptor;
 }
 
-// Keeps the compiler from moving what reads or writes these registers to the other side.
+// Keeps the compiler from moving accesses to these registers across this call.
 template <int kTiles>
 __device__ inline void keep_in_order(FragmentD (&d)[kTiles]) {
 #pragma unroll
@@ -57,38 +57,38 @@ __device__ inline void keep_in_order(FragmentA (&a)[kSteps]) {
     asm volatile("" : "+r"(a[step].r[0]), "+r"(a[step].r[1]), "+r"(a[step].r[2]), "+r"(a[step].r[3]));
 }
 
-// Again, where something else came between products of the same registers.
+// Called between products of the same registers if other instructions stand between them.
 __device__ inline void wgmma_resume() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// Before the first product, and before one whose registers were read or written since the last.
+// Called before the first product, and before a product whose registers were accessed since the last one.
 template <typename... Fragments>
 __device__ inline void wgmma_begin(Fragments&... registers) {
   (keep_in_order(registers), ...);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// The products since the last call are a group.
+// Makes the products since the last call a group.
 __device__ inline void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until at most `kPending` of the newest groups are under way. `registers`: those of groups that ended.
+// Waits until at most `kPending` of the newest groups are in flight. `registers`: those of the others.
 template <int kPending, typename... Fragments>
 __device__ inline void wgmma_wait(Fragments&... registers) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
   (keep_in_order(registers), ...);
 }
 
-// How B lies in shared memory.
+// The layout of B in shared memory.
 enum class LayoutB { rows_of_k, columns_of_k };
 
-// Products with N columns, of which D's tiles have 8 each. Without `accumulate` D is the product alone.
+// Products with N columns; each of D's tiles has 8. Without `accumulate` D is the product alone.
 template <typename T, int N>
 struct Wgmma;
 
-// N columns, D's tiles, and the numbers of the operands behind D's.
+// Arguments: N columns, D's tiles, and the numbers of the operands behind D's.
 #define CUBINET_WGMMA(N, TILES, O0, O1, O2, O3, O4, O5, O6)                                              \
   CUBINET_WGMMA_OF(bf16, "k16.f32.bf16.bf16", ", %" #O6, ", 0, %" #O3, N, TILES, O0, O1, O2, O3, O4, O5) \
   CUBINET_WGMMA_OF(fp16, "k16.f32.f16.f16", ", %" #O6, ", 0, %" #O3, N, TILES, O0, O1, O2, O3, O4, O5)   \

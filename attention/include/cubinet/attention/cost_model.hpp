@@ -21,7 +21,7 @@ struct KernelWork {
   std::uint32_t element_bits = 16;   // of K and V
   std::uint32_t row_bytes = 512;     // of one token's K and V of one head
   std::uint32_t splits = 1;          // blocks that share a sequence's KV, at most
-  bool reduces_apart = true;         // a second kernel brings theirs together, otherwise one of them
+  bool combines_apart = true;        // a second kernel combines their results; otherwise one of them does
   std::uint64_t longest_tokens = 0;  // KV tokens of the busiest block, in whole steps
   double blocks = 0;                 // that have work
   double empty_blocks = 0;           // that find none: splits which a short sequence does not use

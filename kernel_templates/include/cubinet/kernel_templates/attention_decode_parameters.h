@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one by-value argument of both kernels of the template `attention_decode`. Compiled by the host's
-// compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both sides.
+// The one by-value argument of the kernels of decode attention and of `attention_combine`. Compiled by the
+// host's compiler and by NVRTC (which has no standard headers); the assertions hold the layout on both sides.
 // A change of any field is a new interface version of the template.
 #include <cubinet/kernel_templates/fast_divisor.h>
 
@@ -22,7 +22,7 @@ struct AttentionDecodeParameters {
   // otherwise two for each of `blocks`.
   unsigned long long partial_o;
   unsigned long long partial_lse;
-  // [batch, q_tiles, heads_kv] int32: zero before and after every run; 0: attention_decode_reduce follows.
+  // [batch, q_tiles, heads_kv] int32: zero before and after every run; 0: attention_combine follows.
   unsigned long long counters;
   unsigned long long page_table;  // [batch, page_table_stride] int32: physical page of each logical page
   unsigned long long kv_lengths;  // [batch] int32: tokens of each sequence, 0 allowed

@@ -73,6 +73,12 @@ struct Prelude {
   friend bool operator==(const Prelude&, const Prelude&) = default;
 };
 
+// The file that a declaration extends.
+struct DeclarationBase {
+  std::string name;  // a file beside the declaration; empty: none
+  std::string text;
+};
+
 // A kernel template: CUDA C++ source whose head declares its name, interface version, parameters, constraints
 // and kernels (docs/formats/template.md). Ours and the user's are the same. Immutable and thread-safe; shared
 // by pointer.
@@ -80,9 +86,9 @@ class KernelTemplate {
  public:
   // `origin` names the text that holds the declaration in messages (a file name); `folder` is where quoted
   // headers of the source are looked for first, nowhere when empty. `declaration`, JSON, is that of a source
-  // without one: the source then includes the generated header before its first line. `read_source` gives the
-  // text of a file that the declaration names among its `sources`; called while this runs. invalid_argument
-  // says what is wrong with the declaration and where.
+  // without one: the source then includes the generated header before its first line. `read_source` returns
+  // the text of a file that the declaration names as its `base` or among its `sources`; it is called while
+  // this runs. invalid_argument states what is wrong with the declaration and where.
   static Result<std::shared_ptr<const KernelTemplate>> parse(
       std::string source, std::string_view origin, std::string folder = {},
       std::optional<std::string_view> declaration = {},
@@ -130,6 +136,8 @@ class KernelTemplate {
   // Further sources that are linked with this one into one cubin; each has its own name, text, folder,
   // headers and kernels, whose entry points follow this one's. None, unless said otherwise.
   virtual const std::vector<std::shared_ptr<const KernelTemplate>>& linked_sources() const;
+  // The file that the declaration extends, a part of the build fingerprint. None, unless said otherwise.
+  virtual const DeclarationBase& base() const;
   // Included before the first line of the source, in this order. None, unless said otherwise.
   virtual const std::vector<Prelude>& preludes() const;
   // Device libraries that are linked too, by the names that SourceProgram explains; looked for in folder()

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Merges the results of a CTA's groups of warps into the rows of a work item.
+//
+// Shape: kTileQ, kHeadDimV, kOutputStride
+//        kWarpsKv   groups of warps, which have processed different tokens
+//        kTilesV
+#include <cubinet/attention/softmax.cuh>
+
+namespace cubinet::attention {
+
+// Uses the shared memory of the KV ring again.
+template <class Shape, bool kColumnsInPairs>
+class MergeBufferOf {
+ public:
+  __device__ explicit MergeBufferOf(SharedAddress memory) : output_(memory) {}
+
+  // Stores the result of one warp. `first_row`: its first row of the tile.
+  __device__ void store(const RowStateOf<Shape>& state, int group_kv, int first_row, int lane) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = group_kv * Shape::kTileQ + first_row + (lane >> 2) + 8 * half;
+      const float total = lanes_sum<4>(state.sum[half]);
+      if ((lane & 3) == 0) store_extremes(row, state.maximum[half], total);
+      store_row_to_shared<kColumnsInPairs>(state.output, half, output(row), lane & 3);
+    }
+  }
+
+  // For CTAs whose warps share all rows: the address of a row's elements, and its maximum and sum.
+  __device__ SharedAddress output(int row) const {
+    return output_ + row * (Shape::kOutputStride * 4);
+  }
+  __device__ void store_extremes(int row, float maximum, float sum) const {
+    store_shared_floats(extremes(row), maximum, sum);
+  }
+
+  // Loads 8 normalised elements of a row, from element `first` on. Returns the base-2 log-sum-exp of the row.
+  __device__ float load(float (&values)[8], int row, int first) const {
+    float highest = negative_infinity();
+#pragma unroll
+    for (int w = 0; w < Shape::kWarpsKv; ++w)
+      highest = fmaxf(highest, load_shared_float(extremes(w * Shape::kTileQ + row)));
+    const float offset = highest == negative_infinity() ? 0.0f : highest;
+    float total = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      values[i] = 0.0f;
+#pragma unroll
+    for (int w = 0; w < Shape::kWarpsKv; ++w) {
+      const int index = w * Shape::kTileQ + row;
+      const float weight = exp2_approx(load_shared_float(extremes(index)) - offset);
+      total += weight * load_shared_float(extremes(index) + 4);
+      const SharedAddress source = output(index) + first * 4;
+      float part[8];
+      Vector16<fp32>::unpack(load_shared_16(source), part);
+      Vector16<fp32>::unpack(load_shared_16(source + 16), part + 4);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        values[i] += weight * part[i];
+    }
+    const float scale = total != 0.0f ? reciprocal_approx(total) : 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      values[i] *= scale;
+    return total != 0.0f ? offset + log2_approx(total) : negative_infinity();
+  }
+
+ private:
+  // The address of a row's maximum; its sum follows.
+  __device__ SharedAddress extremes(int row) const {
+    return output_ + Shape::kWarpsKv * Shape::kTileQ * (Shape::kOutputStride * 4) + row * 8;
+  }
+
+  SharedAddress output_;  // [kWarpsKv][kTileQ][kOutputStride] floats
+};
+
+}  // namespace cubinet::attention

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The sequences of a batch, the rows of a Q tile, and the tokens that a row sees.
+//
+// Shape: kTileQ, kCausal, kCustomMask, kSlidingWindow
+#include <cubinet/kernel_templates/attention_decode_parameters.h>
+#include <cubinet/math.cuh>
+#include <cubinet/memory.cuh>
+#include <cubinet/paged/page_table.cuh>
+
+namespace cubinet::attention {
+
+using kernel_templates::AttentionDecodeParameters;
+
+// One sequence of the batch.
+struct Sequence {
+  int index;
+  int length;   // tokens of KV
+  int q_first;  // the number of its first query token in the batch; read with q_offsets
+  int q_len;
+
+  __device__ Sequence(const AttentionDecodeParameters& p, int batch)
+      : index(batch), q_first(batch * p.q_len), q_len(p.q_len) {
+    const auto offset = 4ull * static_cast<unsigned>(batch);
+    length = minimum(maximum(load_global_constant_int(p.kv_lengths + offset), 0), p.max_kv_length);
+    if (p.q_offsets != 0) {
+      q_first = load_global_constant_int(p.q_offsets + offset);
+      q_len = minimum(load_global_constant_int(p.q_offsets + offset + 4) - q_first, p.q_len);
+    }
+  }
+
+  // Returns the number of its first element in Q or O.
+  __device__ long long first_element(const AttentionDecodeParameters& p, long long batch_stride,
+                                     long long token_stride) const {
+    return p.q_offsets != 0 ? q_first * token_stride : index * batch_stride;
+  }
+
+  __device__ paged::PageTable page_table(const AttentionDecodeParameters& p) const {
+    return {p.page_table + 4 * (index * p.page_table_stride), 4ll * p.v_page_table_offset};
+  }
+};
+
+// Returns the factor that makes logits base-2 logits, without the scales of converted Q and K.
+__device__ inline float softmax_scale_log2(const AttentionDecodeParameters& p) {
+  return p.softmax_scale_address != 0 ? fmaxf(load_global_float(p.softmax_scale_address), 0.0f)
+                                      : p.softmax_scale_log2;
+}
+
+// The rows of one tile of the packed Q of one KV head. Row r of all is head r % group of the group and query
+// token r / group.
+struct PackedRows {
+  kernel_templates::FastDivisor group;
+  int count;  // rows of the sequence
+  int first;  // of this tile
+
+  __device__ int token(int row) const { return group.quotient(minimum(first + row, count - 1)); }
+  __device__ bool holds(int row) const { return first + row < count; }
+};
+
+// The KV tokens that query tokens see.
+template <class Shape>
+struct VisibleOf {
+  using Range = paged::TokenRange<Shape::kSlidingWindow>;
+
+  // Returns the tokens that query token `token` of the sequence sees.
+  __device__ static Range to_token(const AttentionDecodeParameters& p, const Sequence& sequence, int token) {
+    const int end = maximum(sequence.length - sequence.q_len + token + 1, 0);  // of the tokens up to its own
+    return {Shape::kSlidingWindow ? maximum(end - p.window, 0) : 0, Shape::kCausal ? end : sequence.length};
+  }
+
+  // Returns the tokens that some row of the tile sees.
+  __device__ static Range to_any_row(const AttentionDecodeParameters& p, const Sequence& sequence,
+                                     const PackedRows& rows) {
+    return {to_token(p, sequence, rows.token(0)).begin,
+            to_token(p, sequence, rows.token(Shape::kTileQ - 1)).end};
+  }
+
+  // Returns the tokens that need no mask: every row of the tile sees them.
+  __device__ static Range to_all_rows(const AttentionDecodeParameters& p, const Sequence& sequence,
+                                      const PackedRows& rows) {
+    return {to_token(p, sequence, rows.token(Shape::kTileQ - 1)).begin,
+            Shape::kCustomMask ? sequence.length - sequence.q_len : to_token(p, sequence, rows.token(0)).end};
+  }
+};
+
+}  // namespace cubinet::attention

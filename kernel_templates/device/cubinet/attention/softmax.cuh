@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The online softmax of one warp: 16 rows, one slice of tokens at a time.
+//
+// Shape: kSlice   tokens of a slice
+//        kTilesV  tiles of 8 columns of the output that a warp accumulates
+//        Product, kOffsetSlack
+#include <cubinet/attention/masks.cuh>
+#include <cubinet/mma.cuh>
+
+namespace cubinet::attention {
+
+// The running softmax and output of one warp. A lane holds rows lane/4 and lane/4 + 8 of 16.
+template <class Shape>
+struct RowStateOf {
+  // The largest base-2 logit of each row, rounded to a float, or less by up to kOffsetSlack. Weights,
+  // corrections and the log-sum-exp use this very number. If it were computed again from a raw maximum, the
+  // product would be fused with the subtraction and leave its rounding error behind in every slice.
+  float maximum[2];
+  float sum[2];  // this lane's share
+  FragmentD output[Shape::kTilesV];
+};
+
+// The softmax weights of a slice as the left operand of P V.
+template <class Shape>
+struct WeightsOf {
+  FragmentA steps[Shape::kSlice / 16];
+};
+
+// The factors of the output so far, one for each of a lane's rows.
+struct Correction {
+  bool needed = false;  // by any row of the warp
+  float of_half[2] = {1.0f, 1.0f};
+};
+
+// Updates the running maximum and sum with a slice, and replaces its logits by softmax weights. `scale_log2`
+// makes logits of each of the lane's rows base-2 logits.
+template <class Shape, int kTiles>
+__device__ inline Correction update_softmax(RowStateOf<Shape>& state, FragmentD (&scores)[kTiles],
+                                            const float (&scale_log2)[2]) {
+  constexpr float kSlack = Shape::kOffsetSlack;
+  float newest[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    newest[half] = fmaxf(scores[0].r[2 * half], scores[0].r[2 * half + 1]);
+#pragma unroll
+    for (int tile = 1; tile < kTiles; ++tile)
+      newest[half] = fmaxf(newest[half], fmaxf(scores[tile].r[2 * half], scores[tile].r[2 * half + 1]));
+    newest[half] *= scale_log2[half];
+  }
+  Correction correction;
+  const bool rises = newest[0] > state.maximum[0] + kSlack || newest[1] > state.maximum[1] + kSlack;
+  if (kSlack == 0.0f || __any_sync(kAllLanes, rises)) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float maximum_now = fmaxf(state.maximum[half], lanes_max<4>(newest[half]));
+      correction.of_half[half] =
+          exp2_approx(state.maximum[half] - (maximum_now == negative_infinity() ? 0.0f : maximum_now));
+      state.maximum[half] = maximum_now;
+    }
+    correction.needed = kSlack != 0.0f || __any_sync(kAllLanes, rises);
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    // In a row that has seen no token yet any finite offset makes all weights 0 and not NaN.
+    const float offset = state.maximum[half] == negative_infinity() ? 0.0f : state.maximum[half];
+    float sum = 0.0f;
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+      for (int i = 2 * half; i < 2 * half + 2; ++i) {
+        scores[tile].r[i] = exp2_approx(scores[tile].r[i] * scale_log2[half] - offset);
+        sum += scores[tile].r[i];
+      }
+    }
+    state.sum[half] = state.sum[half] * correction.of_half[half] + sum;
+  }
+  return correction;
+}
+
+template <class Shape>
+__device__ inline void correct_output(RowStateOf<Shape>& state, const Correction& correction) {
+  if (correction.needed) {
+#pragma unroll
+    for (int tile = 0; tile < Shape::kTilesV; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        state.output[tile].r[i] *= correction.of_half[i >> 1];
+    }
+  }
+}
+
+template <class Shape>
+__device__ inline WeightsOf<Shape> packed(const FragmentD (&scores)[Shape::kSlice / 8]) {
+  using Product = typename Shape::Product;
+  WeightsOf<Shape> weights;
+#pragma unroll
+  for (int step = 0; step < Shape::kSlice / 16; ++step) {
+    const FragmentD* const two = scores + 2 * step;
+    weights.steps[step].r[0] = pack2<Product>(two[0].r[0], two[0].r[1]);
+    weights.steps[step].r[1] = pack2<Product>(two[0].r[2], two[0].r[3]);
+    weights.steps[step].r[2] = pack2<Product>(two[1].r[0], two[1].r[1]);
+    weights.steps[step].r[3] = pack2<Product>(two[1].r[2], two[1].r[3]);
+  }
+  return weights;
+}
+
+// Updates the softmax, corrects the output and returns the weights of the slice. No product may be in flight.
+template <class Shape>
+__device__ inline WeightsOf<Shape> softmax(RowStateOf<Shape>& state, FragmentD (&scores)[Shape::kSlice / 8],
+                                           const float (&scale_log2)[2]) {
+  const Correction correction = update_softmax(state, scores, scale_log2);
+  correct_output(state, correction);
+  return packed<Shape>(scores);
+}
+
+// Stores one of a lane's two rows as floats. With `kColumnsInPairs` even columns are in one tile and odd ones
+// in the next: of 8-bit elements, ldmatrix loads both columns together.
+template <bool kColumnsInPairs, int kTiles>
+__device__ inline void store_row_to_shared(const FragmentD (&output)[kTiles], int half, SharedAddress target,
+                                           int column) {
+  if constexpr (kColumnsInPairs) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; tile += 2) {
+      const float* const even = output[tile].r + 2 * half;
+      const float* const odd = output[tile + 1].r + 2 * half;
+      store_shared_floats_4(target + tile * 32 + column * 16, even[0], odd[0], even[1], odd[1]);
+    }
+  } else {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile)
+      store_shared_floats(target + tile * 32 + column * 8, output[tile].r[2 * half],
+                          output[tile].r[2 * half + 1]);
+  }
+}
+
+}  // namespace cubinet::attention

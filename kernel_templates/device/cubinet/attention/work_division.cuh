@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Divides the KV of all sequences among CTAs, from the lengths in device memory.
+//
+// KV is counted in units of p.unit tokens. The Q tiles of one KV head follow one another, those of a sequence
+// side by side, each with as many units as its KV has. Every CTA takes the same number of units, whatever
+// tiles they belong to. So a CTA shares at most two tiles with others, its first and its last, and neither
+// the grid nor the workspace depends on lengths. CTAs of a cluster take the same part of adjacent tiles,
+// which count as one here.
+//
+// Shape: kTileQ, kClusterSize, kPageSize, kCausal, kSlidingWindow, kSeparatePageTables
+//        kSlice   CTAs begin to read at a multiple of so many tokens
+#include <cubinet/attention/rows.cuh>
+
+namespace cubinet::attention {
+
+// Prefetches to the L2 what a CTA of a single sequence would wait for one after the other: its length, then
+// its page table. Nothing is read yet, so this may precede wait_for_prerequisites().
+template <class Shape>
+__device__ inline void prefetch_look_ups(const AttentionDecodeParameters& p) {
+  const int first = 32 * static_cast<int>(threadIdx.x);  // of the entries of 128 bytes
+  if (p.batch > 1 || first * Shape::kPageSize >= p.max_kv_length || first >= 1024) return;
+  if (first == 0) prefetch_to_l2(p.kv_lengths);
+  prefetch_to_l2(p.page_table + 4 * first);
+  if constexpr (Shape::kSeparatePageTables)
+    prefetch_to_l2(p.page_table + 4 * (first + p.v_page_table_offset));
+}
+
+// The work of one sequence and one KV head.
+template <class Shape>
+struct SequenceWorkOf {
+  int begin;    // of the tokens that any row sees, rounded down to a multiple of kSlice
+  int units;    // of each of its tiles, at least one: a row that sees nothing is written too
+  int q_tiles;  // tiles, or clusters of tiles; 0 if the sequence has no query token
+
+  __device__ SequenceWorkOf(const AttentionDecodeParameters& p, const Sequence& sequence)
+      : begin(VisibleOf<Shape>::to_token(p, sequence, 0).begin / Shape::kSlice * Shape::kSlice) {
+    const int tokens = maximum(VisibleOf<Shape>::to_token(p, sequence, sequence.q_len - 1).end - begin, 0);
+    units = maximum(p.unit.quotient(tokens + p.unit.divisor - 1), 1);
+    q_tiles = divide_up(p.group.divisor * sequence.q_len, Shape::kTileQ * Shape::kClusterSize);
+  }
+
+  __device__ int all_units() const { return units * q_tiles; }
+};
+
+// The part of one tile that one CTA processes. Units are numbered from the first unit of the first sequence.
+struct WorkItem {
+  Sequence sequence;
+  int kv_begin;  // SequenceWorkOf::begin
+  int q_tile;
+  int tile_begin;
+  int tile_end;
+  int begin;
+  int end;
+
+  __device__ bool is_whole_tile() const { return begin == tile_begin && end == tile_end; }
+};
+
+// Computed by each warp for itself, with all of its lanes.
+template <class Shape>
+class WorkDivisionOf {
+ public:
+  using Range = typename VisibleOf<Shape>::Range;
+
+  __device__ WorkDivisionOf(const AttentionDecodeParameters& p, int block)
+      : lane_(threadIdx.x % 32), block_(block / Shape::kClusterSize), rank_(block % Shape::kClusterSize) {
+    const int total = units_before(p, p.batch);
+    share_ = maximum(p.blocks.quotient(total * Shape::kClusterSize + p.blocks.divisor - 1), p.min_units);
+    begin_ = block_ * share_;
+    end_ = minimum(begin_ + share_, total);
+  }
+
+  // Returns the same division for this thread's lane, if a thread of another lane computed it.
+  __device__ WorkDivisionOf of_this_lane() const {
+    WorkDivisionOf own = *this;
+    own.lane_ = static_cast<int>(threadIdx.x) % 32;
+    if constexpr (Shape::kClusterSize == 1) own.rank_ = 0;
+    return own;
+  }
+
+  // The CTA's units; past the end if it has none.
+  __device__ int begin() const { return begin_; }
+  __device__ int end() const { return end_; }
+  __device__ int share() const { return share_; }
+
+  // Returns the work item that starts at `unit`. REQUIRES: begin() <= unit < end().
+  __device__ WorkItem item(const AttentionDecodeParameters& p, int unit) const {
+    int sequence = 0;
+    int first = 0;  // unit of the sequence
+    if (p.batch > 1) find(p, unit, sequence, first);
+    const Sequence of(p, sequence);
+    const SequenceWorkOf<Shape> work(p, of);
+    WorkItem item{of, work.begin, 0, first, 0, unit, end_};
+    if (work.q_tiles > 1) {
+      item.q_tile = (unit - first) / work.units;
+      item.tile_begin += item.q_tile * work.units;
+    }
+    item.q_tile = item.q_tile * Shape::kClusterSize + rank_;
+    item.tile_end = item.tile_begin + work.units;
+    item.end = p.split_is_unit != 0 ? unit + 1 : minimum(end_, item.tile_end);
+    return item;
+  }
+
+  // Returns the slot of the CTA's partial result of a shared tile. The first item of a CTA may belong to a
+  // tile that began in an earlier CTA; its second slot is for a tile that a later CTA ends.
+  __device__ int slot(const AttentionDecodeParameters& p, const WorkItem& item) const {
+    const int of_cluster =
+        p.split_is_unit != 0 ? item.begin : 2 * block_ + (item.tile_begin > begin_ ? 1 : 0);
+    return of_cluster * Shape::kClusterSize + rank_;
+  }
+
+  // Returns a whole tile as one item.
+  __device__ WorkItem tile(const AttentionDecodeParameters& p, const Sequence& sequence, int q_tile) const {
+    const SequenceWorkOf<Shape> work(p, sequence);
+    const int begin = units_before(p, sequence.index) + q_tile / Shape::kClusterSize * work.units;
+    return {sequence, work.begin, q_tile, begin, begin + work.units, begin, begin + work.units};
+  }
+
+  __device__ static PackedRows rows_of(const AttentionDecodeParameters& p, const WorkItem& item) {
+    return {p.group, p.group.divisor * item.sequence.q_len, item.q_tile * Shape::kTileQ};
+  }
+
+  // Returns the tokens of an item that its tile's rows read. The first token is whole steps of `kStep` tokens
+  // behind the sequence's first: otherwise the last step would read tokens of the next item, which its rows
+  // see. `seen`: the tokens that some row of the tile sees.
+  template <int kStep>
+  __device__ static Range tokens_of(const AttentionDecodeParameters& p, const WorkItem& item,
+                                    const Range& seen) {
+    const int begin = item.kv_begin + (item.begin - item.tile_begin) * p.unit.divisor;
+    const int end = item.kv_begin + (item.end - item.tile_begin) * p.unit.divisor;
+    const int oldest =
+        Shape::kSlidingWindow ? item.kv_begin + (seen.begin - item.kv_begin) / kStep * kStep : 0;
+    return {maximum(begin, oldest), minimum(end, seen.end)};
+  }
+
+ private:
+  __device__ static int units_of(const AttentionDecodeParameters& p, int sequence) {
+    return SequenceWorkOf<Shape>(p, Sequence(p, sequence)).all_units();
+  }
+
+  __device__ int units_before(const AttentionDecodeParameters& p, int sequence) const {
+    int units = 0;
+#pragma unroll 1
+    for (int other = lane_; other < sequence; other += 32)
+      units += units_of(p, other);
+    return __reduce_add_sync(kAllLanes, units);
+  }
+
+  // Finds the sequence of a unit, and that sequence's first unit: 32 sequences at a time.
+  __device__ void find(const AttentionDecodeParameters& p, int unit, int& sequence, int& first) const {
+#pragma unroll 1
+    for (;; sequence += 32) {
+      const int own = sequence + lane_;
+      const int units = own < p.batch ? units_of(p, own) : 0;
+      int end = units;  // of the lane's sequence
+#pragma unroll
+      for (int offset = 1; offset < 32; offset *= 2) {
+        const int before = __shfl_up_sync(kAllLanes, end, offset);
+        if (lane_ >= offset) end += before;
+      }
+      end += first;
+      const unsigned later = __ballot_sync(kAllLanes, unit < end);
+      const int lane = later != 0 ? __ffs(later) - 1 : 31;
+      first = __shfl_sync(kAllLanes, later != 0 ? end - units : end, lane);
+      if (later == 0) continue;
+      sequence += lane;
+      return;
+    }
+  }
+
+  int lane_;
+  int block_;  // or the cluster
+  int rank_;   // in the cluster
+  int share_;
+  int begin_;
+  int end_;
+};
+
+}  // namespace cubinet::attention

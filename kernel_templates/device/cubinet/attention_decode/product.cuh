@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The products of `attention_decode`: one warp, kRowTiles tiles of 16 rows, one slice at a time.
+#include <cubinet/attention/softmax.cuh>
+#include <cubinet/attention_decode/shape.cuh>
+#include <cubinet/mma.cuh>
+#include <cubinet/swizzle.cuh>
+
+namespace cubinet::attention_decode {
+
+__device__ inline FragmentA load_q_fragment(SharedAddress q_warp, int lane, int tile, int step) {
+  FragmentA a;
+  const SharedAddress row = advanced(q_warp + swizzled<Shape::kRowBytesQ>(lane & 15, lane >> 4), 2 * step);
+  load_matrix_x4(a.r, row + tile * 16 * Shape::kRowBytesQ);
+  return a;
+}
+
+// Q of one warp: in registers if they hold it, otherwise loaded again for each slice.
+class QFragments {
+ public:
+  __device__ QFragments(SharedAddress q_warp, int lane) {
+    if constexpr (kQInRegisters) {
+#pragma unroll
+      for (int step = 0; step < kStepsQk; ++step)
+        kept_[step] = load_q_fragment(q_warp, lane, 0, step);
+    }
+  }
+
+  __device__ FragmentA get(SharedAddress q_warp, int lane, int tile, int step) const {
+    if constexpr (kQInRegisters) {
+      return kept_[step];
+    } else {
+      return load_q_fragment(q_warp, lane, tile, step);
+    }
+  }
+
+ private:
+  FragmentA kept_[kQInRegisters ? kStepsQk : 1];
+};
+
+// Even and odd steps have separate sums if tiles are few: this halves the chain of dependent products.
+constexpr int kTilesS = kSlice / 8;
+constexpr int kChains = kTilesS == 2 ? 2 : 1;
+
+// The raw logits of 16 rows and a slice, as tiles of 16x8.
+using Scores = FragmentD[kTilesS];
+using RowState = RowStateOf<Shape>;
+using Weights = WeightsOf<Shape>;
+
+__device__ inline void multiply_qk(Scores (&scores)[kRowTiles], const QFragments& q_fragments,
+                                   SharedAddress q_warp, SharedAddress k_slice, int lane) {
+  Scores sums[kRowTiles][kChains] = {};
+  const SharedAddress k_lane =
+      k_slice + swizzled<Shape::kRowBytesK>((lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
+  // One ldmatrix loads one step of 16 columns of 16 tokens, and two steps of 8-bit elements.
+  constexpr int kStepsAtOnce = kConvertsKv ? 2 : 1;
+#pragma unroll(kRowTiles == 1 ? kStepsQk : 2)
+  for (int first = 0; first < kStepsQk; first += kStepsAtOnce) {
+    FragmentA a[kRowTiles][kStepsAtOnce];
+#pragma unroll
+    for (int i = 0; i < kRowTiles * kStepsAtOnce; ++i)
+      a[i / kStepsAtOnce][i % kStepsAtOnce] =
+          q_fragments.get(q_warp, lane, i / kStepsAtOnce, first + i % kStepsAtOnce);
+#pragma unroll
+    for (int tile = 0; tile < kTilesS; tile += 2) {
+      unsigned k[4];
+      load_matrix_x4(k, advanced(k_lane, 2 * first / kStepsAtOnce) + tile * 8 * Shape::kRowBytesK);
+#pragma unroll
+      for (int i = 0; i < kStepsAtOnce; ++i) {
+        Fp16Pairs left{k[0], k[1]};
+        Fp16Pairs right{k[2], k[3]};
+        if constexpr (kConvertsKv) {
+          left = unpack4_e4m3(k[i]);
+          right = unpack4_e4m3(k[2 + i]);
+        }
+#pragma unroll
+        for (int rows = 0; rows < kRowTiles; ++rows) {
+          FragmentD* const target = sums[rows][(first + i) % kChains] + tile;
+          mma_16x8x16<Product>(target[0], a[rows][i], left.low, left.high);
+          mma_16x8x16<Product>(target[1], a[rows][i], right.low, right.high);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int rows = 0; rows < kRowTiles; ++rows) {
+#pragma unroll
+    for (int tile = 0; tile < kTilesS; ++tile) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float sum = sums[rows][0][tile].r[i];
+        scores[rows][tile].r[i] = kChains == 2 ? sum + sums[rows][kChains - 1][tile].r[i] : sum;
+      }
+    }
+  }
+}
+
+// ldmatrix takes two columns of 8-bit elements for one and loads both of a token side by side: the even ones
+// of 16 columns make the first tile of the output, the odd ones the second.
+__device__ inline void multiply_pv(RowState (&states)[kRowTiles], const Weights (&weights)[kRowTiles],
+                                   SharedAddress v_slice, int lane) {
+  const SharedAddress v_lane = v_slice + swizzled<Shape::kRowBytesV>(lane & 15, lane >> 4);
+  constexpr int kTilesAtOnce = kConvertsKv ? 4 : 2;
+#pragma unroll
+  for (int step = 0; step < kSlice / 16; ++step) {
+#pragma unroll
+    for (int tile = 0; tile < Shape::kTilesV; tile += kTilesAtOnce) {
+      unsigned v[4];
+      load_matrix_x4_transposed(v, advanced(v_lane, 2 * tile / kTilesAtOnce) + step * 16 * Shape::kRowBytesV);
+      if constexpr (kConvertsKv) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          // Bytes 0 and 2 belong to one column.
+          const Fp16Pairs older = unpack4_e4m3(__byte_perm(v[2 * i], 0, 0x3120));
+          const Fp16Pairs newer = unpack4_e4m3(__byte_perm(v[2 * i + 1], 0, 0x3120));
+#pragma unroll
+          for (int rows = 0; rows < kRowTiles; ++rows) {
+            FragmentD* const output = states[rows].output + tile + 2 * i;
+            mma_16x8x16<Product>(output[0], weights[rows].steps[step], older.low, newer.low);
+            mma_16x8x16<Product>(output[1], weights[rows].steps[step], older.high, newer.high);
+          }
+        }
+      } else {  // one tile of rows
+        FragmentD* const output = states[0].output + tile;
+        mma_16x8x16<Product>(output[0], weights[0].steps[step], v[0], v[1]);
+        mma_16x8x16<Product>(output[1], weights[0].steps[step], v[2], v[3]);
+      }
+    }
+  }
+}
+
+}  // namespace cubinet::attention_decode

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The pipeline of `attention_decode` that copies K and V to shared memory.
+#include <cubinet/attention/rows.cuh>
+#include <cubinet/attention_decode/shape.cuh>
+#include <cubinet/paged/slice_copy.cuh>
+#include <cubinet/warp_roles.cuh>
+
+namespace cubinet::attention_decode {
+
+using Range = paged::TokenRange<sliding_window>;
+using SlicePages = paged::SlicePagesOf<Shape>;
+using SliceWalk = paged::SliceWalkOf<Shape>;
+
+// Makes the warps that share a slice wait for each other.
+__device__ inline void synchronize_group(int group_kv) {
+  if constexpr (Shape::kWarpsQ == 1) {
+    __syncwarp();
+  } else {
+    synchronize_warps<Shape::kGroupThreads>(group_kv + 1);
+  }
+}
+
+// The slices of one group of warps and its ring of shared memory. K and V of a slice are waited for and
+// released separately, so that a slot is filled again as soon as possible. All threads of the group call
+// wait, release_k, wait, release_v in this order for each slice.
+class KvStream {
+ public:
+  // `range` is the work item's; tokens before `oldest` are outside the window of every row and are not read.
+  __device__ KvStream(const AttentionDecodeParameters& p, const Sequence& sequence, int head_kv,
+                      const Range& range, int oldest, int group_kv, SharedAddress rings)
+      : walk_(sequence.page_table(p), range, group_kv),
+        readable_{maximum(range.begin, oldest), range.end},
+        copy_k_(p.k, {p.k_page_stride, p.k_token_stride, p.k_head_stride}, head_kv,
+                threadIdx.x % Shape::kGroupThreads),
+        copy_v_(p.v, {p.v_page_stride, p.v_token_stride, p.v_head_stride}, head_kv,
+                threadIdx.x % Shape::kGroupThreads),
+        ring_(rings + group_kv * Shape::kRingBytes),
+        group_kv_(group_kv),
+        pages_(walk_.pages(minimum(threadIdx.x % 32, stages))) {}
+
+  __device__ int count() const { return walk_.count(); }
+  __device__ int token(int index) const { return walk_.token(index); }
+  __device__ SharedAddress k_slice() const { return ring_ + slot_ * Shape::kSliceBytesK; }
+  __device__ SharedAddress v_slice() const {
+    return ring_ + stages * Shape::kSliceBytesK + slot_ * Shape::kSliceBytesV;
+  }
+
+  // Starts the copies of the first slices.
+  __device__ void fill() {
+    next_pages_ = pages_.of_lane(stages);
+#pragma unroll 1
+    for (slot_ = 0; slot_ < stages; ++slot_) {
+      const SlicePages of_slot = pages_.of_lane(slot_);
+      if (slot_ < count()) copy_k_.copy<4>(k_slice(), token(slot_), of_slot, readable_);
+      async_copy_commit();
+      if (slot_ < count()) copy_v_.copy<4>(v_slice(), token(slot_), of_slot, readable_);
+      async_copy_commit();
+    }
+    slot_ = 0;
+  }
+
+  // Waits for the copies that this thread committed before `fill`.
+  __device__ void wait_for_earlier_copies() const {
+    async_copy_wait<2 * stages>();
+  }
+
+  // Waits for the oldest half slice: 2 * stages are committed, all but one of which may be in flight.
+  __device__ void wait() const {
+    async_copy_wait<2 * stages - 1>();
+    synchronize_group(group_kv_);
+  }
+
+  // Fills the slot of K again.
+  __device__ void release_k(int index) {
+    pages_ = next_pages_;
+    // Loaded a whole slice ahead of its use, to hide the latency of the look-up.
+    next_pages_ = walk_.pages(index + 1 + stages);
+    synchronize_group(group_kv_);
+    if (index + stages < count()) copy_k_.copy<kSlice>(k_slice(), token(index + stages), pages_, readable_);
+    async_copy_commit();
+  }
+
+  // Fills the slot of V again, and advances.
+  __device__ void release_v(int index) {
+    synchronize_group(group_kv_);
+    if (index + stages < count()) copy_v_.copy<kSlice>(v_slice(), token(index + stages), pages_, readable_);
+    async_copy_commit();
+    slot_ = slot_ + 1 == stages ? 0 : slot_ + 1;
+  }
+
+  // After the last slice: a group that has one slice less than others passes that slice's barriers too. The
+  // CTA waits for its slowest group anyway, and compute-sanitizer's racecheck reports races across the CTA's
+  // barriers where groups have passed their own unequally often.
+  __device__ void pass_missing_barriers() const {
+    if constexpr (Shape::kWarpsQ > 1) {
+      if (count() == walk_.most()) return;
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        synchronize_group(group_kv_);
+    }
+  }
+
+ private:
+  SliceWalk walk_;
+  Range readable_;
+  paged::SliceCopyOf<Shape, Shape::kRowBytesK, 0> copy_k_;
+  paged::SliceCopyOf<Shape, Shape::kRowBytesV, SlicePages::kTables - 1> copy_v_;
+  SharedAddress ring_;
+  int group_kv_;
+  int slot_ = 0;
+  SlicePages pages_;  // before `fill`, lane i has those of slice i: one load for all look-ups
+  SlicePages next_pages_ = {};
+};
+
+}  // namespace cubinet::attention_decode

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The products of `attention_decode_wgmma`: a warpgroup, 64 rows, one slice of 64 tokens at a time.
+#include <cubinet/attention/softmax.cuh>
+#include <cubinet/attention_decode_wgmma/shape.cuh>
+#include <cubinet/swizzle.cuh>
+#include <cubinet/wgmma.cuh>
+
+namespace cubinet::attention_decode_wgmma {
+
+constexpr int kBlockBytesQ = tile_size_q * 128;
+constexpr int kBlockBytesSlice = kSlice * 128;
+
+using LayoutQ = SwizzledColumns<tile_size_q>;
+using RowState = RowStateOf<Shape>;
+using Weights = WeightsOf<Shape>;
+
+// Starts the raw logits of a slice. Q stays in shared memory: ptxas 13.0 may give registers of an operand
+// that lives across a loop to another product's operand in it.
+__device__ inline void start_qk(FragmentD (&scores)[kTilesS], SharedAddress q_shared, SharedAddress k_slice) {
+  const MatrixDescriptor q = rows_of_k(q_shared);
+  const MatrixDescriptor k = rows_of_k(k_slice);
+  wgmma_begin(scores);
+#pragma unroll
+  for (int step = 0; step < kStepsQk; ++step)
+    Wgmma<Product, kSlice>::multiply(scores, descriptor_behind(q, step / 4 * kBlockBytesQ + step % 4 * 32),
+                                     descriptor_behind(k, step / 4 * kBlockBytesSlice + step % 4 * 32),
+                                     step > 0);
+  wgmma_commit();
+}
+
+// Starts adding the product of the weights and a slice of V to the output.
+__device__ inline void start_pv(RowState& state, Weights& weights, SharedAddress v_slice) {
+  const MatrixDescriptor v = columns_of_k(v_slice, kBlockBytesSlice);
+  wgmma_begin(state.output, weights.steps);
+#pragma unroll
+  for (int step = 0; step < kSlice / 16; ++step)
+    Wgmma<Product, head_dim_v>::template multiply<LayoutB::columns_of_k>(
+        state.output, weights.steps[step], descriptor_behind(v, step * (16 * 128)), true);
+  wgmma_commit();
+}
+
+}  // namespace cubinet::attention_decode_wgmma

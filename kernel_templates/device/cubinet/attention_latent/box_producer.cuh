@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The producer warpgroup of `attention_latent` in a cluster, if KV is not converted: each CTA copies half of
+// a slice to both with TMA.
+#include <cubinet/attention_latent/producer.cuh>
+#include <cubinet/paged/tensor_maps.cuh>
+#include <cubinet/warp_roles.cuh>
+
+namespace cubinet::attention_latent {
+
+static_assert(kSharedBytes > 114 * 1024, "a CTA has its SM, and so its tensor map, for itself");
+
+// One warp copies the slices of which every token is read, as boxes of a page's rows and a block's columns.
+// All warps copy a shorter last slice by chunks of 16 bytes, since no token behind its end may be read.
+class BoxProducer : private QProducer {
+ public:
+  __device__ BoxProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
+      : QProducer(p, layout), map_(paged::own_tensor_map()) {
+    constexpr int kBytes = sizeof(dtype_kv);
+    // Made in the memory of Q, which no other CTA writes. Its groups are pages.
+    if (copies_boxes()) {
+      make_tensor_map(map_, layout.q(),
+                      {p.k, head_dim_qk, page_size, 0x7fffffff, 1ull * kBytes * p.k_token_stride,
+                       1ull * kBytes * p.k_page_stride, kBlockElements, kBoxRows});
+    }
+    synchronize_copies();
+  }
+
+  __device__ void process(const WorkItem& item, const PackedRows& rows, const ItemTokens& tokens) {
+    const int slices = tokens.steps();
+    const int whole = maximum(tokens.end - tokens.begin, 0) / kSlice;
+    const GlobalAddress table = p_.page_table + 4 * (item.sequence.index * p_.page_table_stride);
+    const int first_page = copies_boxes() ? page_of_box(table, tokens, 0) : 0;
+    int pages[kRows];
+    if (whole < slices) look_up(pages, table, tokens, whole);
+    copy_q(item.sequence, rows);
+    if (copies_boxes()) copy_boxes(first_page, table, tokens, whole);
+    phases_ ^= ((whole + 1) / 2 & 1) | (whole / 2 & 1) << 1;
+    if (whole < slices) copy_rest(pages, tokens, whole);
+  }
+
+ private:
+  static constexpr int kBoxRows = minimum(page_size, kOwnTokens);
+  static constexpr int kBoxes = kOwnTokens / kBoxRows;
+
+  __device__ int thread() const { return threadIdx.x % kWarpgroup; }
+  __device__ bool copies_boxes() const { return thread() < 32; }
+  __device__ static void synchronize_copies() { synchronize_warps(10, kWarpgroup); }
+
+  // Returns the first token of the thread's box in a slice.
+  __device__ int token_of_box() const { return layout_.first_own_token() + thread() % kBoxes * kBoxRows; }
+  __device__ int page_of_box(GlobalAddress table, const ItemTokens& tokens, int slice) const {
+    const int token = tokens.begin + slice * kSlice + token_of_box();
+    return paged::page_of_token<page_size>(table, token, token < tokens.end);
+  }
+
+  // Copies the whole slices, with one warp. Prefetches the next slice but one to the L2.
+  __device__ void copy_boxes(int page, GlobalAddress table, const ItemTokens& tokens, int slices) const {
+    unsigned phases = phases_;
+    int next = page_of_box(table, tokens, 1);
+#pragma unroll 1
+    for (int i = 0; i < slices; ++i) {
+      const int slot = i & 1;
+      const unsigned parity = (phases >> slot & 1) ^ 1;
+      const int own_page = page;
+      page = next;
+      next = page_of_box(table, tokens, i + 2);
+      if (i + 2 < slices && thread() < kBoxes) {
+        const int row_ahead = (tokens.begin + (i + 2) * kSlice + token_of_box()) & (page_size - 1);
+#pragma unroll
+        for (int position = 0; position < kBlocksQk; ++position)
+          prefetch_box(map_, block_at(position) * kBlockElements, row_ahead, next);
+      }
+      const int row = (tokens.begin + i * kSlice + token_of_box()) & (page_size - 1);
+      const SharedAddress target = layout_.kv(slot) + token_of_box() * kBlockRowBytes;
+#pragma unroll
+      for (int position = 0; position < kBlocksQk; ++position) {
+        const int block = block_at(position);
+        const SharedAddress full = layout_.kv_full(slot, position / kBlocksOfGroup);
+        layout_.wait_for_slot(slot, block, parity);
+        if (position % kBlocksOfGroup == 0) {
+          if (thread() == 0) mbarrier_arrive_expect_bytes(full, kBlocksOfGroup * kKvBlockBytes);
+          __syncwarp();
+        }
+        if (thread() >= kBoxes) continue;
+        bulk_copy_box_to((1 << kClusterSize) - 1, target + block * kKvBlockBytes, map_,
+                         block * kBlockElements, row, own_page, full);
+      }
+      phases ^= 1u << slot;
+    }
+  }
+
+  // Copies the slice that is not whole, which each CTA does for itself. All warps wait for the one that has
+  // copied the slices before: a warp two phases behind could not tell whether a slot is free.
+  __device__ void copy_rest(const int (&pages)[kRows], const ItemTokens& tokens, int slice) {
+    const int slot = slice & 1;
+    const unsigned parity = (phases_ >> slot & 1) ^ 1;
+    const int token = tokens.begin + slice * kSlice + row_;
+    const SharedAddress target = layout_.kv(slot) + swizzled<kBlockRowBytes>(row_, chunk_);
+    synchronize_copies();
+#pragma unroll 1
+    for (int position = 0; position < kBlocksQk; ++position) {
+      const int block = block_at(position);
+      layout_.wait_for_slot(slot, block, parity);
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        const int own = token + k * kRowsAtOnce;
+        const GlobalAddress source =
+            p_.k +
+            sizeof(dtype_kv) * (pages[k] * p_.k_page_stride + (own & (page_size - 1)) * p_.k_token_stride) +
+            block * kBlockRowBytes + chunk_ * 16;
+        async_copy_16_or_zero(target + block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes, source,
+                              own < tokens.end);
+      }
+    }
+    async_copy_commit();
+    async_copy_wait<0>();
+    fence_async_proxy();
+    synchronize_copies();
+    if (thread() < kGroups) mbarrier_arrive(layout_.kv_full(slot, thread()));
+    phases_ ^= 1u << slot;
+  }
+
+  GlobalAddress map_;
+};
+
+}  // namespace cubinet::attention_latent

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Writes the output of `attention_latent`.
+#include <cubinet/attention/store_tile.cuh>
+#include <cubinet/attention_latent/layout.cuh>
+#include <cubinet/mma.cuh>
+#include <cubinet/warp_roles.cuh>
+
+namespace cubinet::attention_latent {
+
+using Epilogue = RowEpilogue<kConvertsKv>;
+using PartialSlots = PartialSlotsOf<Shape>;
+
+// Half of the output's columns as a thread has them: two rows, eight apart.
+constexpr int kOutputTiles = kColumns / 8;
+using Output = FragmentD[kOutputTiles];
+
+// The factors that normalise the sums of a thread's two rows, and their base-2 log-sum-exps.
+struct RowEnds {
+  float factor[2];
+  float lse[2];
+};
+
+// The thread's place in the tile: its first row and its warpgroup's first column.
+struct OutputPlace {
+  int first_row;
+  int first_column;
+
+  __device__ int column() const { return first_column + static_cast<int>(threadIdx.x & 3) * 2; }
+};
+
+// Returns an element of one of the thread's rows times `factor`. Code that runs once for each work item is
+// the same for both rows: unrolled, it would be a third of the kernel's code and compile time.
+__device__ inline float element_of(const Output& output, int half, int tile, int k, float factor) {
+  return __fmul_rn(half == 0 ? output[tile].r[k] : output[tile].r[2 + k], factor);
+}
+
+template <typename Element>
+__device__ inline void store_row(const Output& output, int half, GlobalAddress target, float factor) {
+#pragma unroll
+  for (int tile = 0; tile < kOutputTiles; ++tile)
+    store_two_elements<Element>(target + tile * 8 * sizeof(Element),
+                                element_of(output, half, tile, 0, factor),
+                                element_of(output, half, tile, 1, factor));
+}
+
+// Stores the rows of a work item: to the output or, if CTAs share the tile, to the CTA's slot.
+__device__ inline void store(const AttentionDecodeParameters& p, const WorkDivision& division,
+                             const WorkItem& item, const PackedRows& rows, const Output& output,
+                             const RowEnds& ends, const OutputPlace& place) {
+  const int column = place.column();
+#pragma unroll 1
+  for (int half = 0; half < 2; ++half) {
+    const int row = place.first_row + 8 * half;
+    if (!rows.holds(row)) break;
+    float factor = half == 0 ? ends.factor[0] : ends.factor[1];
+    float lse = half == 0 ? ends.lse[0] : ends.lse[1];
+    GlobalAddress target;
+    GlobalAddress target_lse;
+    if (item.is_whole_tile()) {
+      const OutputRow of_row = output_row(rows, item.sequence, 0, row);
+      Epilogue epilogue(p, of_row.head);
+      lse = epilogue.add_sink(lse) * kLn2;
+      factor *= epilogue.factor;
+      target = of_row.address<dtype_o>(p) + column * sizeof(dtype_o);
+      target_lse = p.lse != 0 ? p.lse + 4 * of_row.index(p) : 0;
+    } else {
+      const long long partial = static_cast<long long>(division.slot(p, item)) * p.partial_rows + row;
+      target = p.partial_o + 4 * (partial * head_dim_v + column);
+      target_lse = p.partial_lse + 4 * partial;
+    }
+    if (item.is_whole_tile()) {
+      store_row<dtype_o>(output, half, target, factor);
+    } else {
+      store_row<fp32>(output, half, target, factor);
+    }
+    if (column == 0 && target_lse != 0) store_global_float(target_lse, lse);
+  }
+}
+
+// Stores the output of a tile that two CTAs share. The one that ends last does, with its own part in
+// registers. Each part is rounded before they are added, so the result does not depend on which CTA that is.
+__device__ inline void combine_two(const AttentionDecodeParameters& p, const PartialSlots& slots,
+                                   int own_slot, const WorkItem& item, const PackedRows& rows,
+                                   const Output& output, const RowEnds& ends, const OutputPlace& place) {
+  if (place.first_row >= tile_size_q) return;
+  const int other_slot = slots.slot(own_slot == slots.slot(0) ? 1 : 0);
+  const int column = place.column();
+#pragma unroll 1
+  for (int half = 0; half < 2; ++half) {
+    const int row = place.first_row + 8 * half;
+    if (!rows.holds(row)) break;
+    const long long partial = static_cast<long long>(other_slot) * p.partial_rows + row;
+    const float own_lse = half == 0 ? ends.lse[0] : ends.lse[1];
+    const float other_lse = load_global_float(p.partial_lse + 4 * partial);
+    const float highest = fmaxf(own_lse, other_lse);
+    const float offset = highest == negative_infinity() ? 0.0f : highest;
+    const float own_weight = exp2_approx(own_lse - offset);
+    const float other_weight = exp2_approx(other_lse - offset);
+    const float total = own_weight + other_weight;
+    const OutputRow target = output_row(rows, item.sequence, 0, row);
+    Epilogue epilogue(p, target.head);
+    const float lse = epilogue.add_sink(total != 0.0f ? highest + log2_approx(total) : negative_infinity());
+    const float factor = (total != 0.0f ? reciprocal_approx(total) : 0.0f) * epilogue.factor;
+    const float own_factor = half == 0 ? ends.factor[0] : ends.factor[1];
+    const GlobalAddress source = p.partial_o + 4 * (partial * head_dim_v + column);
+    const GlobalAddress address = target.address<dtype_o>(p) + column * sizeof(dtype_o);
+    constexpr int kAtOnce = 8;
+#pragma unroll
+    for (int first = 0; first < kOutputTiles; first += kAtOnce) {
+      uint2 others[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        others[i] = load_global_8(source + (first + i) * 8 * sizeof(float));
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        float sums[2];
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+          const float other = __uint_as_float(k == 0 ? others[i].x : others[i].y);
+          const float own = element_of(output, half, first + i, k, own_factor);
+          sums[k] = __fadd_rn(__fmul_rn(own_weight, own), __fmul_rn(other_weight, other));
+        }
+        store_two_elements<dtype_o>(address + (first + i) * 8 * sizeof(dtype_o), sums[0] * factor,
+                                    sums[1] * factor);
+      }
+    }
+    if (column == 0 && p.lse != 0) store_global_float(p.lse + 4 * target.index(p), lse * kLn2);
+  }
+}
+
+// Combines the partial results of a shared tile in the CTA that ends last. Called by both consumers.
+__device__ inline void combine_if_last(const AttentionDecodeParameters& p, const SharedLayout& layout,
+                                       const WorkDivision& division, const WorkItem& item,
+                                       const PackedRows& rows, const Output& output, const RowEnds& ends,
+                                       const OutputPlace& place) {
+  constexpr int kConsumerThreads = Shape::kThreads - kWarpgroup;
+  const PartialSlots slots(p, item, division.share());
+  const int thread = threadIdx.x - kWarpgroup;
+  synchronize_warps(1, kConsumerThreads);
+  if (thread == 0) {
+    const GlobalAddress counter =
+        p.counters + 4 * (static_cast<long long>(item.sequence.index) * p.q_tiles + item.q_tile);
+    const bool last = add_global(counter, 1) == slots.count - 1;
+    if (last) store_global_int(counter, 0);
+    store_shared_4(layout.is_last(), last ? 1 : 0);
+  }
+  synchronize_warps(1, kConsumerThreads);
+  if (load_shared_4(layout.is_last()) == 0) return;
+  if (slots.count == 2) {
+    combine_two(p, slots, division.slot(p, item), item, rows, output, ends, place);
+    return;
+  }
+  const PartialRowsOf<Shape> partial(p, 0);
+  store_rows<kConsumerThreads>(p, rows, item.sequence, partial, 0, -1, thread,
+                               CombinedRows<Shape>{partial, slots});
+}
+
+}  // namespace cubinet::attention_latent

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The producer warpgroup of `attention_latent`, which copies Q and KV to shared memory.
+#include <cubinet/async_copy.cuh>
+#include <cubinet/attention_latent/layout.cuh>
+#include <cubinet/swizzle.cuh>
+
+namespace cubinet::attention_latent {
+
+// Copies Q. A thread has one chunk of 16 bytes of each block of some rows, of KV too.
+class QProducer {
+ protected:
+  __device__ QProducer(const AttentionDecodeParameters& p, const SharedLayout& layout)
+      : p_(p), layout_(layout), row_(threadIdx.x % kWarpgroup / 8), chunk_(threadIdx.x % 8) {}
+
+  static constexpr int kRowsAtOnce = kWarpgroup / 8;
+  static constexpr int kRows = kSlice / kRowsAtOnce;
+  static_assert(kRowsAtOnce % 8 == 0, "a thread's rows have one swizzle");
+
+  // Looks up the pages of the thread's rows of a slice.
+  __device__ void look_up(int (&pages)[kRows], GlobalAddress table, const ItemTokens& tokens,
+                          int slice) const {
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      const int token = tokens.begin + slice * kSlice + row_ + k * kRowsAtOnce;
+      pages[k] = paged::page_of_token<page_size>(table, token, token < tokens.end);
+    }
+  }
+
+  __device__ void copy_q(const Sequence& sequence, const PackedRows& rows) {
+    mbarrier_wait(layout_.q_empty(), q_phase_ ^ 1);
+#pragma unroll 1
+    for (int row = row_; row < tile_size_q; row += kRowsAtOnce) {
+      const GlobalAddress source = q_row<dtype_q>(p_, sequence, rows, row) + chunk_ * 16;
+      const SharedAddress target = layout_.q() + swizzled<kBlockRowBytes>(row, chunk_);
+#pragma unroll
+      for (int block = 0; block < kBlocksQk; ++block)
+        async_copy_16_or_zero(target + block * kQBlockBytes, source + block * kBlockRowBytes,
+                              rows.holds(row));
+    }
+    mbarrier_arrive_with_copies(layout_.q_full());
+    q_phase_ ^= 1;
+  }
+
+  const AttentionDecodeParameters& p_;
+  const SharedLayout& layout_;
+  int row_;
+  int chunk_;
+  unsigned phases_ = 0;  // a bit of each slot
+  unsigned q_phase_ = 0;
+};
+
+class Producer : private QProducer {
+ public:
+  __device__ Producer(const AttentionDecodeParameters& p, const SharedLayout& layout)
+      : QProducer(p, layout) {}
+
+  __device__ void process(const WorkItem& item, const PackedRows& rows, const ItemTokens& tokens) {
+    const int slices = tokens.steps();
+    const GlobalAddress table = p_.page_table + 4 * (item.sequence.index * p_.page_table_stride);
+    int pages[kRows];
+    look_up(pages, table, tokens, 0);
+    copy_q(item.sequence, rows);
+#pragma unroll 1
+    for (int i = 0; i < slices; ++i) {
+      const int token = tokens.begin + i * kSlice;
+      GlobalAddress sources[kRows];
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        const int own = token + row_ + k * kRowsAtOnce;
+        sources[k] =
+            p_.k +
+            sizeof(dtype_kv) * (pages[k] * p_.k_page_stride + (own & (page_size - 1)) * p_.k_token_stride) +
+            chunk_ * 16;
+      }
+      look_up(pages, table, tokens, i + 1);
+      const int slot = i & 1;
+      const unsigned parity = (phases_ >> slot & 1) ^ 1;
+      const SharedAddress target = layout_.kv(slot) + swizzled<kBlockRowBytes>(row_, chunk_);
+#pragma unroll
+      for (int position = 0; position < kBlocksQk; ++position) {
+        const int block = block_at(position);
+        layout_.wait_for_slot(slot, block, parity);
+#pragma unroll
+        for (int k = 0; k < kRows; ++k)
+          async_copy_16_or_zero(target + block * kKvBlockBytes + k * kRowsAtOnce * kBlockRowBytes,
+                                sources[k] + block * kBlockRowBytes,
+                                token + row_ + k * kRowsAtOnce < tokens.end);
+        if (position % kBlocksOfGroup == kBlocksOfGroup - 1)
+          mbarrier_arrive_with_copies(layout_.kv_full(slot, position / kBlocksOfGroup));
+      }
+      phases_ ^= 1u << slot;
+    }
+  }
+};
+
+}  // namespace cubinet::attention_latent

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The sizes of the template `attention_latent`, which follow from its parameters.
+#include <cubinet/attention/shape.cuh>
+#include <cubinet/parameters.cuh>
+
+namespace cubinet::attention_latent {
+
+using namespace parameters;
+using namespace attention;
+
+struct Declared {
+  using Q = dtype_q;
+  using Kv = dtype_kv;
+  using Output = dtype_o;
+  static constexpr int kHeadDimQk = head_dim_qk;
+  static constexpr int kHeadDimV = head_dim_v;
+  static constexpr int kTileQ = tile_size_q;
+  static constexpr int kPageSize = page_size;
+  static constexpr int kClusterSize = cluster_size;
+  static constexpr bool kCausal = mask == mask_values::causal;
+  static constexpr bool kCustomMask = mask == mask_values::custom;
+  static constexpr bool kSlidingWindow = sliding_window;
+  static constexpr bool kSoftCap = soft_cap;
+  static constexpr bool kSeparatePageTables = separate_page_tables;
+};
+
+constexpr int kWarpgroup = 128;
+
+struct Shape : BasicShape<Declared> {
+  static constexpr int kSlice = tile_size_kv;
+  // Three warpgroups: one producer and two consumers, which compute the scores of alternate slices and half
+  // of the output's columns each.
+  static constexpr int kThreads = 3 * kWarpgroup;
+};
+using Product = Shape::Product;
+constexpr bool kConvertsKv = Shape::kConvertsKv;
+constexpr int kSlice = Shape::kSlice;
+constexpr int kClusterSize = cluster_size;
+constexpr int kOwnTokens = kSlice / kClusterSize;  // of a slice, those that a CTA copies
+constexpr int kColumns = head_dim_v / 2;
+// A product of a warpgroup has 64 rows. Rows behind the tile's are products of the memory behind Q, which
+// nothing reads.
+constexpr int kProductRows = 64;
+
+// Registers of a thread of each warpgroup. Converted KV passes through registers.
+constexpr int kProducerRegisters = kConvertsKv ? 88 : kClusterSize > 1 ? 56 : 40;
+constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
+// Registers must be released before they are taken: a CTA has no more than it starts with.
+static_assert(kProducerRegisters + 2 * kConsumerRegisters <= 3 * 168,
+              "as many as three warpgroups start with");
+
+// Rows are stored in blocks of 64 elements, which are 128 bytes.
+constexpr int kBlockElements = 64;
+constexpr int kBlockRowBytes = 128;
+constexpr int kBlocksQk = head_dim_qk / kBlockElements;
+constexpr int kBlocksOfHalf = kColumns / kBlockElements;
+constexpr int kQBlockBytes = tile_size_q * kBlockRowBytes;
+constexpr int kKvBlockBytes = kSlice * kBlockRowBytes;
+constexpr int kSlotBytes = kBlocksQk * kKvBlockBytes;
+
+// The blocks of a slice are copied and multiplied in this order: the one that is not V is first, since its
+// slot is the first that is free. The blocks of a group are announced together.
+constexpr int kBlocksOfGroup = 3;
+constexpr int kGroups = kBlocksQk / kBlocksOfGroup;
+static_assert(kBlocksQk % kBlocksOfGroup == 0, "groups have as many blocks each");
+__host__ __device__ constexpr int block_at(int position) {
+  return position == 0 ? kBlocksQk - 1 : position - 1;
+}
+
+// The two consumers send each other, thread by thread, the weights of a slice and the maxima of two rows.
+constexpr int kWeightsStep = kWarpgroup * 16;
+constexpr int kWeightsBytes = kSlice / 16 * kWeightsStep;
+constexpr int kMaximaBytes = kWarpgroup * 8;
+constexpr int kQScalesBytes = kConvertsKv ? kProductRows * 4 : 0;
+
+// Offsets in shared memory.
+constexpr int kKvOffset = Shape::kQBytes;
+constexpr int kWeightsOffset = kKvOffset + 2 * kSlotBytes;
+constexpr int kMaximaOffset = kWeightsOffset + kWeightsBytes;
+constexpr int kQScalesOffset = kMaximaOffset + kMaximaBytes;
+constexpr int kBarriersOffset = kQScalesOffset + kQScalesBytes;
+constexpr int kSharedBytes = kBarriersOffset + (2 * kGroups + 9) * 8;
+
+static_assert(kSlice == 64, "the scores of a slice are one product of a warpgroup");
+static_assert(attention_latent_threads == Shape::kThreads, "the host's formula of the CTA size differs");
+static_assert(attention_latent_shared_bytes == kSharedBytes,
+              "the host's formula of the shared memory differs");
+
+}  // namespace cubinet::attention_latent
