@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kNameLength = 32;
 constexpr auto kLeftOverAfter = std::chrono::hours(1);
-// What NVRTC leaves beside them; the one tells a date.
+// Files that NVRTC writes beside the headers. The lock file contains a date.
 constexpr const char* kNotHeaders[] = {".nvrtc_install.lock", ".nvrtc_headers_version"};
 
 Error unusable(const fs::path& path, const std::string& reason) {
@@ -52,7 +52,7 @@ Result<void> for_each_below(FileSystem& files, const fs::path& folder, Visit&& v
   return {};
 }
 
-// Takes the permission to write from others. NVRTC's files have the modes that the umask leaves them.
+// Removes write permission for others. NVRTC creates its files with the umask's modes.
 Result<void> close_to_others(FileSystem& files, const fs::path& folder) {
   constexpr auto kTheirs = fs::perms::group_write | fs::perms::others_write;
   return for_each_below(files, folder, [&](const fs::path& path, const FileStatus& status) -> Result<void> {
@@ -65,7 +65,7 @@ Result<void> close_to_others(FileSystem& files, const fs::path& folder) {
   });
 }
 
-// All that was written is on the disk before it has its name: 2400 files at once, not one by one.
+// Flushes all written files to the disk before the rename: 2400 files with one call.
 std::error_code make_durable(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return {errno, std::system_category()};
@@ -125,8 +125,8 @@ Result<bool> BundledHeaders::installed() const {
 Result<void> BundledHeaders::fill(const NvrtcApi& api, const fs::path& folder) const {
   CUBINET_TRY(files_->create_directories(folder, FileSystem::Mode::private_to_owner));
   const char* log = nullptr;
-  // Nobody else knows the folder, so that only threads of this process are waited for: with the flag not to
-  // wait it is refused while another of them is at it, in whatever folder.
+  // No other process knows the folder, so this waits only for threads of this process. With the
+  // flag not to wait, NVRTC refuses while any thread installs headers, in any folder.
   constexpr unsigned kDefault = 0;
   const nvrtcResult result = api.install_bundled_headers(folder.c_str(), kDefault, &log);
   if (result != NVRTC_SUCCESS) {
@@ -139,7 +139,7 @@ Result<void> BundledHeaders::fill(const NvrtcApi& api, const fs::path& folder) c
   }
   if (auto closed = close_to_others(*files_, folder); !closed)
     return unusable(parent_, closed.error().message);
-  // Whoever may read the home may read these.
+  // Users who may read the home may read the headers.
   std::error_code failure;
   fs::permissions(folder, fs::perms{0755}, failure);
   if (!failure) failure = make_durable(folder);
@@ -181,7 +181,7 @@ Result<UnneededHeaders> BundledHeaders::sweep(const fs::path& folder,
     if (!remove) continue;
     const fs::path aside = temporary_path_beside(place);
     CUBINET_TRY(some.files_->rename(place, aside));
-    static_cast<void>(some.files_->remove_tree(aside));  // what stays is swept later
+    static_cast<void>(some.files_->remove_tree(aside));  // remaining files are removed later
   }
   if (remove) some.remove_left_overs();
   return unneeded;
@@ -208,7 +208,7 @@ Result<void> BundledHeaders::install(const NvrtcApi& api) const {
   if (renamed) return {};
   static_cast<void>(files_->remove_tree(folder));
   if (!filled) return filled;
-  // Another process was faster.
+  // Another process may have installed the headers first.
   CUBINET_TRY_ASSIGN(const bool theirs, installed());
   return theirs ? Result<void>() : unusable(parent_, renamed.error().message);
 }

@@ -13,31 +13,32 @@
 
 namespace cubinet {
 
-// The headers that NVRTC has within it (13.3 and later), as files: a toolkit's and CCCL's of its own release.
-// NVRTC's option for them takes a lock at every compilation, waits for it without bound, and trusts what lies
-// in the folder. Here they are put into a folder that nobody else knows, once, which is then renamed to the
-// one that is searched. Thread-safe; any number of processes may do it at once.
+// Installs the headers that NVRTC 13.3 and later contain: the toolkit's and CCCL's of its release.
+// NVRTC's own option for them takes a lock at every compilation, waits for it without a limit, and
+// trusts the folder's contents. This class writes them once to a private temporary folder and
+// renames it. Thread-safe; several processes may install at once.
 class BundledHeaders {
  public:
-  // Those of one compiler go into a folder of their own in `folder`, which its identity names.
+  // Each compiler has a subfolder of `folder`, named after its identity.
   BundledHeaders(std::filesystem::path folder, std::string_view compiler);
 
-  // The folders to search when they are installed.
+  // Returns the folders to search if the headers are installed.
   std::vector<std::string> folders() const;
-  // untrusted where somebody else can have written what lies there, or can take it away.
+  // Returns whether the headers are installed; untrusted if another user can write or remove them.
   Result<bool> installed() const;
-  // unavailable where they cannot be written.
+  // Writes the headers. Returns unavailable if they cannot be written.
   Result<void> install(const NvrtcApi& api) const;
 
-  // Counts what such a folder holds for other compilers than these, and removes it if `remove` is true. A
-  // folder is renamed first, so that readers find all of it or nothing. untrusted as installed().
+  // Counts the headers in `folder` of other compilers than these, and removes them if `remove` is
+  // true. A subfolder is renamed first, so readers find all of it or nothing. Returns untrusted as
+  // installed() does.
   static Result<UnneededHeaders> sweep(const std::filesystem::path& folder,
                                        const std::vector<std::string>& compilers, bool remove);
 
  private:
   Result<bool> is_trusted_folder(const std::filesystem::path& path) const;
   Result<void> fill(const NvrtcApi& api, const std::filesystem::path& folder) const;
-  // Removes what processes left that were ended while they wrote.
+  // Removes temporary folders of processes that were killed while writing.
   void remove_left_overs() const;
 
   std::filesystem::path parent_;

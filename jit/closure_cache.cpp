@@ -7,7 +7,8 @@ namespace cubinet {
 namespace {
 
 constexpr std::size_t kMaximumClosures = 256;
-// Of the texts that wait for a compilation: CUB's block reduce has 10 MB. What is beyond it is read again.
+// The limit for texts kept until their compilation. CUB's block reduce has 10 MB. Texts beyond it
+// are read again.
 constexpr std::size_t kMaximumTextBytes = std::size_t{32} << 20;
 
 std::size_t text_bytes(const IncludeClosure& closure) {
@@ -23,7 +24,7 @@ std::shared_ptr<const IncludeClosure> without_texts(const IncludeClosure& closur
   lean->stamps = closure.stamps;
   lean->settled = closure.settled;
   lean->unused_words = closure.unused_words;
-  lean->missing.resize(closure.missing.size());  // how many there are
+  lean->missing.resize(closure.missing.size());  // keeps only their number
   return lean;
 }
 

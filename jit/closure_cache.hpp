@@ -12,22 +12,24 @@
 
 namespace cubinet {
 
-// The closures of templates over where their headers are looked for, kept while no file of theirs has
-// changed. Thread-safe.
+// A cache of include closures, by template and header search. An entry is valid while none of its
+// files changes. Thread-safe.
 class ClosureCache {
  public:
   explicit ClosureCache(FileProbe probe = {}) : probe_(std::move(probe)) {}
 
-  // Without the texts. One whose files were edited a moment ago is not kept: their next edit might not show.
+  // Returns a closure without texts. A closure of files that were edited just now is not cached,
+  // because file times may not show the next edit.
   Result<std::shared_ptr<const IncludeClosure>> get(
       const std::shared_ptr<const KernelTemplate>& kernel_template, const HeaderSearch& search);
-  // With the texts, to compile them: those that get() read a moment ago, where the files are what they were,
-  // so that looking a kernel up and then compiling it reads its headers once. They are not kept any longer.
+  // Returns a closure with texts, for compiling. Reuses the texts that get() just read if the files
+  // are unchanged, so a look-up and its compilation read the headers once. The texts are then
+  // dropped.
   Result<std::shared_ptr<const IncludeClosure>> take(
       const std::shared_ptr<const KernelTemplate>& kernel_template, const HeaderSearch& search);
 
  private:
-  // Holds the template, so that no other can come to lie at its address.
+  // The key owns the template, so no other template can have its address.
   using Key = std::pair<std::shared_ptr<const KernelTemplate>, HeaderSearch>;
 
   void keep_for_compilation(const Key& key, std::shared_ptr<const IncludeClosure> closure);
@@ -36,7 +38,7 @@ class ClosureCache {
   const FileProbe probe_;
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<const IncludeClosure>> closures_;  // guarded by mutex_; settled ones only
-  // With their texts, for a compilation that may follow; the newest last. Guarded by mutex_.
+  // Closures with texts, for a compilation that may follow; newest last. Guarded by mutex_.
   std::deque<std::pair<Key, std::shared_ptr<const IncludeClosure>>> awaited_;
 };
 

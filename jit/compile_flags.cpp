@@ -12,7 +12,7 @@ constexpr NvrtcVersion kFirstWithCache{12, 9};  // and so with --no-cache
 constexpr NvrtcVersion kFirstWithFamilies{12, 9};
 constexpr NvrtcVersion kFirstWithSeed{12, 9};
 
-// What NVRTC calls a part of fast math, what nvJitLink does, and what --use_fast_math makes of it.
+// The name of a part of fast math in NVRTC and in nvJitLink, and its value under --use_fast_math.
 struct MathOption {
   std::string_view compilers;
   std::string_view linkers;
@@ -44,11 +44,11 @@ std::vector<std::string> compile_flags(const CompileRequest& request, NvrtcVersi
   std::vector<std::string> flags = code_flags(request);
   // NVRTC's own cache would hide what we measure and keep a second copy of what the registry keeps.
   if (version >= kFirstWithCache) flags.emplace_back("--no-cache");
-  // Of what has no name outside (`namespace {`, CUB's objects) NVRTC makes symbols; where the source has no
-  // function of a plain name to tell them from another file's by, with a number of this process.
+  // NVRTC creates symbols for names with internal linkage (`namespace {`, CUB's objects). If the
+  // source has no plain function to derive a unique name from, it uses a number of the process.
   if (version >= kFirstWithSeed && !request.spec.options.contains("frandom-seed"))
     flags.push_back("--frandom-seed=" + texts.to_hex());
-  // No folder is searched, not even the working one: every header is in memory.
+  // NVRTC searches no folder, not even the working folder: every header is in memory.
   flags.emplace_back("--no-source-include");
   return flags;
 }

@@ -32,7 +32,7 @@ std::vector<HeaderView> headers_of(const IncludeClosure& closure, const std::str
   return headers;
 }
 
-// The log with the names that people gave to what is missing; `named` becomes the first of these.
+// Returns the log with the original names of missing headers. `named` becomes the first of them.
 std::string readable_log(const IncludeClosure& closure, const std::string& log,
                          const MissingHeader** named = nullptr) {
   std::string readable;
@@ -93,7 +93,8 @@ Error compile_error(const NvrtcApi& api, const CompileRequest& request, nvrtcRes
   return error;
 }
 
-// What NVRTC calls a variable: a name expression is a constant, which its address is.
+// Returns the name expression of a variable: its address, because a name expression must be
+// constant.
 std::string expression_of(const std::string& global) {
   return "&" + global;
 }
@@ -126,8 +127,8 @@ Error wrong_target(const CompileRequest& request, const std::string& built) {
                "NVRTC was asked for " + request.target.to_string() + " and built " + built};
 }
 
-// The driver "loads" a cubin that lacks a function, or one for another target, without a word: what the
-// compiler gave us is held against what the template declares before anybody keeps it.
+// Checks the compiler's output against the template's declaration before it is kept. The driver
+// loads a cubin that lacks a function, or one for another target, without an error.
 Result<void> check_output(const CompileRequest& request, const Bytes& image,
                           std::vector<EntryPoint>& entries) {
   std::vector<std::string> kernels;
@@ -135,7 +136,7 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
     CUBINET_TRY_ASSIGN(CubinInspection inspection, inspect_cubin(image));
     if (contradicts(inspection, request.target))
       return wrong_target(request, "a cubin for " + inspection.target_name());
-    // One that is declared wrong would be refused when it is loaded, on a machine with a device.
+    // A wrong declaration would otherwise fail only when the kernel is loaded on a device.
     for (const EntryPoint& entry : entries) {
       const auto kernel = std::find(inspection.kernels.begin(), inspection.kernels.end(), entry.symbol);
       if (kernel == inspection.kernels.end() || entry.parameter_bytes == 0) continue;
@@ -144,7 +145,7 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
       if (bytes != 0 && bytes != entry.parameter_bytes) return other_argument(request, entry, bytes);
     }
     kernels = std::move(inspection.kernels);
-    // Those of a library's own that nobody can ask for by name.
+    // Internal kernels of a library cannot be looked up by name.
     if (entries.empty() && needs_link(request.spec.options)) {
       CUBINET_TRY_ASSIGN(kernels, visible_kernels(image));
     }
@@ -154,7 +155,7 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
       return wrong_target(request, "PTX for " + inspection.target.compute_name());
     kernels = std::move(inspection.kernels);
   }
-  if (entries.empty()) {  // a source that names none: all that it compiles to
+  if (entries.empty()) {  // without names, all kernels of the output
     if (kernels.empty()) return no_kernel(request);
     std::sort(kernels.begin(), kernels.end());
     for (const std::string& kernel : kernels) {
@@ -172,7 +173,7 @@ Result<void> check_output(const CompileRequest& request, const Bytes& image,
   return {};
 }
 
-// A program that was compiled, and NVRTC's verdict.
+// A compiled program, and NVRTC's result.
 struct ProgramRun {
   NvrtcProgram program;
   nvrtcResult result = NVRTC_ERROR_INTERNAL_ERROR;
@@ -188,8 +189,9 @@ Result<ProgramRun> run_once(const NvrtcApi& api, const KernelTemplate& source, c
   for (const std::string& global : source.globals())
     CUBINET_TRY(program.add_name_expression(expression_of(global)));
   ProgramRun run{std::move(program)};
-  // NVRTC writes the working folder into what describes source lines, for linkers too; and asks which files
-  // lie there under the names of headers in memory: two that are one file are one header to `#pragma once`.
+  // NVRTC writes the working folder into line information and into the linker's inputs. It also
+  // checks for files with the names of headers in memory: two names of one file are one header for
+  // `#pragma once`.
   run_at_root([&] { run.result = run.program.compile(flags); });
   return run;
 }
@@ -226,7 +228,7 @@ Result<ProgramRun> run_program(const NvrtcApi& api, const KernelTemplate& source
   return run_once(api, source, closure, headers, flags);
 }
 
-// The row that the cubin has in the table of kernels; empty where its template declares none.
+// Returns the cubin's encoded row in the kernel table; empty if its template declares none.
 Result<Bytes> encoded_row(const CompileRequest& request) {
   CUBINET_TRY_ASSIGN(auto row, request.kernel_template->row(request.spec));
   if (!row) return Bytes();

@@ -16,14 +16,14 @@
 
 namespace cubinet {
 
-// All texts and libraries that a build is made of.
+// All texts and libraries of a build.
 struct BuildInputs {
   std::vector<std::shared_ptr<const IncludeClosure>>
       closures;  // of the template, then of each source that is linked with it
   DeviceLibraries libraries;
 };
 
-// What came of one source, or of all that were linked.
+// The compiled code of one source, or of all linked sources.
 struct CompiledSource {
   Bytes code;                        // cubin, PTX or, before it is linked, LTO IR
   std::vector<std::string> symbols;  // one for each symbol expression; empty where that is
@@ -36,14 +36,14 @@ Result<CompiledSource> compile_source(const NvrtcApi& api, const CompileRequest&
                                       const KernelTemplate& source, const IncludeClosure& closure,
                                       const std::string& parameters_header);
 
-// What that gives to NVRTC.
+// Describes the input that compile_source() passes to NVRTC.
 CompilerInput describe_source(NvrtcVersion version, const CompileRequest& request,
                               const KernelTemplate& source, const IncludeClosure& closure,
                               const std::string& parameters_header);
 
-// Compiles one checked request. REQUIRES: request.spec is resolved, `inputs` are those of its template;
-// `linker` is given where, and only where, it needs one. Fills in all of the record but compiler and
-// fingerprint.
+// Compiles one checked request and fills in the record except compiler and fingerprint. REQUIRES:
+// request.spec is resolved, `inputs` belong to its template, and `linker` is given if and only if
+// the request needs one.
 Result<CompileOutput> run_compile_job(const NvrtcApi& api, const NvJitLinkApi* linker,
                                       const CompileRequest& request, const BuildInputs& inputs,
                                       const std::string& parameters_header);

@@ -19,7 +19,7 @@
 namespace cubinet {
 namespace {
 
-// Raised whenever fingerprints are made of other fields: none made before equals one made after.
+// Raised when fingerprints cover other fields, so old and new fingerprints differ.
 constexpr std::string_view kFingerprintVersion = "2";
 
 ForkHazard nvrtc_library;
@@ -34,8 +34,8 @@ Result<ForkHazard::Stay> enter_nvrtc() {
       "start workers by exec (spawn), or fork while nothing is compiled; what a store holds is found"};
 }
 
-// The one variable that changes what NVRTC makes (13.0, 13.5): the dialect of its intermediate code, and with
-// it the machine code. No environment is a part of a fingerprint.
+// Refuses the one environment variable that changes NVRTC's code (13.0, 13.5): it selects the
+// dialect of the intermediate code. Fingerprints do not cover the environment.
 Result<void> check_environment() {
   constexpr const char* kDialect = "NV_NVVM_VERSION";
   if (std::getenv(kDialect) == nullptr) return {};
@@ -130,7 +130,7 @@ class NvrtcCompiler final : public Compiler {
     std::vector<SmTarget> targets;
   };
 
-  // The request with its specification resolved: what identity, fingerprint and source are made of.
+  // Returns the request with its specification resolved.
   static Result<CompileRequest> checked(const CompileRequest& given) {
     if (given.kernel_template == nullptr)
       return Error{ErrorCode::invalid_argument, "a request names no template"};
@@ -168,14 +168,15 @@ class NvrtcCompiler final : public Compiler {
     return loaded_;
   }
 
-  // load(), where this process may.
+  // Returns the loaded NVRTC, or an error in a forked process.
   Result<std::shared_ptr<const NvrtcApi>> entered() {
     CUBINET_TRY_ASSIGN(const auto stay, enter_nvrtc());
     CUBINET_TRY_ASSIGN(const Loaded loaded, load());
     return loaded.api;
   }
 
-  // Just the texts and libraries that the fingerprint covers, whatever becomes of their files meanwhile.
+  // Reads the texts and libraries that the fingerprint covers. Later changes of the files have no
+  // effect.
   Result<BuildInputs> read_inputs(const PreparedRequest& request) {
     BuildInputs inputs;
     CUBINET_TRY_ASSIGN(inputs.closures, closures_.take(request));
@@ -183,7 +184,7 @@ class NvrtcCompiler final : public Compiler {
     return inputs;
   }
 
-  // The digest of what read_inputs() would read now, and of the linker.
+  // Returns the digest of the inputs that read_inputs() would read now, and of the linker.
   Result<Sha256Digest> inputs_digest(const PreparedRequest& request) {
     CUBINET_TRY_ASSIGN(const auto closures, closures_.get(request));
     Sha256Digest libraries;
@@ -253,7 +254,7 @@ Error nothing_found(const CompilerSearch& search) {
 Result<UnneededHeaders> sweep_bundled_headers(const CompilerSearch& search, bool remove) {
   if (!search.bundled_headers) return UnneededHeaders();
   CompilerSearch usual = search;
-  usual.library.reset();  // the one that is named now, and those that are found without a word
+  usual.library.reset();  // the default search, without the named library
   std::vector<std::string> identities;
   for (const CompilerSearch& each : {search, usual}) {
     for (const CompilerCandidate& candidate : find_compilers(each)) {

@@ -31,7 +31,7 @@ Result<std::string> build_of_library(const std::filesystem::path& library) {
   }
   auto build_id = elf_build_id(*elf);
   if (build_id && *build_id && !(*build_id)->empty()) return to_hex(**build_id);
-  // The builtins of CUDA 12.0 are built without one.
+  // The builtins of CUDA 12.0 have no build-id.
   return "sha256:" + sha256(file.content()).to_hex();
 }
 

@@ -19,7 +19,7 @@ constexpr std::string_view kTooOld = "libnvrtc.so.11.2";  // of CUDA 11.2 to 11.
 constexpr std::string_view kLibraryPrefix = "libnvrtc.so.";
 constexpr std::string_view kBuiltinsPrefix = "libnvrtc-builtins.so.";
 
-// Each folder once: a variable often names the usual place.
+// Returns each folder once. Variables often name the usual folder.
 std::vector<CompilerPlace> places_of(const CompilerSearch& search) {
   std::vector<CompilerPlace> places;
   const auto add = [&](Source source, fs::path folder) {
@@ -44,7 +44,7 @@ std::vector<CompilerPlace> places_of(const CompilerSearch& search) {
   return places;
 }
 
-// "13", "13.0" and "13.0.88" after the prefix.
+// Returns the version after the prefix: "13", "13.0" or "13.0.88".
 std::optional<NvrtcVersion> version_after(std::string_view file_name, std::string_view prefix) {
   if (!file_name.starts_with(prefix)) return std::nullopt;
   const char* const end = file_name.data() + file_name.size();
@@ -56,8 +56,8 @@ std::optional<NvrtcVersion> version_after(std::string_view file_name, std::strin
   return version;
 }
 
-// The builtins of the library's own release where its file name tells it ("libnvrtc.so.12.4.127"), else the
-// newest of its major release.
+// Returns the builtins of the library's release if its file name contains it
+// ("libnvrtc.so.12.4.127"), otherwise the newest of its major release.
 fs::path builtins_beside(const fs::path& library) {
   const std::string name = library.filename().string();
   const auto wanted = version_after(name, kLibraryPrefix);
@@ -115,7 +115,7 @@ std::vector<CompilerCandidate> compilers_in(const std::vector<CompilerPlace>& pl
       add_candidate(candidates, place.source, place.folder / soname);
   }
   if (!candidates.empty()) return candidates;
-  // One that is too old is better refused by name than not seen.
+  // A compiler that is too old is refused by name, which is better than not found.
   for (const CompilerPlace& place : places)
     add_candidate(candidates, place.source, place.folder / kTooOld);
   return candidates;
@@ -145,12 +145,12 @@ std::vector<std::string> header_folders(const CompilerCandidate& candidate) {
   const fs::path lib = fs::path(candidate.library).parent_path();
   const fs::path above = lib.parent_path();
   std::vector<std::string> folders;
-  // A toolkit, and a wheel of CUDA 13; then the wheels of CUDA 12, a folder each.
+  // A toolkit and a wheel of CUDA 13 have one folder. Wheels of CUDA 12 have a folder each.
   for (const fs::path& folder :
        {above / "include", above / "include/cccl", above.parent_path() / "cuda_runtime/include",
         above.parent_path() / "cuda_cccl/include"}) {
     std::error_code error;
-    // Not the C library's, which a distribution's own NVRTC lies beside.
+    // A distribution's NVRTC is beside the C library's headers, which are not searched.
     if (fs::is_directory(folder, error) && folder != "/usr/include") folders.push_back(folder);
   }
   return folders;

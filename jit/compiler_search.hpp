@@ -9,26 +9,26 @@
 
 namespace cubinet {
 
-// A folder that is looked into, and why.
+// A folder that is searched, and the reason.
 struct CompilerPlace {
   CompilerCandidate::Source source;
   std::filesystem::path folder;
 };
 
-// find_compilers() over these places and no others.
+// Returns the compilers in these places only, as find_compilers() does.
 std::vector<CompilerCandidate> compilers_in(const std::vector<CompilerPlace>& places);
 
-// The release that the file names of a candidate tell: that of the builtins ("libnvrtc-builtins.so.13.0"), or
-// of the library; nullopt when neither does.
+// Returns the release in a candidate's file names: of the builtins ("libnvrtc-builtins.so.13.0"),
+// otherwise of the library. Returns nullopt if neither name contains it.
 std::optional<NvrtcVersion> version_by_file_name(const CompilerCandidate& candidate);
 
-// Where the headers lie that belong to this compiler: those of its toolkit, or of the wheels beside its own.
+// Returns the header folders of this compiler: of its toolkit, or of the wheels beside its own.
 std::vector<std::string> header_folders(const CompilerCandidate& candidate);
-// Whether these hold a toolkit's headers and CCCL's.
+// Returns whether these folders have a toolkit's headers and CCCL's.
 bool are_complete(const std::vector<std::string>& header_folders);
 
-// Where device libraries lie that belong to this compiler (libcudadevrt.a): beside it, or in the wheels
-// beside its own.
+// Returns the folders of this compiler's device libraries (libcudadevrt.a): beside it, or in the
+// wheels beside its own.
 std::vector<std::string> library_folders(const CompilerCandidate& candidate);
 
 }  // namespace cubinet

@@ -47,7 +47,7 @@ Error not_whole(const std::string& reason) {
   return Error{ErrorCode::corruption, reason, "copy or build the library again"};
 }
 
-// The number of an archive member's header, padded by blanks; nullopt for what is none.
+// Parses a number in an archive member's header, which is padded with blanks.
 std::optional<std::uint64_t> padded_number(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -70,14 +70,14 @@ Result<void> check_archive(std::string_view text) {
     if (member.starts_with("\177ELF")) {
       if (const auto elf = ElfImage::parse(as_bytes(member)); !elf) return not_whole(elf.error().message);
     }
-    // Members begin at even places; the last needs no filling.
+    // Members begin at even offsets. The last member needs no padding.
     text.remove_prefix(std::min(text.size(), member.size() + member.size() % 2));
   }
   return {};
 }
 
-// nvJitLink reads what is damaged without end, or ends the process. What holds LTO IR alone is none of ours
-// to read.
+// Checks a fatbinary's structure, because nvJitLink reads beyond the end of damaged ones or ends
+// the process. One that contains only LTO IR cannot be checked here.
 Result<void> check_fatbin(ByteView content) {
   const auto elements = read_fatbin(content);
   if (!elements && elements.error().code == ErrorCode::invalid_argument) return {};
@@ -139,7 +139,7 @@ class LibraryReader {
       error.message = "the device library '" + path.string() + "' is damaged: " + error.message;
       return error;
     }
-    if (kind == LinkInputKind::ptx) content->push_back(std::byte{0});  // the linker takes it as a text
+    if (kind == LinkInputKind::ptx) content->push_back(std::byte{0});  // the linker needs a terminated text
     found_.libraries.push_back({name, kind, *std::move(content)});
     return {};
   }

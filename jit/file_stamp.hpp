@@ -8,7 +8,7 @@
 
 namespace cubinet {
 
-// What a file was when it was read, or that it was not there.
+// The state of a file when it was read; it may be missing.
 struct FileStamp {
   std::filesystem::path path;
   bool exists = false;
@@ -19,14 +19,14 @@ struct FileStamp {
   std::int64_t changed_ns = 0;
 
   static FileStamp take(std::filesystem::path path);
-  // Whether every edit after `now_ns` will show in another stamp. File times go in ticks (of up to 10 ms, on
-  // some file systems of 2 s): what is edited twice within one, to the same size, looks the same.
+  // Returns whether every edit after `now_ns` changes the stamp. File times have ticks of up to 10
+  // ms, on some file systems of 2 s. Two edits within one tick that keep the size look the same.
   bool settled(std::int64_t now_ns) const;
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-// Where stamps and the time come from. Replaced in tests: an edit that no file time shows cannot be made at
-// will.
+// The source of stamps and of the time. Tests replace it to simulate edits that file times do not
+// show.
 struct FileProbe {
   Callback<FileStamp(const std::filesystem::path&)> stamp = FileStamp::take;
   Callback<std::int64_t()> now_ns = wall_clock_ns;  // since 1970, the clock that file times follow

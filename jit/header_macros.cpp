@@ -15,7 +15,7 @@ constexpr std::size_t kMaximumEnvironments = 4096;
 constexpr std::size_t kStepsOfOperand = 200'000;
 constexpr std::size_t kQuoted = 40;  // characters of a definition, in a message
 
-// Of those that NVRTC 13.0 and 13.5 define, beside those with "__" at both ends.
+// Prefixes of macros that NVRTC 13.0 and 13.5 define, besides names with "__" at both ends.
 constexpr std::array<std::string_view, 9> kFamilies = {"__CUDA", "__NV",   "_NV_",   "NV_",   "__cpp_",
                                                        "__has_", "__GNUC", "__STDC", "CUDART"};
 constexpr std::array<std::string_view, 4> kOthers = {"__cplusplus", "NULL", "assert", "va_arg"};
@@ -27,7 +27,7 @@ bool is_of_compiler(std::string_view name) {
                      [&](std::string_view f) { return name.starts_with(f); });
 }
 
-// That another release may define one of this name, its looks tell.
+// Returns whether a release of the compiler may define this name, judged by its form.
 bool may_be_of_compiler(std::string_view name) {
   return name.starts_with('_') ||
          std::none_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
@@ -43,14 +43,14 @@ bool is_absolute(std::string_view header) {
 
 }  // namespace
 
-// One way in which the macros may be defined at a place. The next one differs in the last choice of it that
-// leaves one.
+// One combination of the macros' definitions. The next combination changes the last choice that has
+// an alternative left.
 class HeaderMacros::Environment final : public MacroEnvironment {
  public:
   explicit Environment(std::unordered_map<std::string, Definitions>& definitions)
       : definitions_(definitions) {}
 
-  // False where there is no other one.
+  // Advances to the next combination. Returns false if there is none.
   bool go_on() {
     chosen_.clear();
     emptied_.clear();
@@ -61,7 +61,7 @@ class HeaderMacros::Environment final : public MacroEnvironment {
     ++choices_.back().which;
     return true;
   }
-  // The word that was taken for a macro of the compiler's, without a replacement; empty: none.
+  // Returns the word that was taken for an empty macro of the compiler; empty if there is none.
   const std::string& emptied() const { return emptied_; }
 
   bool replaces_again() override { return choose(2) == 0; }

@@ -14,24 +14,25 @@
 
 namespace cubinet {
 
-// What the operand of an `#include` or a `__has_include` may name.
+// The headers that the operand of an `#include` or a `__has_include` may name.
 struct MacroHeaders {
   std::vector<std::string> names;  // with their quotes or angle brackets, ascending
   std::string unknown;             // why there may be others; empty: there are none
 };
 
-// The macros that a source and its headers define, every definition of each: from them follows what an
-// `#include MACRO(x)` may name, whichever conditions hold. At any place a macro is what one of its
-// definitions says, or is not defined there; what the compiler defines itself is not known.
+// All definitions of the macros in a source and its headers, from which follow the headers that
+// `#include MACRO(x)` may name under any conditions. At any point a macro has one of its
+// definitions or is undefined. The compiler's own macros are unknown.
 class HeaderMacros {
  public:
-  // All operands together take at most so many steps; what would take more is not known.
+  // All operands together take at most `steps` steps. The result of a longer expansion is unknown.
   explicit HeaderMacros(std::size_t steps = 2'000'000) : steps_left_(steps) {}
 
-  // `body` is what follows the name on its line: "(a,b) a##b", " <lib/a.h>".
+  // Adds a definition. `body` is the rest of the line after the name: "(a,b) a##b", " <lib/a.h>".
   void define(std::string_view name, std::string_view body);
-  // Of what stands behind `#include`, or in the parentheses of `__has_include` and behind: what makes no
-  // header's name is an error to the compiler, and not among them.
+  // Returns the headers for the text after `#include`, or after the opening parenthesis of
+  // `__has_include`. Operands that expand to no header name are errors for the compiler and are
+  // left out.
   const MacroHeaders& headers_of(const std::string& operand);
 
  private:
@@ -49,7 +50,7 @@ class HeaderMacros {
   std::size_t steps_left_;
 };
 
-// The macros that a request defines: the names, and their bodies as HeaderMacros has them.
+// Returns the macros that a request defines: names, and bodies as in HeaderMacros::define().
 std::vector<std::pair<std::string, std::string>> header_macros(const CompilerOptions& options);
 
 }  // namespace cubinet

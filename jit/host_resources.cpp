@@ -16,14 +16,15 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
-// The first number of a file; kUnlimited when there is none ("max" too).
+// Returns the first number in a file; kUnlimited if there is none, as in "max".
 std::uint64_t number_in(const fs::path& file) {
   std::ifstream stream(file);
   std::uint64_t value = 0;
   return stream >> value ? value : kUnlimited;
 }
 
-// "MemAvailable:   123 kB" of /proc/meminfo, "inactive_file 123" of memory.stat.
+// Returns the number after a label: "MemAvailable:   123 kB" in /proc/meminfo, "inactive_file 123"
+// in memory.stat.
 std::uint64_t number_after(const fs::path& file, const std::string& label, std::uint64_t fallback) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
@@ -44,7 +45,7 @@ void limit_memory(HostResources& resources, const fs::path& group, const char* l
   const std::uint64_t limit = number_in(group / limit_name);
   const std::uint64_t usage = number_in(group / usage_name);
   if (limit == kUnlimited || usage == kUnlimited) return;
-  // Pages of files that nobody uses now are given back on demand.
+  // Inactive pages of files are reclaimed on demand.
   const std::uint64_t reclaimable = number_after(group / "memory.stat", "inactive_file ", 0);
   const std::uint64_t used = usage - std::min(usage, reclaimable);
   resources.available_bytes = std::min(resources.available_bytes, limit - std::min(limit, used));
@@ -75,8 +76,9 @@ void limit_by_version_1(HostResources& resources, const fs::path& mount, const s
   }
 }
 
-// A line of /proc/self/cgroup is "0::/path" (version 2) or "4:memory:/path". Every group up to the root
-// limits; in a container the root is the container's own group, whatever path the line shows.
+// Applies the limits of the process's control groups and of their parents. A line of
+// /proc/self/cgroup is "0::/path" (version 2) or "4:memory:/path". In a container the root is the
+// container's own group, whatever path the line shows.
 void limit_by_control_groups(HostResources& resources, const fs::path& root) {
   const fs::path mount = root / "sys/fs/cgroup";
   std::ifstream stream(root / "proc/self/cgroup");

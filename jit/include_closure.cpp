@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaximumHeaders = 10000;
 constexpr std::uint64_t kMaximumBytes = std::uint64_t{256} << 20;
 
-// What is not unusual in a file's name. The rest could end a name in the text, or be read differently.
+// Returns a file name with only common characters. Others could end the name in the text or change
+// its meaning.
 std::string harmless(std::string name) {
   for (char& c : name) {
     const bool usual = is_word_character(c) || std::string_view("/.-+").find(c) != std::string_view::npos;
@@ -34,7 +35,7 @@ std::string harmless(std::string name) {
   return name;
 }
 
-// The path without "." and "..", which does not begin with "..".
+// Returns the path without "." and "..". It does not begin with "..".
 std::string below_root(const fs::path& relative) {
   fs::path name;
   for (const fs::path& part : relative.lexically_normal()) {
@@ -105,16 +106,16 @@ class ClosureBuilder {
   struct File {
     std::string name;
     std::string text;
-    fs::path folder;                  // where it lies; empty for one that lies nowhere
-    std::optional<std::size_t> root;  // it lies below roots_[*root]
+    fs::path folder;                  // its folder; empty for a header without one
+    std::optional<std::size_t> root;  // it is below roots_[*root]
     fs::path place{};                 // the file itself
-    // The root in which it was searched and found, behind which its #include_next goes on. One that was found
-    // beside another is in none for NVRTC: its own searches all of them.
+    // The root in which it was found; its #include_next continues after it. For a header beside the
+    // including file NVRTC has none: its #include_next searches all roots.
     std::optional<std::size_t> searched{};
     bool is_source = false;  // its #include_next is an #include
   };
 
-  // A file that has a name, and one of the folders in which it lies.
+  // A file that has a name, and one of its folders.
   struct FoundFile {
     std::string name;
     fs::path folder;
@@ -139,7 +140,8 @@ class ClosureBuilder {
     return is_of_toolkit(file.root) && (reference.host_only || is_of_cccl(file.name));
   }
 
-  // Those of the toolkit know nothing of parameters, and of ours those that include them.
+  // Returns whether a file may use parameters: a toolkit's header never does, an embedded header
+  // only if it includes them.
   bool may_use_parameters(const File& file, const IncludeScan& scan) const {
     if (!file.folder.empty()) return !is_of_toolkit(file.root);
     return std::any_of(scan.references.begin(), scan.references.end(), [](const HeaderReference& reference) {
@@ -147,7 +149,7 @@ class ClosureBuilder {
     });
   }
 
-  // Takes the preludes in, and returns the lines that include them before the first line of the source.
+  // Adds the preludes, and returns the lines that include them before the first line of the source.
   Result<std::string> include_preludes(const KernelTemplate& kernel_template) {
     std::string lines;
     for (const Prelude& prelude : kernel_template.preludes()) {
@@ -158,12 +160,12 @@ class ClosureBuilder {
     return lines.empty() ? lines : lines + "#line 1\n";
   }
 
-  // The text with the names that its headers have here.
+  // Returns the text with the closure's names of its headers.
   Result<std::string> named(const File& file, bool is_template = false) {
     const IncludeScan scan = scan_includes(file.text, dialect_);
     for (const HeaderMacro& macro : scan.macros)
       macros_.define(macro.name, macro.body);
-    // An embedded header has none.
+    // An embedded header has no root.
     const bool of_caller = !is_of_toolkit(file.root);
     if (scan.is_unclear && of_caller) {
       return Error{
@@ -187,14 +189,14 @@ class ClosureBuilder {
     return with_names(file.text, scan.references, names);
   }
 
-  // The compiler asks for what a macro names in so many words: that has to lead to the header.
+  // Adds the headers that macros name. The compiler asks for them by their original names.
   Result<void> follow_computed() {
     for (const auto& [macro, file] : computed_) {
       for (const std::string& header : macros_.headers_of(macro).names) {
         HeaderReference reference;
         reference.name = header.substr(1, header.size() - 2);
         reference.quoted = header.front() == '"';
-        // The compiler would open it by itself, where it appears later.
+        // The compiler would open the file itself if it appeared later.
         if (fs::path(reference.name).is_absolute()) {
           return Error{ErrorCode::invalid_argument,
                        "the macro '" + macro + "' names the header " + header + " in '" + file.name +
@@ -227,11 +229,11 @@ class ClosureBuilder {
                  "write the header's name where it is included"};
   }
 
-  // The name of the header that is found; nullopt, with the places that were searched, where none is.
+  // Returns the name of the header that was found, or nullopt and the searched places.
   Result<std::optional<std::string>> find(const HeaderReference& reference, const File& file,
                                           std::vector<std::string>& places) {
     const fs::path path = reference.name;
-    // As NVRTC has it: what is in memory goes before every file.
+    // NVRTC prefers headers in memory to every file.
     CUBINET_TRY_ASSIGN(auto held, in_memory(reference.name, *from_memory_, source_folder_));
     if (held) return held;
     if (path.is_absolute()) return at(path, path.filename(), std::nullopt, std::nullopt);
@@ -284,7 +286,7 @@ class ClosureBuilder {
     return std::string(kMissingPrefix) + std::to_string(closure_.missing.size() - 1);
   }
 
-  // `folder`: where one of them looks for what it includes from beside itself; empty: nowhere.
+  // Finds a header in memory. `folder` is searched for its quoted includes; empty: none.
   template <class Headers>
   Result<std::optional<std::string>> in_memory(const std::string& name, const Headers& headers,
                                                const fs::path& folder) {
@@ -299,8 +301,8 @@ class ClosureBuilder {
     return std::optional(given);
   }
 
-  // The name of the file that is there, which lies below that root and was searched in the other; nullopt
-  // where none is.
+  // Returns the name of the file at `path`, or nullopt if there is none. `below` is the root of its
+  // name, which may differ from the root that was searched.
   Result<std::optional<std::string>> at(const fs::path& path, const fs::path& below,
                                         std::optional<std::size_t> root,
                                         std::optional<std::size_t> searched) {
@@ -309,7 +311,7 @@ class ClosureBuilder {
     std::optional<std::string>& name = names_by_path_[path.native()];
     const FileStamp stamp = stamp_of(path);
     if (!stamp.exists) return name;
-    // One file that is found by two paths is one header: `#pragma once` has to see that.
+    // One file with two paths is one header, so that `#pragma once` works.
     std::vector<FoundFile>& known = names_by_file_[{stamp.device, stamp.inode}];
     for (const FoundFile& file : known) {
       if (file.folder == path.parent_path()) name = file.name;
@@ -338,8 +340,8 @@ class ClosureBuilder {
     return stamp;
   }
 
-  // Whether what the file includes from beside itself is the same where it lies and in another folder, in
-  // which it lies too: by a link, that is not so.
+  // Returns whether the file's quoted includes find the same headers in its folder and in another
+  // one that has a link to it.
   bool includes_the_same(const File& file, const fs::path& folder) {
     const IncludeScan scan = scan_includes(file.text, dialect_);
     return std::all_of(scan.references.begin(), scan.references.end(), [&](const HeaderReference& reference) {
@@ -352,7 +354,7 @@ class ClosureBuilder {
   }
 
   std::string free_name(const std::string& wanted) {
-    // What leads nowhere would lead to it.
+    // A missing header's name would find this file.
     std::string name = wanted.starts_with(kMissingPrefix) ? "~" + wanted : wanted;
     for (unsigned number = 2; !names_taken_.insert(name).second; ++number)
       name = wanted + "~" + std::to_string(number);
@@ -360,7 +362,7 @@ class ClosureBuilder {
   }
 
   Result<void> enqueue(File file) {
-    // The compiler would read up to it, without a word.
+    // The compiler would silently stop at a NUL byte.
     if (const std::size_t nul = file.text.find('\0'); nul != std::string::npos)
       file.text = file.text.substr(0, nul) + "\n#error this header holds a NUL byte\n";
     bytes_ += file.text.size();
@@ -381,12 +383,12 @@ class ClosureBuilder {
   std::deque<File> pending_;
   HeaderMacros macros_;
   std::vector<std::pair<std::string, File>> computed_;  // the operand, and the file that includes it
-  // Those that have to lead to a header that is known, and the files that have them: of what makes an
-  // absolute path the compiler opens the file by itself, and a FIFO's end it waits for.
+  // Operands that must expand to a known header, and their files. The compiler opens a file with an
+  // absolute path itself, and would wait for the end of a FIFO.
   std::vector<std::pair<std::string, ComputedHeader>> answerable_;
   std::set<std::string, std::less<>> unused_words_;  // of parameters
   std::map<std::string, std::string> aliases_;
-  std::set<std::string> absent_;  // what macros name and nothing is
+  std::set<std::string> absent_;  // names that macros make and that do not exist
   std::set<std::string, std::less<>> names_taken_;
   const std::map<std::string, std::string>* from_memory_ = nullptr;  // the template's
   fs::path source_folder_;

@@ -13,69 +13,70 @@
 
 namespace cubinet {
 
-// The name under which every template includes what is generated from its parameters.
+// The name of the header that is generated from a template's parameters.
 inline constexpr std::string_view kParametersHeaderName = "cubinet/parameters.cuh";
 
-// A header as the compiler is given it.
+// A header as the compiler sees it.
 struct CompilerHeader {
   std::string name;
   std::string text;
-  std::filesystem::path place{};  // the file that it was read from; empty for what comes from memory
+  std::filesystem::path place{};  // the file that it was read from; empty for a header in memory
   bool of_toolkit = false;
 };
 
-// A name that leads nowhere. Whether that matters, conditions decide: the compiler finds out.
+// A header that was not found. Only the compiler knows whether conditions exclude its #include.
 struct MissingHeader {
   std::string name;
-  std::string asked_by;             // the name of the file that has it
-  std::vector<std::string> places;  // that were searched
+  std::string asked_by;             // the name of the including file
+  std::vector<std::string> places;  // the searched places
 };
 
-// A template's source and every header that it may reach, conditions disregarded: texts that a compiler takes
-// from memory alone. Each file has one name, wherever and however it is asked for: its path below the folder
-// in which it was searched (with "~2" behind it where that is another file's already), and in each text the
-// names in `#include` and `__has_include` are these. What leads nowhere is called kMissingPrefix and a
-// number, so that no compiler finds it elsewhere. So the texts that were hashed are those that are compiled,
-// and no path of a folder is in them.
+// A template's source and every header that it may reach under any conditions, as texts that the
+// compiler reads from memory only. Each file has one name: its path below the folder in which it
+// was found, with "~2" appended if another file has this name. The texts' `#include` and
+// `__has_include` use these names. A header that was not found is named kMissingPrefix and a
+// number, so that the compiler cannot find another file. The hashed texts are therefore the
+// compiled texts, and they contain no folder's path.
 struct IncludeClosure {
   Sha256Digest digest;  // of names and texts
   std::string source;
-  std::vector<CompilerHeader> headers;      // without the one that is generated from the parameters
-  std::vector<MissingHeader> missing;       // by number
-  std::vector<FileStamp> stamps;            // of each file read, and of each place where none was
-  bool settled = true;                      // all stamps were when they were taken
-  std::vector<std::string> unused_words{};  // of the template's, those that no text here has but a toolkit's
-  std::string without_bundled{};  // why the headers within the compiler are not among those searched
+  std::vector<CompilerHeader> headers;  // without the generated parameter header
+  std::vector<MissingHeader> missing;   // by number
+  std::vector<FileStamp> stamps;        // of each file read, and of each missing file that was searched
+  bool settled = true;                  // all stamps were when they were taken
+  std::vector<std::string>
+      unused_words{};             // the template's unused words that no text here uses, except a toolkit's
+  std::string without_bundled{};  // the reason if the compiler's own headers are not searched
 
-  // Whether the stamps are what they were. Says that the contents are only if the closure is settled.
+  // Returns whether the stamps are unchanged. The contents are then unchanged too if the closure is
+  // settled.
   bool still_valid(const FileProbe& probe = {}) const;
 };
 
 inline constexpr std::string_view kMissingPrefix = "missing-header/";
 
-// Where headers are looked for, in this order: those that the template brings in memory; a quoted name beside
-// the file that has it; the embedded headers; the include directories; the compiler's own (a toolkit's);
-// for a few of the C++ library's those that stand in for them (standard_headers.hpp). A header from memory
-// lies where its name says below the folder of the source.
+// The search for headers, in this order: the template's headers in memory; for a quoted name, the
+// folder of the including file; the embedded headers; the include directories; the compiler's (a
+// toolkit's) headers; stand-ins for some headers of the C++ library (standard_headers.hpp). A
+// header in memory is located in the source's folder.
 struct HeaderSearch {
   std::vector<std::string> include_directories;
   std::vector<std::string> toolkit_directories;
-  std::vector<std::pair<std::string, std::string>>
-      macros{};            // that a request defines, as HeaderMacros has them
-  std::string standard{};  // the language's, as NVRTC's --std has it; empty: the default
+  std::vector<std::pair<std::string, std::string>> macros{};  // defined by the request, for HeaderMacros
+  std::string standard{};  // the language standard, as in NVRTC's --std; empty: the default
 
   friend auto operator<=>(const HeaderSearch&, const HeaderSearch&) = default;
 };
 
-// invalid_argument for a source with an #include or a __has_include, and a header of the caller's with an
-// #include, of what macros make and nobody knows before, which no fingerprint could cover; for a macro that
-// names an absolute path, a source with a NUL byte, which ends it for NVRTC; io for a header that cannot be
-// read; unsupported beyond 10000 headers or 256 MiB.
+// Returns the closure of a source. Returns invalid_argument if a macro in an #include (also of the
+// caller's headers) or in a source's __has_include expands to an unknown name, which no fingerprint
+// could cover, if a macro names an absolute path, and for a source with a NUL byte, at which NVRTC
+// stops. Returns io for an unreadable header, and unsupported beyond 10000 headers or 256 MiB.
 Result<IncludeClosure> close_over_includes(const KernelTemplate& kernel_template, const HeaderSearch& search,
                                            const FileProbe& probe = {});
 
-// invalid_argument for a parameter that no text has of which the template's build is made: `closures` are
-// those of it and of the sources that are linked with it.
+// Returns invalid_argument for a parameter that no text of the template's build uses. `closures`
+// belong to the template and to the sources that are linked with it.
 Result<void> check_parameters_used(const KernelTemplate& kernel_template,
                                    const std::vector<std::shared_ptr<const IncludeClosure>>& closures);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kRawPrefixes = {"R", "LR", "uR", "UR", "u8R"};
 constexpr std::size_t kLongestDelimiter = 16;  // of a raw literal
-// What is longer is told apart, and not read: an operand in parentheses stands as often as there is room.
+// Longer lines are recognised but not read, because parenthesised operands may be nested.
 constexpr std::size_t kLongestLine = 4096;
 constexpr std::size_t kLongestInParentheses = 256;
 
@@ -24,7 +24,7 @@ bool asks_for_header(std::string_view word) {
   return word == "__has_include" || word == "__has_include_next";
 }
 
-// Goes through a text as if the lines that a backslash continues were one.
+// A cursor over a text in which a backslash at the end of a line joins lines.
 class Cursor {
  public:
   Cursor(std::string_view text, bool trigraphs) : text_(text), trigraphs_(trigraphs) { skip_splices(); }
@@ -44,7 +44,7 @@ class Cursor {
     at_ = std::min(at, text_.size());
     skip_splices();
   }
-  // Headers are comments for a good part: these three go through a text faster than step() does.
+  // Headers consist largely of comments. These three functions are faster than step().
   void go_to_line_end() {
     for (std::size_t end = text_.find('\n', at_);; end = text_.find('\n', end + 1)) {
       const std::size_t last =
@@ -55,8 +55,8 @@ class Cursor {
     }
   }
   void go_to(char c) { at_ = std::min(text_.find(c, at_), text_.size()); }
-  // The word characters that are there (NVRTC takes neither a dollar sign nor a letter above ASCII for one),
-  // up to where lines are joined.
+  // Takes the word characters here, up to a joint of lines. NVRTC accepts neither dollar signs nor
+  // non-ASCII letters.
   std::string_view take_word() {
     const std::size_t begin = at_;
     while (at_ < text_.size() && is_word_character(text_[at_]))
@@ -65,7 +65,7 @@ class Cursor {
     skip_splices();
     return word;
   }
-  // What follows is `first` and then `second`.
+  // Returns whether the next two characters are `first` and `second`.
   bool is_at(char first, char second) const {
     if (peek() != first) return false;
     Cursor ahead = *this;
@@ -74,7 +74,7 @@ class Cursor {
   }
 
  private:
-  // What the three characters here stand for; NUL where they are none of these.
+  // Returns the character of the trigraph here; NUL if there is none.
   char trigraph() const {
     if (!trigraphs_ || at_ + kTrigraphBytes > text_.size() || text_[at_] != '?' || text_[at_ + 1] != '?')
       return '\0';
@@ -186,7 +186,7 @@ class Scanner {
     }
   }
 
-  // True where there was one. A comment that does not end takes the rest.
+  // Returns whether it skipped a blank or a comment. An unterminated comment takes the rest.
   bool skip_blank_or_comment() {
     if (is_blank(cursor_.peek())) {
       cursor_.step();
@@ -240,8 +240,7 @@ class Scanner {
     scan_.computed.push_back(std::move(computed));
   }
 
-  // Keeps groups_ up to date at a directive of a condition. Only looks: what it asks is read as everything
-  // else.
+  // Updates groups_ at a conditional directive, without consuming its operand.
   void condition(std::string_view word) {
     const auto read = [&](std::string_view prefix) {
       const Cursor begin = cursor_;
@@ -273,8 +272,8 @@ class Scanner {
     return std::any_of(groups_.begin(), groups_.end(), [](const HostGroup& group) { return group.skipped; });
   }
 
-  // The rest of the line, or what stands there up to the ')' that closes it, with blanks for comments. What
-  // is too long ends with a backslash, which makes it nothing that is known.
+  // Returns the rest of the line, or the text up to the closing ')', with blanks for comments. A
+  // text that is too long ends with a backslash, which makes it unknown.
   std::string read_line(std::size_t longest, bool in_parentheses = false) {
     std::string text;
     std::size_t open = 1;
@@ -305,7 +304,7 @@ class Scanner {
     return text;
   }
 
-  // Only looks: what is replaced is read as everything else.
+  // Records a #define without consuming its replacement.
   void definition() {
     const Cursor begin = cursor_;
     skip_blanks_and_comments();
@@ -342,11 +341,12 @@ class Scanner {
       if (word == "__has_include_next")
         computed.unknown = "where its search goes on depends on the folder of this file";
     }
-    cursor_ = behind;  // what is there may hold a question of its own
+    cursor_ = behind;  // the operand may contain another __has_include
     scan_.computed.push_back(std::move(computed));
   }
 
-  // In a header's name quotes, backslashes and the signs of comments mean nothing. False where none is.
+  // Reads a header's name, in which quotes, backslashes and comment signs have no meaning. Returns
+  // false if there is none.
   bool header_name(TextRange word, bool next, bool asks) {
     const char open = cursor_.peek();
     if (open != '<' && open != '"') return false;
@@ -355,14 +355,15 @@ class Scanner {
     cursor_.step();
     for (; !cursor_.done() && cursor_.peek() != close && cursor_.peek() != '\n'; cursor_.step())
       reference.name += cursor_.peek();
-    if (cursor_.peek() != close || reference.name.empty()) return true;  // an error, the compiler's to tell
+    if (cursor_.peek() != close || reference.name.empty()) return true;  // an error that the compiler reports
     reference.operand.end = cursor_.at() + 1;
     cursor_.step();
     scan_.references.push_back(std::move(reference));
     return true;
   }
 
-  // A literal ends with its line at the latest: in a group that is left out an apostrophe may stand alone.
+  // A literal ends with its line at the latest, because a skipped group may contain a single
+  // apostrophe.
   void literal(char quote) {
     only_named_ = false;
     for (cursor_.step(); !cursor_.done() && cursor_.peek() != '\n'; cursor_.step()) {
@@ -372,14 +373,14 @@ class Scanner {
     }
   }
 
-  // A word that follows at once is a part of it: `"a"R"(` begins no raw literal.
+  // A word that follows immediately is a suffix: `"a"R"(` begins no raw literal.
   void end_literal() {
     cursor_.step();
     while (is_word_character(cursor_.peek()))
       cursor_.step();
   }
 
-  // Nothing in it is joined or escaped. Groups that are left out are read so as well.
+  // Raw literals have no joined lines and no escapes, also in skipped groups.
   void raw_literal() {
     const std::size_t quote = cursor_.at();
     const std::size_t open = text_.find_first_of("()\\\" \t\v\f\r\n", quote + 1);
@@ -387,13 +388,14 @@ class Scanner {
       return literal('"');
     const std::string end = ")" + std::string(text_.substr(quote + 1, open - quote - 1)) + "\"";
     const std::size_t close = text_.find(end, open);
-    // One that does not end is a literal of its line.
+    // An unterminated raw literal ends with its line.
     if (close == std::string_view::npos) return literal('"');
     cursor_.jump(close + end.size() - 1);
     end_literal();
   }
 
-  // 1'000, 1e+3R: the apostrophe begins no literal, and what follows the sign is no word of its own.
+  // In 1'000 and 1e+3R the apostrophe begins no literal, and the text after the sign is no separate
+  // word.
   void number() {
     only_named_ = false;
     while (true) {
@@ -403,7 +405,7 @@ class Scanner {
         ahead.step();
         if (!dialect_.digit_separators || !is_word_character(ahead.peek())) return;
       } else if (!is_word_character(c) && c != '.') {
-        // Which letters a number may hold by their universal names, a table of the compiler's decides.
+        // A compiler's table decides which universal character names a number may contain.
         scan_.is_unclear = scan_.is_unclear || c == '\\';
         return;
       }
@@ -420,8 +422,8 @@ class Scanner {
   std::vector<HostGroup> groups_;  // the conditions that are open, the innermost last
   IncludeScan scan_;
   bool begins_line_ = true;
-  Defining defining_ = Defining::nothing;  // on this line
-  bool only_named_ = false;                // the next word is named, not used
+  Defining defining_ = Defining::nothing;  // in this line
+  bool only_named_ = false;                // the next word is only named, not used
 };
 
 }  // namespace

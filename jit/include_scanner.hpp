@@ -7,7 +7,7 @@
 
 namespace cubinet {
 
-// A part of a text: from `begin` up to, and without, `end`.
+// A part of a text: [begin, end).
 struct TextRange {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -18,25 +18,26 @@ struct HeaderReference {
   std::string name;
   bool quoted = false;  // "name": the folder of the including file is searched first
   bool next = false;    // #include_next, __has_include_next: searched behind the folder of the including file
-  bool asks = false;    // __has_include: it may be missing
+  bool asks = false;    // __has_include: the header may be missing
   // It is in a group that NVRTC skips because it defines __CUDACC__ and __CUDACC_RTC__. False if that is not
   // certain.
   bool host_only = false;
-  TextRange word;     // include, include_next, __has_include …, where it stands
+  TextRange word;     // the position of include, include_next, __has_include …
   TextRange operand;  // the name with its quotes or angle brackets
 };
 
-// An `#include` or a `__has_include` of what macros make, and a bare `__has_include`.
+// An `#include` or a `__has_include` whose operand needs macro expansion, or a bare
+// `__has_include`.
 struct ComputedHeader {
-  std::string text;       // as it stands in the code
+  std::string text;       // as in the source
   std::string operand;    // with blanks for comments; of a `__has_include` with the ')' that closes it
-  std::string unknown{};  // why what it asks for does not follow from the operand; empty: it does
+  std::string unknown{};  // the reason if the operand does not determine the header; otherwise empty
 };
 
 // `#define`.
 struct HeaderMacro {
   std::string name;
-  std::string body;  // what follows the name, with blanks for comments: "(a, b) a##b", " <lib/a.h>"
+  std::string body;  // the rest of the line, with blanks for comments: "(a, b) a##b", " <lib/a.h>"
 };
 
 struct IncludeScan {
@@ -47,25 +48,26 @@ struct IncludeScan {
       false;  // a number goes on with a backslash: whether an apostrophe behind it begins a literal?
 };
 
-// What the language standard decides of how a text is read.
+// The rules of the language standard for reading a text.
 struct SourceDialect {
   bool trigraphs = false;          // before C++17: "??=" is '#'
   bool raw_literals = true;        // from C++11 on
   bool digit_separators = true;    // from C++14 on
   bool hexadecimal_floats = true;  // from C++17 on: "0x1p-3" is one number
 
-  // "c++14", as NVRTC's --std has it; empty is C++17.
+  // Returns the rules of a standard, as in NVRTC's --std ("c++14"). Empty: C++17.
   static SourceDialect of(std::string_view standard);
 };
 
-// Reads a text as NVRTC's preprocessor does, conditions disregarded: lines that a backslash continues are
-// one, but not in raw literals; a carriage return is white space; comments and literals hold no directives.
-// What is read otherwise than the compiler reads it is a header that the compiler does not get, never one
-// that it gets and that nobody has seen (include_closure.hpp). Takes time in proportion to the text.
+// Reads a text as NVRTC's preprocessor does, but ignores conditions. A backslash joins lines,
+// except in raw literals. A carriage return is white space. Comments and literals contain no
+// directives. If this differs from the compiler, the compiler lacks a header; it never gets a
+// header that was not scanned (include_closure.hpp). Takes linear time.
 IncludeScan scan_includes(std::string_view text, const SourceDialect& dialect = {});
 
-// The text with other names in these references (one each, in the same order), all of them in angle brackets
-// and none of them `next`. Lines stay where they are. REQUIRES: `references` is of this text.
+// Returns the text with these names in the references (one each, in the same order), all in angle
+// brackets and without `next`. Line numbers stay the same. REQUIRES: `references` belong to this
+// text.
 std::string with_names(std::string_view text, const std::vector<HeaderReference>& references,
                        const std::vector<std::string>& names);
 

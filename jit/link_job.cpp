@@ -33,7 +33,7 @@ std::string what_is_linked(const CompileRequest& request) {
   return request.spec.to_string() + " for " + request.target.to_string();
 }
 
-// A linkage of nvJitLink. Owns the handle.
+// One nvJitLink link. Owns the handle.
 class Linkage {
  public:
   explicit Linkage(const NvJitLinkApi& api) : api_(api) {}
@@ -65,7 +65,7 @@ class Linkage {
                  : api_.GetLinkedPtx(handle_, static_cast<char*>(content));
   }
   std::string errors() const { return text(api_.GetErrorLogSize, api_.GetErrorLog); }
-  // Without what it tells of its own doing.
+  // Returns the linker's warnings, without its progress messages.
   std::string warnings() const {
     const std::string told = text(api_.GetInfoLogSize, api_.GetInfoLog);
     std::string kept;
@@ -142,7 +142,7 @@ Result<CompiledSource> link(const NvJitLinkApi& api, const CompileRequest& reque
   return linked;
 }
 
-// What the linker refuses is better not shown to it (link_thread.hpp).
+// Refuses machine code that the linker would refuse while keeping its lock (link_thread.hpp).
 Result<void> check_machine_code(const CompileRequest& request, const std::vector<LinkInput>& inputs) {
   for (const LinkInput& input : inputs) {
     if (input.kind != LinkInputKind::cubin) continue;
@@ -157,8 +157,8 @@ Result<void> check_machine_code(const CompileRequest& request, const std::vector
   return {};
 }
 
-// The machine code of an input that the linker will take for the target, as far as that is seen from here:
-// empty for PTX, objects, archives and what is not known.
+// Returns the machine code of an input that the linker would use for the target, as far as this can
+// be known; empty for PTX, objects, archives and unknown inputs.
 Bytes machine_code_of(const LinkInput& input, SmTarget target) {
   if (input.kind == LinkInputKind::cubin) return Bytes(input.content.begin(), input.content.end());
   if (input.kind != LinkInputKind::fatbin) return {};
@@ -172,8 +172,8 @@ Bytes machine_code_of(const LinkInput& input, SmTarget target) {
   return {};
 }
 
-// nvJitLink (13.0, 13.5) links machine code that defines a function twice without an error, and the first
-// one wins: it tells standard error alone.
+// Refuses machine code with duplicate functions. nvJitLink (13.0, 13.5) links the first one without
+// an error and reports it only on standard error.
 Result<void> check_definitions(const CompileRequest& request, const std::vector<LinkInput>& inputs) {
   std::map<std::string, std::string, std::less<>> definers;
   for (const LinkInput& input : inputs) {
@@ -214,7 +214,8 @@ Result<CompiledSource> run_link_job(const NvrtcApi& api, const NvJitLinkApi& lin
     sources.push_back(source.get());
   std::vector<std::optional<Result<CompiledSource>>> compiled(sources.size());
   {
-    // Requests that compile side by side already do not multiply by their sources.
+    // One request at a time compiles its sources concurrently, so that concurrent requests do not
+    // multiply threads.
     static std::mutex one_at_a_time;
     const std::unique_lock lock(one_at_a_time, std::try_to_lock);
     parallel_for(sources.size(), lock && sources.size() > 1 ? default_jobs() : 1, [&](std::size_t i) {

@@ -5,16 +5,17 @@
 
 namespace cubinet {
 
-// unsupported for what no linker makes of such a request: PTX of machine code.
+// Returns unsupported if no linker can produce the requested kind: PTX from machine code.
 Result<void> check_linkable(const CompileRequest& request);
 
-// Compiles every source of a request as relocatable code and links them with its libraries. Sources compile
-// concurrently, in whatever order; they are linked in theirs, which follow the template's.
+// Compiles all sources of a request as relocatable code and links them with its libraries. Sources
+// compile concurrently and are linked in their declared order.
 Result<CompiledSource> run_link_job(const NvrtcApi& api, const NvJitLinkApi& linker,
                                     const CompileRequest& request, const BuildInputs& inputs,
                                     const std::string& parameters_header);
 
-// The kernels of a linked cubin that can be asked for by name: libraries keep some to themselves.
+// Returns the kernels of a linked cubin that can be looked up by name, without internal kernels of
+// libraries.
 Result<std::vector<std::string>> visible_kernels(ByteView cubin);
 
 }  // namespace cubinet

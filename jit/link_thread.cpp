@@ -24,7 +24,7 @@ struct LinkWork {
   bool done = false;
 };
 
-// Lives as long as the process: its thread is never joined.
+// The queue lives as long as the process, because its thread is never joined.
 struct LinkQueue {
   ForkGuard guard;
   std::atomic<bool> lock_is_left{false};
@@ -33,7 +33,7 @@ struct LinkQueue {
   std::deque<LinkWork*> waiting;  // guarded by mutex, as what it points to
 
   void serve() {
-    // Signals are for the threads of the program.
+    // Only the program's threads handle signals.
     sigset_t all;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, nullptr);

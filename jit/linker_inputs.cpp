@@ -24,7 +24,7 @@ Result<std::shared_ptr<const NvJitLinkApi>> LinkerInputs::load() {
   const auto version = linker_version(candidate.library);
   CUBINET_TRY_ASSIGN(auto api, NvJitLinkApi::open(candidate.library, version.value_or(NvrtcVersion{})));
   CUBINET_TRY_ASSIGN(const std::string build, build_of_loaded(api->library()));
-  // Fingerprints name the linker whose file was read when it was found.
+  // Fingerprints contain the linker whose file was read by the search.
   if (!candidate.identity.ends_with(" " + build)) {
     return Error{ErrorCode::unavailable,
                  "'" + candidate.library + "' was " + candidate.identity +

@@ -11,24 +11,24 @@
 
 namespace cubinet {
 
-// What a request's compiled sources are linked by and with: this compiler's linker, and device libraries
-// where they lie. Thread-safe.
+// The linker of this compiler and the device libraries in their folders. Thread-safe.
 class LinkerInputs {
  public:
   LinkerInputs(CompilerCandidate compiler, CompilerSearch search)
       : compiler_(std::move(compiler)), search_(std::move(search)) {}
 
-  // Found once, and loaded once; what is not there now may be installed later.
+  // Return the linker and its loaded library. Successes are cached; a missing linker is searched
+  // again.
   Result<LinkerCandidate> linker();
   Result<std::shared_ptr<const NvJitLinkApi>> load();
 
-  // To link with.
+  // Returns the libraries to link with.
   Result<DeviceLibraries> libraries(const KernelTemplate& kernel_template,
                                     const CompileOptions& options) const;
-  // What they are now.
+  // Returns the digest of the libraries' current contents.
   Result<Sha256Digest> libraries_digest(const KernelTemplate& kernel_template, const CompileOptions& options);
 
-  // Of all that a build is linked from: `sources` are the digests of its texts.
+  // Returns the digest of a linked build's inputs. `sources` are the digests of its texts.
   Result<Sha256Digest> linked_digest(const KernelTemplate& kernel_template,
                                      const std::vector<std::shared_ptr<const IncludeClosure>>& sources,
                                      const Sha256Digest& libraries);

@@ -19,7 +19,7 @@ constexpr std::string_view kLinkerPrefix = "libnvJitLink.so.";
 constexpr std::string_view kVersionedFunction = "__nvJitLinkCreate_";
 constexpr int kNewestLinkerMajor = 13;
 
-// "13_5" to its end.
+// Parses "13_5".
 std::optional<NvrtcVersion> underscored_version(std::string_view text) {
   NvrtcVersion version;
   const char* const end = text.data() + text.size();
@@ -65,7 +65,7 @@ std::vector<fs::path> linker_folders(const CompilerCandidate& compiler, const Co
   const auto add = [&](const fs::path& folder) {
     if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
   };
-  // The wheels of CUDA 12 have a folder each, those of CUDA 13 share one.
+  // Wheels of CUDA 12 have a folder each. Those of CUDA 13 share one.
   const auto add_with_wheel = [&](const fs::path& folder) {
     add(folder);
     const fs::path wheels = folder.parent_path().parent_path();
@@ -100,7 +100,7 @@ Result<LinkerCandidate> linker_in(const CompilerCandidate& compiler, const std::
   const NvrtcVersion needed = version_by_file_name(compiler).value_or(NvrtcVersion{});
   std::optional<OldLinker> newest_of_old;
   for (const fs::path& folder : folders) {
-    // One of the compiler's own release line first.
+    // The compiler's own major release is first.
     for (int major = std::max(needed.major, kOldestNvrtcMajor); major <= kNewestLinkerMajor; ++major) {
       const fs::path file = folder / (std::string(kLinkerPrefix) + std::to_string(major));
       std::error_code error;

@@ -7,16 +7,17 @@
 
 namespace cubinet {
 
-// The folders in which find_linker() looks, in its order: that of the compiler, then those of the search.
+// Returns the folders that find_linker() searches, in its order: the compiler's, then those of the
+// search.
 std::vector<std::filesystem::path> linker_folders(const CompilerCandidate& compiler,
                                                   const CompilerSearch& search);
 
-// find_linker() in these folders and no others.
+// Returns the linker in these folders only, as find_linker() does.
 Result<LinkerCandidate> linker_in(const CompilerCandidate& compiler,
                                   const std::vector<std::filesystem::path>& folders);
 
-// The release of the nvJitLink in this file, which its name does not tell: the newest of which it has the
-// functions ("__nvJitLinkCreate_13_5"). nullopt for what is no nvJitLink.
+// Returns the release of the nvJitLink in this file: the newest whose functions it exports
+// ("__nvJitLinkCreate_13_5"). The file's name does not contain it. Returns nullopt for other files.
 std::optional<NvrtcVersion> linker_version(const std::filesystem::path& library);
 
 }  // namespace cubinet

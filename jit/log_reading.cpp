@@ -15,7 +15,7 @@ constexpr const char* kDeviceRuntime =
     "link with the library cudadevrt: a kernel that launches kernels needs CUDA's device runtime";
 constexpr const char* kNameDefiner =
     "link with the source or the library that defines it, by naming that too";
-// Of NVRTC and nvJitLink 13.0 and 13.5; those of the runtime before those of any symbol.
+// Phrases of NVRTC and nvJitLink 13.0 and 13.5. Symbols of the device runtime precede general ones.
 constexpr std::array<Words, 9> kWords = {
     {{"device-side kernel launch", kDeviceRuntime},
      {"cudaCDP", kDeviceRuntime},

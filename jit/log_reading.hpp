@@ -5,13 +5,13 @@
 
 namespace cubinet {
 
-// What NVRTC's and nvJitLink's logs say.
+// Functions that read the logs of NVRTC and nvJitLink.
 
-// The first line that tells an error, for the message; the whole log goes into the details.
+// Returns the first line with an error, for the message. The error's detail has the whole log.
 std::string first_error(const std::string& log);
 
-// What to do where the words are those of a thing that is missing or there twice when it is linked, which
-// NVRTC tells as well of what is not linked yet; empty for all others.
+// Returns the remedy for a symbol that is missing or defined twice when linking, which NVRTC also
+// reports for unlinked code. Returns an empty text for other logs.
 std::string remedy_of_log(const std::string& log);
 
 }  // namespace cubinet

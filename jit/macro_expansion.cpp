@@ -19,7 +19,7 @@ bool is_stringize(const MacroToken& token) {
   return token.is("#") || token.is("%:");
 }
 
-// What stands in the parentheses, from behind the first on; false where that is no list of parameters.
+// Reads the parameters after the opening parenthesis. Returns false if they are no parameter list.
 bool read_parameters(const std::vector<MacroToken>& tokens, std::size_t& at, MacroDefinition& macro) {
   if (at < tokens.size() && tokens[at].is(")")) return ++at, true;
   while (at < tokens.size() && !macro.variadic) {
@@ -61,7 +61,7 @@ std::shared_ptr<const Names> with(const std::shared_ptr<const Names>& names, con
   return std::make_shared<const Names>(std::move(more));
 }
 
-// Those in both, or all.
+// Returns the intersection of two sets if `common` is true, otherwise their union.
 template <class Names>
 std::shared_ptr<const Names> combined(const std::shared_ptr<const Names>& one,
                                       const std::shared_ptr<const Names>& other, bool common) {
@@ -121,7 +121,8 @@ std::string MacroExpansion::header_name(const std::vector<MacroToken>& operand) 
   return {};
 }
 
-// The next token that stays as it is; the first of the input is its last.
+// Returns the next token that is not expanded. The input is a stack: its last element is the next
+// token.
 std::optional<MacroExpansion::Token> MacroExpansion::next(Tokens& input) {
   while (!input.empty() && step()) {
     Token token = std::move(input.back());
@@ -141,7 +142,7 @@ MacroExpansion::Tokens MacroExpansion::expanded(const Tokens& tokens) {
   return output;
 }
 
-// Puts what a token stands for before the rest; false where it stays.
+// Replaces a token by its expansion. Returns false if the token is not expanded.
 bool MacroExpansion::replace(const Token& token, Tokens& input) {
   if (token.token.kind != MacroToken::Kind::word) return false;
   const std::string& name = token.token.text;
@@ -162,7 +163,7 @@ bool MacroExpansion::replace(const Token& token, Tokens& input) {
   }
   hidden = with(hidden, name);
   Tokens made = substituted(*macro, given);
-  // What leaves no token leaves the blank before it, and takes that behind it.
+  // An empty expansion keeps the blank before it and removes the blank after it.
   if (!input.empty()) {
     if (made.empty()) {
       input.back().token.spaced = token.token.spaced;
@@ -216,7 +217,7 @@ MacroExpansion::Tokens MacroExpansion::substituted(const MacroDefinition& macro,
   const auto& replacement = macro.replacement;
   std::vector<std::optional<Tokens>> known(arguments.size());
   Tokens made;
-  bool spaced = false;  // by what has left no token
+  bool spaced = false;  // by an empty expansion
   for (std::size_t i = 0; i < replacement.size() && step(); ++i) {
     const bool pastes = is_paste(replacement[i]);
     if (pastes) ++i;
@@ -235,7 +236,7 @@ MacroExpansion::Tokens MacroExpansion::substituted(const MacroDefinition& macro,
       operand.push_back({token, nullptr, false});
     } else if (pastes || before_paste) {
       operand = arguments[place];
-      // As compilers have it, a comma goes with the arguments that it would part.
+      // Like compilers, removes a comma before empty variadic arguments.
       const bool rest = macro.variadic && place + 1 == arguments.size();
       if (pastes && rest && replacement[i - 2].is(",")) {
         if (operand.empty()) made.pop_back();
@@ -271,7 +272,7 @@ MacroExpansion::Tokens MacroExpansion::substituted(const MacroDefinition& macro,
 void MacroExpansion::paste(Tokens& made, const Token& right) {
   if (made.empty()) made.push_back({{}, nullptr, true});
   Token& left = made.back();
-  // NVRTC forgets of what macros a token came that nothing is put together with.
+  // NVRTC forgets the origin of a token that is pasted with nothing.
   const auto may_forget = [&](Token& token) {
     if (token.hidden != nullptr && environment_.replaces_again()) token.hidden = nullptr;
   };
@@ -283,7 +284,7 @@ void MacroExpansion::paste(Tokens& made, const Token& right) {
     return may_forget(left);
   }
   const auto tokens = macro_tokens(left.token.text + right.token.text);
-  // NVRTC warns, and leaves the two beside each other.
+  // NVRTC warns and keeps both tokens.
   if (tokens && tokens->size() == 2 && tokens->back().text == right.token.text) {
     made.push_back(right);
     made.back().token.spaced = false;

@@ -8,49 +8,51 @@
 
 namespace cubinet {
 
-// One definition of a macro.
+// A definition of a macro.
 struct MacroDefinition {
   bool function_like = false;
   std::vector<std::string> parameters;
-  bool variadic = false;  // the last parameter takes what is left
+  bool variadic = false;  // the last parameter takes all remaining arguments
   std::vector<MacroToken> replacement;
 
-  // `body` is what follows the name on its line: "(a, b) a##b", " text". nullopt where nobody knows for sure
-  // what it does: tokens that are not known (macro_tokens.hpp), '#' or '##' in a wrong place, __VA_OPT__.
+  // Parses the rest of the line after the name: "(a, b) a##b", " text". Returns nullopt if its
+  // effect is not certain: unknown tokens (macro_tokens.hpp), a misplaced '#' or '##', or
+  // __VA_OPT__.
   static std::optional<MacroDefinition> read(std::string_view body);
 };
 
-// What the names stand for where a text is expanded.
+// The definitions of macros at the place of an expansion.
 class MacroEnvironment {
  public:
   virtual ~MacroEnvironment() = default;
-  // nullptr for a name that is none of a macro; `unknown` is set to a reason where that cannot be told.
-  // `called`: a parenthesis follows it.
+  // Returns nullptr if the name is no macro. Sets `unknown` to a reason if this is not known.
+  // `called` is true if a parenthesis follows the name.
   virtual const MacroDefinition* find(const std::string& name, bool called, std::string& unknown) = 0;
-  // Where a call reaches beyond the replacement that its name came of, and where tokens are put together,
-  // whether that macro is replaced in it once more is left open: by the standard, and by compilers.
+  // Returns whether a macro is expanded again if a call extends beyond the replacement that
+  // contains its name, or if tokens are pasted. The standard and compilers leave this open.
   virtual bool replaces_again() = 0;
 };
 
-// Expands macros as the preprocessor does: C++ [cpp.subst], [cpp.stringize], [cpp.concat], [cpp.rescan].
+// An expansion of macros as in the preprocessor: C++ [cpp.subst], [cpp.stringize], [cpp.concat],
+// [cpp.rescan].
 class MacroExpansion {
  public:
-  // `steps`, of one token each, are taken from what is left of them.
+  // Each expanded token decrements `steps`.
   MacroExpansion(MacroEnvironment& environment, std::size_t& steps)
       : environment_(environment), steps_(steps) {}
 
-  // The header's name that an #include of these tokens asks for, with its quotes or angle brackets. Empty
-  // where there is none, an error to the compiler, and where it is not known.
+  // Returns the header's name for an #include of these tokens, with its quotes or angle brackets.
+  // Empty if the name is unknown, or if there is none, which is an error for the compiler.
   std::string header_name(const std::vector<MacroToken>& operand);
-  // Why it is not known; empty where it is.
+  // Returns the reason if the name is unknown; otherwise empty.
   const std::string& unknown() const { return unknown_; }
 
  private:
   using Names = std::set<std::string>;
   struct Token {
     MacroToken token;
-    std::shared_ptr<const Names> hidden;  // the macros of which it came; nullptr: none
-    bool absent = false;                  // stands for an argument without tokens beside a '##'
+    std::shared_ptr<const Names> hidden;  // the macros that produced it; nullptr: none
+    bool absent = false;                  // an empty argument beside '##'
   };
   using Tokens = std::vector<Token>;
 
@@ -66,7 +68,7 @@ class MacroExpansion {
   MacroEnvironment& environment_;
   std::size_t& steps_;
   std::size_t depth_ = 0;
-  bool ends_spaced_ = false;  // a blank stands behind what substituted() has made last
+  bool ends_spaced_ = false;  // a blank follows the last result of substituted()
   std::string unknown_;
 };
 

@@ -9,7 +9,7 @@
 namespace cubinet {
 namespace {
 
-// Those of more than one character, longer ones first.
+// Punctuators of more than one character, longer ones first.
 constexpr std::array<std::string_view, 33> kPunctuators = {
     "%:%:", "<=>", "...", "<<=", ">>=", "->*", "##", "::", ".*", "->", "++",
     "--",   "<<",  ">>",  "<=",  ">=",  "==",  "!=", "&&", "||", "+=", "-=",
@@ -26,7 +26,7 @@ std::size_t end_of_word(std::string_view text) {
   return end;
 }
 
-// 0 where it is not one in every language standard.
+// Returns the end of a number; 0 if it is not a number in every language standard.
 std::size_t end_of_number(std::string_view text) {
   std::size_t end = 1;
   for (; end < text.size() && (is_word_character(text[end]) || text[end] == '.'); ++end) {
@@ -37,7 +37,7 @@ std::size_t end_of_number(std::string_view text) {
   return end < text.size() && text[end] == '\'' ? 0 : end;
 }
 
-// 0 where it does not end, or goes on with a word.
+// Returns the end of a literal; 0 if it is unterminated or has a suffix.
 std::size_t end_of_literal(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && text[end] != text.front())
@@ -49,7 +49,7 @@ std::size_t end_of_literal(std::string_view text) {
 std::size_t end_of_punctuator(std::string_view text) {
   const auto found = std::find_if(kPunctuators.begin(), kPunctuators.end(),
                                   [&](std::string_view each) { return text.starts_with(each); });
-  // "<::" is "<" and "::" since C++11; of comments none is left.
+  // "<::" is "<" and "::" since C++11. The text contains no comments.
   if (text.starts_with("<::") || text.starts_with("//") || text.starts_with("/*")) return 0;
   return found == kPunctuators.end() ? 1 : found->size();
 }

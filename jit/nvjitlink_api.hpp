@@ -10,9 +10,9 @@ namespace cubinet {
 using NvJitLinkHandle = void*;
 inline constexpr int kNvJitLinkSuccess = 0;
 
-// Every function of nvJitLink that is called, as CUDA 12.0 introduced it and every release has kept it. Each
-// release exports them under its own version ("__nvJitLinkCreate_13_5"), which is what its header calls. The
-// prototypes stand here so that nothing but NVRTC's header is needed to build.
+// The functions of nvJitLink that are called, unchanged since CUDA 12.0. Each release exports them
+// with its version in the name ("__nvJitLinkCreate_13_5"), as its header calls them. The prototypes
+// are repeated here so that building needs only NVRTC's header.
 #define CUBINET_NVJITLINK_FUNCTIONS(X)                                                                 \
   X(Create, (NvJitLinkHandle * handle, std::uint32_t count, const char* const* options))               \
   X(Destroy, (NvJitLinkHandle * handle))                                                               \
@@ -27,11 +27,11 @@ inline constexpr int kNvJitLinkSuccess = 0;
   X(GetInfoLogSize, (NvJitLinkHandle handle, std::size_t * size))                                      \
   X(GetInfoLog, (NvJitLinkHandle handle, char* log))
 
-// nvJitLink opened at run time. Thread-safe, as nvJitLink is on different handles.
+// nvJitLink, opened at run time. Thread-safe on different handles, as nvJitLink is.
 class NvJitLinkApi {
  public:
-  // `version` is that of the file (linker_version()). unavailable when it cannot be opened or lacks a
-  // function.
+  // Opens a library. `version` is linker_version() of the file. Returns unavailable if it cannot be
+  // opened or lacks a function.
   static Result<std::shared_ptr<const NvJitLinkApi>> open(const std::filesystem::path& library,
                                                           NvrtcVersion version);
 

@@ -7,9 +7,9 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
                                                        const std::filesystem::path& builtins) {
   std::optional<DynamicLibrary> opened_builtins;
   if (!builtins.empty()) {
-    // NVRTC opens its builtins by soname at its first compilation, which finds neither those beside it where
-    // the dynamic loader does not search nor, with two releases installed, surely its own. One that is loaded
-    // is taken.
+    // NVRTC opens its builtins by soname at its first compilation. The dynamic loader may not
+    // search NVRTC's folder, or may find those of another release. Builtins that are already loaded
+    // are used.
     CUBINET_TRY_ASSIGN(opened_builtins, DynamicLibrary::open(builtins.string()));
   }
   auto opened = DynamicLibrary::open(library.string());
@@ -28,7 +28,8 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
 #undef CUBINET_RESOLVE
   api->install_bundled_headers = reinterpret_cast<decltype(api->install_bundled_headers)>(
       api->library_.find("nvrtcInstallBundledHeaders"));
-  // The version first: an old library is told as old, not as one that lacks a function.
+  // The version is checked first, so an old library is reported as old and not as one that lacks a
+  // function.
   if (api->nvrtcVersion != nullptr &&
       api->nvrtcVersion(&api->version_.major, &api->version_.minor) == NVRTC_SUCCESS &&
       api->version_.major < kOldestNvrtcMajor) {
@@ -45,8 +46,8 @@ Result<std::shared_ptr<const NvrtcApi>> NvrtcApi::open(const std::filesystem::pa
   return std::shared_ptr<const NvrtcApi>(api);
 }
 
-// The host process, or another library in it, may have loaded builtins before us: NVRTC asks for them by
-// soname and gets the first.
+// Checks that NVRTC will use our builtins. The process may have loaded others before, and NVRTC
+// gets the first ones with the soname.
 Result<void> NvrtcApi::check_builtins() const {
   if (!builtins_) return {};
   const auto used = DynamicLibrary::find_loaded("libnvrtc-builtins.so." + std::to_string(version_.major) +

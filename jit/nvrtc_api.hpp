@@ -11,8 +11,8 @@
 
 namespace cubinet {
 
-// Every function of NVRTC that is called, and the CUDA version that introduced it. None is newer than
-// 12.0, the oldest NVRTC that is used: a library without one of them is broken, not old.
+// The functions of NVRTC that are called, and the CUDA version that introduced each. None is newer
+// than 12.0, the oldest supported NVRTC, so a library without one of them is broken.
 #define CUBINET_NVRTC_FUNCTIONS(X)    \
   X(nvrtcVersion, 7, 0)               \
   X(nvrtcGetErrorString, 7, 0)        \
@@ -42,13 +42,12 @@ struct NvrtcVersion {
   friend auto operator<=>(const NvrtcVersion&, const NvrtcVersion&) = default;
 };
 
-// NVRTC opened at run time. The functions are as thread-safe as NVRTC's own: all of them, on different
-// programs.
+// NVRTC, opened at run time. Thread-safe on different programs, as NVRTC is.
 class NvrtcApi {
  public:
-  // unavailable when the library cannot be opened or lacks a function; unsupported when it is older
-  // than 12.0. `builtins`, when given, are loaded too and are the ones that NVRTC will use: unavailable where
-  // the process has others of that release already.
+  // Opens a library and, if given, its builtins, which NVRTC will then use. Returns unavailable if
+  // the library cannot be opened, lacks a function, or the process already has other builtins of
+  // the release. Returns unsupported if it is older than 12.0.
   static Result<std::shared_ptr<const NvrtcApi>> open(const std::filesystem::path& library,
                                                       const std::filesystem::path& builtins = {});
 
@@ -59,8 +58,8 @@ class NvrtcApi {
 #define CUBINET_DECLARE(name, major, minor) decltype(&::name) name = nullptr;
   CUBINET_NVRTC_FUNCTIONS(CUBINET_DECLARE)
 #undef CUBINET_DECLARE
-  // nvrtcInstallBundledHeaders (13.3), which the headers of the oldest CUDA to build with do not declare;
-  // nullptr where there is none.
+  // nvrtcInstallBundledHeaders (13.3), which the headers of older CUDA releases do not declare;
+  // nullptr if NVRTC lacks it.
   nvrtcResult (*install_bundled_headers)(const char* folder, unsigned flags, const char** log) = nullptr;
 
  private:

@@ -9,17 +9,16 @@
 namespace cubinet {
 namespace {
 
-// The library that `address` lies in; nullptr where it lies in none.
+// Returns the base of the library that contains the address; nullptr if none does.
 const void* library_of(void* address) {
   Dl_info info = {};
   return address != nullptr && ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-// What NVRTC does to the process's signals while it compiles for the first time (13.0): its own handlers,
-// which call exit(4), for some milliseconds; then the handlers that it found, by signal(), which drops their
-// flags and masks. Where that compilation fails, its own stay until the next. Other threads' signals cannot
-// be kept from a handler, so this only undoes it: an action that is neither NVRTC's nor what signal() leaves
-// of the one before was set by the program meanwhile, and stays.
+// Restores signal actions after NVRTC's first compilation. NVRTC (13.0) installs handlers that call
+// exit(4) for some milliseconds, and then restores the previous handlers with signal(), which drops
+// their flags and masks. If the compilation fails, its handlers stay until the next one. An action
+// that is neither NVRTC's nor the result of signal() was set by the program meanwhile and stays.
 class SignalActions {
  public:
   explicit SignalActions(const NvrtcApi& api)
@@ -32,7 +31,7 @@ class SignalActions {
     for (const Kept& kept : kept_) {
       struct sigaction now = {};
       if (!kept.valid || ::sigaction(kept.signal, nullptr, &now) != 0) continue;
-      // The kernel's own flag SA_RESTORER may be among them, too.
+      // The kernel's flag SA_RESTORER may be set, too.
       constexpr int kFlags =
           SA_RESTART | SA_SIGINFO | SA_NODEFER | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
       const bool put_back =
@@ -48,7 +47,7 @@ class SignalActions {
     struct sigaction action = {};
   };
 
-  // sa_handler and sa_sigaction share their place; which one is meant does not matter here.
+  // sa_handler and sa_sigaction share their storage, so either can be read.
   static void* handler_of(const struct sigaction& action) {
     return reinterpret_cast<void*>(action.sa_handler);
   }
@@ -113,7 +112,7 @@ nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& flags) {
   const auto run = [&] {
     return api_->nvrtcCompileProgram(handle_, static_cast<int>(pointers.size()), pointers.data());
   };
-  // The function of the NVRTC that has done to the signals all that it will do.
+  // The function of the NVRTC that has finished changing signals.
   static std::atomic<decltype(api_->nvrtcCompileProgram)> settled{nullptr};
   if (settled == api_->nvrtcCompileProgram) return run();
   const SignalActions signals(*api_);

@@ -10,13 +10,13 @@
 
 namespace cubinet {
 
-// One header handed to NVRTC in memory. Does not own its texts.
+// A header in memory for NVRTC. Does not own its texts.
 struct HeaderView {
   const char* name;
   const char* content;
 };
 
-// An nvrtcProgram. Owns the handle; the log and the image are read after compile().
+// An nvrtcProgram. Owns the handle. The log and the image are available after compile().
 class NvrtcProgram {
  public:
   static Result<NvrtcProgram> create(const NvrtcApi& api, const std::string& source, const std::string& name,
@@ -29,13 +29,13 @@ class NvrtcProgram {
   ~NvrtcProgram();
 
   Result<void> add_name_expression(const std::string& expression);
-  // The compiler's verdict as a value: what it means depends on what was compiled. The actions of SIGINT,
-  // SIGTERM and SIGXFSZ are afterwards what they were before; see Compiler for the moment between.
+  // Compiles and returns NVRTC's result, which the caller interprets. Restores the actions of
+  // SIGINT, SIGTERM and SIGXFSZ afterwards (see Compiler for the time between).
   nvrtcResult compile(const std::vector<std::string>& flags);
   std::string log() const;  // without trailing white space
   Result<Bytes> cubin() const;
-  Result<Bytes> ptx() const;     // with its terminating NUL, which the driver wants
-  Result<Bytes> lto_ir() const;  // of what was compiled for optimisation when it is linked
+  Result<Bytes> ptx() const;     // with the terminating NUL that the driver needs
+  Result<Bytes> lto_ir() const;  // of code that is optimised at link time
   Result<std::string> lowered_name(const std::string& expression) const;
 
  private:
@@ -49,7 +49,7 @@ class NvrtcProgram {
   nvrtcProgram handle_;
 };
 
-// An unexpected answer of NVRTC: its name and number, and what was being done.
+// Returns an error for an unexpected result of NVRTC, with its name and number and the operation.
 Error nvrtc_error(const NvrtcApi& api, nvrtcResult result, const std::string& doing);
 
 }  // namespace cubinet

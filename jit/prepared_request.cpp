@@ -9,7 +9,7 @@
 namespace cubinet {
 namespace {
 
-// Where the header cannot be written, that is told by whoever needs it.
+// If the header cannot be generated, its users report the error.
 std::vector<std::pair<std::string, std::string>> macros_of(const KernelTemplate& kernel_template,
                                                            const CompilerOptions& options,
                                                            const Result<std::string>& header) {

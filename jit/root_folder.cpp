@@ -9,8 +9,8 @@
 namespace cubinet {
 namespace {
 
-// As large as a program's first thread has it, and more: templates in templates take compilers deep, and
-// where stacks are not limited the C library gives a thread 2 MiB.
+// The stack is larger than that of a program's first thread. Nested templates need deep recursion,
+// and without a stack limit the C library gives a thread only 2 MiB.
 constexpr std::size_t kStackBytes = std::size_t{32} << 20;
 
 struct Work {
@@ -24,7 +24,7 @@ void* do_work(void* argument) {
   try {
     work.work();
   } catch (...) {
-    work.thrown = std::current_exception();  // what leaves a thread ends the program
+    work.thrown = std::current_exception();  // an exception that leaves a thread ends the program
   }
   return nullptr;
 }

@@ -5,12 +5,12 @@
 
 namespace cubinet {
 
-// Does the work in a thread whose working folder is "/", and no other thread's: so that no path is part of
-// what compilers write that describe it. Returns when it is done; throws what it throws. Where no thread is
-// to be had, or a sandbox forbids it a folder of its own, the work is done and the folder is the process's.
+// Runs the work in a thread with the private working folder "/", so that compilers write no path
+// into debug information. Returns when the work is done, and rethrows its exception. If no thread
+// can be created, or a sandbox forbids a private folder, the process's folder is used.
 void run_at_root(const std::function<void()>& work);
 
-// The same for a thread that stays: from now on its folder is "/", where nothing forbids that.
+// Changes the calling thread's folder to "/" from now on, unless a sandbox forbids it.
 void enter_root_folder();
 
 }  // namespace cubinet

@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-constexpr NvrtcVersion kFirstWithHeaders{13, 3};  // within it
+constexpr NvrtcVersion kFirstWithHeaders{13, 3};  // contained in NVRTC
 
 }  // namespace
 
@@ -31,13 +31,14 @@ HeaderSearch SourceClosures::search_of(const PreparedRequest& request, bool with
   return search;
 }
 
-// What `read` makes of a source's headers; once more where one is missing that may be within the compiler.
+// Reads a source's headers with `read`, and again if a missing header may be contained in the
+// compiler.
 template <class Read>
 Result<SourceClosures::Closure> SourceClosures::with_all_headers(const PreparedRequest& request, Read read) {
   const bool has_all = has_bundled();
   auto closure = read(search_of(request, has_all));
   if (closure && (*closure)->missing.empty()) return closure;
-  // They may have been taken away since, in the middle of reading them too.
+  // The headers may have been removed meanwhile, also while they were read.
   const bool may_lack = has_all ? !is_still_there() : closure.has_value();
   if (!may_lack || !install_bundled()) return closure;
   return read(search_of(request, true));
@@ -72,7 +73,7 @@ Result<SourceClosures::Closures> SourceClosures::take(const PreparedRequest& req
   return closures;
 }
 
-// Whether the headers within the compiler are there to be searched.
+// Returns whether the compiler's contained headers are installed.
 bool SourceClosures::has_bundled() {
   if (!bundled_) return false;
   const std::lock_guard lock(bundled_mutex_);
@@ -91,8 +92,8 @@ bool SourceClosures::is_still_there() {
   return has_bundled();
 }
 
-// Puts them there, where nobody else has; whether they are there now. A failure is kept: with a folder that
-// cannot be written each request would load NVRTC to hear of it.
+// Installs the headers if needed, and returns whether they are installed. A failure is cached;
+// otherwise each request with an unwritable folder would load NVRTC again.
 bool SourceClosures::install_bundled() {
   if (!bundled_) return false;
   if (has_bundled()) return true;
@@ -106,8 +107,8 @@ bool SourceClosures::install_bundled() {
   return installed.has_value();
 }
 
-// With the reason why the headers within the compiler are not among those of a closure, for the error to
-// come.
+// Returns the closure with the reason why the compiler's headers are not searched, for a later
+// error.
 SourceClosures::Closure SourceClosures::told_why(Closure closure) {
   const std::lock_guard lock(bundled_mutex_);
   if (!bundled_failure_ || closure->missing.empty()) return closure;

@@ -11,21 +11,21 @@
 
 namespace cubinet {
 
-// The texts that a request's sources are compiled from: where this compiler's headers lie, and those within
-// it, which are put into a folder for the first source that lacks one. Thread-safe.
+// The include closures of a request's sources, with this compiler's headers. Headers that the
+// compiler contains are installed when a source first lacks one. Thread-safe.
 class SourceClosures {
  public:
-  // Of the template, then of each source that is linked with it.
+  // The template's closure, then that of each source that is linked with it.
   using Closures = std::vector<std::shared_ptr<const IncludeClosure>>;
   using Load = Callback<Result<std::shared_ptr<const NvrtcApi>>()>;
 
-  // `load` gives the compiler, where its headers are to be taken out of it.
+  // `load` loads the compiler if its headers must be installed.
   SourceClosures(const CompilerCandidate& compiler, std::string_view identity, const CompilerSearch& search,
                  Load load);
 
-  // Without the texts: what they are now.
+  // Returns the current closures, without texts.
   Result<Closures> get(const PreparedRequest& request);
-  // With the texts, to compile them.
+  // Returns the current closures with texts, for compiling.
   Result<Closures> take(const PreparedRequest& request);
 
  private:
@@ -45,7 +45,7 @@ class SourceClosures {
   const Load load_;
   ClosureCache closures_;
 
-  std::optional<BundledHeaders> bundled_;  // nullopt: the compiler has none, or none are wanted
+  std::optional<BundledHeaders> bundled_;  // nullopt: the compiler contains none, or they are disabled
   std::mutex bundled_mutex_;
   bool bundled_there_ = false;  // guarded by bundled_mutex_, as the next
   std::optional<Error> bundled_failure_;

@@ -10,8 +10,8 @@
 namespace cubinet {
 namespace {
 
-// Puts the headers that NVRTC would be handed where they are first included, as `#pragma once` would have it.
-// Other includes stay.
+// Replaces the first #include of each header in memory by its text, as `#pragma once` would. Other
+// includes stay.
 class Inliner {
  public:
   explicit Inliner(const std::string& parameters_header) : parameters_header_(parameters_header) {}

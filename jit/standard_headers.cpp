@@ -11,7 +11,7 @@ namespace {
 
 using Named = std::pair<std::string_view, std::string_view>;
 
-// Those that CCCL 2 and 3 (CUDA 12 and 13) compile under NVRTC.
+// Headers that CCCL 2 and 3 (CUDA 12 and 13) provide under NVRTC.
 constexpr std::array<std::string_view, 29> kHeaders = {"algorithm",
                                                        "array",
                                                        "atomic",
@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 29> kHeaders = {"algorithm",
                                                        "variant",
                                                        "version"};
 
-// Headers of C whose names belong into the global namespace too, and their C++ headers.
+// C headers, whose names are also in the global namespace, and their C++ headers.
 constexpr std::array<Named, 5> kHeadersOfC = {{{"float.h", "cfloat"},
                                                {"inttypes.h", "cstdint"},  // without the macros of formats
                                                {"limits.h", "climits"},
@@ -62,8 +62,8 @@ constexpr std::array<Named, 8> kBuiltIn = {{{"assert.h", ""},
                                             {"stdlib.h", ""},
                                             {"string.h", ""}}};
 
-// CCCL's is no constant expression, and NVRTC has no __builtin_offsetof; before 13.0 not always
-// __builtin_addressof either, with which an overloaded operator& does not matter.
+// CCCL's offsetof is no constant expression. NVRTC has no __builtin_offsetof, and before 13.0 not
+// always __builtin_addressof, with which an overloaded operator& has no effect.
 constexpr std::string_view kOffsetof =
     "#undef offsetof\n"
     "#if __CUDACC_VER_MAJOR__ > 12\n"
@@ -72,7 +72,7 @@ constexpr std::string_view kOffsetof =
     "#define offsetof(type, member) ((size_t)__INTADDR__(&(((type*)0)->member)))\n"
     "#endif\n";
 
-// The types of <stdint.h>, as CCCL has them.
+// The types of <stdint.h> in CCCL.
 constexpr std::array<Named, 28> kStdintTypes = {{
     {"int8_t", "signed char"},
     {"int16_t", "short"},
@@ -180,7 +180,7 @@ bool is_of_c(std::string_view header) {
   return header_of_cpp(header) != header && !header_of_cpp(header).empty();
 }
 
-// Defines what CCCL's counterpart, which goes before, does not define in every release.
+// Defines macros that CCCL's counterpart, included before, lacks in some releases.
 std::string macros_of(std::string_view header) {
   std::span<const Named> macros;
   const std::string_view of_cpp = header_of_cpp(header);
@@ -206,7 +206,7 @@ std::span<const Named> types_of(std::string_view header) {
 std::vector<std::string> counterparts_in_cccl(std::string_view header) {
   const std::string name(header_of_cpp(header));
   if (name.empty()) return {};
-  // CCCL 3 has some under an internal name alone.
+  // CCCL 3 has some headers only under an internal name.
   return {"cuda/std/" + name, "cuda/std/__" + name + "_"};
 }
 

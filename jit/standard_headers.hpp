@@ -16,8 +16,8 @@ namespace cubinet {
 // Returns the names under which releases of CCCL may have the header's counterpart. Empty if there is none.
 std::vector<std::string> counterparts_in_cccl(std::string_view header);
 
-// Returns the text of our header, which may be included within `extern "C"`. REQUIRES: `counterpart` is the
-// name of CCCL's, as it is included.
+// Returns the text of our header, which may be included within `extern "C"`. REQUIRES:
+// `counterpart` is the included name of CCCL's header.
 std::string standard_header(std::string_view header, std::string_view counterpart);
 
 // Returns the text of a C header that needs nothing of CCCL: its names are built into NVRTC, as far as device

@@ -7,7 +7,7 @@
 
 namespace cubinet {
 
-// A file that was made part of the library when it was built (cmake/EmbedFiles.cmake).
+// A file that the build embeds in the library (cmake/EmbedFiles.cmake).
 struct EmbeddedFile {
   std::string_view name;
   const unsigned char* bytes;
@@ -17,6 +17,6 @@ struct EmbeddedFile {
 };
 
 std::span<const EmbeddedFile> embedded_template_files();  // templates and bases, by file name
-std::span<const EmbeddedFile> embedded_header_files();  // headers, by the name under which they are included
+std::span<const EmbeddedFile> embedded_header_files();    // headers, by the name that #include gives
 
 }  // namespace cubinet

@@ -49,7 +49,7 @@ bool in_order(const ParameterValue& left, const ParameterValue& right, bool or_e
 
 }  // namespace
 
-// One operand operations find it in `left`, and `right` the same.
+// An operation with one operand gets it as `left` and as `right`.
 Result<ParameterValue> Expression::apply(Operation operation, const ParameterValue& left,
                                          const ParameterValue& right) const {
   const auto integer = [](const ParameterValue& value) { return std::get<std::int64_t>(value); };

@@ -12,35 +12,35 @@
 
 namespace cubinet {
 
-// `opaque`: a float, double or list, which can be compared and no more.
+// The type of an expression's value. `opaque` is a float, a double or a list: it can only be
+// compared.
 enum class ExpressionType { integer, flag, text, opaque };
 
 std::string_view to_string(ExpressionType type);
 
-// The names that an expression may use and what they are. `data_type` marks text that bytes() and bits()
-// accept.
+// A name that an expression may use, and its type. If `data_type` is true, bytes() and bits()
+// accept it.
 struct ExpressionSymbol {
   ExpressionType type = ExpressionType::integer;
   bool data_type = false;
 };
 using ExpressionSymbols = std::map<std::string, ExpressionSymbol, std::less<>>;
 
-// A formula over a template's parameters, as docs/formats/template.md defines it. Parsed once: names and
-// types are checked then, so that what remains for evaluation is arithmetic, in which overflow and division
-// by zero are errors. Any text gives an expression or invalid_argument with the column. Immutable and
-// thread-safe.
+// A formula over a template's parameters (docs/formats/template.md). parse() checks names and
+// types, so evaluation fails only on overflow and division by zero. Any text gives an expression or
+// invalid_argument with the column. Immutable and thread-safe.
 class Expression {
  public:
   static Result<Expression> parse(std::string_view text, const ExpressionSymbols& symbols);
 
   ExpressionType type() const { return type_; }
   const std::string& text() const { return text_; }
-  // The parameters it uses, each once, in the order of their first use.
+  // Returns the parameters that it uses, in the order of their first use.
   const std::vector<std::string>& names() const { return names_; }
 
-  // REQUIRES: `values` holds every name, with the type that parse() was told.
+  // Returns the value. REQUIRES: `values` holds every name, with the type given to parse().
   Result<ParameterValue> evaluate(const std::map<std::string, ParameterValue, std::less<>>& values) const;
-  // REQUIRES: type() is integer, or flag.
+  // Return the value as an integer and as a flag. REQUIRES: type() is integer, or flag.
   Result<std::int64_t> evaluate_integer(
       const std::map<std::string, ParameterValue, std::less<>>& values) const;
   Result<bool> evaluate_flag(const std::map<std::string, ParameterValue, std::less<>>& values) const;
@@ -49,8 +49,8 @@ class Expression {
   friend class ExpressionParser;
 
   enum class Operation : std::uint8_t {
-    push_constant,  // operand: index into constants_
-    push_name,      // operand: index into names_
+    push_constant,  // operand: an index into constants_
+    push_name,      // operand: an index into names_
     add,
     subtract,
     multiply,
@@ -68,9 +68,9 @@ class Expression {
     maximum,
     bytes,
     bits,
-    jump,                // operand: the next instruction's index
-    jump_if_false,       // takes the flag off the stack
-    jump_if_false_keep,  // leaves it there when it jumps: the right side of && is not evaluated
+    jump,                // operand: the index of the next instruction
+    jump_if_false,       // pops the flag
+    jump_if_false_keep,  // keeps the flag if it jumps, so the right side of && is skipped
     jump_if_true_keep,
   };
   struct Instruction {
@@ -86,8 +86,7 @@ class Expression {
   ExpressionType type_ = ExpressionType::integer;
   std::vector<std::string> names_;
   std::vector<ParameterValue> constants_;
-  std::vector<Instruction>
-      code_;  // for a stack machine: evaluation needs no recursion, however long the text
+  std::vector<Instruction> code_;  // of a stack machine, so that evaluation does not recurse
 };
 
 }  // namespace cubinet

@@ -9,7 +9,7 @@ namespace cubinet {
 namespace {
 
 constexpr std::size_t kMaximumLength = 4096;
-constexpr int kMaximumDepth = 64;  // of nesting: the parser recurses
+constexpr int kMaximumDepth = 64;  // of nesting, because the parser recurses
 
 bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -20,7 +20,8 @@ bool is_digit(char c) {
 
 }  // namespace
 
-// Recursive descent with precedence climbing; emits the code as it goes and returns the type of each part.
+// A recursive-descent parser with precedence climbing. It emits code while it parses and returns
+// the type of each part.
 //
 //   <expression> ::= <binary> [ '?' <expression> ':' <expression> ]
 //   <binary>     ::= <unary> { operator <unary> }                      ; C's precedence
@@ -51,7 +52,7 @@ class ExpressionParser {
     enum class Operands { integers, equal_types, flags } operands;
     Type result;
   };
-  // Longer spellings before their beginnings.
+  // Longer spellings precede their prefixes.
   static constexpr std::array<BinaryOperator, 13> kBinaryOperators = {{
       {"||", 1, Operation::jump_if_true_keep, BinaryOperator::Operands::flags, Type::flag},
       {"&&", 2, Operation::jump_if_false_keep, BinaryOperator::Operands::flags, Type::flag},
@@ -98,7 +99,7 @@ class ExpressionParser {
   }
   void land(std::size_t jump) { out_.code_[jump].operand = out_.code_.size(); }
 
-  // Counts the nesting for as long as it lives.
+  // Increases the nesting depth during its lifetime.
   struct Nesting {
     int& depth;
     explicit Nesting(int& counter) : depth(counter) { ++depth; }
@@ -144,7 +145,7 @@ class ExpressionParser {
                           : found->operands == Operands::flags  ? Type::flag
                                                                 : left;
       CUBINET_TRY(require(left, wanted, side + "left one"));
-      // && and || jump over their right side; the others act after it.
+      // && and || may skip their right side. Other operators run after it.
       const bool short_circuit = found->operands == Operands::flags;
       const std::size_t jump = short_circuit ? emit(found->operation) : 0;
       CUBINET_TRY_ASSIGN(const Type right, binary(found->precedence + 1));

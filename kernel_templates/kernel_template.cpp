@@ -16,12 +16,12 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint32_t kMaximumThreads = 1024;  // of a block, on every device
+constexpr std::uint32_t kMaximumThreads = 1024;  // per block, on every device
 constexpr std::uint32_t kMaximumThreadsZ = 64;
-constexpr std::uint32_t kMaximumClusterBlocks = 16;  // non-portable; 8 without asking
+constexpr std::uint32_t kMaximumClusterBlocks = 16;  // the non-portable limit; the portable one is 8
 
-// Devices of other capabilities than the known ones may exist: a limit that no known device has is not
-// checked.
+// Returns the shared memory that a block may have on the target. Unknown capabilities have no
+// limit.
 std::uint32_t shared_bytes_limit(SmTarget target) {
   std::uint32_t limit = 0;
   for (const SmTarget device : known_targets()) {
@@ -32,7 +32,8 @@ std::uint32_t shared_bytes_limit(SmTarget target) {
   return limit == 0 ? std::numeric_limits<std::uint32_t>::max() : limit;
 }
 
-// A specific minimum is met by that target alone, a family one by what has the family's features.
+// Only the same target meets a specific minimum. Targets with the family's features meet a family
+// minimum.
 bool meets_minimum(SmTarget target, SmTarget minimum) {
   switch (minimum.kind) {
     case TargetKind::baseline:
@@ -162,7 +163,7 @@ class DeclaredTemplate final : public KernelTemplate {
   }
 
  private:
-  // Those of further sources too, in the declaration's order.
+  // Returns the entry points of all sources, in the declaration's order.
   Result<std::vector<EntryPoint>> all_entry_points(const KernelSpec& resolved) const {
     std::vector<EntryPoint> entries;
     for (const KernelDeclaration& kernel : declaration_.kernels) {
@@ -196,7 +197,7 @@ class DeclaredTemplate final : public KernelTemplate {
                  "give the parameter its value"};
   }
 
-  // `resolved` has the parameters before this one.
+  // Returns the parameter's value. `resolved` has the values of the preceding parameters.
   Result<ParameterValue> value_of(const KernelSpec& spec, const ParameterDeclaration& parameter,
                                   const KernelSpec& resolved) const {
     const auto found = spec.parameters.find(parameter.name);
@@ -227,7 +228,7 @@ class DeclaredTemplate final : public KernelTemplate {
     return error;
   }
 
-  // "dtype_q = bf16, dtype_kv = fp16"
+  // Returns "dtype_q = bf16, dtype_kv = fp16".
   static std::string values_named_by(const Expression& expression, const KernelSpec& resolved) {
     std::vector<std::string> parts;
     for (const std::string& used : expression.names()) {
@@ -319,13 +320,24 @@ class DeclaredTemplate final : public KernelTemplate {
   std::vector<std::string> constraints_;
 };
 
-// What a source gets that was written without a declaration.
+// Includes the generated header in a source that has no declaration.
 void include_parameters(std::string& source) {
-  if (source.starts_with("\xef\xbb\xbf")) source.erase(0, 3);  // a mark that begins a text or is an error
+  if (source.starts_with("\xef\xbb\xbf"))
+    source.erase(0, 3);  // a byte-order mark is an error elsewhere in the text
   source.insert(0, "#include <cubinet/parameters.cuh>\n#line 1\n");
 }
 
+<<<<<<< HEAD
 // What the declaration says of one of its further sources.
+=======
+Result<std::string> checked_text(std::string text) {
+  if (text.size() > kMaximumSourceBytes) return Error{ErrorCode::invalid_argument, "it has more than 16 MiB"};
+  if (text.find('\0') == std::string::npos) return text;
+  return Error{ErrorCode::invalid_argument, "it holds a NUL character, at which the compiler would stop"};
+}
+
+// Returns the part of the declaration that belongs to one of its further sources.
+>>>>>>> jit
 TemplateDeclaration further_source(const TemplateDeclaration& declaration, const std::string& file_name) {
   TemplateDeclaration further;
   further.name = source_stem(file_name);

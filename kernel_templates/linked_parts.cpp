@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaximumLibraries = 1024;
 
-// As parse_compiler_flags() names them.
+// The option's name in parse_compiler_flags().
 constexpr std::string_view kRelocatable = "relocatable-device-code";
 constexpr std::string_view kLinkTimeOptimisation = "dlink-time-opt";
 

@@ -10,18 +10,17 @@
 
 namespace cubinet {
 
-// What templates and programs say of the sources and libraries that are linked with them.
+// Checks of the sources and libraries that templates and programs are linked with.
 
 inline constexpr std::size_t kMaximumFileName = 200;
 
-// Whether sources and libraries may be called so: a file's name, without a folder.
+// Returns whether a source or library may have this name: a file name without a folder.
 bool is_file_name(std::string_view name);
 
-// invalid_argument for more than 1024, for one that cannot be a library's name, and for one that stands there
-// twice.
+// Returns invalid_argument for more than 1024 names, a wrong name and a repeated name.
 Result<void> check_library_names(const std::vector<std::string>& libraries);
 
-// What is linked with others has to be made for that, whether somebody says so or not.
+// Adds the option for relocatable code, which linking needs.
 void make_linkable(CompilerOptions& options);
 
 }  // namespace cubinet

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaximumNameLength = 64;
 constexpr std::size_t kMaximumTypeLength = 1024;
 
-// The words of C++20 that a lower-case name could be, and the qualifiers NVRTC predefines.
+// The lower-case keywords of C++20, and the qualifiers that NVRTC predefines.
 constexpr std::array<std::string_view, 92> kReserved = {
     "alignas",     "alignof",  "and",       "and_eq",    "asm",       "auto",         "bitand",
     "bitor",       "bool",     "break",     "case",      "catch",     "char",         "char16_t",
@@ -47,13 +47,13 @@ bool is_word(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_word_character);
 }
 
-// Whether a space between them tells them apart.
+// Returns whether the space between these characters separates two tokens.
 bool are_apart(char before, char after) {
   if (is_word_character(before) && is_word_character(after)) return true;
   return before == after && std::string_view(":&-").find(before) != std::string_view::npos;
 }
 
-// Each bracket has its partner; of "<>" too, for which no arithmetic is taken.
+// Returns whether all brackets are matched. "<" and ">" are brackets: arithmetic is not supported.
 bool is_balanced(std::string_view text) {
   constexpr std::string_view kOpening = "<([", kClosing = ">)]";
   std::string open;

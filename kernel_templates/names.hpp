@@ -7,24 +7,25 @@
 
 namespace cubinet {
 
-// [a-z][a-z0-9_]*, at most 64 characters, and no word of C++: it becomes an identifier of the generated
-// header.
+// Returns whether the text is [a-z][a-z0-9_]*, at most 64 characters, and no C++ keyword: an
+// identifier of the generated header.
 bool is_identifier(std::string_view text);
 
-// The same, or with a digit at its beginning: "2x1".
+// Returns the same, but also accepts a leading digit: "2x1".
 bool is_choice_name(std::string_view text);
-// The enumerator of such a name.
+// Returns the enumerator for a choice.
 std::string enumerator_of(std::string_view choice_name);
 
-// [A-Za-z_][A-Za-z0-9_]*, at most 64 characters, no word of C++ or the preprocessor, and none that they keep
-// for themselves (_X, __x).
+// Returns whether the text is [A-Za-z_][A-Za-z0-9_]*, at most 64 characters, and no keyword or
+// reserved name (_X, __x) of C++ or the preprocessor.
 bool is_macro_name(std::string_view text);
 
-// Identifiers of any case with "::" between them: "fmaf", "my::op".
+// Returns whether the text is identifiers separated by "::": "fmaf", "my::op".
 bool is_qualified_name(std::string_view text);
 
-// A C++ type in one spelling: without the spaces that it does not need. nullopt for what cannot be one:
-// anything but names, numbers and <>()[]:,*&-, a bracket without its partner, more than 1024 characters.
+// Returns a C++ type in its canonical spelling, without unneeded spaces. Returns nullopt for
+// anything but names, numbers and <>()[]:,*&-, for an unmatched bracket and for more than 1024
+// characters.
 std::optional<std::string> canonical_type(std::string_view text);
 
 }  // namespace cubinet

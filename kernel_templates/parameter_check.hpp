@@ -5,8 +5,9 @@
 
 namespace cubinet {
 
-// The value in the one form that it has in keys: a number in the parameter's type, a C++ type in its one
-// spelling, 0 for -0. invalid_argument names the parameter, the value and what is allowed.
+// Returns the value in its canonical form for keys: a number in the parameter's type, a C++ type in
+// its canonical spelling, 0 for -0. Returns invalid_argument with the parameter, the value and the
+// allowed values.
 Result<ParameterValue> admitted_value(const ParameterDeclaration& declaration, ParameterValue value);
 
 }  // namespace cubinet

@@ -94,7 +94,7 @@ bool value_fits(const ParameterDeclaration& declaration, const ParameterValue& v
   if (!declaration.values.empty()) {
     return std::find(declaration.values.begin(), declaration.values.end(), value) != declaration.values.end();
   }
-  // All three are of the declaration's type, so that they compare as its values do.
+  // All three have the parameter's type and can be compared.
   if (declaration.minimum && value < *declaration.minimum) return false;
   if (declaration.maximum && *declaration.maximum < value) return false;
   const std::int64_t* integer = std::get_if<std::int64_t>(&value);

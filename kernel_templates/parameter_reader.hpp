@@ -10,17 +10,17 @@
 
 namespace cubinet {
 
-// A parameter of a declaration, and the expression of its default where it has one.
+// A parameter of a declaration, and the expression of its default if it has one.
 struct ReadParameter {
   ParameterDeclaration declaration;
   std::optional<Expression> default_expression;
 };
 
-// One of `declaration`'s "parameters". `before` are those that stand before it, which its default may use.
-// invalid_argument names the parameter and the member.
+// Reads one of the declaration's "parameters". `before` are the preceding parameters, which its
+// default may use. Returns invalid_argument with the parameter and the member.
 Result<ReadParameter> read_parameter(const JsonValue& value, const ExpressionSymbols& before);
 
-// What expressions see of it.
+// Returns the parameter as expressions see it.
 ExpressionSymbol symbol_of(const ParameterDeclaration& parameter);
 
 }  // namespace cubinet

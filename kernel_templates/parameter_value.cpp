@@ -39,7 +39,7 @@ struct TypeOf<double> {
   static constexpr const char* kName = "double";
 };
 
-// The nearest number of the type; an integer only where there is this very one.
+// Returns the nearest number of the type. An integer must be represented exactly.
 template <class To, class From>
 Result<To> nearest(From from) {
   const Error unlike = none(std::string(", which no ") + TypeOf<To>::kName + " is near to");
@@ -49,7 +49,7 @@ Result<To> nearest(From from) {
     return none(std::string(", which is no ") + TypeOf<To>::kName);
   } else if constexpr (std::is_integral_v<From>) {
     const To to = static_cast<To>(from);
-    // 2^63 is no integer of 64 bits: to ask for it would be undefined.
+    // 2^63 does not fit a 64-bit integer, and the conversion would be undefined.
     if (to >= -static_cast<To>(INT64_MIN) || static_cast<From>(to) != from) return unlike;
     return to;
   } else {

@@ -8,15 +8,15 @@
 
 namespace cubinet {
 
-// Whether the type's values are lists of numbers, and text.
+// Return whether values of the type are lists of numbers, and whether they are text.
 bool is_list(ParameterType type);
 bool is_text(ParameterType type);
 
-// A value in the one form that this type's values have. invalid_argument holds why it has none: ", which is
-// no int".
+// Returns the value in the canonical form of the type. The message of invalid_argument is the end
+// of a sentence: ", which is no int".
 Result<ParameterValue> value_of_type(ParameterType type, ParameterValue value);
 
-// From text: "128", "true", "bf16", "0.1", "1,2,3". The same errors.
+// Returns the value of a text: "128", "true", "bf16", "0.1", "1,2,3". Same errors.
 Result<ParameterValue> value_of_text(ParameterType type, std::string_view text);
 
 }  // namespace cubinet

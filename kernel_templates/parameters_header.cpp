@@ -19,7 +19,7 @@ bool fits_int(std::int64_t value) {
 
 std::string literal(std::int64_t value) {
   if (fits_int(value)) return std::to_string(value);
-  // The lowest value has no literal: C++ reads a minus sign and a number that does not fit.
+  // The lowest value has no literal, because C++ reads a minus sign and a number that does not fit.
   if (value == std::numeric_limits<std::int64_t>::min()) return "-9223372036854775807LL - 1";
   return std::to_string(value) + "LL";
 }
@@ -38,7 +38,7 @@ std::string literal(bool value) {
   return value ? "true" : "false";
 }
 
-// What is no letter, digit or space is written as its number: no quotation, line's end or trigraph is.
+// Returns a string literal. Characters that could end or change it are octal escapes.
 std::string literal(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -62,7 +62,7 @@ std::string literal(const std::vector<Number>& list) {
   return text;
 }
 
-// The type of a constant that is written as a literal.
+// Returns the type of a constant that is written as a literal.
 template <class Value>
 std::string cpp_type(const Value& value) {
   using Held =
@@ -121,7 +121,7 @@ std::string constant(const ParameterDeclaration& parameter, const ParameterValue
   }
 }
 
-// Conditions of the preprocessor know 1 and 0; an expression that begins with a sign is no operand.
+// Returns a macro's replacement. Flags are 1 and 0 for #if, and a negative number is parenthesised.
 std::string macro_text(ParameterType type, const ParameterValue& value) {
   if (type == ParameterType::data_type) return "cubinet::" + to_string(value);
   if (is_text(type) && type != ParameterType::string) return to_string(value);

@@ -8,8 +8,9 @@
 
 namespace cubinet {
 
-// The text of <cubinet/parameters.cuh>: constants and types in cubinet::parameters, then macros. The same for
-// equal inputs. REQUIRES: `resolved` holds every parameter of the declaration, checked.
+// Returns the text of <cubinet/parameters.cuh>: constants and types in cubinet::parameters, then
+// macros. Equal inputs give equal texts. REQUIRES: `resolved` holds every parameter of the
+// declaration, checked.
 std::string write_parameters_header(const TemplateDeclaration& declaration, const KernelSpec& resolved,
                                     const std::vector<EntryPoint>& entry_points);
 

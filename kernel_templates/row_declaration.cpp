@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::map<std::string, ParameterValue, std::less<>>;
 
-// Those that follow from the kernels of the declaration, which say them once.
+// Returns whether the column follows from the declaration's kernels, which already state it.
 bool is_of_kernel(const Column& column) {
   return column.name == "threads" || column.name == "shared_bytes";
 }
@@ -69,7 +69,7 @@ Result<const Column*> column_named(const JsonObject& object, const std::string& 
                                    "'; did you mean '" + nearest_first(names, name).front() + "'?");
 }
 
-// An expression as a string, or a number or flag as itself.
+// Reads a cell: an expression as a string, or a constant number or flag.
 Result<Expression> read_cell(const JsonObject& object, const Column& column, const JsonValue& value,
                              const ExpressionSymbols& symbols) {
   if (!value.is_text() && !value.is_integer() && !value.is_flag()) {
@@ -85,7 +85,7 @@ Result<Expression> read_cell(const JsonObject& object, const Column& column, con
   return expression;
 }
 
-// The defaults that depend on other columns.
+// Fills in the defaults that depend on other columns.
 void fill_in(const RowDeclaration& declaration, KernelRow& row) {
   if (!declaration.declares("step_q")) row.traits.step_q = row.selector.tile_size_q;
   if (!declaration.declares("step_kv")) row.traits.step_kv = row.selector.tile_size_kv;

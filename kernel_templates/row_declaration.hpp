@@ -14,7 +14,7 @@
 
 namespace cubinet {
 
-// The member "row" of a template's declaration: which row of the table of kernels a cubin of it has.
+// The member "row" of a template's declaration: the cubin's row in the kernel table.
 struct RowDeclaration {
   struct Cell {
     const Column* column = nullptr;
@@ -25,12 +25,14 @@ struct RowDeclaration {
   bool declares(std::string_view column) const;
 };
 
-// invalid_argument, naming the column, for one that is not there or not the template's to say, for an
-// expression of another type, and for a constant that the column cannot hold.
+// Reads the member "row". Returns invalid_argument with the column if the column does not exist or
+// templates may not set it, if the expression has another type, and if the column cannot hold the
+// constant.
 Result<RowDeclaration> read_row(const JsonValue& value, const ExpressionSymbols& symbols);
 
-// Selector and traits under these parameters, defaults filled in as column.hpp states them. invalid_argument,
-// naming the column, its value and what it may be, for one out of range. REQUIRES: `values` are complete.
+// Returns selector and traits for these parameters, with the defaults of column.hpp. Returns
+// invalid_argument with the column, its value and its range if a value is out of range. REQUIRES:
+// `values` are complete.
 Result<KernelRow> evaluate_row(const RowDeclaration& declaration,
                                const std::map<std::string, ParameterValue, std::less<>>& values);
 

@@ -29,7 +29,7 @@ Result<std::string> embedded_text(const std::string& name) {
 }  // namespace
 
 Result<TemplateCatalog> TemplateCatalog::builtin() {
-  // Read once: the tool, each Runtime and each planner of attention have a catalog.
+  // The templates are read once, because every Runtime and every attention planner has a catalog.
   static const Result<TemplateCatalog> read = []() -> Result<TemplateCatalog> {
     TemplateCatalog catalog;
     for (const EmbeddedFile& file : embedded_template_files()) {

@@ -21,8 +21,8 @@ constexpr std::string_view kSourceEnding = ".cu";
 
 struct Declared {
   std::string_view text;   // the JSON
-  std::size_t offset = 0;  // of it in the source
-  std::string_view code;   // the source behind it
+  std::size_t offset = 0;  // its position in the source
+  std::string_view code;   // the source after it
 };
 
 Error no_declaration() {
@@ -68,7 +68,7 @@ Result<ConstraintDeclaration> read_constraint(const JsonValue& value, const Expr
   return ConstraintDeclaration{std::move(expression), std::move(message)};
 }
 
-// An expression as a string, or an integer as itself.
+// Reads an expression as a string, or a constant integer.
 Result<Expression> expression_member(JsonObject& object, std::string_view member, const JsonValue& value,
                                      const ExpressionSymbols& symbols) {
   if (!value.is_text() && !value.is_integer()) {
@@ -90,7 +90,7 @@ Result<void> read_cluster(JsonObject& object, const ExpressionSymbols& symbols, 
   return {};
 }
 
-// One expression, or an array of them for up to three dimensions.
+// Reads one expression, or an array of up to three.
 Result<void> read_threads(JsonObject& object, const JsonValue& threads, const ExpressionSymbols& symbols,
                           KernelDeclaration& kernel) {
   const auto add = [&](const JsonValue& dimension) -> Result<void> {
@@ -157,7 +157,7 @@ Result<KernelDeclaration> read_kernel(const JsonValue& value, const ExpressionSy
   }
   CUBINET_TRY_ASSIGN(kernel.dynamic_shared_bytes,
                      expression_member(object, "dynamic_shared_bytes", *shared, symbols));
-  // What a kernel can take by value: 4 KiB, and 32764 bytes since CUDA 12.1 on 7.0 and later.
+  // A kernel's arguments have at most 4 KiB, and 32764 bytes with CUDA 12.1 and sm_70 or later.
   CUBINET_TRY_ASSIGN(const std::int64_t parameter_bytes, object.integer_or("parameter_bytes", 0));
   if (parameter_bytes < 0 || parameter_bytes > 32764)
     return object.error_at("parameter_bytes", "'parameter_bytes' is not within 0 to 32764");
@@ -170,7 +170,7 @@ Result<KernelDeclaration> read_kernel(const JsonValue& value, const ExpressionSy
   return kernel;
 }
 
-// Everything that the generated header declares has a name of its own.
+// Checks that all declarations of the generated header have different names.
 Result<void> check_names(const JsonObject& object, const JsonValue::List& parameters,
                          const JsonValue::List& kernels, const TemplateDeclaration& declaration) {
   std::set<std::string> names;
@@ -261,7 +261,8 @@ Result<std::vector<std::string>> read_names(JsonObject& object, std::string_view
   return names;
 }
 
-// Further sources and libraries, before the kernels, which may lie in one of them.
+// Reads further sources and libraries. Kernels are read later, because they may name one of these
+// sources.
 Result<void> read_linked_parts(JsonObject& object, TemplateDeclaration& declaration) {
   CUBINET_TRY_ASSIGN(declaration.sources, read_names(object, "sources"));
   std::set<std::string> names = {declaration.name};

@@ -28,9 +28,9 @@ struct ConstraintDeclaration {
 
 struct KernelDeclaration {
   std::string name;
-  std::string symbol_expression;  // empty: extern "C" with the kernel's name
-  std::string source;  // the one of TemplateDeclaration::sources that has it; empty: the template's
-  std::vector<Expression> threads;  // one to three: in x, y and z
+  std::string symbol_expression;    // empty: extern "C" with the kernel's name as its symbol
+  std::string source;               // one of TemplateDeclaration::sources; empty: the template's own
+  std::vector<Expression> threads;  // one to three, for x, y and z
   Expression dynamic_shared_bytes;
   std::uint32_t parameter_bytes = 0;
   std::vector<Expression> cluster;  // three, or none
@@ -39,7 +39,7 @@ struct KernelDeclaration {
   KernelInterface interface;
 };
 
-// The head of a template file, docs/formats/template.md.
+// The declaration at the head of a template file (docs/formats/template.md).
 struct TemplateDeclaration {
   std::string name;
   std::uint32_t interface_version = 0;
@@ -50,33 +50,44 @@ struct TemplateDeclaration {
   std::vector<ConstraintDeclaration> constraints;
   std::vector<KernelDeclaration> kernels;
   std::optional<RowDeclaration> row;
-  std::vector<std::string> globals;                                    // variables, as C++ names them
-  std::vector<std::string> sources;                                    // files beside it that are linked too
-  std::vector<std::string> libraries;                                  // as SourceProgram has them
-  std::vector<OptionDeclaration> options;                              // the defaults of a request's options
+  std::vector<std::string> globals;        // C++ names of variables
+  std::vector<std::string> sources;        // further source files in the same folder
+  std::vector<std::string> libraries;      // SourceProgram::libraries
+  std::vector<OptionDeclaration> options;  // the defaults of a request's options
   std::map<std::string, Expression, std::less<>> default_expressions;  // by parameter
-  std::vector<std::string> unused_words;  // of parameters: KernelTemplate::unused_words()
+  std::vector<std::string> unused_words;                               // KernelTemplate::unused_words()
 };
 
+<<<<<<< HEAD
 // Returns the text of a further file of a template; an error if it is too long or holds a NUL character.
 Result<std::string> checked_text(std::string text);
 
 // "other" of "other.cu": what a further source is called.
+=======
+// Returns the name of a further source: "other" for "other.cu".
+>>>>>>> jit
 std::string source_stem(std::string_view file_name);
 
-// The member "name", an identifier; `what` has it.
+// Reads the member "name", which must be an identifier. `what` names the object in messages.
 Result<std::string> identifier_member(JsonObject& object, std::string_view what);
 
-// An expression of a declaration's member, parsed; an error of the object when it is of another type.
+// Parses the expression of a member. Returns the object's error if the expression has another type.
 Result<Expression> typed_expression(const JsonObject& object, std::string_view member,
                                     const std::string& text, ExpressionType type,
                                     const ExpressionSymbols& symbols);
 
+<<<<<<< HEAD
 // Parses the declaration that the source begins with, or the one beside it. `read_file` returns the text of a
 // base by its name. Any text gives a declaration or invalid_argument that names the file that is wrong
 // (`origin`, which has the declaration, or its base) and the line.
 Result<TemplateDeclaration> parse_template_declaration(
     std::string_view source, std::string_view origin, std::optional<std::string_view> beside = {},
     const Callback<Result<std::string>(const std::string&)>& read_file = {});
+=======
+// Parses the declaration at the head of a source, or a separate declaration. Any text gives a
+// declaration or invalid_argument with `origin`, the file of the declaration, and the line.
+Result<TemplateDeclaration> parse_template_declaration(std::string_view source, std::string_view origin,
+                                                       std::optional<std::string_view> beside = {});
+>>>>>>> jit
 
 }  // namespace cubinet

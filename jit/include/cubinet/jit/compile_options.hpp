@@ -9,36 +9,36 @@
 
 namespace cubinet {
 
-// Where to look for NVRTC, in this order: `library` (then nowhere else), the toolkits, the wheels, the usual
-// toolkits, the folders of the dynamic loader; in each place libnvrtc.so.13 before .12. The first with its
-// builtins beside it is used; `doctor` lists the others.
+// The search for NVRTC: `library` only, if it is set; otherwise the toolkits, the wheels, the usual
+// toolkits and the dynamic loader's folders, in this order, each with libnvrtc.so.13 before .12.
+// The first NVRTC with its builtins beside it is used. `cubinet doctor` lists the others.
 struct CompilerSearch {
-  std::optional<std::string> library;      // the file itself
+  std::optional<std::string> library;      // path of the library
   std::vector<std::string> toolkit_roots;  // searched for lib64/ and lib/
-  std::vector<std::string> wheel_roots;    // folders that pip installed nvidia-cuda-nvrtc into
-  // As toolkit_roots, behind whatever somebody has named.
+  std::vector<std::string> wheel_roots;    // folders with pip's nvidia-cuda-nvrtc
+  // Searched like toolkit_roots, after all folders that the caller named.
   std::vector<std::string> usual_toolkits = {"/usr/local/cuda"};
-  // Where the headers are put that NVRTC 13.3 and later have within them: once a release, 26 MB, when a
-  // source first asks for a header that is nowhere else, and only where a toolkit's or CCCL's are not beside
-  // NVRTC. It and the folder above have to be this user's or root's. nullopt: `headers` in a Runtime's first
-  // home.
+  // The folder for the headers that NVRTC 13.3 and later contain: 26 MB per release, written when a
+  // source first needs a header that is found nowhere else and NVRTC has no toolkit or CCCL headers
+  // beside it. The folder and its parent must belong to this user or root. nullopt: `headers` in a
+  // Runtime's first home.
   std::optional<std::string> bundled_headers;
 };
 
-// What a compilation takes from the caller beside the specification. All of it but quote_sources is part of
-// what is built.
+// Settings of a compilation besides the specification. All except quote_sources affect the build.
 struct CompileOptions {
-  // Where templates' own headers are found: searched in this order, after the embedded ones and before the
-  // toolkit's. The contents of those that are found are part of the build fingerprint, their paths are not.
+  // Folders of templates' headers, searched in this order after the embedded headers and before the
+  // toolkit's. The build fingerprint covers the contents of the headers found, not their paths.
   std::vector<std::string> include_directories;
-  // Where device libraries are found (SourceProgram::libraries): searched in this order, before the source's own
-  // folder, that of NVRTC and that of its toolkit or wheels. As with headers, contents count and paths do not.
+  // Folders of device libraries (SourceProgram::libraries), searched in this order before the
+  // source's folder, NVRTC's folder and its toolkit or wheels. The fingerprint covers contents, not
+  // paths.
   std::vector<std::string> library_directories;
-  // A part of every request that does not say otherwise, before what its template declares
-  // (parse_compiler_flags makes them): of the identity of every kernel that is asked for.
+  // Flags of every request that does not set them itself (parse_compiler_flags() creates them).
+  // They override the template's and are part of each requested kernel's identity.
   CompilerOptions flags;
-  // What the compiler says of a source quotes lines of it, and of every file that it includes, whoever may
-  // read that: false, for those who compile what others send, keeps it out of errors and records
+  // If false, errors and records do not contain the compiler's log, which quotes lines of the
+  // source and of every included file. For services that compile the sources of others
   // (docs/security.md).
   bool quote_sources = true;
 };

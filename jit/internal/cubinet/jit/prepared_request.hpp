@@ -11,34 +11,33 @@
 
 namespace cubinet {
 
-// All of a request but its target, for whoever asks for a kernel's fingerprints again and again: what they
-// have in common is computed once, and each is kept for as long as the text that it covers stays as it is.
-// Thread-safe.
+// A request without its target, for computing fingerprints often. Common parts are computed once,
+// and each fingerprint is cached while the texts that it covers stay the same. Thread-safe.
 class PreparedRequest {
  public:
-  // REQUIRES: `resolved` comes from the template's resolve().
+  // Prepares a request. REQUIRES: `resolved` comes from the template's resolve().
   PreparedRequest(std::shared_ptr<const KernelTemplate> kernel_template, KernelSpec resolved,
                   CompileOptions options);
 
   const std::shared_ptr<const KernelTemplate>& kernel_template() const { return kernel_template_; }
   const KernelSpec& spec() const { return spec_; }
   const CompileOptions& options() const { return options_; }
-  // The generated header; the error that the template gave instead.
+  // Returns the generated header, or the template's error.
   const Result<std::string>& parameters_header() const { return parameters_header_; }
-  // The macros that the options and the parameters define, as HeaderMacros has them.
+  // Returns the macros that the options and the parameters define, for HeaderMacros.
   const std::vector<std::pair<std::string, std::string>>& header_macros() const { return header_macros_; }
   CompileRequest for_target(SmTarget target, ImageKind kind) const;
 
-  // What else a fingerprint is made of.
+  // The other inputs of a fingerprint.
   struct Circumstances {
     SmTarget target;
     ImageKind kind = ImageKind::cubin;
     Sha256Digest sources;       // of the template and every header that it may reach, as they are now
     std::string_view compiler;  // its identity
   };
-  // The fingerprint that was kept under just these.
+  // Returns the cached fingerprint for equal inputs.
   std::optional<BuildFingerprint> kept(const Circumstances& now) const;
-  // Replaces what was kept for the same target and kind.
+  // Caches a fingerprint and replaces the one for the same target and kind.
   void keep(const Circumstances& now, const BuildFingerprint& fingerprint) const;
 
  private:
@@ -56,7 +55,7 @@ class PreparedRequest {
   Result<std::string> parameters_header_;
   std::vector<std::pair<std::string, std::string>> header_macros_;
   mutable std::mutex mutex_;
-  mutable std::vector<Kept> kept_;  // guarded by mutex_; one a target and kind
+  mutable std::vector<Kept> kept_;  // guarded by mutex_; one per target and kind
 };
 
 }  // namespace cubinet

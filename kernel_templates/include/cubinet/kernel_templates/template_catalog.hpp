@@ -11,22 +11,22 @@
 
 namespace cubinet {
 
-// The headers that templates may include as <cubinet/…>: embedded in the library, never read from disk. Name
-// to content.
+// Returns the text of each header that templates may include as <cubinet/…>, by name. The headers
+// are embedded in the library and never read from disk.
 const std::map<std::string, std::string, std::less<>>& embedded_headers();
 
-// Templates by name. A value with shared immutable contents: copying is cheap, adding to one copy does not
-// show in another. Const use is thread-safe.
+// A set of templates with unique names. A value: copies are cheap and independent. Const use is
+// thread-safe.
 class TemplateCatalog {
  public:
-  // The templates that come with the library.
+  // Returns the library's own templates.
   static Result<TemplateCatalog> builtin();
 
-  // invalid_argument when a template of that name is there already.
+  // Returns invalid_argument if the catalog already has a template of this name.
   Result<void> add(std::shared_ptr<const KernelTemplate> kernel_template);
-  // not_found lists the names that there are, the nearest first.
+  // Returns not_found with the existing names, nearest first, if there is no such template.
   Result<std::shared_ptr<const KernelTemplate>> find(std::string_view name) const;
-  std::vector<std::shared_ptr<const KernelTemplate>> list() const;  // by name
+  std::vector<std::shared_ptr<const KernelTemplate>> list() const;  // sorted by name
 
  private:
   std::map<std::string, std::shared_ptr<const KernelTemplate>, std::less<>> templates_;

@@ -8,7 +8,7 @@
 
 namespace cubinet::kernel_templates {
 
-// invalid_argument for a divisor below 1.
+// Returns invalid_argument for a divisor below 1.
 Result<FastDivisor> make_fast_divisor(std::int64_t divisor);
 
 }  // namespace cubinet::kernel_templates

@@ -8,11 +8,12 @@
 
 namespace cubinet {
 
-// Returns a flag, a text, a number (an integer if it is written as one) or a list of numbers (of integers if
-// all are). The parameter's declaration says which of them it takes. invalid_argument for other values.
+// Returns a flag, a text, a number (an integer if written as one) or a list of numbers (of integers
+// if all are). The declaration decides later which of them the parameter accepts. Returns
+// invalid_argument for other values.
 Result<ParameterValue> parameter_value_from_json(const JsonValue& value);
 
-// The same value as JSON; a float as the shortest decimal that is this float.
+// Returns the value as JSON. A float is the shortest decimal that reads back as this float.
 nlohmann::json to_json(const ParameterValue& value);
 
 }  // namespace cubinet

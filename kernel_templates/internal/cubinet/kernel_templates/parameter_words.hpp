@@ -7,7 +7,7 @@
 
 namespace cubinet {
 
-// Takes those words out that stand in the text, wherever: in code, comments and literals.
+// Removes from `words` those that occur in the text: in code, comments or literals.
 void remove_words_of(std::string_view text, std::set<std::string, std::less<>>& words);
 
 }  // namespace cubinet
