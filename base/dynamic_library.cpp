@@ -41,7 +41,7 @@ int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = library->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
-    // The loader's own account of where it put the segment. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    // The loader states the segment's address. NOLINTNEXTLINE(performance-no-int-to-ptr)
     const auto* begin = reinterpret_cast<const std::byte*>(library->dlpi_addr + segment.p_vaddr);
     const auto walked = for_each_elf_note(ByteView(begin, segment.p_memsz),
                                           [&](std::string_view owner, std::uint32_t type, ByteView payload) {
