@@ -11,8 +11,8 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint8_t kSymbolFunction = 2;     // STT_FUNC
-constexpr std::uint8_t kEntryFunction = 0x10;   // STO_CUDA_ENTRY in st_other
+constexpr std::uint8_t kSymbolFunction = 2;    // STT_FUNC
+constexpr std::uint8_t kEntryFunction = 0x10;  // STO_CUDA_ENTRY in st_other
 // EI_ABIVERSION; 8 moved the SM number to the second byte
 constexpr std::uint8_t kAbiBeforeCuda129 = 7;
 constexpr std::uint32_t kSpecificAbi7 = 0x800;  // in e_flags if the ABI version is 7

@@ -31,9 +31,10 @@ Error damaged_fatbin(const std::string& reason) {
   return Error{ErrorCode::corruption, "not a usable fatbinary: " + reason, "build or fetch the file again"};
 }
 
-// The head of an element, as `fatbinary` of CUDA 11 to 13 writes it: u16 kind, u16 version, u32
-// head bytes, u64 bytes that follow it, u32 bytes of these that are packed, u32, u16 x 2 version,
-// u32 SM number, u32 x 2 name, u64 flags, u64, u64 unpacked bytes
+// The head of an element, as `fatbinary` of CUDA 11 to 13 writes it:
+//   u16 kind, u16 version, u32 head bytes, u64 bytes that follow it,
+//   u32 bytes of these that are packed, u32, u16 x 2 version, u32 SM number, u32 x 2 name,
+//   u64 flags, u64, u64 unpacked bytes
 struct ElementHead {
   std::uint16_t kind = 0;
   std::uint32_t head_bytes = 0;

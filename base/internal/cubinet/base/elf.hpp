@@ -20,7 +20,7 @@ struct ElfSection {
   std::uint32_t info = 0;
   std::uint64_t size = 0;  // in memory
   std::uint64_t alignment = 0;
-  ByteView content;        // empty if the file holds no bytes, as for SHT_NOBITS
+  ByteView content;  // empty if the file holds no bytes, as for SHT_NOBITS
 };
 
 struct ElfSymbol {

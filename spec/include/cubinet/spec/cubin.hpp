@@ -87,7 +87,7 @@ struct CubinRecord {
 };
 
 // Returns the record's bytes, little-endian. The layout is docs/formats/record.md:
-// "CREC" u16 version, fields, 32 bytes SHA-256 of all preceding bytes.
+//   "CREC" u16 version, fields, 32 bytes SHA-256 of all preceding bytes.
 // Version history: 4 (2026-11) identities of schema 2, imported kernels, blocks of three
 // dimensions, globals. Earlier versions were never released.
 inline constexpr std::uint16_t kRecordVersion = 4;

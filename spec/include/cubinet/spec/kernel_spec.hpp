@@ -28,10 +28,10 @@ enum class KernelMaker : std::uint8_t {
   kernel_template = 0,  // a template of the library or the user, with values for its parameters
   // a publisher's attention kernel: the columns of its row, the argument layout, the pin
   publisher = 1,
-  function = 2,   // a function that is identified by name: a publisher's GEMM, a user's cubin
+  function = 2,  // a function that is identified by name: a publisher's GEMM, a user's cubin
   // a source without a declaration: its text, its kernels' names, its in-memory headers
   source = 3,
-  tool = 4,       // another compiler: its name and version, and its cache's name for the entry
+  tool = 4,  // another compiler: its name and version, and its cache's name for the entry
 };
 std::string_view to_string(KernelMaker maker);  // "template", "publisher", "function"
 

@@ -16,8 +16,8 @@ using CodeParts = std::map<std::string, Sha256Digest, std::less<>>;
 
 struct CubinCode {
   // The parts of each kernel, by its symbol:
-  //   code        .text.<kernel>, its relocations, and .nv.capmerc.text.<kernel>, from which a driver
-  //               makes code for another device of the family
+  //   code        .text.<kernel>, its relocations, and .nv.capmerc.text.<kernel>, from which a
+  //               driver makes code for another device of the family
   //   constants   .nv.constant<bank>.<kernel>
   //   resources   registers and stack (.nv.info), size and alignment of .nv.shared.<kernel> and
   //               .nv.local.<kernel>

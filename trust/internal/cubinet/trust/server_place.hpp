@@ -11,10 +11,10 @@ namespace cubinet {
 // A server's location in its canonical form. Policies, pins and the home's stored channels compare
 // locations as text, so each location has exactly one form. A plain value.
 struct ServerPlace {
-  std::string scheme;     // "https", "http", "oci" or "s3"
+  std::string scheme;  // "https", "http", "oci" or "s3"
   // host, or host:port if the port is not the scheme's default; for s3 the bucket
   std::string authority;
-  std::string path;       // without '/' at either end; empty for the whole server
+  std::string path;  // without '/' at either end; empty for the whole server
 
   // Parses `scheme://authority[/path]`. Converts to the canonical form: a scheme and host in upper
   // case, the default port and one '/' at the end. Otherwise returns invalid_argument, whose

@@ -25,7 +25,7 @@ std::filesystem::path signature_path(const std::filesystem::path& path, std::str
 SignatureSource signatures_beside(std::shared_ptr<FileSystem> files, std::filesystem::path path);
 
 struct SignatureReport {
-  std::vector<Signer> signers;       // each key once, in the policy's order
+  std::vector<Signer> signers;  // each key once, in the policy's order
   // one line with the reason for each trusted key that has not signed
   std::vector<std::string> refused;
 };
