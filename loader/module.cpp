@@ -147,9 +147,8 @@ Global Module::make_global(std::shared_ptr<const Module> module, std::string sym
   return Global(std::move(module), std::move(symbol), address, size);
 }
 
-// The module keeps both. They are not moved into it: what is on the stack here needs them until the
-// end, also
-// where the module is given up. NOLINTNEXTLINE(performance-unnecessary-value-param)
+// The module keeps copies of both. They are not moved into it, because objects on the stack need
+// them until the end, also if loading fails. NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Device> device, Cubin cubin) {
   if (device == nullptr || cubin.record == nullptr || cubin.image == nullptr ||
       cubin.record->entry_points.empty()) {

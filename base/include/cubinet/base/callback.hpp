@@ -21,7 +21,7 @@ class Callback<R(Arguments...)> {
   Callback() = default;
   template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, Callback> &&
                                               std::is_invocable_r_v<R, const std::decay_t<F>&, Arguments...>>>
-  // NOLINTNEXTLINE(google-explicit-constructor): a lambda is passed as it stands
+  // NOLINTNEXTLINE(google-explicit-constructor): callers pass lambdas directly
   Callback(F&& callable) : held_(std::make_shared<const Held<std::decay_t<F>>>(std::forward<F>(callable))) {}
 
   explicit operator bool() const { return held_ != nullptr; }
