@@ -11,16 +11,15 @@ namespace cubinet {
 enum class ErrorCode {
   invalid_argument,  // the caller's input is wrong: a name, a value, a combination, a file's syntax
   not_found,         // a named object that must exist does not
-  // the request is understood, but this device, driver, compiler or build cannot do it
-  unsupported,
-  unavailable,     // the environment lacks something: no driver, no compiler, no usable home
-  compile_failed,  // the compiler ran and rejected the source; `detail` holds its log
-  corruption,      // stored bytes do not match their digest or format
-  untrusted,       // the bytes or their owner are not trusted, whatever the bytes contain
-  io,              // the operating system refused a file operation
-  busy,            // another owner held a lock for longer than the time limit
-  driver,          // the CUDA driver returned an error
-  internal,        // an invariant of this library is broken
+  unsupported,       // this device, driver, compiler or build cannot do it
+  unavailable,       // the environment lacks something: no driver, no compiler, no usable home
+  compile_failed,    // the compiler ran and rejected the source; `detail` holds its log
+  corruption,        // stored bytes do not match their digest or format
+  untrusted,         // the bytes or their owner are not trusted, whatever the bytes contain
+  io,                // the operating system refused a file operation
+  busy,              // another owner held a lock for longer than the time limit
+  driver,            // the CUDA driver returned an error
+  internal,          // an invariant of this library is broken
 };
 
 std::string_view to_string(ErrorCode code);

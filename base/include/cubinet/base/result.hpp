@@ -23,9 +23,9 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  // NOLINTNEXTLINE(google-explicit-constructor): `return value;` is what makes the type usable
+  // NOLINTNEXTLINE(google-explicit-constructor): callers write `return value;`
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): so does `return Error{...};`
+  // NOLINTNEXTLINE(google-explicit-constructor): callers write `return Error{...};`
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
   // Lets a function that returns Result<std::optional<X>> or Result<std::shared_ptr<const X>>
   // return an X.
