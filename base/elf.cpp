@@ -127,7 +127,7 @@ Result<std::vector<ElfSymbol>> ElfImage::symbols() const {
   const ElfSection* table = nullptr;
   for (const ElfSection& section : sections_) {
     if (section.type != SHT_SYMTAB) continue;
-    // the specification allows one
+    // The specification allows one symbol table.
     if (table != nullptr) return corrupt("it has two symbol tables");
     table = &section;
   }

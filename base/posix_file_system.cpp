@@ -153,7 +153,7 @@ Result<Bytes> read_at(const OpenFile& file, const fs::path& path, std::uint64_t 
                                 static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("read", path);
-    // the file was shortened meanwhile; the digest check judges the bytes that remain
+    // The file was shortened meanwhile. The digest check judges the remaining bytes.
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }

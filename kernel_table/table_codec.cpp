@@ -105,7 +105,7 @@ struct StoredColumn {
   StoredKind kind = StoredKind::integer;
   const Column* number = nullptr;
   const NamedTextColumn* text = nullptr;
-  // the length of the run of number columns that begins here, at most kNumbersAtOnce
+  // The length of the run of number columns that begins here, at most kNumbersAtOnce.
   std::size_t numbers = 0;
 };
 

@@ -27,7 +27,7 @@ bool launch_alike(const CubinRecord& a, const CubinRecord& b) {
 Outcome load_without_throwing(const std::shared_ptr<const Device>& device, const Cubin& cubin) {
   try {
     return Module::load(device, cubin);
-    // out of memory: the waiting threads must get a result
+    // The waiting threads must get a result when memory runs out.
   } catch (const std::exception& exception) {
     return Error{ErrorCode::internal, std::string("loading a module failed: ") + exception.what()};
   }

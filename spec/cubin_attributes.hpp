@@ -11,10 +11,10 @@ namespace cubinet {
 
 inline constexpr std::uint16_t kCudaMachine = 190;  // EM_CUDA
 inline constexpr std::string_view kKernelInfo =
-    // the kernel's symbol follows in the section's name
+    // The kernel's symbol follows in the section's name.
     ".nv.info.";
 inline constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO, one per parameter
-// EIATTR_CBANK_PARAM_SIZE, of all parameters together
+// EIATTR_CBANK_PARAM_SIZE: the size of all parameters together.
 inline constexpr std::uint8_t kArgumentBytes = 0x19;
 
 // An entry of .nv.info, .nv.info.<kernel> or .nv.compat. It consists of a format, a tag, and a

@@ -16,7 +16,7 @@ constexpr std::uint8_t kEntryFunction = 0x10;  // STO_CUDA_ENTRY in st_other
 // EI_ABIVERSION; 8 moved the SM number to the second byte
 constexpr std::uint8_t kAbiBeforeCuda129 = 7;
 constexpr std::uint32_t kSpecificAbi7 = 0x800;  // in e_flags if the ABI version is 7
-// in e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
+// A bit of e_flags that CUDA 12.9 sets and CUDA 13.0 leaves clear.
 constexpr std::uint32_t kSpecificAbi8 = 0x8;
 constexpr std::uint8_t kCompatSpecific = 9;
 constexpr std::size_t kParameterBytes = 12;

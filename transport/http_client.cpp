@@ -163,7 +163,7 @@ Result<HttpAttempt> Journey::attempt(HttpConnection& connection) {
       attempt.failure =
           Error{ErrorCode::untrusted,
                 request_.url.for_people() + " redirects more than 5 times, last to " + next->for_people()};
-      // the content was reachable when the transfer began
+      // The content was reachable when the transfer began.
       attempt.may_pass = body_.received() > 0;
       return attempt;
     }

@@ -55,10 +55,10 @@ class ResponseBody {
 
   const HttpRequest& request_;
   std::uint64_t received_ = 0;  // bytes in the sink
-  // bytes still to skip of a whole body that answers a range request
+  // Bytes still to skip of a whole body that answers a range request.
   std::uint64_t skipped_ = 0;
   std::optional<std::uint64_t> announced_;  // bytes in the sink when this body has ended
-  // of the received bytes; empty: nothing proves that a rest belongs to them
+  // The ETag of the received bytes. Empty: nothing proves that a rest belongs to them.
   std::string etag_;
   bool asked_for_part_ = false;
 };

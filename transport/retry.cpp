@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// seconds; larger values are clamped, which prevents overflow
+// In seconds. Larger values are clamped, which prevents overflow.
 constexpr int kLongestRetryAfter = 1'000'000'000;
 
 std::optional<int> number(std::string_view digits) {

@@ -16,9 +16,9 @@ namespace cubinet {
 // The common parts of minisign's files, which are lines of which the first is an unsigned comment.
 inline constexpr std::string_view kUntrustedComment = "untrusted comment: ";
 inline constexpr std::size_t kMaximumComment = 1024;
-// the algorithm of keys, and of signatures over the bytes
+// The algorithm of keys, and of signatures over the bytes.
 inline constexpr std::string_view kEd25519 = "Ed";
-// the algorithm of signatures over the bytes' BLAKE2b-512
+// The algorithm of signatures over the bytes' BLAKE2b-512.
 inline constexpr std::string_view kPrehashed = "ED";
 
 // Returns whether the text contains no control characters other than the tab that minisign itself

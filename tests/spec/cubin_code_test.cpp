@@ -18,7 +18,7 @@ namespace {
 // of the bank.
 constexpr std::uint64_t kMove = 0xa02;         // form 5: MOV R, c[bank][offset]
 constexpr std::uint64_t kUniformLoad = 0x7ac;  // form 3: LDCU UR, c[bank][offset]
-// form 7: LDGSTS, an address in the position of the bank
+// Form 7: LDGSTS, an address in the position of the bank.
 constexpr std::uint64_t kCopy = 0xfae;
 
 // Returns the image with an instruction at the beginning of the kernel's code.

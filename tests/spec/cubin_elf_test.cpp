@@ -65,7 +65,7 @@ TEST_CASE("the only argument of a kernel is told in the order of the symbols") {
 
 TEST_CASE("an argument that does not fill the bytes of all, or is not of the known form, is not told") {
   CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x19, 16, 0}) == 16);
-  // one more argument of another form
+  // One more argument of another form.
   CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x19, 24, 0}) == 0);
   CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x18, 16, 0}) == 0);  // no total size
   CHECK(only_argument_after({3, 0x19, 16, 0}, {9, 0x19, 16, 0}) == 0);  // damaged

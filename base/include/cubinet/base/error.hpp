@@ -31,7 +31,7 @@ struct Error {
   std::string message = {};  // names the object and the reason; one sentence, no trailing newline
   std::string remedy = {};   // states what the reader can do; may be empty
   std::string detail = {};   // long text such as a compiler's log; may be empty
-  // the errno, CUresult or nvrtcResult that caused it; 0 if there is none
+  // The errno, CUresult or nvrtcResult that caused it; 0 if there is none.
   long native = 0;
 
   // Returns "message (remedy)" on one line, for logs and stderr.

@@ -48,7 +48,7 @@ class KernelIndex {
     std::size_t baseline = 0;
     std::size_t other_targets = 0;  // rows that do not run on the device
     std::size_t refused = 0;        // `unusable` rows that would run on the device
-    // rows that would run but have an unknown column that is on
+    // Rows that would run but have an unknown column that is on.
     std::size_t not_understood = 0;
     std::vector<std::string> unknown_columns{};  // the names of those columns, ascending
 

@@ -38,7 +38,7 @@ struct KernelSelector {
   std::uint32_t tokens_per_page = 0;  // 0: not paged; 1: sparse; otherwise a power of two
   // Sage attention's block sizes for Q, K, P, V. 0 means off.
   std::array<std::uint16_t, 4> sage_block = {0, 0, 0, 0};
-  // accepts any power-of-two page size from 128 up; tokens_per_page is then 128
+  // If true, accepts any power-of-two page size from 128 up, and tokens_per_page is 128.
   bool dynamic_page = false;
   bool groups_tokens_heads_q = false;  // packs tokens and heads of Q into a tile's rows
   bool reuses_smem_k_for_v = false;
@@ -48,9 +48,9 @@ struct KernelSelector {
   bool spcompress = false;
   bool fuses_inverse_rope_quant = false;
   bool ue8m0_output_scale = false;
-  // applies a tanh to the logits; its bound is a run-time argument
+  // If true, applies a tanh to the logits. Its bound is a run-time argument.
   bool soft_cap = false;
-  // K and V have separate page tables; published kernels require both
+  // If true, K and V have separate page tables. Published kernels require both.
   bool separate_page_tables = false;
 
   friend bool operator==(const KernelSelector&, const KernelSelector&) = default;
@@ -94,7 +94,7 @@ struct KernelRow {
   std::string layout;
   std::string pin;
 
-  // the kernel's symbol; a published cubin's file is <function_name>.cubin
+  // The kernel's symbol. A published cubin's file is <function_name>.cubin.
   std::string function_name;
   std::uint32_t shared_bytes = 0;  // dynamic shared memory per block
   std::uint32_t threads = 0;       // per block

@@ -37,7 +37,7 @@ class TuningTable {
     double microseconds = 0;           // per run
     double modelled_microseconds = 0;  // of the plan without measurements, timed in the same minute
     std::uint32_t candidates = 0;      // number of timed candidates
-    // time of the measurement, in seconds since 1970, before the year 10000
+    // The time of the measurement, in seconds since 1970, before the year 10000.
     std::int64_t measured = 0;
 
     friend bool operator==(const Row&, const Row&) = default;

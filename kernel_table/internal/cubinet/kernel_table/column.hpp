@@ -19,11 +19,11 @@ enum class ColumnKind : std::uint8_t { integer = 0, flag = 1, data_type = 2, enu
 // (function name, digest, source, target) are handled by name.
 struct Column {
   std::string_view name;  // this project's name, in stored tables and explanations
-  // the name in the struct of published headers; empty if absent there
+  // The name in the struct of published headers. Empty if absent there.
   std::string_view header_name;
   ColumnKind kind;
   bool asked_for;  // part of the selector; otherwise a trait or a fact of the row
-  // for tables without such a column; some defaults depend on other columns, see below
+  // The value for tables without the column. Some defaults depend on other columns, see below.
   std::int64_t default_value;
   std::int64_t (*get)(const KernelRow&);
   void (*set)(KernelRow&, std::int64_t);  // REQUIRES: fits(value)

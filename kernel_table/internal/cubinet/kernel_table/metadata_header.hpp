@@ -19,7 +19,7 @@ struct MetadataProblem {
 
 // The content of a published metadata header.
 struct MetadataHeader {
-  // as the header's own struct declares them; empty for GEMM headers
+  // The columns that the header's own struct declares. Empty for GEMM headers.
   std::vector<std::string> columns;
   std::vector<KernelRow> rows;
   std::vector<PlainKernel> plain;  // from GEMM-style headers

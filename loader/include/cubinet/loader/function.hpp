@@ -24,7 +24,7 @@ struct LaunchConfig {
   std::array<std::uint32_t, 3> block = {0, 1, 1};    // threads; x = 0: the record's block
   std::array<std::uint32_t, 3> cluster = {0, 0, 0};  // blocks per cluster; x = 0: the record's
   std::uint32_t dynamic_shared_bytes = UINT32_MAX;   // UINT32_MAX: the record's
-  // the caller's; belongs to the device's primary context
+  // The caller's stream, which belongs to the device's primary context.
   CUstream stream = nullptr;
   // If true, the kernel may start before its predecessor in the stream ends. Applies to devices of
   // 9.0 and up and to functions that wait themselves according to their record. Otherwise the

@@ -32,7 +32,7 @@ class Module;
 // races.
 class Global {
  public:
-  // on the device; for managed memory, valid everywhere
+  // Returns the address on the device, which is valid everywhere for managed memory.
   std::uint64_t address() const { return address_; }
   std::size_t size() const { return size_; }  // in bytes
   const std::string& symbol() const { return symbol_; }

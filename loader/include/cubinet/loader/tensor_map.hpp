@@ -29,7 +29,7 @@ struct TensorMapDescription {
   std::uint32_t rank = 2;
   std::uint64_t address = 0;                             // in global memory
   std::array<std::uint64_t, 5> sizes = {1, 1, 1, 1, 1};  // in elements
-  // of dimensions 1 to rank - 1; dimension 0 is dense
+  // The strides of dimensions 1 to rank - 1. Dimension 0 is dense.
   std::array<std::uint64_t, 4> strides_bytes = {};
   std::array<std::uint32_t, 5> box = {1, 1, 1, 1, 1};  // in elements
 

@@ -104,7 +104,7 @@ inline constexpr std::uint64_t kMaximumImageBytes = std::uint64_t{64} << 20;
 // The limit for one image, which is made from one translation unit. Libraries consist of many
 // files.
 inline constexpr std::uint32_t kMaximumImageKernels = 4096;
-// the limit of the variables that a record names
+// The limit of the variables that a record names.
 inline constexpr std::uint32_t kMaximumImageGlobals = 4096;
 
 // Returns invalid_argument if the cubin's record could not be read back. Called before a cubin is

@@ -26,10 +26,10 @@ std::string to_string(const ParameterValue& value);
 // The maker of a kernel. Stored in identities: DO NOT RENUMBER.
 enum class KernelMaker : std::uint8_t {
   kernel_template = 0,  // a template of the library or the user, with values for its parameters
-  // a publisher's attention kernel: the columns of its row, the argument layout, the pin
+  // A publisher's attention kernel: the columns of its row, the argument layout, the pin.
   publisher = 1,
   function = 2,  // a function that is identified by name: a publisher's GEMM, a user's cubin
-  // a source without a declaration: its text, its kernels' names, its in-memory headers
+  // A source without a declaration: its text, its kernels' names, its in-memory headers.
   source = 3,
   tool = 4,  // another compiler: its name and version, and its cache's name for the entry
 };

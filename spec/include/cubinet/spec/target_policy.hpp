@@ -13,7 +13,7 @@ namespace cubinet {
 // kernel's key. The default allows every target. It also applies to PTX, by the PTX's target. A
 // plain value.
 struct TargetPolicy {
-  // if true, family targets precede specific ones, to test portability
+  // If true, family targets precede specific ones, to test portability.
   bool prefers_family = false;
   std::vector<SmTarget> forbidden;  // never used
   std::optional<SmTarget> pinned;   // the only target that is used, if set

@@ -27,7 +27,7 @@ struct KernelResources {
   std::optional<std::uint32_t> registers;    // per thread
   std::optional<std::uint32_t> stack_bytes;  // per thread: local arrays and spilled registers
   std::optional<std::uint32_t>
-      // per block; from 9.0 up it includes the 1 KiB that the system reserves
+      // Per block; from 9.0 up it includes the 1 KiB that the system reserves.
       static_shared_bytes;
   std::uint32_t argument_bytes = 0;      // of all arguments
   std::vector<ArgumentPlace> arguments;  // by position

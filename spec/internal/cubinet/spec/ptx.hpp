@@ -13,7 +13,7 @@ namespace cubinet {
 struct PtxInspection {
   std::string version;  // of the PTX ISA: "9.0"
   std::string release;  // of the tools that made it: "13.5"; empty if no comment states it
-  // the target that it needs; if it is older than every known target, the oldest known one
+  // The required target, or the oldest known target if it is older than that.
   SmTarget target;
   std::vector<std::string> kernels;  // names of .entry functions, in order
 };

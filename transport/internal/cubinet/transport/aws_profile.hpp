@@ -15,7 +15,7 @@ struct AwsProfileFiles {
 };
 
 struct AwsProfile {
-  // nullopt: neither file has credentials for the profile
+  // nullopt if neither file has credentials for the profile.
   std::optional<AwsCredentials> credentials;
   std::string region;  // empty: neither file names a region
 };

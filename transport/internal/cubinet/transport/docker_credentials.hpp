@@ -13,7 +13,7 @@ namespace cubinet {
 struct DockerConfiguration {
   std::filesystem::path file;  // ~/.docker/config.json
   std::vector<std::filesystem::path> helper_folders =
-      // the folders of PATH, searched for docker-credential-<name>
+      // The folders of PATH, which are searched for docker-credential-<name>.
       {};
   std::vector<std::string> helper_environment = {};  // NAME=value
   std::chrono::milliseconds helper_limit{30'000};

@@ -16,7 +16,7 @@ namespace cubinet {
 // the environment for them.
 struct HttpSettings {
   std::string library = "libcurl.so.4";  // a path or soname; opened at the first request
-  // if true, every request fails before its host name is resolved
+  // If true, every request fails before its host name is resolved.
   bool offline = false;
   // Servers, as host[:port] (default 80), that may be accessed by http://. All others are accessed
   // by https:// only, and a redirect from https:// to http:// is never followed.

@@ -82,11 +82,11 @@ struct HttpRequest {
   BodySource* body = nullptr;                    // for PUT and POST
   std::optional<Sha256Digest> body_digest = {};  // for a signer, if the caller knows it
   std::optional<HttpRange> range = {};           // for GET
-  // the largest accepted body of a successful response
+  // The size limit of a successful response's body.
   std::uint64_t limit = 0;
-  // of the URL's whole content, if the caller knows it
+  // The size of the URL's whole content, if the caller knows it.
   std::optional<std::uint64_t> expected_size = {};
-  // receives the body of a successful response; nullptr discards it
+  // Receives the body of a successful response. nullptr discards it.
   BodySink* sink = nullptr;
   Authorizer* authorizer = nullptr;
   bool repeatable = false;  // if true, a POST may be sent twice, like the other methods

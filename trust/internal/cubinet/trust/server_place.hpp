@@ -12,7 +12,7 @@ namespace cubinet {
 // locations as text, so each location has exactly one form. A plain value.
 struct ServerPlace {
   std::string scheme;  // "https", "http", "oci" or "s3"
-  // host, or host:port if the port is not the scheme's default; for s3 the bucket
+  // The host, or host:port if the port is not the scheme's default; for s3 the bucket.
   std::string authority;
   std::string path;  // without '/' at either end; empty for the whole server
 

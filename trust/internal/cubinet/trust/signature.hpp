@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaximumTrustedComment = 8'192;
 // that signature and a comment.
 struct MinisignSignature {
   std::array<std::byte, 8> key_id{};  // the id of the key that the file claims made it
-  // signs the BLAKE2b-512 of the bytes; `minisign -l` signs the bytes
+  // If true, the BLAKE2b-512 of the bytes is signed. `minisign -l` signs the bytes themselves.
   bool prehashed = true;
   std::array<std::byte, 64> signature{};
   std::string trusted_comment;

@@ -26,7 +26,7 @@ SignatureSource signatures_beside(std::shared_ptr<FileSystem> files, std::filesy
 
 struct SignatureReport {
   std::vector<Signer> signers;  // each key once, in the policy's order
-  // one line with the reason for each trusted key that has not signed
+  // One line with the reason for each trusted key that has not signed.
   std::vector<std::string> refused;
 };
 
