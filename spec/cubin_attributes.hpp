@@ -10,9 +10,8 @@
 namespace cubinet {
 
 inline constexpr std::uint16_t kCudaMachine = 190;  // EM_CUDA
-inline constexpr std::string_view kKernelInfo =
-    // The kernel's symbol follows in the section's name.
-    ".nv.info.";
+// The kernel's symbol follows in the section's name.
+inline constexpr std::string_view kKernelInfo = ".nv.info.";
 inline constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO, one per parameter
 // EIATTR_CBANK_PARAM_SIZE: the size of all parameters together.
 inline constexpr std::uint8_t kArgumentBytes = 0x19;

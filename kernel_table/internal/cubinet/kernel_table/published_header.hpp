@@ -29,9 +29,8 @@ struct SelectionRules {
 struct PublishedHeader {
   std::string_view sha256;     // of the header's bytes, 64 hex digits
   std::string_view publisher;  // package and version: "flashinfer-cubin 0.6.13"
-  std::string_view
-      // The name of the layout of its kernels' arguments: "0.6.13". Empty if unknown.
-      argument_layout;
+  // The name of the layout of its kernels' arguments: "0.6.13". Empty if unknown.
+  std::string_view argument_layout;
   std::uint32_t argument_bytes = 0;  // EIATTR_CBANK_PARAM_SIZE of every one of its cubins
   SelectionRules rules = {};
 };

@@ -26,9 +26,8 @@ struct KernelResources {
   std::string name;
   std::optional<std::uint32_t> registers;    // per thread
   std::optional<std::uint32_t> stack_bytes;  // per thread: local arrays and spilled registers
-  std::optional<std::uint32_t>
-      // Per block; from 9.0 up it includes the 1 KiB that the system reserves.
-      static_shared_bytes;
+  // Per block; from 9.0 up it includes the 1 KiB that the system reserves.
+  std::optional<std::uint32_t> static_shared_bytes;
   std::uint32_t argument_bytes = 0;      // of all arguments
   std::vector<ArgumentPlace> arguments;  // by position
   std::optional<Extent> max_threads;     // per block: the launch bound

@@ -12,9 +12,8 @@ namespace cubinet {
 // the environment fills it in.
 struct DockerConfiguration {
   std::filesystem::path file;  // ~/.docker/config.json
-  std::vector<std::filesystem::path> helper_folders =
-      // The folders of PATH, which are searched for docker-credential-<name>.
-      {};
+  // The folders of PATH, which are searched for docker-credential-<name>.
+  std::vector<std::filesystem::path> helper_folders = {};
   std::vector<std::string> helper_environment = {};  // NAME=value
   std::chrono::milliseconds helper_limit{30'000};
 };
