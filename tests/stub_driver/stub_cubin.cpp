@@ -14,8 +14,8 @@ constexpr unsigned kManaged = 0x04;            // st_other of a variable in mana
 constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO
 constexpr std::uint8_t kMaximumThreads = 0x05;
 constexpr std::uint8_t kSizedValue = 0x04;  // EIFMT_SVAL: 16-bit size, then the value
-constexpr std::uint32_t kReservedSharedBytes =
-    1024;  // sm_90 and up: counted in .nv.shared, not by the driver
+// Reserved on sm_90 and up: counted in .nv.shared, not by the driver.
+constexpr std::uint32_t kReservedSharedBytes = 1024;
 
 class Reader {
  public:

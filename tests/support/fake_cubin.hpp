@@ -14,8 +14,8 @@ namespace cubinet::test {
 
 struct FakeKernel {
   std::string symbol = "kernel";
-  std::uint32_t parameter_bytes =
-      0;  // one by-value structure, as .nv.info.<symbol> states it; 0: no parameter
+  // The size of the one by-value structure, as .nv.info.<symbol> states it; 0: no parameter.
+  std::uint32_t parameter_bytes = 0;
 };
 
 struct FakeGlobal {

@@ -32,10 +32,8 @@ class ByteWriter {
   template <class View>
   void put(const View& bytes);
 
-  Bytes
-      // The written bytes, then room for more. Growing a vector for each field takes twice the
-      // time.
-      bytes_;
+  // The written bytes, then room for more. Growing a vector for each field takes twice the time.
+  Bytes bytes_;
   std::size_t size_ = 0;
 };
 

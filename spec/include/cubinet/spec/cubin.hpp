@@ -32,8 +32,8 @@ struct EntryPoint {
   std::uint32_t threads_y = 1;
   std::uint32_t threads_z = 1;
   std::uint32_t dynamic_shared_bytes = 0;  // per block
-  std::uint32_t parameter_bytes =
-      0;  // size of the one by-value argument structure; 0: several arguments, unchecked
+  // The size of the one by-value argument structure; 0: several arguments, unchecked.
+  std::uint32_t parameter_bytes = 0;
   std::array<std::uint32_t, 3> cluster = {1, 1, 1};
   bool programmatic_launch = false;  // waits for the previous kernel itself (griddepcontrol)
   bool cooperative = false;
