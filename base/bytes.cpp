@@ -56,8 +56,8 @@ Result<Bytes> from_hex(std::string_view text) {
 
 namespace {
 
-// Most of what is written is a few dozen short fields: without this the first of them cost an allocation
-// each.
+// Most encodings consist of a few dozen short fields. Without this, each of the first fields would
+// cost an allocation.
 constexpr std::size_t kFirstCapacity = 128;
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace cubinet {
 
-// A file descriptor that is closed at the end of its scope. Negative if nothing is open.
+// A file descriptor. It is closed at the end of its scope. It is negative if no file is open.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -30,7 +30,7 @@ class Descriptor {
   int fd_;
 };
 
-// Opens `path`, relative to the open folder. Retries if a signal interrupts the call.
+// Opens `path`, which is relative to the open folder. Retries if a signal interrupts the call.
 inline Descriptor open_at(int folder, const std::filesystem::path& path, int flags, mode_t mode = 0) {
   int fd = -1;
   do {

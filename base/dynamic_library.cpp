@@ -22,7 +22,7 @@ const link_map* map_of(void* handle) {
   return ::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map : nullptr;
 }
 
-// Where the file lies that the loader chose.
+// Returns the path of the file that the loader chose.
 std::filesystem::path path_of(void* handle, const std::string& name) {
   const link_map* map = map_of(handle);
   return map != nullptr && map->l_name != nullptr && *map->l_name != '\0' ? map->l_name : name;
@@ -33,14 +33,15 @@ struct BuildIdSearch {
   std::optional<Bytes> found;
 };
 
-// Called for each library of the process; ends the walk at the one that lies at the base.
+// Reads the build-id of the library whose base address is searched for. It is called for each
+// library of the process and ends the walk at that library.
 int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
   auto& search = *static_cast<BuildIdSearch*>(data);
   if (library->dlpi_addr != search.base) return 0;
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = library->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
-    // The loader's own account of where it put the segment. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    // The loader states the segment's address. NOLINTNEXTLINE(performance-no-int-to-ptr)
     const auto* begin = reinterpret_cast<const std::byte*>(library->dlpi_addr + segment.p_vaddr);
     const auto walked = for_each_elf_note(ByteView(begin, segment.p_memsz),
                                           [&](std::string_view owner, std::uint32_t type, ByteView payload) {
@@ -48,7 +49,7 @@ int read_build_id(dl_phdr_info* library, std::size_t /*size*/, void* data) {
                                               search.found = Bytes(payload.begin(), payload.end());
                                             return !search.found;
                                           });
-    if (walked && search.found) break;  // other segments of notes may be aligned in another way
+    if (walked && search.found) break;  // other segments of notes may have another alignment
   }
   return 1;
 }
@@ -116,7 +117,8 @@ namespace fs = std::filesystem;
 
 constexpr int kMaximumIncludeDepth = 8;
 
-// The loader's own answer: LD_LIBRARY_PATH as the process was started with it, then the system's folders.
+// Returns the loader's own search path: LD_LIBRARY_PATH as the process was started with it, then
+// the system's folders.
 std::vector<fs::path> folders_of_the_loader() {
   std::vector<fs::path> folders;
   void* program = ::dlopen(nullptr, RTLD_NOW);
@@ -136,8 +138,9 @@ std::vector<fs::path> folders_of_the_loader() {
   return folders;
 }
 
-// A line of /etc/ld.so.conf is a folder or `include PATTERN`; '#' begins a comment. Not by glob(), which
-// glibc 2.36 ends the process in if its memory runs out: patterns are in names of files alone.
+// Reads a configuration file of the loader. A line is a folder or `include PATTERN`; '#' begins a
+// comment. glob() is not used because the one of glibc 2.36 ends the process if memory runs out.
+// Patterns may occur in file names only.
 void read_loader_configuration(const fs::path& file, int depth, std::vector<fs::path>& folders) {
   constexpr std::string_view kInclude = "include";
   std::ifstream stream(file);
@@ -166,7 +169,7 @@ std::vector<fs::path> dynamic_loader_search_path() {
   std::vector<fs::path> folders = folders_of_the_loader();
   std::vector<fs::path> configured;
   read_loader_configuration("/etc/ld.so.conf", 0, configured);
-  // The loader consults its cache, which holds the configured folders, before the system's own.
+  // The loader consults its cache, which holds the configured folders, before the system's folders.
   const auto system = std::find_if(folders.begin(), folders.end(), [](const fs::path& folder) {
     return folder.string().starts_with("/lib") || folder.string().starts_with("/usr/lib");
   });

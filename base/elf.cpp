@@ -11,7 +11,7 @@ Error corrupt(const std::string& reason) {
   return Error{ErrorCode::corruption, "not a usable ELF image: " + reason};
 }
 
-// Copies a structure out of the image: its offset need not be aligned in a buffer of unknown origin.
+// Copies a structure out of the image, in which its offset may be unaligned.
 template <class T>
 Result<T> structure_at(ByteView image, std::uint64_t offset, const char* what) {
   if (offset > image.size() || image.size() - offset < sizeof(T)) {
@@ -22,12 +22,13 @@ Result<T> structure_at(ByteView image, std::uint64_t offset, const char* what) {
   return value;
 }
 
-// The names of real cubins have up to some thousand bytes, all names of a library of kernels a few million.
+// Names of real cubins have up to some thousand bytes. All names of a library of kernels have a few
+// million.
 constexpr std::size_t kMaximumNameBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaximumBytesOfNames = std::size_t{16} << 20;
 
-// A string table. Any number of sections or symbols can name one long string, so what is read is limited: a
-// file must not cost more than its size.
+// A string table. Any number of sections or symbols can refer to one long string. The bytes read
+// are limited so that reading a file does not cost more than its size.
 class NameTable {
  public:
   explicit NameTable(ByteView content) : content_(content) {}
@@ -48,8 +49,9 @@ class NameTable {
   std::size_t bytes_read_ = 0;
 };
 
-// Sections of CUDA's relocatable objects that are memory without bytes in the file, as SHT_NOBITS is in
-// linked ones. The numbers are the processor's: of another machine they mean something else.
+// Sections of CUDA's relocatable objects that occupy memory but have no bytes in the file, as
+// SHT_NOBITS has none in linked ones. The numbers are specific to the machine CUDA; on other
+// machines they mean something else.
 constexpr Elf64_Half kMachineCuda = 190;  // EM_CUDA
 constexpr Elf64_Word kCudaGlobal = SHT_LOPROC + 0x7;
 constexpr Elf64_Word kCudaShared = SHT_LOPROC + 0xa;
@@ -88,7 +90,7 @@ Result<ElfImage> ElfImage::parse(ByteView image) {
   std::vector<Elf64_Shdr> headers;
   headers.reserve(header.e_shnum);
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
-    // e_shoff near 2^64 would wrap around: the sum is checked by subtraction.
+    // Subtraction is used because the sum would wrap around if e_shoff is near 2^64.
     if (header.e_shoff > image.size()) return corrupt("the section table lies outside the file");
     CUBINET_TRY_ASSIGN(
         headers.emplace_back(),
@@ -125,7 +127,8 @@ Result<std::vector<ElfSymbol>> ElfImage::symbols() const {
   const ElfSection* table = nullptr;
   for (const ElfSection& section : sections_) {
     if (section.type != SHT_SYMTAB) continue;
-    if (table != nullptr) return corrupt("it has two symbol tables");  // the specification allows one
+    // The specification allows one symbol table.
+    if (table != nullptr) return corrupt("it has two symbol tables");
     table = &section;
   }
   std::vector<ElfSymbol> symbols;

@@ -28,7 +28,8 @@ FileSystemKind file_system_kind(std::uint64_t magic) {
     const char* name;
     bool network;
   };
-  // statfs(2) and the headers of those that the kernel does not know.
+  // The numbers are from statfs(2), or from the headers of file systems that Linux does not
+  // include.
   constexpr std::array<Known, 24> kKnown = {{
       {0x6969, "NFS", true},        {0x0BD00BD0, "Lustre", true}, {0x47504653, "GPFS", true},
       {0x65735546, "FUSE", true},   {0xFF534D42, "CIFS", true},   {0xFE534D42, "SMB", true},
@@ -49,10 +50,11 @@ FileSystemKind file_system_kind(std::uint64_t magic) {
 
 fs::path temporary_path_beside(const fs::path& path) {
   static std::atomic<unsigned> counter{0};
-  // The random part keeps two containers that share a folder, and so may share a pid, apart. Not
-  // std::random_device: libstdc++'s needs glibc 2.36, above the portable build's floor, and may throw.
+  // The random part distinguishes two containers that share a folder and may share a pid.
+  // std::random_device is not used: libstdc++'s needs glibc 2.36, which the portable build does not
+  // require, and it may throw.
   unsigned entropy = 0;
-  if (::getentropy(&entropy, sizeof(entropy)) != 0) entropy = 0;  // pid and counter are left
+  if (::getentropy(&entropy, sizeof(entropy)) != 0) entropy = 0;  // pid and counter remain
   return path.parent_path() / ("." + path.filename().string() + "." + std::to_string(::getpid()) + "." +
                                std::to_string(counter.fetch_add(1)) + "." + std::to_string(entropy) + ".tmp");
 }
@@ -86,7 +88,7 @@ Result<void> write_and_rename(FileSystem& files, const fs::path& temporary, cons
 }  // namespace
 
 const char* why_not_trusted(const FileStatus& status) {
-  // Root can write whatever it likes anyway.
+  // Root can write any file, so root's ownership is accepted.
   if (status.owner != 0 && status.owner != ::geteuid()) return "belongs to another user";
   if ((status.permissions & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
   return nullptr;
@@ -95,7 +97,7 @@ const char* why_not_trusted(const FileStatus& status) {
 Result<void> write_file_atomically(FileSystem& files, const fs::path& path, ByteView content) {
   const fs::path temporary = temporary_path_beside(path);
   if (auto written = write_and_rename(files, temporary, path, content); !written) {
-    // The first error is the one that matters; a temporary file that stays is swept later.
+    // The first error is returned. A remaining temporary file is removed later.
     static_cast<void>(files.remove(temporary));
     return written;
   }

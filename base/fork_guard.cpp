@@ -9,10 +9,12 @@
 namespace cubinet {
 namespace {
 
-// How many forks lie between this process and the one that first asked. Changed by nobody but the handler.
+// Returns the number of forks between this process and the one that first called. Only the handler
+// changes it.
 const std::atomic<int>& fork_count() {
   static std::atomic<int> count = 0;
-  // A failure to register (no memory) leaves the count at 0: every process counts as the original.
+  // If the registration fails (no memory), the count stays 0 and every process counts as the
+  // original.
   [[maybe_unused]] static const int status = ::pthread_atfork(nullptr, nullptr, [] { ++count; });
   return count;
 }
@@ -55,7 +57,7 @@ ForkHazard::Stay ForkHazard::enter() {
   while (true) {
     std::uint64_t now = seen;
     if (epoch_of(seen) != epoch) {
-      // The first look since the fork.
+      // This is the first call since the fork.
       const bool lost = (seen & (kLost | kThreads)) != 0;
       now = (std::uint64_t{epoch} << 32U) | (lost ? kLost : 0);
     }

@@ -11,10 +11,10 @@
 
 namespace cubinet {
 
-// The folders of FileSystem::guard(). Thread-safe.
+// The folders that FileSystem::guard() was called with. Thread-safe.
 class GuardedFolders {
  public:
-  // A file's name, and the open folder that the name is relative to.
+  // A file's name and the open folder that the name is relative to.
   struct Place {
     Descriptor folder{-1};
     std::filesystem::path name;
@@ -23,9 +23,10 @@ class GuardedFolders {
   };
 
   void add(const std::filesystem::path& folder);
-  // Returns where to change the file `path`. Below a guarded folder this is the open folder that contains the
-  // file, entered as guard() promises; elsewhere it is the path itself. io (ENOENT) if a folder below a guarded
-  // one is missing, unavailable if the guarded folder itself is.
+  // Returns the location at which to change the file `path`. Below a guarded folder, the location
+  // is relative to the open folder that contains the file, which is entered as guard() promises.
+  // Elsewhere it is the path itself. Errors: io (ENOENT) if a folder below a guarded one is
+  // missing, unavailable if the guarded folder itself is missing.
   Result<Place> place_of(const std::filesystem::path& path) const;
 
  private:

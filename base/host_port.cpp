@@ -32,7 +32,8 @@ Result<std::string> parse_ipv6(std::string_view text) {
   return "[" + std::string(canonical.data()) + "]";
 }
 
-// Resolvers read a host that ends in a number as an IPv4 address, in any of its notations.
+// Returns whether the host ends in a number. Resolvers read such a host as an IPv4 address, in any
+// notation.
 bool ends_in_number(std::string_view host) {
   const std::string_view last = host.substr(host.rfind('.') + 1);
   return last.starts_with("0x") || std::all_of(last.begin(), last.end(), is_digit);

@@ -25,7 +25,8 @@ Error syntax_error(std::string reason, long line) {
   return error;
 }
 
-// A text as the parser reads it. Its iterators say how far the parser is, which the parser does not.
+// The text that the parser reads. Its iterators track the parser's position, which the parser does
+// not report.
 class Reading {
  public:
   explicit Reading(std::string_view text) : text_(text) {}
@@ -50,7 +51,7 @@ class Reading {
   Iterator begin() { return {text_.data(), this}; }
   Iterator end() { return {text_.data() + text_.size(), this}; }
 
-  // Returns the line of the character that was taken last.
+  // Returns the line of the last character taken.
   long line() {
     const char* last = taken_ == nullptr ? text_.data() : taken_ - 1;
     line_ += std::count(counted_, std::max(last, counted_), '\n');
@@ -65,7 +66,8 @@ class Reading {
   long line_ = 1;
 };
 
-// Makes a value of what the parser reads, and refuses what the parser accepts and this format does not.
+// A SAX handler that builds a value. It rejects input that the parser accepts but this format does
+// not.
 class TreeBuilder final : public json::json_sax_t {
  public:
   explicit TreeBuilder(std::string_view text) : text_(text), reading_(text) {}
@@ -107,9 +109,9 @@ class TreeBuilder final : public json::json_sax_t {
 
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const json::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line …: reason"
+    // The text is "[json.exception.parse_error.101] parse error at line …: reason".
     const std::string_view what = error.what();
-    const std::size_t named = what.find(": ");  // not in one of a number that is too large
+    const std::size_t named = what.find(": ");  // absent for a number that is too large
     const std::size_t reason = named == std::string_view::npos ? what.find("] ") : named;
     complaint_ = "it is no JSON: " +
                  printable(reason == std::string_view::npos ? what : what.substr(reason + 2), kQuotedBytes);
@@ -140,7 +142,7 @@ class TreeBuilder final : public json::json_sax_t {
     return ++values_ <= kMaximumValues || complain("it has more than 1000000 values");
   }
 
-  // Returns the line of the value that begins here: of its name if it has one.
+  // Returns the line of the value that begins here, or of its name if it has one.
   long line() {
     const bool is_member = !open_.empty() && std::holds_alternative<JsonValue::Members>(open_.back().content);
     return is_member ? open_.back().member_line : reading_.line();
@@ -187,7 +189,7 @@ class TreeBuilder final : public json::json_sax_t {
 }  // namespace
 
 Result<JsonValue> parse_json(std::string_view text) {
-  // The parser ends at a zero byte as it does at the end of the text, and ignores what follows.
+  // The parser treats a zero byte as the end of the text and ignores everything after it.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
     return syntax_error("it is no JSON: it holds a zero byte",
                         1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(zero), '\n'));

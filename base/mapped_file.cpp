@@ -23,7 +23,7 @@ Result<ByteView> map(int fd, const std::filesystem::path& path) {
   if (::fstat(fd, &info) != 0) return map_error("inspect", path);
   if (!S_ISREG(info.st_mode)) return Error{ErrorCode::io, "'" + path.string() + "' is no regular file"};
   const auto size = static_cast<std::size_t>(info.st_size);
-  if (size == 0) return ByteView();  // mmap refuses a length of 0
+  if (size == 0) return ByteView();  // mmap rejects a length of 0
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (address == MAP_FAILED) return map_error("map", path);
   return ByteView(static_cast<const std::byte*>(address), size);
@@ -35,7 +35,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return map_error("open", path);
   auto content = map(fd, path);
-  ::close(fd);  // the mapping keeps the file
+  ::close(fd);  // the mapping keeps the file open
   if (!content) return std::move(content).error();
   return MappedFile(*content);
 }
@@ -48,7 +48,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  // munmap takes the address as it came from mmap, which is not const.
+  // munmap takes the non-const address that mmap returned.
   if (!content_.empty()) ::munmap(const_cast<std::byte*>(content_.data()), content_.size());
 }
 

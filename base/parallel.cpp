@@ -73,7 +73,7 @@ void parallel_for(std::size_t count, unsigned threads, const std::function<void(
       while (workers.size() < wanted)
         workers.emplace_back([&queue] { queue.serve(); });
     } catch (const std::system_error&) {
-      // A limit on threads: fewer do the same work, at worst this one alone.
+      // The limit on threads is reached. Fewer threads do the same work, at worst this one alone.
     }
   }
   if (workers.empty()) queue.serve();

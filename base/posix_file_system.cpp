@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the error of a failed change. A missing folder or file is then no miss.
+// Returns the error of a failed change. A missing folder or file is an io error here, not
+// not_found.
 Error change_failed(const char* verb, const fs::path& path) {
   const int number = errno;
   Error error = io_error(std::string("cannot ") + verb + " '" + path.string() + "'", number);
@@ -34,7 +35,7 @@ Error failed(const char* verb, const fs::path& path) {
   return error;
 }
 
-// Returns whether a change failed because a folder on the way, or the file, does not exist.
+// Returns whether a change failed because the file, or a folder of its path, does not exist.
 bool is_missing(const Error& error) {
   return error.code == ErrorCode::io && error.native == ENOENT;
 }
@@ -72,8 +73,8 @@ class PosixWritableFile final : public WritableFile {
 class PosixFileLock final : public FileLock {
  public:
   explicit PosixFileLock(Descriptor descriptor) : descriptor_(std::move(descriptor)), owner_(::getpid()) {}
-  // Closing releases the lock only when no child was forked meanwhile that still holds a copy of the
-  // descriptor, so it is released in so many words; but not by such a child.
+  // Releases the lock explicitly. Closing the descriptor does not release it if a forked child
+  // still holds a copy. Such a child must not release it either.
   ~PosixFileLock() override {
     if (::getpid() == owner_) ::flock(descriptor_.get(), LOCK_UN);
   }
@@ -90,8 +91,9 @@ bool still_named(const struct stat& file, const GuardedFolders::Place& place) {
          file.st_dev == named.st_dev && file.st_ino == named.st_ino;
 }
 
-// Makes a lock file of earlier versions private: flock needs no more than permission to read, and who may
-// read a home must not stop those who write it. Touches no file that could be anything but a lock file.
+// Makes a lock file of earlier versions private. flock needs read permission only, and users who
+// may read a home must not block those who write it. Leaves any file unchanged that might not be a
+// lock file.
 void make_private(const Descriptor& descriptor, const struct stat& file) {
   const bool is_lock_file = S_ISREG(file.st_mode) && file.st_size == 0 && file.st_nlink == 1;
   if (is_lock_file && file.st_uid == ::geteuid() && (file.st_mode & 077U) != 0)
@@ -111,7 +113,7 @@ struct OpenFile {
 };
 
 Result<OpenFile> open_regular(const fs::path& path, int flags, int folder = AT_FDCWD) {
-  // O_NONBLOCK: a FIFO planted where a file is expected must not hang us.
+  // O_NONBLOCK prevents blocking on a FIFO that was planted in place of a file.
   OpenFile file{open_at(folder, path, O_RDONLY | O_NONBLOCK | flags), {}};
   if (file.descriptor.get() < 0) return failed("open", path);
   if (::fstat(file.descriptor.get(), &file.info) != 0) return failed("inspect", path);
@@ -151,7 +153,8 @@ Result<Bytes> read_at(const OpenFile& file, const fs::path& path, std::uint64_t 
                                 static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("read", path);
-    if (got == 0) break;  // shortened while we read: what is there is what the digest will judge
+    // The file was shortened meanwhile. The digest check judges the remaining bytes.
+    if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
   content.resize(done);
@@ -169,18 +172,20 @@ Result<Bytes> read_whole(const OpenFile& file, const fs::path& path, std::uint64
   return read_at(file, path, 0, size);
 }
 
-// Calls `visit` with the name of each entry of an open folder, but "." and "..", and with its DT_ type.
+// Calls `visit` with the name and DT_ type of each entry of an open folder, except "." and "..".
 // Returns false, and sets errno, if the folder cannot be read.
 template <class Visit>
 bool for_each_entry(const Descriptor& folder, Visit&& visit) {
-  // A kernel's first look-up lists a folder of a few records: not with readdir's 32 KB from the heap.
+  // The first look-up of a kernel lists a folder of a few records. A buffer on the stack avoids
+  // readdir's 32 KB on the heap.
   alignas(dirent64) std::array<char, 4096> buffer;
   while (true) {
     const long count = ::syscall(SYS_getdents64, folder.get(), buffer.data(), buffer.size());
     if (count < 0) return false;
     if (count == 0) return true;
     for (long at = 0; at < count;) {
-      // The kernel aligns each entry; void says so to the compiler.
+      // The kernel aligns each entry. The cast through void avoids the compiler's alignment
+      // warning.
       const auto* entry = static_cast<const dirent64*>(static_cast<const void*>(buffer.data() + at));
       const std::string_view name = entry->d_name;
       if (name != "." && name != "..") visit(entry->d_name, entry->d_type);
@@ -189,14 +194,14 @@ bool for_each_entry(const Descriptor& folder, Visit&& visit) {
   }
 }
 
-// Returns whether an entry is a folder. A link is none.
+// Returns whether an entry is a folder. Returns false for a link.
 bool is_folder(const Descriptor& above, const char* name, unsigned char type) {
   if (type != DT_UNKNOWN) return type == DT_DIR;
   struct stat info {};
   return ::fstatat(above.get(), name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Removes a file, or a folder with all that it holds. Returns false, and sets errno, on failure.
+// Removes a file, or a folder with all its content. Returns false, and sets errno, on failure.
 bool remove_tree_at(int above, const char* name) {
   if (::unlinkat(above, name, 0) == 0 || errno == ENOENT) return true;
   if (errno != EISDIR) return false;
@@ -392,7 +397,7 @@ class PosixFileSystem final : public FileSystem {
       Error error = std::move(file).error();
       if (error.native == ELOOP || error.native == EISDIR) {
         error.code = ErrorCode::untrusted;
-        error.remedy.clear();  // nobody named it
+        error.remedy.clear();  // the user did not name this file
       }
       return error;
     }

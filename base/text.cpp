@@ -10,8 +10,8 @@
 namespace cubinet {
 namespace {
 
-// Of a name that was asked for: no name that we know is longer, and a distance takes the product of two
-// lengths.
+// The limits of a requested name. No known name is longer, and computing a distance takes time
+// proportional to the product of both lengths.
 constexpr std::size_t kMaximumAsked = 64;
 constexpr std::size_t kMaximumNearest = 3;
 
@@ -47,7 +47,7 @@ void append_escaped(std::string& shown, unsigned char byte) {
   shown += kHexDigits[byte & 15U];
 }
 
-// A character of UTF-8. `bytes` is 0 if the text does not begin with one.
+// A UTF-8 character. `bytes` is 0 if the text does not begin with one.
 struct Character {
   std::uint32_t value = 0;
   std::size_t bytes = 0;
@@ -70,8 +70,8 @@ Character first_character(std::string_view text) {
   return {value, bytes};
 }
 
-// Returns true for characters that drive a terminal, reorder or split a line, or are invisible: C0, DEL and
-// C1, line separators, bidirectional controls, joiners, tags.
+// Returns true for characters that drive a terminal, reorder or split a line, or are invisible: C0,
+// DEL and C1, line separators, bidirectional controls, joiners, tags.
 bool is_hidden(std::uint32_t character) {
   constexpr std::pair<std::uint32_t, std::uint32_t> kHidden[] = {
       {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},
@@ -146,7 +146,7 @@ std::vector<std::string> nearest_names(std::string_view wanted, const std::vecto
   Ranked ranked;
   for (const std::string& name : names) {
     std::size_t distance = edit_distance(asked, name);
-    // "head_dim" means "head_dim_qk", however many letters it leaves out.
+    // "head_dim" matches "head_dim_qk", however many letters are missing.
     if (asked.size() >= 3 && name.find(asked) != std::string::npos)
       distance = std::min<std::size_t>(distance, 1);
     if (distance <= std::max<std::size_t>(1, std::max(asked.size(), name.size()) / 3))

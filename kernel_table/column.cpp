@@ -8,7 +8,7 @@
 namespace cubinet {
 namespace {
 
-// A member reached through a chain: column<&KernelRow::selector, &KernelSelector::mask>.
+// A member of a member: column<&KernelRow::selector, &KernelSelector::mask>.
 template <auto outer, auto inner>
 struct Member {
   using Value = std::remove_reference_t<decltype((std::declval<KernelRow&>().*outer).*inner)>;

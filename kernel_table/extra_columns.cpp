@@ -13,7 +13,7 @@ void write_extras(ByteWriter& writer, std::span<const ExtraColumn> extras) {
 }
 
 Result<std::vector<ExtraColumn>> read_extras(ByteReader& reader) {
-  // Far above any table: a damaged count must not make us allocate.
+  // The limit is far above any table. It prevents a damaged count from causing large allocations.
   constexpr std::uint32_t kMaximumExtras = 4096;
   CUBINET_TRY_ASSIGN(const std::uint32_t count, reader.u32());
   if (count > kMaximumExtras) return Error{ErrorCode::corruption, "a kernel row has too many extra columns"};

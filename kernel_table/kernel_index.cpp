@@ -10,7 +10,7 @@
 namespace cubinet {
 namespace {
 
-// A slot is a cache line, so memory is the price of a fuller table and probes that of an emptier one.
+// A slot is a cache line. A fuller table saves memory, an emptier one saves probes.
 constexpr std::size_t kSlotsPerTwoEntries = 3;
 
 struct Entry {
@@ -19,7 +19,7 @@ struct Entry {
   std::uint32_t number;
 };
 
-// What decides between rows of one selector and target, whatever order they came in.
+// Orders rows with the same selector and target, independently of their input order.
 bool goes_before(const KernelRow& a, const KernelRow& b) {
   if (a.traits.step_kv != b.traits.step_kv) return a.traits.step_kv > b.traits.step_kv;
   if (a.traits.step_q != b.traits.step_q) return a.traits.step_q > b.traits.step_q;
@@ -91,8 +91,8 @@ void KernelIndex::insert(const SelectorEncoding& encoding, std::uint32_t first, 
   count_usage(first, count);
 }
 
-// A selector's rows that differ in traits, implementation or pin are kernels of their own; each counts once,
-// by its best target.
+// Counts a selector's rows. Rows that differ in traits, implementation or pin are separate kernels.
+// Each counts once, by its best target.
 void KernelIndex::count_usage(std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const KernelRow& candidate = row(numbers_[first + i]);
@@ -125,7 +125,7 @@ std::string KernelIndex::Usage::passed_over() const {
 std::span<const std::uint32_t> KernelIndex::find(const SelectorEncoding& encoding) const {
   if (slots_.empty()) return {};
   const std::size_t mask = slots_.size() - 1;
-  // Ends: at most two thirds of the slots are taken.
+  // The loop ends because at most two thirds of the slots are used.
   for (std::size_t position = hash_of(encoding) & mask;; position = (position + 1) & mask) {
     const Slot& slot = slots_[position];
     if (slot.count == 0) return {};

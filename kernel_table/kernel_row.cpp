@@ -53,7 +53,8 @@ Result<void> check_enums(const KernelSelector& selector) {
   return check_enum("kv_transform", selector.kv_transform, KvTransform::separate_kv);
 }
 
-// Part of keys and of messages: a name as a template has it, or a product.
+// Checks a name that is part of keys and messages. It has the form of a template's name or a
+// product's.
 Result<void> check_implementation(std::string_view name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';

@@ -13,14 +13,14 @@
 namespace cubinet {
 namespace {
 
-// What a header's column means to us.
+// The meaning of a header's column.
 enum class Role {
   number,     // one of kernel_columns()
-  common_kv,  // mDataTypeKv: the type of K and V where they have no columns
+  common_kv,  // mDataTypeKv: the type of K and V if they have no columns
   target,
   function_name,
   digest,
-  k_only,  // two flags that make one enumeration
+  k_only,  // two flags that form one enumeration
   separate_kv,
   heads_in_cta,  // mMaxNumHeadsQPerKvInCta: follows from other columns
   ignored,       // mCubin, mCubinSize: null and 0
@@ -33,10 +33,11 @@ struct HeaderColumn {
   const Column* column = nullptr;
 };
 
-// Of headers from before December 2025 (27 columns, and the 25 of July 2025 without mGroupsHeadsQ): how many
-// Q heads of one KV head a CTA can take. A generation kernel takes as many as its tile has rows, a context
-// kernel one; in all 2,456 rows of flashinfer-cubin 0.4.0 the column says just that, so that it adds nothing
-// to tile and kernel type. A row that says something else is a kernel that we do not understand.
+// The number of Q heads of one KV head that a CTA can process. Headers from before December 2025
+// have it (27 columns, and the 25 of July 2025 without mGroupsHeadsQ). It equals the rows of a
+// generation kernel's tile, and one for a context kernel. All 2,456 rows of flashinfer-cubin 0.4.0
+// follow this rule, so the column adds nothing to tile and kernel type. A row with another value is
+// not understood.
 constexpr std::string_view kHeadsInCta = "mMaxNumHeadsQPerKvInCta";
 
 constexpr std::array<std::pair<std::string_view, Role>, 9> kRoles = {{
@@ -51,11 +52,11 @@ constexpr std::array<std::pair<std::string_view, Role>, 9> kRoles = {{
     {"mCubinSize", Role::ignored},
 }};
 
-// Without these a row says too little to be selected: no default would be true.
+// The columns without which a row cannot be selected. No default would be correct.
 constexpr std::array<std::string_view, 7> kRequired = {"mDataTypeQ", "mDataTypeO", "mTileSizeQ", "mHeadDimQk",
                                                        "mHeadDimV",  "mSM",        "mKernelType"};
 
-// The values of an unknown data type in a header; ours end at 7.
+// The value of an unknown data type in a header. This project's values for headers end at 7.
 constexpr std::int64_t kUnknownDataType = 8;
 
 std::string quoted(std::string_view text) {
@@ -74,7 +75,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-// "DATA_TYPE_E4M3", with or without namespaces, or its number.
+// Parses "DATA_TYPE_E4M3", with or without namespaces, or its number.
 std::optional<std::int64_t> parse_header_data_type(std::string_view text) {
   if (const auto number = parse_integer(text)) return number;
   constexpr std::string_view kPrefix = "DATA_TYPE_";
@@ -89,7 +90,7 @@ std::optional<std::int64_t> parse_header_data_type(std::string_view text) {
   return static_cast<std::int64_t>(*type);
 }
 
-// A string literal without escapes, which no kernel's name has.
+// Parses a string literal without escapes, which no kernel's name contains.
 std::optional<std::string_view> parse_string(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
   text = text.substr(1, text.size() - 2);
@@ -132,7 +133,8 @@ class HeaderReader : public MetadataVisitor {
   }
 
  private:
-  // Columns are looked up anew for every array: a text of many of both must not take their product.
+  // Columns are looked up for every array. The limits prevent a text with many structs and arrays
+  // from taking time proportional to their product.
   static constexpr std::size_t kMaximumStructs = 64;
   static constexpr std::size_t kMaximumColumns = 1024;
 
@@ -174,7 +176,7 @@ class HeaderReader : public MetadataVisitor {
       header_.problems.push_back({line, std::move(reason)});
   }
 
-  // What a row says before its defaults are filled in.
+  // The values of a row before its defaults are filled in.
   struct Draft {
     KernelRow row;
     std::optional<std::int64_t> common_kv;
@@ -269,7 +271,7 @@ class HeaderReader : public MetadataVisitor {
     return {};
   }
 
-  // The columns whose defaults depend on others, as the struct declares them or not.
+  // The columns with defaults that depend on others, and whether the struct declares them.
   struct Declared {
     bool k = false;
     bool v = false;
@@ -279,7 +281,7 @@ class HeaderReader : public MetadataVisitor {
     bool head_dim_per_cta = false;
   };
 
-  // The defaults that column.hpp states, for what the struct does not declare.
+  // Fills in the defaults that column.hpp states for the columns that the struct does not declare.
   void fill_in(Draft& draft) {
     KernelRow& row = draft.row;
     if (draft.common_kv && *draft.common_kv < kUnknownDataType) {
@@ -308,12 +310,13 @@ class HeaderReader : public MetadataVisitor {
     draft.row.extras.push_back({std::string(kHeadsInCta), std::string(draft.heads_in_cta)});
   }
 
-  // { nullptr, 0, <shared bytes>, "<function>", <threads>, "<sha256>", …, <ns>::SmVersion::Sm100f }
+  // Reads { nullptr, 0, <shared bytes>, "<function>", <threads>, "<sha256>", …,
+  // <ns>::SmVersion::Sm100f }.
   void read_plain(std::size_t line, std::span<const std::string_view> values) {
     constexpr std::string_view kVersion = "SmVersion::Sm";
     if (values.size() < 7) return;
     const std::size_t at = values.back().rfind(kVersion);
-    if (at == std::string_view::npos) return;  // an array of something else
+    if (at == std::string_view::npos) return;  // an array with other content
     const auto shared = parse_integer(values[2]);
     const auto name = parse_string(values[3]);
     const auto threads = parse_integer(values[4]);

@@ -17,8 +17,8 @@ class Scanner {
  public:
   Scanner(std::string_view text, MetadataVisitor& visitor) : text_(text), visitor_(visitor) {}
 
-  // At the top level only four things matter: words, '=', ']' and braces. Braces of namespaces and functions
-  // are walked through.
+  // Scans the top level, where only words, '=', ']' and braces matter. Braces of namespaces and
+  // functions are entered.
   Result<void> run() {
     while (true) {
       CUBINET_TRY(skip_blank());
@@ -49,7 +49,8 @@ class Scanner {
         "fetch the header again"};
   }
 
-  // Positions only grow between calls, so counting is linear over the whole scan.
+  // Returns the line of a position. Positions only grow between calls, so counting is linear over
+  // the whole scan.
   std::size_t line_at(std::size_t position) {
     position = std::min(position, text_.size());
     if (position > counted_) {
@@ -71,7 +72,7 @@ class Scanner {
 
   bool at_comment() const { return starts("//") || starts("/*"); }
 
-  // A '#' can only begin a directive in such a file. A backslash continues it.
+  // Skips a directive, which is the only meaning of '#' in such a file. A backslash continues it.
   void skip_directive() {
     while (!at_end()) {
       const std::size_t end = text_.find('\n', position_);
@@ -100,7 +101,7 @@ class Scanner {
     return {};
   }
 
-  // From the opening quote to behind the closing one.
+  // Skips from the opening quote past the closing one.
   Result<void> skip_quoted() {
     const char quote = text_[position_];
     for (++position_; !at_end(); ++position_) {
@@ -114,7 +115,7 @@ class Scanner {
     return damaged("ends inside a string");
   }
 
-  // A word, with its namespaces: "gemm::GemmConfig" counts as GemmConfig.
+  // Reads a word without its namespaces: "gemm::GemmConfig" counts as GemmConfig.
   std::string_view word() {
     const std::size_t begin = position_;
     while (!at_end() && is_word_character(text_[position_]))
@@ -139,7 +140,7 @@ class Scanner {
     return {};
   }
 
-  // `type name [ … ] = {`: the type is the word before the name.
+  // Tracks `type name [ … ] = {`, in which the type is the word before the name.
   void note_punctuation(char c) {
     if (c == '[') {
       array_type_ = previous_word_;
@@ -152,7 +153,8 @@ class Scanner {
     }
   }
 
-  // The name of each member is the last word before its ';' (or before '=', ':' and '[').
+  // Scans a struct. The name of each member is the last word before its ';' (or before '=', ':' and
+  // '[').
   Result<void> scan_struct(std::string_view name) {
     std::vector<std::string_view> fields;
     std::string_view candidate;

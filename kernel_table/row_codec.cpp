@@ -11,7 +11,7 @@
 namespace cubinet {
 namespace {
 
-// The parameters of a published kernel that are no columns.
+// The parameters of a published kernel that are not columns.
 constexpr std::string_view kLayout = "layout";
 constexpr std::string_view kPin = "pin";
 
@@ -31,7 +31,7 @@ Error damaged(const std::string& reason) {
   return Error{ErrorCode::corruption, "a kernel row's encoding " + reason};
 }
 
-// The columns that are part of a row's specification, ascending by name.
+// Returns the columns that are part of a row's specification, ascending by name.
 const std::vector<const Column*>& identifying_columns() {
   static const std::vector<const Column*> kIdentifying = [] {
     std::vector<const Column*> columns;
@@ -53,7 +53,7 @@ ParameterView parameter_of(const Column& column, std::int64_t value) {
   return {column.name, column.word(value)};
 }
 
-// As KernelSpec::set() does.
+// Sets a parameter like KernelSpec::set().
 void set(Parameters& parameters, std::string_view name, std::string_view text) {
   const auto place =
       std::lower_bound(parameters.begin(), parameters.end(), name,
@@ -65,8 +65,8 @@ void set(Parameters& parameters, std::string_view name, std::string_view text) {
   }
 }
 
-// What a row's specification says, ascending by name. Refers to the row: a table has thousands of rows, and
-// their identities are made without a specification of each.
+// Returns the parameters of a row's specification, ascending by name. They refer to the row. A
+// table has thousands of rows, and this makes their identities without a specification for each.
 Parameters parameters_of(const KernelRow& row) {
   Parameters parameters;
   parameters.reserve(identifying_columns().size() + row.extras.size() + 2);
@@ -82,7 +82,7 @@ Parameters parameters_of(const KernelRow& row) {
   return parameters;
 }
 
-// A default is not listed: there is one specification of a row.
+// Sets a column. A default must not be listed, because a row has only one specification.
 Result<void> set_column(KernelRow& row, const Column& column, const ParameterValue& value) {
   std::optional<std::int64_t> number;
   if (const auto* integer = std::get_if<std::int64_t>(&value);

@@ -17,14 +17,14 @@ constexpr BinaryFormat kTableFormat{.name = "a kernel table",
                                     .newest = kTableVersion,
                                     .oldest = kTableVersion,
                                     .damage_remedy = "import its source again"};
-// Far above any table: a damaged count must not make us allocate.
+// The limits are far above any table. They prevent a damaged count from causing large allocations.
 constexpr std::uint32_t kMaximumColumns = 1024;
 constexpr std::uint32_t kMaximumRows = 10'000'000;
 constexpr std::size_t kNumbersAtOnce = 64;
 
 enum class StoredKind : std::uint8_t { integer, flag, data_type, enumeration, text, digest };
 
-// The columns that are no numbers, after those of kernel_columns().
+// The columns that are not numbers. They follow those of kernel_columns().
 enum class TextColumn { implementation, layout, pin, target, function_name, digest };
 struct NamedTextColumn {
   std::string_view name;
@@ -88,7 +88,7 @@ Result<void> read_text_column(ByteReader& reader, KernelRow& row, TextColumn col
   return {};
 }
 
-// A value of a column that nobody here knows, as text.
+// Reads a value of an unknown column as text.
 Result<std::string> read_unknown(ByteReader& reader, StoredKind kind) {
   if (kind == StoredKind::text) return reader.string();
   if (kind == StoredKind::digest) {
@@ -99,13 +99,14 @@ Result<std::string> read_unknown(ByteReader& reader, StoredKind kind) {
   return std::to_string(number);
 }
 
-// A column of the table at hand: a number of ours, a text of ours, or unknown (both null).
+// A column of the stored table: a known number, a known text, or unknown (both null).
 struct StoredColumn {
   std::string name;
   StoredKind kind = StoredKind::integer;
   const Column* number = nullptr;
   const NamedTextColumn* text = nullptr;
-  std::size_t numbers = 0;  // that begin here, one column after the other; at most kNumbersAtOnce are told
+  // The length of the run of number columns that begins here, at most kNumbersAtOnce.
+  std::size_t numbers = 0;
 };
 
 Result<StoredColumn> read_column(ByteReader& reader) {
@@ -142,8 +143,8 @@ Result<std::vector<StoredColumn>> read_columns(ByteReader& reader) {
   return columns;
 }
 
-// Nearly all columns are numbers, beside each other: taken at once, a table is read in two thirds of the
-// time.
+// Reads a run of number columns at once. Nearly all columns are adjacent numbers, so this reads a
+// table in two thirds of the time.
 Result<void> read_numbers(ByteReader& reader, KernelRow& row, std::span<const StoredColumn> columns) {
   std::array<std::uint32_t, kNumbersAtOnce> numbers{};
   const auto read = std::span(numbers).first(columns.size());

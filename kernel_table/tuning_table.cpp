@@ -16,12 +16,12 @@ constexpr BinaryFormat kTuningFormat{.name = "a tuning table",
                                      .magic = "CTUN",
                                      .damage_remedy = "measure again with `tune_attention()`",
                                      .newer_remedy = "use the version of cubinet that wrote it"};
-// What a row has at least: its strings may be empty, its numbers are there.
+// The smallest row. Its strings may be empty, its numbers are always present.
 constexpr std::size_t kLeastRowBytes = 60;
 
 using Row = TuningTable::Row;
 
-// What there is one row of.
+// Returns the subject, of which a table has at most one row.
 auto subject_of(const Row& row) {
   return std::tie(row.device, row.problem, row.batch, row.kv_len, row.driver, row.version);
 }
@@ -42,21 +42,21 @@ Bytes encode_outcome(const Row& row) {
   return writer.take();
 }
 
-// What a date counts for. No clock of a measurement shows the last millennium of those that are allowed: such
-// a date is older than any other, or nothing could be measured after it.
+// The date from which dates rank before all others. No clock shows the last millennium of the
+// allowed dates. If such a date ranked as the latest, no measurement could replace it.
 constexpr std::int64_t kFirstOfNoClock = 221'845'392'000;  // the year 9000
 std::int64_t age_rank(const Row& row) {
   return row.measured < kFirstOfNoClock ? row.measured : row.measured - kLatestMeasurement - 1;
 }
 
-// Of two rows of one subject that of the later measurement; of one moment whichever, as long as it is the
-// same everywhere.
+// Returns whether row `a` replaces row `b` of the same subject: the later measurement counts. For
+// equal times the choice is arbitrary but deterministic.
 bool counts_before(const Row& a, const Row& b) {
   if (a.measured != b.measured) return age_rank(a) > age_rank(b);
   return encode_outcome(a) < encode_outcome(b);
 }
 
-// What stands for it in a message.
+// Returns the name of a row for messages.
 std::string name_of(const Row& row) {
   return "the measurement of " + row.problem + ", batch " + std::to_string(row.batch) + ", kv_len " +
          std::to_string(row.kv_len) + " on " + row.device;
@@ -111,12 +111,13 @@ Result<Row> read_tuning_row(ByteReader& reader) {
   return row;
 }
 
-// Both numbers are at least 1, and a bucket's differ by less than a factor of two.
+// Returns the distance of two numbers that are at least 1. Numbers of one bucket differ by less
+// than a factor of two.
 double distance(std::uint32_t a, std::uint32_t b) {
   return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
 }
 
-// Rounded up to a power of two; numbers above 2^31 are as good as one.
+// Returns the number rounded up to a power of two. All numbers above 2^31 share one bucket.
 std::uint64_t bucket_of(std::uint32_t number) {
   return std::bit_ceil(std::uint64_t{number});
 }
@@ -163,7 +164,7 @@ Bytes TuningTable::encode() const {
   return writer.take();
 }
 
-// By the reader itself, so that the two cannot come apart.
+// Uses the reader itself, so that the two cannot diverge.
 Result<void> TuningTable::check() const {
   for (const Row& row : rows_) {
     const Bytes bytes = encode_row(row);
@@ -199,7 +200,8 @@ const Row* TuningTable::find(const Row& row) const {
   return place == rows_.end() || comes_before(row, *place) ? nullptr : &*place;
 }
 
-// Adding row by row would move the rows behind each: minutes for two tables of the largest size.
+// Merges two sorted tables. Adding row by row would move all later rows each time and take minutes
+// for two tables of the largest size.
 void TuningTable::merge(const TuningTable& other) {
   std::vector<Row> merged;
   merged.reserve(rows_.size() + other.rows_.size());
@@ -218,7 +220,7 @@ void TuningTable::merge(const TuningTable& other) {
 std::vector<const Row*> TuningTable::find(std::string_view problem, std::uint32_t batch, std::uint32_t kv_len,
                                           std::string_view device) const {
   std::vector<const Row*> found;
-  // They lie side by side.
+  // The rows are adjacent.
   const auto first = std::partition_point(rows_.begin(), rows_.end(), [&](const Row& row) {
     const int order = device.compare(row.device);
     return order > 0 || (order == 0 && problem > row.problem);

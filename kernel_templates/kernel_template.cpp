@@ -327,17 +327,7 @@ void include_parameters(std::string& source) {
   source.insert(0, "#include <cubinet/parameters.cuh>\n#line 1\n");
 }
 
-<<<<<<< HEAD
-// What the declaration says of one of its further sources.
-=======
-Result<std::string> checked_text(std::string text) {
-  if (text.size() > kMaximumSourceBytes) return Error{ErrorCode::invalid_argument, "it has more than 16 MiB"};
-  if (text.find('\0') == std::string::npos) return text;
-  return Error{ErrorCode::invalid_argument, "it holds a NUL character, at which the compiler would stop"};
-}
-
 // Returns the part of the declaration that belongs to one of its further sources.
->>>>>>> jit
 TemplateDeclaration further_source(const TemplateDeclaration& declaration, const std::string& file_name) {
   TemplateDeclaration further;
   further.name = source_stem(file_name);

@@ -35,7 +35,7 @@ Device::~Device() {
 Result<Device::ContextGuard> Device::make_current() const {
   CUBINET_TRY(driver_->check_process());
   const DriverApi& api = driver_->api();
-  // The common case, which a launch should not pay for: two calls less.
+  // The common case for launches: it saves two driver calls.
   CUcontext current = nullptr;
   if (const CUresult result = api.cuCtxGetCurrent(&current); result != CUDA_SUCCESS) {
     return driver_->error(result, "cuCtxGetCurrent", "making " + properties().to_string() + " current");

@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kSoname = "libcuda.so.1";
 
-// Faults of a kernel that ran earlier. The driver answers every later call in the context with them, so the
-// call that reports one is seldom the one that caused it.
+// Faults of a kernel that ran earlier. The driver returns them from every later call in the
+// context, so the call that reports one seldom caused it.
 constexpr int kStickyErrors[] = {
     CUDA_ERROR_ECC_UNCORRECTABLE,    CUDA_ERROR_ILLEGAL_ADDRESS,
     CUDA_ERROR_LAUNCH_TIMEOUT,       CUDA_ERROR_ASSERT,
@@ -26,7 +26,8 @@ constexpr int kStickyErrors[] = {
     CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED,
 };
 
-// What the driver says of an image, before it runs, is no trouble of the driver's: another image may do.
+// Returns the error code. Errors that concern an image are not driver errors, because another image
+// may work.
 ErrorCode code_for(int result) {
   switch (result) {
     case CUDA_ERROR_INVALID_IMAGE:
@@ -72,14 +73,14 @@ Error no_driver(Error cause) {
   return cause;
 }
 
-// The form in which nvidia-smi prints it.
+// Returns the UUID in nvidia-smi's form.
 std::string uuid_text(const CUuuid& uuid) {
   const std::string hex = to_hex(std::as_bytes(std::span<const char, sizeof(uuid.bytes)>(uuid.bytes)));
   return "GPU-" + hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" +
          hex.substr(16, 4) + "-" + hex.substr(20);
 }
 
-// Reads one device's properties; the first failing call decides.
+// A reader of one device's properties. The first failing call determines the error.
 class DeviceReader {
  public:
   DeviceReader(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
@@ -125,7 +126,8 @@ class DeviceReader {
     return value;
   }
 
-  // A driver from before clusters (CUDA 11.8) calls the attribute invalid, which means no.
+  // A driver from before clusters (CUDA 11.8) rejects the attribute as invalid, which counts as
+  // false.
   Result<bool> cluster_launch() const {
     int value = 0;
     const CUresult result =
@@ -140,7 +142,7 @@ class DeviceReader {
   CUdevice device_ = 0;
 };
 
-// cuInit takes a second where there are many devices.
+// cuInit takes a second on machines with many devices.
 ForkHazard being_opened;
 
 }  // namespace
@@ -166,7 +168,7 @@ Result<std::shared_ptr<const Driver>> Driver::open(const std::optional<std::stri
   driver->log_ = std::move(log_sink);
   driver->library_path_ = library->path().string();
   CUBINET_TRY_ASSIGN(DriverApi api, DriverApi::resolve(*library, driver->version_));
-  // The library stays mapped when `library` goes: it is opened with RTLD_NODELETE.
+  // The library stays mapped when `library` is destroyed, because it is opened with RTLD_NODELETE.
   driver->api_ = std::make_unique<const DriverApi>(api);
   if (const CUresult result = api.cuInit(0); result != CUDA_SUCCESS) {
     Error error = driver->error(result, "cuInit", "the CUDA driver cannot be used");

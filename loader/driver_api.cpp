@@ -8,8 +8,8 @@ namespace {
 
 constexpr const char* kUpdateRemedy = "install a newer NVIDIA driver";
 
-// cuGetProcAddress changed its signature in CUDA 12.0; its two forms are the only functions looked up by
-// symbol.
+// A caller of cuGetProcAddress. Its signature changed in CUDA 12.0. Its two forms are the only
+// functions looked up by symbol.
 class AddressQuery {
  public:
   AddressQuery(const DynamicLibrary& library, int driver_version) : driver_version_(driver_version) {
@@ -19,8 +19,8 @@ class AddressQuery {
 
   bool usable() const { return query_ != nullptr || old_query_ != nullptr; }
 
-  // nullptr when the driver has no such function. A version above the driver's own is an error to
-  // cuGetProcAddress, and a missing function to us.
+  // Returns nullptr if the driver has no such function. cuGetProcAddress returns an error for a
+  // version above the driver's, which counts as a missing function here.
   Result<void*> find(const char* name, int version) const {
     if (version > driver_version_) return nullptr;
     void* address = nullptr;

@@ -11,10 +11,11 @@
 #include <cstddef>
 #include <string>
 
-// Every driver function that is called, with the CUDA version whose signature is meant: cuGetProcAddress is
-// asked for exactly that one, so the table and not a _v2 in a symbol's name decides. The version is also the
-// first driver that has the function. Those up to kMinimumDriverVersion have to be there; where a later one
-// is missing, its caller has another way or says what is missing.
+// Every driver function that is called, with the CUDA version whose signature is used.
+// cuGetProcAddress is called with exactly that version, so this table, and not a _v2 suffix of a
+// symbol, selects the signature. The version is also the first driver that has the function.
+// Functions up to kMinimumDriverVersion must exist. If a later one is missing, its caller uses an
+// alternative or returns an error that names it.
 #define CUBINET_DRIVER_FUNCTIONS(X)                    \
   X(cuInit, 2000)                                      \
   X(cuDriverGetVersion, 2020)                          \
@@ -77,19 +78,19 @@
 
 namespace cubinet {
 
-// CUDA 11.4 (driver 470): the oldest branch for which every function without another way is there.
+// CUDA 11.4 (driver 470), the oldest branch that has every function without an alternative.
 inline constexpr int kMinimumDriverVersion = 11040;
 
-// The table, filled. Members are nullptr only where the driver is older than the function. Each macro below
-// pastes or stringises its own parameter: passed on through another macro, cuda.h's would rewrite it
-// (cuMemFree -> cuMemFree_v2).
+// The table of driver functions. A member is nullptr only if the driver is older than the function.
+// Each macro below pastes or stringises its own parameter, because passing it through another macro
+// would let cuda.h's macros rewrite it (cuMemFree -> cuMemFree_v2).
 struct DriverApi {
 #define CUBINET_DRIVER_MEMBER(name, version) PFN_##name##_v##version name = nullptr;
   CUBINET_DRIVER_FUNCTIONS(CUBINET_DRIVER_MEMBER)
 #undef CUBINET_DRIVER_MEMBER
 
-  // Asks the library for every function. unsupported when it is older than kMinimumDriverVersion or lacks a
-  // function that has to be there. Sets `driver_version`.
+  // Looks up every function in the library. Returns unsupported if the driver is older than
+  // kMinimumDriverVersion or lacks a required function. Sets `driver_version`.
   static Result<DriverApi> resolve(const DynamicLibrary& library, int& driver_version);
 };
 
@@ -102,7 +103,7 @@ struct DriverFunctionName {
 inline constexpr std::array kDriverFunctions = {CUBINET_DRIVER_FUNCTIONS(CUBINET_DRIVER_NAME)};
 #undef CUBINET_DRIVER_NAME
 
-// "12.4" for 12040.
+// Returns "12.4" for 12040.
 std::string cuda_version_text(int version);
 
 }  // namespace cubinet

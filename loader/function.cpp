@@ -9,7 +9,8 @@
 namespace cubinet {
 namespace {
 
-// CUDA Programming Guide, "Technical specifications per compute capability": the same from 7.5 to 12.1.
+// CUDA Programming Guide, "Technical specifications per compute capability": the same from 7.5 to
+// 12.1.
 constexpr std::uint32_t kMaximumGridX = 0x7fffffff;
 constexpr std::uint32_t kMaximumGridYZ = 65535;
 constexpr std::uint32_t kMaximumThreads = 1024;
@@ -18,8 +19,8 @@ constexpr std::uint16_t kProgrammaticMajor = 9;  // programmatic dependent launc
 
 using Dimensions = std::array<std::uint32_t, 3>;
 
-// A launch with the record's values filled in. On the stack: the launch path does not allocate unless it
-// fails.
+// A launch with the record's values filled in. It is on the stack: the launch path allocates only
+// on failure.
 struct Launch {
   Dimensions grid;
   Dimensions block;
@@ -71,7 +72,7 @@ Result<void> check_grid(const Launch& launch, const LoadedFunction& function) {
 
 Result<void> check_block(const Launch& launch, const LoadedFunction& function) {
   const Dimensions& block = launch.block;
-  // Factors first: the product of what is left fits 32 bits.
+  // The factors are checked first, so that the product fits 32 bits.
   if (block[0] > kMaximumThreads || block[1] > kMaximumThreads || block[2] > kMaximumBlockZ) {
     return refusal(ErrorCode::invalid_argument, function,
                    "a block of " + to_string(block) + " threads is larger than 1024 x 1024 x 64");
@@ -106,7 +107,8 @@ Result<void> check_cluster(const Launch& launch, const LoadedFunction& function)
   return function.grant_cluster(launch.blocks_per_cluster);
 }
 
-// A launch in the driver's form. Its attributes lie in it: it is not copied.
+// A launch in the driver's form. It contains its attributes, to which it points, so it must not be
+// copied.
 struct DriverLaunch {
   CUlaunchAttribute attributes[4];
   CUlaunchConfig config;
@@ -145,7 +147,7 @@ Result<void> submit_extended(const Launch& launch, const LoadedFunction& functio
   return {};
 }
 
-// For drivers before CUDA 11.6.
+// Launches on drivers before CUDA 11.6.
 Result<void> submit_plain(const Launch& launch, const LoadedFunction& function, CUstream stream,
                           const void* const* arguments) {
   if (launch.blocks_per_cluster > 1) {

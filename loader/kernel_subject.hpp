@@ -9,13 +9,15 @@
 
 namespace cubinet {
 
-// What a driver call is about. Cheap to make: its text is written only when a call has failed.
+// The subject of a driver call in messages. It is cheap to construct: its text is only formatted
+// when a call has failed.
 struct KernelSubject {
   const Device& device;
   const CubinRecord& record;
-  const EntryPoint* entry_point = nullptr;  // nullptr: the module as a whole
+  const EntryPoint* entry_point = nullptr;  // nullptr: the whole module
 
-  // "launching 'decode' of attention_decode(dtype=bf16) for sm_90a on device 0 (NVIDIA H200)".
+  // Returns "launching 'decode' of attention_decode(dtype=bf16) for sm_90a on device 0 (NVIDIA
+  // H200)".
   std::string text(std::string_view doing) const;
   Error error(int result, const char* function, std::string_view doing) const {
     return device.driver()->error(result, function, text(doing));

@@ -4,9 +4,10 @@
 namespace cubinet {
 namespace {
 
-// What every device gives a block without being asked, static and dynamic together.
+// The shared memory, static and dynamic together, that a block may use on every device without
+// opt-in.
 constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 * 1024;
-// A kernel has at most 32764 bytes of parameters; an answer beyond that is not one.
+// A kernel has at most 32764 bytes of parameters, so a larger result is invalid.
 constexpr std::size_t kMaximumArguments = 32764;
 
 std::string sizes_text(const std::vector<std::uint32_t>& sizes) {
@@ -62,18 +63,18 @@ Result<std::uint32_t> LoadedFunction::attribute(CUfunction_attribute which) cons
 Result<void> LoadedFunction::read_arguments(std::uint32_t only_argument) {
   const std::uint32_t recorded = entry_point().parameter_bytes;
   if (driver_.api().cuFuncGetParamInfo == nullptr) {
-    // Before CUDA 12.4 the record is all there is to compare with.
+    // Before CUDA 12.4 only the record is available for comparison.
     arguments_known_ = recorded != 0;
     if (arguments_known_) argument_bytes_ = {recorded};
     return {};
   }
-  // Where image and driver agree on the first the driver is not asked for another: a question that it cannot
-  // answer takes 0.8 us, a fortieth of loading a small kernel.
+  // If image and driver agree on the first argument, the driver is not queried for another one. A
+  // query for a nonexistent argument takes 0.8 us, a fortieth of loading a small kernel.
   while (argument_bytes_.size() != 1 || argument_bytes_[0] != only_argument) {
     std::size_t offset = 0;
     std::size_t size = 0;
     const CUresult result = driver_.api().cuFuncGetParamInfo(handle_, argument_bytes_.size(), &offset, &size);
-    if (result == CUDA_ERROR_INVALID_VALUE) break;  // one past the last
+    if (result == CUDA_ERROR_INVALID_VALUE) break;  // one past the last argument
     if (result != CUDA_SUCCESS) return subject_.error(result, "cuFuncGetParamInfo", "loading");
     if (argument_bytes_.size() == kMaximumArguments) {
       return Error{ErrorCode::driver,
@@ -101,8 +102,8 @@ Result<void> LoadedFunction::raise_shared_limit(std::uint32_t bytes) const {
                      " bytes of dynamic and " + std::to_string(static_shared_bytes_) +
                      " of static shared memory; the device gives it " + std::to_string(device_limit)};
   }
-  // All that is left is asked for at once, so that no later launch has to ask again. What a launch does not
-  // use costs nothing: occupancy follows the launch, not this limit.
+  // Requests the whole remaining limit at once, so that no later launch needs another call. Unused
+  // memory costs nothing: occupancy depends on the launch, not on this limit.
   const std::uint32_t limit = device_limit - static_shared_bytes_;
   const CUresult result = driver_.api().cuFuncSetAttribute(
       handle_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(limit));

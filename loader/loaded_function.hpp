@@ -14,23 +14,24 @@
 
 namespace cubinet {
 
-// The product, or UINT32_MAX where it is larger.
+// Returns the number of blocks of a cluster, or UINT32_MAX if it is larger.
 inline std::uint32_t cluster_blocks(const std::array<std::uint32_t, 3>& cluster) {
   const std::uint64_t plane = std::uint64_t{cluster[0]} * cluster[1];
   if (plane > UINT32_MAX) return cluster[2] == 0 ? 0 : UINT32_MAX;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(plane * cluster[2], UINT32_MAX));
 }
 
-// What a launch needs to know of one function, read when its module is loaded. Lives as long as the module.
+// The launch data of one function, read when its module is loaded. It exists as long as the module.
 class LoadedFunction {
  public:
   LoadedFunction(const Device& device, const CubinRecord& record, const EntryPoint& entry_point,
                  CUfunction handle)
       : subject_{device, record, &entry_point}, driver_(*device.driver()), handle_(handle) {}
 
-  // Asks the driver for the function's limits and arguments and compares them with the record and the device.
-  // corruption for a difference, unsupported for what the device cannot run. `only_argument`: the bytes of
-  // the one argument that the image has for certain; 0 where it does not say.
+  // Queries the function's limits and arguments from the driver and compares them with the record
+  // and the device. Returns corruption for a difference and unsupported if the device cannot run
+  // the function. `only_argument` is the size in bytes of the one argument that the image certainly
+  // has, or 0 if the image does not state it.
   Result<void> prepare(std::uint32_t only_argument);
 
   const KernelSubject& subject() const { return subject_; }
@@ -40,21 +41,22 @@ class LoadedFunction {
   CUfunction handle() const { return handle_; }
   std::uint32_t maximum_threads() const { return maximum_threads_; }
 
-  // Makes the driver accept this much dynamic shared memory. Once granted it costs one load; before that a
-  // driver call, which is idempotent, so that threads may race for it. unsupported with the numbers above the
-  // device's limit.
+  // Raises the driver's limit of dynamic shared memory to at least `bytes`. Costs one load if it
+  // was already raised. Otherwise it makes a driver call, which is idempotent, so several threads
+  // may call it at once. Returns unsupported, with the numbers, above the device's limit.
   Result<void> grant_shared_bytes(std::uint32_t bytes) const {
     if (bytes <= granted_shared_bytes_.load(std::memory_order_relaxed)) return {};
     return raise_shared_limit(bytes);
   }
-  // The same for clusters of more than 8 blocks, which not every device of an architecture has to offer.
+  // Enables clusters of more than 8 blocks in the same manner. Not every device of an architecture
+  // supports them.
   Result<void> grant_cluster(std::uint32_t blocks) const {
     if (blocks <= kPortableClusterBlocks || non_portable_granted_.load(std::memory_order_relaxed)) return {};
     return allow_non_portable_cluster();
   }
 
-  // Whether `count` arguments of these sizes are what the kernel declares, as far as anybody can tell, and
-  // all there.
+  // Returns whether `count` arguments of these sizes match the kernel's declaration, as far as it
+  // is known, and none is null.
   bool accepts(const void* const* arguments, const std::uint32_t* sizes, std::size_t count) const {
     if (arguments_known_ && count != argument_bytes_.size()) return false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -62,11 +64,11 @@ class LoadedFunction {
     }
     return true;
   }
-  // "2 arguments of 8 and 4 bytes".
+  // Returns "2 arguments of 8 and 4 bytes".
   std::string expected_arguments() const;
 
  private:
-  // CUDA Programming Guide, "Thread block clusters": 8 blocks are portable.
+  // 8 blocks are portable (CUDA Programming Guide, "Thread block clusters").
   static constexpr std::uint32_t kPortableClusterBlocks = 8;
 
   Result<std::uint32_t> attribute(CUfunction_attribute which) const;

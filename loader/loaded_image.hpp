@@ -13,11 +13,12 @@
 
 namespace cubinet {
 
-// Machine code that the driver has loaded: a CUlibrary, or a CUmodule where the driver is older than
-// CUDA 12.0. Unloads on destruction, except in a forked child.
+// Machine code that the driver has loaded: a CUlibrary, or a CUmodule if the driver is older than
+// CUDA 12.0. Unloads it on destruction, except in a forked child.
 class LoadedImage {
  public:
-  // REQUIRES: the device's context is current (a module belongs to it; a library's functions do).
+  // REQUIRES: the device's context is current (a module belongs to it; so do a library's
+  // functions).
   static Result<LoadedImage> load(std::shared_ptr<const Device> device, ByteView image,
                                   const KernelSubject& subject);
 
@@ -25,12 +26,12 @@ class LoadedImage {
   LoadedImage& operator=(LoadedImage&&) = delete;
   ~LoadedImage();
 
-  // nullopt where the driver cannot say (before CUDA 12.4).
+  // Returns nullopt if the driver cannot report it (before CUDA 12.4).
   Result<std::optional<unsigned>> kernel_count(const KernelSubject& subject) const;
-  // REQUIRES: the device's context is current; the subject names an entry point.
+  // REQUIRES: the device's context is current, and the subject names an entry point.
   Result<CUfunction> function(const KernelSubject& subject) const;
-  // Where a variable lies, and its bytes; nullopt where the image has none of this symbol. REQUIRES: the
-  // device's context is current.
+  // Returns the address and size in bytes of a variable, or nullopt if the image has no variable of
+  // this symbol. REQUIRES: the device's context is current.
   struct Place {
     CUdeviceptr address = 0;
     std::size_t size = 0;

@@ -12,8 +12,8 @@
 namespace cubinet {
 namespace {
 
-// Members are destroyed in reverse: the functions go before the image that they are part of, and that before
-// the record that they point into.
+// Members are destroyed in reverse order: the functions before the image that contains them, and
+// the image before the record that it points into.
 class LoadedModule final : public Module {
  public:
   LoadedModule(std::shared_ptr<const Device> device, std::shared_ptr<const CubinRecord> record,
@@ -80,8 +80,8 @@ std::string names_of(const std::vector<SmTarget>& targets) {
   return names.empty() ? "a newer version of cubinet, which knows the device" : names;
 }
 
-// All that can be said of the bytes before the driver, which is no validator, sees them.
-// Gives what they tell of the entry points' arguments.
+// Checks the bytes as far as possible before the driver, which does not validate them, receives
+// them. Returns the data that they state about the entry points' arguments.
 Result<OnlyArguments> check_before_driver(const KernelSubject& subject, ByteView image) {
   const CubinRecord& record = subject.record;
   if (image.size() != record.size) {
@@ -110,7 +110,8 @@ Result<OnlyArguments> check_before_driver(const KernelSubject& subject, ByteView
                "what runs there: " + names_of(targets_for(capability))};
 }
 
-// The driver reports success for an image of another architecture, and a library without kernels.
+// Checks the number of kernels. The driver reports success for an image of another architecture,
+// and loads a library without kernels.
 Result<void> check_kernel_count(const KernelSubject& subject, std::optional<unsigned> count) {
   if (!count || *count >= subject.record.entry_points.size()) return {};
   return Error{ErrorCode::unsupported,
@@ -146,8 +147,8 @@ Global Module::make_global(std::shared_ptr<const Module> module, std::string sym
   return Global(std::move(module), std::move(symbol), address, size);
 }
 
-// The module keeps both. They are not moved into it: what is on the stack here needs them until the end, also
-// where the module is given up. NOLINTNEXTLINE(performance-unnecessary-value-param)
+// The module keeps copies of both. They are not moved into it, because objects on the stack need
+// them until the end, also if loading fails. NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<std::shared_ptr<const Module>> Module::load(std::shared_ptr<const Device> device, Cubin cubin) {
   if (device == nullptr || cubin.record == nullptr || cubin.image == nullptr ||
       cubin.record->entry_points.empty()) {

@@ -14,11 +14,12 @@ namespace {
 
 using Outcome = Result<std::shared_ptr<const Module>>;
 
-// The driver is part of the key because an ordinal means something only to it. A dangling address is
-// harmless: a module that is alive keeps its driver alive.
+// The driver is part of the key because an ordinal is only meaningful with its driver. A dangling
+// address is harmless: a loaded module keeps its driver alive.
 using Key = std::tuple<const Driver*, int, Sha256Digest>;
 
-// Equal bytes may be listed under records that launch them differently.
+// Returns whether two records launch alike. Equal bytes may be listed under records that launch
+// them differently.
 bool launch_alike(const CubinRecord& a, const CubinRecord& b) {
   return &a == &b || (a.entry_points == b.entry_points && a.target == b.target);
 }
@@ -26,7 +27,8 @@ bool launch_alike(const CubinRecord& a, const CubinRecord& b) {
 Outcome load_without_throwing(const std::shared_ptr<const Device>& device, const Cubin& cubin) {
   try {
     return Module::load(device, cubin);
-  } catch (const std::exception& exception) {  // out of memory: the threads that wait have to hear of it
+    // The waiting threads must get a result when memory runs out.
+  } catch (const std::exception& exception) {
     return Error{ErrorCode::internal, std::string("loading a module failed: ") + exception.what()};
   }
 }
@@ -36,7 +38,7 @@ constexpr std::size_t kSweepThreshold = 64;
 }  // namespace
 
 struct ModuleCache::State {
-  // A load under way. Whoever comes meanwhile waits for its outcome.
+  // A load in progress. Threads that request it meanwhile wait for its result.
   struct Flight {
     std::shared_ptr<const CubinRecord> record;
     std::optional<Outcome> outcome;
@@ -52,7 +54,8 @@ struct ModuleCache::State {
   std::map<Key, Slot> slots;
   std::size_t sweep_at = kSweepThreshold;
 
-  // Forgets modules that are gone. At doubling sizes only, so that the cost a load is constant.
+  // Removes modules that no longer exist. Runs at doubling sizes only, so that the cost per load is
+  // constant.
   void sweep() {
     if (slots.size() < sweep_at) return;
     for (auto slot = slots.begin(); slot != slots.end();) {
@@ -69,12 +72,13 @@ ModuleCache::~ModuleCache() = default;
 Result<std::shared_ptr<const Module>> ModuleCache::get_or_load(const std::shared_ptr<const Device>& device,
                                                                const Cubin& cubin) {
   if (device == nullptr || cubin.record == nullptr) return Module::load(device, cubin);
-  // Before the lock: in a forked child another thread of the parent may hold it for ever.
+  // This check precedes the lock: in a forked child, a thread of the parent may hold the lock for
+  // ever.
   CUBINET_TRY(device->driver()->check_process());
   const Key key{device->driver().get(), device->ordinal(), cubin.record->digest};
   const auto flight = std::make_shared<State::Flight>(State::Flight{cubin.record, std::nullopt});
-  // Declared before the lock, so that a module of another record that loses its last user here is unloaded
-  // after it.
+  // Declared before the lock, so that a module of another record is unloaded after the unlock if
+  // this was its last user.
   std::shared_ptr<const Module> found;
   {
     std::unique_lock lock(state_->mutex);

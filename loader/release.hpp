@@ -9,8 +9,8 @@
 
 namespace cubinet {
 
-// For destructors: gives something back to the driver with the device's context current. Nothing is called in
-// a forked child; what fails is reported to the log.
+// Releases a driver object with the device's context current. Used in destructors. Calls nothing in
+// a forked child. Logs failures.
 template <class Call>
 void release(const Device& device, const char* function, Call&& call) {
   const Driver& driver = *device.driver();

@@ -19,7 +19,7 @@ Error no_device(const char* what) {
   return Error{ErrorCode::invalid_argument, std::string(what) + " is created on a device"};
 }
 
-// Destroys a captured graph that was not, or no longer is, needed.
+// A captured graph, which is destroyed when it is no longer needed.
 struct CapturedGraph {
   const Device& device;
   CUgraph handle = nullptr;
@@ -117,7 +117,7 @@ Result<bool> is_capturing(const Device& device, CUstream stream) {
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device.make_current());
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = device.driver()->api().cuStreamIsCapturing(stream, &status);
-  // What the legacy stream says while a stream that waits for it is being captured.
+  // The legacy stream returns this while a stream that waits for it is being captured.
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
   CUBINET_TRY(check(device, result, "cuStreamIsCapturing", "asking for a capture"));
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -127,8 +127,8 @@ Result<Graph> Graph::capture(const Stream& stream, const Callback<Result<void>()
   const Device& device = *stream.device();
   const DriverApi& api = device.driver()->api();
   CUBINET_TRY_ASSIGN(const Device::ContextGuard current, device.make_current());
-  // Thread-local: calls that other threads make meanwhile, loading modules for example, do not break the
-  // capture.
+  // The mode is thread-local so that calls of other threads, such as loading modules, do not break
+  // the capture.
   CUBINET_TRY(check(device, api.cuStreamBeginCapture(stream.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                     "cuStreamBeginCapture", "beginning a capture"));
   const Result<void> recorded = record();

@@ -16,8 +16,8 @@ constexpr std::uint64_t kStrideLimit = std::uint64_t{1} << 40U;
 constexpr std::uint32_t kMaximumBox = 256;
 constexpr std::uint32_t kPaddedRow = 128;  // elements of a box of padded_4bit
 constexpr std::uint16_t kFirstMajor = 9;   // tensor maps begin at 9.0
-// What a multiprocessor of 9.0 has of shared memory; measured on one: 233,472 bytes are encoded, one more row
-// is refused with CUDA_ERROR_INVALID_VALUE.
+// The shared memory of an SM of 9.0. Measured on one: 233,472 bytes are encoded, and one more row
+// is rejected with CUDA_ERROR_INVALID_VALUE.
 constexpr std::uint64_t kMaximumBoxBytes = 228 * 1024;
 constexpr std::array<cuuint32_t, kMaximumRank> kEveryElement = {1, 1, 1, 1, 1};
 
@@ -53,7 +53,7 @@ std::uint64_t alignment_of(const TensorMapDescription& map) {
   return is_padded(map) ? 32 : 16;
 }
 
-// In shared memory.
+// Returns the size of a row in shared memory.
 std::uint64_t row_bytes(const TensorMapDescription& map) {
   const std::uint64_t bits = is_padded(map) ? 8 : bits_of(map.type);
   return map.box[0] * bits / 8;

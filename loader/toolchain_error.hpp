@@ -7,12 +7,12 @@
 
 namespace cubinet {
 
-// CUDA_ERROR_INSUFFICIENT_LOADER_VERSION, which headers before CUDA 13.5 do not have: the image asks for a
-// later loader than the driver has.
+// CUDA_ERROR_INSUFFICIENT_LOADER_VERSION, which headers before CUDA 13.5 do not have. The image
+// requires a later loader than the driver's.
 inline constexpr int kInsufficientLoaderVersion = 227;
 
-// Where a driver refused an image because it is of a later CUDA than itself: says of which both are, and what
-// helps. Any other error stays as it is.
+// Completes the error of a driver that rejected an image because the image is from a later CUDA
+// release. Adds both releases and the remedy. Returns any other error unchanged.
 Error with_toolchains(Error error, const KernelSubject& subject, ByteView image);
 
 }  // namespace cubinet

@@ -9,7 +9,7 @@
 namespace cubinet {
 namespace {
 
-// What covers it is the digest in its record.
+// The digest in its record covers it.
 constexpr BinaryFormat kCacheEntryFormat{.name = "an entry of another compiler's cache", .magic = "CENT"};
 constexpr std::size_t kMaximumNameBytes = 200;
 

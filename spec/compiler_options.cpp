@@ -20,7 +20,7 @@ struct Spelling {
   std::string_view written;
   std::string_view name;
 };
-// NVRTC's short names (its documentation, "Supported Compile Options", of CUDA 13.0 and 13.5).
+// NVRTC's short names ("Supported Compile Options" in its documentation of CUDA 13.0 and 13.5).
 constexpr std::array<Spelling, 26> kSpellings = {{{"D", "define-macro"},
                                                   {"U", "undefine-macro"},
                                                   {"I", "include-path"},
@@ -79,13 +79,14 @@ constexpr std::array<Refusal, 21> kRefusals = {
      {"no-cache", kSaidElsewhere},
      {"no-source-include", kSaidElsewhere}}};
 
-// Whether the next flag is this one's value where it has none behind "=", even if it begins with '-'.
+// Returns whether the next flag is this flag's value if there is no "=", even if it begins with
+// '-'.
 bool takes_next(std::string_view name) {
   constexpr std::array<std::string_view, 3> kNames = {"define-macro", "undefine-macro", "ptxas-options"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-// Whether it says nothing without a value.
+// Returns whether the option requires a value.
 bool wants_value(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames = {"std", "maxrregcount", "Ofast-compile", kRelocatable};
   return takes_next(name) || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
@@ -93,8 +94,8 @@ bool wants_value(std::string_view name) {
 
 constexpr std::string_view kPtxasOptions = "ptxas-options";
 
-// Whether an option of ptxas has it read or write a file. Those that take one are known by name, the rest by
-// its path.
+// Returns whether an option of ptxas makes it read or write a file. Options that take a file are
+// listed by name. Others are recognised by a path.
 bool names_file(std::string_view option) {
   constexpr std::array<std::string_view, 4> kNames = {"options-file", "optf", "apply-controls",
                                                       "fdevice-time-trace"};
@@ -103,7 +104,7 @@ bool names_file(std::string_view option) {
          std::find(kNames.begin(), kNames.end(), word.substr(0, word.find('='))) != kNames.end();
 }
 
-// Whether several values are one list.
+// Returns whether several values form one list.
 bool is_list(std::string_view name) {
   return name == kPtxasOptions || name.starts_with("diag-");
 }
@@ -121,7 +122,7 @@ Error bad(const std::string& flag, const std::string& reason, std::string remedy
 Result<Flag> split(const std::string& flag) {
   const std::size_t begin = flag.starts_with("--") ? 2 : 1;
   if (!flag.starts_with('-') || flag.size() <= begin) return bad(flag, "a flag begins with '-'");
-  // "-DN=4", "-UN", "-I/a": the value is glued to the letter.
+  // "-DN=4", "-UN", "-I/a": the value follows the letter directly.
   if (begin == 1 && flag.size() > 2 && std::string_view("DUI").find(flag[1]) != std::string_view::npos)
     return Flag{flag.substr(1, 1), flag.substr(2)};
   const std::size_t equals = std::min(flag.find('='), flag.size());
@@ -136,12 +137,12 @@ std::string long_name(const std::string& written) {
   return found == kSpellings.end() ? written : std::string(found->name);
 }
 
-// "F(x)" is a macro with parameters: F.
+// Returns the macro's name: F for "F(x)", a macro with parameters.
 std::string_view word_of(std::string_view macro) {
   return macro.substr(0, macro.find('('));
 }
 
-// The macro that an option defines or undefines; empty where it is none of these.
+// Returns the macro that an option defines or undefines, or an empty text for any other option.
 std::string_view macro_of(std::string_view option) {
   if (!option.starts_with(kDefine) && !option.starts_with(kUndefine)) return {};
   return word_of(option.substr(kDefine.size()));
@@ -153,7 +154,7 @@ bool is_macro_name(std::string_view name) {
          std::all_of(word.begin(), word.end(), is_word_character);
 }
 
-// Any text that a compiler's flag can carry is one, but not one that ends it.
+// Returns whether a compiler flag can carry the text: it contains no character that ends a flag.
 bool is_clean(std::string_view text) {
   return text.find('\0') == std::string_view::npos && text.find('\n') == std::string_view::npos;
 }
@@ -174,7 +175,7 @@ Result<void> add_macro(CompilerOptions& options, const std::string& flag, const 
   const std::size_t equals = defines ? std::min(text.find('='), text.size()) : text.size();
   const std::string name = text.substr(0, equals);
   if (!is_macro_name(name)) return bad(flag, "'" + printable(name) + "' is no name of a macro");
-  // As on every command line the last word counts, with parameters or without.
+  // The last definition of a macro counts, with or without parameters, as on every command line.
   const std::string key = std::string(defines ? kDefine : kUndefine) + name;
   std::erase_if(options, [&](const auto& option) {
     return macro_of(option.first) == word_of(name) && option.first != key;
@@ -194,7 +195,7 @@ Result<void> check_ptxas_options(const std::string& flag, const std::string& val
   return {};
 }
 
-// Code for link-time optimisation is relocatable.
+// Drops what other options imply. Code for link-time optimisation is always relocatable.
 void drop_what_is_implied(CompilerOptions& options) {
   if (!options.contains(kLinkTimeOptimisation)) return;
   if (const auto found = options.find(kRelocatable); found != options.end()) options.erase(found);
@@ -207,7 +208,7 @@ Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags)
   for (std::size_t i = 0; i < flags.size(); ++i) {
     const std::string& flag = flags[i];
     CUBINET_TRY_ASSIGN(Flag parts, split(flag));
-    // Options have macros under such names.
+    // Options that define macros have names with ':'.
     if (parts.name.find(':') != std::string::npos) return bad(flag, "no flag's name holds ':'");
     std::string name = long_name(parts.name);
     if (name == "device-c" || name == "device-w") {
@@ -224,7 +225,7 @@ Result<CompilerOptions> parse_compiler_flags(std::span<const std::string> flags)
       parts.value = flags[++i];
     if (!parts.value && wants_value(name)) return bad(flag, "its value is missing");
     if (name == kRelocatable) {
-      if (parts.value == "false") continue;  // as it is anyway
+      if (parts.value == "false") continue;  // the default
       if (parts.value != "true") return bad(flag, "it is true or false");
     }
     if (name == kPtxasOptions) CUBINET_TRY(check_ptxas_options(flag, *parts.value));
@@ -246,7 +247,7 @@ std::vector<std::string> compiler_flags(const CompilerOptions& options) {
     } else if (name.starts_with(kUndefine)) {
       flags.push_back("-U" + name.substr(kUndefine.size()));
     } else if (name == kPtxasOptions) {
-      // NVRTC 13.0 hands all of a value to ptxas as one option.
+      // NVRTC 13.0 passes the whole value to ptxas as one option.
       std::istringstream list(value);
       for (std::string option; std::getline(list, option, ',');)
         flags.push_back("--" + name + "=" + option);

@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-// The formats (EIFMT_*): no value, and one or two bytes in the place of the size.
+// The formats (EIFMT_*): no value, and one or two bytes in place of the size.
 constexpr unsigned kNoValue = 1;
 constexpr unsigned kByte = 2;
 constexpr unsigned kHalf = 3;

@@ -10,22 +10,24 @@
 namespace cubinet {
 
 inline constexpr std::uint16_t kCudaMachine = 190;  // EM_CUDA
-inline constexpr std::string_view kKernelInfo =
-    ".nv.info.";                                      // the section's name goes on with the kernel's symbol
-inline constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO, one a parameter
-inline constexpr std::uint8_t kArgumentBytes = 0x19;  // EIATTR_CBANK_PARAM_SIZE, of all parameters together
+// The kernel's symbol follows in the section's name.
+inline constexpr std::string_view kKernelInfo = ".nv.info.";
+inline constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO, one per parameter
+// EIATTR_CBANK_PARAM_SIZE: the size of all parameters together.
+inline constexpr std::uint8_t kArgumentBytes = 0x19;
 
-// One entry of .nv.info, .nv.info.<kernel> or .nv.compat: a format, a tag, and a value whose length the
-// format says.
+// An entry of .nv.info, .nv.info.<kernel> or .nv.compat. It consists of a format, a tag, and a
+// value whose length the format determines.
 struct CubinAttribute {
   std::uint8_t tag = 0;
-  ByteView value;  // empty, 1, 2, or as many bytes as are stated
+  ByteView value;  // empty, 1, 2, or the stated number of bytes
 
-  // The little-endian word at `index` of the value; 0 where it does not reach so far.
+  // Returns the little-endian word at `index` of the value, or 0 if the value is shorter.
   std::uint32_t word(std::size_t index) const;
 };
 
-// The attributes of a section, in their order. Ends at the first that does not lie in it.
+// A reader of the attributes of a section, in their order. It ends at the first attribute that
+// exceeds the section.
 class CubinAttributes {
  public:
   explicit CubinAttributes(ByteView section) : rest_(section) {}

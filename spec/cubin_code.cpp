@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kText = ".text.";
 constexpr std::uint8_t kToolkitVersion = 0x37;  // EIATTR_CUDA_API_VERSION
-constexpr std::uint8_t kParameterBank = 0x0a;   // EIATTR_PARAM_CBANK: begins with the number of a symbol
-constexpr std::uint8_t kExternals = 0x0f;       // EIATTR_EXTERNS: numbers of symbols
+constexpr std::uint8_t kParameterBank = 0x0a;   // EIATTR_PARAM_CBANK: begins with a symbol number
+constexpr std::uint8_t kExternals = 0x0f;       // EIATTR_EXTERNS: symbol numbers
 constexpr unsigned kUserConstants = 3;          // the constant bank of __constant__ variables
 constexpr unsigned kAddresses = 4;              // the constant bank of the addresses of variables
 constexpr std::size_t kInstructionBytes = 16;
@@ -30,9 +30,10 @@ std::uint64_t number_at(ByteView bytes, std::size_t offset) {
   return number;
 }
 
-// Returns true if an instruction of compute capability 7.0 and later may have an operand in the constant
-// bank. The form of its operands is in bits 9 to 11: 3 and 5 have a constant operand, with the bank in bits
-// 54 to 58. Found by compiling with ptxas 13.0 and 13.5 for sm_80, sm_90a, sm_100f and sm_120f.
+// Returns true if an instruction of compute capability 7.0 and later may have an operand in the
+// constant bank. Bits 9 to 11 hold the form of its operands: forms 3 and 5 have a constant operand,
+// with the bank in bits 54 to 58. Determined by compiling with ptxas 13.0 and 13.5 for sm_80,
+// sm_90a, sm_100f and sm_120f.
 bool may_read_bank(ByteView code, unsigned bank) {
   if (code.size() % kInstructionBytes != 0) return true;
   for (std::size_t at = 0; at < code.size(); at += kInstructionBytes) {
@@ -96,7 +97,7 @@ class CodeReader {
   std::multimap<std::string_view, const ElfSection*> sections_;
   // Tag and value of each function's entries in .nv.info.
   std::map<std::string_view, std::vector<std::pair<std::uint8_t, std::uint32_t>>> resources_;
-  std::size_t hashable_;  // bytes that may still be hashed; 0 once there were too many
+  std::size_t hashable_;  // bytes that may still be hashed; 0 after the limit is exceeded
 };
 
 void CodeReader::read_resources() {
@@ -124,7 +125,7 @@ void CodeReader::write_section(ByteWriter& writer, const std::string& name) {
     write_content(writer, section->second->content);
 }
 
-// Writes what a symbol stands for: the bytes of a variable, the name of anything else.
+// Writes the value that a symbol represents: the bytes of a variable, or the name of anything else.
 void CodeReader::write_target(ByteWriter& writer, std::uint64_t number) {
   if (number >= symbols_.size()) return writer.u64(number);
   const ElfSymbol& symbol = symbols_[static_cast<std::size_t>(number)];

@@ -11,16 +11,18 @@
 namespace cubinet {
 namespace {
 
-constexpr std::uint8_t kSymbolFunction = 2;     // STT_FUNC
-constexpr std::uint8_t kEntryFunction = 0x10;   // STO_CUDA_ENTRY in st_other
-constexpr std::uint8_t kAbiBeforeCuda129 = 7;   // EI_ABIVERSION; 8 moved the SM number to the second byte
-constexpr std::uint32_t kSpecificAbi7 = 0x800;  // e_flags, where the ABI version is 7
-constexpr std::uint32_t kSpecificAbi8 = 0x8;    // e_flags as CUDA 12.9 sets it; CUDA 13.0 leaves it clear
+constexpr std::uint8_t kSymbolFunction = 2;    // STT_FUNC
+constexpr std::uint8_t kEntryFunction = 0x10;  // STO_CUDA_ENTRY in st_other
+// EI_ABIVERSION; 8 moved the SM number to the second byte
+constexpr std::uint8_t kAbiBeforeCuda129 = 7;
+constexpr std::uint32_t kSpecificAbi7 = 0x800;  // in e_flags if the ABI version is 7
+// A bit of e_flags that CUDA 12.9 sets and CUDA 13.0 leaves clear.
+constexpr std::uint32_t kSpecificAbi8 = 0x8;
 constexpr std::uint8_t kCompatSpecific = 9;
 constexpr std::size_t kParameterBytes = 12;
 constexpr std::size_t kArgumentBytesBytes = 2;
 constexpr std::uint32_t kToolkitNote = 2000;
-// Each is looked for among all sections.
+// Each symbol is searched for among all sections.
 constexpr std::size_t kFewSymbols = 16;
 constexpr std::string_view kNoteOwner = "NVIDIA Corp";
 constexpr std::string_view kArchitectureOption = "-arch sm_";
@@ -30,7 +32,8 @@ Error not_a_cubin(std::string reason) {
                "build or fetch the file again"};
 }
 
-// An attribute of .nv.compat, from sm_90 up in files of CUDA 13: 1 for an `a` target.
+// Reads an attribute of .nv.compat, which files of CUDA 13 have from sm_90 up. It is 1 for an `a`
+// target.
 std::optional<bool> specific_by_compat(const ElfImage& elf) {
   const ElfSection* section = elf.find_section(".nv.compat");
   if (section == nullptr) return std::nullopt;
@@ -41,13 +44,14 @@ std::optional<bool> specific_by_compat(const ElfImage& elf) {
   return std::nullopt;
 }
 
-// The payload of the note in which a tool tells its release and its options; empty where there is none. It is
-// searched as text: its fields before the strings are not documented.
+// Returns the payload of the note in which a tool states its release and options, or an empty text
+// if there is none. It is searched as text because the fields before the strings are not
+// documented.
 std::string_view toolkit_note(const ElfImage& elf) {
   std::string_view payload;
   const ElfSection* section = elf.find_section(".note.nv.tkinfo");
   if (section == nullptr) return payload;
-  // What a linker writes beside it names no target. A note that is cut off is no note.
+  // A linker's note names no target. A truncated note is ignored.
   static_cast<void>(
       for_each_elf_note(section->content, [&](std::string_view owner, std::uint32_t type, ByteView content) {
         if (owner != kNoteOwner || type != kToolkitNote) return true;
@@ -57,7 +61,7 @@ std::string_view toolkit_note(const ElfImage& elf) {
   return payload;
 }
 
-// The kind in "… -arch sm_100f -m 64".
+// Returns the target in "… -arch sm_100f -m 64".
 std::optional<SmTarget> target_by_toolkit_note(std::string_view text) {
   const std::size_t at = text.find(kArchitectureOption);
   if (at == std::string_view::npos) return std::nullopt;
@@ -93,12 +97,12 @@ void read_target(const ElfImage& elf, CubinInspection& inspection) {
 }
 
 struct OneArgument {
-  std::uint32_t bytes = 0;  // 0: none, several, or not told
-  bool is_all = false;      // the bytes are those of all arguments: none is told in another form
+  std::uint32_t bytes = 0;  // 0: none, several, or unknown
+  bool is_all = false;      // the bytes are those of all arguments, so no argument has another form
 };
 
-// A kernel's one parameter, among its attributes: of an index, ordinal, offset, and the size in the upper 14
-// bits of the last word.
+// Reads a kernel's one parameter from its attributes: index, ordinal, offset, and the size in the
+// upper 14 bits of the last word.
 OneArgument one_argument(ByteView section) {
   OneArgument argument;
   std::uint32_t of_all = 0;
@@ -116,7 +120,8 @@ OneArgument one_argument(ByteView section) {
   return argument;
 }
 
-// The bytes of the kernel's only argument, 0 where the file does not say for certain that it is.
+// Returns the size of the kernel's only argument, or 0 unless the file states for certain that it
+// is the only one.
 std::uint32_t only_argument(const ElfImage& elf, std::string_view kernel) {
   OneArgument argument;
   std::size_t sections = 0;
@@ -140,10 +145,11 @@ void read_arguments(const ElfImage& elf, CubinInspection& inspection) {
   }
 }
 
-// What every reader begins with. `kernels` are the names of the entry functions and point into the image.
+// The data that every reader needs first. `kernels` are the names of the entry functions and point
+// into the image.
 struct CubinElf {
   ElfImage elf;
-  CubinInspection told;  // of the target alone
+  CubinInspection told;  // the target only
   std::vector<std::string_view> kernels;
 };
 

@@ -12,7 +12,8 @@
 namespace cubinet {
 namespace {
 
-// EIATTR_*, as NVIDIA's cuobjdump -elf names them. Those of .nv.info begin with the number of a symbol.
+// EIATTR_*, as NVIDIA's cuobjdump -elf names them. Attributes of .nv.info begin with a symbol
+// number.
 constexpr std::uint8_t kMaximumThreads = 0x05;
 constexpr std::uint8_t kRequiredThreads = 0x10;
 constexpr std::uint8_t kFrameSize = 0x11;
@@ -38,7 +39,8 @@ Result<void> read_kernel(KernelResources& kernel, const ElfSection& section) {
   while (const auto attribute = attributes.next()) {
     switch (attribute->tag) {
       case kParameterInfo:
-        // Index; ordinal and offset; the size in the upper 14 bits of the last word. They stand in any order.
+        // The fields are: index; ordinal and offset; the size in the upper 14 bits of the last
+        // word. Parameters occur in any order.
         kernel.arguments.push_back({attribute->word(1) >> 16U, attribute->word(2) >> 18U});
         break;
       case kArgumentBytes:
@@ -70,9 +72,9 @@ Result<void> read_common(std::map<std::string_view, KernelResources*>& kernels, 
   CubinAttributes attributes(section->content);
   while (const auto attribute = attributes.next()) {
     if (attribute->tag != kRegisterCount && attribute->tag != kFrameSize) continue;
-    if (attribute->word(0) >= symbols.size()) continue;  // of a function that was removed
+    if (attribute->word(0) >= symbols.size()) continue;  // belongs to a removed function
     const auto kernel = kernels.find(symbols[attribute->word(0)].name);
-    if (kernel == kernels.end()) continue;  // a function that is no entry
+    if (kernel == kernels.end()) continue;  // a function that is not an entry
     auto& stated = attribute->tag == kRegisterCount ? kernel->second->registers : kernel->second->stack_bytes;
     stated = attribute->word(1);
   }
@@ -101,7 +103,7 @@ Result<void> read_notes(const ElfImage& elf, CubinReport& report) {
   return {};
 }
 
-// Variables of constant bank 3 and of global memory, whatever they begin with.
+// Reads the variables of constant bank 3 and of global memory, whatever their names begin with.
 Result<void> read_globals(const ElfImage& elf, CubinReport& report) {
   CUBINET_TRY_ASSIGN(const auto symbols, elf.symbols());
   for (const ElfSymbol& symbol : symbols) {

@@ -31,9 +31,10 @@ Error damaged_fatbin(const std::string& reason) {
   return Error{ErrorCode::corruption, "not a usable fatbinary: " + reason, "build or fetch the file again"};
 }
 
-// The head of an element; the layout is that of `fatbinary` of CUDA 11 to 13:
-//   u16 kind, u16 version, u32 head bytes, u64 bytes that follow it, u32 bytes of these that are packed,
-//   u32, u16 x 2 version, u32 SM number, u32 x 2 name, u64 flags, u64, u64 unpacked bytes
+// The head of an element, as `fatbinary` of CUDA 11 to 13 writes it:
+//   u16 kind, u16 version, u32 head bytes, u64 bytes that follow it,
+//   u32 bytes of these that are packed, u32, u16 x 2 version, u32 SM number, u32 x 2 name,
+//   u64 flags, u64, u64 unpacked bytes
 struct ElementHead {
   std::uint16_t kind = 0;
   std::uint32_t head_bytes = 0;
@@ -61,7 +62,7 @@ Result<Bytes> unpack_element(const ElementHead& element, ByteView stored) {
   const bool lz4 = (element.flags & kPackedByLz4) != 0;
   const bool zstd = (element.flags & kPackedByZstd) != 0;
   if (!lz4 && !zstd) {
-    // Nothing that is known packs it; then nothing states what it would be unpacked.
+    // No known packing applies, and no unpacked size is stated.
     if (element.packed_bytes == 0 && element.unpacked_bytes == 0) return Bytes(stored.begin(), stored.end());
     return Error{ErrorCode::unsupported, "the fatbinary is packed in a way that is not known here",
                  "build it with `nvcc --no-compress`"};
@@ -137,7 +138,7 @@ Result<std::vector<FatbinElement>> read_fatbin(ByteView file) {
       continue;
     }
     const std::uint64_t image_bytes = std::max(element.unpacked_bytes, element.bytes);
-    unpacked_bytes += image_bytes;  // each is checked before the next is added
+    unpacked_bytes += image_bytes;  // each size is checked before the next is added
     if (image_bytes > kMaximumImageBytes || unpacked_bytes > kMaximumUnpackedBytes)
       return damaged_fatbin("an image has more than 64 MiB, or all of them more than 256");
     FatbinElement& added = elements.emplace_back();

@@ -18,7 +18,8 @@ constexpr BinaryFormat kKeyFormat{
     .name = "a kernel's encoding", .magic = "CKEY", .newest = kKeySchemaVersion, .oldest = 2};
 constexpr std::size_t kHeadBytes = kKeyFormat.magic.size() + sizeof(kKeySchemaVersion);
 constexpr std::size_t kTargetBytes = 5;
-// Far above any real specification: a damaged count must not make us allocate.
+// The limit is far above any real specification. It prevents a damaged count from causing large
+// allocations.
 constexpr std::uint32_t kMaximumParameters = 4096;
 
 enum class ValueTag : std::uint8_t { flag = 0, integer = 1, text = 2, single = 3, precise = 4, list = 5 };
@@ -27,7 +28,7 @@ constexpr std::uint8_t code(ValueTag tag) {
   return static_cast<std::uint8_t>(tag);
 }
 
-// How a number is written: the tag of its type, and its bits.
+// Returns the tag of a number's type. The number's bits follow it in the encoding.
 constexpr ValueTag tag_of(std::int64_t) {
   return ValueTag::integer;
 }
@@ -74,7 +75,7 @@ struct ValueWriter {
   void operator()(const std::string& text) const { (*this)(std::string_view(text)); }
 };
 
-// A value as it is read: text stays where it lies.
+// A value as it is read. Text refers to the input.
 using ValueView = std::variant<bool, std::int64_t, std::string_view, float, double, std::vector<std::int64_t>,
                                std::vector<float>, std::vector<double>>;
 
@@ -199,7 +200,8 @@ struct ValueSize {
 template <class Parameters>
 void write_kernel(ByteWriter& writer, KernelMaker maker, std::string_view name, const Parameters& parameters,
                   const CompilerOptions& options) {
-  // Known beforehand, so that the identities of a table's thousands of rows neither move nor waste memory.
+  // The size is computed in advance, so that the identities of a table's thousands of rows neither
+  // move nor waste memory.
   std::size_t size = kHeadBytes + 1 + kLengthBytes + name.size() + 2 * sizeof(std::uint32_t) + kTargetBytes;
   for (const auto& [parameter, value] : parameters)
     size += kLengthBytes + parameter.size() + std::visit(ValueSize{}, value);
@@ -232,7 +234,7 @@ struct KernelHead {
   std::string_view name;
 };
 
-// Reads so many pairs whose names ascend, the value behind a name by `read`.
+// Reads `count` pairs with ascending names. `read` reads the value after a name.
 template <class Read>
 Result<void> read_ascending(ByteReader& reader, std::uint32_t count, const char* disorder, const Read& read) {
   if (count > kMaximumParameters) return kKeyFormat.damaged("has too many parameters");
@@ -246,8 +248,9 @@ Result<void> read_ascending(ByteReader& reader, std::uint32_t count, const char*
   return {};
 }
 
-// Accepts canonical encodings only, so whatever passes is what write_kernel() would write. Each parameter and
-// option goes to `take`: whoever only checks an encoding makes nothing of them.
+// Reads a kernel. Accepts canonical encodings only, so that accepted bytes equal the output of
+// write_kernel(). Passes each parameter and option to `take` and `take_option`. Callers that only
+// check an encoding construct nothing.
 template <class Take, class TakeOption>
 Result<KernelHead> read_kernel(ByteReader& reader, const Take& take, const TakeOption& take_option) {
   CUBINET_TRY(kKeyFormat.read_head(reader));

@@ -17,7 +17,7 @@ std::string text_of(const std::string& text) {
 template <class Number>
 std::string text_of(Number number) {
   std::array<char, 32> text{};
-  if (number == 0) number = 0;  // not -0
+  if (number == 0) number = 0;  // replaces -0
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 template <class Number>

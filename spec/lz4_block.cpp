@@ -15,7 +15,7 @@ class BlockReader {
     while (!rest_.empty()) {
       const unsigned token = take_byte();
       if (!copy_literals(token >> 4U)) return std::nullopt;
-      if (rest_.empty()) break;  // the last sequence has literals alone
+      if (rest_.empty()) break;  // the last sequence has literals only
       if (!copy_match(token & 0xfU)) return std::nullopt;
     }
     if (out_.size() != size_) return std::nullopt;
@@ -29,7 +29,7 @@ class BlockReader {
     return byte;
   }
 
-  // A length of 15 goes on in bytes of which each but the last is 255.
+  // Reads a length. A length of 15 continues in bytes, all but the last of which are 255.
   std::optional<std::size_t> length(unsigned begun) {
     std::size_t length = begun;
     if (begun != kLongLength) return length;
@@ -58,7 +58,7 @@ class BlockReader {
     if (!more || distance == 0 || distance > out_.size()) return false;
     const std::size_t count = *more + kShortestMatch;
     if (count > size_ - out_.size()) return false;
-    for (std::size_t i = 0; i < count; ++i)  // it may overlap what it makes
+    for (std::size_t i = 0; i < count; ++i)  // the match may overlap its own output
       out_.push_back(out_[out_.size() - distance]);
     return true;
   }

@@ -8,8 +8,8 @@
 
 namespace cubinet {
 
-// Unpacks an LZ4 block (lz4_Block_format.md) of exactly `size` bytes; nullopt for what is none. The one use
-// of LZ4 here, and shorter than a dependency.
+// Unpacks an LZ4 block (lz4_Block_format.md) of exactly `size` bytes. Returns nullopt if it is
+// malformed. LZ4 is used only here, and this code is smaller than a dependency.
 std::optional<Bytes> unpack_lz4_block(ByteView packed, std::size_t size);
 
 }  // namespace cubinet

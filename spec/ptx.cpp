@@ -13,8 +13,8 @@ Error not_ptx(std::string reason) {
   return Error{ErrorCode::corruption, "not usable PTX: " + std::move(reason), "build or fetch it again"};
 }
 
-// PTX runs on every device from its target on. Where that is older than any that is known here, it is as
-// good as for the oldest of these.
+// Returns the target of PTX, which runs on every device from its target on. A target that is older
+// than all known ones is replaced by the oldest known one.
 Result<SmTarget> parse_ptx_target(std::string_view word) {
   auto target = SmTarget::parse(word);
   if (target || !word.starts_with("sm_")) return target;
@@ -23,7 +23,8 @@ Result<SmTarget> parse_ptx_target(std::string_view word) {
   return older && *older < oldest.capability() ? Result<SmTarget>(oldest) : target;
 }
 
-// Of several .target directives the one of the most features: the module needs those of all (PTX ISA).
+// Returns the target with more features. A module with several .target directives needs the
+// features of all (PTX ISA).
 SmTarget more_demanding(SmTarget a, SmTarget b) {
   const auto demand = [](SmTarget target) {
     const int kind = target.kind == TargetKind::specific ? 2 : target.kind == TargetKind::family ? 1 : 0;

@@ -11,8 +11,8 @@
 namespace cubinet {
 namespace {
 
-// No argument list is larger (PTX ISA, "Kernel Function Parameters": 32,764 bytes); a number above is no
-// size.
+// The largest argument list has 32,764 bytes (PTX ISA, "Kernel Function Parameters"), so a greater
+// number is not a valid size.
 constexpr std::uint64_t kMaximumBytes = 32'768;
 
 std::uint64_t number(std::string_view word) {
@@ -23,7 +23,7 @@ std::uint64_t number(std::string_view word) {
              : 0;
 }
 
-// Of ".u64", ".b8", ".f16x2": the bytes; 0 for a word that is no type.
+// Returns the bytes of ".u64", ".b8" or ".f16x2", or 0 for a word that is not a type.
 std::uint64_t type_bytes(std::string_view word) {
   if (word.size() < 3 || word[0] != '.' || std::string_view("usfb").find(word[1]) == std::string_view::npos)
     return 0;
@@ -38,8 +38,8 @@ struct Argument {
   std::uint64_t count = 1;
 };
 
-// One `.param .align 8 .b8 name[64]`, up to the ',' or ')' behind it. What `.ptr` says is of what is pointed
-// at.
+// Reads one `.param .align 8 .b8 name[64]` up to the following ',' or ')'. The words after `.ptr`
+// describe the pointee.
 std::optional<std::string_view> read_argument(PtxWords& words, Argument& argument) {
   bool pointee = false;
   for (auto word = words.next(); word; word = words.next()) {
@@ -78,7 +78,7 @@ bool read_arguments(PtxWords& words, KernelResources& kernel) {
   return word.has_value();
 }
 
-// One `.global .attribute(.managed) .align 4 .b8 name[12] = {…};`, from behind its first word.
+// Reads one `.global .attribute(.managed) .align 4 .b8 name[12] = {…};` after its first word.
 ImageGlobal read_global(PtxWords& words, bool constant) {
   ImageGlobal global;
   global.space = constant ? "constant" : "global";
@@ -129,7 +129,7 @@ Result<std::vector<KernelResources>> ptx_resources(ByteView image) {
   text.remove_suffix(text.ends_with('\0') ? 1 : 0);
   std::vector<KernelResources> kernels;
   PtxWords words(text);
-  // One word ahead: what follows a number of threads may be the next directive.
+  // The loop reads one word ahead, because the next directive may follow a number of threads.
   for (auto word = words.next(); word;) {
     if (*word != ".entry") {
       word = words.next();

@@ -7,7 +7,8 @@
 
 namespace cubinet {
 
-// Words of PTX text, without comments: the directives that are looked for stand as words of their own.
+// A reader of the words of PTX text without comments. The directives that callers search for are
+// separate words.
 class PtxWords {
  public:
   explicit PtxWords(std::string_view text) : text_(text) {}
@@ -27,7 +28,7 @@ class PtxWords {
   static constexpr std::string_view kSpace = " \t\r\n\f\v";
   static constexpr std::string_view kNotInWords = " \t\r\n\f\v,;(){}[]\"";
 
-  // One run of space or one comment.
+  // Skips one run of space or one comment.
   bool skip_one() {
     if (text_.empty()) return false;
     if (kSpace.find(text_.front()) != std::string_view::npos) {

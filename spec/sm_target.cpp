@@ -11,9 +11,9 @@ namespace {
 
 enum class Matching { by_major, exact_only };
 
-// One row a compute capability. `family_floor` is the lowest minor whose family code (sm_XYf) this device
-// runs (Programming Guide Table 28); nullopt before families existed. `shared_bytes` is the opt-in limit a
-// block.
+// A row per compute capability. `family_floor` is the lowest minor whose family code (sm_XYf) this
+// device runs (Programming Guide Table 28), or nullopt before families existed. `shared_bytes` is
+// the opt-in limit per block.
 struct CapabilityRow {
   ComputeCapability capability;
   Matching matching;
@@ -70,7 +70,8 @@ std::string suffix_of(TargetKind kind) {
   return "";
 }
 
-// "90" -> 9.0, "103" -> 10.3: the last digit is the minor. One name a capability: "090" is none.
+// Parses "90" as 9.0 and "103" as 10.3: the last digit is the minor. Each capability has one name,
+// so "090" is invalid.
 std::optional<ComputeCapability> parse_digits(std::string_view digits) {
   if (digits.size() < 2 || digits.size() > 3 || digits.front() == '0') return std::nullopt;
   if (!std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) {
@@ -165,7 +166,7 @@ bool runs_on(SmTarget target, ComputeCapability device) {
     case TargetKind::baseline:
       if (same) return true;
       if (target_row->matching == Matching::exact_only) return false;
-      // A device newer than the table is taken to follow the rule of its major.
+      // A device newer than the table follows the rule of its major.
       if (device_row != nullptr && device_row->matching == Matching::exact_only) return false;
       return target.minor <= device.minor;
   }
@@ -220,8 +221,8 @@ std::string why_ptx_not_on(SmTarget target, ComputeCapability device) {
 
 namespace {
 
-// Best first: specific, family, baseline, each with the nearest capability first. Independent of the table's
-// order.
+// Returns the targets best first: specific, family, baseline, each with the nearest capability
+// first. Does not depend on the table's order.
 template <class Runs>
 std::vector<SmTarget> best_first(ComputeCapability device, Runs runs) {
   std::vector<SmTarget> targets;

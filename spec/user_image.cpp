@@ -36,7 +36,7 @@ Result<void> check_machine(const ElfImage& elf) {
                       std::string(holds_device_code ? ", or take it out: `cuobjdump -xelf all FILE`" : ""));
 }
 
-// What is an ELF, and yet nothing that a driver loads.
+// Returns an error for an ELF that the driver cannot load.
 Result<void> check_elf(ByteView image) {
   auto elf = ElfImage::parse(image);
   if (!elf) {
@@ -59,8 +59,8 @@ void add_entry(CubinRecord& record, const std::string& symbol, std::uint32_t arg
   entry.parameter_bytes = argument_bytes;
 }
 
-// Target, kind and entry points of machine code. Where the file does not tell a target's suffix it is none:
-// what it then runs on is for the driver to say.
+// Sets target, kind and entry points from machine code. If the file does not state the target's
+// suffix, the target has none, and the driver decides where it runs.
 Result<void> describe_cubin(ByteView image, CubinRecord& record) {
   CUBINET_TRY(check_elf(image));
   CUBINET_TRY_ASSIGN(const CubinInspection inspection, inspect_cubin(image));
@@ -88,7 +88,7 @@ Result<Cubin> build_of(const KernelSpec& spec, ImageKind kind, Bytes image) {
   if (kind == ImageKind::ptx) {
     while (!image.empty() && image.back() == std::byte{0})
       image.pop_back();
-    image.push_back(std::byte{0});  // the driver reads up to it
+    image.push_back(std::byte{0});  // the driver reads up to the NUL
     CUBINET_TRY(describe_ptx(image, record));
   } else {
     CUBINET_TRY(describe_cubin(image, record));
@@ -100,13 +100,13 @@ Result<Cubin> build_of(const KernelSpec& spec, ImageKind kind, Bytes image) {
         "build a source that defines a __global__ function; a template's is there only where it is "
         "instantiated");
   }
-  // By name, as the images of a fatbinary are not in one order.
+  // Entries are sorted by name because the images of a fatbinary have different orders.
   std::sort(record.entry_points.begin(), record.entry_points.end(),
             [](const EntryPoint& a, const EntryPoint& b) { return a.name < b.name; });
   record.identity = identify(spec, record.target);
   record.digest = sha256(image);
   record.size = image.size();
-  record.fingerprint.digest = record.digest;  // nothing but the bytes makes it what it is
+  record.fingerprint.digest = record.digest;  // the bytes alone determine the build
   CUBINET_TRY(check_image(record, image));
   CUBINET_TRY(check_storable(record));
   return Cubin{std::make_shared<const CubinRecord>(std::move(record)),
@@ -133,8 +133,8 @@ Result<std::vector<FatbinElement>> images_of(ByteView file) {
 }  // namespace
 
 Result<KernelSpec> spec_of_user_image(std::string_view name, ByteView file) {
-  // "@" parts a name from its pin, what has a "/" is a file to whoever asks for either, and braces follow a
-  // name in what is printed. What else C++ has no use for in a name, a shell has.
+  // "@" separates a name from its pin, a name with "/" denotes a file, and braces follow a name in
+  // printed text. The other characters have no use in C++ names and have a meaning in a shell.
   const bool is_bare = name.find_first_of("@/{}!\"#$'`;?\\^|") == std::string_view::npos &&
                        !name.starts_with(' ') && !name.ends_with(' ') &&
                        name.find("  ") == std::string_view::npos;
@@ -166,7 +166,7 @@ Result<std::vector<Cubin>> builds_of_user_image(const KernelSpec& spec, ByteView
 
 Result<void> refuse_host_file(ByteView elf) {
   const auto image = ElfImage::parse(elf);
-  if (!image) return {};  // damaged, whosever it is
+  if (!image) return {};  // a damaged file, of whatever machine
   return check_machine(*image);
 }
 

@@ -19,7 +19,8 @@ std::string_view stripped(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-// The settings of the section `wanted`, the later ones of a name over the earlier.
+// Returns the settings of the section `wanted`. A later setting replaces an earlier one of the same
+// name.
 Result<Settings> read_section(FileSystem& files, const std::filesystem::path& path, std::string_view wanted) {
   Settings settings;
   if (path.empty()) return settings;
@@ -33,7 +34,7 @@ Result<Settings> read_section(FileSystem& files, const std::filesystem::path& pa
     const std::string_view raw = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const std::string_view line = stripped(raw);
-    // An indented line belongs to the setting above it ("s3 ="), of which none is of interest here.
+    // An indented line belongs to the setting above it ("s3 ="). No such setting is used here.
     if (line.empty() || line.front() == '#' || line.front() == ';' || raw.front() == ' ' ||
         raw.front() == '\t')
       continue;
@@ -42,7 +43,7 @@ Result<Settings> read_section(FileSystem& files, const std::filesystem::path& pa
       continue;
     }
     const std::size_t equals = line.find('=');
-    // Not quoted: it may be a key.
+    // The line is not quoted because it may be a key.
     if (equals == std::string_view::npos)
       return Error{
           ErrorCode::invalid_argument,

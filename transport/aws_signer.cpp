@@ -28,7 +28,7 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-// In the order of its encoded parameters, each with its '='.
+// Returns the encoded parameters in order, each with its '='.
 std::string canonical_query(std::string_view query) {
   std::vector<std::string> parameters;
   while (!query.empty()) {
@@ -38,7 +38,8 @@ std::string canonical_query(std::string_view query) {
     parameters.push_back(std::move(parameter));
     query.remove_prefix(std::min(end + 1, query.size()));
   }
-  // By name before value: '=' is in neither, and is above some characters of names.
+  // Sorts by name, then by value. Names and values contain no '=', which sorts above some
+  // characters of names.
   std::sort(parameters.begin(), parameters.end(), [](const std::string& a, const std::string& b) {
     const auto split = [](const std::string& text) {
       const std::size_t equals = text.find('=');
@@ -52,7 +53,7 @@ std::string canonical_query(std::string_view query) {
   return canonical;
 }
 
-// Runs of spaces count as one.
+// Returns the value with each run of spaces replaced by one space.
 std::string trimmed_value(std::string_view value) {
   std::string trimmed;
   for (const char c : value) {

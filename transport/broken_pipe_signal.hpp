@@ -6,9 +6,9 @@
 
 namespace cubinet {
 
-// While it lives, writing to a connection that the other side has closed is an error on this thread and no
-// signal, which would end the process: TLS libraries write without MSG_NOSIGNAL, and a library may not change
-// what the process does about signals.
+// A scope in which writing to a closed connection is an error on this thread and raises no signal.
+// The signal would end the process, because TLS libraries write without MSG_NOSIGNAL, and a library
+// must not change the process's signal handling.
 class BrokenPipeSignal {
  public:
   BrokenPipeSignal() {
@@ -21,7 +21,7 @@ class BrokenPipeSignal {
   }
   ~BrokenPipeSignal() {
     const timespec at_once{};
-    // One that was there before is not ours to take.
+    // A signal that was pending before is left pending.
     while (!was_pending_ && sigtimedwait(&broken_pipe_, nullptr, &at_once) == SIGPIPE) {
     }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);

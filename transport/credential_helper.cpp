@@ -41,7 +41,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Its output until it closes it; false when the time is up first.
+// Reads the output until it is closed. Returns false if the time limit comes first.
 bool read_until(int descriptor, std::chrono::steady_clock::time_point end, std::string& output) {
   for (;;) {
     const auto left =
@@ -82,7 +82,7 @@ Result<HelperAnswer> run_credential_helper(const std::filesystem::path& program,
   from_helper.close_end(1);
   {
     const BrokenPipeSignal blocked;
-    // A helper that does not read what it is asked answers nothing of use.
+    // A helper that does not read its input gives no useful output.
     [[maybe_unused]] const ssize_t written = write(to_helper.ends[1], input.data(), input.size());
   }
   to_helper.close_end(1);

@@ -6,9 +6,9 @@
 namespace cubinet {
 namespace {
 
-constexpr unsigned kOldestCurl = 0x074c00;  // 7.76.0, RHEL 9's
+constexpr unsigned kOldestCurl = 0x074c00;  // 7.76.0, the version of RHEL 9
 
-// curl_global_init may not run twice at once before 7.84.
+// Before 7.84, curl_global_init must not run twice at once.
 std::mutex curl_initialisation;
 
 const char* const kCurlRemedy =
@@ -40,7 +40,7 @@ Result<std::shared_ptr<const CurlApi>> CurlApi::open(const std::string& library)
   if ((version->features & CURL_VERSION_SSL) == 0)
     return Error{ErrorCode::unavailable, "'" + library + "' is a libcurl without TLS", kCurlRemedy};
   const std::lock_guard lock(curl_initialisation);
-  // Never taken back: others in the process may use the library, and it stays loaded.
+  // libcurl is never cleaned up: other code in the process may use it, and it stays loaded.
   if (const CURLcode status = api->curl_global_init(CURL_GLOBAL_ALL); status != CURLE_OK)
     return Error{ErrorCode::unavailable,
                  "'" + library + "' does not start: " + api->curl_easy_strerror(status),

@@ -8,7 +8,7 @@
 
 namespace cubinet {
 
-// Every function of libcurl that is used.
+// Every libcurl function in use.
 #define CUBINET_CURL_FUNCTIONS(X) \
   X(curl_global_init)             \
   X(curl_version_info)            \
@@ -21,12 +21,12 @@ namespace cubinet {
   X(curl_slist_append)            \
   X(curl_slist_free_all)
 
-// libcurl, opened at run time (docs/decisions/dlopen.md) and initialised. Immutable, so any thread may use
-// it.
+// The libcurl library, opened at run time (docs/decisions/dlopen.md) and initialised. Immutable and
+// thread-safe.
 class CurlApi {
  public:
-  // `library` is a path or a soname. unavailable when it cannot be opened, is no libcurl or has no TLS;
-  // unsupported when it is older than 7.76.
+  // Opens libcurl. `library` is a path or a soname. Errors: unavailable if it cannot be opened, is
+  // not libcurl or has no TLS; unsupported if it is older than 7.76.
   static Result<std::shared_ptr<const CurlApi>> open(const std::string& library);
 
 #define CUBINET_DECLARE(name) decltype(&::name) name = nullptr;

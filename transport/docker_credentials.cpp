@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::uint64_t kMaximumDockerFile = 1 << 20;
 
-// "https://host:port/v1/" is of host:port.
+// Returns the host[:port] of a key: "https://host:port/v1/" becomes "host:port".
 std::string_view authority_of_key(std::string_view key) {
   if (const std::size_t scheme = key.find("://"); scheme != std::string_view::npos)
     key.remove_prefix(scheme + 3);
   return key.substr(0, key.find('/'));
 }
 
-// Returns the name and value of the member of `object` that is about the registry.
+// Returns the name and value of the member of `object` for the registry.
 std::pair<std::string, const JsonValue*> entry_of(const JsonValue* object, std::string_view authority) {
   if (object == nullptr || !object->is_object()) return {"", nullptr};
   for (const JsonMember& member : object->members()) {
@@ -44,7 +44,7 @@ Result<std::optional<RegistryCredentials>> ask_helper(const DockerConfiguration&
   if (!name) return helper_error(helper, "is no name of a program");
   for (const std::filesystem::path& folder : configuration.helper_folders) {
     const std::filesystem::path program = folder / ("docker-credential-" + helper);
-    // An empty folder in PATH is the current one: never run from.
+    // An empty folder in PATH means the current folder, from which no program is run.
     if (!folder.is_absolute() || access(program.c_str(), X_OK) != 0) continue;
     CUBINET_TRY_ASSIGN(
         const HelperAnswer answer,
@@ -57,7 +57,7 @@ Result<std::optional<RegistryCredentials>> ask_helper(const DockerConfiguration&
     const auto parsed = parse_json(answer.output);
     const std::string user = parsed ? parsed->text_of("Username") : "";
     const std::string secret = parsed ? parsed->text_of("Secret") : "";
-    // What it said is not quoted: it may be the secret.
+    // The output is not quoted because it may contain the secret.
     if (secret.empty()) return helper_error(helper, "answers with no Secret");
     if (user == "<token>") return std::optional(RegistryCredentials{{}, secret});
     return std::optional(RegistryCredentials{{user, secret}, {}});

@@ -38,7 +38,7 @@ bool is_idempotent(const HttpRequest& request) {
   return request.method != HttpMethod::post || request.repeatable;
 }
 
-// A header with a line break in it would be two.
+// Returns an error for a header with a line break, which would act as two headers.
 Result<void> check_headers(const HttpHeaders& headers) {
   for (const HttpHeader& header : headers) {
     const auto forbidden = [](char c) { return c == '\r' || c == '\n' || c == '\0'; };
@@ -57,8 +57,8 @@ Result<void> check_scheme(const HttpSettings& settings, const Url& url) {
       "use https://, or allow plain HTTP for " + url.authority() + " with `HttpSettings::plain_http`"};
 }
 
-// The waits of many clients are to differ. Not std::random_device: libstdc++'s needs glibc 2.36, above the
-// portable build's floor, and may throw.
+// Returns a seed, so that the delays of many clients differ. std::random_device is not used:
+// libstdc++'s needs glibc 2.36, which the portable build does not require, and it may throw.
 std::uint64_t seed_of_waits() {
   std::uint64_t number = 0;
   if (::getentropy(&number, sizeof(number)) != 0) number = static_cast<std::uint64_t>(::getpid());
@@ -85,14 +85,14 @@ struct HttpClient::State {
 
 namespace {
 
-// A request on its way: which attempt it is at, and what the attempts before have left.
+// A request in progress: its current attempt, and the results of the earlier attempts.
 class Journey {
  public:
   Journey(const HttpSettings& settings, const HttpRequest& request)
       : settings_(settings), request_(request), body_(request), end_(Clock::now() + settings.deadline) {}
 
   milliseconds time_left() const { return std::chrono::duration_cast<milliseconds>(end_ - Clock::now()); }
-  // One attempt, behind its redirects.
+  // Makes one attempt and follows its redirects.
   Result<HttpAttempt> attempt(HttpConnection& connection);
   ResponseBody& body() { return body_; }
 
@@ -123,12 +123,12 @@ Result<HttpHeaders> Journey::headers_for(bool at_origin, const HttpHeaders& rang
   return headers;
 }
 
-// Where the response sends us; nullopt when it does not.
+// Returns the target of a redirect, or nullopt if the response is not one.
 Result<std::optional<Url>> Journey::redirected(const HttpResponse& response) const {
   const std::string* location = response.header("Location");
   if (!is_redirect(response.status) || location == nullptr) return std::optional<Url>();
   const bool reads = request_.method == HttpMethod::get || request_.method == HttpMethod::head;
-  // The older three turn an upload into a GET in most clients.
+  // Most clients turn an upload into a GET for the three older statuses.
   if (!reads && response.status != 307 && response.status != 308) return std::optional<Url>();
   CUBINET_TRY_ASSIGN(Url next, response.url.resolve(*location));
   if (response.url.scheme == "https" && next.scheme != "https")
@@ -163,7 +163,8 @@ Result<HttpAttempt> Journey::attempt(HttpConnection& connection) {
       attempt.failure =
           Error{ErrorCode::untrusted,
                 request_.url.for_people() + " redirects more than 5 times, last to " + next->for_people()};
-      attempt.may_pass = body_.received() > 0;  // it did not when it began
+      // The content was reachable when the transfer began.
+      attempt.may_pass = body_.received() > 0;
       return attempt;
     }
     at_origin = at_origin && next->has_origin_of(request_.url);
@@ -171,7 +172,7 @@ Result<HttpAttempt> Journey::attempt(HttpConnection& connection) {
   }
 }
 
-// False when the request was cancelled meanwhile.
+// Returns false if the request was cancelled while waiting.
 bool wait(const HttpSettings& settings, milliseconds time) {
   const auto end = Clock::now() + time;
   while (Clock::now() < end) {
@@ -265,8 +266,8 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     HttpResponse& response = attempt->response;
     const bool part_is_gone = response.status == 416 && journey.body().received() > 0;
     if (part_is_gone) CUBINET_TRY(journey.body().forget());
-    // Of what the server has begun to give, something between us has refused the rest, or a signature of
-    // where we were sent has expired.
+    // The server has begun to send the content. An intermediary has refused the rest, or a
+    // signature in the redirect's URL has expired.
     const bool rest_is_refused = response.status >= 400 && journey.body().received() > 0;
     const bool refused =
         !attempt->failure && (is_retryable_status(response.status) || part_is_gone || rest_is_refused);

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kMaximumHeaderBytes = 64 * 1024;
 constexpr std::size_t kMaximumRefusal = 4096;
 
-// What libcurl's callbacks work on. Exceptions do not cross its frames: an Error is kept here, and the
-// transfer ended.
+// The data that libcurl's callbacks use. Exceptions must not cross libcurl's frames, so an Error is
+// stored here and the transfer is ended.
 struct Transfer {
   const HttpSettings& settings;
   const HttpRequest& request;
@@ -24,8 +24,8 @@ struct Transfer {
   HttpAttempt& attempt;
   std::uint64_t sent = 0;
   std::size_t header_bytes = 0;
-  bool begun = false;       // the head is complete and was looked at
-  bool has_enough = false;  // ended by us, with all that was wanted
+  bool begun = false;       // the head is complete and was processed
+  bool has_enough = false;  // the client ended the transfer with all requested bytes
   bool cancelled = false;
 
   template <class F>
@@ -57,7 +57,7 @@ bool Transfer::take_header(std::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n'))
     line.remove_suffix(1);
   HttpResponse& response = attempt.response;
-  if (line.starts_with("HTTP/")) {  // another head: what came before was "100 Continue"
+  if (line.starts_with("HTTP/")) {  // a new head: the earlier one was "100 Continue"
     response.headers.clear();
     response.status = 0;
     const std::string_view digits = line.substr(std::min(line.find(' '), line.size() - 1) + 1).substr(0, 3);
@@ -105,7 +105,7 @@ bool Transfer::take_body(ByteView bytes) {
   return !has_enough;
 }
 
-// As libcurl calls them.
+// The callback with libcurl's signature.
 std::size_t on_header(char* text, std::size_t size, std::size_t count, void* transfer) {
   auto& self = *static_cast<Transfer*>(transfer);
   const std::size_t bytes = size * count;
@@ -148,7 +148,7 @@ int on_progress(void* transfer, curl_off_t, curl_off_t, curl_off_t, curl_off_t) 
   return self.cancelled || self.attempt.failure ? 1 : 0;
 }
 
-// A process that is started meanwhile does not inherit it.
+// Opens a socket that child programs do not inherit.
 curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) {
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -207,7 +207,7 @@ HttpAttempt HttpConnection::perform(const HttpSettings& settings, const HttpRequ
   curl_slist* lines = nullptr;
   bool complete = true;
   for (const HttpHeader& header : headers) {
-    // libcurl takes "Name;" for a header without a value, and "Name:" for one that is not to be sent.
+    // libcurl sends a header without a value for "Name;", and omits a header for "Name:".
     const std::string line = header.name + (header.value.empty() ? ";" : ": " + header.value);
     curl_slist* longer = curl_->curl_slist_append(lines, line.c_str());
     complete = complete && longer != nullptr;
@@ -224,18 +224,19 @@ HttpAttempt HttpConnection::perform(const HttpSettings& settings, const HttpRequ
   const std::string text = url.to_string();
   const std::uint64_t body_size = request.body == nullptr ? 0 : request.body->size();
   set(CURLOPT_URL, text.c_str());
-  set(CURLOPT_PATH_AS_IS, 1L);  // a signature covers the path as it is written
+  set(CURLOPT_PATH_AS_IS, 1L);  // a signature covers the path as written
   set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_ERRORBUFFER, words.data());
   set(CURLOPT_HTTPHEADER, lines);
-  set(CURLOPT_HEADEROPT, long{CURLHEADER_SEPARATE});  // a proxy is told none of it
+  set(CURLOPT_HEADEROPT, long{CURLHEADER_SEPARATE});  // proxies receive none of these headers
   set(CURLOPT_USERAGENT, settings.user_agent.c_str());
   set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
-  // Said also where it is empty: an option that is not set is read from the environment.
+  // These options are set even if they are empty, because libcurl reads unset options from the
+  // environment.
   set(CURLOPT_PROXY, settings.proxy.c_str());
   set(CURLOPT_NOPROXY, settings.no_proxy.c_str());
   set(CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
@@ -283,7 +284,7 @@ HttpAttempt HttpConnection::perform(const HttpSettings& settings, const HttpRequ
     status = curl_->curl_easy_perform(handle_);
   }
   curl_->curl_slist_free_all(lines);
-  // A body of no bytes, or none.
+  // The body has no bytes, or there is no body.
   if (status == CURLE_OK && !transfer.begun) transfer.guarded([&] { return transfer.begin(); });
   HttpResponse& response = attempt.response;
   if (attempt.failure || transfer.has_enough) return attempt;

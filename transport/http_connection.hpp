@@ -8,15 +8,15 @@
 
 namespace cubinet {
 
-// How one attempt ended.
+// The outcome of one attempt.
 struct HttpAttempt {
-  HttpResponse response = {};         // as far as there is one
-  std::optional<Error> failure = {};  // why there is none, or not all of it
-  bool may_pass = false;              // the failure
-  bool was_sent = true;               // the request may have arrived
+  HttpResponse response = {};         // as far as it was received
+  std::optional<Error> failure = {};  // why there is no complete response
+  bool may_pass = false;              // if true, the failure may be temporary
+  bool was_sent = true;               // if true, the request may have arrived
 };
 
-// One of libcurl's easy handles, with the connections that it keeps. One thread at a time.
+// A libcurl easy handle with the connections that it keeps. Only one thread may use it at a time.
 class HttpConnection {
  public:
   static Result<std::unique_ptr<HttpConnection>> open(std::shared_ptr<const CurlApi> curl);
@@ -24,11 +24,13 @@ class HttpConnection {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  // One request, one response: nothing is followed and nothing repeated. `headers` are all of it.
+  // Sends one request and receives one response, without redirects and retries. `headers` are all
+  // headers of the request.
   HttpAttempt perform(const HttpSettings& settings, const HttpRequest& request, const Url& url,
                       const HttpHeaders& headers, ResponseBody& body, std::chrono::milliseconds time_left);
 
-  // Of a process that was forked: the sockets are the parent's, to whose server a farewell would be sent.
+  // Abandons the handle in a forked child. The sockets belong to the parent, and closing them would
+  // send a message to the parent's server.
   void abandon() { handle_ = nullptr; }
 
  private:

@@ -58,7 +58,7 @@ Result<void> ResponseBody::forget() {
 
 Result<bool> ResponseBody::begin(int status, const HttpHeaders& headers) {
   if (request_.method == HttpMethod::head) return true;
-  // It would be hashed as it was packed, and never be what was asked for.
+  // An encoded body would be hashed in its encoded form and never match the requested content.
   const std::string* encoding = find_header(headers, "Content-Encoding");
   if (encoding != nullptr && *encoding != "identity") {
     return Error{ErrorCode::unavailable,
@@ -106,7 +106,7 @@ Result<void> ResponseBody::begin_whole(std::optional<std::uint64_t> length) {
   if (received_ > 0) CUBINET_TRY(forget());
   if (length && request_.expected_size && *length != *request_.expected_size) return wrong_size(*length);
   if (request_.range) {
-    // A server that does not know ranges sends it all from the start.
+    // A server without support for ranges sends the whole content from the start.
     skipped_ = request_.range->offset;
     announced_ = request_.range->count;
     if (length && *length < request_.range->offset + request_.range->count) return wrong_size(*length);
@@ -140,7 +140,7 @@ bool ResponseBody::is_whole() const {
 
 std::uint64_t ResponseBody::limit() const {
   if (request_.range) return request_.range->count;
-  // What a server says to an upload is thrown away, and does not go on for ever.
+  // The response to an upload is discarded, up to a limit.
   if (request_.sink == nullptr) return std::max(request_.limit, kMaximumUnread);
   return request_.expected_size ? std::min(request_.limit, *request_.expected_size) : request_.limit;
 }

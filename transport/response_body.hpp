@@ -7,8 +7,9 @@
 
 namespace cubinet {
 
-// Where in the whole the bytes of a 206 lie: "bytes 0-99/1000", or "/*" where the server doesn't say. nullopt
-// for anything else, a last before its first and an end behind the whole too.
+// The position of a 206 response's bytes in the whole content: "bytes 0-99/1000", or "/*" if the
+// server does not state the size. Parsing returns nullopt for any other text, for a last byte
+// before the first, and for an end beyond the whole.
 struct ContentRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -16,28 +17,30 @@ struct ContentRange {
 };
 std::optional<ContentRange> parse_content_range(std::string_view value);
 
-// What a request wants of a body, and how much of it has come, over all of its attempts: which bytes to ask
-// for, whether what answers is these, and no byte into the sink that was not asked for. Knows nothing of
-// connections.
+// The state of a response's body over all attempts of a request. It determines which bytes to
+// request and whether a response contains them. It writes only requested bytes to the sink. It does
+// not handle connections.
 class ResponseBody {
  public:
-  // The request has to outlive it.
+  // The request must outlive this object.
   explicit ResponseBody(const HttpRequest& request) : request_(request) {}
 
-  // Before an attempt: the headers that ask for what is missing. Starts again from the first byte where
-  // nothing proves that what comes would be the rest of the same (a strong ETag).
+  // Returns the headers that request the missing bytes. Called before each attempt. Restarts from
+  // the first byte unless a strong ETag proves that the rest belongs to the same content.
   Result<HttpHeaders> ask();
 
-  // The head of a response that succeeded. False: what it sends is of no use any more, ask again. An error is
-  // final.
+  // Processes the head of a successful response. Returns false if its body cannot be used and the
+  // request must be repeated. An error is final.
   Result<bool> begin(int status, const HttpHeaders& headers);
-  // A piece of its body.
+  // Processes a piece of the body.
   Result<void> write(ByteView bytes);
-  // All has come that was wanted; what follows need not be read.
+  // Returns whether all requested bytes have arrived. The rest of the body need not be read.
   bool has_enough() const { return request_.range && received_ == request_.range->count; }
-  // After an attempt whose body ended as its framing says: whether that was all.
+  // Returns whether the body is complete. Called after an attempt whose body ended as its framing
+  // states.
   bool is_whole() const;
-  // The server says that what is missing lies behind the end: what has come is of something else.
+  // Discards the received bytes. Called if the server responds that the missing range is beyond the
+  // end, so that these bytes belong to other content.
   Result<void> forget();
 
   std::uint64_t received() const { return received_; }
@@ -51,10 +54,12 @@ class ResponseBody {
   Error too_large() const;
 
   const HttpRequest& request_;
-  std::uint64_t received_ = 0;              // in the sink
-  std::uint64_t skipped_ = 0;               // bytes still to pass over, of a whole body that answers a range
-  std::optional<std::uint64_t> announced_;  // how many are in the sink when this body has ended
-  std::string etag_;                        // of what has come; empty: nothing proves what the rest would be
+  std::uint64_t received_ = 0;  // bytes in the sink
+  // Bytes still to skip of a whole body that answers a range request.
+  std::uint64_t skipped_ = 0;
+  std::optional<std::uint64_t> announced_;  // bytes in the sink when this body has ended
+  // The ETag of the received bytes. Empty: nothing proves that a rest belongs to them.
+  std::string etag_;
   bool asked_for_part_ = false;
 };
 

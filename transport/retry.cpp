@@ -11,7 +11,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kLongestRetryAfter = 1'000'000'000;  // seconds; what is more overflows nothing either
+// In seconds. Larger values are clamped, which prevents overflow.
+constexpr int kLongestRetryAfter = 1'000'000'000;
 
 std::optional<int> number(std::string_view digits) {
   int value = 0;
@@ -21,7 +22,8 @@ std::optional<int> number(std::string_view digits) {
   return value;
 }
 
-// "Sun, 06 Nov 1994 08:49:37 GMT"; not strptime, which reads the names of the process's locale.
+// Parses "Sun, 06 Nov 1994 08:49:37 GMT". strptime is not used because it reads names in the
+// process's locale.
 std::optional<std::time_t> parse_http_date(std::string_view text) {
   constexpr std::array<std::string_view, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMaximumUrl = 8192;
 
 Error bad_url(std::string_view text, std::string_view reason) {
-  // Not its query, and nothing of a password.
+  // The query and any part of a password are omitted.
   const std::size_t shown = std::min(text.find('?'), text.size());
   const bool secret = text.substr(0, shown).find('@') != std::string_view::npos;
   return Error{ErrorCode::invalid_argument,
@@ -31,7 +31,8 @@ bool is_url_character(char c) {
   return c > ' ' && c < '\x7f' && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
 }
 
-// "/a/b/../c" is "/a/c" (RFC 3986, 5.2.4): only of what a server names relative to something.
+// Returns "/a/c" for "/a/b/../c" (RFC 3986, 5.2.4). Applied only to relative references of a
+// server.
 std::string without_dot_segments(std::string_view path) {
   std::string result;
   while (!path.empty()) {

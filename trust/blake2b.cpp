@@ -69,7 +69,7 @@ Result<std::array<std::byte, 64>> blake2b_512(ByteView bytes) {
 }
 
 std::array<std::byte, 32> blake2b_256(ByteView bytes) {
-  // One block: the message, its length, and that it is the last.
+  // Compresses one block: the message, its length, and the flag of the last block.
   Words message{};
   for (std::size_t i = 0; i < bytes.size(); ++i)
     message[i / 8] |= std::to_integer<std::uint64_t>(bytes[i]) << 8 * (i % 8);

@@ -5,8 +5,8 @@
 
 namespace cubinet {
 
-// libcrypto leaves its errors in a queue of the thread, where the next user of the library would take them
-// for its own: what a scope has added goes with it.
+// A scope that removes the libcrypto errors that it added. libcrypto keeps errors in a queue per
+// thread, where the next user of the library would take them for its own.
 class CryptoErrors {
  public:
   CryptoErrors() { ERR_set_mark(); }

@@ -16,7 +16,7 @@ namespace {
 using KeyPointer = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using ContextPointer = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 
-// Numbers of 256 bits as the most significant byte first, so that they compare as texts do.
+// A 256-bit number, most significant byte first, so that numbers compare lexicographically.
 using Number = std::array<std::uint8_t, 32>;
 
 constexpr Number number(std::string_view hex) {
@@ -29,8 +29,8 @@ constexpr Number number(std::string_view hex) {
 
 constexpr Number kPrime = number("7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
 constexpr Number kOrder25519 = number("1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed");
-// The y of the points whose order divides 8: 1 and -1 (x = 0), 0, and two more that are each other's
-// negative.
+// The y of the points whose order divides 8: 1 and -1 (x = 0), 0, and two more that are each
+// other's negative.
 constexpr Number kSmallOrder[] = {number("0000000000000000000000000000000000000000000000000000000000000001"),
                                   number("7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffec"),
                                   number("0000000000000000000000000000000000000000000000000000000000000000"),

@@ -9,7 +9,8 @@
 
 namespace cubinet {
 
-// The keys of a member that is an array of 1 to 64 of them, none twice, whatever ids they go by.
+// Reads a member that is an array of 1 to 64 keys. Returns an error if a key occurs twice, whatever
+// its ids are.
 Result<std::vector<PublicKey>> read_keys(JsonObject& object, std::string_view member);
 
 }  // namespace cubinet

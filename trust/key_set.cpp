@@ -23,7 +23,7 @@ Bytes encode_key_set(ByteView text) {
   return writer.take();
 }
 
-// The text of the home's set.
+// Returns the text of the home's set.
 Result<std::optional<std::string>> stored_text(FileSystem& files, const std::filesystem::path& home) {
   const auto file = files.read_own(key_set_path(home), kMaximumKeySetBytes + 1024);
   if (!file && file.error().code == ErrorCode::not_found) return std::optional<std::string>();
@@ -48,7 +48,7 @@ Result<KeySet> parse_key_set(std::string_view text) {
   CUBINET_TRY_ASSIGN(const JsonValue document, parse_json(text));
   CUBINET_TRY_ASSIGN(auto object, JsonObject::open(document, "the key set"));
   KeySet set;
-  // A key signs bundles too: nothing else that it has signed is a set.
+  // A key also signs bundles. The type distinguishes a set from other signed content.
   CUBINET_TRY_ASSIGN(const std::string type, object.text("type"));
   if (type != kKeySetType) return object.error_at("type", "'type' is not 'cubinet key set'");
   CUBINET_TRY_ASSIGN(const std::int64_t version, object.integer("version"));
@@ -96,7 +96,7 @@ Result<KeySet> update_key_set(FileSystem& files, const std::filesystem::path& ho
           "the home has key set " + std::to_string(current.version) + " already: another one is no first one",
           "install it with `KeySetTurn::next`"};
     }
-    // Before anything in it is looked at.
+    // The signatures are verified before the content is parsed.
     CUBINET_TRY(verify_signatures(current.policy("the home's key set " + std::to_string(current.version)),
                                   what, text, signatures));
     CUBINET_TRY_ASSIGN(const KeySet next, parse_key_set(as_text(text)));

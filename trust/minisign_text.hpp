@@ -13,23 +13,26 @@
 
 namespace cubinet {
 
-// What minisign's files have in common: lines, of which the first is a comment that nobody signed.
+// The common parts of minisign's files, which are lines of which the first is an unsigned comment.
 inline constexpr std::string_view kUntrustedComment = "untrusted comment: ";
 inline constexpr std::size_t kMaximumComment = 1024;
-inline constexpr std::string_view kEd25519 = "Ed";  // the algorithm of keys, and of signatures over the bytes
-inline constexpr std::string_view kPrehashed = "ED";  // of signatures over the bytes' BLAKE2b-512
+// The algorithm of keys, and of signatures over the bytes.
+inline constexpr std::string_view kEd25519 = "Ed";
+// The algorithm of signatures over the bytes' BLAKE2b-512.
+inline constexpr std::string_view kPrehashed = "ED";
 
-// Without control characters other than the tab that minisign itself writes.
+// Returns whether the text contains no control characters other than the tab that minisign itself
+// writes.
 bool is_comment(std::string_view text);
 
-// The lines of a text that consists of exactly so many, each ended by a newline, or each by CR and newline;
-// of another one none. They refer to the text.
+// Returns the lines of a text that consists of exactly `count` lines, all ended by a newline or all
+// by CR and newline. Returns no lines for any other text. The lines refer to the text.
 std::vector<std::string_view> exact_lines(std::string_view text, std::size_t count);
 
-// An id of a key as minisign prints it: a little-endian number.
+// Returns a key's id as minisign prints it, which is a little-endian number.
 std::string key_id_text(const std::array<std::byte, 8>& id);
 
-// Fixed parts of a file's fields, one after the other. REQUIRES: as many bytes as are taken.
+// A reader of fixed-size fields in sequence. REQUIRES: at least as many bytes as are taken.
 class FixedFields {
  public:
   explicit FixedFields(ByteView bytes) : bytes_(bytes) {}

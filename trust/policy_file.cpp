@@ -65,7 +65,8 @@ Result<TrustPolicy> PolicyReader::read(JsonObject& object) const {
   return policy;
 }
 
-// Refuses a place that has another canonical form: nothing that is asked for would ever be equal to it.
+// Returns an error if a location is not in its canonical form, because no requested location would
+// ever equal it.
 Result<void> check_place(const JsonObject& line, const std::string& place) {
   if (!is_url(place)) {
     if (!place.starts_with('/')) return line.error_at("place", "'place' is neither absolute nor a URL");

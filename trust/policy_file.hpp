@@ -13,7 +13,7 @@ namespace cubinet {
 
 inline constexpr std::size_t kMaximumPolicyBytes = 1'048'576;
 
-// A policy file, docs/formats/policy.md.
+// A policy file: docs/formats/policy.md.
 struct PolicyFile {
   struct Place {
     std::string place;
@@ -22,13 +22,14 @@ struct PolicyFile {
   std::vector<Place> places;
   std::optional<TrustPolicy> fallback;
 
-  // Returns the policy of the store whose place is this one, or else of the longest that ends in a slash and
-  // holds it; nullptr if there is none. REQUIRES: a server's place is in its canonical form.
+  // Returns the policy of the store at exactly this location, or else of the longest prefix, ending
+  // in a slash, that contains it. Returns nullptr if there is none. REQUIRES: a server's location
+  // is in its canonical form.
   const TrustPolicy* find(std::string_view place) const;
 };
 
-// `name` is the file's, for messages. invalid_argument: its text; untrusted: it names the home's key set and
-// there is none. Pure.
+// Parses a policy file. `name` is the file's name for messages. Errors: invalid_argument for a
+// malformed text, untrusted if it names the home's key set and there is none. Pure.
 Result<PolicyFile> parse_policy(std::string_view text, const std::string& name,
                                 const std::optional<KeySet>& home_keys, const std::string& versions_seen);
 

@@ -18,8 +18,9 @@
 namespace cubinet {
 namespace {
 
-// <"Ed"> <"Sc", or two zeros> <"B2"> <salt> <operations> <memory> | <id> <seed> <public key> <checksum>
-// What follows the bar is encrypted, by exclusive or.
+// The layout of a secret key, in which the fields after the bar are encrypted by exclusive or:
+// <"Ed"> <"Sc", or two zeros> <"B2"> <salt> <operations> <memory> | <id> <seed> <public key>
+// <checksum>
 constexpr std::string_view kScrypt = "Sc";
 constexpr std::string_view kNoPassword{"\0\0", 2};
 constexpr std::string_view kBlake2b = "B2";
@@ -65,7 +66,8 @@ struct ScryptParameters {
   std::uint64_t p = 1;
 };
 
-// What libsodium makes of a cost, with r = 8: N as large as memory or operations allow, then p.
+// Derives scrypt's parameters from a cost as libsodium does, with r = 8: N is as large as memory or
+// operations allow, then p follows.
 ScryptParameters scrypt_parameters(const PasswordCost& cost) {
   constexpr std::uint64_t kR = 8;
   const std::uint64_t operations = std::max<std::uint64_t>(cost.operations, 32'768);
@@ -78,7 +80,7 @@ ScryptParameters scrypt_parameters(const PasswordCost& cost) {
   return parameters;
 }
 
-// The stream that a password gives. `salt` is the file's.
+// Returns the key stream that a password and the file's `salt` give.
 Result<SecretBytes> password_stream(const SecretBytes& password, ByteView salt, const PasswordCost& cost) {
   const CryptoErrors errors;
   const ScryptParameters parameters = scrypt_parameters(cost);
@@ -145,8 +147,8 @@ Result<SecretKey> SecretKey::parse(std::string_view text, const SecretBytes* pas
   const auto id = fields.array<8>();
   const ByteView seed = fields.take(32);
   const auto point = fields.array<32>();
-  // minisign leaves zeros for the checksum of a key without a password. That the point is the seed's own is
-  // our question: to sign with another one's gives the seed away.
+  // minisign writes zeros as the checksum of a key without a password. We also check that the
+  // public key belongs to the seed, because signing with another public key reveals the seed.
   CUBINET_TRY_ASSIGN(const Ed25519Point derived, public_key_of(seed));
   const auto stated = fields.array<32>();
   const bool none_stated = derivation == kNoPassword && stated == std::array<std::byte, 32>{};
@@ -161,7 +163,7 @@ Result<SecretKey> SecretKey::parse(std::string_view text, const SecretBytes* pas
 
 Result<SecretBytes> SecretKey::to_file(const SecretBytes* password, const PasswordCost& cost) const {
   Bytes room;
-  room.reserve(kSecretKeyBytes);  // grown, it would leave copies behind
+  room.reserve(kSecretKeyBytes);  // growing it would leave copies behind
   append(room, as_bytes(kEd25519));
   append(room, as_bytes(password == nullptr ? kNoPassword : kScrypt));
   append(room, as_bytes(kBlake2b));
@@ -206,7 +208,8 @@ Result<SecretKey> read_secret_key(FileSystem& files, const std::filesystem::path
 }
 
 Result<void> write_secret_file(const std::filesystem::path& path, const SecretBytes& text) {
-  // Not by FileSystem::create, whose files others may read. Nothing is left of one that was not completed.
+  // FileSystem::create is not used because others may read its files. An incomplete file is
+  // removed.
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) {
     const int reason = errno;

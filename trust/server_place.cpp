@@ -25,7 +25,8 @@ bool is_bucket(std::string_view name) {
                      [](char c) { return is_lower_or_digit(c) || c == '-' || c == '.'; });
 }
 
-// distribution-spec: components of [a-z0-9]+ with single separators between, joined by '/'.
+// Returns whether the name follows the distribution-spec: components of [a-z0-9]+ with single
+// separators between, joined by '/'.
 bool is_repository_name(std::string_view name) {
   if (name.empty() || name.size() > 255 || !is_lower_or_digit(name.front()) ||
       !is_lower_or_digit(name.back()))
@@ -39,14 +40,15 @@ bool is_repository_name(std::string_view name) {
   return true;
 }
 
-// RFC 3986: `pchar` without the escape. Some servers cut a segment at its ';', so that it is not plain.
+// Returns whether the character is a `pchar` (RFC 3986) other than an escape and ';'. Some servers
+// cut a segment at its ';'.
 bool is_plain_in_path(char c) {
   return is_word_character(c) || std::string_view("-.~!$&'()*+,=:@").find(c) != std::string_view::npos;
 }
 
-// Copies the segment with its escapes in upper case. An escape stands for a byte that cannot be written
-// plainly. Those of '/', '\', '%' and ';' are refused: a server or proxy may decode them, and then separate
-// segments at them.
+// Copies the segment with its escapes in upper case. An escape is allowed only for a byte that
+// cannot be written plainly. Escapes of '/', '\', '%' and ';' are rejected: a server or proxy may
+// decode them, and then separate segments at them.
 Result<std::string> canonical_segment(std::string_view segment) {
   std::string canonical;
   for (std::size_t i = 0; i < segment.size(); ++i) {
@@ -74,7 +76,8 @@ Result<std::string> canonical_segment(std::string_view segment) {
   return canonical;
 }
 
-// Returns the path with every segment in its canonical form. Keys of S3 are not escaped: they are the text.
+// Returns the path with every segment in its canonical form. S3 keys are not escaped: they are
+// plain text.
 Result<std::string> canonical_path(std::string_view path, bool is_escaped) {
   std::string canonical;
   while (!path.empty()) {
@@ -103,7 +106,8 @@ Result<std::string> canonical_authority(const std::string& scheme, std::string_v
   if (text.find('@') != std::string_view::npos)
     return bad_place("it holds a user name or password, which messages would show");
   CUBINET_TRY_ASSIGN(const HostPort host, HostPort::parse(text));
-  // Without TLS the registry's usual port is 80, and would have two forms.
+  // The default port of a registry without TLS is 80. Accepting it here would give the location two
+  // forms.
   if (scheme == "oci" && host.port == 80)
     return bad_place("port 80 is that of a registry without TLS: leave it out, and allow plain HTTP");
   return host.to_string(scheme == "http" ? 80 : 443);

@@ -17,7 +17,7 @@ Error no_signature(std::string_view reason) {
   return Error{ErrorCode::invalid_argument, "it is no signature of minisign's: " + std::string(reason)};
 }
 
-// What the second signature is over.
+// Returns the bytes that the second signature covers.
 Bytes with_comment(const std::array<std::byte, 64>& signature, std::string_view comment) {
   Bytes bytes(signature.begin(), signature.end());
   const ByteView text = as_bytes(comment);
@@ -83,7 +83,7 @@ Result<void> verify_signature(const PublicKey& key, const MinisignSignature& sig
 }
 
 Result<MinisignSignature> sign(const SecretKey& key, ByteView bytes, std::string_view trusted_comment) {
-  // minisign reads lines of as many bytes as the comment may have, its introduction and the end included.
+  // minisign limits the whole line, including its prefix and end, to the size of the comment.
   if (trusted_comment.size() + kTrustedComment.size() + 2 > kMaximumTrustedComment ||
       !is_comment(trusted_comment)) {
     return Error{ErrorCode::invalid_argument,

@@ -12,11 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The policy file's bytes and name; nullopt where the home has none.
+// Returns the policy file's bytes and sets its path. Returns nullopt if the home has none.
 Result<std::optional<Bytes>> read_policy_file(FileSystem& files, const std::string& named, fs::path& path) {
   if (!named.empty()) {
-    // Whoever names a file may name a link to it, as a container's configuration is one; what it leads to is
-    // judged as the home's is.
+    // A file that the user names may be a link, as a container's configuration is. Its target is
+    // checked like the home's file.
     std::error_code failure;
     path = fs::canonical(named, failure);
     if (failure) {
@@ -36,7 +36,8 @@ Result<std::optional<Bytes>> read_policy_file(FileSystem& files, const std::stri
   return error;
 }
 
-// Refuses a home that others can write: they could take its policy away. Guards one that exists.
+// Returns an error for a home that others can write, because they could remove its policy. Guards a
+// home that exists.
 Result<void> check_home(FileSystem& files, const std::string& home) {
   std::error_code failure;
   const fs::path real = fs::canonical(home, failure);
@@ -53,10 +54,10 @@ Result<void> check_home(FileSystem& files, const std::string& home) {
                "chmod go-w it, or name another home or a policy file"};
 }
 
-// The names that a policy may know a place by.
+// The names under which a policy may list a location.
 struct PlaceNames {
-  std::string named;  // a server in its canonical form, or the absolute path
-  std::string real;   // the path behind all links; of a server the same
+  std::string named;  // a server in its canonical form, or an absolute path
+  std::string real;   // the path with all links resolved; for a server the same
 };
 
 Result<PlaceNames> names_of_place(const std::string& place) {
@@ -76,7 +77,8 @@ Result<PlaceNames> names_of_place(const std::string& place) {
   return PlaceNames{named.string(), real.string()};
 }
 
-// Returns the policy for both names. A link must lead neither out of a store's rule nor into another one.
+// Returns the policy for both names. A link must lead neither out of a store's rule nor into
+// another one.
 Result<std::optional<TrustPolicy>> policy_for(const PolicyFile& file, const PlaceNames& names) {
   const TrustPolicy* named = file.find(names.named);
   const TrustPolicy* real = file.find(names.real);

@@ -38,7 +38,7 @@ bool has_signed(const std::vector<Signer>& signers, const PublicKey& key) {
   return std::any_of(signers.begin(), signers.end(), [&](const Signer& signer) { return signer.key == key; });
 }
 
-// What a key has signed, if it has.
+// Returns the signature's key and comment, or an error if the key has not signed.
 Result<Signer> verified(const PublicKey& key, const std::optional<Bytes>& file, ByteView bytes) {
   if (!file) return Error{ErrorCode::not_found, "has not signed it"};
   CUBINET_TRY_ASSIGN(MinisignSignature signature, parse_signature(as_text(*file)));
@@ -68,7 +68,7 @@ Result<SignatureReport> verify_signatures(const TrustPolicy& policy, const std::
                                           const SignatureSource& source) {
   CUBINET_TRY(check(policy));
   SignatureReport report;
-  std::map<std::string, std::optional<Bytes>> files;  // two keys of one id have one file
+  std::map<std::string, std::optional<Bytes>> files;  // two keys with the same id share one file
   for (const PublicKey& key : policy.trusted_keys) {
     if (has_signed(report.signers, key)) continue;
     const std::string id = key.id();
@@ -110,8 +110,8 @@ Result<void> admit(const TrustPolicy& policy, const std::string& what, const Sig
   const bool remembers = policy.refuse_older && !policy.versions_seen.empty() && !signers.empty();
   const VersionsSeen seen(files, policy.versions_seen);
   if (remembers) {
-    // Of all trusted keys, not of those that have signed: an old release with one of its signatures taken
-    // away is still old.
+    // All trusted keys count, not only those that have signed. Otherwise an old release would pass
+    // if one of its signatures were removed.
     CUBINET_TRY_ASSIGN(const auto newest, seen.newest(release.channel, policy.trusted_keys));
     if (newest && release.version < newest->version) {
       return Error{ErrorCode::untrusted,

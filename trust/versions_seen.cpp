@@ -11,7 +11,7 @@
 namespace cubinet {
 namespace {
 
-// docs/formats/versions_seen.md
+// The format is docs/formats/versions_seen.md.
 constexpr BinaryFormat kSeenFormat{"a version seen", "CSEE"};
 constexpr std::size_t kMaximumSeenBytes = 65'536;
 constexpr std::string_view kSuffix = ".seen";
@@ -63,7 +63,8 @@ Result<std::vector<std::uint64_t>> VersionsSeen::versions(const std::string& pre
 Result<std::optional<std::uint64_t>> VersionsSeen::newest_of(const std::string& channel,
                                                              const PublicKey& key) const {
   const std::string prefix = prefix_of(channel, key);
-  constexpr int kAttempts = 100;  // each time another process has put a higher one in its place
+  // Each attempt fails only if another process has stored a higher version.
+  constexpr int kAttempts = 100;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     CUBINET_TRY_ASSIGN(const auto there, versions(prefix));
     if (there.empty()) return std::optional<std::uint64_t>();

@@ -12,11 +12,13 @@
 
 namespace cubinet {
 
-// The newest version of each channel that each key has signed, in a folder of small files: by key, so that a
-// version which a stolen key has signed is forgotten with that key.
+// The newest version of each channel that each key has signed, stored in a folder of small files.
+// Versions are stored per key, so that a version signed by a stolen key is forgotten together with
+// that key.
 //
-// A file is named by channel, key and version, and written once. The highest one counts, whoever writes
-// another at the same time: there is nothing to lock, and nothing goes back.
+// A file is named by channel, key and version, and is written once. The highest version counts,
+// even if other processes write at the same time. So no lock is needed, and the version never
+// decreases.
 class VersionsSeen {
  public:
   VersionsSeen(FileSystem& files, std::filesystem::path folder) : files_(files), folder_(std::move(folder)) {}
@@ -25,14 +27,15 @@ class VersionsSeen {
     std::uint64_t version = 0;
     std::string key_id;
   };
-  // The highest that one of these keys has signed. untrusted where others can write the folder or the file,
-  // corruption where the file is not what its name says: both are errors, for nothing tells what was seen.
+  // Returns the highest version that one of these keys has signed. Returns untrusted if others can
+  // write the folder or the file, and corruption if the file does not match its name. Both are
+  // errors because the version seen is then unknown.
   Result<std::optional<Seen>> newest(const std::string& channel, const std::vector<PublicKey>& keys) const;
-  // Keeps the version where it is higher than what is there.
+  // Stores the version if it is higher than the stored one.
   Result<void> remember(const std::string& channel, const PublicKey& key, std::uint64_t version) const;
 
  private:
-  // The versions that the names of files state, ascending.
+  // Returns the versions in the names of the files, ascending.
   Result<std::vector<std::uint64_t>> versions(const std::string& prefix) const;
   Result<std::optional<std::uint64_t>> newest_of(const std::string& channel, const PublicKey& key) const;
 

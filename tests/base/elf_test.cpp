@@ -18,7 +18,7 @@ Bytes small_elf() {
   return test::make_fake_cubin({{9, 0, TargetKind::specific}, {{"first", 16}, {"second", 0}}});
 }
 
-// Everything that a caller could ask of an image, so that the loops below reach all of the parser.
+// Calls every function of an image, so that the loops below reach the whole parser.
 void exercise(ByteView bytes) {
   const auto elf = ElfImage::parse(bytes);
   if (!elf) return;
@@ -45,7 +45,8 @@ TEST_CASE("sections and symbols of an image are found by name") {
   CHECK(found == 2);
 }
 
-// Whether an image of the machine may have a section of the type whose size is beyond the file's end.
+// Returns whether an image of the machine may have a section of this type whose size exceeds the
+// file.
 bool may_be_larger_than_the_file(Elf64_Half machine, Elf64_Word type) {
   Bytes bytes = small_elf();
   Elf64_Ehdr header;
@@ -85,7 +86,7 @@ TEST_CASE("the build id of a shared library is read") {
   REQUIRE(elf);
   const auto build_id = elf_build_id(*elf);
   REQUIRE(build_id);
-  if (*build_id) CHECK((*build_id)->size() >= 8);  // a linker may be told to write none
+  if (*build_id) CHECK((*build_id)->size() >= 8);  // a linker may be configured to write none
   CHECK(elf->machine() != 190);
 }
 
@@ -119,8 +120,8 @@ void put(Bytes& bytes, std::size_t offset, const T& value) {
   std::memcpy(bytes.data() + offset, &value, sizeof(T));
 }
 
-// The bytes of `content` at the end of an image whose last `tables` sections are symbol tables of them; the
-// names of sections and symbols come from `names`.
+// Returns an image that ends with the bytes of `content`. Its last `tables` sections are symbol
+// tables of these bytes. `names` holds the names of sections and symbols.
 Bytes elf_of(std::size_t tables, ByteView content, ByteView names) {
   const std::size_t sections_at = sizeof(Elf64_Ehdr);
   const std::size_t names_at = sections_at + (tables + 1) * sizeof(Elf64_Shdr);
@@ -171,7 +172,7 @@ std::string refusal(const Bytes& image) {
 TEST_CASE("an image that says one thing very often is refused at once") {
   using std::string;
   CHECK(refusal(elf_of(1, symbols_of(100), name_of(8000))).empty());
-  // A megabyte each, and gigabytes when taken at their word.
+  // Each file has a megabyte, and would take gigabytes without limits.
   CHECK(refusal(elf_of(65'000, symbols_of(40'000), name_of(10))).find("two symbol tables") != string::npos);
   CHECK(refusal(elf_of(1, symbols_of(40'000), name_of(200'000))).find("more than 64 KiB") != string::npos);
   CHECK(refusal(elf_of(1, symbols_of(40'000), name_of(60'000))).find("more than 16 MiB") != string::npos);

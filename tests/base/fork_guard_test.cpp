@@ -17,7 +17,7 @@ TEST_CASE("a forked child is told apart from the process that made the guard") {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      const ForkGuard own(mechanism);  // one made in the child is the child's own
+      const ForkGuard own(mechanism);  // a guard made in the child belongs to the child
       ::_exit(!guard.in_original_process() && own.in_original_process() ? 0 : 1);
     }
     int status = 0;
@@ -45,7 +45,7 @@ TEST_CASE("nobody goes where a thread was inside when the process forked") {
   {
     const auto stay = hazard.enter();
     CHECK(status_of_child([] { return hazard.enter() || hazard.enter() ? 1 : 0; }) == 0);
-    // Nor in a child of that child.
+    // A child of that child may not enter either.
     CHECK(status_of_child([] { return status_of_child([] { return hazard.enter() ? 1 : 0; }); }) == 0);
     CHECK(hazard.enter());
   }

@@ -30,7 +30,7 @@ struct Guarded {
       std::ofstream(each) << "text";
     files->guard(own);
   }
-  // Every change there is, of files below `sub`.
+  // Makes every kind of change to files below `sub`, and returns the errors.
   std::vector<ErrorCode> failures(const fs::path& sub) {
     std::vector<ErrorCode> codes;
     const auto add = [&](const auto& result) {
@@ -86,7 +86,7 @@ TEST_CASE("no change is made in a guarded folder, or one in it, that others can 
 }
 
 TEST_CASE("no change is made where another user has put a folder in the place of a guarded one") {
-  if (::geteuid() != 0) return;  // nobody else may give a folder away
+  if (::geteuid() != 0) return;  // only root may change a folder's owner
   Guarded guarded;
   fs::rename(guarded.own, guarded.folder / "before");
   fs::create_directories(guarded.own);

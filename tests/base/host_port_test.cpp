@@ -23,9 +23,9 @@ TEST_CASE("a host has one form, however it is written") {
 TEST_CASE("what is no host or port, or has another notation, is refused") {
   for (const char* bad :
        {"", ":80", "h:", "h:0", "h:65536", "h:1x", "h:-1", "h:+1", "h: 1", "h:1:2", "a b", "a%62", "u@h",
-        // The resolver takes each of these for 127.0.0.1.
+        // The resolver reads each of these as 127.0.0.1.
         "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.0.0.01", "0X7F.0.0.0x1",
-        // A dot at the end, and empty parts.
+        // These have a dot at the end, empty parts, or an invalid IPv6 address.
         "h.", "h.:80", ".h", "a..b", ".", "[", "[]", "[::1", "[::1]x", "[::1]]", "[:::1]", "[1]",
         "[fe80::1%25eth0]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "::1"}) {
     CAPTURE(bad);

@@ -85,7 +85,7 @@ TEST_CASE("a text of very many values is refused") {
   CHECK(parse_json(numbers + ",1]").error().message == "it has more than 1000000 values");
 }
 
-// Values are thrown away while there is no memory: they must not take any.
+// Values are destroyed while memory is exhausted, so destruction must not allocate.
 TEST_CASE("memory that is exhausted anywhere in a JSON text is an exception and no end") {
   for (
       const std::string_view text :

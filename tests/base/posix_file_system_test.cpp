@@ -75,10 +75,12 @@ TEST_CASE("reading what is missing, too large or no regular file is an error of 
   CHECK(files->read_range(folder.path(), 0, 10).error().code == ErrorCode::invalid_argument);
   CHECK(files->read_own(folder.path(), 10).error().code == ErrorCode::untrusted);
   REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
-  CHECK(files->read(folder / "fifo", 10).error().code == ErrorCode::invalid_argument);  // and does not hang
+  // and does not block
+  CHECK(files->read(folder / "fifo", 10).error().code == ErrorCode::invalid_argument);
 }
 
-// Between opening a file and inspecting it, it may lose its name. To hit that takes some thousand tries.
+// A file may lose its name between opening and inspecting it. Hitting that moment takes some
+// thousand attempts.
 TEST_CASE("a file that is replaced over and over belongs to its owner at any time") {
   const TempDir folder;
   const auto files = posix_file_system();
@@ -175,7 +177,7 @@ TEST_CASE("the lock of a process that died is free") {
   REQUIRE(child >= 0);
   if (child == 0) {
     const auto lock = files->lock(folder / "l");
-    ::_exit(lock && *lock ? 0 : 1);  // without releasing
+    ::_exit(lock && *lock ? 0 : 1);  // without releasing the lock
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
@@ -194,7 +196,7 @@ TEST_CASE("what is added to a file follows what it held") {
   fs::create_symlink(folder / "f", folder / "link");
   CHECK_FALSE(files->append(folder / "link", as_bytes("four")));
   REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
-  CHECK_FALSE(files->append(folder / "fifo", as_bytes("five")));  // and does not hang
+  CHECK_FALSE(files->append(folder / "fifo", as_bytes("five")));  // and does not block
   CHECK_FALSE(files->append(folder / "none/f", as_bytes("six")));
 }
 
@@ -210,7 +212,7 @@ TEST_CASE("nobody but its owner can open a lock file, nor one of an earlier vers
   fs::create_hard_link(folder / "linked", folder / "other");
   CHECK(*files->lock(folder / "old", FileSystem::Sharing::shared));
   CHECK((*files->status(folder / "old"))->permissions == 0600);
-  for (const char* name : {"data", "linked"}) {  // no lock files: their modes are somebody's choice
+  for (const char* name : {"data", "linked"}) {  // not lock files: their modes must not change
     CHECK(*files->lock(folder / name));
     CHECK((*files->status(folder / name))->permissions == 0644);
   }

@@ -64,7 +64,7 @@ TEST_CASE("a value converts into a result of an optional or a base pointer") {
   CHECK(**pointer == 5);
 }
 
-// What a child writes to stderr before it ends itself; empty where it goes on instead.
+// Returns what a child writes to stderr before it ends itself, or an empty text if it continues.
 template <class Body>
 std::string last_words(Body&& body) {
   int ends[2] = {};

@@ -29,7 +29,7 @@ void give_back(void* memory, const char* /*file*/, int /*line*/) {
   std::free(memory);
 }
 
-// Before libcrypto takes memory for the first time: later it refuses.
+// This must run before libcrypto's first allocation, because libcrypto rejects the functions later.
 const bool set = CRYPTO_set_mem_functions(take, take_again, give_back) == 1;
 
 }  // namespace

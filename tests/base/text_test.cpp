@@ -40,7 +40,7 @@ TEST_CASE("text from outside drives no terminal and forges no line") {
                   "31m \x9b") == "\\xc2\\x9b31m \\x9b");
   CHECK(printable("caf\xc3\xa9 \xe2\x82\x9b") == "caf\xc3\xa9 \xe2\x82\x9b");
   CHECK(printable_lines("a\n\tb\r\x1b") == "a\n\tb\\x0d\\x1b");
-  // Controls of direction, a line separator, a byte order mark, a tag.
+  // Bidirectional controls, a line separator, a byte order mark, a tag.
   CHECK(printable("a\xe2\x80\xae"
                   "b") == "a\\xe2\\x80\\xaeb");
   CHECK(printable("\xe2\x81\xa6\xe2\x80\xa8\xef\xbb\xbf\xf3\xa0\x81\x81") ==
@@ -52,11 +52,11 @@ TEST_CASE("text from outside drives no terminal and forges no line") {
 
 TEST_CASE("what is no UTF 8 is shown byte by byte") {
   CHECK(printable("\xff") == "\\xff");
-  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");  // longer than it needs to be
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");  // an overlong encoding
   CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // half of a surrogate pair
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // above the last character
-  CHECK(printable("a\xe2\x82") == "a\\xe2\\x82");                  // cut off
+  CHECK(printable("a\xe2\x82") == "a\\xe2\\x82");                  // truncated
   CHECK(printable("\xc3(") == "\\xc3(");
   CHECK(printable("\xa9") == "\\xa9");
 }

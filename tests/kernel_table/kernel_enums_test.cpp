@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-// Frozen: these numbers lie in keys and published headers.
+// Frozen: these numbers are stored in keys and published headers.
 TEST_CASE("enumerations have the values of published headers") {
   CHECK(static_cast<int>(QkvLayout::contiguous_kv) == 3);
   CHECK(static_cast<int>(QkvLayout::paged_kv) == 2);

@@ -50,7 +50,7 @@ TEST_CASE("an index holds a row exactly where its target runs, for every device 
       const KernelIndex index = KernelIndex::build(table({row}), device);
       CHECK(index.find(row.selector).empty() != runs_on(target, device));
     }
-    // Of all targets at once the first found is the best of them.
+    // With all targets at once, the first row found is the best of them.
     std::vector<KernelRow> rows;
     for (const SmTarget target : known_targets())
       rows.push_back(test::sample_row(target));

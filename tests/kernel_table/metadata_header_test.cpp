@@ -11,7 +11,7 @@ namespace {
 
 const std::string kDigest(64, 'a');
 
-// A header in the published form, with columns and rows of the test's choice.
+// Returns a header in the published form with the given columns and rows.
 std::string header(const std::string& columns, const std::string& rows) {
   return "// generated\n#pragma once\nnamespace tensorrt_llm\n{\nnamespace kernels\n{\n// clang-format off\n"
          "struct TllmGenFmhaKernelMetaInfo\n{\n" +

@@ -8,7 +8,7 @@
 namespace cubinet {
 namespace {
 
-// What a scan hears, as text.
+// A visitor that records a scan as text.
 class Recorder : public MetadataVisitor {
  public:
   void on_struct(std::string_view name, const std::vector<std::string_view>& fields) override {

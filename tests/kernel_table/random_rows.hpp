@@ -12,7 +12,7 @@
 
 namespace cubinet::test {
 
-// A valid selector; every field takes every kind of value that it may have.
+// Returns a valid random selector. Every field takes every kind of value that it may have.
 inline KernelSelector random_selector(std::mt19937_64& random) {
   const auto below = [&](std::uint64_t limit) { return random() % limit; };
   const auto flag = [&] { return below(2) == 1; };
@@ -73,7 +73,7 @@ inline KernelRow random_row(std::mt19937_64& random) {
   return row;
 }
 
-// A decode row of the kind that most tables consist of.
+// Returns a decode row of the most common kind.
 inline KernelRow sample_row(SmTarget target = {10, 0, TargetKind::family}) {
   KernelRow row;
   row.selector.tokens_per_page = 64;

@@ -12,7 +12,7 @@
 namespace cubinet {
 namespace {
 
-// Frozen: a change here is a change of every stored key, and needs a new schema version.
+// Frozen: a change here changes every stored key, and needs a new schema version.
 TEST_CASE("the encoding and key of a row equal the golden vectors") {
   const KernelRow row = test::sample_row();
   CHECK(to_hex(encode_row(row)) ==

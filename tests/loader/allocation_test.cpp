@@ -23,7 +23,7 @@ TEST_CASE("A launch that succeeds allocates nothing") {
   const LaunchConfig clustered{.grid = {16, 1, 1}, .cluster = {16, 1, 1}, .cooperative = true};
   REQUIRE(add.launch(plain, pointer, pointer, pointer, 0U));
   REQUIRE(ranks.launch(clustered, words, words));
-  // The stub keeps a list of launches: it is told to succeed without doing anything.
+  // The stub keeps a list of launches, which allocates. Here it succeeds without doing anything.
   test.stub->fail("cuLaunchKernelEx", 1, CUDA_SUCCESS);
   const unsigned before = allocations();
   const bool added = add.launch(plain, pointer, pointer, pointer, 0U).has_value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver can be: absent, old, incomplete, with several devices. Steers the stub.
+// Tests the states of a driver: absent, old, incomplete, with several devices. Controls the stub.
 #include "driver_api.hpp"
 
 #include "loader/driver_under_test.hpp"

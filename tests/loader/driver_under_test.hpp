@@ -21,26 +21,26 @@ struct StubControls {
 #undef CUBINET_STUB_POINTER
 };
 
-// The library that CUBINET_TEST_DRIVER names; without it, the machine's own driver.
+// Returns the library that CUBINET_TEST_DRIVER names, or the machine's own driver if it is not set.
 std::optional<std::string> driver_library();
-// nullptr when the driver under test is not the stub.
+// Returns nullptr if the driver under test is not the stub.
 const StubControls* stub_controls();
-// The same of the stub that is older than CUDA 12.0, which CUBINET_TEST_DRIVER_11 names.
+// Return the same for the stub that is older than CUDA 12.0, which CUBINET_TEST_DRIVER_11 names.
 std::optional<std::string> old_driver_library();
 const StubControls* old_stub_controls();
 
-// The driver under test, new for each test case: the stub is reset first. A test case that cannot go on
-// without a driver or GPU is skipped: `ready` is false then.
+// The driver under test, new for each test case: the stub is reset first. A test case that requires
+// a driver or GPU is skipped if there is none. `ready` is false then.
 struct DriverUnderTest {
   DriverUnderTest();
-  // For tests that change the stub before the driver is opened: neither driver nor device is set.
+  // For tests that change the stub before the driver is opened. Neither driver nor device is set.
   struct Unopened {};
   explicit DriverUnderTest(Unopened);
   void open();
 
   bool ready = false;
   const StubControls* stub = nullptr;  // nullptr: a real driver
-  // What the driver's log sink was told.
+  // The messages that the driver's log sink received.
   std::shared_ptr<std::vector<std::string>> log = std::make_shared<std::vector<std::string>>();
   std::shared_ptr<const Driver> driver;
   std::shared_ptr<const Device> device;  // device 0
@@ -52,7 +52,8 @@ struct DriverUnderTest {
   Function function(const char* name) const;
 };
 
-// Whether to leave a test case that steers the stub; says so when the driver is not it.
+// Returns whether a test case that controls the stub must end because the driver is not the stub.
+// Reports it.
 bool needs_stub(const DriverUnderTest& test);
 
 }  // namespace cubinet::test

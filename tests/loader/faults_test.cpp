@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of every driver function, made to fail. Steers the stub.
+// Makes every call of every driver function fail. Controls the stub.
 #include "driver_api.hpp"
 #include "loader/driver_under_test.hpp"
 #include "support/text.hpp"
@@ -25,7 +25,8 @@ using cubinet::test::needs_stub;
 
 namespace {
 
-// All that the loader does, once: open, load, launch, copy, capture, set a variable, unload.
+// Runs every operation of the loader once: open, load, launch, copy, capture, set a variable,
+// unload.
 Result<void> whole_life(const LogSink& log, const Cubin& cubin, const Cubin& clusters) {
   CUBINET_TRY_ASSIGN(const auto driver, Driver::open(driver_library(), log));
   CUBINET_TRY_ASSIGN(const auto device, Device::open(driver, 0));
@@ -70,7 +71,8 @@ Result<void> whole_life(const LogSink& log, const Cubin& cubin, const Cubin& clu
   return buffer.copy_to(bytes);
 }
 
-// Functions that destructors call too: what they fail to give back stays behind, which can only be reported.
+// Returns whether destructors also call the function. If it fails, the object remains, and the
+// failure can only be logged.
 bool releases(const char* function) {
   for (const char* part : {"Unload", "Release", "Destroy", "MemFree", "PushCurrent", "PopCurrent"}) {
     if (std::strstr(function, part) != nullptr) return true;
@@ -90,8 +92,8 @@ struct FaultCase {
   unsigned nth = 0;
 };
 
-// One call fails: an error that names it, or success where its failure can be borne, and nothing left behind.
-// False when the function is called fewer times than that.
+// Makes one call fail. Expects an error that names it, or success if the failure is tolerable, and
+// no remaining object. Returns false if the function is called fewer times than that.
 bool run_with_fault(const DriverUnderTest& test, const LogSink& log, const FaultCase& fault,
                     const Cubin& cubin, const Cubin& clusters) {
   CAPTURE(std::string(fault.function));
@@ -107,7 +109,8 @@ bool run_with_fault(const DriverUnderTest& test, const LogSink& log, const Fault
     CHECK((resolving ||
            contains(outcome.error().message, std::string(fault.function) + " gives CUDA_ERROR_UNKNOWN")));
   }
-  // An error is returned or reported, never both and never neither; unless it was reported, nothing is left.
+  // An error is either returned or logged, never both and never neither. Unless it was logged, no
+  // object remains.
   CHECK(outcome.has_value() == (test.log->size() == 1));
   if (!test.log->empty()) {
     CHECK(releases(fault.function));
@@ -191,7 +194,7 @@ TEST_CASE("Those who wait for a load that fails hear of it and the next try work
   }
   for (std::thread& thread : threads)
     thread.join();
-  // Whoever came after the failure loaded anew; all who waited share it.
+  // Threads that came after the failure load again. All waiting threads share its result.
   CHECK(failures >= 1);
   CHECK(test.stub->calls("cuLibraryLoadData") <= 2);
   CHECK(cache.get_or_load(test.device, cubin));

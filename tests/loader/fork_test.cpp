@@ -23,7 +23,7 @@ bool refused(const Result<T>& result) {
   return !result && result.error().code == ErrorCode::unsupported;
 }
 
-// Number of the first thing that was not as it should be; 0: all was.
+// Returns the number of the first failed check, or 0 if all succeeded.
 int use_everything_in_child(DriverUnderTest& test, const Function& add, ModuleCache& cache,
                             const Cubin& cubin) {
   const unsigned calls = test.stub == nullptr ? 0 : test.stub->calls(nullptr);
@@ -60,7 +60,7 @@ TEST_CASE("A forked child gets errors and calls nothing") {
   if (child == 0) {
     int status = use_everything_in_child(test, *add, cache, cubin);
     const unsigned calls = test.stub == nullptr ? 0 : test.stub->calls(nullptr);
-    // All that the parent made is destroyed here too, in silence.
+    // Everything that the parent made is also destroyed here, without a log message.
     const Error gone{ErrorCode::internal, "gone"};
     add = gone;
     module = gone;

@@ -27,7 +27,7 @@ struct LaunchTest : DriverUnderTest {
     current.emplace(*std::move(guard));
     add = function("vector_add");
   }
-  // A launch that touches no memory: no element is in range.
+  // Launches without touching memory: no element is in range.
   Result<void> launch_add(const LaunchConfig& config) const {
     return add.launch(config, static_cast<float*>(nullptr), static_cast<const float*>(nullptr),
                       static_cast<const float*>(nullptr), 0U);

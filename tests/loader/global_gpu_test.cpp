@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels see of variables that the host has written, and the host of what kernels wrote. Needs a GPU.
+// Tests that kernels see variables written by the host, and that the host sees variables written by
+// kernels. Needs a GPU.
 #include "loader/driver_under_test.hpp"
 
 #include <cubinet/loader/global.hpp>

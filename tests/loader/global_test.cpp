@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver says of a module's variables. On a real driver too, which then keeps the bytes.
+// Tests the driver's data about a module's variables. Also runs on a real driver, which then stores
+// the bytes.
 #include "loader/driver_under_test.hpp"
 #include "support/text.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels compute when they are launched through the loader. Needs a GPU.
+// Tests the results of kernels that are launched through the loader. Needs a GPU.
 #include "loader/driver_under_test.hpp"
 
 #include <cubinet/loader/memory.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of a function when its module is loaded; what a launch makes of it is in function_test.cpp.
+// Tests the data read from a function when its module is loaded. Launches are tested in
+// function_test.cpp.
 #include "loader/driver_under_test.hpp"
 #include "support/text.hpp"
 
@@ -46,7 +47,7 @@ TEST_CASE("A record that no launch on the device can follow is unsupported with 
   const Cubin greedy = with_record(
       test.cubin(), [&](CubinRecord& record) { record.entry_points[2].dynamic_shared_bytes = limit; });
   const auto shared = Module::load(test.device, greedy);
-  REQUIRE(!shared);  // the kernel has 4 bytes of static shared memory besides
+  REQUIRE(!shared);  // the kernel also has 4 bytes of static shared memory
   CHECK(shared.error().code == ErrorCode::unsupported);
   CHECK(contains(shared.error().message, "'shared_sum'"));
   CHECK(contains(shared.error().message, std::to_string(limit)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries, modules where there are none, and what the driver says of both. Steers the stub.
+// Tests libraries, modules for drivers without libraries, and the driver's errors for both.
+// Controls the stub.
 #include "loader/driver_under_test.hpp"
 #include "support/skip.hpp"
 #include "support/text.hpp"
@@ -14,7 +15,7 @@ using cubinet::test::needs_stub;
 TEST_CASE("A library of no kernels is not a loaded module") {
   const DriverUnderTest test;
   if (needs_stub(test)) return;
-  // The device changes under a driver that has been asked already, so that only the count can tell.
+  // The device changes after the driver was queried, so that only the number of kernels reveals it.
   test.stub->set_capability(0, 10, 0);
   const auto module = Module::load(test.device, test.cubin());
   REQUIRE(!module);
@@ -52,7 +53,7 @@ TEST_CASE("A driver from before CUDA 12 loads modules a context at a time") {
     REQUIRE(current);
     float* const pointer = nullptr;
     CHECK((*module)->function("vector_add")->launch({}, pointer, pointer, pointer, 0U));
-    // Nothing but the record says what this kernel takes.
+    // Only the record states the arguments of this kernel.
     CHECK((*module)->function("scale")->launch({}, 1.0F).error().code == ErrorCode::invalid_argument);
     CHECK((*module)->function("scale")->launch({}, cubinet::test::ScaleArguments{}));
     const auto foreign = Module::load(*device, cubinet::test::test_cubin({8, 0, TargetKind::baseline}));

@@ -19,7 +19,7 @@ using cubinet::test::with_record;
 
 namespace {
 
-// The error of a load that has to fail before the driver sees the bytes.
+// Returns the error of a load that must fail before the driver receives the bytes.
 Error refused(const DriverUnderTest& test, const Cubin& cubin) {
   const unsigned calls = test.stub == nullptr ? 0 : test.stub->calls("cuLibraryLoadData");
   const auto module = Module::load(test.device, cubin);
@@ -120,7 +120,7 @@ TEST_CASE("Every truncation of a cubin is refused before the driver sees it") {
   const DriverUnderTest test;
   if (!test.ready) return;
   const Cubin cubin = test.cubin();
-  // The section table is the last thing in the file: whatever is cut off is missed.
+  // The section table is at the end of the file, so every truncation is detected.
   for (std::size_t size = 0; size < cubin.image->size(); size += 97) {
     Bytes image(cubin.image->begin(), cubin.image->begin() + static_cast<std::ptrdiff_t>(size));
     Elf64_Ehdr header{};

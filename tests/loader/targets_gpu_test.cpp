@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which targets run on the device, held against the driver itself. Needs a GPU.
+// Compares the targets that run on the device with the driver itself. Needs a GPU.
 #include "loader/driver_under_test.hpp"
 
 #include <cubinet/base/dynamic_library.hpp>
@@ -12,8 +12,8 @@ using cubinet::test::DriverUnderTest;
 
 namespace {
 
-// The driver's word without ours: whether it loads the image and finds a kernel in it. A foreign cubin may
-// "load" as a library of none.
+// The driver without this project's checks. It reports whether it loads the image and finds a
+// kernel in it, because a foreign cubin may "load" as a library without kernels.
 class RawDriver {
  public:
   RawDriver() : library_(DynamicLibrary::open("libcuda.so.1")) {
@@ -64,7 +64,7 @@ TEST_CASE("a target runs on the device by the table exactly when the driver find
   int running = 0;
   int refused = 0;
   for (const SmTarget target : known_targets()) {
-    // The kernels need 8.0; 10.7 is announced, and built by no NVRTC yet.
+    // The kernels need 8.0. 10.7 is announced, but no NVRTC supports it yet.
     if (target.major < 8 || target.capability() == ComputeCapability{10, 7}) continue;
     const Cubin cubin = cubinet::test::test_cubin(target);
     const bool by_table = runs_on(target, capability);

@@ -82,7 +82,7 @@ TEST_CASE("a box holds no more than the shared memory of a multiprocessor") {
   map.strides_bytes = {128, 32768, 0, 0};
   map.box = {64, 256, 7, 1, 1};  // 128 bytes * 1792
   CHECK(check_tensor_map(map));
-  map.box = {64, 228, 8, 1, 1};  // 233,472 bytes: as much as fits
+  map.box = {64, 228, 8, 1, 1};  // 233,472 bytes, the maximum
   CHECK(check_tensor_map(map));
   map.box = {64, 229, 8, 1, 1};
   CHECK(check_tensor_map(map).error().message.find("233472") != std::string::npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver refuses because it is of a later CUDA. Steers the stub.
+// Tests the errors of a driver that rejects images of a later CUDA. Controls the stub.
 #include "toolchain_error.hpp"
 
 #include "loader/driver_under_test.hpp"
@@ -48,7 +48,7 @@ TEST_CASE("PTX that is later than the driver is refused with both releases and w
   if (needs_stub(test)) return;
   test.stub->set_version(13000);
   const Cubin named = ptx_of(test, "// Cuda compilation tools, release 13.5, V13.5.37\n");
-  // Where modules are loaded lazily, it is the look-up that fails.
+  // The look-up fails if modules are loaded lazily.
   for (const char* function : {"cuLibraryLoadData", "cuKernelGetFunction"}) {
     const Error error = refused(test, named, function, kUnsupportedPtx);
     CHECK(error.code == ErrorCode::unsupported);

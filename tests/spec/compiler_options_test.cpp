@@ -9,7 +9,7 @@ namespace {
 
 using Flags = std::vector<std::string>;
 
-// What the compiler would be given.
+// Returns the flags that the compiler would receive.
 Flags taken(const Flags& flags) {
   const auto options = parse_compiler_flags(flags);
   REQUIRE_MESSAGE(options.has_value(), options.error().to_line());
@@ -61,7 +61,7 @@ TEST_CASE("what is not known is left to the compiler as it is") {
         Flags{"--device-int128", "--new-thing=3", "--other"});
   CHECK(taken({"--diag-suppress=1", "--diag-suppress=2", "-Xptxas", "-O3"}) ==
         Flags{"--diag-suppress=1,2", "--ptxas-options=-O3"});
-  // ptxas takes one at a time, however they were given.
+  // ptxas receives one option at a time, in whatever form they were written.
   CHECK(taken({"-Xptxas=-O1,-v", "-Xptxas", "-dlcm=ca"}) ==
         Flags{"--ptxas-options=-O1", "--ptxas-options=-v", "--ptxas-options=-dlcm=ca"});
 }

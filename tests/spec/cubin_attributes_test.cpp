@@ -6,7 +6,7 @@
 namespace cubinet {
 namespace {
 
-// As ptxas 13.0 writes .nv.compat for sm_90a.
+// Returns .nv.compat as ptxas 13.0 writes it for sm_90a.
 Bytes compatibility() {
   return *from_hex("020901000202010002050500030701010203000002060100040b08000000000000000000");
 }

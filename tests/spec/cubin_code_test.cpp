@@ -14,12 +14,14 @@
 namespace cubinet::test {
 namespace {
 
-// An instruction whose operands have this form, with a constant bank or other bits in the bank's place.
+// An instruction whose operands have this form, with a constant bank or other bits in the position
+// of the bank.
 constexpr std::uint64_t kMove = 0xa02;         // form 5: MOV R, c[bank][offset]
 constexpr std::uint64_t kUniformLoad = 0x7ac;  // form 3: LDCU UR, c[bank][offset]
-constexpr std::uint64_t kCopy = 0xfae;         // form 7: LDGSTS, an address in the bank's place
+// Form 7: LDGSTS, an address in the position of the bank.
+constexpr std::uint64_t kCopy = 0xfae;
 
-// The image with an instruction at the beginning of the kernel's code.
+// Returns the image with an instruction at the beginning of the kernel's code.
 Bytes with_instruction(Bytes image, std::uint64_t opcode, std::uint64_t bank) {
   const auto elf = ElfImage::parse(image);
   const ElfSection* text = elf->find_section(".text.kernel");
@@ -36,7 +38,7 @@ CubinCode code_of(const FakeCubin& description) {
   return code_of(make_fake_cubin(description));
 }
 
-// The names of the kernel's parts that differ.
+// Returns the names of the kernel's parts that differ.
 std::vector<std::string> differing(const CubinCode& a, const CubinCode& b) {
   std::vector<std::string> parts;
   for (const auto& [part, digest] : a.kernels.at("kernel")) {
@@ -114,7 +116,7 @@ TEST_CASE("what is no cubin has no code, and one whose sections overlap is damag
     description.kernels.push_back({"kernel_" + std::to_string(i)});
   Bytes image = make_fake_cubin(description);
   CHECK(read_cubin_code(image));
-  // Every section of code is stretched to the end of the image.
+  // Extends every section of code to the end of the image.
   std::uint64_t sections = 0;
   std::memcpy(&sections, image.data() + 0x28, sizeof(sections));
   for (std::size_t at = static_cast<std::size_t>(sections); at + 64 <= image.size(); at += 64) {

@@ -39,7 +39,8 @@ TEST_CASE("an image listed under another target is refused, whichever pair it is
   }
 }
 
-// Of the first kernel, whose attributes are changed from `before` to `after`.
+// Returns the only argument of the first kernel after its attributes are changed from `before` to
+// `after`.
 std::uint32_t only_argument_after(std::initializer_list<unsigned> before,
                                   std::initializer_list<unsigned> after) {
   constexpr SmTarget kTarget{9, 0, TargetKind::specific};
@@ -64,8 +65,9 @@ TEST_CASE("the only argument of a kernel is told in the order of the symbols") {
 
 TEST_CASE("an argument that does not fill the bytes of all, or is not of the known form, is not told") {
   CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x19, 16, 0}) == 16);
-  CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x19, 24, 0}) == 0);  // one more, of another form
-  CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x18, 16, 0}) == 0);  // no word of all
+  // One more argument of another form.
+  CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x19, 24, 0}) == 0);
+  CHECK(only_argument_after({3, 0x19, 16, 0}, {3, 0x18, 16, 0}) == 0);  // no total size
   CHECK(only_argument_after({3, 0x19, 16, 0}, {9, 0x19, 16, 0}) == 0);  // damaged
   CHECK(only_argument_after({4, 0x17, 12, 0}, {4, 0x18, 12, 0}) == 0);
 }
@@ -77,8 +79,8 @@ TEST_CASE("a symbol that is not there is named") {
   CHECK(checked.error().message.find("third") != std::string::npos);
 }
 
-// e_flags as CUDA 12.9 writes it (bit 3 marks a specific target) and as 12.8 and before did (ABI version 7,
-// the number in the low byte), put into an image that holds no other hint.
+// Returns an image without other hints, with e_flags as CUDA 12.9 writes it (bit 3 marks a specific
+// target), or as 12.8 and earlier did (ABI version 7, the number in the low byte).
 Bytes without_hints(std::uint32_t flags, std::uint8_t abi_version) {
   Bytes image = cubin_for({10, 0, TargetKind::baseline});
   for (unsigned i = 0; i < 4; ++i)
@@ -101,7 +103,7 @@ TEST_CASE("the three ways in which CUDA releases mark a target are all read") {
   CHECK(inspect_cubin(without_hints(0x00500550, 7))->target_name() == "sm_80");
 }
 
-// The image with another content of a section of it, behind all the others.
+// Returns the image with new content of one of its sections, which is stored after all the others.
 Bytes with_section(Bytes image, std::string_view name, const Bytes& content) {
   const auto elf = ElfImage::parse(image);
   REQUIRE(elf);
@@ -122,7 +124,7 @@ Bytes with_section(Bytes image, std::string_view name, const Bytes& content) {
   return image;
 }
 
-// "NVIDIA Corp" and a payload, of a type.
+// Returns a note of "NVIDIA Corp" with a type and a payload.
 std::string note(std::uint32_t type, std::string payload) {
   while (payload.size() % 4 != 0)
     payload += '\0';
@@ -151,7 +153,8 @@ TEST_CASE("attributes are read by tag and length, as CUDA 13 0 and 13 5 write th
   const auto other = marked("02090000020c000002020100030d030102030000040b08000000000000000000030e4004");
   CHECK(other->target_name() == "sm_107?");
   CHECK(other->excludes_specific);
-  // Behind others, of any length; not within one; not of another length.
+  // The attribute is found after others of any length, but not within one, and not if it has
+  // another length.
   CHECK(marked("040b08000209010002090100"
                "020c000002090100")
             ->kind == TargetKind::specific);

@@ -16,7 +16,8 @@ namespace {
 using test::contains;
 using test::FatbinPacking;
 
-// `nvcc --fatbin -gencode arch=compute_90,code=compute_90` of CUDA 13.0, packed in each of its modes, of
+// `nvcc --fatbin -gencode arch=compute_90,code=compute_90` of CUDA 13.0, packed in each of its
+// modes, of the source
 //   extern "C" __global__ void k(int* p){ *p = 1; }
 constexpr const char* kPlainFatbin =
     "50ed55ba010010005001000000000000010001015000000000010000000000000000000040000000000009005a0000000000"
@@ -109,7 +110,7 @@ TEST_CASE("a fatbinary without cubin or PTX says what it holds") {
 TEST_CASE("what a later release may do is unsupported, and not damage") {
   const Bytes file = small_fatbin(FatbinPacking::none);
   CHECK(read_fatbin(patched<std::uint16_t>(file, 4, 2)).error().code == ErrorCode::unsupported);
-  // Packed, and by nothing that is known.
+  // Packed by an unknown method.
   const Bytes packed = small_fatbin(FatbinPacking::zstd);
   CHECK(read_fatbin(patched<std::uint64_t>(packed, 16 + 40, 0x20011)).error().code == ErrorCode::unsupported);
 }
@@ -127,7 +128,7 @@ TEST_CASE("sizes that cannot be are damage, before memory is asked for") {
   CHECK(read_fatbin(patched<std::uint32_t>(file, 16 + 16, UINT32_MAX)).error().code == ErrorCode::corruption);
   Bytes longer = file;
   longer.resize(longer.size() + 8);
-  CHECK(read_fatbin(longer));  // what fills up a section
+  CHECK(read_fatbin(longer));  // padding of a section
   longer.back() = std::byte{1};
   CHECK(read_fatbin(longer).error().code == ErrorCode::corruption);
   std::vector<test::FakeFatbinPart> many(257, {1, text_bytes("PTX")});

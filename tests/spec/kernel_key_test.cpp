@@ -32,7 +32,7 @@ KernelSpec numbers_spec() {
       .set("zero", -0.0);
 }
 
-// Frozen: a change here is a change of every key in every registry and bundle, and needs a new schema
+// Frozen: a change here changes every key in every registry and bundle, and needs a new schema
 // version.
 TEST_CASE("keys and encodings equal the golden vectors") {
   struct Golden {

@@ -31,7 +31,7 @@ TEST_CASE("literals and matches are put together, one that overlaps what it make
                   "\x10z",
                   8},
                  278) == std::string(277, 'a') + "z");
-  // Of 15 and more literals the length goes on.
+  // The length of 15 and more literals continues in further bytes.
   CHECK(unpacked(std::string("\xf0\x05") + std::string(20, 'l'), 20) == std::string(20, 'l'));
   CHECK(unpacked({"\x00", 1}, 0) == "");
 }
@@ -40,7 +40,7 @@ TEST_CASE("a block that reaches out of itself is none") {
   CHECK_FALSE(unpacked({"\x30"
                         "ab",
                         3},
-                       3));  // literals that are not there
+                       3));  // missing literals
   CHECK_FALSE(unpacked({"\x32"
                         "abc\x04\x00"
                         "\x20xy",
@@ -50,7 +50,7 @@ TEST_CASE("a block that reaches out of itself is none") {
                         "abc\x00\x00"
                         "\x20xy",
                         9},
-                       11));  // or at no distance
+                       11));  // a match at distance 0
   CHECK_FALSE(unpacked({"\x32"
                         "abc\x03",
                         5},
@@ -59,12 +59,12 @@ TEST_CASE("a block that reaches out of itself is none") {
                         "abc\x03\x00"
                         "\x20xy",
                         9},
-                       10));  // more than is stated
+                       10));  // more than the stated size
   CHECK_FALSE(unpacked({"\x32"
                         "abc\x03\x00"
                         "\x20xy",
                         9},
-                       12));                         // or less
+                       12));                         // less than the stated size
   CHECK_FALSE(unpacked({"\xf0\xff\xff", 3}, 1000));  // a length without an end
 }
 

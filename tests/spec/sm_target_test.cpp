@@ -25,7 +25,8 @@ ComputeCapability device(std::string_view name) {
 const std::vector<std::string> kDevices = {"7.5",  "8.0",  "8.6",  "8.7",  "8.8",  "8.9", "9.0",
                                            "10.0", "10.3", "10.7", "11.0", "12.0", "12.1"};
 
-// The published table: for each target the devices that load its cubin. Written out, not computed.
+// The published table: for each target the devices that load its cubin. It is written out, not
+// computed.
 const std::map<std::string, std::set<std::string>> kLoads = {
     {"sm_75", {"7.5"}},
     {"sm_80", {"8.0", "8.6", "8.9"}},

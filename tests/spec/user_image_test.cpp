@@ -62,7 +62,7 @@ TEST_CASE("a cubin is one build whose record is true of it") {
   CHECK(record.entry_points[0].name == "first");
   CHECK(record.entry_points[0].symbol == "first");
   CHECK(record.entry_points[0].parameter_bytes == 24);
-  CHECK(record.entry_points[0].threads == 0);  // the launch says them
+  CHECK(record.entry_points[0].threads == 0);  // each launch sets the block
   const auto decoded = decode_kernel(record.identity.kernel_encoding());
   REQUIRE(decoded);
   CHECK(decoded->maker == KernelMaker::function);

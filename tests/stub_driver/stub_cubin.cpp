@@ -14,8 +14,8 @@ constexpr unsigned kManaged = 0x04;            // st_other of a variable in mana
 constexpr std::uint8_t kParameterInfo = 0x17;  // EIATTR_KPARAM_INFO
 constexpr std::uint8_t kMaximumThreads = 0x05;
 constexpr std::uint8_t kSizedValue = 0x04;  // EIFMT_SVAL: 16-bit size, then the value
-constexpr std::uint32_t kReservedSharedBytes =
-    1024;  // sm_90 and up: counted in .nv.shared, not by the driver
+// Reserved on sm_90 and up: counted in .nv.shared, not by the driver.
+constexpr std::uint32_t kReservedSharedBytes = 1024;
 
 class Reader {
  public:
@@ -85,7 +85,8 @@ class Reader {
     }
   }
 
-  // Variables lie in .nv.constant3 or .nv.global.init with what they begin with, or in .nv.global with zeros.
+  // Reads a variable. Variables with initial values are stored in .nv.constant3 or .nv.global.init,
+  // zeroed ones in .nv.global.
   void read_global(const Elf64_Sym& symbol, const char* name, CubinImage& cubin) const {
     const Elf64_Shdr header = section(symbol.st_shndx);
     const std::string place = name_of(header);
@@ -96,7 +97,8 @@ class Reader {
     cubin.globals.push_back(std::move(global));
   }
 
-  // Entries of 4 bytes: format, attribute, 16-bit value or size; EIFMT_SVAL is followed by as many bytes.
+  // Reads entries of 4 bytes: format, attribute, 16-bit value or size. The value of an EIFMT_SVAL
+  // follows its entry.
   void read_attributes(const Elf64_Shdr& info, KernelImage& kernel) const {
     const std::uint8_t* at = base_ + info.sh_offset;
     const std::uint8_t* const end = at + info.sh_size;

@@ -22,13 +22,13 @@ struct KernelImage {
 
 struct GlobalImage {
   std::string name;
-  std::vector<std::uint8_t> content;  // what it begins with
+  std::vector<std::uint8_t> content;  // the initial value
   bool managed = false;
 };
 
 struct CubinImage {
   int sm = 0;             // 90
-  bool specific = false;  // built for sm_90a and the like
+  bool specific = false;  // built for sm_90a and similar targets
   std::vector<KernelImage> kernels;
   std::vector<GlobalImage> globals;
 
@@ -40,11 +40,11 @@ struct CubinImage {
   }
 };
 
-// Reads a cubin where it lies, as cuLibraryLoadData has to: its size is not known, only what its ELF header
-// claims. Not written with the project's own ELF reader, so that an error in that one does not hide here.
-// nullopt: not a cubin.
+// Reads a cubin in place, as cuLibraryLoadData must: its size is unknown except for what its ELF
+// header states. It does not use the project's own ELF reader, so that it does not hide an error of
+// that reader. Returns nullopt if it is not a cubin.
 std::optional<CubinImage> read_cubin(const void* image);
-// The same of PTX text. nullopt: not PTX.
+// Reads PTX text in the same manner. Returns nullopt if it is not PTX.
 std::optional<CubinImage> read_ptx(const void* image);
 
 }  // namespace cubinet::stub

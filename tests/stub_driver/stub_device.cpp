@@ -50,7 +50,7 @@ CUresult stub_cuInit(unsigned flags) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (now.devices.empty()) return CUDA_ERROR_NO_DEVICE;
-  // A child of a process that has initialised the driver is refused, as by the real one.
+  // A child of a process that has initialised the driver is rejected, as by the real driver.
   pid_t nobody = 0;
   const pid_t self = ::getpid();
   if (!now.process.compare_exchange_strong(nobody, self) && nobody != self) return CUDA_ERROR_NOT_INITIALIZED;
@@ -154,8 +154,8 @@ CUresult stub_cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
   return CUDA_SUCCESS;
 }
 
-// The structure stays when the last retain goes: a stale handle is told apart, not followed into freed
-// memory.
+// The structure is kept after the last release, so that a stale handle is recognised and does not
+// lead into freed memory.
 CUresult stub_cuDevicePrimaryCtxRelease(CUdevice ordinal) {
   State& now = state();
   const std::lock_guard lock(now.mutex);

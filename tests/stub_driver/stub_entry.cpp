@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stub exports as a driver: the two functions that are looked up by symbol, and the way to all
-// others.
+// The functions that the stub exports as a driver: the two that are looked up by symbol, and
+// through them all others.
 #include "stub_state.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace cubinet::stub {
 namespace {
 
-// The table's function, preceded by counting and by what a test asked for.
+// Calls the table's function after counting the call and applying a fault that a test set.
 template <std::size_t Index, auto Implementation>
 struct Counted;
 template <std::size_t Index, class... Arguments, CUresult (*Implementation)(Arguments...)>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches, streams, events, graphs. Kernels do not run: a launch is checked as the driver checks it, and
+// Launches, streams, events, graphs. Kernels do not run: a launch is checked as by the driver, and
 // recorded.
 #include "stub_state.hpp"
 
@@ -76,7 +76,7 @@ CUresult check_shape(const CUlaunchConfig& config, const LaunchAttributes& attri
   return CUDA_SUCCESS;
 }
 
-// Reads the arguments where the caller says they are, each for as many bytes as the kernel declares.
+// Reads the arguments at the caller's addresses. Each has the size that the kernel declares.
 CUresult copy_arguments(const KernelImage& image, void** arguments, cubinet_stub_launch_record& launch) {
   for (std::size_t i = 0; i < image.parameters.size(); ++i) {
     if (arguments == nullptr || arguments[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -178,8 +178,8 @@ CUresult stub_cuOccupancyMaxActiveClusters(int* clusters, CUfunction, const CUla
   return CUDA_SUCCESS;
 }
 
-// What it is given, as far as it has room for it, in place of the driver's encoding: whoever launches can be
-// told which map went where.
+// Stores the input, as far as it fits, in place of the driver's encoding, so that tests can
+// identify the map of an argument.
 CUresult stub_cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                      void* address, const cuuint64_t* sizes, const cuuint64_t* strides,
                                      const cuuint32_t* box, const cuuint32_t* element_strides,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory is host memory; events take the host's time.
+// Device memory is host memory. Events use the host's clock.
 #include "stub_state.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace cubinet::stub {
 namespace {
 
-// REQUIRES: the mutex is held. nullptr when the range is not within one allocation.
+// Returns nullptr if the range is not within one allocation. REQUIRES: the mutex is held.
 std::byte* resolve(CUdeviceptr address, std::size_t size) {
   auto& memory = state().memory;
   auto after = memory.upper_bound(address);
@@ -92,7 +92,7 @@ CUresult stub_cuMemcpyDtoH(void* target, CUdeviceptr source, std::size_t size) {
   return CUDA_SUCCESS;
 }
 
-// A stream's work is done at once.
+// Work in a stream is done immediately.
 CUresult stub_cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, std::size_t size, CUstream stream) {
   if (!is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
   return stub_cuMemcpyHtoD(target, source, size);

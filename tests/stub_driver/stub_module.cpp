@@ -18,7 +18,8 @@ std::optional<CubinImage> read_image(const void* image) {
   return cubin ? cubin : read_ptx(image);
 }
 
-// An image that no device runs is loaded all the same, as a library of no kernels (seen on driver 580).
+// Fills a library. An image that does not run on any device is loaded as a library without kernels
+// (seen on driver 580).
 void fill(CUlib_st& library, CubinImage cubin) {
   library.cubin = std::move(cubin);
   const auto& devices = state().devices;
@@ -41,7 +42,8 @@ CUfunction function_of(CUlib_st& library, const KernelImage& kernel, CUcontext c
   return &at->second;
 }
 
-// A variable has a place in each context; one in managed memory has one for all.
+// Finds a variable. It has an address in each context. A variable in managed memory has one address
+// for all contexts.
 CUresult find_global(CUlib_st& library, CUcontext context, const char* name, CUdeviceptr* address,
                      std::size_t* size) {
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;

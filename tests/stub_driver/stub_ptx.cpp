@@ -33,7 +33,7 @@ std::vector<Parameter> read_parameters(const std::string& list) {
 
 }  // namespace
 
-// What ptxas would keep of it: names and parameters. Static shared memory is left at 0.
+// Reads what ptxas would keep of the text: names and parameters. Static shared memory remains 0.
 std::optional<CubinImage> read_ptx(const void* image) {
   if (image == nullptr) return std::nullopt;
   const std::string text = static_cast<const char*>(image);

@@ -9,12 +9,13 @@
 
 namespace cubinet::stub {
 
-// Never destroyed: a driver is called until the very end of a process.
+// Returns the state, which is never destroyed, because a driver is called until the end of a
+// process.
 State& state() {
   static State& instance = *[] {
     auto* made = new State();
     made->devices.resize(1);
-    // Of a process that is started over the stub: "10.0".
+    // For a process that is started with the stub: "10.0".
     if (const char* capability = std::getenv("CUBINET_STUB_CAPABILITY"))
       std::sscanf(capability, "%d.%d", &made->devices[0].major, &made->devices[0].minor);
     return made;
@@ -87,7 +88,7 @@ std::optional<CUresult> enter(std::size_t function) {
     std::this_thread::sleep_for(std::chrono::microseconds(delay));
   }
   if (unsigned left = now.faults[function].countdown; left != 0) {
-    // Threads race for the countdown: exactly one of them takes it from 1 to 0.
+    // Threads race for the countdown. Exactly one of them changes it from 1 to 0.
     while (left != 0 && !now.faults[function].countdown.compare_exchange_weak(left, left - 1)) {
     }
     if (left == 1) return static_cast<CUresult>(now.faults[function].result.load());

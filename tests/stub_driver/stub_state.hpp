@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-// The driver's opaque handles are these structures.
+// The structures behind the driver's opaque handles.
 struct CUctx_st {
   int device = 0;
   unsigned retains = 0;
@@ -35,7 +35,8 @@ struct CUfunc_st {
   std::uint32_t dynamic_shared_limit = 0;
   bool non_portable_cluster = false;
 };
-// A module has a context and gives functions; a library has none and gives kernels.
+// A library or a module. A module has a context and provides functions. A library has no context
+// and provides kernels.
 struct CUlib_st {
   cubinet::stub::CubinImage cubin;
   bool visible = false;  // some device can run it
@@ -71,7 +72,7 @@ struct Device {
   std::unique_ptr<CUctx_st> context;
 };
 
-// Device memory: host memory that lies where the driver's would, at multiples of 256 bytes.
+// Device memory. It is host memory, aligned to 256 bytes like the driver's.
 struct Memory {
   struct alignas(256) Line {
     std::array<std::byte, 256> bytes;
@@ -88,7 +89,7 @@ struct Fault {
   std::atomic<int> result = 0;
 };
 
-// Owns every object of one kind that the caller has not destroyed.
+// A container that owns every object of one kind until the caller destroys it.
 template <class Object>
 class Objects {
  public:
@@ -114,12 +115,12 @@ class Objects {
   std::map<const Object*, std::unique_ptr<Object>> objects_;
 };
 
-// What the driver is at this moment. `mutex` guards all but the atomics.
+// The current state of the driver. `mutex` guards all members except the atomics.
 struct State {
   std::mutex mutex;
   std::atomic<int> version = 13000;
   std::atomic<bool> shut_down = false;
-  std::atomic<pid_t> process = 0;  // that called cuInit
+  std::atomic<pid_t> process = 0;  // the process that called cuInit
   std::vector<Device> devices;
   std::vector<std::string> hidden;
   Objects<CUlib_st> libraries;
@@ -137,23 +138,23 @@ struct State {
 };
 
 State& state();
-// The calling thread's context stack.
+// Returns the calling thread's context stack.
 std::vector<CUcontext>& context_stack();
-// REQUIRES: the mutex is held, for these four. nullptr where nothing is current.
+// The next four functions REQUIRE that the mutex is held. Returns nullptr if no context is current.
 CUcontext current_context();
 Device* device_of(CUdevice device);
-// Allocates memory for a variable, with what it begins with.
+// Allocates memory for a variable and fills it with its initial value.
 CUdeviceptr place_global(const std::vector<std::uint8_t>& content, int device);
-// The most shared memory that a block may ask for on a device.
+// Returns the most shared memory that a block may request on a device.
 std::uint32_t shared_limit(int major, int minor);
 void reset();
 
-// The place of a function in the loader's table; nullopt for an unknown name.
+// Returns the index of a function in the loader's table, or nullopt for an unknown name.
 std::optional<std::size_t> index_of(const char* function);
-// Counts a call and tells what it has to answer instead of being carried out.
+// Counts a call. Returns the result to return instead of executing the call, if a fault is set.
 std::optional<CUresult> enter(std::size_t function);
 
-// The stub's functions, named as the table names them, with the table's signatures.
+// The stub's functions, with the names and signatures of the table.
 #define CUBINET_STUB_FUNCTION(name, version) std::remove_pointer_t<PFN_##name##_v##version> stub_##name;
 CUBINET_DRIVER_FUNCTIONS(CUBINET_STUB_FUNCTION)
 #undef CUBINET_STUB_FUNCTION

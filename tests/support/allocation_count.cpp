@@ -24,7 +24,8 @@ void cubinet::test::fail_allocation(unsigned number, bool for_good) {
   fails_for_good = for_good;
 }
 
-// Clang's ThreadSanitizer has operators of its own that nothing may replace. No test of threads counts.
+// Clang's ThreadSanitizer has its own operators, which must not be replaced. No test of threads
+// counts allocations.
 #ifndef __SANITIZE_THREAD__
 namespace {
 bool takes_memory(std::size_t size) {

@@ -5,13 +5,14 @@
 
 namespace cubinet::test {
 
-// How often this thread has taken memory from the heap. Only for an executable that links
-// cubinet_test_allocation_count, which replaces operator new for all of it.
+// Returns the number of heap allocations of this thread. Only for an executable that links
+// cubinet_test_allocation_count, which replaces operator new for the whole executable.
 unsigned allocations();
-// Returns how many bytes this thread has taken from the heap, those that it gave back included.
+// Returns the number of bytes that this thread has allocated from the heap, including the freed
+// ones.
 std::uint64_t allocated_bytes();
-// Fails this thread's allocation of this number from now on: once, or with all that follow (`for_good`). 0:
-// none fails.
+// Makes this thread's allocation of this number, counted from now, fail once or, if `for_good`,
+// with all later ones. 0 disables it.
 void fail_allocation(unsigned number, bool for_good = false);
 
 }  // namespace cubinet::test

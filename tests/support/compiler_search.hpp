@@ -7,16 +7,17 @@
 
 namespace cubinet::test {
 
-// The folder whose lib64/ or lib/ has the NVRTC that the tests are to use: that of the headers they were
-// built with, a toolkit or NVIDIA's wheels, or what CUBINET_TEST_CUDA_ROOT names where the tree was moved to
-// another machine.
+// Returns the folder whose lib64/ or lib/ has the NVRTC for the tests. It is the folder of the
+// headers that the tests were built with, a toolkit or NVIDIA's wheels. CUBINET_TEST_CUDA_ROOT
+// replaces it if the tree was moved to another machine.
 const char* cuda_root();
 
-// The default search with that folder before all others: an older toolkit may lie in the usual place.
+// Returns the default search with that folder before all others, because an older toolkit may exist
+// in the default location.
 CompilerSearch compiler_search();
 
-// A later release, of a wheel alone, that goes beside the other (scripts/test_wheels.txt). nullopt, and the
-// test is skipped, where it is not installed.
+// Returns the search for a later release from a wheel that can be used beside the other one
+// (scripts/test_wheels.txt). Returns nullopt if it is not installed, and the test is skipped.
 std::optional<CompilerSearch> later_compiler_search();
 
 }  // namespace cubinet::test

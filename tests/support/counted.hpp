@@ -8,8 +8,8 @@
 
 namespace cubinet::test {
 
-// A line "COUNT WHAT" for scripts/campaign.sh, which adds those of all tests up, in the file that
-// CUBINET_TEST_COUNTS names; without it none.
+// Appends a line "COUNT WHAT" to the file that CUBINET_TEST_COUNTS names, or does nothing if it is
+// not set. scripts/campaign.sh adds up the lines of all tests.
 inline void counted(std::size_t count, std::string_view what) {
   if (const char* file = std::getenv("CUBINET_TEST_COUNTS"))
     std::ofstream(file, std::ios::app) << count << ' ' << what << std::endl;

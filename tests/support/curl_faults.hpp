@@ -6,13 +6,14 @@
 
 namespace cubinet::test {
 
-// A libcurl that passes everything on to the system's, but for the calls that are to fail. It is opened at
-// run time as that is (HttpSettings::library). All clients of a process that name it share what is set.
+// A libcurl that forwards every call to the system's libcurl, except for the calls that must fail.
+// It is opened at run time like the system's (HttpSettings::library). All clients of a process that
+// name it share its state.
 class CurlFaults {
  public:
   enum class Kind { none, once, from_then_on };
-  // What the library and the tests have in common. A transfer counts as two calls: it fails before anything
-  // is sent, or behind the last byte of the answer.
+  // The state shared by the library and the tests. A transfer counts as two calls: it fails before
+  // anything is sent, or after the last byte of the response.
   struct State {
     std::atomic<Kind> kind{Kind::none};
     std::atomic<unsigned> at{0};
@@ -24,13 +25,13 @@ class CurlFaults {
   CurlFaults();
 
   const std::string& library() const { return library_; }
-  // The `at`-th call (from 1) that can fail does.
+  // Makes the `at`-th call (from 1) that can fail do so.
   void set(Kind kind, unsigned at = 0);
-  // Since they were set.
+  // Returns the number of calls since the faults were set.
   unsigned calls() const { return state_->calls; }
-  // By all that was set so far.
+  // Returns the number of failures of all faults so far.
   unsigned failed() const { return state_->failed; }
-  // Handles and lists that nobody has given back.
+  // Returns the number of handles and lists that were not released.
   long alive() const { return state_->alive; }
 
  private:

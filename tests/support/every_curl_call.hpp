@@ -11,8 +11,9 @@
 
 namespace cubinet::test {
 
-// `attempt` says whether it went through, and has let go of all its clients. `check`, without faults: what it
-// said; then the next attempt has to go through.
+// Runs `attempt` once per call that can fail. `attempt` returns whether it succeeded, and must have
+// released all its clients. `check` runs without faults and receives that result. Then the next
+// attempt must succeed.
 inline void for_every_curl_call(CurlFaults& faults, const std::function<bool()>& attempt,
                                 const std::function<void(bool)>& check) {
   faults.set(CurlFaults::Kind::none);
@@ -28,7 +29,7 @@ inline void for_every_curl_call(CurlFaults& faults, const std::function<bool()>&
       const bool done = attempt();
       faults.set(CurlFaults::Kind::none);
       CHECK(faults.alive() == 0);
-      // A fault that nothing is to be seen of: it was asked again.
+      // A fault without visible effect: the request was repeated.
       check(done);
       CHECK(attempt());
       check(true);

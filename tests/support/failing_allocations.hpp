@@ -11,10 +11,10 @@
 
 namespace cubinet::test {
 
-// Runs `operation` with its first allocation failing, then with its second, and so on, until none fails any
-// more: once, and then with all that follow. It may answer or throw std::bad_alloc, and nothing else.
-// `prepare` makes the argument of `operation`, with memory. Returns how many allocations failed. The short
-// form takes one of `stride`.
+// Runs `operation` with its first allocation failing, then with its second, and so on, until none
+// fails: first with one failure, then with all later ones failing too. It may return or throw
+// std::bad_alloc, and nothing else. `prepare` makes the argument of `operation` without faults.
+// Returns the number of failed allocations. The short form fails one of `stride`.
 template <class Prepare, class Operation>
 std::size_t fail_each_allocation(std::size_t stride, Prepare&& prepare, Operation&& operation) {
   std::size_t failed = 0;

@@ -40,7 +40,7 @@ void align(Bytes& bytes, std::size_t alignment) {
   bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
 }
 
-// A string table being built; offset 0 is the empty name.
+// A string table under construction. Offset 0 is the empty name.
 class Names {
  public:
   std::uint32_t add(std::string_view name) {
@@ -56,8 +56,8 @@ class Names {
   Bytes bytes_ = Bytes(1);
 };
 
-// The note that ptxas writes: two numbers, string offsets, then the strings, of which the last holds "-arch
-// sm_90a".
+// Returns the note that ptxas writes: two numbers, string offsets, then the strings, the last of
+// which contains "-arch sm_90a".
 Bytes toolkit_note(SmTarget target) {
   const std::string strings = std::string("\0ptxas\0", 7) + "Cuda compilation tools, release 13.0, V13.0.88" +
                               std::string(1, '\0') + "Build cuda_13.0" + std::string(1, '\0') + "-arch " +
@@ -75,7 +75,7 @@ Bytes toolkit_note(SmTarget target) {
   return bytes;
 }
 
-// Attribute 9, the first: 1 for a specific target.
+// Returns .nv.compat. Attribute 9 comes first: 1 for a specific target.
 Bytes compatibility(SmTarget target) {
   ByteWriter writer;
   writer.u8(2);
@@ -84,7 +84,8 @@ Bytes compatibility(SmTarget target) {
   return writer.take();
 }
 
-// EIATTR_KPARAM_INFO and EIATTR_CBANK_PARAM_SIZE of a kernel that takes one structure.
+// Returns EIATTR_KPARAM_INFO and EIATTR_CBANK_PARAM_SIZE of a kernel with one structure as its
+// argument.
 Bytes kernel_info(std::uint32_t parameter_bytes) {
   ByteWriter writer;
   if (parameter_bytes != 0) {

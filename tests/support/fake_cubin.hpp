@@ -14,8 +14,8 @@ namespace cubinet::test {
 
 struct FakeKernel {
   std::string symbol = "kernel";
-  std::uint32_t parameter_bytes =
-      0;  // one by-value structure, as .nv.info.<symbol> states it; 0: no parameter
+  // The size of the one by-value structure, as .nv.info.<symbol> states it; 0: no parameter.
+  std::uint32_t parameter_bytes = 0;
 };
 
 struct FakeGlobal {
@@ -25,25 +25,26 @@ struct FakeGlobal {
   bool managed = false;
 };
 
-// What make_fake_cubin writes: an ELF as CUDA 13's ptxas lays it out, as far as cubinet and a driver's
-// bookkeeping look at it (header, toolkit note, .nv.compat, symbols, parameter sizes). The code is filler: it
-// can be parsed, stored, verified and "loaded" by a stub, never run.
+// The description of the output of make_fake_cubin. It is an ELF with the layout of CUDA 13's
+// ptxas, as far as cubinet and a driver's bookkeeping read it (header, toolkit note, .nv.compat,
+// symbols, parameter sizes). The code is filler: it can be parsed, stored, verified and "loaded" by
+// a stub, but never run.
 struct FakeCubin {
   SmTarget target = {9, 0, TargetKind::specific};
   std::vector<FakeKernel> kernels = {FakeKernel{}};
   std::size_t code_bytes = 128;  // per kernel
-  std::uint8_t filler = 0x5a;    // images of different filler have different digests
+  std::uint8_t filler = 0x5a;    // images with different filler have different digests
   std::vector<FakeGlobal> globals = {};
   bool relocatable = false;  // as -dc makes it
 };
 
 Bytes make_fake_cubin(const FakeCubin& description);
 
-// A fingerprint made of a word, so that tests can tell builds apart by name.
+// Returns a fingerprint made of a word, so that tests can distinguish builds by name.
 BuildFingerprint fake_fingerprint(std::string_view word);
 
-// A complete cubin whose record is true of its image: `spec` on description.target, one entry point per
-// kernel (named as its symbol, 128 threads), interface version 1.
+// Returns a complete cubin whose record matches its image: `spec` on description.target, one entry
+// point per kernel (named like its symbol, 128 threads), interface version 1.
 Cubin make_cubin(const KernelSpec& spec, const FakeCubin& description = {}, std::string_view build = "build");
 
 }  // namespace cubinet::test

@@ -10,7 +10,7 @@
 namespace cubinet::test {
 namespace {
 
-// One sequence, of literals alone.
+// Returns the bytes as one LZ4 sequence of literals only.
 Bytes packed_by_lz4(ByteView image) {
   ByteWriter writer;
   const std::size_t first = std::min<std::size_t>(image.size(), 15);

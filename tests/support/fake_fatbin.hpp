@@ -16,7 +16,7 @@ struct FakeFatbinPart {
   FatbinPacking packing = FatbinPacking::none;
 };
 
-// A fatbinary as CUDA 13's `fatbinary` lays it out.
+// Returns a fatbinary with the layout of CUDA 13's `fatbinary`.
 Bytes make_fake_fatbin(const std::vector<FakeFatbinPart>& parts);
 
 }  // namespace cubinet::test

@@ -21,7 +21,7 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-// "bytes=first-[last]"; all of it where there is none.
+// A range "bytes=first-[last]". It covers everything if there is no header.
 struct WantedRange {
   std::uint64_t first = 0;
   std::optional<std::uint64_t> last = {};
@@ -39,7 +39,7 @@ std::string field(const ReceivedRequest& from, const std::string& name) {
   return value.empty() ? "" : name + ": " + value + "\r\n";
 }
 
-// A number that is another for every request, and has no order.
+// Returns a number that differs for every request and has no order.
 std::uint64_t mixed(std::uint64_t number) {
   number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9U;
   number = (number ^ (number >> 27U)) * 0x94d049bb133111ebU;
@@ -48,7 +48,7 @@ std::uint64_t mixed(std::uint64_t number) {
 
 }  // namespace
 
-// `message` is its head, as if it were a request's.
+// The origin's reply. `message` is its head, parsed like a request's.
 struct FaultProxy::OriginReply {
   int status = 0;
   ReceivedRequest message;
@@ -102,8 +102,8 @@ FaultProxy::OriginReply FaultProxy::ask(const std::string& method, const Receive
   return reply;
 }
 
-// The first half of what was asked for: breaks off or stands still before the announced length, or ends as if
-// it were all, without one.
+// Sends the first half of the requested bytes. Then it closes or stalls the connection before the
+// announced length, or ends without an announced length as if the body were complete.
 void FaultProxy::answer_half(int connection, const ReceivedRequest& request, Fault fault) {
   const std::string asked = request.header("range");
   const OriginReply whole = ask("HEAD", request, "");
@@ -176,7 +176,8 @@ void FaultProxy::serve_connection(int connection) {
                                .bytes);
     }
   }
-  // The client reads to the end before it hangs up, or a reset would take what it has not read.
+  // The client reads to the end before it closes the connection. Otherwise a reset would discard
+  // unread bytes.
   shutdown(connection, SHUT_WR);
   listener_.wait_for_end(connection, 1000);
 }

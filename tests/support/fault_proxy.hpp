@@ -9,9 +9,9 @@
 
 namespace cubinet::test {
 
-// A proxy on a port of 127.0.0.1 before a server that somebody else wrote, on another: what it passes on is,
-// by chance, refused, cut, flipped or sent elsewhere. It asks that server for no byte that it does not send
-// on. Every connection has a thread and one request, of GET.
+// A proxy on a port of 127.0.0.1 for a third-party server on another port. It randomly refuses,
+// truncates, corrupts or redirects what it forwards. It requests no byte from the server that it
+// does not forward. Every connection has a thread and one GET request.
 class FaultProxy {
  public:
   enum class Fault {
@@ -22,7 +22,7 @@ class FaultProxy {
     flip,
     stall,
     forbidden_page,  // 403, in HTML
-    half_body,       // of a success, and the connection ends as if it were all
+    half_body,       // half of a success's body, then the connection ends as if it were complete
     redirect_loop
   };
 
@@ -31,12 +31,12 @@ class FaultProxy {
   FaultProxy(const FaultProxy&) = delete;
   FaultProxy& operator=(const FaultProxy&) = delete;
 
-  // Of a hundred requests so many meet each of the faults.
+  // Sets the number of requests in a hundred that meet each of the faults.
   void set_percent(unsigned of_each) { percent_ = of_each; }
 
   std::string authority() const { return listener_.authority(); }
   std::string url(const std::string& path) const { return listener_.url(path); }
-  // Of bodies, that the server behind it has sent.
+  // Returns the number of body bytes that the origin server has sent.
   std::uint64_t origin_bytes() const { return origin_bytes_; }
   std::size_t requests() const { return requests_; }
   std::size_t faults() const { return faults_; }
@@ -55,7 +55,7 @@ class FaultProxy {
   std::atomic<std::size_t> requests_{0};
   std::atomic<std::size_t> faults_{0};
   std::atomic<unsigned> at_work_{0};
-  LoopbackListener listener_;  // goes first: it asks the others
+  LoopbackListener listener_;  // destroyed first, because its thread uses the other members
 };
 
 }  // namespace cubinet::test

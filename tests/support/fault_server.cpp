@@ -103,7 +103,8 @@ void FaultServer::serve_connection(int connection) {
   while (told.repeats && !listener_.wait_for_end(connection, 0) && send_all(connection, tail)) {
   }
   if (told.stalls) listener_.wait_for_end(connection, -1);
-  // The client reads to the end before it hangs up, or a reset would take what it has not read.
+  // The client reads to the end before it closes the connection. Otherwise a reset would discard
+  // unread bytes.
   shutdown(connection, SHUT_WR);
   listener_.wait_for_end(connection, 1000);
 }

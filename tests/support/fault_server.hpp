@@ -17,7 +17,7 @@ namespace cubinet::test {
 struct ReceivedRequest {
   std::string method;
   std::string target;
-  std::map<std::string, std::string> headers;  // names in small letters
+  std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
 
   std::string header(const std::string& name) const {
@@ -26,29 +26,30 @@ struct ReceivedRequest {
   }
 };
 
-// What a server sends, byte for byte, and how.
+// The bytes that a server sends, and the manner of sending them.
 struct ServerReply {
   std::string bytes;
-  std::size_t piece = 0;               // so many bytes at a time; 0: all at once
+  std::size_t piece = 0;               // bytes sent at a time; 0: all at once
   std::chrono::milliseconds pause{0};  // between them
-  bool stalls = false;                 // says no more, and does not hang up
-  bool repeats = false;                // sends the last 1024 bytes again and again
+  bool stalls = false;                 // if true, sends no more and keeps the connection open
+  bool repeats = false;                // if true, repeats the last 1024 bytes without end
 };
 
-// Head and body; with the Content-Length of the body unless `headers` has one ("Name: value\r\n"...).
+// Returns head and body. Adds the Content-Length of the body unless `headers` has one ("Name:
+// value\r\n"...).
 ServerReply reply(int status, std::string_view body = {}, const std::string& headers = {});
 
-// Of a message's head, a status line too, which has a version, a status and a reason in the places of method
-// and target.
+// Parses a message's head. A status line is accepted too: its version, status and reason take the
+// positions of method and target.
 ReceivedRequest parse_request(std::string_view head);
-// False where the other side has hung up.
+// Returns false if the other side has closed the connection.
 bool send_all(int connection, std::string_view bytes);
 
-// An HTTP server on a port of 127.0.0.1 that answers as it is told, one connection and one request after the
-// other.
+// An HTTP server on a port of 127.0.0.1 with scripted responses. It serves one connection and one
+// request at a time.
 class FaultServer {
  public:
-  // `answer` is called by the server's thread with the request and how many came before it.
+  // Called on the server's thread with the request and the number of earlier requests.
   using Answer = std::function<ServerReply(const ReceivedRequest&, std::size_t)>;
   explicit FaultServer(Answer answer);
   FaultServer(const FaultServer&) = delete;
@@ -64,7 +65,7 @@ class FaultServer {
   Answer answer_;
   mutable std::mutex mutex_;
   std::vector<ReceivedRequest> requests_;
-  LoopbackListener listener_;  // goes first: it asks the others
+  LoopbackListener listener_;  // destroyed first, because its thread uses the other members
 };
 
 }  // namespace cubinet::test

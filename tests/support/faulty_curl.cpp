@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of libcurl that transport/curl_api.hpp names, as a library that fails when it is told to
+// The libcurl functions of transport/curl_api.hpp, as a library with injectable faults
 // (support/curl_faults.hpp).
 #include "support/curl_faults.hpp"
 

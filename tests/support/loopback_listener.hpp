@@ -8,10 +8,10 @@
 
 namespace cubinet::test {
 
-// A port of 127.0.0.1, and the thread that hands on what connects to it, one after the other.
+// A port of 127.0.0.1 and a thread that passes on its connections one after the other.
 class LoopbackListener {
  public:
-  // `serve` closes the connection. `waiting`: so many may wait to be handed on.
+  // `serve` closes the connection. `waiting` is the number of connections that may wait.
   LoopbackListener(int waiting, std::function<void(int connection)> serve);
   ~LoopbackListener();
   LoopbackListener(const LoopbackListener&) = delete;
@@ -19,9 +19,10 @@ class LoopbackListener {
 
   std::string authority() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string url(const std::string& path) const { return "http://" + authority() + path; }
-  // True when the client hung up, or nothing is served any more; -1 milliseconds: waits for it.
+  // Waits for the client. Returns true if the client closed the connection or the listener stops.
+  // -1 milliseconds waits without a limit.
   bool wait_for_end(int connection, int milliseconds) const;
-  // Returns when nothing more is handed on.
+  // Returns when no more connections are passed on.
   void stop();
 
  private:

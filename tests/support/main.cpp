@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// doctest's main, in which a run of no test case fails: with doctest 2.4.9 a filter that matches nothing,
-// such as the one made from a name with ';' or '\' in it, passes.
+// doctest's main, in which a run of no test case fails. With doctest 2.4.9 a filter that matches
+// nothing, such as one made from a name with ';' or '\' in it, passes.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "support/skip.hpp"
 
@@ -33,7 +33,7 @@ REGISTER_LISTENER("cubinet_case_counter", 1, CaseCounter);
 }  // namespace
 
 #if defined(__SANITIZE_ADDRESS__)
-// nvJitLink (13.0, 13.5) does not give back all that it took, least of all where it refuses an input.
+// nvJitLink (13.0, 13.5) leaks memory, in particular when it rejects an input.
 extern "C" const char* __lsan_default_suppressions();   // NOLINT(bugprone-reserved-identifier): its name
 extern "C" const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
   return "leak:libnvJitLink\n";

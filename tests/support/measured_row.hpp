@@ -7,7 +7,7 @@
 
 namespace cubinet::test {
 
-// A row as a tuner would write it, of a made-up problem.
+// Returns a row as a tuner would write it, of an invented problem.
 inline TuningTable::Row measured_row(std::uint32_t batch, std::int64_t measured = 1'800'000'000) {
   TuningTable::Row row;
   row.problem = "decode(heads_q=64)";

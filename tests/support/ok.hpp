@@ -10,13 +10,14 @@
 
 namespace cubinet::test {
 
-// For the message of an assertion, which a run with --success evaluates where it holds, too.
+// Returns the text for the message of an assertion. A run with --success evaluates it for a passing
+// assertion too.
 template <class T>
 std::string why_not(const Result<T>& result) {
   return result ? std::string() : result.error().to_line();
 }
 
-// What a call gives that the rest of the test case needs: its error is the test's failure.
+// Returns the value of a call that the rest of the test case needs. An error fails the test.
 template <class T>
 T ok(Result<T> result) {
   REQUIRE_MESSAGE(result.has_value(), why_not(result));

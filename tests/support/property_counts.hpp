@@ -5,8 +5,8 @@
 
 namespace cubinet::test {
 
-// What loops over random inputs divide their counts by. A sanitizer looks for accesses that are wrong, and
-// finds them in a few; that no input has another answer than it should is for the optimised build to show.
+// The divisor of the counts of loops over random inputs. A sanitizer searches for invalid accesses,
+// and finds them in a few inputs. The optimised build shows that no input has a wrong result.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t kPropertyDivisor = 1000;
 #elif defined(NDEBUG)

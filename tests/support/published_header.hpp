@@ -9,7 +9,7 @@
 
 namespace cubinet::test {
 
-// A metadata header of the published kind that declares every column which such headers have.
+// Returns a metadata header of the published kind that declares every column of such headers.
 inline std::string published_header(const std::vector<KernelRow>& rows) {
   std::string columns;
   for (const Column& column : kernel_columns()) {

@@ -15,9 +15,9 @@ inline bool at_full_size() {
   return std::getenv("CUBINET_TEST_EVERY") != nullptr;
 }
 
-// What a loop over everything takes of it: one of `stride`, from a start that is another each time, so that
-// many runs see all; all at once where CUBINET_TEST_EVERY is set, or "2/8", say, the second of eight
-// processes' part.
+// The part of a loop that is run: one of `stride` iterations, with a different start each time, so
+// that many runs cover all. Runs all iterations if CUBINET_TEST_EVERY is set. A value such as "2/8"
+// runs the part of the second of eight processes.
 struct Sampling {
   std::size_t start;
   std::size_t stride;
@@ -34,7 +34,8 @@ inline Sampling one_of_each(std::size_t stride) {
   return {(mixed >> 32U) % stride, stride};
 }
 
-// The positions below `size` at which a loop over every byte, bit or length of something damages it.
+// Returns the positions below `size` at which a loop over every byte, bit or length damages
+// something.
 inline std::vector<std::size_t> sampled(std::size_t size, std::size_t stride) {
   const Sampling sampling = one_of_each(stride);
   std::vector<std::size_t> positions;
@@ -43,8 +44,8 @@ inline std::vector<std::size_t> sampled(std::size_t size, std::size_t stride) {
   return positions;
 }
 
-// What the byte at a position is changed by (exclusive or), one after the other: so many changes, or `all` at
-// full size, of which there are 255. The first eight are of one bit.
+// Returns the changes (exclusive or) to apply to the byte at a position, one after the other: `few`
+// changes, or `all` in a full run, of which there are at most 255. The first eight change one bit.
 inline std::vector<std::byte> changes(std::size_t position, std::size_t few, std::size_t all = 255) {
   std::vector<std::byte> masks;
   for (std::size_t bit = 0; bit < 8; ++bit)

@@ -37,7 +37,7 @@ pid_t spawn(const std::vector<std::string>& arguments, const std::vector<std::st
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child != 0) return child;
-  // It does not outlive a test that is killed.
+  // The server is killed with the test.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -73,7 +73,7 @@ ReservedPort::ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXE
   socklen_t size = sizeof address;
   auto* general = reinterpret_cast<sockaddr*>(&address);
   const int shared = 1;
-  // Bound and not listening: who does not ask for this very port does not get it.
+  // The socket is bound and does not listen: only a process that requests this very port gets it.
   if (setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &shared, sizeof shared) != 0 ||
       bind(socket_, general, size) != 0 || getsockname(socket_, general, &size) != 0)
     std::abort();
@@ -145,7 +145,7 @@ void Nginx::write_configuration() const {
   std::string temporary;
   for (const char* kind : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"})
     temporary += std::string(kind) + "_temp_path " + in + "/" + kind + ";\n";
-  // {PLAIN} is "secret" as it stands.
+  // {PLAIN} is "secret" in plain text.
   write_text(folder_ / "users", "reader:{PLAIN}secret\n");
   write_text(folder_ / "nginx.conf",
              "daemon off;\nmaster_process off;\npid " + in + "/nginx.pid;\nerror_log " + in +

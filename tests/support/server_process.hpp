@@ -13,9 +13,9 @@
 
 namespace cubinet::test {
 
-// A port of 127.0.0.1 that this test alone has while the object lives: the system gives it to nobody who asks
-// for any port, and connections are refused. A server that binds with SO_REUSEADDR, as servers do, can listen
-// on it.
+// A port of 127.0.0.1 that is reserved for this test while the object exists. The system assigns it
+// to no process that requests any port, and connections are refused. A server that binds with
+// SO_REUSEADDR, as servers do, can listen on it.
 class ReservedPort {
  public:
   ReservedPort();
@@ -31,14 +31,15 @@ class ReservedPort {
   std::uint16_t number_ = 0;
 };
 
-// Where a program lies: in the folders of PATH, or where Debian has servers. nullopt: nowhere.
+// Returns the path of a program in the folders of PATH, or in those where Debian installs servers.
+// Returns nullopt if it is not installed.
 std::optional<std::string> find_program(const std::string& name);
 
-// Runs it to its end, without its output; its exit status.
+// Runs a program to its end, discards its output, and returns its exit status.
 int run_program(const std::vector<std::string>& arguments);
 
-// A server that somebody else wrote, as a child of the test, ended with it. `port` answers when the
-// constructor is done; where it does not within ten seconds, the test fails by what it asks it.
+// A third-party server as a child of the test. Its destructor ends it. The constructor returns when
+// `port` responds. If it does not within ten seconds, the test fails at its first request.
 class ServerProcess {
  public:
   ServerProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
@@ -51,9 +52,9 @@ class ServerProcess {
   pid_t child_ = -1;
 };
 
-// nginx with WebDAV's PUT, over a folder of its own, on a plain port and one with TLS. Under /private/ it
-// wants the user "reader" with the password "secret", under /mutual/ a certificate of the same authority.
-// nullptr, and the test is skipped, where nginx or openssl is not installed.
+// nginx with WebDAV's PUT, over a folder of its own, on a plain port and one with TLS. It requires
+// the user "reader" with the password "secret" under /private/, and a certificate of the same
+// authority under /mutual/. nullptr if nginx or openssl is not installed, and the test is skipped.
 class Nginx {
  public:
   static std::unique_ptr<Nginx> start();

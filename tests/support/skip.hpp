@@ -5,9 +5,9 @@
 
 namespace cubinet::test {
 
-// For a test case that finds that it cannot run here (no GPU, not root): prints the reason. Return from the
-// test case after it. When every assertion that did run held, the executable ends with kSkippedStatus, which
-// ctest reports as skipped, not as passed.
+// Prints the reason why a test case cannot run here (no GPU, not root). Return from the test case
+// after it. If every assertion that ran held, the executable ends with kSkippedStatus, which ctest
+// reports as skipped, not as passed.
 void skip(std::string_view reason);
 
 bool skip_was_called();

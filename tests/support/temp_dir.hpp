@@ -9,8 +9,8 @@
 
 namespace cubinet::test {
 
-// A new empty folder of mode 0700 under the system's temporary folder, removed with all that is in it on
-// destruction, folders that a test made unwritable included.
+// A new empty folder of mode 0700 under the system's temporary folder. Its destructor removes it
+// with all its content, including folders that a test made unwritable.
 class TempDir {
  public:
   TempDir();
@@ -25,7 +25,7 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-// Writes a file with this content. Missing folders are created.
+// Writes a file with this content. Creates missing folders.
 inline void write_file(const std::filesystem::path& path, std::string_view content) {
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));

@@ -33,7 +33,7 @@ TEST_CASE("requests for S3 are signed as botocore signs them") {
     HttpMethod method;
     const char *url, *token, *body, *signature;
   };
-  // Of botocore.auth.S3SigV4Auth 1.43.11, at that time, with the body signed.
+  // Computed by botocore.auth.S3SigV4Auth 1.43.11 for that time, with the body signed.
   for (const Row& row :
        {Row{HttpMethod::get, "https://bucket.s3.eu-west-1.amazonaws.com/prefix/blobs/sha256/aa", "", "",
             "c319cbaca58b52b42c710328e42e359d1b15c8a0a3571ea8dd716bf2027b568b"},
@@ -60,7 +60,7 @@ TEST_CASE("requests for S3 are signed as botocore signs them") {
               names + ", Signature=" + row.signature);
     CHECK(*find_header(headers, "x-amz-content-sha256") == sha256(as_bytes(row.body)).to_hex());
     CHECK((find_header(headers, "x-amz-security-token") != nullptr) == (*row.token != '\0'));
-    // Who knows the digest does not have it computed again.
+    // If the caller knows the digest, it is not computed again.
     request.body_digest = sha256(as_bytes(row.body));
     CHECK(find_header(ok(signer.headers(request)), "Authorization")->ends_with(row.signature));
   }

@@ -28,7 +28,7 @@ using test::ServerReply;
 
 namespace {
 
-// Such as lets a test end soon.
+// Returns settings that let a test end soon.
 HttpSettings quick(std::vector<std::string> plain_http) {
   HttpSettings settings;
   settings.plain_http = std::move(plain_http);
@@ -57,7 +57,7 @@ Got send(HttpClient& client, HttpRequest request) {
   return {std::move(response), std::string(as_text(sink.bytes))};
 }
 
-// Of a server of bad manners.
+// Sends a request to a misbehaving server.
 Got get(const FaultServer& server, const std::function<void(HttpRequest&, HttpSettings&)>& change = {}) {
   HttpSettings settings = quick({server.authority()});
   HttpRequest request = get_request(server.url("/blob"));
@@ -104,7 +104,7 @@ TEST_CASE("a port that is reserved for a server is given to nobody else") {
     return listens;
   };
   CHECK_FALSE(bound(reserved.number(), 0));
-  CHECK(bound(reserved.number(), 1));  // as a server asks for it
+  CHECK(bound(reserved.number(), 1));  // as a server binds it
   std::vector<std::unique_ptr<ReservedPort>> others;
   for (int i = 0; i < 500; ++i) {
     others.push_back(std::make_unique<ReservedPort>());

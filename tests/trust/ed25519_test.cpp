@@ -47,8 +47,8 @@ constexpr Vector kVectors[] = {{"9d61b19deffd5a60ba844af492ec2cc44449c5697b32691
                                 "dc2a4459e7369633a52b1bf277839a00201009a3efbf3ecb69bea2186c26b589"
                                 "09351fc9ac90b3ecfdfbc7c66431e0303dca179c138ac17ad9bef1177331a704"}};
 
-// The points of order 1, 2, 4 and 8, each with either sign of x, and the second writings of those with y
-// below 19.
+// The points of order 1, 2, 4 and 8, each with either sign of x, and the second encodings of those
+// with y below 19.
 constexpr std::string_view kSmallOrderKeys[] = {
     "0100000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000080",
@@ -65,7 +65,7 @@ constexpr std::string_view kSmallOrderKeys[] = {
     "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
     "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"};
 
-// Signs what libcrypto thinks of a key, without our checks.
+// Returns whether libcrypto accepts a signature, without this project's own checks.
 bool libcrypto_takes(const Ed25519Point& key, const Ed25519Signature& signature, ByteView message) {
   const auto raw = [](ByteView bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); };
   EVP_PKEY* point = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, raw(key), key.size());
@@ -117,7 +117,7 @@ TEST_CASE("a flipped bit of key, signature or message is no signature") {
 }
 
 TEST_CASE("an S of the order of the group and above is another writing of a signature, and refused") {
-  // L, least byte first; S + L while that fits into 32 bytes.
+  // L, least significant byte first. S + L is used if it fits into 32 bytes.
   const auto order = hex<32>("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010");
   for (const Vector& vector : kVectors) {
     auto signature = hex<64>(vector.signature);
@@ -140,7 +140,7 @@ TEST_CASE("keys of small order are none, for which libcrypto takes S of 0") {
     const auto key = hex<32>(text);
     CAPTURE(text);
     CHECK(why_not_a_key(key) != nullptr);
-    // R = the neutral point, S = 0: good for about one text in as many as the key's order says.
+    // R is the neutral point and S = 0, which is valid for one text in as many as the key's order.
     Ed25519Signature forged{};
     forged[0] = std::byte{1};
     for (std::uint8_t n = 0; n < 64; ++n) {
@@ -148,7 +148,7 @@ TEST_CASE("keys of small order are none, for which libcrypto takes S of 0") {
       if (libcrypto_takes(key, forged, message)) ++taken;
     }
   }
-  CHECK(taken > 100);  // else the checks above would stand for nothing
+  CHECK(taken > 100);  // otherwise the checks above would prove nothing
 }
 
 TEST_CASE("every y from the prime on is a second writing") {

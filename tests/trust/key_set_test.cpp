@@ -87,8 +87,8 @@ TEST_CASE("a home takes a first set when it is told to, and the next ones by the
   CHECK(home.update(first, {}, KeySetTurn::first));
   const std::string second = set_text(5, 2, {&b, &c});
   CHECK(home.update(second, {&a, &b, &c}, KeySetTurn::first).error().code == ErrorCode::invalid_argument);
-  check_refused(home.update(second, {&b, &c}), "the home's key set 4");  // one of the old ones
-  check_refused(home.update(second, {&a, &b}), "its own keys");          // one of the new ones
+  check_refused(home.update(second, {&b, &c}), "the home's key set 4");  // one of the old keys
+  check_refused(home.update(second, {&a, &b}), "its own keys");          // one of the new keys
   check_refused(home.update(second, {}), "the home's key set 4");
   CHECK(home.version() == 4);
   CHECK(home.update(second, {&a, &b, &c}));

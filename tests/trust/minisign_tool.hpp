@@ -8,9 +8,10 @@
 
 namespace cubinet::test {
 
-// False, and the test is skipped, where it is not installed.
+// Returns whether minisign is installed. Otherwise the test is skipped.
 bool has_minisign();
-// Runs the installed `minisign`, which is the second opinion; `input` is its stdin. True when it ends with 0.
+// Runs the installed `minisign` as an independent check. `input` is its stdin. Returns true if it
+// exits with 0.
 bool minisign(const std::vector<std::string>& arguments, std::string_view input = {});
 
 std::string text_of(const std::filesystem::path& file);

@@ -14,9 +14,9 @@ struct PolicyText {
   PublicKey two = new_key().public_key();
   std::optional<KeySet> home_keys;
 
-  // K1 and K2 stand for the keys.
+  // Parses a policy in which K1 and K2 denote the keys.
   Result<PolicyFile> parse(const std::string& text) const {
-    std::string made;  // a key's own text may hold either name
+    std::string made;  // a key's own text may contain either name
     for (std::size_t at = 0; at < text.size(); ++at) {
       const std::string name = text.substr(at, 2);
       if (name != "K1" && name != "K2") {
@@ -62,7 +62,7 @@ TEST_CASE("a policy says for each place who has to sign what comes from it") {
   CHECK(file.find("https://mirror/kernels/x")->local_only);
   for (const char* elsewhere : {"/srv/kernels2/x", "/srv", "", "/srv/kernelsx", "https://mirror/kernel"})
     CHECK(file.find(elsewhere) == nullptr);
-  // A folder is in itself, and a file of a longer name is another.
+  // A folder contains itself. A file with a longer name is a different one.
   CHECK(file.find("/srv/kernels") == file.find("/srv/kernels/x"));
   CHECK(file.find("https://mirror/kernels") == file.find("https://mirror/kernels/x"));
   CHECK(file.find("/srv/kernels/old.bundle2/x/")->threshold == 2);

@@ -16,7 +16,7 @@ TEST_CASE("a secret is overwritten, and moved without a copy") {
   const std::byte* where = secret.view().data();
   SecretBytes moved(std::move(secret));
   CHECK(moved.view().data() == where);
-  CHECK(secret.view().empty());  // NOLINT(bugprone-use-after-move): what is left is what is asked
+  CHECK(secret.view().empty());  // NOLINT(bugprone-use-after-move): tests the moved-from value
   SecretBytes assigned;
   assigned = std::move(moved);
   CHECK(assigned.view().data() == where);

@@ -24,7 +24,7 @@ SecretBytes secret(std::string_view text) {
 
 constexpr PasswordCost kCheap{32'768, 16'777'216};
 
-// The second line's bytes of a secret key's file, changed.
+// Returns a secret key's file after changing the bytes of its second line.
 template <class Change>
 std::string changed(std::string_view file, Change change) {
   const std::size_t start = file.find('\n') + 1;
@@ -94,7 +94,7 @@ TEST_CASE("every flipped bit that counts and every truncation of a secret key is
         changed(file, [&](Bytes& bytes) { bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8); });
     if (SecretKey::parse(damaged, nullptr)) ++taken;
   }
-  CHECK(taken == std::size_t{48} * 8);  // salt and costs, which say nothing without a password
+  CHECK(taken == std::size_t{48} * 8);  // salt and costs, which have no meaning without a password
 }
 
 TEST_CASE("a secret key with the point of another one is refused") {
@@ -122,7 +122,7 @@ TEST_CASE("a password that would cost more than 1 GiB is not tried") {
       CHECK(SecretKey::parse(dear, &password).error().code == ErrorCode::unsupported);
     }
   }
-  // No memory and all the operations: p would be large, and all the time with it.
+  // Little memory and the maximum of operations would make p, and thus the time, large.
   const auto slow = changed(text.text(), [&](Bytes& bytes) {
     for (unsigned i = 0; i < 8; ++i) {
       bytes[38 + i] = std::byte{0xff};

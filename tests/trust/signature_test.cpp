@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kText = "what is signed";
 
-// A file's four lines.
+// Returns a file's four lines.
 std::vector<std::string> lines_of(const std::string& file) {
   std::vector<std::string> lines;
   std::istringstream stream(file);
@@ -120,12 +120,12 @@ TEST_CASE("what minisign signs in both of its ways is verified here") {
     CHECK(verify_signature(key, signature, as_bytes("another")).error().code == ErrorCode::untrusted);
     CHECK(verify_signature(ok(SecretKey::generate()).public_key(), signature, as_bytes(kText)).error().code ==
           ErrorCode::untrusted);
-    // What Windows makes of it.
+    // Converts the line ends as Windows does.
     std::string carried;
     for (const char c : file)
       carried += c == '\n' ? "\r\n" : std::string(1, c);
     CHECK(verify_file(key, carried, kText));
-    // The same signature said to be of the other way.
+    // The same signature with the other algorithm's name.
     MinisignSignature other = signature;
     other.prehashed = legacy;
     CHECK_FALSE(verify_signature(key, other, as_bytes(kText)));
@@ -142,7 +142,7 @@ TEST_CASE("every changed byte, every truncation and every lengthening of a signa
   for (const std::size_t at : test::sampled(file.size(), 1)) {
     CHECK_FALSE(verify_file(key.public_key(), std::string_view(file).substr(0, at), kText));
     ++mutants;
-    if (at >= unsigned_from && at < unsigned_until) continue;  // the comment that nobody signed
+    if (at >= unsigned_from && at < unsigned_until) continue;  // the unsigned comment
     for (const std::byte change : test::changes(at, 8)) {
       std::string other = file;
       other[at] = static_cast<char>(other[at] ^ std::to_integer<char>(change));

@@ -20,7 +20,8 @@ inline SecretKey new_key() {
   return ok(SecretKey::generate());
 }
 
-// The same secret under another id, or another secret under the id of `key`: what an attacker may make.
+// Returns the same secret under another id, or another secret under the id of `key`, as an attacker
+// could make them.
 inline SecretKey renamed(const SecretKey& key, const std::array<std::byte, 8>& id) {
   const SecretBytes text = ok(key.to_file(nullptr));
   const std::size_t start = text.text().find('\n') + 1;

@@ -13,7 +13,7 @@ using namespace cubinet::test;
 
 namespace {
 
-// A signed file, and whose word counts for it.
+// A signed file and the policy for it.
 struct SignedFile {
   TempDir folder;
   std::filesystem::path path = folder / "file";
@@ -96,7 +96,7 @@ TEST_CASE("a key that nobody trusts does not count, and its file is not asked fo
   };
   CHECK_FALSE(verify_signatures(file.policy, "it", {}, source));
   CHECK(asked == std::vector<std::string>{trusted.public_key().id()});
-  // The stranger's signature under the trusted key's name.
+  // Stores the stranger's signature under the trusted key's name.
   std::filesystem::copy(signature_path(file.path, stranger.public_key().id()),
                         signature_path(file.path, trusted.public_key().id()));
   check_refused(file.verify(), "is of key " + stranger.public_key().id());
@@ -111,7 +111,7 @@ TEST_CASE("a threshold counts distinct keys, not ids and not files") {
   file.policy.threshold = 2;
   sign_file(file.path, one);
   check_refused(file.verify(), "signed by 1 of the 2 trusted keys");
-  // One secret under the second key's id: its file, not its signature.
+  // Signs with one secret under the second key's id, which writes its file but not its signature.
   sign_file(file.path, renamed(one, two.public_key().id_bytes()));
   check_refused(file.verify(), "signed by 1 of the 2 trusted keys");
   sign_file(file.path, two);
@@ -163,7 +163,7 @@ TEST_CASE("every flipped bit of what is signed and a signature of other bytes ar
   }
   put(file.path, text);
   CHECK(file.verify());
-  // The root of one release with the signature of another.
+  // Combines the root of one release with the signature of another.
   SignedFile newer("what is signed later");
   sign_file(newer.path, key);
   std::filesystem::copy(signature_path(newer.path, key.public_key().id()),
@@ -217,7 +217,7 @@ TEST_CASE("a policy that cannot be met is an error") {
 
 namespace {
 
-// Releases of a channel as they come to a node.
+// A node that receives releases of a channel.
 struct Node {
   TempDir folder;
   std::shared_ptr<FileSystem> files = posix_file_system();
@@ -318,7 +318,7 @@ TEST_CASE("what has expired is refused or told, and told is remembered") {
   REQUIRE_FALSE(late);
   CHECK(late.error().code == ErrorCode::untrusted);
   CHECK(contains(late.error().message, "has expired"));
-  CHECK(node.admit(1, {&key}, "fleet", 1'000'001));  // the refused one was not remembered
+  CHECK(node.admit(1, {&key}, "fleet", 1'000'001));  // the rejected one was not stored
   CHECK(node.admit(2, {&key}, "fleet", 1'000'000, Expiry::reported));
   REQUIRE(node.log.size() == 1);
   CHECK(contains(node.log[0], "has expired"));
@@ -332,7 +332,7 @@ TEST_CASE("a version that cannot be remembered is told") {
   put(node.folder / "file", "");
   node.policy.versions_seen = node.folder / "file/seen";
   const auto admitted = node.admit(1, {&key});
-  // A folder that cannot be looked into is another matter: what was seen is then unknown.
+  // An unreadable folder is different: the versions seen are then unknown.
   if (admitted) {
     REQUIRE(node.log.size() == 1);
     CHECK(contains(node.log[0], "not remembered"));

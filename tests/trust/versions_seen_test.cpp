@@ -132,7 +132,7 @@ TEST_CASE("of many who remember at once the highest stays, and nobody sees it go
     threads.emplace_back([&, t] {
       std::uint64_t before = 0;
       for (std::uint64_t i = 0; i < kEach; ++i) {
-        // What loses a race to remove the older file is no error.
+        // Losing a race to remove the older file is not an error.
         if (!fixture.seen.remember("c", fixture.key, 4 * i + t)) std::abort();
         const auto newest = fixture.seen.newest("c", {fixture.key});
         if (!newest || !*newest || (*newest)->version < before || (*newest)->version < 4 * i + t)

@@ -18,9 +18,9 @@ using ByteView = std::span<const std::byte>;
 ByteView as_bytes(std::string_view text);
 std::string_view as_text(ByteView bytes);
 
-// Lower-case hexadecimal, two digits a byte.
+// Returns lower-case hexadecimal, two digits per byte.
 std::string to_hex(ByteView bytes);
-// Accepts lower and upper case; an odd length or another character is invalid_argument.
+// Accepts lower and upper case. Returns invalid_argument for an odd length or any other character.
 Result<Bytes> from_hex(std::string_view text);
 
 }  // namespace cubinet

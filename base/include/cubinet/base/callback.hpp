@@ -10,17 +10,18 @@ namespace cubinet {
 template <class Signature>
 class Callback;
 
-// A function of the caller's that options carry: anything that can be called with these arguments, or
-// nothing, the default. What std::function is without <functional>, which is a fifth of what a public header
-// brings in. Copies share the one callable, which is called as const: whether that may happen from several
-// threads at once is said where the callback is taken. Calling an empty one is a broken precondition.
+// A function that the caller passes in options. It holds any callable with this signature, or
+// nothing, which is the default. It replaces std::function because <functional> makes up a fifth of
+// what a public header includes. Copies share one callable, which is called as const. The API that
+// takes a callback states whether several threads may call it at once. The caller must not call an
+// empty one.
 template <class R, class... Arguments>
 class Callback<R(Arguments...)> {
  public:
   Callback() = default;
   template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, Callback> &&
                                               std::is_invocable_r_v<R, const std::decay_t<F>&, Arguments...>>>
-  // NOLINTNEXTLINE(google-explicit-constructor): a lambda is passed as it stands
+  // NOLINTNEXTLINE(google-explicit-constructor): callers pass lambdas directly
   Callback(F&& callable) : held_(std::make_shared<const Held<std::decay_t<F>>>(std::forward<F>(callable))) {}
 
   explicit operator bool() const { return held_ != nullptr; }

@@ -11,8 +11,9 @@ enum class LogLevel { debug, info, warning, error };
 
 std::string_view to_string(LogLevel level);
 
-// Where a component reports what it cannot return: a quarantined entry, a home that is not usable, a failed
-// unload. Called from any thread, possibly at once; must not throw. An empty sink is silence, the default.
+// A function that receives reports which a component cannot return: a quarantined entry, an
+// unusable home, a failed unload. Any thread may call it, several at once. It must not throw. An
+// empty sink, the default, discards reports.
 using LogSink = Callback<void(LogLevel, std::string_view)>;
 
 inline void log(const LogSink& sink, LogLevel level, std::string_view message) {

@@ -10,24 +10,25 @@
 
 namespace cubinet {
 
-// Where a Result is asked for the side that it does not hold: says on stderr which error was there, and ends
-// the program (SIGABRT).
+// Ends the program (SIGABRT) when the side of a Result that it does not hold is accessed. The first
+// function prints the error on stderr.
 [[noreturn]] void stop_at_error(const Error& error);
 [[noreturn]] void stop_without_error();
 
-// A value or an Error, with the member names of std::expected (C++23). The class is [[nodiscard]]: a result
-// that nobody looks at is a compiler warning. Access to the side that is not there ends the program, in every
-// build, with the error's message; it is never an exception.
+// A value or an Error, with the member names of std::expected (C++23). The class is [[nodiscard]],
+// so the compiler warns about an ignored result. Accessing the side that it does not hold prints
+// the error's message and ends the program, in every build. It never throws.
 template <class T>
 class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  // NOLINTNEXTLINE(google-explicit-constructor): `return value;` is what makes the type usable
+  // NOLINTNEXTLINE(google-explicit-constructor): callers write `return value;`
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): so does `return Error{...};`
+  // NOLINTNEXTLINE(google-explicit-constructor): callers write `return Error{...};`
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
-  // Lets a function that returns Result<std::optional<X>> or Result<std::shared_ptr<const X>> return an X.
+  // Lets a function that returns Result<std::optional<X>> or Result<std::shared_ptr<const X>>
+  // return an X.
   template <class U, class = std::enable_if_t<
                          std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
                          !std::is_same_v<std::decay_t<U>, Error> && !std::is_same_v<std::decay_t<U>, Result>>>
@@ -125,14 +126,16 @@ class [[nodiscard]] Result<void> {
 #define CUBINET_CONCAT_(a, b) a##b
 #define CUBINET_CONCAT(a, b) CUBINET_CONCAT_(a, b)
 
-// Returns the error of `expression` (a Result of any type) from the enclosing function, if it has one.
+// Returns the error of `expression`, a Result of any type, from the enclosing function if it has
+// one.
 #define CUBINET_TRY(expression)                                            \
   do {                                                                     \
     auto&& cubinet_try_result = (expression);                              \
     if (!cubinet_try_result) return std::move(cubinet_try_result).error(); \
   } while (false)
 
-// CUBINET_TRY_ASSIGN(auto file, read_file(path)); declares `file` or returns the error.
+// Declares a variable from a Result, or returns its error from the enclosing function. Example:
+// CUBINET_TRY_ASSIGN(auto file, read_file(path));
 #define CUBINET_TRY_ASSIGN(declaration, expression) \
   CUBINET_TRY_ASSIGN_(CUBINET_CONCAT(cubinet_result_, __LINE__), declaration, expression)
 #define CUBINET_TRY_ASSIGN_(temporary, declaration, expression) \

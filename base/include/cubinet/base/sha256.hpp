@@ -11,8 +11,8 @@
 
 namespace cubinet {
 
-// A SHA-256 digest: the name of content. Everything that decides whether bytes may be used compares these;
-// XXH3 is only ever an index.
+// A SHA-256 digest, which identifies content. Every check of whether bytes may be used compares
+// SHA-256 digests. XXH3 serves as an index only.
 struct Sha256Digest {
   std::array<std::byte, 32> bytes{};
 
@@ -23,7 +23,8 @@ struct Sha256Digest {
   friend auto operator<=>(const Sha256Digest&, const Sha256Digest&) = default;
 };
 
-// libcrypto's SHA-256 (it uses the processor's SHA instructions: 4 times coreutils here).
+// Computes SHA-256 with libcrypto, which uses the processor's SHA instructions (measured: 4 times
+// as fast as coreutils).
 Sha256Digest sha256(ByteView bytes);
 
 }  // namespace cubinet

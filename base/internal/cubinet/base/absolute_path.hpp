@@ -7,9 +7,10 @@
 
 namespace cubinet {
 
-// Returns the path as an absolute one without empty, `.` and `..` parts. Keeps symbolic links, except before
-// a `..`, which leads to the parent of the link's target as it does for the operating system. Errors:
-// invalid_argument for a zero byte, io if a link before a `..` or the working directory cannot be read.
+// Returns an absolute path without empty, `.` and `..` parts. Keeps symbolic links, except before a
+// `..`, which leads to the parent of the link's target as in the operating system. Errors:
+// invalid_argument for a zero byte, io if a link before a `..` or the working directory cannot be
+// read.
 Result<std::filesystem::path> absolute_path(const std::filesystem::path& path);
 
 }  // namespace cubinet

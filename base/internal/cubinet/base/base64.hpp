@@ -8,11 +8,11 @@
 
 namespace cubinet {
 
-// Base64 of RFC 4648, with its padding.
+// Encodes bytes as base64 (RFC 4648) with padding.
 std::string to_base64(ByteView bytes);
-// Only the one text that to_base64 gives for some bytes: invalid_argument for another character, a missing
-// padding, and bits that stand for nothing and are not zero. The error does not repeat the text, which may be
-// a secret.
+// Decodes the canonical text only, which is the one that to_base64 returns. Returns
+// invalid_argument for other characters, missing padding, or unused bits that are not zero. The
+// error does not repeat the text, which may be a secret.
 Result<Bytes> from_base64(std::string_view text);
 
 }  // namespace cubinet

@@ -10,47 +10,47 @@
 
 namespace cubinet {
 
-// What every binary format of this project has in common: it begins with a magic of four letters and a u16
-// version, and what it says is covered by a SHA-256 of the bytes before it. A format is a constant of this
-// type; its own fields are read and written beside it. Immutable, so any thread may use it.
+// A binary format of this project. Every format begins with a magic of four letters and a u16
+// version, and stores the SHA-256 of the bytes before the digest. Each format is a constant of this
+// type. The code of the format reads and writes its own fields. Immutable and thread-safe.
 struct BinaryFormat {
-  std::string_view name;  // with its article, as a message begins: "a kernel table"
+  std::string_view name;  // with its article, as messages begin: "a kernel table"
   std::string_view magic;
   std::uint16_t newest = 1;  // the version that is written
-  std::uint16_t oldest = 1;  // no version below it was ever stored
+  std::uint16_t oldest = 1;  // no earlier version was ever stored
   std::string_view damage_remedy = {};
   std::string_view newer_remedy = "use the version of cubinet that wrote it";
 
-  // corruption: "<name> <reason>".
+  // Returns a corruption error: "<name> <reason>".
   Error damaged(std::string_view reason) const;
-  // unsupported: of `version`, where this build knows up to `known`.
+  // Returns an unsupported error for `version`, when this build knows versions up to `known`.
   Error newer(unsigned version, unsigned known) const;
 
-  // Whether the bytes claim to be of this format: for a file that somebody named.
+  // Returns whether the bytes claim to be of this format. Used for files that the user names.
   bool begins(ByteView bytes) const;
 
   void write_head(ByteWriter& writer) const;
-  // The version, which is from oldest to newest. corruption: another magic, or a version that was never
-  // stored; unsupported: a newer one.
+  // Returns the version, which is between oldest and newest. Errors: corruption for another magic
+  // or a version that was never stored, unsupported for a newer version.
   Result<std::uint16_t> read_head(ByteReader& reader) const;
 
-  // Reads a digest, and compares it with that of the bytes it covers.
+  // Reads a digest and compares it with the digest of the bytes that it covers.
   Result<void> read_checksum(ByteReader& reader, ByteView covered) const;
 
   struct Fields {
     std::uint16_t version = 0;
     ByteReader reader;
   };
-  // For a format that ends with the digest of all before: what lies between the head and the digest, once
-  // that is right. The bytes must outlive the result.
+  // Returns the fields between the head and the digest after verifying the digest. For formats that
+  // end with the digest of all preceding bytes. The bytes must outlive the result.
   Result<Fields> read_checked(ByteView bytes) const;
 };
 
-// Appends the digest of all that was written so far.
+// Appends the digest of all bytes written so far.
 void write_checksum(ByteWriter& writer);
 
 Result<Sha256Digest> read_digest(ByteReader& reader);
-// nullopt where there are not as many bytes as a digest has.
+// Returns nullopt if there are fewer bytes than a digest has.
 std::optional<Sha256Digest> as_digest(ByteView bytes);
 
 }  // namespace cubinet

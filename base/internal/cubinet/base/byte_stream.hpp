@@ -7,11 +7,12 @@
 
 namespace cubinet {
 
-// Appends little-endian integers and length-prefixed strings: the one way in which this project turns fields
-// into bytes that are hashed or stored. Lengths precede contents so that ("ab","c") and ("a","bc") differ.
+// A writer that appends little-endian integers and length-prefixed strings. All fields that this
+// project hashes or stores are encoded by it. Lengths precede contents so that ("ab","c") and
+// ("a","bc") differ.
 class ByteWriter {
  public:
-  // Room for so many bytes in all, for whoever knows: else it grows with what is written.
+  // Reserves room for `bytes` in total. Without it the buffer grows as it is written.
   void reserve(std::size_t bytes);
   void u8(std::uint8_t value);
   void u16(std::uint16_t value);
@@ -19,10 +20,10 @@ class ByteWriter {
   void u64(std::uint64_t value);
   void i64(std::int64_t value);
   void raw(ByteView bytes);
-  // u32 length, then the bytes. REQUIRES: text.size() < 2^32.
+  // Writes a u32 length, then the bytes. REQUIRES: text.size() < 2^32.
   void string(std::string_view text);
 
-  // Until the next write.
+  // Returns a view that is valid until the next write.
   ByteView bytes() const { return ByteView(bytes_).first(size_); }
   Bytes take();
 
@@ -31,13 +32,14 @@ class ByteWriter {
   template <class View>
   void put(const View& bytes);
 
-  Bytes
-      bytes_;  // what was written, and room for more: to let a vector grow by each field costs twice the time
+  // The written bytes, then room for more. Growing a vector for each field takes twice the time.
+  Bytes bytes_;
   std::size_t size_ = 0;
 };
 
-// The reader of the same. Every read is checked against what is left: any input gives values or a corruption
-// error, never a read out of bounds. Does not own the bytes, which must outlive it.
+// A reader of what ByteWriter writes. Every read is checked against the remaining bytes: any input
+// gives values or a corruption error, never a read out of bounds. Does not own the bytes, which
+// must outlive it.
 class ByteReader {
  public:
   explicit ByteReader(ByteView bytes) : bytes_(bytes) {}
@@ -47,11 +49,11 @@ class ByteReader {
   Result<std::uint32_t> u32();
   Result<std::uint64_t> u64();
   Result<std::int64_t> i64();
-  // As many as there is room for, at once.
+  // Reads `values.size()` integers at once.
   Result<void> u32s(std::span<std::uint32_t> values);
   Result<ByteView> raw(std::size_t count);
   Result<std::string> string();
-  // The same where it lies.
+  // Reads a length-prefixed field and returns a view of it in the input.
   Result<ByteView> blob();
   Result<std::string_view> text();
 
@@ -61,7 +63,7 @@ class ByteReader {
   template <class Integer>
   Result<Integer> integer();
   template <class Integer>
-  Integer next();  // REQUIRES: so much is left
+  Integer next();  // REQUIRES: enough bytes remain
   Error ends_early(std::size_t wanted) const;
 
   ByteView bytes_;

@@ -11,29 +11,30 @@
 
 namespace cubinet {
 
-// A shared library opened at run time; the only place that calls dlopen. Owns the handle; movable. Libraries
-// that register exit handlers (the CUDA driver, NVRTC) must not be closed: they are opened with
-// RTLD_NODELETE.
+// A shared library that is opened at run time. Only this class calls dlopen. Owns the handle;
+// movable. Libraries that register exit handlers (the CUDA driver, NVRTC) must not be closed, so
+// they are opened with RTLD_NODELETE.
 class DynamicLibrary {
  public:
-  // `name` is a path, or a soname that the dynamic loader searches. unavailable, with the loader's own words
-  // in detail, when it cannot be opened.
+  // Opens a library. `name` is a path, or a soname that the dynamic loader searches for. Returns
+  // unavailable if it cannot be opened, with the loader's message in `detail`.
   static Result<DynamicLibrary> open(const std::string& name);
-  // The library that the process has under this soname, which is the one that everybody who opens the soname
-  // gets; nullopt when it has none. Loads nothing.
+  // Returns the library that the process has loaded under this soname, which every later open of
+  // the soname also gets. Returns nullopt if there is none. Loads nothing.
   static std::optional<DynamicLibrary> find_loaded(const std::string& soname);
 
   DynamicLibrary(DynamicLibrary&& other) noexcept;
   DynamicLibrary& operator=(DynamicLibrary&& other) noexcept;
   ~DynamicLibrary();
 
-  // nullptr when the library has no such symbol.
+  // Returns nullptr if the library has no such symbol.
   void* find(const char* symbol) const;
-  // Where the file lies that the loader chose; the name as given when that cannot be told.
+  // Returns the path of the file that the loader chose, or the given name if that is unknown.
   const std::filesystem::path& path() const { return path_; }
-  // The GNU build-id of what is in memory, whatever has become of the file; nullopt when it has none.
+  // Returns the GNU build-id of the library in memory, even if the file has changed since. Returns
+  // nullopt if it has none.
   std::optional<Bytes> build_id() const;
-  // Whether both are one library, loaded once.
+  // Returns whether both are the same loaded library.
   bool is_same_as(const DynamicLibrary& other) const { return handle_ == other.handle_; }
 
  private:
@@ -43,9 +44,9 @@ class DynamicLibrary {
   std::filesystem::path path_;
 };
 
-// The folders in which the dynamic loader looks for a soname, in its order: those it was started with, the
-// ones that /etc/ld.so.conf adds, the system's. For telling where a library would be found without loading
-// it.
+// Returns the folders that the dynamic loader searches for a soname, in its order: the folders it
+// was started with, those of /etc/ld.so.conf, the system's. Used to report where a library would be
+// found without loading it.
 std::vector<std::filesystem::path> dynamic_loader_search_path();
 
 }  // namespace cubinet

@@ -20,7 +20,7 @@ struct ElfSection {
   std::uint32_t info = 0;
   std::uint64_t size = 0;  // in memory
   std::uint64_t alignment = 0;
-  ByteView content;        // empty where the file has none, as for SHT_NOBITS
+  ByteView content;  // empty if the file holds no bytes, as for SHT_NOBITS
 };
 
 struct ElfSymbol {
@@ -33,9 +33,9 @@ struct ElfSymbol {
   std::uint64_t size = 0;
 };
 
-// A little-endian 64-bit ELF image: a cubin or a shared library. Parsing reads the header and the section
-// table and checks every offset against the image; any input gives a value or a corruption error, in time and
-// memory of the order of its size. Holds views: the image must outlive it.
+// A little-endian 64-bit ELF image: a cubin or a shared library. Parsing reads the header and the
+// section table and checks every offset against the image. Any input gives a value or a corruption
+// error, in time and memory proportional to its size. Holds views: the image must outlive it.
 class ElfImage {
  public:
   static Result<ElfImage> parse(ByteView image);
@@ -48,8 +48,9 @@ class ElfImage {
 
   const std::vector<ElfSection>& sections() const { return sections_; }
   const ElfSection* find_section(std::string_view name) const;
-  // The symbols of .symtab; empty when there is none. corruption for two tables, and for a name of more than
-  // 64 KiB or names of more than 16 MiB, as for those of sections.
+  // Returns the symbols of .symtab, or an empty list if there is none. Returns corruption for two
+  // tables, for a name longer than 64 KiB, and for names longer than 16 MiB in total. The same
+  // limits apply to section names.
   Result<std::vector<ElfSymbol>> symbols() const;
 
  private:
@@ -66,7 +67,7 @@ Result<void> for_each_elf_note(
     ByteView content,
     const std::function<bool(std::string_view owner, std::uint32_t type, ByteView payload)>& visit);
 
-// The NT_GNU_BUILD_ID of an image; nullopt when it has none.
+// Returns the NT_GNU_BUILD_ID of an image, or nullopt if it has none.
 Result<std::optional<Bytes>> elf_build_id(const ElfImage& image);
 
 }  // namespace cubinet

@@ -5,7 +5,7 @@
 
 namespace cubinet {
 
-// Whether FileSystem::lock failed as flock does where a file system has no locks.
+// Returns whether FileSystem::lock failed because the file system does not support flock.
 bool knows_no_locks(const Error& error);
 
 }  // namespace cubinet

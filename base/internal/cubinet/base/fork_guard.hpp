@@ -8,16 +8,16 @@
 
 namespace cubinet {
 
-// Tells the process that made it from children forked later. The mark lies in a page that the kernel hands to
-// children zeroed (MADV_WIPEONFORK, Linux 4.14), so the question costs one load and no getpid. Where the
-// kernel refuses, as gVisor does, the mark is a count of forks that a handler of the C library keeps: then a
-// child made by a bare clone() counts as the original.
+// A guard that distinguishes the process that made it from children forked later. The mark is
+// stored in a page that the kernel clears in children (MADV_WIPEONFORK, Linux 4.14), so a query
+// costs one load and no getpid. If the kernel refuses, as gVisor does, the mark is a count of forks
+// kept by a handler of the C library. A child made by a bare clone() then counts as the original.
 class ForkGuard {
  public:
   enum class Mechanism { wiped_page, fork_handler };
 
   ForkGuard() : ForkGuard(Mechanism::wiped_page) {}
-  // The mechanism to try first; the fork handler is what is left where the page is refused.
+  // Tries this mechanism first. The fork handler is the fallback if the page is refused.
   explicit ForkGuard(Mechanism mechanism);
   ~ForkGuard();
   ForkGuard(const ForkGuard&) = delete;
@@ -32,13 +32,14 @@ class ForkGuard {
   std::size_t page_bytes_ = 0;
 };
 
-// Keeps count of the threads that are inside code of others that has locks of its own: a library that cannot
-// be told of a fork. Where a thread was inside when the process forked, the child lacks that thread and has
-// its locks, held for ever: nobody may go in there. Forks are counted by a handler of the C library. An
-// object with static storage duration; thread-safe.
+// A counter of the threads that are inside third-party code with locks of its own, such as a
+// library that has no fork handler. If a thread was inside when the process forked, the child has
+// that code's locks but not the thread, so they are held for ever and no thread of the child may
+// enter the code. A handler of the C library counts the forks. Must have static storage duration;
+// thread-safe.
 class ForkHazard {
  public:
-  // While it lives, its thread counts as inside.
+  // A scope during which its thread counts as inside.
   class [[nodiscard]] Stay {
    public:
     Stay(Stay&& other) noexcept : hazard_(std::exchange(other.hazard_, nullptr)), epoch_(other.epoch_) {}
@@ -46,7 +47,7 @@ class ForkHazard {
     ~Stay() {
       if (hazard_ != nullptr) hazard_->leave(epoch_);
     }
-    // False: the locks may be held for ever, and nobody is inside.
+    // Returns false if the locks may be held for ever. The thread then does not count as inside.
     explicit operator bool() const { return hazard_ != nullptr; }
 
    private:
@@ -62,7 +63,8 @@ class ForkHazard {
  private:
   void leave(std::uint32_t epoch);
 
-  // Forks so far in the upper half; below, a bit for locks that are lost, and the number of threads.
+  // The upper half is the number of forks so far. The lower half is a bit for lost locks and the
+  // number of threads.
   std::atomic<std::uint64_t> state_{0};
 };
 

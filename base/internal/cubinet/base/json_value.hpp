@@ -15,16 +15,18 @@ namespace cubinet {
 
 struct JsonMember;
 
-// A value of a JSON text, with all that it contains. Only moved: neither a move nor the destructor allocates.
+// A value of a JSON text, with everything it contains. Move-only: neither a move nor the destructor
+// allocates.
 class JsonValue {
  public:
   using List = std::vector<JsonValue>;
   using Members = std::vector<JsonMember>;
-  // An integer is std::uint64_t only if it exceeds std::int64_t.
+  // An integer is stored as std::uint64_t only if it exceeds std::int64_t.
   using Content =
       std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, List, Members>;
 
-  // These are defined below JsonMember: Clang instantiates them where they are defined, with a complete type.
+  // These functions are defined below JsonMember because Clang instantiates them at their
+  // definition, with a complete type.
   inline JsonValue();  // null
   inline explicit JsonValue(Content content, long line = 0);
   inline JsonValue(JsonValue&& other) noexcept;
@@ -48,17 +50,17 @@ class JsonValue {
   const std::string& text() const { return std::get<std::string>(content_); }
   const List& items() const { return std::get<List>(content_); }
   const Members& members() const { return std::get<Members>(content_); }  // ascending by name
-  // nullopt unless the value is an integer of 64 bits.
+  // Returns nullopt unless the value is an integer of 64 bits.
   std::optional<std::int64_t> integer() const;
-  // Returns a value that is no text, list or object as it is written in JSON.
+  // Returns the JSON literal of a value that is not text, a list or an object.
   std::string literal() const;
 
-  // Returns the member of this name; nullptr if there is none, or if this is no object.
+  // Returns the member of this name, or nullptr if there is none or this is not an object.
   const JsonValue* find(std::string_view name) const;
   // Returns the member of this name if it is text, and "" otherwise.
   std::string text_of(std::string_view name) const;
 
-  // The line in the text where the value, or the name of the member, begins; from 1 on.
+  // Returns the line of the text, counted from 1, where the value or the name of its member begins.
   long line() const { return line_; }
 
  private:
@@ -77,11 +79,12 @@ JsonValue::JsonValue(JsonValue&&) noexcept = default;
 JsonValue& JsonValue::operator=(JsonValue&&) noexcept = default;
 JsonValue::~JsonValue() = default;
 
-// Parses a JSON text (RFC 8259). A repeated member, a depth over 8, more than a million values and anything
-// after the value are errors too. invalid_argument has the line, from 1 on, in `native`.
+// Parses a JSON text (RFC 8259). Returns an error also for a repeated member, a depth above 8, more
+// than a million values, or anything after the value. Such an invalid_argument has the line,
+// counted from 1, in `native`.
 Result<JsonValue> parse_json(std::string_view text);
 
-// Returns text as a JSON string, in quotes. Bytes that are no UTF-8 become U+FFFD.
+// Returns the text as a JSON string, in quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string quoted_json(std::string_view text);
 
 }  // namespace cubinet

@@ -7,12 +7,13 @@
 
 namespace cubinet {
 
-// A file's content as memory, read from the disk only where it is looked at: for the few kilobytes wanted of
-// a shared library of a hundred megabytes. Owns the mapping; movable. A file that somebody shortens meanwhile
-// ends the process with SIGBUS, so this is for installed libraries and never for files of a registry.
+// A file's content mapped into memory. Only accessed pages are read from disk, which suits reading
+// a few kilobytes of a shared library of a hundred megabytes. Owns the mapping; movable. If another
+// process shortens the file, the program ends with SIGBUS. Use it for installed libraries and never
+// for files of a registry.
 class MappedFile {
  public:
-  // not_found when there is none; io for what is no regular file.
+  // Maps a file. Errors: not_found if it does not exist, io if it is not a regular file.
   static Result<MappedFile> open(const std::filesystem::path& path);
 
   MappedFile(MappedFile&& other) noexcept;

@@ -8,8 +8,8 @@
 
 namespace cubinet {
 
-// Hashes a sequence of fields. `field` writes a tag and both lengths first, so that no two different
-// sequences of fields hash the same bytes. Not thread-safe; movable.
+// A hasher of a sequence of fields. `field` first writes a tag and both lengths, so that no two
+// different sequences of fields hash the same bytes. Not thread-safe; movable.
 class Sha256Hasher {
  public:
   Sha256Hasher();
@@ -19,7 +19,7 @@ class Sha256Hasher {
 
   void raw(ByteView bytes);
   void field(std::string_view tag, std::string_view content);
-  Sha256Digest finish();  // the hasher is spent afterwards
+  Sha256Digest finish();  // the hasher must not be used afterwards
 
  private:
   struct State;

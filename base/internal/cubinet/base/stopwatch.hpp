@@ -5,7 +5,7 @@
 
 namespace cubinet {
 
-// Seconds since it was made, by the clock that never goes back.
+// A monotonic clock that returns the seconds since its construction.
 class Stopwatch {
  public:
   double seconds() const {

@@ -6,20 +6,20 @@
 
 namespace cubinet {
 
-// The values are those that published metadata headers use. Stored in keys and tables: DO NOT RENUMBER.
+// The values are those of published metadata headers. Stored in keys and tables: DO NOT RENUMBER.
 
 enum class QkvLayout : std::uint8_t { separate_qkv = 0, packed_qkv = 1, paged_kv = 2, contiguous_kv = 3 };
 
 enum class AttentionMask : std::uint8_t {
   dense = 0,
   causal = 1,                     // row i of q_len sees kv positions <= kv_len - q_len + i
-  sliding_or_chunked_causal = 2,  // causal, and no further back than a window or the start of a chunk
+  sliding_or_chunked_causal = 2,  // causal, limited to a window or to the current chunk
   custom = 3,                     // a packed mask over the last q_len positions
 };
 
 enum class KernelType : std::uint8_t {
   context = 0,       // prefill
-  generation = 1,    // asks to choose one of the next two; never in a row
+  generation = 1,    // requests a choice of one of the next two; never stored in a row
   swaps_mma_ab = 2,  // generation, the KV tile is the MMA's M operand: few rows of Q, low latency
   keeps_mma_ab = 3,  // generation, rows of Q are M (64 or 128): high throughput
   spec_decoding = 4,
@@ -27,8 +27,8 @@ enum class KernelType : std::uint8_t {
 
 enum class TileScheduler : std::uint8_t { static_grid = 0, persistent = 1 };
 
-// How the parts of one row's KV that several CTAs worked on come together. Headers from before September 2025
-// number cga 2; the reader of headers recognises them.
+// The method of combining the partial results of several CTAs that processed one row's KV. Headers
+// from before September 2025 number cga as 2; the header reader recognises them.
 enum class MultiCtasKvMode : std::uint8_t {
   disabled = 0,
   gmem = 1,           // the last CTA reduces, through global memory
@@ -38,10 +38,10 @@ enum class MultiCtasKvMode : std::uint8_t {
 
 enum class SparseAttention : std::uint8_t { none = 0, static_token = 1, dynamic_token = 2 };
 
-// What a kernel with BF16 Q and FP8 KV does with KV before the MMA.
+// The conversion of KV before the MMA in a kernel with BF16 Q and FP8 KV.
 enum class KvTransform : std::uint8_t { full = 0, k_only = 1, separate_kv = 2 };
 
-// The names are those of the command-line tool's JSON: "paged_kv", "swaps", "static", "gmem_separate".
+// Return the names in the command-line tool's JSON: "paged_kv", "swaps", "static", "gmem_separate".
 std::string_view to_string(QkvLayout value);
 std::string_view to_string(AttentionMask value);
 std::string_view to_string(KernelType value);

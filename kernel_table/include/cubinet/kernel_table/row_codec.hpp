@@ -10,10 +10,9 @@
 
 namespace cubinet {
 
-// A selector as five words, for look-ups.
+// A selector encoded as five words, for look-ups.
 //
-//   word 0  u8 0, qkv_layout, mask, kernel_type, tile_scheduler, multi_ctas_kv_mode,
-//   sparse,
+//   word 0  u8 0, qkv_layout, mask, kernel_type, tile_scheduler, multi_ctas_kv_mode, sparse,
 //           kv_transform
 //   word 1  u8 data types of Q, K, V, O; u16 flags (bit 0 dynamic_page, 1 groups_tokens_heads_q,
 //           2 reuses_smem_k_for_v, 3 two_cta, 4 skips_softmax, 5 fp16_softmax, 6 spcompress,
@@ -23,28 +22,32 @@ namespace cubinet {
 //   word 3  u16 Sage block sizes of Q, K, P, V
 //   word 4  u32 tokens_per_page, u32 0
 //
-// Every field has bits of its own and is there as it is: two selectors have one encoding only when they are
-// equal. In memory only: what is stored is row_of's.
+// Every field has its own bits and is stored unchanged, so two selectors have the same encoding
+// only if they are equal. Used in memory only: stored data uses row_of().
 using SelectorEncoding = std::array<std::uint64_t, 5>;
 
-// The one function through which both sides of a look-up go: rows when an index is built, requests when it is
-// asked. REQUIRES: check_ranges(selector) holds, or nothing is found.
+// Encodes a selector. Both sides of a look-up use this function: rows when an index is built, and
+// requests when it is queried. REQUIRES: check_ranges(selector) succeeds. Otherwise nothing is
+// found.
 SelectorEncoding encode_selector(const KernelSelector& selector);
-// XXH3-64 of the encoding: an index. Whoever finds something by it compares the encoding.
+// Returns the XXH3-64 hash of the encoding. It is an index: code that finds an entry by it must
+// also compare the encoding.
 std::uint64_t hash_of(const SelectorEncoding& encoding);
 
-// A row as a kernel of its publisher: name is the implementation, parameters are the columns that identify it
-// and are not at their default (types and enumerated values by name), the extra columns that are on, `layout`
-// and `pin`. Target, function name, sizes, digest, version and source are no part of it, so two rows of one
-// specification are builds of one kernel.
+// Returns the specification of a row as a kernel of its publisher. The name is the implementation.
+// The parameters are `layout`, `pin`, the extra columns that are on, and the identifying columns
+// that differ from their defaults (types and enumerated values by name). Target, function name,
+// sizes, digest, version and source are excluded, so two rows with the same specification are
+// builds of one kernel.
 KernelSpec published_spec(const KernelRow& row);
-// Of that specification on the row's target.
+// Returns the identity of that specification on the row's target.
 KernelIdentity identify(const KernelRow& row);
-// The inverse, for selector, traits, extra columns, implementation, layout and pin. corruption for what
-// published_spec() does not write, invalid_argument for values out of range.
+// Returns the row of a specification, which is the inverse of published_spec(). Restores selector,
+// traits, extra columns, implementation, layout and pin. Errors: corruption for a specification
+// that published_spec() does not write, invalid_argument for values out of range.
 Result<KernelRow> row_of(const KernelSpec& published);
 
-// A row's bytes in a record: the encoding (kernel_key.hpp) of its specification.
+// Returns a row's bytes in a record, which are the encoding (kernel_key.hpp) of its specification.
 Bytes encode_row(const KernelRow& row);
 Result<KernelRow> decode_row(ByteView bytes);
 

@@ -13,59 +13,63 @@
 
 namespace cubinet {
 
-// What was measured to be the fastest way to run problems on devices (docs/tuning.md). A plain value: rows in
-// one order, none twice, so that equal tables have equal bytes and one digest.
+// A table of the fastest measured ways to run problems on devices (docs/tuning.md). A plain value.
+// Its rows are ordered and distinct, so that equal tables have equal bytes and one digest.
 class TuningTable {
  public:
   struct Row {
-    // Of what: the problem in values, without its batch and KV length, which stand beside it, and the device
-    // with the driver that it had. Problems whose batch and KV length round up to the same powers of two
-    // share a bucket.
+    // The subject of the measurement: the values of the problem except its batch and KV length,
+    // which are separate fields, and the device with its driver. Problems whose batch and KV length
+    // round up to the same powers of two share a bucket.
     std::string problem;
     std::uint32_t batch = 1;
     std::uint32_t kv_len = 1;
     std::string device;
-    std::uint32_t driver = 0;  // as cuDriverGetVersion says it
-    // Which build of the kernel's source: of another one the row says nothing.
+    std::uint32_t driver = 0;  // as returned by cuDriverGetVersion
+    // The build of the kernel's source. The row does not apply to other builds.
     std::string version;
 
-    // What won: a backend, the kernel that attends and the KV splits.
+    // The fastest configuration: a backend, the attention kernel and the KV splits.
     std::string backend;
-    KernelSpec kernel;         // complete; without a name it is the backend's choice
-    std::uint32_t splits = 0;  // 0: the same
+    KernelSpec kernel;         // complete; without a name, the backend chooses the kernel
+    std::uint32_t splits = 0;  // 0: the backend chooses
 
-    double microseconds = 0;           // of a run
-    double modelled_microseconds = 0;  // of what is planned without measurements, in the same minute
-    std::uint32_t candidates = 0;      // that were timed
-    std::int64_t measured = 0;         // when, in seconds since 1970, before the year 10000
+    double microseconds = 0;           // per run
+    double modelled_microseconds = 0;  // of the plan without measurements, timed in the same minute
+    std::uint32_t candidates = 0;      // number of timed candidates
+    // The time of the measurement, in seconds since 1970, before the year 10000.
+    std::int64_t measured = 0;
 
     friend bool operator==(const Row&, const Row&) = default;
   };
 
   TuningTable() = default;
-  // corruption for damaged bytes, unsupported for a newer version.
+  // Returns corruption for damaged bytes and unsupported for a newer version.
   static Result<TuningTable> decode(ByteView bytes);
   Bytes encode() const;
-  // Whether decode() would take what encode() gives: invalid_argument names the first row that is none.
+  // Returns whether decode() would accept the output of encode(). An invalid_argument names the
+  // first invalid row.
   Result<void> check() const;
-  // Of encode(): two ranks that plan with one digest plan alike.
+  // Returns the digest of encode(). Two ranks with equal digests make equal plans.
   Sha256Digest digest() const;
 
   const std::vector<Row>& rows() const { return rows_; }
   bool empty() const { return rows_.empty(); }
-  // A row of the same problem, lengths, device, driver and version is replaced by one measured later. Dates
-  // from the year 9000 on, which no clock shows, are earlier than all others.
+  // Adds a row. A row with the same problem, lengths, device, driver and version is replaced if the
+  // new one was measured later. Dates from the year 9000 on, which no clock shows, count as earlier
+  // than all others.
   void add(Row row);
-  // Dates what was measured just now a second after the row that it is to replace, where a clock that was
-  // ahead had dated that later.
+  // Dates a new measurement one second after the row that it replaces, if that row has a later date
+  // because its clock was ahead.
   static void date_after(Row& row, const Row& before);
-  // The row of the same; nullptr where there is none. Valid until the table changes.
+  // Returns the row with the same subject, or nullptr if there is none. Valid until the table
+  // changes.
   const Row* find(const Row& row) const;
-  // The rows of both. Who is merged into whom makes no difference.
+  // Adds the rows of `other`. The order of merging does not affect the result.
   void merge(const TuningTable& other);
 
-  // The rows of a bucket, those first whose batch, then KV length, is nearest, of equals the newest. Valid
-  // until the table changes.
+  // Returns the rows of a bucket. Rows with the nearest batch come first, then with the nearest KV
+  // length, then the newest. Valid until the table changes.
   std::vector<const Row*> find(std::string_view problem, std::uint32_t batch, std::uint32_t kv_len,
                                std::string_view device) const;
 
@@ -75,9 +79,9 @@ class TuningTable {
   std::vector<Row> rows_;
 };
 
-// When no row was measured later.
+// The latest date that a row may have.
 inline constexpr std::int64_t kLatestMeasurement = 253'402'300'799;
-// No table is larger.
+// The size limit of a table.
 inline constexpr std::uint64_t kMaximumTuningBytes = std::uint64_t{16} << 20;
 
 }  // namespace cubinet

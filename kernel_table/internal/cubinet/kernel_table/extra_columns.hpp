@@ -9,9 +9,9 @@
 
 namespace cubinet {
 
-// How extra columns lie in every format: u32 count { <string> name <string> value }.
+// Writes extra columns. Every format stores them as: u32 count { <string> name <string> value }.
 void write_extras(ByteWriter& writer, std::span<const ExtraColumn> extras);
-// corruption for more than 4096 of them, or for bytes that end before them.
+// Returns corruption for more than 4096 extra columns or for truncated bytes.
 Result<std::vector<ExtraColumn>> read_extras(ByteReader& reader);
 
 }  // namespace cubinet

@@ -11,41 +11,45 @@
 
 namespace cubinet {
 
-// A row that could not be taken. The others are.
+// A row that could not be read. The other rows are kept.
 struct MetadataProblem {
   std::size_t line = 0;
   std::string reason;
 };
 
-// A published metadata header, read.
+// The content of a published metadata header.
 struct MetadataHeader {
-  std::vector<std::string> columns;  // as the header's own struct declares them; empty for GEMM headers
+  // The columns that the header's own struct declares. Empty for GEMM headers.
+  std::vector<std::string> columns;
   std::vector<KernelRow> rows;
-  std::vector<PlainKernel> plain;  // of GEMM-style headers
+  std::vector<PlainKernel> plain;  // from GEMM-style headers
   std::size_t problem_count = 0;
   std::vector<MetadataProblem> problems;  // the first kMaximumListedProblems
 };
 
 inline constexpr std::size_t kMaximumListedProblems = 100;
 
-// Reads `flashInferMetaInfo.h` and its like. Column names and their order come from the struct that the
-// header declares for the array's element type; columns that are not known are kept in KernelRow::extras,
-// columns that are missing have the defaults that column.hpp states. `kSM_100f` is a family target; `kSM_100`
-// and `kSM_103` are specific ones, as every kSM_<n> of which a specific target exists.
+// Reads `flashInferMetaInfo.h` and similar headers. The struct that the header declares for the
+// array's element type determines column names and their order. Unknown columns are stored in
+// KernelRow::extras. Missing columns have the defaults that column.hpp states. `kSM_100f` is a
+// family target. `kSM_100`, `kSM_103` and every other kSM_<n> for which a specific target exists
+// are specific targets.
 //
-// Every row's implementation is kPublishedImplementation. Two facts stand only in names. A row of page 128
-// whose name has no P128 takes any page (dynamic_page). A header in which a mode of 2 goes with the name part
-// MultiCtasKvCga numbers the modes as before September 2025: its 2 becomes cga.
+// Every row's implementation is kPublishedImplementation. Two facts are stated only by function
+// names. A row of page 128 whose name has no P128 accepts any page size (dynamic_page). A header in
+// which mode 2 occurs together with the name part MultiCtasKvCga uses the mode numbers from before
+// September 2025, so its 2 becomes cga.
 //
-// mMaxNumHeadsQPerKvInCta, which headers had until 2025, repeats what tile and kernel type say (the rows of a
-// generation kernel's tile, 1 for context): it is dropped where it does and kept in extras where it does not.
+// mMaxNumHeadsQPerKvInCta, which headers had until 2025, normally repeats what tile and kernel type
+// imply (the rows of a generation kernel's tile, 1 for context). It is dropped if it does, and kept
+// in extras if it does not.
 //
-// Any bytes give a header or an error: corruption where the text ends inside something, unsupported where
-// the struct lacks a column that has no default, invalid_argument where no kernel is found. A row that does
-// not fit (count of values, a value, a range) is a problem with its line.
+// Any bytes give a header or an error: corruption for truncated text, unsupported if the struct
+// lacks a column that has no default, invalid_argument if no kernel is found. An invalid row
+// (number of values, a value, a range) is recorded as a problem with its line.
 Result<MetadataHeader> read_metadata_header(std::string_view text);
 
-// The target that kSM_<text> or a number (10100 for 100f) names.
+// Returns the target named by kSM_<text> or by a number (10100 for 100f).
 Result<SmTarget> target_of_metadata(std::string_view text);
 
 }  // namespace cubinet

@@ -9,7 +9,7 @@
 
 namespace cubinet {
 
-// A kernel of another operation (GEMM): found, verified and loaded by name only.
+// A kernel of another operation (GEMM). It is found, verified and loaded by name only.
 struct PlainKernel {
   std::string function_name;
   std::uint32_t shared_bytes = 0;

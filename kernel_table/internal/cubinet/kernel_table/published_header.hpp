@@ -10,41 +10,43 @@
 
 namespace cubinet {
 
-// Where the choice among a header's kernels changed from one version of its publisher's code to the next, as
-// switches. The defaults are the rules of FlashInfer at commit e079eee48, before 0.6.13.
+// The rules for choosing among a header's kernels that changed between versions of its publisher's
+// code. The defaults are the rules of FlashInfer at commit e079eee48, before 0.6.13.
 struct SelectionRules {
-  // Splits of KV are brought together in a cluster where a row has 512 columns of V (not from #3089 on).
+  // If true, splits of KV are combined in a cluster when a row has 512 columns of V (false from
+  // #3089 on).
   bool clusters_at_512_columns = true;
-  // Query tokens of an e2m1 output share a tile as those of other outputs do (from #2988 on).
+  // If true, query tokens of an e2m1 output share a tile like those of other outputs (from #2988
+  // on).
   bool groups_tokens_of_e2m1_output = false;
 
   friend bool operator==(const SelectionRules&, const SelectionRules&) = default;
 };
 
-// A published metadata header of attention kernels whose content is known. A cubin does not say how its
-// arguments are laid out, and its size does not name the layout (1,152 bytes are taken by cubins of several
-// versions, between which 25 members move): the header's bytes do.
+// A known published metadata header of attention kernels. The header's bytes identify the layout of
+// its kernels' arguments. A cubin does not state the layout, and the size of its arguments does not
+// identify it: cubins of several versions, between which 25 members move, all take 1,152 bytes.
 struct PublishedHeader {
   std::string_view sha256;     // of the header's bytes, 64 hex digits
   std::string_view publisher;  // package and version: "flashinfer-cubin 0.6.13"
-  std::string_view
-      argument_layout;  // the name of its kernels' arguments' layout: "0.6.13"; empty: none known
-  std::uint32_t argument_bytes = 0;  // of EIATTR_CBANK_PARAM_SIZE in every one of its cubins
+  // The name of the layout of its kernels' arguments: "0.6.13". Empty if unknown.
+  std::string_view argument_layout;
+  std::uint32_t argument_bytes = 0;  // EIATTR_CBANK_PARAM_SIZE of every one of its cubins
   SelectionRules rules = {};
 };
 
-// Whether people mean this pin (64 hex digits) by a text: its beginning, or the version that published it, in
-// whole ("flashinfer-cubin 0.6.13") or by its last word.
+// Returns whether a user's text denotes this pin (64 hex digits). It may be the beginning of the
+// pin, the publishing version ("flashinfer-cubin 0.6.13"), or the last word of that version.
 bool names_pin(std::string_view text, std::string_view pin);
 
-// How people name one kernel of several with a function of that name: "FUNCTION@" and the beginning of its
-// pin, or its specification where it has no pin.
+// Returns a user-visible name that distinguishes a kernel from others with a function of the same
+// name. It is "FUNCTION@" and the beginning of its pin, or its specification if it has no pin.
 std::string name_with_pin(const KernelSpec& spec, std::string_view function);
 
-// The header of a row's pin (64 hex digits); nullptr where it is not known.
+// Returns the header of a row's pin (64 hex digits), or nullptr if it is unknown.
 const PublishedHeader* find_published_header(std::string_view pin);
 
-// The header of that content; nullptr where it is not known. Lives as long as the program.
+// Returns the header with this content, or nullptr if it is unknown. Valid until the program ends.
 const PublishedHeader* find_published_header(const Sha256Digest& digest);
 
 }  // namespace cubinet

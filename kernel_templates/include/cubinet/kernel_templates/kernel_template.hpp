@@ -74,24 +74,12 @@ struct Prelude {
   friend bool operator==(const Prelude&, const Prelude&) = default;
 };
 
-<<<<<<< HEAD
 // The file that a declaration extends.
 struct DeclarationBase {
-  std::string name;  // a file beside the declaration; empty: none
+  std::string name;  // a file beside the declaration; empty if there is none
   std::string text;
 };
 
-// A kernel template: CUDA C++ source whose head declares its name, interface version, parameters, constraints
-// and kernels (docs/formats/template.md). Ours and the user's are the same. Immutable and thread-safe; shared
-// by pointer.
-class KernelTemplate {
- public:
-  // `origin` names the text that holds the declaration in messages (a file name); `folder` is where quoted
-  // headers of the source are looked for first, nowhere when empty. `declaration`, JSON, is that of a source
-  // without one: the source then includes the generated header before its first line. `read_source` returns
-  // the text of a file that the declaration names as its `base` or among its `sources`; it is called while
-  // this runs. invalid_argument states what is wrong with the declaration and where.
-=======
 // A kernel template: a CUDA C++ source whose head declares its name, interface version, parameters,
 // constraints and kernels (docs/formats/template.md). Built-in templates and users' templates are
 // alike. Immutable and thread-safe; shared by pointer.
@@ -100,10 +88,9 @@ class KernelTemplate {
   // Parses a source. `origin` is the file name of the declaration in messages. `folder` is searched
   // first for quoted headers; empty: none. `declaration` is the JSON of a source without a
   // declaration of its own; the generated header is then included before the source's first line.
-  // `read_source` returns the text of a file that the declaration lists in `sources`; it is called
+  // `read_source` returns the text of a file that the declaration names as `base` or in `sources`; it is called
   // only during this call. Returns invalid_argument with the reason and the line of a wrong
   // declaration.
->>>>>>> jit
   static Result<std::shared_ptr<const KernelTemplate>> parse(
       std::string source, std::string_view origin, std::string folder = {},
       std::optional<std::string_view> declaration = {},
@@ -155,14 +142,11 @@ class KernelTemplate {
   // Returns further sources that are linked with this one into one cubin. Each has its own name,
   // text, folder, headers and kernels; its entry points follow this source's. Default: none.
   virtual const std::vector<std::shared_ptr<const KernelTemplate>>& linked_sources() const;
-<<<<<<< HEAD
-  // The file that the declaration extends, a part of the build fingerprint. None, unless said otherwise.
+  // Returns the file that the declaration extends, which is a part of the build fingerprint.
+  // Default: none.
   virtual const DeclarationBase& base() const;
-  // Included before the first line of the source, in this order. None, unless said otherwise.
-=======
   // Returns the texts that are included before the first line of the source, in this order.
   // Default: none.
->>>>>>> jit
   virtual const std::vector<Prelude>& preludes() const;
   // Returns the names of device libraries to link with (SourceProgram::libraries), also searched in
   // folder(). Default: none.

@@ -14,17 +14,17 @@
 #include <utility>
 #include <vector>
 
-// CUDA's own handle types, re-declared so that no header of ours needs <cuda.h>.
+// CUDA's own handle types, re-declared so that the public headers do not need <cuda.h>.
 using CUstream = struct CUstream_st*;
 using CUcontext = struct CUctx_st*;
 using CUfunction = struct CUfunc_st*;
 
 namespace cubinet {
 
-class ForkGuard;   // base: tells a process from its children
+class ForkGuard;   // base: distinguishes a process from its children
 struct DriverApi;  // loader/driver_api.hpp: the table of driver functions, private
 
-// What a device is and can do, read once.
+// The properties of a device, read once.
 struct DeviceProperties {
   int ordinal = 0;
   std::string name;
@@ -36,39 +36,41 @@ struct DeviceProperties {
   bool cluster_launch = false;
   bool cooperative_launch = false;
 
-  // "device 0 (NVIDIA H200)", for messages.
+  // Returns "device 0 (NVIDIA H200)", for messages.
   std::string to_string() const;
 };
 
-// The CUDA driver, opened at run time; cuInit has succeeded. Immutable and thread-safe; shared by everything
-// that was made through it. Told apart after fork: every call in a child process of the one that opened it
-// gives unsupported (a CUDA context does not survive fork), never a crash.
+// The CUDA driver, opened at run time and initialised by cuInit. Immutable and thread-safe. Shared
+// by every object that was made through it. In a forked child of the process that opened it, every
+// call returns unsupported and never crashes, because a CUDA context does not survive fork.
 class Driver {
  public:
-  // `library` nullopt: the soname libcuda.so.1, as the dynamic loader finds it.
-  // unavailable when there is no such library or no device; unsupported when the driver is older than
-  // CUDA 11.4 or lacks a function that has to be there, naming it and the version that introduced it.
+  // Opens the driver. If `library` is nullopt, opens the soname libcuda.so.1 as the dynamic loader
+  // finds it. Errors: unavailable if there is no such library or no device; unsupported if the
+  // driver is older than CUDA 11.4 or lacks a required function, which the error names with the
+  // version that introduced it.
   static Result<std::shared_ptr<const Driver>> open(const std::optional<std::string>& library = {},
                                                     LogSink log = {});
   ~Driver();
 
-  int version() const { return version_; }  // as cuDriverGetVersion says it: 13000 for CUDA 13.0
+  int version() const { return version_; }  // from cuDriverGetVersion: 13000 for CUDA 13.0
   const std::string& library_path() const { return library_path_; }
   const std::vector<DeviceProperties>& devices() const { return devices_; }
   const DriverApi& api() const { return *api_; }
   const LogSink& log_sink() const { return log_; }
-  // Whether cuLibrary* is there (CUDA 12.0); without it modules are loaded a context at a time.
+  // Returns whether the driver has cuLibrary* (CUDA 12.0). Without it modules are loaded per
+  // context.
   bool has_libraries() const;
 
-  // True in the process that opened the driver. No system call.
+  // Returns true in the process that opened the driver. Makes no system call.
   bool in_opening_process() const;
-  // unsupported in any other process, the remedy included.
+  // Returns unsupported, with a remedy, in any other process.
   Result<void> check_process() const;
-  // An error for a failed driver call: "<what>: <function> gives CUDA_ERROR_… (number), text". corruption or
-  // unsupported for what the driver says of an image, else driver.
+  // Returns the error of a failed driver call: "<what>: <function> gives CUDA_ERROR_… (number),
+  // text". The code is corruption or unsupported if the driver rejects an image, otherwise driver.
   Error error(int result, const char* function, const std::string& what) const;
-  // The same for calls whose failure can only be reported: logs a warning. Silent when the driver has shut
-  // down already, as it has where static objects are destroyed at process exit.
+  // Logs a warning for a failed call whose error cannot be returned. Logs nothing if the driver has
+  // already shut down, as happens when static objects are destroyed at process exit.
   void report(int result, const char* function, std::string_view what) const;
 
  private:
@@ -83,11 +85,11 @@ class Driver {
   int version_ = 0;
 };
 
-// A device with its primary context retained for as long as the object lives. Thread-safe. Never changes
-// which context is current for the calling thread, beyond the duration of a call.
+// A device whose primary context is retained while the object exists. Thread-safe. Changes the
+// calling thread's current context only during a call.
 class Device {
  public:
-  // invalid_argument for an ordinal that the machine does not have.
+  // Opens a device. Returns invalid_argument for an ordinal that the machine does not have.
   static Result<std::shared_ptr<const Device>> open(std::shared_ptr<const Driver> driver, int ordinal);
   ~Device();
   Device(const Device&) = delete;
@@ -100,9 +102,9 @@ class Device {
   CUcontext context() const { return context_; }
   int ordinal() const { return ordinal_; }
 
-  // Makes the device's primary context current for the calling thread until the guard is destroyed; where it
-  // is current already, nothing is changed. Guards of one thread are destroyed in the reverse order of their
-  // making.
+  // A scope in which the device's primary context is current for the calling thread. Changes
+  // nothing if it is already current. Guards of one thread must be destroyed in the reverse order
+  // of their construction.
   class ContextGuard {
    public:
     ContextGuard(ContextGuard&& other) noexcept : driver_(std::exchange(other.driver_, nullptr)) {}

@@ -17,25 +17,28 @@ namespace cubinet {
 
 class Module;
 
-// A variable of a loaded module on its device: __constant__, __device__ or __managed__. A cheap handle that
-// keeps its module loaded: copy it freely.
+// A variable of a loaded module on its device: __constant__, __device__ or __managed__. It is a
+// cheap handle that keeps its module loaded. Copy it freely.
 //
-// The module is shared, and so are its variables: one Runtime loads the same cubin once on a device, for all
-// who ask. They begin with what their source says and keep what is written until the module is unloaded
-// (Runtime::release() and the last Function and Global of it). Who needs variables of his own loads the
-// module anew: in another Runtime, or with Module::load of what Runtime::cubin() gives.
+// The module and its variables are shared: one Runtime loads a cubin once per device for all
+// callers. Variables start with the values of their source. They keep written values until the
+// module is unloaded, which happens after Runtime::release() and after the destruction of its last
+// Function and Global. To get separate variables, load the module again in another Runtime, or with
+// Module::load on the result of Runtime::cubin().
 //
-// Copies are put into the stream like launches, and are ordered with those. Host memory that is page-locked
-// has to stay as it is until the stream has come to the copy; other memory is read before the call returns,
-// and written by then. No context has to be current. Thread-safe; what is ordered by no stream races.
+// Copies are enqueued in the stream and are ordered with launches. Page-locked host memory must
+// stay unchanged until the stream has executed the copy. Other memory is read or written before the
+// call returns. No context has to be current. Thread-safe. Accesses that no stream orders are data
+// races.
 class Global {
  public:
-  std::uint64_t address() const { return address_; }  // on the device; of managed memory, everywhere
-  std::size_t size() const { return size_; }          // in bytes
+  // Returns the address on the device, which is valid everywhere for managed memory.
+  std::uint64_t address() const { return address_; }
+  std::size_t size() const { return size_; }  // in bytes
   const std::string& symbol() const { return symbol_; }
 
-  // invalid_argument when the bytes do not lie within the variable. The stream is the caller's, of the
-  // device's primary context.
+  // Copy bytes to or from the variable. Return invalid_argument if the range exceeds the variable.
+  // The stream belongs to the caller and to the device's primary context.
   Result<void> copy_from(ByteView source, CUstream stream, std::size_t offset = 0) const;
   Result<void> copy_to(std::span<std::byte> target, CUstream stream, std::size_t offset = 0) const;
 

@@ -12,14 +12,15 @@
 
 namespace cubinet {
 
-// Memory on a device, freed on destruction: for tools, tests and programs without an allocator of their own.
-// Copies block until the host's side is done and are ordered with work in Streams made by Stream::create.
-// Movable; distinct buffers may be used from distinct threads. No context has to be current.
+// A buffer of device memory, freed on destruction. For tools, tests and programs without an
+// allocator of their own. Copies block until the host side is done and are ordered with work in
+// Streams made by Stream::create. Movable; distinct buffers may be used from distinct threads. No
+// context has to be current.
 class DeviceBuffer {
  public:
-  // Zero bytes give a buffer of address 0. A driver error names the size.
+  // Allocates a buffer. Zero bytes give a buffer with address 0. A driver error states the size.
   static Result<DeviceBuffer> allocate(std::shared_ptr<const Device> device, std::size_t bytes);
-  // Memory of somebody else's, who frees it, and not before this is destroyed.
+  // Wraps memory of another owner, who must free it only after this object is destroyed.
   static DeviceBuffer borrow(std::shared_ptr<const Device> device, std::uint64_t address, std::size_t bytes);
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
@@ -27,13 +28,13 @@ class DeviceBuffer {
 
   std::uint64_t address() const { return address_; }
   std::size_t size() const { return size_; }
-  // The address as a kernel's pointer argument.
+  // Returns the address as a kernel's pointer argument.
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address_));
   }
 
-  // invalid_argument when the bytes do not lie within the buffer.
+  // Copy bytes to or from the buffer. Return invalid_argument if the range exceeds the buffer.
   Result<void> copy_from(ByteView source, std::size_t offset = 0) const;
   Result<void> copy_to(std::span<std::byte> target, std::size_t offset = 0) const;
   Result<void> fill(std::byte value) const;
@@ -49,7 +50,8 @@ class DeviceBuffer {
   bool owned_ = true;
 };
 
-// The ordinal of the device on which an address lies. invalid_argument for one that the driver does not know.
+// Returns the ordinal of the device that holds an address. Returns invalid_argument for an address
+// that the driver does not know.
 Result<int> device_of_address(const Device& device, std::uint64_t address);
 
 }  // namespace cubinet

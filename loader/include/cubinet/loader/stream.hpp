@@ -12,9 +12,10 @@ using CUgraphExec = struct CUgraphExec_st*;
 
 namespace cubinet {
 
-// A stream of a device's primary context, destroyed with the object (work in it still runs to its end).
-// Ordered with the legacy default stream. For tools, tests and programs without streams of their own; a
-// serving runtime passes its own handle to Function::launch. Movable. No context has to be current.
+// A stream of a device's primary context. It is destroyed with the object, after which its work
+// still runs to its end. It is ordered with the legacy default stream. For tools, tests and
+// programs without streams of their own. A serving runtime passes its own handle to
+// Function::launch. Movable. No context has to be current.
 class Stream {
  public:
   static Result<Stream> create(std::shared_ptr<const Device> device);
@@ -24,9 +25,9 @@ class Stream {
 
   CUstream handle() const { return handle_; }
   const std::shared_ptr<const Device>& device() const { return device_; }
-  // Waits for all work; the error of a kernel that failed shows here.
+  // Blocks until all work has ended. Returns the error of a kernel that failed.
   Result<void> synchronize() const;
-  // Whether all work has ended.
+  // Returns whether all work has ended.
   Result<bool> idle() const;
 
  private:
@@ -36,11 +37,11 @@ class Stream {
   CUstream handle_ = nullptr;
 };
 
-// Whether work in a stream of the device's, its legacy default stream for one, is being captured or would get
-// into somebody's capture.
+// Returns whether work in a stream of the device, for example its legacy default stream, is being
+// captured or would become part of another capture.
 Result<bool> is_capturing(const Device& device, CUstream stream);
 
-// A point in a stream whose time can be taken.
+// An event in a stream, used for timing.
 class Event {
  public:
   static Result<Event> create(std::shared_ptr<const Device> device);
@@ -50,7 +51,8 @@ class Event {
 
   Result<void> record(const Stream& stream) const;
   Result<void> synchronize() const;
-  // Milliseconds from `start` to this event. Both have been recorded and have happened.
+  // Returns the milliseconds from `start` to this event. REQUIRES: both events were recorded and
+  // have occurred.
   Result<float> milliseconds_since(const Event& start) const;
 
  private:
@@ -59,12 +61,12 @@ class Event {
   CUevent handle_ = nullptr;
 };
 
-// Work captured once, to be launched often.
+// A captured graph of work that can be launched repeatedly.
 class Graph {
  public:
-  // Captures what `record` puts into the stream, on this thread, and makes it launchable. An error of
-  // `record` ends the capture and is returned; the stream is usable afterwards. The Functions launched in
-  // `record` have to outlive the graph.
+  // Captures the work that `record` enqueues in the stream on this thread, and instantiates it. An
+  // error of `record` ends the capture and is returned. The stream stays usable. The Functions
+  // launched in `record` must outlive the graph.
   static Result<Graph> capture(const Stream& stream, const Callback<Result<void>()>& record);
   Graph(Graph&& other) noexcept;
   Graph& operator=(Graph&& other) noexcept;

@@ -9,18 +9,20 @@
 
 namespace cubinet {
 
-// Loaded modules by (device, digest of the image): the same bytes are loaded once a device. Weak: a module
-// that nobody uses any more is unloaded. Thread-safe; threads that ask for the same module at once load it
-// once and share the outcome, different modules load at the same time, and no lock is held meanwhile.
+// A cache of loaded modules by (device, digest of the image), so that the same bytes are loaded
+// once per device. It holds weak references: an unused module is unloaded. Thread-safe. Threads
+// that request the same module at once load it once and share the result. Different modules load
+// concurrently, without a lock.
 class ModuleCache {
  public:
   ModuleCache();
   ~ModuleCache();
-  // Errors are Module::load's. Failures are not remembered. Bytes that are loaded under a record with other
-  // entry points are loaded again: a launch has to follow the record it was asked for with.
+  // Returns the cached module or loads it, with the errors of Module::load. Failures are not
+  // cached. Bytes under a record with other entry points are loaded again, because a launch must
+  // follow the record of its request.
   Result<std::shared_ptr<const Module>> get_or_load(const std::shared_ptr<const Device>& device,
                                                     const Cubin& cubin);
-  std::size_t size() const;  // modules loaded now
+  std::size_t size() const;  // number of currently loaded modules
 
  private:
   struct State;

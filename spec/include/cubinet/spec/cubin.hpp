@@ -14,8 +14,9 @@
 
 namespace cubinet {
 
-// What a cubin was built from, apart from its identity: template and header contents, compile options and the
-// compiler's build. Two builds with equal fingerprints are interchangeable.
+// The digest of everything that a cubin was built from, apart from its identity: template and
+// header contents, compile options and the compiler's build. Two builds with equal fingerprints are
+// interchangeable.
 struct BuildFingerprint {
   Sha256Digest digest;
 
@@ -23,93 +24,98 @@ struct BuildFingerprint {
   friend auto operator<=>(const BuildFingerprint&, const BuildFingerprint&) = default;
 };
 
-// One launchable function of a cubin and all that its launch needs.
+// A launchable function of a cubin and everything that its launch needs.
 struct EntryPoint {
-  std::string name;           // in the template or source
-  std::string symbol;         // in the ELF file; differs from `name` for C++ name expressions
-  std::uint32_t threads = 0;  // per block, in x; 0: the launch says them
+  std::string name;           // the name in the template or source
+  std::string symbol;         // the name in the ELF (differs for C++ name expressions)
+  std::uint32_t threads = 0;  // per block, in x; 0: each launch sets the block
   std::uint32_t threads_y = 1;
   std::uint32_t threads_z = 1;
   std::uint32_t dynamic_shared_bytes = 0;  // per block
-  std::uint32_t parameter_bytes =
-      0;  // size of the one by-value argument structure; 0: several arguments, unchecked
+  // The size of the one by-value argument structure; 0: several arguments, unchecked.
+  std::uint32_t parameter_bytes = 0;
   std::array<std::uint32_t, 3> cluster = {1, 1, 1};
   bool programmatic_launch = false;  // waits for the previous kernel itself (griddepcontrol)
   bool cooperative = false;
 
   std::array<std::uint32_t, 3> block() const { return {threads, threads_y, threads_z}; }
-  std::uint64_t threads_of_block() const;  // in total; saturates at 2^64 - 1
+  std::uint64_t threads_of_block() const;  // the total; the largest value if it exceeds 64 bits
   // Returns `name`. If it is only a mangled symbol ("_ZN2my5scaleEPf"), returns the qualified name
   // ("my::scale"); symbols of template instances stay as they are.
   std::string cpp_name() const;
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
-// How an entry came to be where it is. A local build is current while its fingerprint is what would be built
-// now; one from a bundle while its interface version fits; one of an imported folder as long as it is there.
-// Stored in records: DO NOT RENUMBER.
+// The origin of an entry. A local build is current while its fingerprint equals that of the current
+// build. An entry from a bundle is current while its interface version matches. An entry of an
+// imported folder is current as long as it exists. Stored in records: DO NOT RENUMBER.
 enum class CubinOrigin : std::uint8_t { compiled = 0, bundle = 1, imported = 2 };
 std::string_view to_string(CubinOrigin origin);  // "compiled", "bundle", "imported"
 
-// What the image is: machine code, PTX that the driver compiles when it is loaded, or an entry of another
-// compiler's cache, which is put back where that compiler looks and never loaded here. PTX runs on devices
-// that no cubin was built for; everything else goes before it. Stored in records: DO NOT RENUMBER.
+// The kind of an image: machine code, PTX that the driver compiles when it is loaded, or an entry
+// of another compiler's cache. A cache entry is only restored to that compiler's cache and is never
+// loaded here. PTX runs on devices that no cubin was built for; every other kind is preferred to
+// it. Stored in records: DO NOT RENUMBER.
 enum class ImageKind : std::uint8_t { cubin = 0, ptx = 1, cache_entry = 2 };
 
-// Everything known of a cubin without opening it. Travels with the bytes: in a registry's record files and
-// index, in a bundle's manifest.
+// Everything that is known about a cubin without opening it. It is stored with the bytes: in a
+// registry's record files and index, and in a bundle's manifest.
 struct CubinRecord {
   KernelIdentity identity;
-  SmTarget target;                    // the same as in identity, decoded
-  ImageKind kind = ImageKind::cubin;  // of PTX, `target` is the virtual one it was made for
+  SmTarget target;                    // the same as in `identity`, decoded
+  ImageKind kind = ImageKind::cubin;  // for PTX, `target` is its virtual target
   BuildFingerprint fingerprint;
   Sha256Digest digest;                  // of the image
   std::uint64_t size = 0;               // of the image, in bytes
   std::uint32_t interface_version = 0;  // of the template's argument structure and semantics
   CubinOrigin origin = CubinOrigin::compiled;
-  // Of the bundle it came from, or the number under which its folder was imported; 0 for a local build.
+  // The version of the bundle it came from, or the number under which its folder was imported; 0
+  // for a local build.
   std::uint64_t version = 0;
   std::vector<EntryPoint> entry_points;
-  // The module's variables that were asked for by C++ name, and what the ELF calls each of them. Others are
-  // known by that name alone.
+  // The symbols of the module's variables that were requested by C++ name. Other variables are
+  // known by their symbols only.
   std::map<std::string, std::string, std::less<>> globals{};
-  std::string compiler;  // "NVRTC 13.0, build 4f1c…", for people
-  std::string options;   // the compile options, one line, for people
+  std::string compiler;  // "NVRTC 13.0, build 4f1c…", for display
+  std::string options;   // the compile options on one line, for display
   std::string warnings;  // the compiler's log of a successful build
-  // Its row in the table of kernels, encoded (kernel_table/row_codec.hpp); empty where its template declares
-  // none. Kept as it is: nothing here depends on what it says.
+  // Its encoded row in the kernel table (kernel_table/row_codec.hpp), or empty if its template
+  // declares none. Stored unchanged: nothing here depends on its content.
   Bytes row{};
 
-  // "sm_90a", or "compute_90a" for PTX.
+  // Returns "sm_90a", or "compute_90a" for PTX.
   std::string target_name() const;
   const EntryPoint* find_entry_point(std::string_view name) const;
   friend bool operator==(const CubinRecord&, const CubinRecord&) = default;
 };
 
-// The record's bytes, little-endian; the layout is docs/formats/record.md:
-//   "CREC" u16 version, fields, 32 bytes SHA-256 of all that precedes.
-// Version history: 4 (2026-11) identities of schema 2, imported kernels, blocks of three dimensions, globals;
-// those before were never released.
+// Returns the record's bytes, little-endian. The layout is docs/formats/record.md:
+//   "CREC" u16 version, fields, 32 bytes SHA-256 of all preceding bytes.
+// Version history: 4 (2026-11) identities of schema 2, imported kernels, blocks of three
+// dimensions, globals. Earlier versions were never released.
 inline constexpr std::uint16_t kRecordVersion = 4;
 Bytes encode_record(const CubinRecord& record);
-// corruption for damaged bytes and for what is above the limits, unsupported for a newer version.
+// Returns corruption for damaged bytes and for values above the limits, and unsupported for a newer
+// version.
 Result<CubinRecord> decode_record(ByteView bytes);
 
-// No record and no image of ours is larger, nor is any read that is: a stated length must not exhaust memory.
-// A record is a few hundred bytes, its row and the warnings of one compilation; the images that are known are
-// below 10 MiB.
+// The size limits of records and images. Reads are limited too, because a stated length must not
+// exhaust memory. A record has a few hundred bytes, plus its row and the warnings of one
+// compilation. Known images are smaller than 10 MiB.
 inline constexpr std::uint64_t kMaximumRecordBytes = std::uint64_t{16} << 20;
 inline constexpr std::uint64_t kMaximumImageBytes = std::uint64_t{64} << 20;
-// Of one image: it is made of one translation unit, and libraries have many files.
+// The limit for one image, which is made from one translation unit. Libraries consist of many
+// files.
 inline constexpr std::uint32_t kMaximumImageKernels = 4096;
-inline constexpr std::uint32_t kMaximumImageGlobals = 4096;  // that a record names
+// The limit of the variables that a record names.
+inline constexpr std::uint32_t kMaximumImageGlobals = 4096;
 
-// Asked by whatever is about to keep a cubin (a home, a bundle, a file): invalid_argument where its record
-// could not be read back.
+// Returns invalid_argument if the cubin's record could not be read back. Called before a cubin is
+// stored in a home, a bundle or a file.
 Result<void> check_storable(const CubinRecord& record);
 
-// Cubin bytes in memory that were checked against record->digest. Immutable and shared: what was verified is
-// what is loaded.
+// Cubin bytes in memory that were checked against record->digest. Immutable and shared, so that the
+// verified bytes are the ones that are loaded.
 struct Cubin {
   std::shared_ptr<const CubinRecord> record;
   std::shared_ptr<const Bytes> image;

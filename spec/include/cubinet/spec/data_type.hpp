@@ -8,8 +8,8 @@
 
 namespace cubinet {
 
-// Element types of tensors; attention's are those up to e2m1. Stored in keys by name and in tables by value:
-// DO NOT RENUMBER.
+// The element types of tensors. Attention uses the types up to e2m1. Stored in keys by name and in
+// tables by value: DO NOT RENUMBER.
 enum class DataType : std::uint8_t {
   fp16 = 0,
   bf16 = 1,

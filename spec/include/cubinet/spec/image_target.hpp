@@ -10,12 +10,12 @@
 
 namespace cubinet {
 
-// What to build for, as people write it: "sm_90a" is machine code, "compute_90a" is PTX.
+// A build target as users write it: "sm_90a" is machine code, "compute_90a" is PTX.
 struct ImageTarget {
   SmTarget target;
   ImageKind kind = ImageKind::cubin;
 
-  // invalid_argument names the known targets.
+  // Returns an invalid_argument that names the known targets for any other text.
   static Result<ImageTarget> parse(std::string_view text);
   std::string to_string() const;
 

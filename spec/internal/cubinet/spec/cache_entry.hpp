@@ -13,22 +13,23 @@ namespace cubinet {
 
 // A file of an entry of another compiler's cache.
 struct CacheFile {
-  std::string name;  // no path: is_cache_file_name()
+  std::string name;  // satisfies is_cache_file_name(), so it is not a path
   Bytes content;
 
   friend bool operator==(const CacheFile&, const CacheFile&) = default;
 };
 
-// What such a file may be called: letters, digits and "_.@+-", at most 200 of them, not "." and not "..".
-// Nothing that is called so leads out of the folder that it is put into.
+// Returns whether the name is allowed: 1 to 200 letters, digits and "_.@+-", except "." and "..".
+// No such name leads out of the folder that the file is written to.
 bool is_cache_file_name(std::string_view name);
 
 inline constexpr std::size_t kMaximumCacheFiles = 64;
 
-// The bytes of an image of ImageKind::cache_entry (docs/formats/cache_entry.md): the files of one entry, so
-// that they come and go together. REQUIRES: ascending by name, each name is_cache_file_name().
+// Returns the bytes of an image of ImageKind::cache_entry (docs/formats/cache_entry.md). It holds
+// all files of one entry, so that they are stored and removed together. REQUIRES: ascending by
+// name, each name is_cache_file_name().
 Bytes encode_cache_entry(std::span<const CacheFile> files);
-// corruption for whatever encode_cache_entry() would not have written.
+// Returns corruption for bytes that encode_cache_entry() would not have written.
 Result<std::vector<CacheFile>> decode_cache_entry(ByteView image);
 
 }  // namespace cubinet

@@ -12,40 +12,44 @@
 
 namespace cubinet {
 
-// What a cubin's ELF says of itself.
+// The statements of a cubin's ELF about itself.
 struct CubinInspection {
   ComputeCapability capability;
-  // The kind of target, where the file tells it: `.nv.compat` (CUDA 13) or e_flags (CUDA 12.x) mark `a`, and
-  // the toolkit note's -arch text names the suffix. nullopt when no place speaks.
+  // The kind of target, if the file states it. `.nv.compat` (CUDA 13) or e_flags (CUDA 12.x) mark
+  // `a`, and the -arch text of the toolkit note names the suffix. nullopt if none of them states
+  // it.
   std::optional<TargetKind> kind;
-  // The file says that it is not specific, whether or not it tells baseline from family.
+  // If true, the file states that it is not specific, whether or not it distinguishes baseline from
+  // family.
   bool excludes_specific = false;
   std::vector<std::string> kernels;  // symbols of the entry functions, in the symbol table's order
-  // Of each kernel, the bytes of its one argument; 0 where it takes none or several, or the file does not
-  // say.
+  // The size of each kernel's one argument, in bytes. 0 if it has none or several, or if the file
+  // does not state it.
   std::vector<std::uint32_t> argument_bytes;
 
-  std::string target_name() const;  // "sm_90a", or "sm_100?" when the suffix cannot be told
+  std::string target_name() const;  // "sm_90a", or "sm_100?" if the suffix is unknown
 };
 
-// Reads the ELF of a cubin. Any bytes give an inspection or an error: corruption for what is not a
-// well-formed CUDA ELF image (empty, truncated, another machine), never a crash.
+// Reads the ELF of a cubin. Any bytes give an inspection or an error, never a crash. Returns
+// corruption if the bytes are not a well-formed CUDA ELF image (empty, truncated, another machine).
 Result<CubinInspection> inspect_cubin(ByteView image);
 
-// Of which CUDA the tools were that made a cubin, "13.5"; empty where the file does not say.
+// Returns the CUDA release of the tools that made a cubin, "13.5", or an empty text if the file
+// does not state it.
 std::string release_of_cubin(ByteView image);
 
-// Whether the file contradicts the target that its metadata states.
+// Returns whether the file contradicts the target that its metadata states.
 bool contradicts(const CubinInspection& inspection, SmTarget stated);
 
-// By kernel the bytes of its only argument, where the file says for certain that it has no other; 0
-// otherwise.
+// The size of each kernel's only argument, in bytes. 0 unless the file states for certain that
+// there is no other argument.
 using OnlyArguments = std::vector<std::uint32_t>;
 
-// REQUIRES: `image` is verified. Checks that it is a cubin for `stated` and holds every symbol of `symbols`;
-// corruption that names the difference otherwise. The driver does neither: it "loads" a foreign cubin as a
-// library of no kernels. Tells the symbols' `arguments` besides, for the file is open here; none where they
-// are many.
+// Checks that the image is a cubin for `stated` and holds every symbol of `symbols`. Returns a
+// corruption error that names the difference otherwise. The driver checks neither: it "loads" a
+// foreign cubin as a library without kernels. Also sets `arguments` to those of the symbols,
+// because the file is open here. `arguments` stays empty if there are many symbols. REQUIRES:
+// `image` is verified.
 Result<void> check_cubin(ByteView image, SmTarget stated, const std::vector<std::string_view>& symbols,
                          OnlyArguments* arguments = nullptr);
 

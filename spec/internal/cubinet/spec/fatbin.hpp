@@ -8,19 +8,20 @@
 
 namespace cubinet {
 
-// One image of a fatbinary, as it was before it was packed.
+// An unpacked image of a fatbinary.
 struct FatbinElement {
   ImageKind kind = ImageKind::cubin;
-  Bytes image;  // of PTX without trailing NULs
+  Bytes image;  // PTX has no trailing NULs
 };
 
-// Whether the bytes begin as a fatbinary does.
+// Returns whether the bytes begin like a fatbinary.
 bool is_fatbin(ByteView file);
 
-// The cubins and PTX of a fatbinary (`nvcc --fatbin`, `fatbinary`), unpacked: stored as they are, by LZ4 or
-// by zstd. Any bytes give elements or an error, in memory of at most 256 MiB beside them: corruption for what
-// is not well formed, unsupported for a container or a packing that is not known here, invalid_argument where
-// there is neither cubin nor PTX, which names what there is.
+// Returns the unpacked cubins and PTX of a fatbinary (`nvcc --fatbin`, `fatbinary`). They may be
+// stored plainly or packed by LZ4 or zstd. Any bytes give elements or an error, in at most 256 MiB
+// of memory in addition to the elements. Errors: corruption for malformed bytes; unsupported for an
+// unknown container or packing; invalid_argument, which names the existing elements, if there is
+// neither a cubin nor PTX.
 Result<std::vector<FatbinElement>> read_fatbin(ByteView file);
 
 }  // namespace cubinet

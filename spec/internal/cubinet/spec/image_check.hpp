@@ -11,18 +11,18 @@
 
 namespace cubinet {
 
-// Whether the image is what its record says, as far as its own text or ELF tells: kind, target, and every
-// entry point's symbol. corruption that names the difference. REQUIRES: the bytes have been compared with the
-// record's digest. `arguments` are those of a cubin's entry points.
+// Checks that the image matches its record in kind, target, and every entry point's symbol, as far
+// as its text or ELF states them. Returns a corruption error that names the difference. Sets
+// `arguments` to those of a cubin's entry points. REQUIRES: the bytes match the record's digest.
 Result<void> check_image(const CubinRecord& record, ByteView image, OnlyArguments* arguments = nullptr);
 
-// The first of `symbols` that is not among `kernels`; nullptr where all are. Takes n log n: an image states
-// as many names as it likes.
+// Returns the first of `symbols` that is not among `kernels`, or nullptr if all are. Takes O(n log
+// n) time, because the number of names in an image is not limited.
 const std::string_view* missing_symbol(const std::vector<std::string_view>& kernels,
                                        const std::vector<std::string_view>& symbols);
 
-// "13.5" of "Cuda compilation tools, release 13.5, V13.5.37", which stands in every image; empty where it
-// does not.
+// Returns "13.5" of "Cuda compilation tools, release 13.5, V13.5.37", a text in every image.
+// Returns an empty text if it is absent.
 std::string toolkit_release(std::string_view text);
 
 }  // namespace cubinet

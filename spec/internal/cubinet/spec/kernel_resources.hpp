@@ -18,30 +18,31 @@ struct ArgumentPlace {
   friend bool operator==(const ArgumentPlace&, const ArgumentPlace&) = default;
 };
 
-// What an image states of one of its entry points. nullopt: it does not say.
+// The resources that an image states for one of its entry points. nullopt if it does not state
+// them.
 struct KernelResources {
   using Extent = std::array<std::uint32_t, 3>;
 
   std::string name;
-  std::optional<std::uint32_t> registers;    // of a thread
-  std::optional<std::uint32_t> stack_bytes;  // of a thread: local arrays, and registers that were spilled
-  std::optional<std::uint32_t>
-      static_shared_bytes;               // of a block; from 9.0 up with the 1 KiB that the system takes
+  std::optional<std::uint32_t> registers;    // per thread
+  std::optional<std::uint32_t> stack_bytes;  // per thread: local arrays and spilled registers
+  // Per block; from 9.0 up it includes the 1 KiB that the system reserves.
+  std::optional<std::uint32_t> static_shared_bytes;
   std::uint32_t argument_bytes = 0;      // of all arguments
   std::vector<ArgumentPlace> arguments;  // by position
-  std::optional<Extent> max_threads;     // of a block: the launch bound
+  std::optional<Extent> max_threads;     // per block: the launch bound
   std::optional<Extent> required_threads;
-  std::optional<Extent> cluster;                // in blocks, where it is fixed
-  std::optional<std::uint32_t> minimum_blocks;  // on a multiprocessor: PTX alone states it
+  std::optional<Extent> cluster;                // in blocks, if it is fixed
+  std::optional<std::uint32_t> minimum_blocks;  // per SM; only PTX states it
 };
 
-// One entry of .nv.compat.
+// An entry of .nv.compat.
 struct CompatibilityNote {
   std::uint8_t tag = 0;
   Bytes value;
 };
 
-// One note of a cubin's SHT_NOTE sections.
+// A note of a cubin's SHT_NOTE sections.
 struct ImageNote {
   std::string section;
   std::string owner;
@@ -49,11 +50,11 @@ struct ImageNote {
   Bytes value;
 };
 
-// A variable that lies in a module, by its symbol.
+// A variable of a module.
 struct ImageGlobal {
   std::string name;
   std::string_view space;              // "constant", "global" or "managed"
-  std::optional<std::uint64_t> bytes;  // nullopt: the image does not say
+  std::optional<std::uint64_t> bytes;  // nullopt if the image does not state it
 };
 
 struct CubinReport {
@@ -63,15 +64,15 @@ struct CubinReport {
   std::vector<ImageNote> notes;
 };
 
-// What a cubin states of its kernels beside their names, and its notes. corruption for what is no well-formed
-// cubin, one whose attributes or notes do not lie in their sections included.
+// Returns the resources of a cubin's kernels, its variables and its notes. Returns corruption if
+// the cubin is malformed, also if attributes or notes exceed their sections.
 Result<CubinReport> report_cubin(ByteView image);
 
-// What PTX states of its kernels; registers, stack and shared memory are the assembler's to find. REQUIRES:
-// inspect_ptx() has taken the image.
+// Returns the resources that PTX states for its kernels. It states no registers, stack or shared
+// memory, which the assembler determines. REQUIRES: inspect_ptx() has accepted the image.
 Result<std::vector<KernelResources>> ptx_resources(ByteView image);
 
-// The variables of a PTX module. REQUIRES: as before.
+// Returns the variables of a PTX module. REQUIRES: inspect_ptx() has accepted the image.
 std::vector<ImageGlobal> ptx_globals(ByteView image);
 
 }  // namespace cubinet

@@ -9,16 +9,17 @@
 
 namespace cubinet {
 
-// What the text of a PTX module says of itself (PTX ISA, "PTX Module Directives").
+// The statements of a PTX module about itself (PTX ISA, "PTX Module Directives").
 struct PtxInspection {
-  std::string version;  // "9.0", the PTX ISA's
-  std::string release;  // of the tools that made it, "13.5"; empty where no comment says it
-  SmTarget target;      // that it needs; of an older one than any known here, the oldest of these
+  std::string version;  // of the PTX ISA: "9.0"
+  std::string release;  // of the tools that made it: "13.5"; empty if no comment states it
+  // The required target, or the oldest known target if it is older than that.
+  SmTarget target;
   std::vector<std::string> kernels;  // names of .entry functions, in order
 };
 
-// Any bytes give an inspection or corruption. The text has to end with the NUL that the driver, which is
-// given no length, reads up to.
+// Reads a PTX module. Any bytes give an inspection or corruption. The text must end with a NUL,
+// because the driver gets no length and reads up to the NUL.
 Result<PtxInspection> inspect_ptx(ByteView image);
 
 }  // namespace cubinet

@@ -10,21 +10,21 @@
 
 namespace cubinet {
 
-// A fatbinary holds an image for every target.
+// The size limit of a user's file. A fatbinary holds an image for every target.
 inline constexpr std::uint64_t kMaximumUserImageBytes = std::uint64_t{256} << 20;
 
-// Which kernel a file of a user's is, under the name that the user gave it: a function whose `pin` is the
-// file's SHA-256, so that another file of the name is another kernel. invalid_argument for what cannot be a
-// name.
+// Returns the specification of a user's file under the name that the user gave it. The kernel is a
+// function whose `pin` is the file's SHA-256, so that another file of the same name is another
+// kernel. Returns invalid_argument for an invalid name.
 Result<KernelSpec> spec_of_user_image(std::string_view name, ByteView file);
 
-// The builds of that kernel: of a cubin or PTX the one, of a fatbinary one for each of its images. Their
-// launches say block and shared memory. REQUIRES: `spec` is spec_of_user_image's. corruption for what is
-// damaged; invalid_argument and unsupported, with the remedy, for what is something else: an object that is
-// yet to be linked, a host's program, an image without kernels.
+// Returns the builds of that kernel: one for a cubin or PTX, and one per image for a fatbinary.
+// Each launch must set block and shared memory. Errors: corruption for a damaged file;
+// invalid_argument and unsupported, with the remedy, for an unlinked object, a host program or an
+// image without kernels. REQUIRES: `spec` is from spec_of_user_image().
 Result<std::vector<Cubin>> builds_of_user_image(const KernelSpec& spec, ByteView file);
 
-// An error for an ELF that is the host's, with the way to the device code in it.
+// Returns an error for an ELF of the host. The error states how to extract the device code from it.
 Result<void> refuse_host_file(ByteView elf);
 
 }  // namespace cubinet

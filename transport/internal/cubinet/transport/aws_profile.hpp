@@ -6,7 +6,8 @@
 
 namespace cubinet {
 
-// Where AWS's own tools keep who one is. Whoever reads the environment says what stands in it.
+// The locations where AWS's tools store credentials. The code that reads the environment fills it
+// in.
 struct AwsProfileFiles {
   std::filesystem::path credentials;  // ~/.aws/credentials
   std::filesystem::path config;       // ~/.aws/config
@@ -14,12 +15,14 @@ struct AwsProfileFiles {
 };
 
 struct AwsProfile {
-  std::optional<AwsCredentials> credentials;  // nullopt: neither file has any for it
-  std::string region;                         // empty: none is named
+  // nullopt if neither file has credentials for the profile.
+  std::optional<AwsCredentials> credentials;
+  std::string region;  // empty: neither file names a region
 };
 
-// A file that is missing is an empty one. invalid_argument for lines that are neither section nor setting;
-// unsupported for a profile whose keys come from elsewhere (a role, single sign-on, a program).
+// Reads a profile. A missing file counts as empty. Errors: invalid_argument for a line that is
+// neither a section nor a setting; unsupported for a profile with credentials from another source
+// (a role, single sign-on, a program).
 Result<AwsProfile> read_aws_profile(FileSystem& files, const AwsProfileFiles& where);
 
 }  // namespace cubinet

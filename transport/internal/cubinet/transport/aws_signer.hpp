@@ -12,23 +12,24 @@ namespace cubinet {
 struct AwsCredentials {
   std::string access_key;
   std::string secret_key;
-  std::string session_token = {};  // empty: they are no temporary ones
+  std::string session_token = {};  // empty: the credentials are not temporary
 };
 
-// Signature Version 4 of a request for S3, over libcrypto. libcurl's own leaves out x-amz-content-sha256
-// (7.88), and strict servers refuse it.
+// A request for S3 to be signed with Signature Version 4, using libcrypto. libcurl's own
+// implementation omits x-amz-content-sha256 (7.88), and strict servers refuse such requests.
 struct AwsRequest {
   HttpMethod method = HttpMethod::get;
   Url url;
-  HttpHeaders headers = {};  // that are signed, beside Host
+  HttpHeaders headers = {};  // the signed headers except Host
   std::string body_sha256;   // in hexadecimal
 };
-// The value of the header Authorization. `time` as it is in x-amz-date: 20150830T123600Z.
+// Returns the value of the Authorization header. `time` has the form of x-amz-date:
+// 20150830T123600Z.
 std::string aws_authorization(const AwsRequest& request, const AwsCredentials& credentials,
                               std::string_view region, std::string_view service, std::string_view time);
 
-// Signs requests to one S3 store. Credentials are asked for at each request, since temporary ones end.
-// Thread-safe as far as `credentials` is.
+// A signer of requests to one S3 store. It calls `credentials` for each request, because temporary
+// credentials expire. Thread-safe if `credentials` is.
 class S3Signer final : public Authorizer {
  public:
   S3Signer(Callback<Result<AwsCredentials>()> credentials, std::string region,

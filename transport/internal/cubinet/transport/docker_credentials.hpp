@@ -8,24 +8,25 @@
 
 namespace cubinet {
 
-// Where docker and its like keep who one is to a registry. Whoever reads the environment says what stands in
-// it.
+// The locations where docker and compatible tools store registry credentials. The code that reads
+// the environment fills it in.
 struct DockerConfiguration {
   std::filesystem::path file;  // ~/.docker/config.json
-  std::vector<std::filesystem::path> helper_folders =
-      {};                                            // where programs docker-credential-<name> lie: PATH
+  // The folders of PATH, which are searched for docker-credential-<name>.
+  std::vector<std::filesystem::path> helper_folders = {};
   std::vector<std::string> helper_environment = {};  // NAME=value
   std::chrono::milliseconds helper_limit{30'000};
 };
 
 struct RegistryCredentials {
   BasicCredentials basic = {};
-  std::string identity_token = {};  // in the place of a password: to be exchanged for tokens
+  std::string identity_token = {};  // replaces the password; it is exchanged for tokens
 };
 
-// Those for a registry, given as host[:port]. The helper program named for it is asked, or the one for all,
-// and then the file. nullopt where nobody knows any; invalid_argument for a file that is not what docker
-// writes; unavailable for a helper that is missing, fails, or takes longer than the limit.
+// Returns the credentials for a registry, given as host[:port]. Queries the helper program named
+// for the registry, or the general helper, and then the file. Returns nullopt if none of them has
+// credentials. Errors: invalid_argument for a file that docker does not write; unavailable for a
+// helper that is missing, fails, or exceeds the time limit.
 Result<std::optional<RegistryCredentials>> find_docker_credentials(FileSystem& files,
                                                                    const DockerConfiguration& configuration,
                                                                    std::string_view authority);

@@ -22,28 +22,29 @@ struct HttpHeader {
 };
 using HttpHeaders = std::vector<HttpHeader>;
 
-// The value of the first header of this name, in whatever case it is written; nullptr when there is none.
+// Returns the value of the first header of this name, ignoring case, or nullptr if there is none.
 const std::string* find_header(const HttpHeaders& headers, std::string_view name);
 
-// What a request sends. Read from the start again where it is sent again. Does not have to be thread-safe.
+// A source of a request's body. It is read from the start again when the request is repeated. It
+// need not be thread-safe.
 class BodySource {
  public:
   virtual ~BodySource() = default;
   virtual std::uint64_t size() const = 0;
-  // The bytes from `offset` on, as many as `into` holds or are left.
+  // Reads the bytes from `offset` on, until `into` is full or the source ends.
   virtual Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) = 0;
 };
 
-// Where a response's body goes, piece by piece. An error ends the request, which is not repeated.
+// A sink for a response's body, which arrives in pieces. An error ends the request without a retry.
 class BodySink {
  public:
   virtual ~BodySink() = default;
-  // What comes is the body from its first byte on: what was written so far is void.
+  // Discards everything written so far. The next bytes start the body again.
   virtual Result<void> restart() = 0;
   virtual Result<void> write(ByteView bytes) = 0;
 };
 
-// Both in memory. The source does not own its bytes.
+// A source and a sink in memory. The source does not own its bytes.
 class MemorySource final : public BodySource {
  public:
   explicit MemorySource(ByteView bytes) : bytes_(bytes) {}
@@ -73,49 +74,53 @@ struct HttpRange {
   std::uint64_t count = 0;  // at least 1
 };
 
-// Does not own what it points to.
+// A request. It does not own what it points to.
 struct HttpRequest {
   HttpMethod method = HttpMethod::get;
   Url url;
   HttpHeaders headers = {};
-  BodySource* body = nullptr;                       // of PUT and POST
-  std::optional<Sha256Digest> body_digest = {};     // for a signer, where the caller knows it
-  std::optional<HttpRange> range = {};              // of GET
-  std::uint64_t limit = 0;                          // the most that a body of a success may have
-  std::optional<std::uint64_t> expected_size = {};  // of all that the URL names, where the caller knows it
-  BodySink* sink = nullptr;                         // for the body of a success; nullptr: it is thrown away
+  BodySource* body = nullptr;                    // for PUT and POST
+  std::optional<Sha256Digest> body_digest = {};  // for a signer, if the caller knows it
+  std::optional<HttpRange> range = {};           // for GET
+  // The size limit of a successful response's body.
+  std::uint64_t limit = 0;
+  // The size of the URL's whole content, if the caller knows it.
+  std::optional<std::uint64_t> expected_size = {};
+  // Receives the body of a successful response. nullptr discards it.
+  BodySink* sink = nullptr;
   Authorizer* authorizer = nullptr;
-  bool repeatable = false;  // of POST: that it may be sent twice, as the others may
+  bool repeatable = false;  // if true, a POST may be sent twice, like the other methods
 };
 
-// A server's last word: a success, or a refusal that asking again would not change.
+// A server's final response: a success, or a refusal that a retry would not change.
 struct HttpResponse {
   int status = 0;
   HttpHeaders headers = {};
-  Url url = {};              // whose answer it is, behind all redirects
-  std::string refusal = {};  // the beginning of the body where the status is no success
+  Url url = {};              // the URL that responded, after all redirects
+  std::string refusal = {};  // the beginning of the body if the status is not a success
   std::uint64_t body_bytes = 0;
 
   bool succeeded() const { return status >= 200 && status < 300; }
   const std::string* header(std::string_view name) const { return find_header(headers, name); }
 };
 
-// What a response that is no success means: not_found for 404 and 410, else unavailable. `what` names the
-// request's purpose ("the manifest of 'stable' cannot be read").
+// Returns the error for an unsuccessful response: not_found for 404 and 410, otherwise unavailable.
+// `what` names the purpose of the request ("the manifest of 'stable' cannot be read").
 Error refusal_error(std::string what, const HttpResponse& response);
 
-// Who may ask. Belongs to the server of the request's own URL: nothing of it goes to where that redirects.
-// Thread-safe.
+// An interface that adds credentials to requests. It applies to the server of the request's own
+// URL: redirects to other servers receive none of its headers. Thread-safe.
 class Authorizer {
  public:
   virtual ~Authorizer() = default;
-  // The headers that the request is sent with, beside its own.
+  // Returns the headers to send in addition to the request's own.
   virtual Result<HttpHeaders> headers(const HttpRequest& request) = 0;
-  // The server answered 401. True: headers() has something else now, and the request is worth one more.
+  // Handles a 401 response. Returns true if headers() has changed and the request should be sent
+  // once more.
   virtual Result<bool> refused(const HttpRequest& request, const HttpResponse& response);
 };
 
-// A user and password, or a token, as they are.
+// A user and password, or a token, in plain text.
 struct BasicCredentials {
   std::string user;
   std::string password;
@@ -123,7 +128,7 @@ struct BasicCredentials {
 HttpHeader basic_authorization(const BasicCredentials& credentials);
 HttpHeader bearer_authorization(std::string_view token);
 
-// Sends the same header with every request.
+// An authorizer that sends the same header with every request.
 class FixedAuthorizer final : public Authorizer {
  public:
   explicit FixedAuthorizer(HttpHeader header) : header_(std::move(header)) {}

@@ -9,27 +9,28 @@
 
 namespace cubinet {
 
-// An absolute http or https URL in the parts that a request needs. A plain value.
+// An absolute http or https URL, split into the parts of a request. A plain value.
 struct Url {
   std::string scheme;  // "https" or "http"
-  std::string host;    // as HostPort writes it
+  std::string host;    // in the form of HostPort
   std::uint16_t port = 0;
-  std::string path = "/";  // as it was written, percent-encoded; begins with '/'
-  std::string query = {};  // the same, without its '?'
+  std::string path = "/";  // as written, percent-encoded; begins with '/'
+  std::string query = {};  // as written, without its '?'
 
-  // invalid_argument for whatever has no such parts: a user name or password too, which would be told
-  // wherever the URL is. A fragment is dropped.
+  // Parses a URL. Returns invalid_argument for any other text, also for a URL with a user name or
+  // password, because URLs are printed in messages. Drops a fragment.
   static Result<Url> parse(std::string_view text);
-  // What a server's Location means, beside this URL: another URL, "//host/…", "/…", "?…" or a path from the
-  // last '/' on (RFC 3986, 5.2).
+  // Resolves a server's Location against this URL: another URL, "//host/…", "/…", "?…" or a path
+  // that replaces everything after the last '/' (RFC 3986, 5.2).
   Result<Url> resolve(std::string_view reference) const;
-  // The same with more of a path behind it, between the two one '/'.
+  // Returns the URL with `more` appended to its path, separated by one '/'.
   Url below(std::string_view more) const;
 
-  // Host and, where it is not the scheme's own, port: what the header Host says.
+  // Returns the host, with the port unless it is the scheme's default. This is the value of the
+  // Host header.
   std::string authority() const;
   std::string to_string() const;
-  // Without the query, which may hold what opens the URL to anybody.
+  // Returns the URL without its query, which may contain secrets that grant access.
   std::string for_people() const;
   bool has_origin_of(const Url& other) const {
     return scheme == other.scheme && host == other.host && port == other.port;
@@ -38,7 +39,8 @@ struct Url {
   friend bool operator==(const Url&, const Url&) = default;
 };
 
-// All but letters, digits and "-._~" as %XX; '/' too unless it is to stay.
+// Encodes all characters except letters, digits and "-._~" as %XX. Encodes '/' too unless it is to
+// stay.
 enum class Slashes { stay, encoded };
 std::string percent_encode(std::string_view text, Slashes slashes);
 

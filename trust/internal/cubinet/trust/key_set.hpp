@@ -13,33 +13,34 @@
 
 namespace cubinet {
 
-// Keys that replace each other: docs/formats/key_set.md. Each set is signed by as many keys of the one before
-// it as that wants, and by as many of its own.
+// A set of keys that replaces an earlier one: docs/formats/key_set.md. Each set is signed by the
+// threshold of its predecessor's keys and by the threshold of its own.
 struct KeySet {
   std::uint64_t version = 0;
   std::uint32_t threshold = 0;
   std::vector<PublicKey> keys;  // distinct
 
-  // Of what these keys sign.
+  // Returns the policy for content that these keys sign.
   TrustPolicy policy(std::string origin) const;
 };
 
 inline constexpr std::size_t kMaximumKeySetBytes = 65'536;
 
-// A set's text: invalid_argument. Pure.
+// Parses a set's text. Returns invalid_argument if it is malformed. Pure.
 Result<KeySet> parse_key_set(std::string_view text);
 
-// Where a home keeps its set, and which versions were seen.
+// Return the locations in a home of its key set and of the versions seen.
 std::filesystem::path key_set_path(const std::filesystem::path& home);
 std::filesystem::path versions_seen_path(const std::filesystem::path& home);
 
-// nullopt: the home has none. corruption or untrusted where it cannot be relied on.
+// Returns nullopt if the home has no key set. Returns corruption or untrusted if the set cannot be
+// relied on.
 Result<std::optional<KeySet>> read_key_set(FileSystem& files, const std::filesystem::path& home);
 
-// Puts the next set in the place of the home's, and gives it. The very set that is there is left as it is.
-// untrusted: not signed by as many keys as have to, older than the home's, or not the one that follows it. A
-// home without a set takes one where `first` says so, and takes no first one where it has a set
-// (invalid_argument).
+// Replaces the home's set with the next set, and returns it. Leaves an identical set unchanged.
+// Returns untrusted if too few keys have signed the set, if it is older than the home's, or if it
+// is not the direct successor. `first` installs a set in a home without one, and returns
+// invalid_argument if the home has another set. `next` returns not_found if the home has none.
 enum class KeySetTurn { next, first };
 Result<KeySet> update_key_set(FileSystem& files, const std::filesystem::path& home, const std::string& what,
                               ByteView text, const SignatureSource& signatures, KeySetTurn turn);

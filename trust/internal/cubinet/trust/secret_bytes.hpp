@@ -8,10 +8,11 @@
 
 namespace cubinet {
 
-// Overwrites, also where a compiler sees that nobody reads it any more.
+// Overwrites the bytes, even if the compiler sees that nothing reads them afterwards.
 void cleanse(std::span<std::byte> bytes);
 
-// Bytes that are overwritten before their memory is given back: passwords, secret keys and their files.
+// A byte buffer that is overwritten before its memory is freed. Used for passwords, secret keys and
+// their files.
 class SecretBytes {
  public:
   SecretBytes() = default;

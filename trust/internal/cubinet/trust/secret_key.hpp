@@ -11,22 +11,22 @@
 
 namespace cubinet {
 
-// What deriving a key from a password costs, as libsodium states it and minisign writes it down.
+// The cost of deriving a key from a password, in libsodium's terms, as minisign stores it.
 struct PasswordCost {
   std::uint64_t operations = std::uint64_t{1} << 25U;
   std::uint64_t memory = std::uint64_t{1} << 30U;  // bytes
 };
 
-// An Ed25519 secret key, as minisign keeps it. Overwritten when it is destroyed.
+// An Ed25519 secret key in minisign's format. It is overwritten when it is destroyed.
 class SecretKey {
  public:
   static Result<SecretKey> generate();
-  // The text of a secret key's file. invalid_argument: no such text, or encrypted and no password given;
-  // untrusted: the password is not that of the file, or the file is damaged (nobody can tell which);
-  // unsupported: deriving its key would take more than 1 GiB.
+  // Parses the text of a secret key's file. Errors: invalid_argument if the text is malformed, or
+  // encrypted and no password is given; untrusted if the password is wrong or the file is damaged
+  // (the two cannot be distinguished); unsupported if deriving its key would take more than 1 GiB.
   static Result<SecretKey> parse(std::string_view text, const SecretBytes* password);
 
-  // The text, encrypted where there is a password.
+  // Returns the text of the key's file, encrypted if there is a password.
   Result<SecretBytes> to_file(const SecretBytes* password, const PasswordCost& cost = {}) const;
 
   const PublicKey& public_key() const { return public_key_; }
@@ -40,11 +40,11 @@ class SecretKey {
   SecretBytes seed_;
 };
 
-// untrusted for a file that is not the calling user's (or root's) or that group or others may read, as ssh
-// does.
+// Reads a secret key. Returns untrusted for a file that does not belong to the calling user or
+// root, or that group or others may read, as ssh does.
 Result<SecretKey> read_secret_key(FileSystem& files, const std::filesystem::path& path,
                                   const SecretBytes* password);
-// A new file of mode 0600; io where something has that name.
+// Creates a file of mode 0600. Returns io if the name exists.
 Result<void> write_secret_file(const std::filesystem::path& path, const SecretBytes& text);
 
 }  // namespace cubinet
