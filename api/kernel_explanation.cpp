@@ -73,26 +73,6 @@ std::string place_of_ptx(bool chosen) {
 
 }  // namespace
 
-std::string_view to_string(KernelSource source) {
-  switch (source) {
-    case KernelSource::process:
-      return "process";
-    case KernelSource::memory:
-      return "memory";
-    case KernelSource::registry:
-      return "registry";
-    case KernelSource::bundle:
-      return "bundle";
-    case KernelSource::compiled:
-      return "compiled";
-    case KernelSource::imported:
-      return "imported";
-    case KernelSource::server:
-      break;
-  }
-  return "server";
-}
-
 // Whether a cache has the build that would be made: it then goes before all that was passed over.
 bool CubinSource::ask_caches(const CachedKernel& kernel, SmTarget target, KernelExplanation& explanation) {
   if (library_.caches().empty()) return false;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cubinet/base/log.hpp>
 #include <cubinet/cubin_registry/judge.hpp>
-#include <cubinet/runtime.hpp>
+#include <cubinet/cubin_registry/store.hpp>
+#include <cubinet/found_cubin.hpp>
 
 #include <atomic>
 #include <memory>

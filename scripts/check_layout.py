@@ -123,6 +123,7 @@ class Checker:
             if path.endswith((".cmake", "CMakeLists.txt")) and re.search(r"\bGLOB(_RECURSE)?\b", self.read(path)):
                 self.report(path, "file(GLOB) of sources: list them")
         self.check_modules()
+        self.check_folders()
         self.check_sources_are_built()
         self.check_namesake_tests()
         self.check_test_names()
@@ -142,6 +143,35 @@ class Checker:
             for name in sorted(set(self.modules) | set(told)):
                 if self.modules.get(name) != told.get(name):
                     self.report(ARCHITECTURE, f"its line of {name}/ is not that of {MODULES}")
+
+    def check_folders(self):
+        """The folders of a module do not include each other in a circle."""
+        for module in self.modules:
+            includes = {}
+            for path in self.files:
+                parts = path.split("/")
+                if parts[0] != module or len(parts) < 3 or Path(path).suffix not in CODE:
+                    continue
+                for header in re.findall(r'^\s*#\s*include\s*"(\w+)/', self.read(path), re.MULTILINE):
+                    if header != parts[1] and any(f.startswith(f"{module}/{header}/") for f in self.files):
+                        includes.setdefault(parts[1], {}).setdefault(header, path)
+            self.report_circles(includes)
+
+    def report_circles(self, includes):
+        for folder, others in includes.items():
+            for other, path in others.items():
+                if folder in self.reachable(includes, other):
+                    self.report(path, f"includes {other}/, which includes {folder}/: a circle of folders")
+
+    @staticmethod
+    def reachable(includes, folder):
+        reached, next_ones = set(), [folder]
+        while next_ones:
+            other = next_ones.pop()
+            if other not in reached:
+                reached.add(other)
+                next_ones.extend(includes.get(other, {}))
+        return reached
 
     def check_spdx(self, path):
         text = self.read(path)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "imported/imported_folder.hpp"
 
+#include "store/image_file.hpp"
+
 #include <cubinet/base/parallel.hpp>
 #include <cubinet/cubin_registry/record_lists.hpp>
 #include <cubinet/kernel_table/published_header.hpp>
@@ -17,8 +19,8 @@ constexpr std::size_t kRowsOfThread = 2048;  // some milliseconds: a thread is n
 
 }  // namespace
 
-ImportedFolder::ImportedFolder(FileStore& files, std::uint64_t number, ArtifactImport import)
-    : store_(files), number_(number), description_{StoreKind::imported, import.folder, false} {
+ImportedFolder::ImportedFolder(ImportedImages images, std::uint64_t number, ArtifactImport import)
+    : images_(std::move(images)), number_(number), description_{StoreKind::imported, import.folder, false} {
   for (KernelRow& row : import.rows) {
     row.version = number;
     row.source = import.folder;
@@ -85,7 +87,7 @@ ImportedFolder::Builds ImportedFolder::make_builds() const {
 
 Result<bool> ImportedFolder::available() const {
   if (import_->placement != ArtifactPlacement::in_place) return true;
-  CUBINET_TRY_ASSIGN(const auto status, store_.files().status(import_->folder));
+  CUBINET_TRY_ASSIGN(const auto status, images_.files->status(import_->folder));
   return status && status->type == FileStatus::Type::directory;
 }
 
@@ -133,9 +135,9 @@ Result<CubinRecords> ImportedFolder::list() {
 }
 
 Result<std::shared_ptr<const Bytes>> ImportedFolder::read(const ArtifactFile& file) const {
-  if (import_->placement != ArtifactPlacement::in_place) return store_.read_image(file.digest, file.size);
+  if (import_->placement != ArtifactPlacement::in_place) return images_.kept(file.digest, file.size);
   const fs::path path = fs::path(import_->folder) / file.name;
-  return verified_bytes(store_.files().read(path, std::max<std::uint64_t>(file.size, 1)), path, file.digest);
+  return verified_bytes(images_.files->read(path, std::max<std::uint64_t>(file.size, 1)), path, file.digest);
 }
 
 Result<std::optional<Cubin>> ImportedFolder::load(std::shared_ptr<const CubinRecord> record) {
@@ -145,7 +147,7 @@ Result<std::optional<Cubin>> ImportedFolder::load(std::shared_ptr<const CubinRec
   if (image) return std::optional<Cubin>(Cubin{std::move(record), *std::move(image)});
   if (image.error().code != ErrorCode::not_found && !is_no_image(image.error()))
     return std::move(image).error();
-  log(store_.log_sink(), LogLevel::error, "imported cubin passed over: " + image.error().to_line());
+  log(images_.log, LogLevel::error, "imported cubin passed over: " + image.error().to_line());
   return std::optional<Cubin>();
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "imported/file_index.hpp"
-#include "local/file_store.hpp"
 
+#include <cubinet/base/file_system.hpp>
 #include <cubinet/cubin_registry/imports.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -14,13 +15,20 @@
 
 namespace cubinet {
 
-// A folder of published cubins as a store: what its import file says, held in memory. Its builds have one
-// function each; the import's number is their version, and the digest of their image stands for what they
-// were built from. Immutable but for what lies on the disk; thread-safe. Refers to the home's files, which
-// must outlive it.
+// Where the images of imported folders are read from.
+struct ImportedImages {
+  std::shared_ptr<FileSystem> files;
+  // Returns the verified bytes of an image that was copied or linked into the home. Thread-safe.
+  std::function<Result<std::shared_ptr<const Bytes>>(const Sha256Digest& digest, std::uint64_t size)> kept;
+  LogSink log;
+};
+
+// A folder of published cubins as a store: its import file, held in memory. Its builds have one function
+// each. The import's number is their version, and the digest of their image is their fingerprint. Immutable
+// apart from the files; thread-safe.
 class ImportedFolder final : public Store {
  public:
-  ImportedFolder(FileStore& files, std::uint64_t number, ArtifactImport import);
+  ImportedFolder(ImportedImages images, std::uint64_t number, ArtifactImport import);
 
   std::uint64_t number() const { return number_; }
   const ArtifactImport& import() const { return *import_; }
@@ -51,7 +59,7 @@ class ImportedFolder final : public Store {
   const Builds& builds() const;
   Builds make_builds() const;
 
-  FileStore& store_;
+  ImportedImages images_;
   std::uint64_t number_;
   std::shared_ptr<const ArtifactImport> import_;  // each row lies here and nowhere else
   StoreDescription description_;

@@ -13,17 +13,6 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-Error damaged_file(const fs::path& path, const std::string& reason) {
-  return Error{ErrorCode::corruption, "'" + path.string() + "' is damaged: " + reason};
-}
-
-Result<std::shared_ptr<const Bytes>> verified_bytes(Result<Bytes> bytes, const fs::path& path,
-                                                    const Sha256Digest& digest) {
-  if (!bytes) return std::move(bytes).error();
-  if (sha256(*bytes) != digest) return damaged_file(path, "its SHA-256 is another one");
-  return std::make_shared<const Bytes>(*std::move(bytes));
-}
-
 Result<std::vector<std::string>> FileStore::list_or_nothing(const fs::path& folder) const {
   auto listing = files_->list(folder);
   if (listing) return std::move(listing->names);
@@ -215,10 +204,6 @@ Result<std::vector<fs::path>> FileStore::files_below(const fs::path& folder) con
       paths.push_back(folder / name / file);
   }
   return paths;
-}
-
-bool is_no_image(const Error& error) {
-  return error.code == ErrorCode::corruption || error.code == ErrorCode::invalid_argument;
 }
 
 bool names_nothing(const Error& error) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "local/home_layout.hpp"
+#include "store/image_file.hpp"
 
 #include <cubinet/base/callback.hpp>
 
@@ -33,6 +34,7 @@ class FileStore {
         cubins_(files_->open_folder(home_.cubins())) {}
 
   FileSystem& files() const { return *files_; }
+  std::shared_ptr<FileSystem> shared_files() const { return files_; }
   const HomeLayout& home() const { return home_; }
   const LogSink& log_sink() const { return log_; }
 
@@ -86,16 +88,6 @@ class FileStore {
 // A record file with this error is damaged for good and names no image. With any other it may be whole, and
 // unreadable just now or by this build.
 bool names_nothing(const Error& error);
-
-// "… is damaged: <reason>".
-Error damaged_file(const std::filesystem::path& path, const std::string& reason);
-// The bytes, once their SHA-256 is the digest.
-Result<std::shared_ptr<const Bytes>> verified_bytes(Result<Bytes> bytes, const std::filesystem::path& path,
-                                                    const Sha256Digest& digest);
-
-// An image's file with this error holds other bytes than it should, or is no file. Any other says nothing of
-// it.
-bool is_no_image(const Error& error);
 
 // Newest first; equal times in the order of fingerprints, so that the answer is the same everywhere.
 void sort_newest_first(std::vector<StoredRecord>& records);

@@ -74,6 +74,15 @@ Result<std::vector<LocalImports::Entry>> LocalImports::read_all() const {
   return entries;
 }
 
+// The store outlives the folders.
+ImportedImages LocalImports::images() const {
+  return {store_.shared_files(),
+          [&store = store_](const Sha256Digest& digest, std::uint64_t size) {
+            return store.read_image(digest, size);
+          },
+          store_.log_sink()};
+}
+
 Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
   const std::lock_guard guard(mutex_);
   CUBINET_TRY_ASSIGN(const auto status, store_.files().status(store_.home().imports()));
@@ -101,7 +110,7 @@ Result<std::shared_ptr<const LocalImports::Folders>> LocalImports::folders() {
         log(store_.log_sink(), LogLevel::warning, "import passed over: " + import.error().to_line());
         continue;
       }
-      entry.folder = std::make_shared<ImportedFolder>(store_, *number, *std::move(import));
+      entry.folder = std::make_shared<ImportedFolder>(images(), *number, *std::move(import));
     }
     if (seen.insert(entry.folder->import().folder).second) folders.push_back(entry.folder);
     decoded.emplace(*number, std::move(entry));

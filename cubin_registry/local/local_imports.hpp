@@ -36,6 +36,9 @@ class LocalImports final : public Imports {
   using Folders = std::vector<std::shared_ptr<ImportedFolder>>;
   Result<std::shared_ptr<const Folders>> folders();
 
+  // Returns where the images of this home's imports are read from.
+  ImportedImages images() const;
+
   // Every import file, read now and not recalled; by number.
   struct Entry {
     std::uint64_t number = 0;

@@ -95,11 +95,11 @@ class HomeVerification {
     }
   }
 
-  Result<void> check_imports(FileStore& store, const LocalImports& imports) {
+  Result<void> check_imports(const LocalImports& imports) {
     CUBINET_TRY_ASSIGN(const auto entries, imports.read_all());
     for (const LocalImports::Entry& entry : entries) {
       if (entry.import) {
-        ImportedFolder folder(store, entry.number, *entry.import);
+        ImportedFolder folder(imports.images(), entry.number, *entry.import);
         check_import(folder);
       } else {
         const Error& error = entry.import.error();
@@ -217,7 +217,7 @@ Result<VerifyReport> LocalHome::verify_once() {
   report.findings = survey.damaged;
   report.findings.insert(report.findings.end(), survey.unreadable.begin(), survey.unreadable.end());
   verification.check_images(survey);
-  CUBINET_TRY(verification.check_imports(store_, imports_));
+  CUBINET_TRY(verification.check_imports(imports_));
   CUBINET_TRY_ASSIGN(const bool growing, imports_.somebody_brings_images());
   CUBINET_TRY(verification.check_strays(growing));
   if (auto finding = tuning_finding(store_)) report.findings.push_back(*std::move(finding));

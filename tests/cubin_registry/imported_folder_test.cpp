@@ -14,7 +14,12 @@ struct FolderFixture {
   HomeFixture home;
   ArtifactFolder published{home.folder / "published", 0, 3};
   FileStore store{posix_file_system(), HomeLayout(home.home), home.log.sink()};
-  ImportedFolder folder{store, 7, published.content};
+  ImportedFolder folder{
+      {posix_file_system(),
+       [this](const Sha256Digest& digest, std::uint64_t size) { return store.read_image(digest, size); },
+       home.log.sink()},
+      7,
+      published.content};
 };
 
 TEST_CASE("the builds of an imported folder are what its rows and functions say") {

@@ -102,6 +102,14 @@ class CheckLayout(unittest.TestCase):
         named = check_layout.read_modules(Path(__file__).resolve().parents[2])["cli"][0]
         self.assertEqual(set(named) & {"jit", "transport", "distribution"}, set())
 
+    def test_folders_of_a_module_are_no_circle(self):
+        one_way = {"base/a/x.hpp": SPDX + '#include "b/y.hpp"\n', "base/b/y.hpp": SPDX}
+        found = self.violations(one_way)
+        self.assertFalse([v for v in found if "circle" in v], found)
+        circle = {**one_way, "base/b/y.hpp": SPDX + '#include "a/x.hpp"\n'}
+        self.refuses(circle, "base/a/x.hpp", "circle")
+        self.refuses(circle, "base/b/y.hpp", "circle")
+
     def test_installed_headers_include_installed_ones(self):
         path = "spec/include/cubinet/spec/key.hpp"
         self.refuses({path: SPDX + "#include <cubinet/base/elf.hpp>\n"}, path, "not installed")

@@ -4,6 +4,7 @@
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/standing.hpp>
 #include <cubinet/cubin_registry/store.hpp>
+#include <cubinet/found_cubin.hpp>
 #include <cubinet/spec/cubin.hpp>
 #include <cubinet/spec/image_target.hpp>
 #include <cubinet/spec/kernel_spec.hpp>
@@ -17,12 +18,6 @@
 #include <vector>
 
 namespace cubinet {
-
-// Where a kernel came from. `process`: it was loaded already; `memory`: built earlier by this Runtime, which
-// has no store that takes builds; `registry`: a home; `imported`: of a folder of published cubins; `server`:
-// fetched from one.
-enum class KernelSource { process, memory, registry, bundle, compiled, imported, server };
-std::string_view to_string(KernelSource source);
 
 // A build that lies somewhere, as the judge sees it.
 struct ExplainedBuild {

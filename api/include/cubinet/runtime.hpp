@@ -5,6 +5,7 @@
 #include <cubinet/base/log.hpp>
 #include <cubinet/base/result.hpp>
 #include <cubinet/cubin_registry/store.hpp>
+#include <cubinet/found_cubin.hpp>
 #include <cubinet/jit/compile_options.hpp>
 #include <cubinet/kernel_explanation.hpp>
 #include <cubinet/kernel_templates/source_program.hpp>
@@ -57,14 +58,6 @@ struct RuntimeOptions {
   // a kernel that fails, by the thread that asked, without a lock held: it may ask the Runtime. Requests that
   // waited for another thread count as process hits. Not called in a forked child. Must not throw.
   Callback<void(const KernelEvent&)> observer;
-};
-
-// A kernel's bytes and where they came from.
-struct FoundCubin {
-  Cubin cubin;
-  KernelSource source = KernelSource::registry;
-  double find_seconds = 0;
-  double compile_seconds = 0;
 };
 
 // A complete, checked specification, prepared once and asked for often: `Runtime::prepare` makes it.
