@@ -3,8 +3,6 @@
 
 #include "arguments.hpp"
 
-#include <cubinet/base/text.hpp>
-
 namespace cubinet::cli {
 
 void add_bundle_options(CLI::App& verb, BundleOptions& options) {
@@ -32,19 +30,6 @@ BundleOptions options_over(const CLI::App& verb, const BundleOptions& given, con
   if (verb.count("--bundle-version") == 0) options.version = base.version;
   if (verb.count("--profile") == 0) options.profile = base.profile;
   return options;
-}
-
-Result<void> check_bundle_options(const BundleOptions& options) {
-  if (!is_printable(options.channel)) {
-    return Error{ErrorCode::invalid_argument,
-                 "--channel: a bundle's channel cannot be '" + printable(options.channel) + "'",
-                 "give it a name of one line, without control characters"};
-  }
-  if (options.expires != 0 && options.expires <= options.created) {
-    return Error{ErrorCode::invalid_argument, "--expires: the bundle would be out of date when it is made",
-                 "give a time behind that of --created"};
-  }
-  return {};
 }
 
 }  // namespace cubinet::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cubinet/cubin_registry/bundle.hpp>
+#include <cubinet/session/bundle_options.hpp>
 
 #include <CLI/App.hpp>
 
@@ -13,9 +14,5 @@ void add_bundle_options(CLI::App& verb, BundleOptions& options);
 
 // What was not given of these is taken from `base`, but for the times, which are nobody else's.
 BundleOptions options_over(const CLI::App& verb, const BundleOptions& given, const BundleOptions& base);
-
-// A channel that no bundle can have is refused before anything is computed. Without one a bundle is called by
-// its file's name: the same kernels give the same bytes whatever the file is called.
-Result<void> check_bundle_options(const BundleOptions& options);
 
 }  // namespace cubinet::cli

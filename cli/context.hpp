@@ -82,21 +82,17 @@ class Context {
                                                   TemplateCatalog templates, const TargetPolicy& targets = {},
                                                   CompileOptions options = {}) const;
 
+  // Logs a warning if no home is named: builds then stay in memory.
+  void warn_without_home() const;
+
   // Reports the error in the chosen format and gives its exit status, or the one that the verb knows better.
   ExitStatus fail(const Error& error, std::optional<ExitStatus> status = std::nullopt) const;
 
  private:
-  void warn_without_home() const;
-
   const EnvironmentVariables& environment_;
   const GlobalOptions& options_;
   Console& console_;
   std::shared_ptr<FileSystem> files_ = posix_file_system();
 };
-
-// Whether the home holds a build that its Runtime found or made. False where no home takes builds, which was
-// told when it was opened. A Runtime that cannot keep a build goes on with it in memory: the home is then
-// asked to take it once more, and the error says why it does not.
-Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found);
 
 }  // namespace cubinet::cli

@@ -37,6 +37,18 @@ void add_device_filter(CLI::App& verb, DeviceFilter& filter) {
   add_sm_count(verb, filter.device)->needs(problems);
 }
 
+void add_built_problems(CLI::App& verb, DeviceFilter& filter) {
+  CLI::Option* device = add_text(verb, "--device", filter.device.device, "DEVICE",
+                                 "The device of --problems (sm_103 or 10.3); need not be here");
+  CLI::Option* problems =
+      add_text(verb, "--problems", filter.problems, "FILE",
+               "The kernels that a device needs for the problems in this file, one a line in the options of "
+               "`select attention`")
+          ->needs(device);
+  device->needs(problems);
+  add_sm_count(verb, filter.device)->needs(problems);
+}
+
 Result<DeviceRequest> device_request_of(const Context& context, const DeviceFilter& filter) {
   DeviceRequest request;
   if (filter.problems.empty()) {

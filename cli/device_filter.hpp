@@ -20,6 +20,8 @@ struct DeviceFilter {
   bool empty() const { return device.device.empty(); }
 };
 void add_device_filter(CLI::App& verb, DeviceFilter& filter);
+// Adds the same options to a verb that builds. --device and --problems need each other there.
+void add_built_problems(CLI::App& verb, DeviceFilter& filter);
 
 // Reads the problems. invalid_argument names the line that is not a problem, or the wrong option.
 Result<DeviceRequest> device_request_of(const Context& context, const DeviceFilter& filter);

@@ -94,18 +94,6 @@ const ParameterDeclaration* find_declaration(const KernelTemplate& kernel_templa
 
 }  // namespace
 
-Result<void> check_parameter_name(const KernelTemplate& kernel_template, std::string_view name) {
-  if (find_declaration(kernel_template, name) != nullptr) return {};
-  std::vector<std::string> names;
-  for (const ParameterDeclaration& declaration : kernel_template.parameters())
-    names.push_back(declaration.name);
-  const std::vector<std::string> near = nearest_names(name, names);
-  return Error{
-      ErrorCode::invalid_argument,
-      fmt::format("the template '{}' has no parameter '{}'", kernel_template.name(), name.substr(0, 80)),
-      near.empty() ? "its parameters are " + join(names) : "did you mean " + join(near, " or ") + "?"};
-}
-
 Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
                                     const std::vector<std::string>& assignments) {
   KernelSpec spec;

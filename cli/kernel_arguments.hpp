@@ -60,9 +60,6 @@ struct ResolvedKernel {
   std::vector<ImageTarget> targets;
 };
 
-// invalid_argument for a parameter that the template has not, with those nearest to it.
-Result<void> check_parameter_name(const KernelTemplate& kernel_template, std::string_view name);
-
 // "name=value" pairs as the template types them: not resolved yet.
 Result<KernelSpec> parse_parameters(const KernelTemplate& kernel_template,
                                     const std::vector<std::string>& assignments);

@@ -37,6 +37,9 @@ constexpr Term kTerms[] = {
     {"AttentionProblem::tokens_per_page", "--page-size"},
     {"AttentionProblem::top_k", "top_k"},  // no verb has an option for it
     {"AttentionProblem::window", "--window"},
+    {"BundleOptions::channel", "--channel"},
+    {"BundleOptions::created", "--created"},
+    {"BundleOptions::expires", "--expires"},
     {"CompileOptions::include_directories", "-I"},
     {"CompileOptions::library_directories", "-L"},
     {"CompilerSearch::bundled_headers", "--home"},
@@ -58,6 +61,9 @@ constexpr Term kTerms[] = {
     {"KeySetTurn::next", "`cubinet trust update` without --first"},
     {"MirrorFoldersOptions::lists", "--checksums sha256:DIGEST, several by --checksums FILE"},
     {"PinOptions::manifest", "--manifest"},
+    {"PrebuildOptions::matrix", "MATRIX"},
+    {"PrebuildOptions::request", "--device and --problems"},
+    {"PrebuildOptions::skip_refused", "--skip-refused"},
     {"Runtime::prepare(name, image)", "`cubinet registry add FILE --name NAME`"},
     {"RuntimeOptions::compile", "`cubinet compile`"},
     {"SecretKey::generate()", "`cubinet trust keygen`"},
@@ -73,6 +79,7 @@ constexpr Term kTerms[] = {
     {"materialize_cache()", "`cubinet materialize`"},
     {"report_cubin()", "`cubinet inspect`"},
     {"TuneOptions::table_file", "`cubinet tune --output`"},
+    {"report_compilers()", "`cubinet doctor`"},
     {"tune_attention()", "`cubinet tune`"},
 };
 

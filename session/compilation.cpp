@@ -72,6 +72,18 @@ Result<SweptHeaders> sweep_headers(const SessionOptions& session, bool remove) {
   return SweptHeaders{headers.folders, headers.bytes};
 }
 
+Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found) {
+  if (found.source == KernelSource::registry) return true;
+  for (const auto& store : runtime.stores()) {
+    if (store->description().kind != StoreKind::home || !store->description().writable) continue;
+    const auto home = std::dynamic_pointer_cast<WritableStore>(store);
+    if (home == nullptr) continue;
+    CUBINET_TRY(home->publish(found.cubin));  // one that is there and whole is left as it is
+    return true;
+  }
+  return false;
+}
+
 unsigned available_jobs() {
   return default_jobs();
 }

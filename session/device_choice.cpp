@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cubinet/attention/planner.hpp>
 #include <cubinet/cubin_registry/judge.hpp>
 #include <cubinet/session/device_choice.hpp>
+#include <cubinet/session/needed_builds.hpp>
 #include <cubinet/session/open_stores.hpp>
 
 #include <algorithm>
 
 namespace cubinet {
 namespace {
-
-// Returns the kernels of the problem's plan among existing builds, the selected one first.
-Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const AttentionPlanner& planner) {
-  // Kernels that cannot be launched here serve programs that load them by name.
-  auto planned = planner.plan(problem, {.may_compile = false});
-  if (!planned && planned.error().code == ErrorCode::unsupported)
-    planned = planner.plan(problem, {.launches = false, .may_compile = false});
-  CUBINET_TRY_ASSIGN(const AttentionPlan plan, std::move(planned));
-  std::vector<KernelSpec> specs;
-  for (const PlanStep& step : plan.steps)
-    if (const auto* spec = std::get_if<KernelSpec>(&step.kernel)) specs.push_back(*spec);
-  return specs;
-}
 
 DeviceChoice usable_on(ComputeCapability capability, CubinRecords records) {
   const auto targets = targets_wanted(capability, {});
@@ -42,7 +29,7 @@ Result<DeviceChoice> choose_for_device(const SessionOptions& session, const Devi
   CUBINET_TRY_ASSIGN(const AttentionPlanner planner, AttentionPlanner::create(*runtime, request.device));
   CubinRecords wanted;
   for (const auto& [text, problem] : request.problems) {
-    const auto specs = kernels_of(problem, planner);
+    const auto specs = kernels_of(problem, planner, false);
     if (!specs) {
       if (specs.error().code != ErrorCode::unsupported) return specs.error();
       choice.unserved.push_back({text, specs.error().message});

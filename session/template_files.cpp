@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace cubinet {
 namespace {
 
@@ -98,6 +100,18 @@ Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::s
     }
   }
   return catalog;
+}
+
+Result<void> check_parameter_name(const KernelTemplate& kernel_template, std::string_view name) {
+  std::vector<std::string> names;
+  for (const ParameterDeclaration& declaration : kernel_template.parameters())
+    names.push_back(declaration.name);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return {};
+  const std::vector<std::string> near = nearest_names(name, names);
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("the template '{}' has no parameter '{}'", kernel_template.name(), name.substr(0, 80)),
+      near.empty() ? "its parameters are " + join(names) : "did you mean " + join(near, " or ") + "?"};
 }
 
 }  // namespace cubinet

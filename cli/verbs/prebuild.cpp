@@ -2,24 +2,21 @@
 #include "arguments.hpp"
 #include "bundle_arguments.hpp"
 #include "describe.hpp"
+#include "device_filter.hpp"
 #include "interrupt.hpp"
 #include "kernel_arguments.hpp"
-#include "matrix.hpp"
 #include "output_file.hpp"
 #include "progress.hpp"
 #include "server_arguments.hpp"
 #include "verbs.hpp"
 
-#include <cubinet/base/parallel.hpp>
-#include <cubinet/base/stopwatch.hpp>
 #include <cubinet/base/text.hpp>
-#include <cubinet/jit/compiler.hpp>
+#include <cubinet/session/prebuild.hpp>
 #include <cubinet/session/template_files.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 
 namespace cubinet::cli {
 namespace {
@@ -27,299 +24,132 @@ namespace {
 constexpr std::uint64_t kMaximumMatrixBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kRefusalsShown = 50;
 
-struct PrebuildOptions {
-  std::string matrix;
+struct PrebuildArguments {
+  std::string matrix;  // empty: only problems
+  DeviceFilter problems;
   std::string output;
   BundleOptions bundle;
-  std::uint64_t memory = UINT64_MAX;  // for compilations
+  std::uint64_t memory = UINT64_MAX;
   bool skip_refused = false;
   MatrixShard shard;
   TemplateSources sources;
   Places places;
 };
 
-struct BuildFailure {
-  const MatrixKernel* kernel;
-  Error error;
-};
-
-struct BuiltKernel {
-  const MatrixKernel* kernel;
-  FoundCubin found;
-
-  bool compiled() const { return found.source == KernelSource::compiled; }
-  double seconds() const { return compiled() ? found.compile_seconds : found.find_seconds; }
-};
-
-struct BuildTally {
-  std::vector<BuiltKernel> built;
-  std::vector<BuildFailure> failures;
-  std::vector<BuildFailure> not_kept;  // in the bundle, and not in the home
-  bool interrupted = false;
-  double seconds = 0;
-
-  std::size_t compiled() const {
-    return static_cast<std::size_t>(
-        std::count_if(built.begin(), built.end(), [](const BuiltKernel& one) { return one.compiled(); }));
+Result<PrebuildOptions> prebuild_options_of(const Context& context, const PrebuildArguments& arguments) {
+  PrebuildOptions options;
+  options.shard = arguments.shard;
+  options.bundle = arguments.bundle;
+  options.skip_refused = arguments.skip_refused;
+  options.jobs = context.jobs();
+  options.memory = arguments.memory;
+  if (!arguments.matrix.empty()) {
+    CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(arguments.matrix, kMaximumMatrixBytes));
+    options.matrix = as_text(text);
+    options.matrix_name = arguments.matrix;
   }
-};
-
-std::string describe_refusal(const MatrixRefusal& refusal) {
-  return fmt::format("{} for {}: {}", refusal.spec.to_string(), refusal.target.to_string(),
-                     refusal.error.to_line());
+  if (!arguments.problems.empty()) {
+    CUBINET_TRY_ASSIGN(options.request, device_request_of(context, arguments.problems));
+  }
+  std::vector<std::string> inputs = files_of_templates(*context.files(), arguments.sources.template_files);
+  inputs.insert(inputs.end(), {arguments.matrix, arguments.problems.problems});
+  const ProtectedFiles kept = context.protected_files(std::move(inputs), arguments.places);
+  CUBINET_TRY_ASSIGN(const std::filesystem::path output,
+                     check_output_file(*context.files(), arguments.output, kept));
+  CUBINET_TRY(check_output_file(*context.files(), output.string() + ".partial", kept));
+  options.output = output.string();
+  return options;
 }
 
-nlohmann::json describe_refusals(const std::vector<MatrixRefusal>& refusals) {
-  nlohmann::json described = nlohmann::json::array();
-  for (const MatrixRefusal& refusal : refusals) {
-    nlohmann::json one = describe(refusal.spec);
-    one["target"] = refusal.target.to_string();
-    one["error"] = error_document(refusal.error)["error"];
-    described.push_back(std::move(one));
-  }
-  return described;
+std::string line_of(const PrebuildProgress& progress) {
+  std::string line = progress.kernel + ": " + progress.outcome;
+  if (progress.bytes > 0)
+    line += fmt::format(" in {}, {}", format_seconds(progress.seconds), format_bytes(progress.bytes));
+  return progress.kept ? line : line + ", not kept";
 }
 
-void list_refusals(Console& console, const std::vector<MatrixRefusal>& refusals) {
-  for (std::size_t i = 0; i < std::min(refusals.size(), kRefusalsShown); ++i) {
-    console.message(LogLevel::warning, "refused: " + describe_refusal(refusals[i]));
-  }
-  if (refusals.size() > kRefusalsShown) {
-    console.message(LogLevel::warning,
-                    fmt::format("and {} more; --json lists all", refusals.size() - kRefusalsShown));
-  }
-}
+// Shows the progress of a prebuild, and says once what an interrupt waits for.
+class ShownPrebuild {
+ public:
+  ShownPrebuild(Console& console, const InterruptGuard& interrupt)
+      : console_(console), interrupt_(interrupt) {}
 
-// Targets that the compiler found here does not build for are refused like those that a template refuses,
-// before anything is compiled. Without a compiler whatever the home holds can still be bundled.
-void refuse_unknown_targets(Runtime& runtime, MatrixExpansion& expansion) {
-  const auto compiler = runtime.compiler();
-  if (!compiler) return;
-  const auto supported = (*compiler)->supported_targets();
-  if (!supported) return;
-  std::vector<MatrixKernel> kept;
-  for (MatrixKernel& kernel : expansion.kernels) {
-    if (std::find(supported->begin(), supported->end(), kernel.target.target) != supported->end()) {
-      kept.push_back(std::move(kernel));
+  void show(const PrebuildProgress& progress) {
+    if (!shown_) shown_.emplace(console_, progress.total);
+    if (interrupt_.requested() && !std::exchange(announced_, true))
+      console_.note("interrupted: waiting for the kernels that are being compiled; once more to leave them");
+    if (progress.kernel.empty()) {
+      shown_->tick();
     } else {
-      Error error{ErrorCode::unsupported,
-                  fmt::format("{} does not build for {}", (*compiler)->identity(), kernel.target.to_string()),
-                  "`cubinet doctor` lists the targets that it does build for"};
-      expansion.refused.push_back({std::move(kernel.given), kernel.target, std::move(error)});
+      shown_->finished(line_of(progress));
     }
   }
-  expansion.kernels = std::move(kept);
+
+ private:
+  Console& console_;
+  const InterruptGuard& interrupt_;
+  std::optional<Progress> shown_;
+  bool announced_ = false;
+};
+
+void report_refusals(Console& console, const std::vector<PrebuildResult::Failure>& refused) {
+  for (std::size_t i = 0; i < std::min(refused.size(), kRefusalsShown); ++i) {
+    console.message(LogLevel::warning,
+                    "refused: " + refused[i].kernel.to_string() + ": " + refused[i].error.to_line());
+  }
+  if (refused.size() > kRefusalsShown)
+    console.message(LogLevel::warning,
+                    fmt::format("and {} more; --json lists all", refused.size() - kRefusalsShown));
 }
 
-ExitStatus fail_for_refusals(const Context& context, const std::vector<MatrixRefusal>& refusals) {
-  const Error error{
-      ErrorCode::invalid_argument,
-      fmt::format("{} of the matrix refused; nothing was built", plural(refusals.size(), "combination")),
-      "change the matrix, or build the others with --skip-refused"};
-  list_refusals(context.console(), refusals);
-  if (!context.console().json()) return context.fail(error);
-  nlohmann::json document = error_document(error);
-  document["refused"] = describe_refusals(refusals);
-  context.console().document(document);
-  return ExitStatus::usage;
-}
-
-// Asks the runtime for every kernel: each is in the home as soon as it is compiled, so that whatever ends
-// this process, the next one goes on from there.
-BuildTally build_all(const Context& context, Runtime& runtime, const std::vector<MatrixKernel>& kernels,
-                     const InterruptGuard& interrupt, unsigned jobs) {
-  const Stopwatch watch;
-  BuildTally tally;
-  std::mutex mutex;
-  Progress progress(context.console(), kernels.size());
-  const auto work = [&](std::size_t index) {
-    const MatrixKernel& kernel = kernels[index];
-    auto found = runtime.cubin(kernel.spec, kernel.target.target, kernel.target.kind);
-    const auto kept = found && *found ? is_kept(runtime, **found) : Result<bool>(false);
-    std::string outcome;
-    {
-      const std::lock_guard lock(mutex);
-      if (!found) {
-        tally.failures.push_back({&kernel, found.error()});
-        outcome = "failed: " + found.error().message;
-      } else if (!found->has_value()) {
-        tally.failures.push_back({&kernel, Error{ErrorCode::not_found, "nothing was found or compiled"}});
-        outcome = "not found";
-      } else {
-        const BuiltKernel& built = tally.built.emplace_back(BuiltKernel{&kernel, **std::move(found)});
-        outcome = fmt::format("{} in {}, {}", to_string(built.found.source), format_seconds(built.seconds()),
-                              format_bytes(built.found.cubin.image->size()));
-        if (!kept) {
-          tally.not_kept.push_back({&kernel, kept.error()});
-          outcome += ", not kept";
-        }
-      }
-    }
-    progress.finished(kernel.to_string() + ": " + outcome);
-  };
-  bool announced = false;
-  const auto tick = [&] {
-    if (interrupt.requested() && !std::exchange(announced, true)) {
-      context.console().note(
-          "interrupted: waiting for the kernels that are being compiled; once more to leave them");
-    }
-    progress.tick();
-  };
-  parallel_for(kernels.size(), jobs, work, {[&] { return interrupt.requested(); }, tick});
-  tally.interrupted = interrupt.requested() && tally.built.size() + tally.failures.size() < kernels.size();
-  // In the matrix's order, not in that in which they were finished.
-  std::sort(tally.built.begin(), tally.built.end(),
-            [](const BuiltKernel& a, const BuiltKernel& b) { return a.kernel < b.kernel; });
-  tally.seconds = watch.seconds();
-  return tally;
-}
-
-// What the bundle has and the home should have; one reason stands for all.
-Error not_kept(const BuildTally& tally) {
-  Error error = tally.not_kept.front().error;
-  error.message =
-      fmt::format("the home could not keep {}: {}", plural(tally.not_kept.size(), "kernel"), error.message);
-  return error;
-}
-
-void report_failures(const Context& context, const BuildTally& tally) {
-  for (const BuildFailure& failure : tally.failures) {
+void report(Console& console, const PrebuildResult& result) {
+  report_refusals(console, result.refused);
+  for (const PrebuildResult::Failure& failure : result.failed) {
     Error error = failure.error;
-    error.message = failure.kernel->to_string() + ": " + error.message;
-    context.console().error(error);
-  }
-  if (!tally.not_kept.empty()) context.console().error(not_kept(tally));
-}
-
-nlohmann::json describe_failures(const std::vector<BuildFailure>& failures) {
-  nlohmann::json failed = nlohmann::json::array();
-  for (const BuildFailure& failure : failures) {
-    nlohmann::json one = describe(failure.kernel->given);
-    one["target"] = failure.kernel->target.to_string();
-    one["error"] = error_document(failure.error)["error"];
-    failed.push_back(std::move(one));
-  }
-  return failed;
-}
-
-nlohmann::json describe_built(const std::vector<BuiltKernel>& built) {
-  nlohmann::json described = nlohmann::json::array();
-  for (const BuiltKernel& one : built) {
-    nlohmann::json kernel = describe(*one.found.cubin.record);
-    kernel["source"] = to_string(one.found.source);
-    kernel["seconds"] = one.seconds();
-    described.push_back(std::move(kernel));
-  }
-  return described;
-}
-
-nlohmann::json describe_tally(const BuildTally& tally, const std::vector<MatrixRefusal>& refusals,
-                              const std::filesystem::path& bundle) {
-  return {{"bundle", bundle.string()},
-          {"kernels", tally.built.size()},
-          {"compiled", tally.compiled()},
-          {"reused", tally.built.size() - tally.compiled()},
-          {"results", describe_built(tally.built)},
-          {"seconds", tally.seconds},
-          {"interrupted", tally.interrupted},
-          {"failed", describe_failures(tally.failures)},
-          {"not_kept", describe_failures(tally.not_kept)},
-          {"refused", describe_refusals(refusals)}};
-}
-
-// A bundle bears the name it was asked for only when it is complete: what is finished of the others goes
-// beside it.
-std::filesystem::path partial_path(const std::filesystem::path& bundle) {
-  return bundle.string() + ".partial";
-}
-
-Result<ExitStatus> conclude(const Context& context, const BundleOptions& options, const MatrixShard& shard,
-                            const BuildTally& tally, const std::filesystem::path& output,
-                            const std::vector<MatrixRefusal>& refusals, const InterruptGuard& interrupt) {
-  Console& console = context.console();
-  const bool complete = !tally.interrupted && tally.failures.empty();
-  // Nothing finished: nothing to write.
-  const std::filesystem::path bundle = complete              ? output
-                                       : tally.built.empty() ? std::filesystem::path()
-                                                             : partial_path(output);
-  if (!bundle.empty()) {
-    std::vector<Cubin> cubins;
-    for (const BuiltKernel& one : tally.built)
-      cubins.push_back(one.found.cubin);
-    CUBINET_TRY(create_bundle(bundle, std::move(cubins), options, context.files()));
-  }
-  if (complete) CUBINET_TRY(context.files()->remove(partial_path(output)));
-  report_failures(context, tally);
-  if (!bundle.empty()) {
-    console.text(fmt::format("{}: {}, {} compiled, {} found, in {}", printable(bundle.string()),
-                             plural(tally.built.size(), "kernel"), tally.compiled(),
-                             tally.built.size() - tally.compiled(), format_seconds(tally.seconds)));
-  }
-  nlohmann::json document = describe_tally(tally, refusals, bundle);
-  document["shard"] = shard.to_string();
-  if (complete && tally.not_kept.empty()) {
-    console.document(document);
-    return ExitStatus::done;
-  }
-  const Error error =
-      tally.interrupted
-          ? Error{ErrorCode::unavailable, fmt::format("interrupted; '{}' is not written", output.string()),
-                  "the same command goes on where this one ended"}
-      : complete ? not_kept(tally)
-                 : tally.failures.front().error;
-  document.update(error_document(error));
-  console.document(document);
-  if (tally.interrupted) {
+    error.message = failure.kernel.to_string() + ": " + error.message;
     console.error(error);
+  }
+  // The error of a complete run with failures is that of a kernel above.
+  if (result.error && (result.interrupted || result.failed.empty())) console.error(*result.error);
+  if (result.bundle.empty()) return;
+  console.text(fmt::format("{}: {}, {} compiled, {} found, in {}{}", printable(result.bundle),
+                           plural(result.built.size(), "kernel"), result.compiled(),
+                           result.built.size() - result.compiled(), format_seconds(result.seconds),
+                           unserved_text(result.unserved)));
+}
+
+Result<ExitStatus> build_bundle(const Context& context, const PrebuildArguments& arguments) {
+  Console& console = context.console();
+  CUBINET_TRY_ASSIGN(PrebuildOptions options, prebuild_options_of(context, arguments));
+  CUBINET_TRY_ASSIGN(SessionOptions session, context.session_options(arguments.places));
+  context.warn_without_home();
+  session.template_files = arguments.sources.template_files;
+  CUBINET_TRY_ASSIGN(session.compile_options, compile_options(arguments.sources));
+  const InterruptGuard interrupt;  // before any thread of NVRTC's starts
+  const auto shown = std::make_shared<ShownPrebuild>(console, interrupt);
+  options.progress = [shown](const PrebuildProgress& progress) { shown->show(progress); };
+  options.cancelled = [&interrupt] { return interrupt.requested(); };
+  const auto result = prebuild(session, options);
+  console.clear_status_line();
+  if (!result) return result.error();
+  report(console, *result);
+  console.document_text(to_json(*result));
+  if (result->interrupted) {
     if (const auto written = console.finish(); !written) console.error(written.error());
     interrupt.end_process();
   }
-  return exit_status_of(error.code);
-}
-
-Result<ExitStatus> prebuild(const Context& context, const PrebuildOptions& options) {
-  CUBINET_TRY_ASSIGN(const TemplateCatalog catalog, context.catalog(options.sources.template_files));
-  CUBINET_TRY_ASSIGN(const Bytes text, context.files()->read(options.matrix, kMaximumMatrixBytes));
-  CUBINET_TRY_ASSIGN(const auto elements, parse_matrix(as_text(text), options.matrix));
-  CUBINET_TRY_ASSIGN(CompileOptions compiling, compile_options(options.sources));
-  CUBINET_TRY_ASSIGN(MatrixExpansion expansion, expand_matrix(elements, catalog, compiling.flags));
-  std::vector<std::string> inputs = files_of_templates(*context.files(), options.sources.template_files);
-  inputs.push_back(options.matrix);
-  const ProtectedFiles kept = context.protected_files(std::move(inputs), options.places);
-  CUBINET_TRY_ASSIGN(const std::filesystem::path output,
-                     check_output_file(*context.files(), options.output, kept));
-  CUBINET_TRY(check_output_file(*context.files(), partial_path(output).string(), kept));
-  CUBINET_TRY(check_bundle_options(options.bundle));
-  // What a template refuses needs no compiler to be told.
-  if (!expansion.refused.empty() && !options.skip_refused)
-    return fail_for_refusals(context, expansion.refused);
-  const bool nothing = expansion.kernels.empty();
-  // Before the compiler's refusals: another compiler must not get other parts.
-  expansion.kernels = take_shard(std::move(expansion.kernels), options.shard);
-  const InterruptGuard interrupt;  // before the compiler is loaded, and so before any thread of its
-  CUBINET_TRY_ASSIGN(const auto runtime, context.runtime(catalog, std::move(compiling), {}, options.places));
-  refuse_unknown_targets(*runtime, expansion);
-  if (!expansion.refused.empty() && !options.skip_refused)
-    return fail_for_refusals(context, expansion.refused);
-  list_refusals(context.console(), expansion.refused);
-  // A part of a small matrix may be empty.
-  if (nothing || (expansion.kernels.empty() && options.shard.count == 1)) {
-    return Error{ErrorCode::invalid_argument,
-                 "every combination of the matrix is refused: there is nothing to build"};
-  }
-  const unsigned jobs = jobs_within(context.jobs(), options.memory);
-  context.console().message(
-      LogLevel::info, fmt::format("{}, {} at a time", plural(expansion.kernels.size(), "kernel"), jobs));
-  const BuildTally tally = build_all(context, *runtime, expansion.kernels, interrupt, jobs);
-  return conclude(context, options.bundle, options.shard, tally, output, expansion.refused, interrupt);
+  if (result->error) return exit_status_of(result->error->code);
+  return result->unserved.empty() ? ExitStatus::done : ExitStatus::negative;
 }
 
 }  // namespace
 
 void add_prebuild(CLI::App& root, Action& chosen) {
-  CLI::App* verb = root.add_subcommand("prebuild", "Compile a matrix of kernels into a bundle");
-  auto options = std::make_shared<PrebuildOptions>();
-  verb->add_option("MATRIX", options->matrix, "The matrix, a JSON file")->required()->type_name("");
+  CLI::App* verb =
+      root.add_subcommand("prebuild", "Compile a matrix of kernels, or what problems need, into a bundle");
+  auto options = std::make_shared<PrebuildArguments>();
+  verb->add_option("MATRIX", options->matrix, "The matrix, a JSON file")->type_name("");
+  add_built_problems(*verb, options->problems);
   add_text(*verb, "-o,--output", options->output, "BUNDLE", "The bundle to write")->required();
   add_bundle_options(*verb, options->bundle);
   verb->add_option_function<std::string>(
@@ -337,11 +167,12 @@ void add_prebuild(CLI::App& root, Action& chosen) {
           "--shard",
           [options](const std::string& text) {
             const auto shard = MatrixShard::parse(text);
-            if (!shard) throw CLI::ValidationError(shard.error().to_line());
+            if (!shard) throw CLI::ValidationError(("--shard: " + shard.error().to_line()));
             options->shard = *shard;
           },
           "The I-th of N parts of the matrix alone; the parts are the same on every machine")
-      ->type_name("I/N");
+      ->type_name("I/N")
+      ->excludes("--problems");
   add_template_sources(*verb, options->sources);
   add_places(*verb, options->places);
   add_written_cache(*verb, options->places);
@@ -349,6 +180,8 @@ void add_prebuild(CLI::App& root, Action& chosen) {
   {"kernels": [{"template": "rms_norm", "parameters": {"hidden_size": [4096, 8192], "dtype": ["bf16"]},
                 "targets": ["sm_80", "sm_90a"]}]}
 A target is machine code ("sm_90a") or PTX ("compute_80", which the driver compiles where no machine code fits).
+With --problems the bundle has the kernels of the plans of `select attention`: builds that exist, and others
+compiled. Problems that nothing serves are listed, and the status is 1.
 Every combination is checked before the first is compiled. Each kernel is in the home as soon as it is compiled:
 after Ctrl-C the same command goes on. What is finished of an incomplete bundle is in BUNDLE.partial.
 
@@ -356,8 +189,9 @@ Examples:
   cubinet prebuild examples/matrix.json -o kernels.bundle
   cubinet prebuild examples/matrix.json -o kernels-8.bundle --bundle kernels.bundle --bundle-version 8
   cubinet prebuild examples/matrix.json -o kernels.bundle --jobs 4 --memory 2G --bundle-version 7
+  cubinet prebuild -o decode.bundle --device sm_90 --problems bench/sweeps/decode.txt
   cubinet prebuild examples/matrix.json -o kernels-2.bundle --shard 2/8 --json)");
-  choose<PrebuildOptions>(*verb, chosen, options, prebuild);
+  choose<PrebuildArguments>(*verb, chosen, options, build_bundle);
 }
 
 }  // namespace cubinet::cli

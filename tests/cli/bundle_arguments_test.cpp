@@ -30,9 +30,3 @@ TEST_CASE("what is said of a bundle is in its root, and the clock is not asked")
   CHECK(create({"--profile", "tiny"}) == 2);
   CHECK(create({"--expires", "-1"}) == 2);
 }
-
-TEST_CASE("a channel holds no control characters, and may be left out") {
-  CHECK(cli::check_bundle_options({}));
-  CHECK(cli::check_bundle_options({"kernels of today", 1}));
-  CHECK(cli::check_bundle_options({"two\nlines", 1}).error().code == ErrorCode::invalid_argument);
-}

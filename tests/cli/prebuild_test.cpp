@@ -289,3 +289,68 @@ TEST_CASE("prebuild writes over nothing that it reads or that is not its own") {
   CHECK(sandbox.read("x.partial") == kMatrix);
   CHECK(sandbox.read("home/index.sqlite") == index);
 }
+
+namespace {
+
+constexpr const char* kDecodeProblems =
+    "--batch 4 --kv-len 2048 --heads-q 32 --heads-kv 8\n--batch 1,4 --kv-len 2048 --heads-q 32 --heads-kv "
+    "8\n";
+
+std::vector<std::string> problem_line(const Sandbox& sandbox) {
+  return {"prebuild", "-o",         sandbox.path("b.bundle"), "--device", "9.0",
+          "--json",   "--problems", sandbox.path("p.txt")};
+}
+
+}  // namespace
+
+TEST_CASE("prebuild of problems makes the kernels that select names, each once") {
+  const Sandbox sandbox;
+  sandbox.write("p.txt", kDecodeProblems);
+  const ToolResult built = sandbox.run(problem_line(sandbox));
+  REQUIRE_MESSAGE(built.status == 0, built.err);
+  CHECK(built.json()["unserved"].empty());
+  CHECK(built.json()["compiled"] == built.json()["kernels"]);
+  const auto listed = run_tool({"bundle", "list", sandbox.path("b.bundle"), "--json"}).json()["records"];
+  REQUIRE_FALSE(listed.empty());
+  CHECK(listed.size() < 6);
+  // A home that has the bundle and no compiler serves the problem.
+  const Sandbox fleet;
+  REQUIRE(fleet.run({"bundle", "import", sandbox.path("b.bundle")}).status == 0);
+  const ToolResult selected = fleet.run({"select", "attention", "--device", "9.0", "--batch", "4", "--kv-len",
+                                         "2048", "--heads-q", "32", "--heads-kv", "8", "--json"});
+  REQUIRE_MESSAGE(selected.status == 0, selected.err);
+  std::set<std::string> digests;
+  for (const auto& record : listed)
+    digests.insert(record["sha256"].get<std::string>());
+  CHECK(digests.contains(selected.json()["digest"].get<std::string>()));
+  CHECK(sandbox.run(problem_line(sandbox)).json()["compiled"] == 0);
+}
+
+TEST_CASE("prebuild builds a matrix and problems together, and lists the problems that nothing serves") {
+  const Sandbox sandbox;
+  sandbox.write("m.json", kMatrix);
+  sandbox.write("p.txt", std::string(kDecodeProblems) + "--op prefill --batch 1 --kv-len 512 --heads-q 8\n");
+  auto line = problem_line(sandbox);
+  line.insert(line.begin() + 1, sandbox.path("m.json"));
+  const ToolResult built = sandbox.run(line);
+  CHECK_MESSAGE(built.status == 1, built.err);
+  REQUIRE(built.json()["unserved"].size() == 1);
+  CHECK(built.json()["unserved"][0]["problem"] == "--op prefill --batch 1 --kv-len 512 --heads-q 8");
+  CHECK(built.json()["kernels"] > 4);
+  CHECK(run_tool({"bundle", "verify", sandbox.path("b.bundle")}).status == 0);
+  sandbox.write("p.txt", "--op prefill --batch 1 --kv-len 512 --heads-q 8\n");
+  const ToolResult none = sandbox.run(problem_line(sandbox));
+  CHECK(none.status == 2);
+  CHECK(contains(none.json()["error"]["message"].get<std::string>(), "there is nothing to build"));
+}
+
+TEST_CASE("prebuild without a matrix or problems, or with half of them, is wrong usage") {
+  const Sandbox sandbox;
+  sandbox.write("p.txt", kDecodeProblems);
+  CHECK(contains(sandbox.run({"prebuild", "-o", sandbox.path("b")}).err, "neither a matrix nor problems"));
+  CHECK(sandbox.run({"prebuild", "-o", sandbox.path("b"), "--problems", sandbox.path("p.txt")}).status == 2);
+  CHECK(sandbox.run({"prebuild", "-o", sandbox.path("b"), "--device", "9.0"}).status == 2);
+  auto sharded = problem_line(sandbox);
+  sharded.insert(sharded.end(), {"--shard", "1/2"});
+  CHECK(sandbox.run(sharded).status == 2);
+}

@@ -37,3 +37,11 @@ TEST_CASE("a file without a declaration and a folder without a template are inva
   CHECK(load_catalog(*files, {folder.path().string()}).error().code == ErrorCode::invalid_argument);
   CHECK(load_catalog(*files, {(folder / "absent.cu").string()}).error().code == ErrorCode::not_found);
 }
+
+TEST_CASE("a parameter that a template does not have is invalid, and the nearest one is named") {
+  const auto kernel_template = ok(ok(TemplateCatalog::builtin()).find("rms_norm"));
+  CHECK(check_parameter_name(*kernel_template, "hidden_size"));
+  const auto refused = check_parameter_name(*kernel_template, "hiden_size");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().remedy == "did you mean hidden_size?");
+}

@@ -58,6 +58,11 @@ Result<std::string> compiler_identity(Runtime& runtime);
 Result<std::optional<BuildFingerprint>> current_fingerprint(Runtime& runtime, const CompileOptions& options,
                                                             const KernelSpec& spec, SmTarget target);
 
+// Returns whether the home holds a build that its Runtime has found or made; false if no home takes builds. A
+// Runtime that cannot keep a build continues with it in memory: this asks the home once more to take it, and
+// returns its reason for not doing so.
+Result<bool> is_kept(const Runtime& runtime, const FoundCubin& found);
+
 // Headers of NVRTC releases that the search does not find any more.
 struct SweptHeaders {
   std::uint64_t releases = 0;

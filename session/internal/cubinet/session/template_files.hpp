@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cubinet {
@@ -34,5 +35,8 @@ std::vector<std::string> files_of_templates(FileSystem& files, const std::vector
 
 // Returns the built-in templates and those of these files and folders.
 Result<TemplateCatalog> load_catalog(FileSystem& files, const std::vector<std::string>& names);
+
+// Returns invalid_argument, with the nearest names, for a parameter that the template does not have.
+Result<void> check_parameter_name(const KernelTemplate& kernel_template, std::string_view name);
 
 }  // namespace cubinet

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "matrix.hpp"
+#include "support/text.hpp"
 
-#include "tool.hpp"
+#include <cubinet/session/matrix.hpp>
 
 #include <doctest/doctest.h>
 
-#include <fstream>
+#include <set>
 #include <sstream>
 
 using namespace cubinet;
-using namespace cubinet::cli;
 using test::contains;
 
 namespace {
@@ -38,8 +37,9 @@ TEST_CASE("a matrix is the product of its lists") {
   REQUIRE(expansion);
   CHECK(expansion->kernels.size() == 12);
   CHECK(expansion->refused.empty());
-  CHECK(expansion->kernels.front().to_string() ==
-        "rms_norm(dtype=fp16, hidden_size=64, residual_add=true) for sm_80");
+  CHECK(expansion->kernels.front().given.to_string() ==
+        "rms_norm(dtype=fp16, hidden_size=64, residual_add=true)");
+  CHECK(expansion->kernels.front().target.to_string() == "sm_80");
 }
 
 TEST_CASE("a kernel that several combinations stand for is built once") {
@@ -56,8 +56,8 @@ TEST_CASE("combinations that cannot be are refused by name, the others stand") {
       {"template": "rms_norm", "parameters": {"hidden_size": [64, 65]}, "targets": ["sm_75", "sm_80"]}]})");
   REQUIRE(expansion);
   bool shared_memory = false;
-  for (const MatrixRefusal& refused : expansion->refused) {
-    shared_memory = shared_memory || (refused.target.to_string() == "sm_120f" &&
+  for (const PrebuildResult::Failure& refused : expansion->refused) {
+    shared_memory = shared_memory || (refused.kernel.target.to_string() == "sm_120f" &&
                                       contains(refused.error.message, "shared memory") &&
                                       contains(refused.error.message, "101376"));
   }
@@ -174,4 +174,35 @@ TEST_CASE("a value may be a number of any kind, and a list stands in a list") {
   CHECK(expansion->refused.empty());
   CHECK(expansion->kernels.size() == 6);
   CHECK(expansion->kernels.back().spec.to_string() == "blur(op=A<int>, scale=1.5, taps=4)");
+}
+
+TEST_CASE("a part of a matrix is written as two numbers") {
+  const auto part = MatrixShard::parse("2/8");
+  REQUIRE(part);
+  CHECK(part->to_string() == "2/8");
+  for (const char* text : {"0/3", "4/3", "1", "1/", "/3", "1/0", "1/3/3", "-1/3", "1/100001", ""}) {
+    CAPTURE(text);
+    CHECK_FALSE(MatrixShard::parse(text));
+  }
+}
+
+TEST_CASE("the parts of a matrix are the same in any order of it, and together they are all of it") {
+  const auto keys_of = [](const char* matrix, MatrixShard shard) {
+    auto expansion = expand(matrix);
+    REQUIRE(expansion);
+    std::set<std::string> keys;
+    for (const MatrixKernel& kernel : take_shard(std::move(expansion->kernels), shard))
+      keys.insert(kernel.identity.key().to_string());
+    return keys;
+  };
+  const char* const matrix = R"({"kernels": [{"template": "rms_norm",
+      "parameters": {"hidden_size": [256, 512]}, "targets": ["sm_80", "sm_90a"]}]})";
+  const char* const turned = R"({"kernels": [{"template": "rms_norm",
+      "parameters": {"hidden_size": [512, 256]}, "targets": ["sm_90a", "sm_80"]}]})";
+  std::set<std::string> all;
+  for (const std::uint64_t index : {1U, 2U, 3U}) {
+    CHECK(keys_of(matrix, {index, 3}) == keys_of(turned, {index, 3}));
+    all.merge(keys_of(matrix, {index, 3}));
+  }
+  CHECK(all.size() == 4);
 }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "matrix.hpp"
-
-#include "arguments.hpp"
-#include "kernel_arguments.hpp"
-
 #include <cubinet/base/json_object.hpp>
+#include <cubinet/base/text.hpp>
 #include <cubinet/kernel_templates/parameter_json.hpp>
+#include <cubinet/session/matrix.hpp>
+#include <cubinet/session/template_files.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <charconv>
 #include <numeric>
 #include <set>
 #include <tuple>
 
-namespace cubinet::cli {
+namespace cubinet {
 namespace {
 
 constexpr const char* kShape =
@@ -25,7 +23,7 @@ Error wrong(std::string_view where, std::string_view what) {
   return Error{ErrorCode::invalid_argument, fmt::format("{}: {}", where, what), kShape};
 }
 
-Result<ParameterValue> parse_value(const JsonValue& value, const std::string& where) {
+Result<ParameterValue> parse_matrix_value(const JsonValue& value, const std::string& where) {
   auto parsed = parameter_value_from_json(value);
   if (!parsed) return wrong(where, parsed.error().message);
   return parsed;
@@ -34,12 +32,12 @@ Result<ParameterValue> parse_value(const JsonValue& value, const std::string& wh
 Result<std::vector<ParameterValue>> parse_values(const JsonValue& values, const std::string& where) {
   std::vector<ParameterValue> parsed;
   if (!values.is_list()) {
-    CUBINET_TRY_ASSIGN(parsed.emplace_back(), parse_value(values, where));
+    CUBINET_TRY_ASSIGN(parsed.emplace_back(), parse_matrix_value(values, where));
     return parsed;
   }
   if (values.items().empty()) return wrong(where, "the list of values is empty");
   for (const JsonValue& value : values.items()) {
-    CUBINET_TRY_ASSIGN(parsed.emplace_back(), parse_value(value, where));
+    CUBINET_TRY_ASSIGN(parsed.emplace_back(), parse_matrix_value(value, where));
   }
   return parsed;
 }
@@ -142,10 +140,6 @@ std::vector<KernelSpec> combinations(const MatrixElement& element) {
 
 }  // namespace
 
-std::string MatrixKernel::to_string() const {
-  return given.to_string() + " for " + target.to_string();
-}
-
 Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements,
                                       const TemplateCatalog& catalog, const CompilerOptions& options) {
   CUBINET_TRY(count_combinations(elements));
@@ -162,12 +156,12 @@ Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements
         const auto allowed = resolved ? kernel_template->check_target(*resolved, target.target)
                                       : Result<void>(resolved.error());
         if (!allowed) {
-          expansion.refused.push_back({spec, target, allowed.error()});
+          expansion.refused.push_back({{spec, target}, allowed.error()});
           continue;
         }
         KernelIdentity identity = identify(*resolved, target.target);
         if (!seen.insert({target.kind, identity.encoding()}).second) continue;
-        expansion.kernels.push_back({kernel_template, spec, *resolved, target, std::move(identity)});
+        expansion.kernels.push_back({spec, *resolved, target, std::move(identity)});
       }
     }
   }
@@ -175,15 +169,20 @@ Result<MatrixExpansion> expand_matrix(const std::vector<MatrixElement>& elements
 }
 
 Result<MatrixShard> MatrixShard::parse(std::string_view text) {
-  constexpr std::int64_t kMaximum = kMaximumCombinations;
   const std::size_t slash = std::min(text.find('/'), text.size());
-  const auto count = parse_integer(text.substr(std::min(slash + 1, text.size())), "--shard", 1, kMaximum);
-  const auto index = parse_integer(text.substr(0, slash), "--shard", 1, count ? *count : kMaximum);
-  if (count && index)
-    return MatrixShard{static_cast<std::uint64_t>(*index), static_cast<std::uint64_t>(*count)};
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("--shard: '{}' is not one of so many parts", text.substr(0, 40)),
-               fmt::format("write 1/4 for the first of four, of at most {}", kMaximum)};
+  const auto number = [](std::string_view digits, std::uint64_t maximum) -> std::optional<std::uint64_t> {
+    std::uint64_t value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, status] = std::from_chars(digits.data(), end, value);
+    if (status != std::errc{} || stop != end || value < 1 || value > maximum) return std::nullopt;
+    return value;
+  };
+  const auto count = number(text.substr(std::min(slash + 1, text.size())), kMaximumCombinations);
+  const auto index = number(text.substr(0, slash), count.value_or(kMaximumCombinations));
+  if (count && index) return MatrixShard{*index, *count};
+  return Error{
+      ErrorCode::invalid_argument, fmt::format("'{}' is not a part of a matrix", printable(text, 40)),
+      fmt::format("write 1/4 for the first of four parts; there are at most {}", kMaximumCombinations)};
 }
 
 std::string MatrixShard::to_string() const {
@@ -207,4 +206,4 @@ std::vector<MatrixKernel> take_shard(std::vector<MatrixKernel> kernels, MatrixSh
   return part;
 }
 
-}  // namespace cubinet::cli
+}  // namespace cubinet

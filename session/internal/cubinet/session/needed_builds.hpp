@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cubinet/attention/planner.hpp>
+#include <cubinet/runtime.hpp>
+#include <cubinet/session/device_choice.hpp>
+#include <cubinet/spec/image_target.hpp>
+
+#include <vector>
+
+namespace cubinet {
+
+// Returns the kernels of the problem's plan, the selected one first.
+Result<std::vector<KernelSpec>> kernels_of(const AttentionProblem& problem, const AttentionPlanner& planner,
+                                           bool may_compile);
+
+struct NeededBuild {
+  KernelSpec spec;  // complete
+  ImageTarget target;
+};
+struct NeededBuilds {
+  std::vector<NeededBuild> builds;
+  std::vector<UnservedProblem> unserved;
+};
+// Returns the builds that the plans of the problems use on the device, each once, in the order of the
+// problems: an existing build if there is one, else the one that would be compiled.
+Result<NeededBuilds> builds_needed(Runtime& runtime, const DeviceRequest& request);
+
+}  // namespace cubinet
