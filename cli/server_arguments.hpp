@@ -3,7 +3,7 @@
 
 #include "context.hpp"
 
-#include <cubinet/distribution/server.hpp>
+#include <cubinet/session/session_options.hpp>
 
 #include <CLI/App.hpp>
 

@@ -91,6 +91,16 @@ class CheckLayout(unittest.TestCase):
     def test_includes_go_one_way(self):
         self.refuses({"base/bytes.cpp": SPDX + "#include <cubinet/spec/key.hpp>\n"}, "base/bytes.cpp", "does not name spec")
 
+    def test_the_front_end_includes_the_modules_that_are_named_for_it_alone(self):
+        arrows = {"cmake/modules.txt": ARROWS.replace("cli | base spec |", "cli | spec |"),
+                  "docs/architecture.md": TABLE.replace("`cli/` | base, spec |", "`cli/` | spec |")}
+        for header in ("bytes.hpp", "elf.hpp"):
+            include = f"#include <cubinet/base/{header}>\n"
+            self.refuses({**arrows, "cli/main.cpp": SPDX + include}, "cli/main.cpp", "does not name base")
+        self.assertEqual(self.violations({**arrows, "cli/main.cpp": SPDX + "#include <cubinet/spec/key.hpp>\n"}), [])
+        named = check_layout.read_modules(Path(__file__).resolve().parents[2])["cli"][0]
+        self.assertEqual(set(named) & {"jit", "transport", "distribution"}, set())
+
     def test_installed_headers_include_installed_ones(self):
         path = "spec/include/cubinet/spec/key.hpp"
         self.refuses({path: SPDX + "#include <cubinet/base/elf.hpp>\n"}, path, "not installed")
