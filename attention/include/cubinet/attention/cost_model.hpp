@@ -9,43 +9,48 @@
 
 namespace cubinet {
 
-// A kernel at work on a problem, as far as its time depends on it. Counts of blocks may pass 2^63 where a
-// grid that CUDA would refuse is still compared with others.
+// A kernel running a problem, reduced to the values that its time depends on. Counts of CTAs are
+// doubles because they may exceed 2^63: a grid that CUDA would refuse is still compared with
+// others.
 struct KernelWork {
-  std::string_view implementation;  // whose kernel: KernelRow::implementation
+  std::string_view implementation;  // KernelRow::implementation
   ComputeCapability device;
   std::uint32_t multiprocessors = 1;
   std::uint32_t blocks_per_multiprocessor = 1;
-  std::uint32_t tile_size_q = 0;     // rows
-  std::uint32_t warps = 4;           // of a block, that work on KV of their own
-  std::uint32_t element_bits = 16;   // of K and V
-  std::uint32_t row_bytes = 512;     // of one token's K and V of one head
-  std::uint32_t splits = 1;          // blocks that share a sequence's KV, at most
-  bool reduces_apart = true;         // a second kernel brings theirs together, otherwise one of them
-  std::uint64_t longest_tokens = 0;  // KV tokens of the busiest block, in whole steps
-  double blocks = 0;                 // that have work
-  double empty_blocks = 0;           // that find none: splits which a short sequence does not use
-  double bytes = 0;                  // of K and V, all blocks together
+  std::uint32_t tile_size_q = 0;    // in rows
+  std::uint32_t warps = 4;          // warps of a CTA that work on separate KV
+  std::uint32_t element_bits = 16;  // of K and V
+  std::uint32_t row_bytes = 512;    // bytes of one token's K and V of one head
+  std::uint32_t splits = 1;         // the most CTAs that share a sequence's KV
+  // If true, a second kernel combines the partial results. Otherwise one of the CTAs does.
+  bool reduces_apart = true;
+  std::uint64_t longest_tokens = 0;  // KV tokens of the busiest CTA, rounded up to whole steps
+  double blocks = 0;                 // CTAs that have work
+  // CTAs without work: splits that a short sequence does not use.
+  double empty_blocks = 0;
+  double bytes = 0;  // bytes of K and V of all CTAs together
   double largest_block_bytes = 0;
-  double pieces = 1;      // tiles of which the busiest block has a part
-  double ring_bytes = 0;  // what one block keeps under way
+  double pieces = 1;      // tiles of which the busiest CTA computes a part
+  double ring_bytes = 0;  // bytes that one CTA keeps in flight
 };
 
-// What a kernel takes. Comparable between kernels of one implementation on one device; no promise.
+// The estimated time of a kernel. Comparable between kernels of one implementation on one device;
+// not a prediction.
 struct KernelCost {
   double time = 0;
-  bool in_microseconds = false;  // otherwise in a unit of the implementation's own
+  bool in_microseconds = false;  // if false, the unit is the implementation's own
 };
 
-// What kernels take on a device: every choice between tiles and splits asks it. Immutable and thread-safe.
+// An estimate of the time of kernels on a device. Every choice between tiles and splits queries it.
+// Immutable and thread-safe.
 class CostModel {
  public:
   virtual ~CostModel() = default;
   virtual KernelCost cost(const KernelWork& work) const = 0;
 };
 
-// The library's: a table for each implementation, with a row for each device that was measured
-// (cost_model.cpp); a device without a row takes the nearest one's. Never null.
+// Returns the library's cost model. It has a table for each implementation, with a row for each
+// measured device (cost_model.cpp). A device without a row uses the nearest one's. Never null.
 std::shared_ptr<const CostModel> default_cost_model();
 
 }  // namespace cubinet

@@ -7,19 +7,20 @@
 
 namespace cubinet {
 
-// Measures on a device what runs a problem fastest: families, tiles, stages, splits and backends, pruned by
-// the cost model, each in a CUDA graph over copies of the KV cache that no L2 holds, in turn with what would
-// be planned without measurements (docs/tuning.md). Kernels that do not exist are compiled and kept, if the
-// Runtime may. What it measures with lies in `scratch`, or with address 0 in memory of its own: no tensor of
-// the caller's is read or written. Takes about `budget_seconds`, seldom twice as long. Nothing else calls it,
-// and no run() does.
+// Measures the fastest way to run a problem on a device. Varies families, tiles, stages, splits and
+// backends, pruned by the cost model. Each is timed in a CUDA graph over copies of the KV cache
+// that exceed every L2, alternating with the plan that is made without measurements
+// (docs/tuning.md). Missing kernels are compiled and kept if the Runtime may compile. The test
+// tensors are stored in `scratch`, or in separately allocated memory if its address is 0; no tensor
+// of the caller is read or written. Takes about `budget_seconds`, seldom twice as long. No other
+// function of the library calls it.
 //
-// The row is for TuningTable::add(): to keep with WritableStore::add_tuning(), or to plan with at once
-// (AvailableKernels::use_tuning).
+// Returns the row for TuningTable::add(). Keep it with WritableStore::add_tuning(), or plan with it
+// at once (AvailableKernels::use_tuning).
 //
-// busy while a stream of the device that the legacy stream waits for is being captured, or `stream`, on which
-// the caller is about to run; invalid_argument where the scratch is too small; unsupported where nothing runs
-// the problem.
+// Returns busy if `stream`, on which the caller is about to run, or a stream of the device that the
+// legacy stream waits for is being captured. Returns invalid_argument if the scratch is too small,
+// and unsupported if nothing runs the problem.
 Result<TuningTable::Row> tune_attention(Runtime& runtime, const AttentionProblem& problem, int device,
                                         const DeviceTensor& scratch = {}, CUstream stream = nullptr,
                                         double budget_seconds = 10);
