@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kLargestCount = std::numeric_limits<std::int32_t>
 // Returns a * b, or 2^64 - 1 if the product is larger.
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b);
 
-// Returns batch * q_len: the query tokens of all sequences at most.
+// Returns batch * q_len, the maximum number of query tokens of all sequences.
 std::uint64_t query_tokens(const AttentionProblem& problem);
 
 // Returns invalid_argument if a tensor of the problem is larger than kLargestTensorBytes. The message names
