@@ -9,10 +9,12 @@
 
 namespace cubinet {
 
-// The most bytes of a tensor or a workspace. No device addresses as much, and no size in bits wraps.
+// The most bytes of a tensor or a workspace. No device addresses as much, and no size in bits
+// overflows.
 inline constexpr std::uint64_t kLargestTensorBytes = std::uint64_t{1} << 56U;
 
-// CUDA's limits of a grid (CUDA Programming Guide, "Technical specifications per compute capability").
+// CUDA's limits of a grid (CUDA Programming Guide, "Technical specifications per compute
+// capability").
 inline constexpr std::uint64_t kMaximumGridX = 0x7fffffff;
 inline constexpr std::uint64_t kMaximumGridYz = 65'535;
 
