@@ -11,8 +11,8 @@ namespace cubinet {
 
 // The names of published attention kernels describe them:
 //
-//   fmhaSm<arch>Kernel_ <types> <dims> <layout> <mask> [<sparse>] [P<page> | Paged] [MultiCtasKv[Cga |
-//   GmemSep]]
+//   fmhaSm<arch>Kernel_ <types> <dims> <layout> <mask> [<sparse>] [P<page> | Paged]
+//     [MultiCtasKv[Cga | GmemSep]]
 //     VarSeq [SkipsSoftmax] Q<tile>Kv<tile or step> [SageQ<n>] [SageK<n>] [SageP<n>] [SageV<n>]
 //     Static | Persistent [2Cta] [Grouped] Context | SwapsAbForGen | KeepsAbForGen
 //
