@@ -37,8 +37,8 @@ class ContentServer {
   virtual std::string name() const = 0;
 
   Result<bool> has_blob(const BlobDescriptor& blob) { return do_has_blob(blob); }
-  // Reads a blob into a sink. The sink gets the bytes before they are verified and must keep them
-  // only if this succeeds.
+  // Read a blob. The sink gets the bytes before they are verified and must keep them only if this
+  // succeeds.
   Result<void> read_blob(const BlobDescriptor& blob, BodySink& sink);
   Result<Bytes> read_blob(const BlobDescriptor& blob);
   // Reads a range of bytes. Bytes of a part without a digest are not verified.

@@ -28,7 +28,7 @@ struct ServerStoreOptions {
   std::shared_ptr<Home> home = nullptr;  // stores fetched content; nullptr: nothing is stored
   std::optional<TrustPolicy> policy = {};
   bool offline = false;
-  // How long the manifest that a channel named is used without a new query.
+  // The time for which the manifest that a channel named is used without a new query.
   std::chrono::seconds fresh = std::chrono::hours(1);
   // The longest wait for another process's download.
   std::chrono::milliseconds patience = std::chrono::seconds(20);
