@@ -41,8 +41,8 @@ struct ExplainedBuild {
   std::vector<std::string> differences = {};
 };
 
-// What a request for one kernel on one device would do now, and why. Nothing is compiled, loaded or
-// changed.
+// The result of a request for one kernel on one device if it were made now, and the reasons.
+// Nothing is compiled, loaded or changed.
 struct KernelExplanation {
   KernelSpec spec;  // complete
   ComputeCapability device;
