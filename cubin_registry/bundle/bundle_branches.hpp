@@ -14,18 +14,18 @@
 
 namespace cubinet {
 
-// What leads to a page, little-endian: a root to branches, a branch to the pages of its table;
-// docs/formats/bundle.md:
+// The entries that lead to a page, little-endian. A root leads to branches, a branch to the pages
+// of its table (docs/formats/bundle.md):
+//
 //
 // clang-format off
 //   <page>   ::= u64 first, u32 stored bytes, 32 bytes SHA-256 of these                      ; ascending by first
 //   <branch> ::= u64 offset of its first page from where pages begin, { <page> }             ; they lie side by side
-// clang-format on
 struct BundlePage {
-  std::uint64_t first = 0;   // of its first entry what the table ascends by
-  std::uint32_t stored = 0;  // room for 1489 pages; a root has room for about 1400 branches
-  Sha256Digest digest;       // of these
-  std::uint64_t offset = 0;  // from the root's beginning; follows from those before
+  std::uint64_t first = 0;   // number of its first entry
+  std::uint32_t stored = 0;  // bytes in the pack
+  Sha256Digest digest;       // of the stored bytes
+  std::uint64_t offset = 0;  // Offset from the root's beginning. Follows from the preceding pages.
 };
 
 inline constexpr std::uint32_t kBranchBytes = std::uint32_t{4} << 10;

@@ -14,7 +14,7 @@
 
 namespace cubinet {
 
-// The pages of a bundle's three tables, unpacked, little-endian; docs/formats/bundle.md:
+// The pages of a bundle's three tables, uncompressed, little-endian (docs/formats/bundle.md):
 //
 // clang-format off
 //   <records> ::= u32 count { u64 hash of the kernel, u32 end of the entry }, { <image> record }  ; ends count from the page's
@@ -24,8 +24,8 @@ namespace cubinet {
 //                 32 bytes SHA-256 of what is stored, u32 offset in it, u32 bytes, u8 codec
 // clang-format on
 //
-// A table ascends through its pages by a number: hash, key, hash of the name. Entries of one number lie in
-// several pages only where they have no room in one.
+// The entries of a table ascend by a number: hash, key, hash of the name. Entries of one number
+// span several pages only if they do not fit into one.
 
 // An entry as bytes, and the number that orders the table.
 struct TableEntry {
@@ -41,7 +41,8 @@ struct FilledPage {
 // Returns true if pages of the table are compressed by pack_page(). Hashes are not compressible.
 bool is_packed(BundleTable table, BundleProfile profile);
 
-// Returns the number of entries before the end of each page. `sizes` are the sizes of the encoded entries.
+// Returns the number of entries before the end of each page. `sizes` are the sizes of the encoded
+// entries.
 std::vector<std::size_t> page_ends(BundleTable table, std::vector<SizedEntry> sizes,
                                    std::uint32_t page_bytes);
 // Fills pages up to page_ends(). An entry larger than `page_bytes` has its own page. REQUIRES: the

@@ -9,7 +9,8 @@ namespace cubinet {
 // or is out of order in the bundle.
 Result<void> decode_entries(const BundlePack& pack, ByteView page, std::vector<BundleEntry>& entries);
 
-// The extent of a check: every byte, or all but the images. An import reads and checks the images itself.
+// The extent of a check: every byte, or all but the images. An import reads and checks the images
+// itself.
 enum class BundleCheck { everything, structure };
 
 // Compares the parts of a bundle with each other.

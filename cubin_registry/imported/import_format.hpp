@@ -7,7 +7,7 @@
 
 namespace cubinet {
 
-// imports/<number>.import as bytes, little-endian; docs/formats/import.md:
+// imports/<number>.import as bytes, little-endian (docs/formats/import.md):
 //
 // clang-format off
 //   <import> ::= "CIMP" u16 kImportVersion, <string> folder, <string> pin, <string> publisher's version,
@@ -17,8 +17,8 @@ namespace cubinet {
 //   <file>   ::= <string> name, 32 bytes digest, u64 size            ; ascending by name
 // clang-format on
 //
-// The import's number is the file's name and nowhere else, so that equal contents are equal bytes.
-// Version history: 3 (2026-11) pin and publisher's version, one checksum; 1 and 2 were never released.
+// The import's number is stated only in the file's name, so equal contents are equal bytes. Version
+// history: 3 (2026-11) pin and publisher's version, one checksum; 1 and 2 were never released.
 inline constexpr std::uint16_t kImportVersion = 3;
 
 // Returns an error (invalid_argument) if the import could not be read back: a relative folder, a
