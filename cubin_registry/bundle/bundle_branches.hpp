@@ -17,10 +17,10 @@ namespace cubinet {
 // The entries that lead to a page, little-endian. A root leads to branches, a branch to the pages
 // of its table (docs/formats/bundle.md):
 //
-//
 // clang-format off
 //   <page>   ::= u64 first, u32 stored bytes, 32 bytes SHA-256 of these                      ; ascending by first
-//   <branch> ::= u64 offset of its first page from where pages begin, { <page> }             ; they lie side by side
+//   <branch> ::= u64 offset of its first page from where pages begin, { <page> }             ; contiguous
+// clang-format on
 struct BundlePage {
   std::uint64_t first = 0;   // number of its first entry
   std::uint32_t stored = 0;  // bytes in the pack
