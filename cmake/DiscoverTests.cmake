@@ -9,7 +9,8 @@
 include(${SETTINGS})
 execute_process(COMMAND ${LAUNCHER} ${EXECUTABLE} --list-test-cases --reporters=xml OUTPUT_VARIABLE listed
                 RESULT_VARIABLE status)
-# Names are letters, digits, spaces and commas (scripts/check_layout.py): nothing that XML or a list would change.
+# Names consist of letters, digits, spaces and commas (scripts/check_layout.py), so neither XML nor
+# a list changes them.
 string(REGEX MATCHALL "<TestCase name=\"[^\"]*\"( testsuite=\"[^\"]*\")?" cases "${listed}")
 if(status OR NOT cases)
   message(FATAL_ERROR "'${EXECUTABLE}' names no test case (${status}):\n${listed}")
@@ -21,7 +22,7 @@ foreach(case IN LISTS cases)
   if(case MATCHES " testsuite=\"([^\"]*)\"")
     list(APPEND case_labels ${CMAKE_MATCH_1})
   endif()
-  # A comma separates filters.
+  # doctest separates filters by commas.
   string(REPLACE "," "\\," filter "${name}")
   string(APPEND script "add_test([==[${PREFIX}${name}]==] ${LAUNCHER} [==[${EXECUTABLE}]==] [==[--test-case=${filter}]==])
 set_tests_properties([==[${PREFIX}${name}]==] PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS [==[${case_labels}]==]

@@ -21,7 +21,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
       COMMENT "Embedding the files of ${arg_FUNCTION}()"
       VERBATIM)
-    # All of them name their arrays alike.
+    # All of them use the same names for their arrays.
     set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endfunction()
   return()

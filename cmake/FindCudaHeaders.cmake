@@ -37,7 +37,7 @@ function(cubinet_cuda_version result header)
   endif()
 endfunction()
 
-# An old toolkit is passed over, so that it does not hide newer wheels.
+# Skips an old toolkit, so that it does not hide newer wheels.
 function(cubinet_is_usable_cuda_header result candidate)
   cmake_path(GET candidate PARENT_PATH folder)
   cubinet_cuda_version(version "${candidate}")
@@ -95,6 +95,7 @@ find_package_handle_standard_args(
 
 if(CudaHeaders_FOUND AND NOT TARGET cubinet::cuda_headers)
   add_library(cubinet::cuda_headers INTERFACE IMPORTED)
-  # An imported target's include folders are SYSTEM ones: NVIDIA's headers are not held to our warnings.
+  # The include folders of an imported target are SYSTEM ones, so our warnings do not apply to
+  # NVIDIA's headers.
   target_include_directories(cubinet::cuda_headers INTERFACE "${CudaHeaders_INCLUDE_DIR}")
 endif()

@@ -37,8 +37,9 @@ done
 ((${#parts[@]})) || usage
 mkdir -p "$results"
 
-# NAME: that target, shared among as many processes as its part of the jobs. libFuzzer merges what each finds. Where memory
-# was taken, and which inputs are rare, would be a third of the time: a finding is run again for its stack.
+# NAME: runs that target in its share of the jobs. libFuzzer merges the results. Recording
+# allocation stacks and rare inputs would take a third of the time; a finding is run again for its
+# stack.
 fuzz_one() {
   local name=$1 workers=$2 folder=$results/fuzz/$1 seeds=$root/fuzz/corpus/$1
   [[ -d $seeds ]] || seeds=$root/kernel_templates/device # what reads sources begins with ours
@@ -75,7 +76,8 @@ fuzz() {
   ((found == 0))
 }
 
-# PART PROGRAM TESTS...: these tests of an executable, one after the other, at full size. What they count goes to a file.
+# PART PROGRAM TESTS...: runs these tests of an executable in turn at full size. Their counts are
+# written to a file.
 run_tests() {
   local part=$1 program=$tree/tests/$2 log=$results/$1.$(basename "$2").$BASHPID.log
   shift 2
@@ -88,7 +90,7 @@ run_tests() {
   fi
 }
 
-# PART LEAST WHAT: the sum of what was counted of that, which has to be so many at least.
+# PART LEAST WHAT: returns the sum of these counts and checks that it is at least LEAST.
 summed() {
   local sum
   sum=$(awk -v what="$3" '{count = $1; sub(/^[0-9]+ /, "")} $0 == what {sum += count} END {print sum + 0}' "$results/$1.counts")
@@ -101,7 +103,7 @@ begin() {
   rm -f "$results/$1".*.log
 }
 
-# PART PROGRAM TESTS...: as run_tests, each of JOBS processes with its share of the positions.
+# PART PROGRAM TESTS...: does the same in JOBS processes, each with its share of the positions.
 share_tests() {
   local pids=() pid bad=0 worker
   for ((worker = 1; worker <= jobs; worker++)); do

@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-# The architecture: the modules, what each may include and what it knows. CMake reads the same file.
+# The architecture: the modules and their allowed includes. CMake reads the same file.
 MODULES = "cmake/modules.txt"
 ARCHITECTURE = "docs/architecture.md"
 ENVIRONMENT = "session/environment.cpp"
@@ -26,12 +26,12 @@ ONLY_IN = {
     r"\b(secure_)?(get|set|put|unset)env\s*\(": ("cli/", "tests/", "bench/main.cpp", "jit/compiler.cpp"),
 }
 
-# Source files without a test of their own name, and why.
+# Source files without a test of the same name, and the reasons.
 NO_NAMESAKE_TEST = {
     "cli/main.cpp": "a few lines; the CLI is tested as a process",
 }
 
-# The test suites, which are labels of tests: CONTRIBUTING.md says what each means.
+# The test suites, which are labels of tests. CONTRIBUTING.md describes each.
 TEST_SUITES = {"loop"}
 
 # The front end. Only it names the tool's verbs, options and environment variables; a message of the library
@@ -186,10 +186,10 @@ class Checker:
         """Messages of the library name the API, never the tool's commands, options and variables."""
         for text in string_literals(self.read(path)):
             found = re.search(rf"cubinet ({'|'.join(map(re.escape, self.verbs)) or '(?!)'})\b(?! set\b)", text)
-            # The one file that gives the environment's variables their meaning names them.
+            # Only the file that defines the meaning of the environment's variables names them.
             if path != ENVIRONMENT:
                 found = found or re.search(r"\bCUBINET_[A-Z]+\b", text)
-            # A command of another program stands in backticks.
+            # A command of another program is in backticks.
             found = found or re.search(r"(?<=[\s(])(--[a-z][\w-]*|-[A-Za-z](?![\w-]))", re.sub(r"`[^`]*`", "", text))
             if found:
                 self.report(path, f"a message names {found.group(0)!r} of the tool: name the API")

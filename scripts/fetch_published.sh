@@ -37,7 +37,7 @@ esac
 
 published=$root/build/published
 if [[ ! -d $published/$folder ]]; then
-  # Moved into place when complete, so that what was interrupted is not taken for the whole.
+  # Moved when complete, so that an interrupted download is not used.
   partial=$published/partial_$folder
   rm -rf "$partial"
   mkdir -p "$partial"

@@ -27,7 +27,7 @@ read_published_line() {
   folder=$("$root/scripts/fetch_published.sh" cubins "$@")
 }
 
-# Builds the tool where the line has none, and names the commit.
+# Builds the tool if the line names none, and sets the commit.
 prepare_published_tool() {
   if [[ -z $tool ]]; then
     cmake --preset release -S "$root" -DCUBINET_BUILD_TESTS=OFF -DCUBINET_BUILD_EXAMPLES=OFF >/dev/null
