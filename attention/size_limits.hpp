@@ -27,8 +27,8 @@ std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b);
 // Returns batch * q_len, the maximum number of query tokens of all sequences.
 std::uint64_t query_tokens(const AttentionProblem& problem);
 
-// Returns invalid_argument if a tensor of the problem is larger than kLargestTensorBytes. The message names
-// the tensor and the fields that it is the product of.
+// Returns invalid_argument if a tensor of the problem is larger than kLargestTensorBytes. The
+// message names the tensor and the fields that it is the product of.
 Result<void> check_tensor_sizes(const AttentionProblem& problem);
 
 }  // namespace cubinet

@@ -150,16 +150,18 @@ if(CUBINET_BUILD_TESTS AND IS_DIRECTORY /dev/shm)
   endif()
 endif()
 
-# cubinet_add_tests(<module> SOURCES ... [THREADS <source>...] [LABELS <label>...] [USES <module>...]
+# cubinet_add_tests(<module> SOURCES ... [THREADS <source>...] [LABELS <label>...] [USES
+# <module>...]
 #                   [LIBRARIES <target>...] [ENVIRONMENT <NAME=value>...] [SUFFIX <text>])
 #
-# One executable test_<module><SUFFIX>, one ctest "<module>/<name>" a TEST_CASE, labelled with all of LABELS (unit
-# when there are none) and its test suite, if it has one. The tests see both include roots of every module of the assembled library, the module's private
-# headers and those of the modules in USES; modules that are not part of that library are linked by their objects.
+# Creates one executable test_<module><SUFFIX> and one ctest "<module>/<name>" for each TEST_CASE,
+# labelled with all of LABELS (default unit) and with its test suite, if any. The tests see both
+# include roots of every module of the assembled library, the module's private headers and those of
+# the modules in USES. Modules that are not part of that library are linked by their objects.
 #
-# THREADS are those of SOURCES in whose tests several threads are at work, none of them NVRTC's, which is not
-# instrumented, and what these need. Under ThreadSanitizer the executable is made of them alone and labelled threads: of
-# one thread it has nothing to say.
+# THREADS lists the SOURCES whose tests use several threads without NVRTC, which is not
+# instrumented, and the sources that these need. Under ThreadSanitizer the executable consists of
+# them alone and is labelled threads, because tests with one thread have no races.
 function(cubinet_add_tests module)
   cmake_parse_arguments(arg "" "SUFFIX" "SOURCES;THREADS;LABELS;USES;LIBRARIES;ENVIRONMENT" ${ARGN})
   if(NOT CUBINET_BUILD_TESTS)

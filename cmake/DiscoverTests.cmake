@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run after a test executable was linked, by cubinet_add_tests: writes the file that makes each TEST_CASE a ctest. Its
-# labels are those of the executable and the name of the test suite that it is in. doctest's own script sets a label
-# with one more run of the executable a test, and no property that is a list.
+# Writes the file that makes each TEST_CASE a ctest. cubinet_add_tests runs it after a test
+# executable was linked. The labels of a test are those of the executable and the name of its test
+# suite. doctest's own script runs the executable once more per test to set a label, and supports no
+# list properties.
 #
-#   cmake -DEXECUTABLE=<file> [-DLAUNCHER=<command>] -DPREFIX=<text> -DSETTINGS=<file> -DOUTPUT=<file> -P DiscoverTests.cmake
+# cmake -DEXECUTABLE=<file> [-DLAUNCHER=<command>] -DPREFIX=<text> -DSETTINGS=<file> -DOUTPUT=<file>
+#       -P DiscoverTests.cmake
 #
 # SETTINGS sets `labels` and `environment`.
 include(${SETTINGS})

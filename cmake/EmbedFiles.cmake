@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # cubinet_embed_files(<output.cpp> FUNCTION <name> HEADER <file> FILES <name>=<path>...)
 #
-# Writes a C++ source whose function returns the files' bytes, each under its name, and keeps it up to date with them.
-# This file is also the script that does it, so that a build needs nothing beyond CMake.
+# Writes a C++ source whose function returns the files' bytes by name, and updates it when they
+# change. This file is also the script that writes it, so a build needs only CMake.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   include_guard(GLOBAL)

@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# On a machine with a GPU, from a portable tree: runs the examples, the tests labelled gpu and stub against the real
-# driver, then the benchmarks, then those peers whose Python packages are there, and leaves JSON. Needs a driver and
-# NVRTC: no CMake, no ctest, no compiler.
+# Checks a portable tree on a machine with a GPU: runs the examples, the tests labelled gpu and stub
+# with the real driver, the benchmarks, and those peers whose Python packages are installed, and
+# writes JSON. Needs a driver and NVRTC, but neither CMake, ctest nor a compiler.
 #
 # Usage: scripts/gpu_check.sh [-o RESULTS] [-c COMMIT] [-p FOLDER] [-k FOLDER] [PART]...
 #   RESULTS  a folder; default build/gpu_results
-#   COMMIT   what was built, for the results; default: the commit that the tree was configured at
-#   FOLDER   published cubins, as scripts/import_published.sh fetches them: for the part published
-#   -k       cases.json and corpus.bundle, as scripts/corpus/cases.py writes them: for the part corpus
-#   PART     tests (with the examples), random (2,500 random problems of decode attention against float64), published
-#            (published kernels against float64, on a device of 10.x), benchmarks, sanitizer, peers, corpus, tune (a
-#            table of measurements from nothing; all eight without one); or one of a group alone:
-#            compile, load, bundle, launch, decode, step, table; launch_peers, attention_table, speculative, first_kernel,
+#   COMMIT   the commit in the results; default: the one at which the tree was configured
+#   FOLDER   published cubins, fetched as in scripts/import_published.sh; for the part published
+#   -k       the folder of cases.json and corpus.bundle, written by scripts/corpus/cases.py; for the
+#            part corpus
+#   PART     tests (with the examples), random (2,500 random problems of decode attention against
+#            float64), published (published kernels against float64, on a device of 10.x),
+#            benchmarks, sanitizer, peers, corpus, tune (a new table of measurements); default: all
+#            eight; or one of a group alone: compile, load, bundle, launch, decode, step, table;
+#            launch_peers, attention_table, speculative, first_kernel,
 #            raw_path
-# The tree is built beforehand, on any Linux: cmake --preset portable && cmake --build --preset portable
-# NVRTC is that of build/cuda-wheels where the tree has it, else of the machine's toolkit.
-# The last line is "N passed, N failed", or with ", N skipped"; exit status 0 when none failed.
+# Build the tree before, on any Linux: cmake --preset portable && cmake --build --preset portable
+# NVRTC is that of build/cuda-wheels if the tree has it, else of the machine's toolkit. The last
+# line is "N passed, N failed", or with ", N skipped". Exits with 0 if none failed.
 set -euo pipefail
 
 # shellcheck source=scripts/setup.sh

@@ -9,8 +9,8 @@ die() {
   exit 3
 }
 
-# USAGE OPTIONS ARGUMENT…: sets `folder` and of the options, as getopts has them, `tool`, `result` and `commit`, whose defaults
-# the caller has set. Ends with 2 where the line is wrong.
+# USAGE OPTIONS ARGUMENT…: sets `folder` and, from the options in getopts format, `tool`, `result`
+# and `commit`, whose defaults the caller has set. Exits with 2 if the line is wrong.
 read_published_line() {
   local usage=$1 options=$2 option OPTIND=1
   shift 2

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# From a fresh machine to cubinet's whole job: sets the machine up, builds the release tree, compiles a kernel,
-# prebuilds a bundle for four GPU targets, verifies it, imports it into an empty registry, and shows one flipped
-# byte being caught. No GPU is needed; where there is one, a kernel is launched and checked as well.
+# Runs the whole workflow on a fresh machine: sets the machine up, builds the release tree, compiles
+# a kernel, prebuilds a bundle for four GPU targets, verifies it, imports it into an empty registry,
+# and shows that one flipped byte is detected. Needs no GPU. If there is one, a kernel is launched
+# and checked as well.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a fresh Debian 12 or Ubuntu 24.04 needs to build cubinet: packages, and NVIDIA's wheels where there is no
-# CUDA toolkit. Sourced by the other scripts; may be run alone and again: what is there is left alone.
+# Installs the requirements of building cubinet on a fresh Debian 12 or Ubuntu 24.04: packages, and
+# NVIDIA's wheels if there is no CUDA toolkit. Sourced by the other scripts. May be run alone and
+# repeatedly: existing content stays.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Sets the machine up, builds and runs every test that needs no GPU: under AddressSanitizer and
-# UndefinedBehaviorSanitizer, those of several threads under ThreadSanitizer too, and the package's on the portable build.
-# The dev build, which compiles fastest, runs all of them by itself: it is what to run before a commit.
+# UndefinedBehaviorSanitizer, tests with several threads also under ThreadSanitizer, and the
+# package's tests on the portable build. The dev build, which compiles fastest, runs all of them
+# alone: run it before a commit.
 #
-# Usage: scripts/test.sh [asan|tsan|portable|dev]...     (the first three without an argument)
-# The last line of stdout is "N passed, N failed" or "N passed, N failed, N skipped". Exit status 0 when none failed.
+# Usage: scripts/test.sh [asan|tsan|portable|dev]...     (default: the first three)
+# The last line of stdout is "N passed, N failed" or "N passed, N failed, N skipped". Exits with 0
+# if none failed.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
