@@ -7,8 +7,8 @@
 # Reports bytes and times. Needs no GPU.
 #
 # Usage: bundle_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]
-#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and unpacked
-#            (1.9 GB) into build/published
+#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and
+#            unpacked (1.9 GB) into build/published
 #   TOOL     the cubinet executable; default: build/release is built
 #   RESULT   the file for the figures; default: bench/results/published_bundle.json
 #   COMMIT   the commit in the result; default: the tree's

@@ -34,8 +34,9 @@ NO_NAMESAKE_TEST = {
 # The test suites, which are labels of tests. CONTRIBUTING.md describes each.
 TEST_SUITES = {"loop"}
 
-# The front end. Only it names the tool's verbs, options and environment variables; a message of the library
-# names the API in backticks (`HomeOptions::path`), and the table says what the tool calls it.
+# The front end. Only it names the tool's verbs, options and environment variables; a message of the
+# library names the API in backticks (`HomeOptions::path`), and the table says what the tool calls
+# it.
 FRONT_END = "cli"
 VERBS = "cli/application.cpp"
 TOOL_TERMS = "cli/tool_terms.cpp"

@@ -5,8 +5,8 @@
 # import beside `sha256sum -c`. Needs no GPU.
 #
 # Usage: import_published.sh [-t TOOL] [-o RESULT.json] [-c COMMIT] [FOLDER]
-#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and unpacked
-#            (1.9 GB) into build/published
+#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and
+#            unpacked (1.9 GB) into build/published
 #   TOOL     the cubinet executable; default: build/release is built
 #   RESULT   the file for the times; default: bench/results/import.json
 #   COMMIT   the commit in the result; default: the tree's

@@ -6,8 +6,8 @@
 # continues it, and imports the result. Needs neither a GPU nor torch.
 #
 # Usage: mirror_published.sh [-t TOOL] [FOLDER]
-#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and unpacked
-#            (1.9 GB) into build/published
+#   FOLDER   the unpacked package, or its folder cubins; default: fetched by pip (458 MB) and
+#            unpacked (1.9 GB) into build/published
 #   TOOL     the cubinet executable; default: build/release is built
 # Needs nginx, pip and 8 GB below TMPDIR. Exits with 1 if a file is missing, wrong or unexpected.
 set -euo pipefail

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2034 # what it sets is for those that source it
-# Sourced by the scripts that try the tool with published packages: their line, the folder of cubins, the tool.
+# Sourced by the scripts that test the tool with published packages. Parses their command line,
+# finds the folder of cubins and builds the tool.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 die() {

@@ -11,8 +11,8 @@
 
 namespace cubinet {
 
-// The builds of the bundle to which a channel is pinned. The stored form is little-endian and is described
-// in docs/formats/downloads.md:
+// The builds of the bundle to which a channel is pinned. The stored form is little-endian and is
+// described in docs/formats/downloads.md:
 //
 //   <pinned> ::= "CPIN" u16 version, <string> reference, 32 bytes SHA-256 of the manifest,
 //                u32 count, { 32 bytes build digest }, 32 bytes SHA-256 of all that precedes
@@ -38,9 +38,9 @@ class PreferredBuilds {
   explicit PreferredBuilds(FileStore& store) : store_(store) {}
 
   using Builds = std::vector<Sha256Digest>;  // ascending
-  // Returns the builds of all channels that are pinned now. Reads the files again if their folder has
-  // changed. Logs a warning for each file that cannot be read, and skips it. Returns the same object while
-  // nothing changes.
+  // Returns the builds of all channels that are pinned now. Reads the files again if their folder
+  // has changed. Logs a warning for each file that cannot be read, and skips it. Returns the same
+  // object while nothing changes.
   std::shared_ptr<const Builds> refresh();
   // Returns true if the last refresh() found the build.
   bool contains(const CubinRecord& record) const;

@@ -35,20 +35,22 @@ struct DockerAccess {
   std::vector<std::string> helper_environment = {};  // NAME=value, the environment of such a helper
 };
 
-// The transport and credential settings of every request to a server. A plain value: the library never reads
-// them from the environment (SessionOptions::from_environment does that for its caller).
+// The transport and credential settings of every request to a server. A plain value: the library
+// never reads them from the environment (SessionOptions::from_environment does that for its
+// caller).
 struct ServerAccess {
   bool offline = false;  // if true, only kept content is used and no server is contacted
   // The servers, as host or host:port, that may be contacted without TLS.
   std::vector<std::string> plain_http = {};
-  // PEM files: the authorities to trust instead of the system's, and a client certificate with its key. An
-  // empty client_key means that the certificate's file holds the key.
+  // PEM files: the authorities to trust instead of the system's, and a client certificate with its
+  // key. An empty client_key means that the certificate's file holds the key.
   std::string authorities_file = {};
   std::string client_certificate = {};
   std::string client_key = {};
   std::string proxy = {};     // [scheme://]host:port; empty: none
   std::string no_proxy = {};  // comma-separated host names that are contacted without the proxy
-  // For https and oci: a user name with a password, or a bearer token. Both have priority over docker's.
+  // For https and oci: a user name with a password, or a bearer token. Both have priority over
+  // docker's.
   std::string user = {};
   std::string password = {};
   std::string token = {};

@@ -65,7 +65,8 @@ class Channel {
   // Queries the server for the manifest that the channel names now. Returns not_found if there is
   // no such channel.
   Result<ChannelManifest> newest() const;
-  // Returns the manifest that the reference names, else the one that the home has pinned, else the newest.
+  // Returns the manifest that the reference names, else the one that the home has pinned, else the
+  // newest.
   Result<ChannelManifest> current() const;
 
   // Opens the bundle of a manifest. Applies the policy to the root and the signatures before
